@@ -1,0 +1,141 @@
+/* Runs a plan: one loop over steps. Nothing is allocated, nothing is global. */
+#include <stdio.h>
+#include <string.h>
+
+#include "qn.h"
+
+static int within(int64_t offset, int64_t bytes, int64_t whole) {
+    return offset >= 0 && bytes >= 0 && bytes <= whole && offset <= whole - bytes;
+}
+
+static int step_check(const qn_plan *plan, const qn_step *step, char *why) {
+    qn_sizes sizes = {0};
+    int status = step->kernel->op->check(step->params, &sizes, why);
+    if (status != QN_OK) {
+        return status;
+    }
+    const char *part = NULL;
+    for (int i = 0; i < QN_INPUTS; i++) {
+        if (sizes.in[i] > 0 && !within(step->in[i], sizes.in[i], plan->arena_bytes)) {
+            part = "an input";
+        }
+    }
+    int64_t scratch = step->kernel->scratch(step->params);
+    if (scratch < 0 || (scratch > 0 && !within(step->scratch, scratch, plan->arena_bytes))) {
+        part = "the scratch buffer";
+    }
+    if (step->spare_bytes != 0 && (step->spare_bytes < sizes.in[0] ||
+                                   !within(step->spare, step->spare_bytes, plan->arena_bytes))) {
+        part = "the copy of the input";
+    }
+    if (!within(step->out, sizes.out, plan->arena_bytes)) {
+        part = "the output";
+    }
+    if (part) {
+        snprintf(why, QN_WHY, "%s does not lie inside the planned memory", part);
+        return QN_REFUSED;
+    }
+    if (step->weights_bytes < sizes.weights || step->bias_bytes < sizes.bias) {
+        int weights = step->weights_bytes < sizes.weights;
+        snprintf(why, QN_WHY, "the %s has %lld bytes, the call reads %lld",
+                 weights ? "weight array" : "bias array",
+                 (long long)(weights ? step->weights_bytes : step->bias_bytes),
+                 (long long)(weights ? sizes.weights : sizes.bias));
+        return QN_REFUSED;
+    }
+    return QN_OK;
+}
+
+int qn_plan_check(const qn_plan *plan, int64_t *step, char *why) {
+    for (*step = 0; *step < plan->step_count; ++*step) {
+        int status = step_check(plan, &plan->steps[*step], why);
+        if (status != QN_OK) {
+            return status;
+        }
+    }
+    *step = -1;
+    int good = plan->cleared <= plan->arena_bytes;
+    for (int64_t i = 0; i < plan->input_count; i++) {
+        const qn_load *load = &plan->inputs[i];
+        good &= within(load->from, load->bytes, plan->input_bytes) &
+                within(load->to, load->bytes, plan->arena_bytes);
+    }
+    for (int64_t i = 0; i < plan->state_count; i++) {
+        const qn_load *load = &plan->states[i];
+        good &= within(load->from, load->bytes, plan->state_bytes) &
+                within(load->to, load->bytes, plan->arena_bytes);
+    }
+    int64_t last = 0;
+    for (int64_t i = 0; i < plan->store_count; i++) {
+        const qn_store *store = &plan->stores[i];
+        good &= store->after >= last && store->after < plan->step_count;
+        good &= within(store->from, store->bytes, plan->arena_bytes) &
+                within(store->to, store->bytes, plan->record_bytes);
+        last = store->after;
+    }
+    if (!good) {
+        snprintf(why, QN_WHY,
+                 "an input, a state or an output does not lie inside the planned memory");
+        return QN_REFUSED;
+    }
+    return QN_OK;
+}
+
+static void load_all(char *arena, const qn_load *loads, int64_t count, const char *source) {
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(arena + loads[i].to, source + loads[i].from, (size_t)loads[i].bytes);
+    }
+}
+
+static int run_step(const qn_step *step, char *arena) {
+    qn_buffers buffers = {
+        .in = {arena + step->in[0], arena + step->in[1]},
+        .weights = step->weights,
+        .bias = step->bias,
+        .out = arena + step->out,
+        .scratch = arena + step->scratch,
+    };
+    if (step->spare_bytes > 0) {
+        memcpy(arena + step->spare, buffers.in[0], (size_t)step->spare_bytes);
+        buffers.in[0] = arena + step->spare;
+    }
+    return step->kernel->run(step->params, &buffers);
+}
+
+static int run_once(const qn_plan *plan, char *arena, char *record) {
+    const qn_store *store = plan->stores;
+    const qn_store *end = store + plan->store_count;
+    for (int64_t i = 0; i < plan->step_count; i++) {
+        int status = run_step(&plan->steps[i], arena);
+        if (status != QN_OK) {
+            return status;
+        }
+        for (; store < end && store->after == i; store++) {
+            memcpy(record + store->to, arena + store->from, (size_t)store->bytes);
+        }
+    }
+    return QN_OK;
+}
+
+int qn_execute(const qn_plan *plan, void *arena, int64_t samples, int64_t times, const void *x,
+               const void *state, void *record) {
+    const char *input = x;
+    char *output = record;
+    for (int64_t n = 0; n < samples; n++) {
+        memset(arena, 0, (size_t)plan->cleared);
+        if (state) {
+            load_all(arena, plan->states, plan->state_count,
+                     (const char *)state + n * plan->state_bytes);
+        }
+        for (int64_t t = 0; t < times; t++) {
+            load_all(arena, plan->inputs, plan->input_count, input);
+            int status = run_once(plan, arena, output);
+            if (status != QN_OK) {
+                return status;
+            }
+            input += plan->input_bytes;
+            output += plan->record_bytes;
+        }
+    }
+    return QN_OK;
+}

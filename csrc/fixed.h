@@ -1,0 +1,77 @@
+/* Every rounding, saturation, wrap-around and shift of integers, each once.
+ *
+ * Nothing else in csrc/ rounds or saturates. Sums that the device lets wrap are kept in uint32_t:
+ * modulo 2^32 they are the device's bits in any order of summation. */
+#ifndef QN_FIXED_H
+#define QN_FIXED_H
+
+#include "qn.h"
+
+_Static_assert((-3 >> 1) == -2, "qemu_nn needs an arithmetic right shift of negative numbers");
+_Static_assert((int32_t)UINT32_MAX == -1, "qemu_nn needs two's complement conversions");
+
+/* x modulo 2^8, 2^16, 2^32, read as two's complement. */
+static inline int8_t qn_wrap8(int32_t x) { return (int8_t)(uint8_t)x; }
+static inline int16_t qn_wrap16(int32_t x) { return (int16_t)(uint16_t)x; }
+static inline int32_t qn_wrap32(uint32_t x) { return (int32_t)x; }
+
+/* x clamped to [low, high]. */
+static inline int32_t qn_clamp(int32_t x, int32_t low, int32_t high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+/* x clamped to the range of int8 or int16 (SSAT). */
+static inline int8_t qn_sat8(int32_t x) { return (int8_t)qn_clamp(x, INT8_MIN, INT8_MAX); }
+static inline int16_t qn_sat16(int32_t x) { return (int16_t)qn_clamp(x, INT16_MIN, INT16_MAX); }
+
+/* x clamped to [0, 2^bits - 1] (USAT), 0 <= bits <= 30. */
+static inline int32_t qn_usat(int32_t x, int bits) {
+    return qn_clamp(x, 0, (int32_t)((1u << bits) - 1u));
+}
+
+/* x * 2^shift modulo 2^32, 0 <= shift <= 31. */
+static inline uint32_t qn_shl(int32_t x, int shift) { return (uint32_t)x << shift; }
+
+/* floor(x / 2^shift), 0 <= shift <= 31. */
+static inline int32_t qn_asr(int32_t x, int shift) { return x >> shift; }
+
+/* a + b, a - b modulo 2^32. */
+static inline int32_t qn_add32(int32_t a, int32_t b) {
+    return qn_wrap32((uint32_t)a + (uint32_t)b);
+}
+static inline int32_t qn_sub32(int32_t a, int32_t b) {
+    return qn_wrap32((uint32_t)a - (uint32_t)b);
+}
+
+/* The parts of a profile number. */
+static inline int qn_release(int32_t profile) { return (int)(profile >> 3) & 1; }
+static inline int qn_path(int32_t profile) { return (int)(profile >> 1) & 3; }
+static inline int qn_rounding(int32_t profile) { return (int)profile & 1; }
+
+/* The rounding term R(s) that is added before >> s:
+ *   truncate          0
+ *   nearest, 5.6.0    floor(2^s / 2)            (the macro shifts an unsigned 1)
+ *   nearest, 5.9.0    the same for s <= 30; at s = 31 the signed 1 << 31 gives -2^30
+ * so that (x + R(s)) >> s rounds half up. 0 <= s <= 31. */
+static inline int32_t qn_round_term(int32_t profile, int shift) {
+    if (qn_rounding(profile) == QN_TRUNCATE) {
+        return 0;
+    }
+    uint32_t one = qn_shl(1, shift);
+    return qn_release(profile) == QN_RELEASE_560 ? (int32_t)(one >> 1) : qn_asr(qn_wrap32(one), 1);
+}
+
+/* Where an accumulator starts: (bias << bias_shift) + R(out_shift) modulo 2^32. */
+static inline uint32_t qn_acc_start(int32_t bias, int bias_shift, int32_t round_term) {
+    return qn_shl(bias, bias_shift) + (uint32_t)round_term;
+}
+
+/* How an accumulator ends: saturated floor(acc / 2^out_shift), acc read as signed. */
+static inline int8_t qn_acc_q7(uint32_t acc, int out_shift) {
+    return qn_sat8(qn_asr(qn_wrap32(acc), out_shift));
+}
+static inline int16_t qn_acc_q15(uint32_t acc, int out_shift) {
+    return qn_sat16(qn_asr(qn_wrap32(acc), out_shift));
+}
+
+#endif

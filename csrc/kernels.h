@@ -1,0 +1,23 @@
+/* A prototype for every op and row of kernels.inc, and nothing else: a kernel that is not in the
+ * list does not compile, because its definition has no prototype. */
+#ifndef QN_KERNELS_H
+#define QN_KERNELS_H
+
+#include "qn.h"
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic error "-Wmissing-prototypes"
+#endif
+
+/* No scratch memory. */
+int64_t qn_no_scratch(const void *params);
+
+#define QN_OP(arithmetic, op, type, params, check) int check(const void *, qn_sizes *, char *);
+#define QN_ROW(kind, arithmetic, op, type, variant, profiles, cpu, run, scratch) \
+    int run(const void *, const qn_buffers *);                                   \
+    int64_t scratch(const void *);
+#include "kernels.inc"
+#undef QN_OP
+#undef QN_ROW
+
+#endif

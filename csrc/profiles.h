@@ -1,0 +1,19 @@
+/* Sets of profiles for kernels.inc: bit p of a set stands for profile p (see qn.h). */
+#ifndef QN_PROFILES_H
+#define QN_PROFILES_H
+
+/* One core path in both roundings, for one release. */
+#define QN_SET(release, path) (3u << (8 * (release) + 2 * (path)))
+
+#define QN_560 0x00ffu
+#define QN_590 0xff00u
+#define QN_M0 (QN_SET(0, QN_PATH_M0) | QN_SET(1, QN_PATH_M0))
+#define QN_SCALAR (QN_SET(0, QN_PATH_SCALAR) | QN_SET(1, QN_PATH_SCALAR))
+#define QN_MVE (QN_SET(0, QN_PATH_MVE) | QN_SET(1, QN_PATH_MVE))
+#define QN_DSP (QN_SET(0, QN_PATH_DSP) | QN_SET(1, QN_PATH_DSP))
+
+/* Every path that compiles Arm's portable C for the layer functions. */
+#define QN_PORTABLE (QN_M0 | QN_SCALAR | QN_MVE)
+#define QN_ANY (QN_560 | QN_590)
+
+#endif

@@ -1,0 +1,21 @@
+/* Rectifiers (arm_relu_q7, arm_relu_q15, arm_relu6_s8).
+ *
+ *   relu   out[i] = max(in[i], 0)
+ *   relu6  out[i] = min(max(in[i], 0), 6), of the raw integer: no fixed-point format is applied
+ *
+ * Axes: one vector of `length` elements, 0..65535 (the device's size is a uint16_t).
+ * In place or not. Scratch: none. Scalar and DSP give the same bits; the DSP model clears the
+ * negative lanes of a word with a mask made of their sign bits. arm_relu6_s8 came after 5.6.0. */
+#ifndef QN_Q_RELU_H
+#define QN_Q_RELU_H
+
+#include "../contract.h"
+#include "../kernels.h"
+
+static inline int q_relu_check(const qn_vector *p, int64_t element, qn_sizes *sizes, char *why) {
+    sizes->in[0] = sizes->out = p->length * element;
+    sizes->in_place = 1;
+    return qn_in_range("size", p->length, 0, UINT16_MAX, why);
+}
+
+#endif

@@ -1,0 +1,164 @@
+/* The whole C interface of qemu_nn.
+ *
+ * This file is also the cffi declaration: qemu_nn/_build.py drops the lines that start with '#',
+ * so every constant is an enum with a literal value and nothing here needs a preprocessor. */
+#ifndef QN_H
+#define QN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error \
+    "qemu_nn needs a little-endian host: recorded buffers and the DSP models read bytes in the device's order"
+#endif
+
+/* What a contract answers. QN_SIZE_MISMATCH is the device's own ARM_MATH_SIZE_MISMATCH; QN_REFUSED
+ * marks parameters for which the device would leave its buffers, or does nothing at all. */
+enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3 };
+
+enum { QN_INPUTS = 2, QN_WHY = 256 };
+
+/* A profile says whose bits they are: 8 * release + 2 * path + rounding.
+ * Rows claim sets of profiles as a mask: bit p stands for profile p. */
+enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1 };
+enum { QN_PATH_M0 = 0, QN_PATH_SCALAR = 1, QN_PATH_MVE = 2, QN_PATH_DSP = 3 };
+enum { QN_NEAREST = 0, QN_TRUNCATE = 1 };
+
+/* Parameters of an op. Every one starts with the profile; the other fields have Arm's names.
+ * A square function fills the _x and the _y field with the same value. */
+typedef struct qn_conv {
+    int32_t profile;
+    int32_t dim_im_in_x, dim_im_in_y, ch_im_in, ch_im_out;
+    int32_t dim_kernel_x, dim_kernel_y, padding_x, padding_y, stride_x, stride_y;
+    int32_t bias_shift, out_shift;
+    int32_t dim_im_out_x, dim_im_out_y;
+} qn_conv;
+
+typedef struct qn_fc {
+    int32_t profile;
+    int32_t dim_vec, num_of_rows, bias_shift, out_shift;
+} qn_fc;
+
+typedef struct qn_mat_mult {
+    int32_t profile;
+    int32_t ch_im_out, numCol_A, bias_shift, out_shift;
+} qn_mat_mult;
+
+typedef struct qn_pool {
+    int32_t profile;
+    int32_t dim_im_in_x, dim_im_in_y, ch_im_in;
+    int32_t dim_kernel_x, dim_kernel_y, padding_x, padding_y, stride_x, stride_y;
+    int32_t dim_im_out_x, dim_im_out_y, out_lshift;
+} qn_pool;
+
+typedef struct qn_vector {
+    int32_t profile;
+    int32_t length;
+} qn_vector;
+
+typedef struct qn_mult {
+    int32_t profile;
+    int32_t length, out_shift;
+} qn_mult;
+
+typedef struct qn_offset {
+    int32_t profile;
+    int32_t length, offset;
+} qn_offset;
+
+typedef struct qn_activation {
+    int32_t profile;
+    int32_t length, int_width, type; /* type: 0 sigmoid, anything else tanh */
+} qn_activation;
+
+typedef struct qn_softmax {
+    int32_t profile;
+    int32_t nb_batches, dim_vec;
+} qn_softmax;
+
+/* The memory one call works on. Weights and bias may be NULL where the op has none.
+ * Only ops whose contract says so write to an input. */
+typedef struct qn_buffers {
+    void *in[2];
+    const void *weights;
+    const void *bias;
+    void *out;
+    void *scratch;
+} qn_buffers;
+
+/* What a contract demands: bytes of every buffer; destroys: bytes at the start of in[0] that the
+ * device overwrites; in_place: out may start at the address of an input. */
+typedef struct qn_sizes {
+    int64_t in[2];
+    int64_t weights, bias, out;
+    int64_t destroys;
+    int32_t in_place;
+} qn_sizes;
+
+/* An op: what is computed. check() fills sizes and returns QN_OK, or writes a sentence into
+ * why[QN_WHY] and returns another status. It is called once, at plan time. */
+typedef struct qn_op {
+    const char *arithmetic, *op, *type, *params;
+    int (*check)(const void *params, qn_sizes *sizes, char *why);
+} qn_op;
+
+/* A row: how it is computed. kind is "plain" (the definition), "model" (the device's own way,
+ * instruction by instruction) or "fast" (this host's way). */
+typedef struct qn_kernel {
+    const char *kind, *variant;
+    const qn_op *op;
+    uint32_t profiles, cpu;
+    int (*run)(const void *params, const qn_buffers *buffers);
+    int64_t (*scratch)(const void *params);
+} qn_kernel;
+
+int qn_kernel_count(void);
+const qn_kernel *qn_kernel_at(int index);
+
+/* A planned network. All offsets count bytes from the start of the arena, except `from` of a load
+ * (in the sample's own input or state) and `to` of a store (in the sample's own record). */
+typedef struct qn_step {
+    const qn_kernel *kernel;
+    const void *params;
+    const void *weights;
+    const void *bias;
+    int64_t weights_bytes, bias_bytes;
+    int64_t in[2];
+    int64_t out, scratch;
+    int64_t spare,
+        spare_bytes; /* bytes > 0: work on a copy of in[0] there, as the call destroys it */
+} qn_step;
+
+typedef struct qn_load {
+    int64_t from, to, bytes;
+} qn_load;
+
+typedef struct qn_store {
+    int64_t after; /* index of the step after which these bytes leave the arena */
+    int64_t from, to, bytes;
+} qn_store;
+
+typedef struct qn_plan {
+    const qn_step *steps;
+    const qn_load *inputs;
+    const qn_load *states;
+    const qn_store *stores; /* ascending in `after` */
+    int64_t step_count, input_count, state_count, store_count;
+    int64_t arena_bytes;  /* all of the arena */
+    int64_t cleared;      /* bytes at its start that are zero when a sample starts */
+    int64_t input_bytes;  /* of one sample at one time step */
+    int64_t state_bytes;  /* of one sample */
+    int64_t record_bytes; /* of one sample at one time step */
+} qn_plan;
+
+/* Checks every size of a plan, once. Returns QN_OK, or a status with the step and a sentence. */
+int qn_plan_check(const qn_plan *plan, int64_t *step, char *why);
+
+/* Runs a checked plan over samples x times inputs. x: [samples][times][input_bytes], state:
+ * [samples][state_bytes] or NULL, record: [samples][times][record_bytes]. The arena is the
+ * caller's; two calls with different arenas may run at the same time. */
+int qn_execute(const qn_plan *plan, void *arena, int64_t samples, int64_t times, const void *x,
+               const void *state, void *record);
+
+#endif
