@@ -7,6 +7,10 @@
 
 #include "qn.h"
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "qemu_nn needs a little-endian host: buffers are read bytewise in the device's order"
+#endif
+
 _Static_assert((-3 >> 1) == -2, "qemu_nn needs an arithmetic right shift of negative numbers");
 _Static_assert((int32_t)UINT32_MAX == -1, "qemu_nn needs two's complement conversions");
 

@@ -8,11 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error \
-    "qemu_nn needs a little-endian host: recorded buffers and the DSP models read bytes in the device's order"
-#endif
-
 /* What a contract answers. QN_SIZE_MISMATCH is the device's own ARM_MATH_SIZE_MISMATCH; QN_REFUSED
  * marks parameters for which the device would leave its buffers, or does nothing at all. */
 enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3 };

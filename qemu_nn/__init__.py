@@ -1,0 +1,1 @@
+"""Bit-exact emulation of fixed-point neural networks as Cortex-M devices run them."""

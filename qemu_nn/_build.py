@@ -1,0 +1,32 @@
+"""Turns all of csrc/ into the one extension module qemu_nn._native (cffi, abi3)."""
+
+import os
+from pathlib import Path
+
+from cffi import FFI
+
+ROOT = Path(__file__).resolve().parent.parent
+CSRC = Path("csrc")
+
+
+def _declarations() -> str:
+    """qn.h without its preprocessor lines: the same text is the C header and the cffi cdef."""
+    lines = (ROOT / CSRC / "qn.h").read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if not line.startswith("#"))
+
+
+def _relative(pattern: str) -> list[str]:
+    found = (ROOT / CSRC).rglob(pattern)
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+
+
+builder = FFI()
+builder.cdef(_declarations())
+builder.set_source(
+    "qemu_nn._native",
+    '#include "qn.h"',
+    sources=_relative("*.c"),
+    depends=_relative("*.h") + _relative("*.inc"),
+    include_dirs=[CSRC.as_posix()],
+    extra_compile_args=["/O2", "/std:c11"] if os.name == "nt" else ["-O3", "-std=c11"],
+)

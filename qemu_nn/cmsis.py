@@ -1,0 +1,159 @@
+"""Every legacy CMSIS-NN function under its C name, on numpy arrays.
+
+Keyword arguments are the C parameter names; scratch buffers are not passed and the result is
+returned in its natural shape. Each function takes four more:
+
+- ``core``: a core ("cortex-m4") or a path ("scalar", "dsp"); default "cortex-m4"
+- ``cmsis``: "5.6.0" or "5.9.0" (default)
+- ``rounding``: "nearest" (default) or "truncate", as a library built with ARM_NN_TRUNCATE
+- ``variant``: the row of the kernel table to run; default the best for this host
+
+and ``in_place=True``, which leaves the input buffer as the device leaves it: the result of an
+in-place function, or what pooling on a core with the DSP extension makes of its input.
+
+>>> import numpy as np
+>>> from qemu_nn import cmsis
+>>> cmsis.arm_relu_q7(data=np.array([-3, 5], np.int8), size=2)
+array([0, 5], dtype=int8)
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from . import kernels
+from .errors import Error
+from .layers import FUNCTIONS, Array, Function
+from .layers.base import extent
+from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, Profile, profile
+
+
+def find(name: str) -> Function:
+    """The declaration of a C function, by name."""
+    if name not in FUNCTIONS:
+        raise Error(f"no function {name!r}; have: {', '.join(sorted(FUNCTIONS))}")
+    return FUNCTIONS[name]
+
+
+def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CORE) -> int:
+    """Bytes of the scratch buffer (bufferA or vec_buffer) that Arm's header asks for.
+
+    0 on cores without the DSP extension, which use none; bufferB is never used.
+    params: the scalar C arguments. Unknown functions, arguments and cores raise Error.
+    """
+    declared = find(function)
+    values = declared.parse_params(params)
+    on_dsp = profile(core).path == "dsp"
+    return extent(declared.scratch, values) if on_dsp else 0
+
+
+def _argument(function: Function, array: Array, value: object, params: dict[str, int]) -> Any:
+    """One array argument, checked; the same memory where that is possible."""
+    given = np.asarray(value)
+    where = f"{array.name} of {function.name}"
+    if given.dtype != np.dtype(array.dtype):
+        raise Error(f"{where} must be {array.dtype}, is {given.dtype}")
+    shape = array.shape(params)
+    if any(axis < 0 for axis in shape):
+        raise Error(f"{where} can not have the shape {list(shape)}")
+    if given.size != np.prod(shape, dtype=np.int64):
+        raise Error(f"{where} must have the shape {list(shape)}, has {list(given.shape)}")
+    return given
+
+
+def _memory(given: np.ndarray, keep: bool, where: str) -> np.ndarray:
+    """C-contiguous memory of an input: its own if the caller wants to see the changes."""
+    if not keep:
+        return np.array(given, order="C", copy=True)
+    if not (given.flags.c_contiguous and given.flags.writeable and given.flags.aligned):
+        raise Error(f"in_place=True needs {where} as a writable C-contiguous array")
+    return given
+
+
+def invoke(
+    function: Function,
+    arguments: Mapping[str, object],
+    wanted: Profile,
+    variant: Optional[str] = None,
+    in_place: bool = False,
+) -> np.ndarray:
+    """Run one declared function; see the module's docstring for the arguments."""
+    names = {array.name for array in function.arrays}
+    missing = sorted(names - set(arguments))
+    if missing:
+        raise Error(f"{function.name} lacks {', '.join(missing)}")
+    params = function.parse_params({k: v for k, v in arguments.items() if k not in names})
+    rows = kernels.rows_of(function.op, function.type)
+    struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
+    sizes = kernels.check(rows[0], struct)
+    row = kernels.choose(rows, wanted, variant)
+    given = {a.name: _argument(function, a, arguments[a.name], params) for a in function.arrays}
+    written = {function.output.name} | ({function.inputs[0].name} if sizes.destroys else set())
+    memory = {}
+    for name, value in given.items():
+        if name in written:
+            memory[name] = _memory(value, in_place, f"{name} of {function.name}")
+        else:
+            memory[name] = np.require(value, requirements=["C", "A"])
+    output = memory.get(function.output.name)
+    if output is None:
+        output = np.empty(function.output.shape(params), function.output.dtype)
+    kernels.call(
+        row,
+        struct,
+        [memory[array.name] for array in function.inputs],
+        output,
+        memory[function.weights.name] if function.weights else None,
+        memory[function.bias.name] if function.bias else None,
+    )
+    return output if function.in_place else output.reshape(function.output.shape(params))
+
+
+def _binding(function: Function) -> Callable[..., np.ndarray]:
+    def bound(
+        *,
+        core: str = DEFAULT_CORE,
+        cmsis: str = DEFAULT_CMSIS,
+        rounding: str = DEFAULT_ROUNDING,
+        variant: Optional[str] = None,
+        in_place: bool = False,
+        **arguments: object,
+    ) -> np.ndarray:
+        return invoke(function, arguments, profile(core, cmsis, rounding), variant, in_place)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = [inspect.Parameter(a.name, keyword) for a in function.arrays]
+    own += [inspect.Parameter(name, keyword) for name in function.params]
+    common = [p for p in inspect.signature(bound).parameters.values() if p.kind == keyword]
+    bound.__signature__ = inspect.Signature(own + common)  # type: ignore[attr-defined]
+    bound.__name__ = bound.__qualname__ = function.name
+    bound.__doc__ = _docstring(function)
+    return bound
+
+
+def _docstring(function: Function) -> str:
+    def line(array: Array) -> str:
+        axes = ", ".join(_spell(axis) for axis in array.axes)
+        return f"    {array.name}: {array.dtype} [{axes}]"
+
+    lines = [f"{function.name} of CMSIS, bit for bit.", ""]
+    lines += [function.note, ""] if function.note else []
+    lines += [line(array) for array in function.arrays]
+    lines += [f"    returns {line(function.output).strip()}", ""]
+    lines += ["Raises Error where an argument does not fit, SizeMismatch where the device answers"]
+    lines += ["ARM_MATH_SIZE_MISMATCH. Profile arguments: see the module."]
+    return "\n".join(lines)
+
+
+def _spell(axis: object) -> str:
+    return "*".join(_spell(part) for part in axis) if isinstance(axis, tuple) else str(axis)
+
+
+for _name, _function in FUNCTIONS.items():
+    globals()[_name] = _binding(_function)
+
+__all__ = [*FUNCTIONS, "buffer_size", "find"]  # noqa: PLE0604

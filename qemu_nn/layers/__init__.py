@@ -1,0 +1,13 @@
+"""Every layer function of the firmware that can be emulated, declared once, by its C name."""
+
+from . import activation, convolve, elementwise, fully_connected, pool
+from .base import Array, Function
+
+#: C name -> declaration.
+FUNCTIONS: dict[str, Function] = {
+    function.name: function
+    for family in (convolve, fully_connected, pool, activation, elementwise)
+    for function in family.FUNCTIONS
+}
+
+__all__ = ["FUNCTIONS", "Array", "Function"]

@@ -1,0 +1,118 @@
+"""What a layer function of the firmware is: its C arguments, its arrays and the op it computes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Optional, Union
+
+import numpy as np
+
+from ..errors import Error
+
+#: Enumerators of C that may stand for their numbers.
+ENUMERATORS = {"ARM_SIGMOID": 0, "ARM_TANH": 1}
+
+#: One extent: the name of a C argument, a number, or a tuple of both (their product).
+Extent = Union[str, int, tuple["Extent", ...]]
+
+
+def extent(value: Extent, params: Mapping[str, int]) -> int:
+    """The number that an extent stands for with these C arguments."""
+    if isinstance(value, tuple):
+        return math.prod(extent(part, params) for part in value)
+    return params[value] if isinstance(value, str) else value
+
+
+@dataclass(frozen=True)
+class Array:
+    """A pointer argument: its C name, numpy dtype and shape (extents, outermost axis first)."""
+
+    name: str
+    dtype: str
+    axes: tuple[Extent, ...]
+
+    def shape(self, params: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape with these C arguments."""
+        return tuple(extent(axis, params) for axis in self.axes)
+
+    def nbytes(self, params: Mapping[str, int]) -> int:
+        """Bytes with these C arguments."""
+        return math.prod(self.shape(params)) * np.dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True)
+class Function:
+    """One C function, declared: from here come its binding, its plan step and its costs.
+
+    params: scalar C arguments in C order. inputs, weights, bias, output: pointer arguments; an
+    output that has an input's name is that same buffer. op, type: the rows that compute it.
+    fields: C argument -> field of the op's struct where they differ; an argument `dim` also
+    fills `dim_x` and `dim_y`, as the square functions mean it. fixed: fields the C function
+    itself sets. scratch: bytes of its bufferA or vec_buffer as Arm's header documents them (used
+    on cores with the DSP extension only). macs: multiply-accumulates. interleave: order of a
+    weight stream that is not row-major (see layers/layouts.py).
+    """
+
+    name: str
+    op: str
+    type: str
+    params: tuple[str, ...]
+    inputs: tuple[Array, ...]
+    output: Array
+    weights: Optional[Array] = None
+    bias: Optional[Array] = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    scratch: Extent = 0
+    macs: Extent = 0
+    interleave: Optional[str] = None
+    note: str = ""
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """All arrays that are read: inputs, weights, bias."""
+        return (*self.inputs, *(array for array in (self.weights, self.bias) if array))
+
+    @property
+    def in_place(self) -> bool:
+        """Is the output buffer one of the inputs?"""
+        return self.output.name in {array.name for array in self.inputs}
+
+    def parse_params(self, given: Mapping[str, object]) -> dict[str, int]:
+        """The scalar C arguments as integers; a missing, unknown or other one is an error."""
+        unknown = [name for name in given if name not in self.params]
+        missing = [name for name in self.params if name not in given]
+        if unknown or missing:
+            what = "does not take " + ", ".join(unknown) if unknown else "lacks "
+            raise Error(
+                f"{self.name} {what if unknown else what + ', '.join(missing)}; "
+                f"its scalar arguments are: {', '.join(self.params)}"
+            )
+        return {name: self._integer(name, given[name]) for name in self.params}
+
+    def _integer(self, name: str, value: object) -> int:
+        if isinstance(value, str) and value in ENUMERATORS:
+            return ENUMERATORS[value]
+        try:
+            number = operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            raise Error(f"{name} of {self.name} must be an integer, is {value!r}") from None
+        if not -(2**31) <= number < 2**31:
+            raise Error(f"{name} of {self.name} must fit into 32 bits, is {number}")
+        return number
+
+    def struct_values(self, params: Mapping[str, int]) -> dict[str, int]:
+        """The fields of the op's struct, from the C arguments."""
+        values = dict(self.fixed)
+        for name in self.params:
+            target = self.fields.get(name, name)
+            values[target] = values[f"{target}_x"] = values[f"{target}_y"] = params[name]
+        return values
+
+
+def vector(name: str, dtype: str, length: Extent) -> Array:
+    """A one-dimensional array argument."""
+    return Array(name, dtype, (length,))

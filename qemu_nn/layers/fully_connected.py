@@ -1,0 +1,59 @@
+"""Fully connected layers and the matrix kernels: weights [row, column], one bias per row."""
+
+from .base import Array, Function, vector
+
+_PARAMS = ("dim_vec", "num_of_rows", "bias_shift", "out_shift")
+
+
+def _fully_connected(name: str, type: str, interleave: str = "") -> Function:
+    """q7: everything int8; q15: everything int16; q7_q15: int16 vectors, int8 weights and bias."""
+    data = "int8" if type == "q7" else "int16"
+    coefficient = "int16" if type == "q15" else "int8"
+    matrix = (("num_of_rows", "dim_vec"),) if interleave else ("num_of_rows", "dim_vec")
+    return Function(
+        name=name,
+        op="fully_connected_opt" if interleave else "fully_connected",
+        type=type,
+        params=_PARAMS,
+        inputs=(vector("pV", data, "dim_vec"),),
+        weights=Array("pM", coefficient, matrix),
+        bias=vector("bias", coefficient, "num_of_rows"),
+        output=vector("pOut", data, "num_of_rows"),
+        scratch=(2, "dim_vec") if type == "q7" else 0,
+        macs=("num_of_rows", "dim_vec"),
+        interleave=interleave or None,
+        note="Weights are the interleaved stream of layouts.pack()." if interleave else "",
+    )
+
+
+def _mat_mult(name: str, op: str, note: str) -> Function:
+    return Function(
+        name=name,
+        op=op,
+        type="q7_q15",
+        params=("ch_im_out", "numCol_A", "bias_shift", "out_shift"),
+        inputs=(Array("pInBuffer", "int16", (2, "numCol_A")),),
+        weights=Array("pA", "int8", ("ch_im_out", "numCol_A")),
+        bias=vector("bias", "int8", "ch_im_out"),
+        output=Array("pOut", "int8", (2, "ch_im_out")),
+        macs=(2, "ch_im_out", "numCol_A"),
+        note=note + " Cores without the DSP extension and without Helium have no body for it.",
+    )
+
+
+FUNCTIONS = (
+    _fully_connected("arm_fully_connected_q7", "q7"),
+    _fully_connected("arm_fully_connected_q7_opt", "q7", "q7"),
+    _fully_connected("arm_fully_connected_q15", "q15"),
+    _fully_connected("arm_fully_connected_q15_opt", "q15", "q15"),
+    _fully_connected("arm_fully_connected_mat_q7_vec_q15", "q7_q15"),
+    _fully_connected("arm_fully_connected_mat_q7_vec_q15_opt", "q7_q15", "q7_q15"),
+    _mat_mult(
+        "arm_nn_mat_mult_kernel_q7_q15", "mat_mult", "Two im2col columns times the weight matrix."
+    ),
+    _mat_mult(
+        "arm_nn_mat_mult_kernel_q7_q15_reordered",
+        "mat_mult_reordered",
+        "The same with columns in the order 0, 2, 1, 3 of each four; ch_im_out must be even.",
+    ),
+)

@@ -1,0 +1,39 @@
+"""Pooling, images HWC int8: split x-y and in place on cores with the DSP extension."""
+
+from .base import Array, Function
+
+_SQUARE = ("dim_im_in", "ch_im_in", "dim_kernel", "padding", "stride", "dim_im_out")
+_NONSQUARE = ("dim_im_in_x", "dim_im_in_y", "ch_im_in", "dim_kernel_x", "dim_kernel_y")
+_NONSQUARE += ("padding_x", "padding_y", "stride_x", "stride_y", "dim_im_out_x", "dim_im_out_y")
+_NONSQUARE += ("out_lshift",)
+
+_DESTROYS = "Cores with the DSP extension pool each row of Im_in in place first, and so destroy it."
+
+
+def _square(name: str, op: str, scratch: int) -> Function:
+    return Function(
+        name=name,
+        op=op,
+        type="q7",
+        params=_SQUARE,
+        inputs=(Array("Im_in", "int8", ("dim_im_in", "dim_im_in", "ch_im_in")),),
+        output=Array("Im_out", "int8", ("dim_im_out", "dim_im_out", "ch_im_in")),
+        fixed={"out_lshift": 0},
+        scratch=(scratch, "dim_im_out", "ch_im_in"),
+        note=_DESTROYS,
+    )
+
+
+FUNCTIONS = (
+    _square("arm_maxpool_q7_HWC", "maxpool", 0),
+    _square("arm_avepool_q7_HWC", "avepool", 2),
+    Function(
+        name="arm_avepool_q7_HWC_nonsquare",
+        op="avepool_nonsquare",
+        type="q7",
+        params=_NONSQUARE,
+        inputs=(Array("Im_in", "int8", ("dim_im_in_y", "dim_im_in_x", "ch_im_in")),),
+        output=Array("Im_out", "int8", ("dim_im_out_y", "dim_im_out_x", "ch_im_in")),
+        note="Not CMSIS: the keyword-spotting project's own. sum * 2^out_lshift / count, wrapping.",
+    ),
+)

@@ -1,0 +1,81 @@
+"""Recorded device output = every row that claims the profile it was recorded with."""
+
+import numpy as np
+import pytest
+import recordings
+
+from qemu_nn import cmsis, kernels
+from qemu_nn.errors import Refused, SizeMismatch
+from qemu_nn.layers import FUNCTIONS
+
+
+def rows_by_function():
+    for function in recordings.FUNCTIONS:
+        declared = FUNCTIONS[function]
+        for row in kernels.rows_of(declared.op, declared.type):
+            yield pytest.param(function, row, id=f"{function}-{row}")
+
+
+def copied(inputs):
+    return {name: value.copy() for name, value in inputs.items()}
+
+
+@pytest.mark.parametrize(("function", "row"), rows_by_function())
+def test_every_row_gives_the_recorded_bits(function, row):
+    for r in recordings.load(function):
+        if r.output is None or not row.claims(r.profile):
+            continue
+        inputs = copied(r.inputs)
+        got = getattr(cmsis, function)(
+            **inputs, **r.params, **r.profile_arguments, variant=row.variant
+        )
+        where = f"{row}: {function} {r.case} {r.variant}"
+        assert got.shape == r.output.shape, where
+        assert got.dtype == r.output.dtype, where
+        np.testing.assert_array_equal(got, r.output, where)
+        for name, value in inputs.items():
+            np.testing.assert_array_equal(value, r.inputs[name], f"{where}: {name} was modified")
+
+
+@pytest.mark.parametrize("function", recordings.FUNCTIONS)
+def test_every_recorded_profile_is_claimed_by_exactly_one_plain_row(function):
+    declared = FUNCTIONS[function]
+    rows = kernels.rows_of(declared.op, declared.type)
+    for r in recordings.load(function):
+        if r.output is not None:
+            plain = [row for row in rows if row.kind == "plain" and row.claims(r.profile)]
+            assert len(plain) == 1, f"{function} {r.profile}: {[str(row) for row in plain]}"
+
+
+@pytest.mark.parametrize("function", ["arm_maxpool_q7_HWC", "arm_avepool_q7_HWC"])
+def test_in_place_leaves_the_input_as_the_device_leaves_it(function):
+    seen = 0
+    for r in recordings.load(function):
+        inputs = copied(r.inputs)
+        getattr(cmsis, function)(**inputs, **r.params, **r.profile_arguments, in_place=True)
+        expected = r.inputs["Im_in"] if r.input_after is None else r.input_after
+        seen += r.input_after is not None
+        np.testing.assert_array_equal(inputs["Im_in"], expected, f"{function} {r.case} {r.variant}")
+    assert seen > 0
+
+
+@pytest.mark.parametrize(
+    "function", [name for name in recordings.FUNCTIONS if FUNCTIONS[name].in_place]
+)
+def test_in_place_writes_the_result_over_the_input(function):
+    name = FUNCTIONS[function].output.name
+    for r in recordings.load(function):
+        inputs = copied(r.inputs)
+        got = getattr(cmsis, function)(**inputs, **r.params, **r.profile_arguments, in_place=True)
+        assert got is inputs[name]
+        np.testing.assert_array_equal(inputs[name], r.output, f"{function} {r.case} {r.variant}")
+
+
+@pytest.mark.parametrize("function", recordings.FUNCTIONS)
+def test_what_the_device_does_not_compute_is_an_error(function):
+    for r in recordings.load(function):
+        if r.output is not None:
+            continue
+        expected = SizeMismatch if r.status == -3 else Refused
+        with pytest.raises(expected):
+            getattr(cmsis, function)(**r.inputs, **r.params, **r.profile_arguments)
