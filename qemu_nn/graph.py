@@ -1,0 +1,179 @@
+"""Networks as data: tensors, calls in order, arrays, and the firmware's own memory if known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Optional
+
+import numpy as np
+
+from .errors import ModelError
+from .layers import Array, Function
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A named array of integers: shape of one sample (HWC for images), dtype, fraction bits."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    frac: Optional[int] = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of one sample."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True)
+class Node:
+    """One call of a layer function; its output tensor has the node's name.
+
+    inputs: names of tensors, in the function's order; empty where the graph's memory says which
+    addresses the call reads. weights, bias: names in the graph's arrays.
+    """
+
+    function: Function
+    params: Mapping[str, int]
+    inputs: tuple[str, ...]
+    output: Tensor
+    weights: Optional[str] = None
+    bias: Optional[str] = None
+
+    @property
+    def name(self) -> str:
+        """The name of the node and of its output."""
+        return self.output.name
+
+
+@dataclass(frozen=True)
+class Address:
+    """A place in the firmware's memory: a buffer and a byte offset into it."""
+
+    buffer: str
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.buffer}+{self.offset}" if self.offset else self.buffer
+
+
+@dataclass(frozen=True)
+class Place:
+    """The pointer arguments of one call."""
+
+    inputs: tuple[Address, ...]
+    output: Address
+    scratch: Optional[Address] = None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The firmware's memory as it is: buffers overlap in time, and calls overwrite each other.
+
+    buffers: name -> bytes. places: node -> addresses. input: where a sample is put before the
+    first call. states: tensor name -> where a recurrent network keeps it between time steps.
+    """
+
+    buffers: Mapping[str, int]
+    places: Mapping[str, Place]
+    input: Address
+    states: Mapping[str, Address] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A quantized network: calls in program order, arrays in the order the device reads them.
+
+    outputs: names of nodes. states: tensors a recurrent network carries from step to step; such
+    a network has a memory and one pass over the nodes is one time step. classes: labels.
+    """
+
+    name: str
+    input: Tensor
+    nodes: tuple[Node, ...]
+    outputs: tuple[str, ...]
+    arrays: Mapping[str, np.ndarray]
+    memory: Optional[Memory] = None
+    states: tuple[Tensor, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def node(self, name: str) -> Node:
+        """The node with this name."""
+        return next(node for node in self.nodes if node.name == name)
+
+
+def _check(graph: Graph) -> None:
+    """Everything a plan takes for granted; whatever does not hold is named."""
+    names = [graph.input.name, *(t.name for t in graph.states), *(n.name for n in graph.nodes)]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ModelError(f"{graph.name}: the name {sorted(twice)[0]!r} is used twice")
+    if not graph.nodes:
+        raise ModelError(f"{graph.name} has no layers")
+    for tensor in (graph.input, *graph.states, *(node.output for node in graph.nodes)):
+        if not all(axis > 0 for axis in tensor.shape):
+            raise ModelError(f"{graph.name}: {tensor.name} has the shape {list(tensor.shape)}")
+    for name in graph.outputs:
+        if name not in {node.name for node in graph.nodes}:
+            raise ModelError(f"{graph.name}: the output {name!r} is not a layer")
+    if not graph.outputs:
+        raise ModelError(f"{graph.name} has no outputs")
+    tensors = {graph.input.name: graph.input}
+    for node in graph.nodes:
+        _check_node(graph, node, tensors)
+        tensors[node.name] = node.output
+    if graph.states and graph.memory is None:
+        raise ModelError(f"{graph.name}: a recurrent network needs its memory described")
+
+
+def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None:
+    where = f"layer {node.name!r} ({node.function.name})"
+    declared = node.function.output
+    if node.output.dtype != declared.dtype or node.output.nbytes != declared.nbytes(node.params):
+        raise ModelError(
+            f"{where} computes {declared.dtype} {list(declared.shape(node.params))}, "
+            f"but its output is said to be {node.output.dtype} {list(node.output.shape)}"
+        )
+    for array, name in ((node.function.weights, node.weights), (node.function.bias, node.bias)):
+        if array is not None:
+            _check_array(graph, where, array, name, node.params)
+        elif name is not None:
+            raise ModelError(f"{where} takes no {name!r}")
+    if graph.memory is not None:
+        return
+    if len(node.inputs) != len(node.function.inputs):
+        raise ModelError(
+            f"{where} takes {len(node.function.inputs)} inputs, has {len(node.inputs)}"
+        )
+    for array, name in zip(node.function.inputs, node.inputs):
+        if name not in tensors:
+            raise ModelError(f"{where} reads {name!r}, which no earlier layer makes")
+        tensor = tensors[name]
+        if (tensor.dtype, tensor.nbytes) != (array.dtype, array.nbytes(node.params)):
+            raise ModelError(
+                f"{where} reads {array.dtype} {list(array.shape(node.params))}, "
+                f"but {name!r} is {tensor.dtype} {list(tensor.shape)}"
+            )
+
+
+def _check_array(
+    graph: Graph, where: str, array: Array, name: Optional[str], params: Mapping[str, int]
+) -> None:
+    if name is None:
+        raise ModelError(f"{where} needs an array for {array.name}")
+    if name not in graph.arrays:
+        raise ModelError(f"{where}: there is no array {name!r}")
+    value = graph.arrays[name]
+    if value.dtype != np.dtype(array.dtype):
+        raise ModelError(f"{where}: {name!r} must be {array.dtype}, is {value.dtype}")
+    if value.nbytes != array.nbytes(params):
+        raise ModelError(
+            f"{where}: {name!r} must have {math.prod(array.shape(params))} elements, "
+            f"has {value.size}"
+        )

@@ -1,0 +1,1 @@
+"""A model file made into a Graph, one file per format."""

@@ -1,0 +1,1 @@
+"""Graphs made to run: planned once, then executed as one C call."""

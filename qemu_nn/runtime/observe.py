@@ -1,0 +1,101 @@
+"""Who reads what another call has destroyed: the firmware's memory followed byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from ..kernels import Row
+
+
+@dataclass(frozen=True)
+class Span:
+    """Bytes of the arena."""
+
+    start: int
+    size: int
+
+    @property
+    def slice(self) -> slice:
+        """The span as an index."""
+        return slice(self.start, self.start + self.size)
+
+    def overlaps(self, other: Span) -> bool:
+        """Do the two share a byte?"""
+        return self.start < other.start + other.size and other.start < self.start + self.size
+
+
+@dataclass(frozen=True)
+class Access:
+    """What one call touches. destroys: bytes at the start of inputs[0] that it overwrites.
+
+    scratch_bytes: what the device's path uses; scratch: where, None if the firmware passes NULL.
+    device_row: the row that uses it as the device does.
+    """
+
+    name: str
+    inputs: tuple[Span, ...]
+    output: Span
+    destroys: int
+    scratch_bytes: int
+    scratch: Optional[Span]
+    device_row: Optional[Row]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Warnings in words, and the calls whose scratch memory a later call reads."""
+
+    warnings: tuple[str, ...]
+    scratch: frozenset[int]
+
+
+_INTACT, _NEVER_WRITTEN = -1, -2
+
+
+def observe(
+    accesses: Sequence[Access], entries: Sequence[Span], size: int, recurrent: bool
+) -> Seen:
+    """Follow one pass over the calls, two if the memory lives on in the next time step."""
+    ruined_by = np.full(size, _NEVER_WRITTEN, np.int64)  # index of the call, or one of the above
+    as_scratch = np.zeros(size, bool)
+    warnings: dict[str, None] = {}
+    scratch: set[int] = set()
+    for access in accesses:
+        if access.scratch_bytes and access.scratch is None:
+            warnings[
+                f"{access.name} is called without scratch memory, of which this core uses "
+                f"{access.scratch_bytes} bytes: the device would fault"
+            ] = None
+    for turn in range(2 if recurrent else 1):
+        for entry in entries if turn == 0 else entries[:1]:
+            ruined_by[entry.slice] = _INTACT
+        for index, access in enumerate(accesses):
+            for part in access.inputs:
+                for culprit in np.unique(ruined_by[part.slice]).tolist():
+                    if culprit == _INTACT:
+                        continue
+                    if culprit == _NEVER_WRITTEN:
+                        reason = "memory that nothing has written: zero here, anything on a device"
+                    elif as_scratch[part.slice][ruined_by[part.slice] == culprit].any():
+                        reason = f"what {accesses[culprit].name} has used as scratch memory"
+                        scratch.add(culprit)
+                    else:
+                        reason = f"what {accesses[culprit].name} has destroyed in place"
+                    warnings[f"{access.name} reads {reason}"] = None
+            _touch(ruined_by, as_scratch, index, access)
+    return Seen(tuple(warnings), frozenset(scratch))
+
+
+def _touch(ruined_by: np.ndarray, as_scratch: np.ndarray, index: int, access: Access) -> None:
+    """What memory holds after a call."""
+    ruined = [(access.scratch, True)] if access.scratch else []
+    if access.destroys:
+        ruined.append((Span(access.inputs[0].start, access.destroys), False))
+    for span, is_scratch in ruined:
+        ruined_by[span.slice] = index
+        as_scratch[span.slice] = is_scratch
+    ruined_by[access.output.slice] = _INTACT

@@ -1,0 +1,206 @@
+"""Addresses: the firmware's own where its memory is known, planned ones otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Optional
+
+from ..errors import Refused
+from ..graph import Address, Graph, Memory
+from ..kernels import Row, rows_of
+from ..targets import Profile
+from .observe import Access, Span, observe
+
+if TYPE_CHECKING:
+    from .plan import Step
+
+#: Every buffer starts at a multiple of this many bytes.
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where one call finds its buffers; row: the one that must run, if not the planner's choice."""
+
+    inputs: tuple[int, ...]
+    output: int
+    scratch: int = 0
+    spare: Optional[int] = None
+    row: Optional[Row] = None
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Byte offsets into one arena, for every call and for what enters it."""
+
+    spots: tuple[Spot, ...]
+    input: int
+    states: tuple[int, ...]
+    arena_bytes: int
+    cleared: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+def place(graph: Graph, profile: Profile, steps: Sequence[Step]) -> Placement:
+    """Addresses for every step."""
+    if graph.memory is None:
+        return _planned(graph, steps)
+    return _firmware(graph, graph.memory, profile, steps)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+# ---- planned memory: tensors live from the step that makes them to the last that reads them ----
+
+
+@dataclass
+class _Block:
+    """Memory that is needed from one step to another; several tensors may share it in place."""
+
+    size: int
+    first: int
+    last: int
+    offset: int = 0
+
+
+def _planned(graph: Graph, steps: Sequence[Step]) -> Placement:
+    death = {graph.input.name: -1}
+    for index, step in enumerate(steps):
+        death.update(dict.fromkeys((*step.node.inputs, step.node.name), index))
+    blocks = {graph.input.name: _Block(graph.input.nbytes, -1, death[graph.input.name])}
+    all_blocks = [blocks[graph.input.name]]
+    scratch: dict[int, _Block] = {}
+    spare: dict[int, _Block] = {}
+    for index, step in enumerate(steps):
+        node = step.node
+        shared = _shared_input(step, death, index)
+        if shared is None:
+            blocks[node.name] = _Block(node.output.nbytes, index, death[node.name])
+            all_blocks.append(blocks[node.name])
+        else:
+            blocks[node.name] = blocks[shared]
+            blocks[shared].last = death[node.name]
+        if step.row.scratch(step.params):
+            scratch[index] = _Block(step.row.scratch(step.params), index, index)
+        if step.sizes.destroys and death[node.inputs[0]] > index:
+            spare[index] = _Block(step.sizes.inputs[0], index, index)
+    all_blocks += [*scratch.values(), *spare.values()]
+    arena = _assign(all_blocks)
+    spots = tuple(
+        Spot(
+            tuple(blocks[name].offset for name in step.node.inputs),
+            blocks[step.node.name].offset,
+            scratch[index].offset if index in scratch else 0,
+            spare[index].offset if index in spare else None,
+        )
+        for index, step in enumerate(steps)
+    )
+    return Placement(spots, blocks[graph.input.name].offset, (), arena)
+
+
+def _shared_input(step: Step, death: dict[str, int], index: int) -> Optional[str]:
+    """An input that the call may overwrite in place, because nothing reads it afterwards."""
+    if not step.sizes.in_place:
+        return None
+    for name, size in zip(step.node.inputs, step.sizes.inputs):
+        if death[name] == index and size == step.node.output.nbytes:
+            return name
+    return None
+
+
+def _assign(blocks: Sequence[_Block]) -> int:
+    """Greedy by size: each block at the lowest offset that is free while it lives."""
+    placed: list[_Block] = []
+    for block in sorted(blocks, key=lambda b: (-b.size, b.first)):
+        rivals = [b for b in placed if b.first <= block.last and block.first <= b.last]
+        for rival in sorted(rivals, key=lambda b: b.offset):
+            if block.offset + block.size > rival.offset:
+                block.offset = max(block.offset, _aligned(rival.offset + rival.size))
+        placed.append(block)
+    return max(_aligned(block.offset + block.size) for block in placed)
+
+
+# ---- the firmware's memory: its own buffers at their own offsets ----
+
+
+def _firmware(graph: Graph, memory: Memory, profile: Profile, steps: Sequence[Step]) -> Placement:
+    bases, cleared = {}, 0
+    for name, size in memory.buffers.items():
+        bases[name] = cleared
+        cleared += _aligned(size)
+
+    def span(what: str, address: Address, size: int, itemsize: int) -> Span:
+        start = address.offset
+        if (
+            address.buffer not in bases
+            or start < 0
+            or start + size > memory.buffers[address.buffer]
+        ):
+            raise Refused(
+                f"{graph.name}: {what} takes {size} bytes at {address}, "
+                f"outside of the {memory.buffers.get(address.buffer, 0)} bytes of that buffer"
+            )
+        if start % itemsize:
+            raise Refused(f"{graph.name}: {what} at {address} is not aligned to {itemsize} bytes")
+        return Span(bases[address.buffer] + start, size)
+
+    accesses = [_access(graph, memory, profile, step, span) for step in steps]
+    entry = span("the input", memory.input, graph.input.nbytes, 1)
+    states = [span(f"state {t.name!r}", memory.states[t.name], t.nbytes, 1) for t in graph.states]
+    seen = observe(accesses, [entry, *states], cleared, recurrent=bool(states))
+    spots, arena = [], cleared
+    for index, (step, access) in enumerate(zip(steps, accesses)):
+        row = access.device_row if index in seen.scratch else None
+        needed = (row or step.row).scratch(step.params)
+        scratch = access.scratch.start if access.scratch else cleared
+        arena = max(arena, _aligned(scratch + needed))
+        inputs = tuple(part.start for part in access.inputs)
+        spots.append(Spot(inputs, access.output.start, scratch if needed else 0, row=row))
+    return Placement(
+        tuple(spots),
+        entry.start,
+        tuple(state.start for state in states),
+        arena,
+        cleared,
+        tuple(f"{graph.name}: {line}" for line in seen.warnings),
+    )
+
+
+def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span) -> Access:  # type: ignore[no-untyped-def]
+    """What one call touches, bounds and overlaps checked."""
+    node = step.node
+    where = f"layer {node.name!r} ({node.function.name})"
+    spot = memory.places[node.name]
+    declared = node.function.inputs
+    if len(spot.inputs) != len(declared):
+        raise Refused(f"{graph.name}: {where} takes {len(declared)} inputs, has {len(spot.inputs)}")
+    inputs = tuple(
+        span(f"the input of {where}", address, size, 2 if array.dtype == "int16" else 1)
+        for address, size, array in zip(spot.inputs, step.sizes.inputs, declared)
+    )
+    itemsize = {"int8": 1, "int16": 2, "int32": 4}[node.output.dtype]
+    output = span(f"the output of {where}", spot.output, step.sizes.output, itemsize)
+    row = _device_row(step, profile)
+    used = row.scratch(step.params) if row else 0
+    scratch = None
+    if used and spot.scratch is not None:
+        scratch = span(f"the scratch of {where}", spot.scratch, used, 2)
+    for part in inputs:
+        same_start = step.sizes.in_place and part.start == output.start
+        if part.overlaps(output) and not same_start:
+            raise Refused(
+                f"{graph.name}: {where} writes over its own input while it reads it; what comes "
+                "out depends on the order of the device's instructions: use another buffer"
+            )
+    if scratch and any(scratch.overlaps(part) for part in (*inputs, output)):
+        raise Refused(f"{graph.name}: {where} has its scratch over its own input or output")
+    return Access(where, inputs, output, step.sizes.destroys, used, scratch, row)
+
+
+def _device_row(step: Step, profile: Profile) -> Optional[Row]:
+    """The row that uses scratch memory as this device does, if it uses any."""
+    rows = rows_of(step.row.op.name, step.row.op.type)
+    return next((row for row in rows if row.variant == "dsp" and row.claims(profile)), None)

@@ -1,0 +1,152 @@
+"""A graph made into steps: which row computes each call, and at which address of the arena."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Optional
+
+from .. import kernels
+from ..errors import Error
+from ..graph import Graph, Node, Tensor
+from ..kernels import Row, Sizes
+from ..targets import Profile
+from . import place
+from .place import Placement
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call: the row that runs, its C parameters, and byte offsets into the arena.
+
+    spare: offset of a copy of the first input where the call would destroy one that is needed.
+    """
+
+    node: Node
+    row: Row
+    params: Any
+    sizes: Sizes
+    inputs: tuple[int, ...]
+    output: int
+    scratch: int = 0
+    spare: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Store:
+    """Bytes that leave the arena after a step, into the sample's record."""
+
+    after: int
+    address: int
+    offset: int
+    tensor: Tensor
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A network ready to run for one profile.
+
+    arena_bytes: working memory of one thread. cleared: bytes at its start that are zero when a
+    sample starts, as the memory of a device after reset. stores: what a run returns.
+    """
+
+    graph: Graph
+    profile: Profile
+    steps: tuple[Step, ...]
+    input: int
+    states: tuple[int, ...]
+    stores: tuple[Store, ...]
+    arena_bytes: int
+    cleared: int
+    warnings: tuple[str, ...]
+
+    @property
+    def record_bytes(self) -> int:
+        """Bytes of everything that one sample's run returns."""
+        return sum(store.tensor.nbytes for store in self.stores)
+
+
+def plan(
+    graph: Graph, profile: Profile, variant: Optional[str] = None, trace: bool = False
+) -> Plan:
+    """Choose rows and addresses. Raises the contract's errors, with the layer's name in front.
+
+    variant: the row to run wherever an op has one of that name; trace: return every layer's
+    output, and as clobber.<layer> what is left of an input that a layer destroys.
+    """
+    steps = tuple(_step(graph, node, profile, variant) for node in graph.nodes)
+    if variant is not None and all(step.row.variant != variant for step in steps):
+        have = sorted({row.variant for step in steps for row in _rows(step.node)})
+        raise Error(f"no layer of {graph.name} has a variant {variant!r}; have: {', '.join(have)}")
+    placement = place.place(graph, profile, steps)
+    steps = _put(steps, placement)
+    return Plan(
+        graph,
+        profile,
+        steps,
+        placement.input,
+        placement.states,
+        tuple(_stores(graph, steps, placement, trace)),
+        placement.arena_bytes,
+        placement.cleared,
+        placement.warnings,
+    )
+
+
+def _rows(node: Node) -> list[Row]:
+    return kernels.rows_of(node.function.op, node.function.type)
+
+
+def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) -> Step:
+    rows = _rows(node)
+    params = kernels.make_params(rows[0].op, profile, node.function.struct_values(node.params))
+    try:
+        sizes = kernels.check(rows[0], params)
+        has_it = any(row.variant == variant and row.claims(profile) for row in rows)
+        row = kernels.choose(rows, profile, variant if has_it else None)
+    except Error as error:
+        where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
+        raise type(error)(f"{where}: {error}") from None
+    return Step(node, row, params, sizes, (), 0)
+
+
+def _put(steps: Iterable[Step], placement: Placement) -> tuple[Step, ...]:
+    """The steps at their addresses, on the device's own rows where its scratch is observed."""
+    put = []
+    for step, spot in zip(steps, placement.spots):
+        row = spot.row or step.row
+        put.append(
+            replace(
+                step,
+                row=row,
+                inputs=spot.inputs,
+                output=spot.output,
+                scratch=spot.scratch,
+                spare=spot.spare,
+            )
+        )
+    return tuple(put)
+
+
+def _stores(
+    graph: Graph, steps: tuple[Step, ...], placement: Placement, trace: bool
+) -> Iterable[Store]:
+    offset = 0
+    last = len(steps) - 1
+    for index, step in enumerate(steps):
+        wanted = []
+        if trace or step.node.name in graph.outputs:
+            wanted.append((step.output, step.node.output))
+        if trace and step.sizes.destroys and graph.memory is not None:
+            wanted.append((step.inputs[0], _clobbered(step)))
+        if index == last:
+            wanted += list(zip(placement.states, graph.states))
+        for address, tensor in wanted:
+            yield Store(index, address, offset, tensor)
+            offset += tensor.nbytes
+
+
+def _clobbered(step: Step) -> Tensor:
+    """The destroyed input of a call as a tensor: clobber.<layer>, in the input's shape."""
+    array = step.node.function.inputs[0]
+    return Tensor(f"clobber.{step.node.name}", array.shape(step.node.params), array.dtype)
