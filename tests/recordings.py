@@ -67,3 +67,10 @@ def _read(function: str) -> Iterator[Recording]:
                 None if after is None else stored[after],
                 case.get("status_by_variant", {}).get(variant),
             )
+
+
+def streams(function: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The weights of an _opt function: the row-major matrix, and the stream recorded with it."""
+    with np.load(FOLDER / f"{function}.npz") as arrays:
+        for case in json.loads(str(arrays["manifest"]))["cases"]:
+            yield arrays[case["aux"]["pM_rowmajor"]], arrays[case["inputs"]["pM"]]

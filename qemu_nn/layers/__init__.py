@@ -1,6 +1,6 @@
 """Every layer function of the firmware that can be emulated, declared once, by its C name."""
 
-from . import activation, convolve, elementwise, fully_connected, pool
+from . import activation, convolve, elementwise, fully_connected, layouts, pool
 from .base import Array, Function
 
 #: C name -> declaration.
@@ -10,4 +10,4 @@ FUNCTIONS: dict[str, Function] = {
     for function in family.FUNCTIONS
 }
 
-__all__ = ["FUNCTIONS", "Array", "Function"]
+__all__ = ["FUNCTIONS", "Array", "Function", "layouts"]

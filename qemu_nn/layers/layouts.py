@@ -1,0 +1,114 @@
+"""Weight layouts: what the device reads, from what frameworks store, and back.
+
+Convolution weights of the device are OHWI [out_channel, y, x, in_channel]; fully connected
+weights [row, column], or the interleaved streams of the ``_opt`` functions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import Error
+
+#: Axis order of convolution weights -> its permutation to OHWI. TensorFlow and Keras store HWIO,
+#: PyTorch, ONNX and Caffe OIHW.
+_TO_OHWI = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}
+
+#: Stream of an _opt function -> columns that go together, and where each element of a group of
+#: 4 rows x that many columns comes from, in stream order: (row, column).
+_GROUPS = {
+    "q7": (
+        4,
+        ((0, 0), (1, 0), (0, 2), (1, 2), (2, 0), (3, 0), (2, 2), (3, 2))
+        + ((0, 1), (1, 1), (0, 3), (1, 3), (2, 1), (3, 1), (2, 3), (3, 3)),
+    ),
+    "q15": (2, ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1))),
+    "q7_q15": (2, ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (3, 0), (2, 1), (3, 1))),
+}
+
+
+def to_ohwi(weights: np.ndarray, layout: str) -> np.ndarray:
+    """Convolution weights as the device reads them; layout: "HWIO", "OIHW" or "OHWI"."""
+    return np.ascontiguousarray(_permute(weights, layout, inverse=False))
+
+
+def from_ohwi(weights: np.ndarray, layout: str) -> np.ndarray:
+    """The inverse of to_ohwi()."""
+    return np.ascontiguousarray(_permute(weights, layout, inverse=True))
+
+
+def _permute(weights: np.ndarray, layout: str, inverse: bool) -> np.ndarray:
+    if layout not in _TO_OHWI:
+        raise Error(f"no layout {layout!r} of convolution weights; have: {', '.join(_TO_OHWI)}")
+    if np.ndim(weights) != 4:
+        raise Error(f"convolution weights have 4 axes, got the shape {list(np.shape(weights))}")
+    axes = _TO_OHWI[layout]
+    return np.transpose(weights, np.argsort(axes) if inverse else axes)
+
+
+def dense_to_hwc(matrix: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
+    """Weights of the first fully connected layer, from CHW to HWC flattening.
+
+    Frameworks with channels first flatten an image of `shape` (height, width, channels) as CHW;
+    the device flattens HWC. matrix: [rows, height*width*channels]; so is the result.
+    """
+    height, width, channels = shape
+    grid = _grid(matrix, (channels, height, width))
+    return np.ascontiguousarray(grid.transpose(0, 2, 3, 1).reshape(len(matrix), -1))
+
+
+def dense_to_chw(matrix: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
+    """The inverse of dense_to_hwc(); shape: (height, width, channels) again."""
+    grid = _grid(matrix, shape)
+    return np.ascontiguousarray(grid.transpose(0, 3, 1, 2).reshape(len(matrix), -1))
+
+
+def _grid(matrix: np.ndarray, axes: tuple[int, int, int]) -> np.ndarray:
+    if np.ndim(matrix) != 2 or matrix.shape[1] != np.prod(axes):
+        raise Error(
+            f"a layer that flattens {' x '.join(map(str, axes))} needs a matrix "
+            f"[rows, {int(np.prod(axes))}], got the shape {list(np.shape(matrix))}"
+        )
+    return matrix.reshape(len(matrix), *axes)
+
+
+def _order(rows: int, columns: int, stream: str) -> np.ndarray:
+    """Row-major index of every element of the stream, in stream order.
+
+    Blocks of four rows; in a block the groups of columns, then the left-over columns one by one;
+    after the last full block the left-over rows as they are. (docs/arithmetic.md)
+    """
+    if stream not in _GROUPS:
+        raise Error(f"no weight stream {stream!r}; have: {', '.join(_GROUPS)}")
+    width, group = _GROUPS[stream]
+    index = np.arange(rows * columns).reshape(rows, columns)
+    row_in_group, column_in_group = np.array(group).T
+    grouped = columns // width * width
+    parts = []
+    for block in np.split(index[: rows // 4 * 4], rows // 4) if rows >= 4 else []:
+        tiles = block[:, :grouped].reshape(4, -1, width)
+        parts.append(tiles[row_in_group, :, column_in_group].T.ravel())
+        parts.append(block[:, grouped:].T.ravel())
+    return np.concatenate([*parts, index[rows // 4 * 4 :].ravel()])
+
+
+def pack(matrix: np.ndarray, stream: str) -> np.ndarray:
+    """The weight stream of an _opt function, one-dimensional, from a matrix [rows, columns].
+
+    stream: "q7" for arm_fully_connected_q7_opt (the x4 interleave), "q15" for _q15_opt (x2),
+    "q7_q15" for _mat_q7_vec_q15_opt (x2). Any number of rows and columns.
+    """
+    matrix = np.asarray(matrix)
+    if matrix.ndim != 2:
+        raise Error(f"pack() takes a matrix [rows, columns], got the shape {list(matrix.shape)}")
+    return matrix.ravel()[_order(*matrix.shape, stream)]
+
+
+def unpack(packed: np.ndarray, rows: int, columns: int, stream: str) -> np.ndarray:
+    """The matrix [rows, columns] of a weight stream: the inverse of pack()."""
+    packed = np.asarray(packed)
+    if packed.size != rows * columns:
+        raise Error(f"{rows} x {columns} weights make {rows * columns}, got {packed.size}")
+    matrix = np.empty(rows * columns, packed.dtype)
+    matrix[_order(rows, columns, stream)] = packed.ravel()
+    return matrix.reshape(rows, columns)
