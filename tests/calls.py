@@ -1,0 +1,99 @@
+"""Calls of any declared function with random shapes and values that hurt; tests and benchmarks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qemu_nn.layers import Function
+
+#: How the values of an array are chosen.
+VALUES = ("random", "lowest", "highest", "alternating", "one_hot", "small")
+
+#: C argument -> what it may be; everything else is one of _SIZES.
+_RANGES = {
+    "padding": (0, 4),
+    "stride": (1, 3),
+    "dim_kernel": (1, 5),
+    "bias_shift": (0, 31),
+    "out_shift": (0, 31),
+    "int_width": (0, 3),
+    "type": (0, 1),
+    "out_lshift": (0, 8),
+    "dim_im_in": (1, 11),
+    "dim_im_out": (1, 9),
+    "nb_batches": (1, 3),
+}
+_SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
+
+
+def values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
+    """An array of one kind; every kind is in the dtype's range."""
+    limits = np.iinfo(dtype)
+    size = int(np.prod(shape))
+    if kind == "random":
+        flat = rng.integers(limits.min, limits.max, size, endpoint=True)
+    elif kind == "small":
+        flat = rng.integers(-8, 8, size)
+    elif kind == "one_hot":
+        flat = np.zeros(size, np.int64)
+        flat[rng.integers(size)] = rng.choice([limits.min, limits.max])
+    else:
+        flat = np.full(size, limits.max if kind == "highest" else limits.min)
+        if kind == "alternating":
+            flat[::2] = limits.max
+    return flat.astype(dtype).reshape(shape)
+
+
+def random_params(rng: np.random.Generator, function: Function) -> dict[str, int]:
+    """C arguments of ordinary size; some break a constraint of the function, most do not."""
+    params = {}
+    for name in function.params:
+        stem = name[:-2] if name.endswith(("_x", "_y")) else name
+        low, high = _RANGES.get(stem, (0, 0))
+        params[name] = int(rng.integers(low, high + 1) if stem in _RANGES else rng.choice(_SIZES))
+    if "offset" in params:
+        high = 127 if function.type == "q7" else 32767
+        params["offset"] = int(rng.integers(-high - 1, high + 1))
+    if "shift" in " ".join(params) and rng.random() < 0.6:  # keep most results off the rails
+        params.update({n: int(rng.integers(0, 13)) for n in params if n.endswith("_shift")})
+    _satisfy(rng, function, params)
+    return params
+
+
+def _satisfy(rng: np.random.Generator, function: Function, params: dict[str, int]) -> None:
+    """Meet the constraints of the fast functions, nine times out of ten."""
+    if rng.random() < 0.1:
+        return
+    if "fast" in function.name:
+        params["ch_im_in"] = 4 * int(rng.integers(1, 5))
+        params["ch_im_out"] = 2 * int(rng.integers(1, 6))
+    if "RGB" in function.name:
+        params["ch_im_in"] = 3
+    if "depthwise" in function.name:
+        params["ch_im_out"] = params["ch_im_in"]
+    if "reordered" in function.name and "ch_im_out" in params:
+        params["ch_im_out"] += params["ch_im_out"] % 2
+    if "1x1" in function.name:
+        for axis in "xy":
+            params[f"dim_kernel_{axis}"] = params[f"stride_{axis}"] = 1
+            params[f"padding_{axis}"] = 0
+    for name in [n for n in params if n.startswith("dim_im_out")]:
+        params[name] = _natural(params, name[len("dim_im_out") :], rng)
+        if function.type == "q15" and "fast" in function.name:
+            params[name] += params[name] % 2
+
+
+def _natural(params: dict[str, int], axis: str, rng: np.random.Generator) -> int:
+    """The output size that the geometry gives, now and then rounded up."""
+    room = params[f"dim_im_in{axis}"] + 2 * params[f"padding{axis}"] - params[f"dim_kernel{axis}"]
+    return max(1, room // params[f"stride{axis}"] + 1 + int(rng.random() < 0.1))
+
+
+def random_arguments(rng: np.random.Generator, function: Function) -> dict[str, object]:
+    """All keyword arguments of one call: scalars and arrays."""
+    params = random_params(rng, function)
+    arrays = {
+        array.name: values(rng, array.dtype, array.shape(params), str(rng.choice(VALUES)))
+        for array in function.arrays
+    }
+    return {**params, **arrays}

@@ -1,0 +1,67 @@
+"""The rules of the house that no other tool checks."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from qemu_nn import kernels
+from qemu_nn.layers import FUNCTIONS
+from qemu_nn.targets import all_profiles
+
+ROOT = Path(__file__).parents[1]
+
+
+def sources(folder, suffixes):
+    return [path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in suffixes]
+
+
+def test_each_op_and_profile_has_exactly_one_plain_row_or_none():
+    for row in kernels.ROWS:
+        rows = kernels.rows_of(row.op.name, row.op.type)
+        for profile in all_profiles():
+            plain = [r for r in rows if r.kind == "plain" and r.claims(profile)]
+            claiming = [r for r in rows if r.claims(profile)]
+            assert len(plain) == (1 if claiming else 0), f"{row.op} {profile}"
+
+
+def test_the_list_names_each_row_once():
+    names = Counter(str(row) for row in kernels.ROWS)
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_function_of_the_firmware_has_rows_and_every_op_a_function():
+    declared = {(f.op, f.type) for f in FUNCTIONS.values()}
+    assert declared == {(row.op.name, row.op.type) for row in kernels.ROWS}
+
+
+def test_plain_rows_need_nothing_of_the_host():
+    assert [str(row) for row in kernels.ROWS if row.kind != "fast" and row.cpu] == []
+
+
+def test_only_fixed_h_rounds_saturates_or_shifts_signed_numbers():
+    clamps = re.compile(r"INT8_MAX|INT16_MAX|\b127\b|\b32767\b")
+    for path in sources("csrc/q", {".c"}):
+        found = clamps.findall(path.read_text())
+        assert found == [], f"{path.name} has limits of its own: {found}"
+
+
+def test_files_stay_short():
+    limits = {".py": 260, ".c": 260, ".h": 220}
+    for path in sources("csrc", {".c", ".h"}) + sources("qemu_nn", {".py"}):
+        if path.name == "activation_tables.h":
+            continue
+        lines = len(path.read_text().splitlines())
+        assert lines <= limits[path.suffix], f"{path.name} has {lines} lines"
+
+
+def test_only_the_table_and_the_session_touch_c_memory():
+    users = [p.name for p in sources("qemu_nn", {".py"}) if "_native" in p.read_text()]
+    assert sorted(users) == ["_build.py", "kernels.py", "session.py"]
+
+
+def test_the_project_speaks_of_itself_alone():
+    words = re.compile(r"/wor[k]/|/tm[p]/[a-z]")
+    for path in sources(".", {".py", ".c", ".h", ".md", ".toml", ".inc"}):
+        if ".venv" in path.parts or "build" in path.parts:
+            continue
+        assert not words.search(path.read_text(encoding="utf-8")), path

@@ -1,0 +1,94 @@
+"""Every row equals the plain row it stands beside, on shapes and values that nobody recorded."""
+
+import numpy as np
+import pytest
+from calls import random_arguments
+
+from qemu_nn import cmsis, kernels
+from qemu_nn.errors import Refused, SizeMismatch
+from qemu_nn.layers import FUNCTIONS
+from qemu_nn.targets import all_profiles
+
+GUARD = 64
+CALLS = 150
+
+
+def rows_beside_plain_ones():
+    for function in FUNCTIONS.values():
+        for row in kernels.rows_of(function.op, function.type):
+            if row.kind != "plain":
+                yield pytest.param(function, row, id=f"{function.name}-{row}")
+
+
+def computed(function, arguments, profile, variant):
+    """The result, or the kind of error."""
+    try:
+        return cmsis.invoke(function, arguments, profile, variant)
+    except (Refused, SizeMismatch) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize(("function", "row"), rows_beside_plain_ones())
+def test_a_row_equals_the_plain_row_of_each_profile_it_claims(function, row):
+    done = 0
+    for seed in range(CALLS):
+        rng = np.random.default_rng(seed)
+        arguments = random_arguments(rng, function)
+        claimed = [p for p in all_profiles() if row.claims(p)]
+        profile = claimed[rng.integers(len(claimed))]
+        rows = kernels.rows_of(function.op, function.type)
+        plain = next(r for r in rows if r.kind == "plain" and r.claims(profile))
+        want = computed(function, arguments, profile, plain.variant)
+        got = computed(function, arguments, profile, row.variant)
+        where = f"{row} against {plain}: {function.name}, {profile}, seed {seed}"
+        np.testing.assert_array_equal(got, want, where)
+        done += isinstance(got, np.ndarray)
+    assert done > CALLS / 3, f"only {done} of {CALLS} random calls of {function.name} were legal"
+
+
+def all_rows():
+    for function in FUNCTIONS.values():
+        for row in kernels.rows_of(function.op, function.type):
+            yield pytest.param(function, row, id=f"{function.name}-{row}")
+
+
+def guarded(array):
+    """A copy with canary bytes on both sides, and the function that checks them."""
+    whole = np.full(array.nbytes + 2 * GUARD, 0x5A, np.uint8)
+    inside = whole[GUARD:-GUARD]
+    inside[:] = np.frombuffer(array.tobytes(), np.uint8)
+
+    def intact():
+        return bool((whole[:GUARD] == 0x5A).all() and (whole[-GUARD:] == 0x5A).all())
+
+    return inside.view(array.dtype).reshape(array.shape), intact
+
+
+@pytest.mark.parametrize(("function", "row"), all_rows())
+def test_a_row_writes_its_output_whole_and_nothing_else(function, row):
+    profile = next(p for p in reversed(all_profiles()) if row.claims(p))
+    done = 0
+    for seed in range(60):
+        arguments = random_arguments(np.random.default_rng(seed), function)
+        params = {name: arguments[name] for name in function.params}
+        struct = kernels.make_params(row.op, profile, function.struct_values(params))
+        try:
+            sizes = kernels.check(row, struct)
+        except (Refused, SizeMismatch):
+            continue
+        inputs = [guarded(arguments[array.name]) for array in function.inputs]
+        results = []
+        for fill in (0x00, 0xFF):  # an element that is not written shows as one of the two
+            shape = function.output.shape(params)
+            start = np.full(shape, fill - 256 * (fill > 127), function.output.dtype)
+            output, intact = guarded(start)
+            weights = function.weights and arguments[function.weights.name]
+            bias = function.bias and arguments[function.bias.name]
+            fed = [array.copy() if sizes.destroys else array for array, _ in inputs]
+            kernels.call(row, struct, fed, output, weights, bias)
+            results.append(output.copy())
+            assert intact(), f"{row} wrote outside of its output, seed {seed}"
+            assert all(check() for _, check in inputs), f"{row} wrote beside its input, seed {seed}"
+        np.testing.assert_array_equal(*results, f"{row} left elements unwritten, seed {seed}")
+        done += 1
+    assert done > 15
