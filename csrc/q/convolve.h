@@ -1,0 +1,56 @@
+/* Convolutions (arm_convolve_HWC_q7_basic, _q7_basic_nonsquare, _q7_RGB, _q7_fast,
+ * _q7_fast_nonsquare, arm_convolve_1x1_HWC_q7_fast_nonsquare, arm_convolve_HWC_q15_basic,
+ * _q15_fast, _q15_fast_nonsquare).
+ *
+ *   acc(y, x, o)    = (bias[o] << bias_shift) + R(out_shift)
+ *                     + sum over ky, kx, c of in(y', x', c) * wt[o][ky][kx][c]        modulo 2^32
+ *   out[y][x][o]    = saturate(floor(acc / 2^out_shift))
+ *   y' = y * stride_y + ky - padding_y,  x' = x * stride_x + kx - padding_x;  in() = 0 beside the
+ * image
+ *
+ * Axes: image [y][x][c], weights [o][ky][kx][c], bias [o], output [y][x][o]; all of the op's type.
+ * Legal: every dimension, channel count and stride 1..65535 (dimensions and strides 1..32767 on the
+ * DSP path, and ch_im_in * dim_kernel_x * dim_kernel_y at most 65535), paddings from 0, shifts
+ * 0..31. dim_im_out is free: it may be smaller or larger than the geometry suggests.
+ *   convolve_rgb                    ch_im_in 3
+ *   convolve_fast*, 1x1, q7         ch_im_in a multiple of 4, ch_im_out even
+ *   convolve_fast*, q15             both even; dim_im_out_x even on the DSP path
+ *   convolve_1x1_fast               kernel 1 x 1, padding 0, stride 1
+ * Not in place. Scratch: the models alone, bufferA as the device uses it: two columns of
+ * ch_im_in * dim_kernel_x * dim_kernel_y values in q15 (q15 convolve: one column).
+ *
+ * Scalar and DSP differ
+ *   - when a window of convolve_fast q7 or convolve_fast_nonsquare q7 that the DSP path does not
+ *     check hangs over the right edge: it takes the first pixels of the next image row for the
+ *     missing ones (see q_window_fast). Input 4 x 4, kernel 3, stride 2, no padding, output 2 x 1:
+ *     pixel 1 reads in[ky][2], in[ky][3], in[ky + 1][0] where the scalar path reads a zero;
+ *   - in the same way when convolve_1x1_fast has dim_im_out_x > dim_im_in_x: input 2 x 2, output
+ *     3 x 1: pixel 2 is in[1][0], scalar 0;
+ *   - when these reads would leave Im_in, or an odd dim_im_out_x makes the q15 fast convolutions
+ *     write pixels to wrong places: refused, as no defined bits exist.
+ * 5.6.0 scalar keeps y' and x' in 8 bits where it has a ref560 row: pixels 128..255 are padding and
+ * pixels 256.. are pixels 0.. again. Elsewhere scalar and DSP give the same bits. */
+#ifndef QN_Q_CONVOLVE_H
+#define QN_Q_CONVOLVE_H
+
+#include "../kernels.h"
+#include "window.h"
+
+/* What the q7 fast convolutions read on the DSP path. The output has a frame as thick as the
+ * padding. Its top and bottom rows check all taps; left and right of the other rows kx alone is
+ * checked; the centre checks nothing. Only right and bottom can overhang there, as
+ * out * stride >= padding. */
+static inline q_window q_window_fast(const qn_conv *p, int32_t y, int32_t x) {
+    q_window w = q_window_whole(p, y, x);
+    int middle = y >= p->padding_y && y < p->dim_im_out_y - p->padding_y;
+    int centre = middle && x >= p->padding_x && x < p->dim_im_out_x - p->padding_x;
+    w = middle ? w : q_window_clip_y(p, w);
+    return centre ? w : q_window_clip_x(p, w);
+}
+
+/* Length of a row of the weight matrix and of an im2col column. */
+static inline int32_t q_convolve_row(const qn_conv *p) {
+    return p->dim_kernel_y * p->dim_kernel_x * p->ch_im_in;
+}
+
+#endif

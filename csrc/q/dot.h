@@ -1,0 +1,33 @@
+/* Sums of products modulo 2^32, the whole of what the plain convolutions and fully connected layers
+ * do between bias and output shift. One product fits an int32_t ((-32768)^2 = 2^30); their sum need
+ * not, so it is kept in uint32_t. */
+#ifndef QN_Q_DOT_H
+#define QN_Q_DOT_H
+
+#include "../fixed.h"
+
+static inline uint32_t q_dot_q7(const int8_t *a, const int8_t *b, int32_t length) {
+    uint32_t sum = 0;
+    for (int32_t i = 0; i < length; i++) {
+        sum += (uint32_t)(a[i] * b[i]);
+    }
+    return sum;
+}
+
+static inline uint32_t q_dot_q15(const int16_t *a, const int16_t *b, int32_t length) {
+    uint32_t sum = 0;
+    for (int32_t i = 0; i < length; i++) {
+        sum += (uint32_t)(a[i] * b[i]);
+    }
+    return sum;
+}
+
+static inline uint32_t q_dot_q7_q15(const int8_t *a, const int16_t *b, int32_t length) {
+    uint32_t sum = 0;
+    for (int32_t i = 0; i < length; i++) {
+        sum += (uint32_t)(a[i] * b[i]);
+    }
+    return sum;
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* q7 vectors as q15 on the DSP path, four values at a time (the *_dsp.c files' way to im2col
+ * columns and to the vec_buffer of fully connected layers). */
+#ifndef QN_Q_WIDEN_H
+#define QN_Q_WIDEN_H
+
+#include <stdint.h>
+
+void q_widen_in_order(const int8_t *in, int32_t length, int16_t *out);
+
+/* Positions 1 and 2 of every full group of four exchanged, which spares the packing instructions.
+ */
+void q_widen_reordered(const int8_t *in, int32_t length, int16_t *out);
+
+#endif
