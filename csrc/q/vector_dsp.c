@@ -10,12 +10,14 @@ static void vector_vector(lanes *op, const char *x, const char *y, char *out, in
     for (; i + 4 <= bytes; i += 4) {
         arm_store(out + i, op(arm_load(x + i), arm_load(y + i)));
     }
-    uint32_t last_x = 0, last_y = 0;
-    size_t rest = (size_t)(bytes - i);
-    memcpy(&last_x, x + i, rest);
-    memcpy(&last_y, y + i, rest);
-    uint32_t last = op(last_x, last_y);
-    memcpy(out + i, &last, rest);
+    if (i < bytes) {
+        size_t rest = (size_t)(bytes - i);
+        uint32_t last_x = 0, last_y = 0;
+        memcpy(&last_x, x + i, rest);
+        memcpy(&last_y, y + i, rest);
+        uint32_t last = op(last_x, last_y);
+        memcpy(out + i, &last, rest);
+    }
 }
 
 static void vector_word(lanes *op, const char *x, uint32_t y, char *out, int64_t bytes) {
@@ -23,11 +25,13 @@ static void vector_word(lanes *op, const char *x, uint32_t y, char *out, int64_t
     for (; i + 4 <= bytes; i += 4) {
         arm_store(out + i, op(arm_load(x + i), y));
     }
-    uint32_t last = 0;
-    size_t rest = (size_t)(bytes - i);
-    memcpy(&last, x + i, rest);
-    last = op(last, y);
-    memcpy(out + i, &last, rest);
+    if (i < bytes) {
+        size_t rest = (size_t)(bytes - i);
+        uint32_t last = 0;
+        memcpy(&last, x + i, rest);
+        last = op(last, y);
+        memcpy(out + i, &last, rest);
+    }
 }
 
 int q_add_q7_dsp(const void *params, const qn_buffers *b) {
