@@ -52,13 +52,26 @@ static inline uint32_t arm_sadd16(uint32_t a, uint32_t b) {
     return arm_halves(arm_low(a) + arm_low(b), arm_high(a) + arm_high(b));
 }
 
-/* QSUB8: four saturating byte differences. QSUB16: two saturating halfword differences. */
+/* Byte `lane` of a word, sign-extended; a value as byte `lane` of a word. */
+static inline int32_t arm_byte(uint32_t word, int lane) {
+    return qn_wrap8((int32_t)(word >> (8 * lane) & 0xffu));
+}
+static inline uint32_t arm_as_byte(int32_t value, int lane) {
+    return ((uint32_t)value & 0xffu) << (8 * lane);
+}
+
+/* QADD8, QSUB8: four saturating byte sums or differences. QSUB16: two halfword differences. */
+static inline uint32_t arm_qadd8(uint32_t a, uint32_t b) {
+    uint32_t word = 0;
+    for (int lane = 0; lane < 4; lane++) {
+        word |= arm_as_byte(qn_sat8(arm_byte(a, lane) + arm_byte(b, lane)), lane);
+    }
+    return word;
+}
 static inline uint32_t arm_qsub8(uint32_t a, uint32_t b) {
     uint32_t word = 0;
-    for (int bit = 0; bit < 32; bit += 8) {
-        int32_t difference =
-            qn_wrap8((int32_t)(a >> bit & 0xffu)) - qn_wrap8((int32_t)(b >> bit & 0xffu));
-        word |= ((uint32_t)qn_sat8(difference) & 0xffu) << bit;
+    for (int lane = 0; lane < 4; lane++) {
+        word |= arm_as_byte(qn_sat8(arm_byte(a, lane) - arm_byte(b, lane)), lane);
     }
     return word;
 }

@@ -1,0 +1,63 @@
+/* From q7 to q15 as the DSP extension computes it: four values at a time, and the rest one by one.
+ */
+#include "../arm_dsp.h"
+#include "convert.h"
+
+int q_expand_q7_q15_dsp(const void *params, const qn_buffers *b) {
+    const qn_vector *p = params;
+    const int8_t *in = b->in[0];
+    int16_t *out = b->out;
+    int32_t i = 0;
+    for (; i < p->length - 3; i += 4) {
+        uint32_t first, second;
+        arm_expand(arm_load(in + i), &first, &second);
+        arm_store(out + i, first);
+        arm_store(out + i + 2, second);
+    }
+    for (; i < p->length; i++) {
+        out[i] = in[i];
+    }
+    return QN_OK;
+}
+
+int q_expand_reordered_offset_q7_q15_dsp(const void *params, const qn_buffers *b) {
+    const qn_offset *p = params;
+    const int8_t *in = b->in[0];
+    int16_t *out = b->out;
+    uint32_t offset = arm_halves(p->offset, p->offset);
+    int32_t i = 0;
+    for (; i < p->length - 3; i += 4) {
+        uint32_t first, second;
+        arm_expand_reordered(arm_load(in + i), &first, &second);
+        arm_store(out + i, arm_sadd16(first, offset));
+        arm_store(out + i + 2, arm_sadd16(second, offset));
+    }
+    for (; i < p->length; i++) {
+        out[i] = qn_wrap16(in[i] + p->offset);
+    }
+    return QN_OK;
+}
+
+int q_expand_reordered_q7_q15_dsp(const void *params, const qn_buffers *b) {
+    const qn_vector *p = params;
+    qn_offset no_offset = {.length = p->length};
+    return q_expand_reordered_offset_q7_q15_dsp(&no_offset, b);
+}
+
+int q_accumulate_q7_q15_dsp(const void *params, const qn_buffers *b) {
+    const qn_vector *p = params;
+    const int8_t *in = b->in[0];
+    const int16_t *before = b->in[1];
+    int16_t *out = b->out;
+    int32_t i = 0;
+    for (; i < p->length - 3; i += 4) {
+        uint32_t first, second;
+        arm_expand(arm_load(in + i), &first, &second);
+        arm_store(out + i, arm_qadd16(arm_load(before + i), first));
+        arm_store(out + i + 2, arm_qadd16(arm_load(before + i + 2), second));
+    }
+    for (; i < p->length; i++) {
+        out[i] = qn_wrap16(before[i] + in[i]);
+    }
+    return QN_OK;
+}
