@@ -39,6 +39,9 @@ static inline uint32_t qn_shl(int32_t x, int shift) { return (uint32_t)x << shif
 /* floor(x / 2^shift), 0 <= shift <= 31. */
 static inline int32_t qn_asr(int32_t x, int shift) { return x >> shift; }
 
+/* floor(x / 2^shift) of an unsigned x (a logical shift), 0 <= shift <= 31. */
+static inline uint32_t qn_lsr(uint32_t x, int shift) { return x >> shift; }
+
 /* a + b, a - b modulo 2^32. */
 static inline int32_t qn_add32(int32_t a, int32_t b) {
     return qn_wrap32((uint32_t)a + (uint32_t)b);

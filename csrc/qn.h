@@ -83,7 +83,7 @@ typedef struct qn_buffers {
 } qn_buffers;
 
 /* What a contract demands: bytes of every buffer; destroys: bytes at the start of in[0] that the
- * device overwrites; in_place: out may start at the address of an input. */
+ * device overwrites; in_place: out may start at the address of an input of its own size. */
 typedef struct qn_sizes {
     int64_t in[2];
     int64_t weights, bias, out;

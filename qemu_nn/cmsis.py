@@ -156,4 +156,4 @@ def _spell(axis: object) -> str:
 for _name, _function in FUNCTIONS.items():
     globals()[_name] = _binding(_function)
 
-__all__ = [*FUNCTIONS, "buffer_size", "find"]  # noqa: PLE0604
+__all__ = [*FUNCTIONS, "buffer_size", "find"]

@@ -64,7 +64,7 @@ class Sizes:
     """What a call needs, in bytes, as its contract says for the given parameters.
 
     destroys: bytes at the start of the first input that the device overwrites;
-    in_place: the output may start at the address of an input.
+    in_place: the output may start at the address of an input of its own size.
     """
 
     inputs: tuple[int, int]
@@ -172,11 +172,10 @@ def call(
     The first input is written to where the contract says that the device destroys it.
     """
     sizes = check(row, params)
-    needs = [*zip(inputs, sizes.inputs), (output, sizes.output)]
-    needs += [(weights, sizes.weights), (bias, sizes.bias)]
-    for array, bytes_needed in needs:
-        if (0 if array is None else array.nbytes) < bytes_needed:
-            raise Error(f"{row} needs arrays of {sizes}, got {array}")
+    needed = (*sizes.inputs[: len(inputs)], sizes.output, sizes.weights, sizes.bias)
+    given = [0 if array is None else array.nbytes for array in (*inputs, output, weights, bias)]
+    if any(have < want for have, want in zip(given, needed)):
+        raise Error(f"{row} needs arrays of {list(needed)} bytes, got {given}")
     scratch = np.empty(row.scratch(params), np.uint8)
     buffers = ffi.new("qn_buffers *")
     for i, array in enumerate(inputs):

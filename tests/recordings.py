@@ -45,7 +45,7 @@ class Recording:
         return {"core": chosen.path, "cmsis": chosen.cmsis, "rounding": chosen.rounding}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def load(function: str) -> tuple[Recording, ...]:
     return tuple(_read(function))
 

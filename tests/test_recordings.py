@@ -20,7 +20,7 @@ def copied(inputs):
     return {name: value.copy() for name, value in inputs.items()}
 
 
-@pytest.mark.parametrize(("function", "row"), rows_by_function())
+@pytest.mark.parametrize(("function", "row"), list(rows_by_function()))
 def test_every_row_gives_the_recorded_bits(function, row):
     for r in recordings.load(function):
         if r.output is None or not row.claims(r.profile):

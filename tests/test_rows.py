@@ -28,7 +28,7 @@ def computed(function, arguments, profile, variant):
         return type(error)
 
 
-@pytest.mark.parametrize(("function", "row"), rows_beside_plain_ones())
+@pytest.mark.parametrize(("function", "row"), list(rows_beside_plain_ones()))
 def test_a_row_equals_the_plain_row_of_each_profile_it_claims(function, row):
     done = 0
     for seed in range(CALLS):
@@ -64,7 +64,7 @@ def guarded(array):
     return inside.view(array.dtype).reshape(array.shape), intact
 
 
-@pytest.mark.parametrize(("function", "row"), all_rows())
+@pytest.mark.parametrize(("function", "row"), list(all_rows()))
 def test_a_row_writes_its_output_whole_and_nothing_else(function, row):
     profile = next(p for p in reversed(all_profiles()) if row.claims(p))
     done = 0

@@ -30,7 +30,7 @@ static const int16_t *table_q15(const qn_activation *p) {
 static int16_t between(int32_t a, int32_t b, int32_t x, int shift) {
     int32_t one = qn_wrap32(qn_shl(1, shift));
     int32_t fraction = x & (one - 1);
-    return (int16_t)qn_asr((one - fraction) * a + fraction * b, shift);
+    return qn_wrap16(qn_asr((one - fraction) * a + fraction * b, shift));
 }
 
 int q_activation_q15_ref(const void *params, const qn_buffers *b) {

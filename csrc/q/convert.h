@@ -8,8 +8,7 @@
  *                      as above, but within each whole group of four in the order 0, 2, 1, 3
  *
  * Axes: one vector of `length` elements, 0..2^31 - 1; offset -32768..32767.
- * In place: no, but that accumulate's out may be in[1] (sizes.in_place speaks of both inputs, so it
- * stays 0). Scratch: none.
+ * In place: accumulate's out may be in[1]; the others no. Scratch: none.
  *
  * Scalar and DSP give the same bits in expand and expand_offset. They differ
  *   - in accumulate: the first length - length%4 sums saturate on DSP. Four times 32767 + 1 gives

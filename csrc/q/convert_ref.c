@@ -27,6 +27,7 @@ int q_expand_reordered_offset_q7_q15_check(const void *params, qn_sizes *sizes, 
 int q_accumulate_q7_q15_check(const void *params, qn_sizes *sizes, char *why) {
     const qn_vector *p = params;
     sizes->in[1] = (int64_t)p->length * 2;
+    sizes->in_place = 1;
     return q_expand_check("length", p->length, sizes, why);
 }
 

@@ -5,8 +5,8 @@
  *   acc(y, x, o)    = (bias[o] << bias_shift) + R(out_shift)
  *                     + sum over ky, kx, c of in(y', x', c) * wt[o][ky][kx][c]        modulo 2^32
  *   out[y][x][o]    = saturate(floor(acc / 2^out_shift))
- *   y' = y * stride_y + ky - padding_y,  x' = x * stride_x + kx - padding_x;  in() = 0 beside the
- * image
+ *   y' = y * stride_y + ky - padding_y,  x' = x * stride_x + kx - padding_x
+ *   in() = 0 beside the image
  *
  * Axes: image [y][x][c], weights [o][ky][kx][c], bias [o], output [y][x][o]; all of the op's type.
  * Legal: every dimension, channel count and stride 1..65535 (dimensions and strides 1..32767 on the
@@ -16,8 +16,8 @@
  *   convolve_fast*, 1x1, q7         ch_im_in a multiple of 4, ch_im_out even
  *   convolve_fast*, q15             both even; dim_im_out_x even on the DSP path
  *   convolve_1x1_fast               kernel 1 x 1, padding 0, stride 1
- * Not in place. Scratch: the models alone, bufferA as the device uses it: two columns of
- * ch_im_in * dim_kernel_x * dim_kernel_y values in q15 (q15 convolve: one column).
+ * Not in place. Scratch: columns of ch_im_in * dim_kernel_x * dim_kernel_y values in q15. The plain
+ * rows hold one; the models hold bufferA as the device uses it, two (q15 convolve: one).
  *
  * Scalar and DSP differ
  *   - when a window of convolve_fast q7 or convolve_fast_nonsquare q7 that the DSP path does not

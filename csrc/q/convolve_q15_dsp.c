@@ -83,7 +83,3 @@ int q_convolve_fast_q15_dsp(const void *params, const qn_buffers *b) {
     }
     return QN_OK;
 }
-
-int64_t q_convolve_one_column(const void *params) {
-    return (int64_t)sizeof(int16_t) * q_convolve_row(params);
-}

@@ -65,11 +65,11 @@ int q_convolve_rgb_q7_dsp(const void *params, const qn_buffers *b) {
     return convolve(params, b, q_window_inside, widen_rgb, Q_IN_ORDER);
 }
 
-int q_convolve_fast_q7_im2col(const void *params, const qn_buffers *b) {
+int q_convolve_fast_q7_dsp(const void *params, const qn_buffers *b) {
     return convolve(params, b, q_window_fast, q_widen_reordered, Q_REORDERED);
 }
 
-int q_convolve_1x1_fast_q7_im2col(const void *params, const qn_buffers *b) {
+int q_convolve_1x1_fast_q7_dsp(const void *params, const qn_buffers *b) {
     return convolve(params, b, q_window_whole, q_widen_reordered, Q_REORDERED);
 }
 

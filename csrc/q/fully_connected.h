@@ -21,9 +21,11 @@
 /* How a group of columns of four rows lies in an _opt stream, named after the op's type. */
 typedef enum q_fc_order { Q_FC_Q7, Q_FC_Q15, Q_FC_Q7_Q15 } q_fc_order;
 
-/* Place of row r (0..3), column k of a group. Each SXTB16 of a word of weights must yield two
- * columns of one row: q7       4 columns, the vector reordered 0 2 | 1 3 q7_q15   2 columns q15 2
- * columns of halfwords, so one word per row */
+/* Place of row r (0..3), column k of a group. SXTB16 takes bytes 0 and 2 of a word, or 1 and 3, and
+ * must find two columns of one row there:
+ *   q7       4 columns, the vector reordered to 0 2 | 1 3
+ *   q7_q15   2 columns
+ *   q15      2 columns of halfwords, so one word per row */
 static inline int32_t q_fc_place(q_fc_order order, int32_t r, int32_t k) {
     switch (order) {
         case Q_FC_Q7:

@@ -37,7 +37,7 @@ static int32_t shifted_560(const qn_mult *p, int32_t product) {
         return qn_asr(product, p->out_shift);
     }
     uint32_t sum = (uint32_t)product + (uint32_t)qn_round_term(p->profile, p->out_shift);
-    return qn_wrap32(sum >> p->out_shift);
+    return qn_wrap32(qn_lsr(sum, p->out_shift));
 }
 
 int q_nn_mult_q7_ref560(const void *params, const qn_buffers *b) {

@@ -78,7 +78,7 @@ static void average(q_span window, int8_t *values, int32_t stride, int32_t count
         accumulate(sums, values + k * stride, count);
     }
     for (int32_t i = 0; i < count; i++) {
-        out[i] = (int8_t)(sums[i] / terms);
+        out[i] = qn_wrap8(sums[i] / terms);
     }
 }
 

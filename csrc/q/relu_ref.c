@@ -34,7 +34,7 @@ int q_relu6_s8_ref(const void *params, const qn_buffers *b) {
     const int8_t *in = b->in[0];
     int8_t *out = b->out;
     for (int32_t i = 0; i < p->length; i++) {
-        out[i] = (int8_t)qn_clamp(in[i], 0, 6);
+        out[i] = qn_wrap8(qn_clamp(in[i], 0, 6));
     }
     return QN_OK;
 }

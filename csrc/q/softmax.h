@@ -1,9 +1,12 @@
 /* Softmax to the base 2 (arm_softmax_q7, arm_softmax_with_batch_q7, arm_softmax_q15): 2^x instead
  * of e^x, in integers. With d = max - x >= 0, both over one row, and / toward zero:
  *
- *   q7, 5.9.0   t(d) = 2^clamp(8 - d, 0, 7)           out = sat8((2^20 / sum of t) >> min(5 + d,
- * 31)) q7, 5.6.0   t(d) = d < 8 ? 2^(8 - d) : 0          the same for d < 8, otherwise 0 q15 t(d) =
- * d < 16 ? 2^(16 - d) : 0        d < 16: sat16((2^32 / sum of t) >> (1 + d)), otherwise 0
+ *   q7, 5.9.0   t(d) = 2^clamp(8 - d, 0, 7)
+ *               out = sat8((2^20 / sum of t) >> min(5 + d, 31))
+ *   q7, 5.6.0   t(d) = d < 8 ? 2^(8 - d) : 0
+ *               out = d < 8 ? sat8((2^20 / sum of t) >> (5 + d)) : 0
+ *   q15         t(d) = d < 16 ? 2^(16 - d) : 0
+ *               out = d < 16 ? sat16((2^32 / sum of t) >> (1 + d)) : 0
  *
  * In q7 of 5.9.0 the maximum and the value below it both count 128, and nothing counts 0.
  *

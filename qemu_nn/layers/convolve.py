@@ -2,9 +2,9 @@
 
 from .base import Array, Function, vector
 
-_SQUARE = ("dim_im_in", "ch_im_in", "ch_im_out", "dim_kernel", "padding", "stride")
+_SQUARE: tuple[str, ...] = ("dim_im_in", "ch_im_in", "ch_im_out", "dim_kernel", "padding", "stride")
 _SQUARE += ("bias_shift", "out_shift", "dim_im_out")
-_NONSQUARE = ("dim_im_in_x", "dim_im_in_y", "ch_im_in", "ch_im_out")
+_NONSQUARE: tuple[str, ...] = ("dim_im_in_x", "dim_im_in_y", "ch_im_in", "ch_im_out")
 _NONSQUARE += ("dim_kernel_x", "dim_kernel_y", "padding_x", "padding_y", "stride_x", "stride_y")
 _NONSQUARE += ("bias_shift", "out_shift", "dim_im_out_x", "dim_im_out_y")
 

@@ -2,8 +2,21 @@
 
 from .base import Array, Function
 
-_SQUARE = ("dim_im_in", "ch_im_in", "dim_kernel", "padding", "stride", "dim_im_out")
-_NONSQUARE = ("dim_im_in_x", "dim_im_in_y", "ch_im_in", "dim_kernel_x", "dim_kernel_y")
+_SQUARE: tuple[str, ...] = (
+    "dim_im_in",
+    "ch_im_in",
+    "dim_kernel",
+    "padding",
+    "stride",
+    "dim_im_out",
+)
+_NONSQUARE: tuple[str, ...] = (
+    "dim_im_in_x",
+    "dim_im_in_y",
+    "ch_im_in",
+    "dim_kernel_x",
+    "dim_kernel_y",
+)
 _NONSQUARE += ("padding_x", "padding_y", "stride_x", "stride_y", "dim_im_out_x", "dim_im_out_y")
 _NONSQUARE += ("out_lshift",)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Callable, Optional
 
 from ..errors import Refused
 from ..graph import Address, Graph, Memory
@@ -125,6 +125,9 @@ def _assign(blocks: Sequence[_Block]) -> int:
 
 # ---- the firmware's memory: its own buffers at their own offsets ----
 
+#: (what, address, bytes, item size) -> where that is in the arena, or an error that names `what`.
+_Resolve = Callable[[str, Address, int, int], Span]
+
 
 def _firmware(graph: Graph, memory: Memory, profile: Profile, steps: Sequence[Step]) -> Placement:
     bases, cleared = {}, 0
@@ -153,9 +156,10 @@ def _firmware(graph: Graph, memory: Memory, profile: Profile, steps: Sequence[St
     seen = observe(accesses, [entry, *states], cleared, recurrent=bool(states))
     spots, arena = [], cleared
     for index, (step, access) in enumerate(zip(steps, accesses)):
-        row = access.device_row if index in seen.scratch else None
-        needed = (row or step.row).scratch(step.params)
-        scratch = access.scratch.start if access.scratch else cleared
+        row = access.device_row if index in seen.scratch and access.device_row else step.row
+        needed = row.scratch(step.params)
+        at_home = access.scratch if row == access.device_row else None
+        scratch = at_home.start if at_home else cleared
         arena = max(arena, _aligned(scratch + needed))
         inputs = tuple(part.start for part in access.inputs)
         spots.append(Spot(inputs, access.output.start, scratch if needed else 0, row=row))
@@ -169,7 +173,7 @@ def _firmware(graph: Graph, memory: Memory, profile: Profile, steps: Sequence[St
     )
 
 
-def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span) -> Access:  # type: ignore[no-untyped-def]
+def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _Resolve) -> Access:
     """What one call touches, bounds and overlaps checked."""
     node = step.node
     where = f"layer {node.name!r} ({node.function.name})"
@@ -189,8 +193,8 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span) ->
     if used and spot.scratch is not None:
         scratch = span(f"the scratch of {where}", spot.scratch, used, 2)
     for part in inputs:
-        same_start = step.sizes.in_place and part.start == output.start
-        if part.overlaps(output) and not same_start:
+        in_place = step.sizes.in_place and part == output
+        if part.overlaps(output) and not in_place:
             raise Refused(
                 f"{graph.name}: {where} writes over its own input while it reads it; what comes "
                 "out depends on the order of the device's instructions: use another buffer"

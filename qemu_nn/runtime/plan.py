@@ -76,7 +76,8 @@ def plan(
     """
     steps = tuple(_step(graph, node, profile, variant) for node in graph.nodes)
     if variant is not None and all(step.row.variant != variant for step in steps):
-        have = sorted({row.variant for step in steps for row in _rows(step.node)})
+        rows = [row for step in steps for row in _rows(step.node) if row.claims(profile)]
+        have = sorted({row.variant for row in rows})
         raise Error(f"no layer of {graph.name} has a variant {variant!r}; have: {', '.join(have)}")
     placement = place.place(graph, profile, steps)
     steps = _put(steps, placement)

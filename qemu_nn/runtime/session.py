@@ -112,6 +112,10 @@ def _expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
         )
 
 
+#: One thread's share of a batch: its arena, inputs, states, and records to fill.
+_Part = tuple[np.ndarray, np.ndarray, Optional[np.ndarray], np.ndarray]
+
+
 class _Compiled:
     """One plan as C structs; keeps all memory alive that they point to."""
 
@@ -187,20 +191,14 @@ class _Compiled:
         ]
         if len(parts) > 1:
             with ThreadPoolExecutor(len(parts)) as pool:
-                list(pool.map(lambda part: self._execute(*part, times), parts))
+                list(pool.map(lambda part: self._execute(part, times), parts))
         else:
             for part in parts:
-                self._execute(*part, times)
+                self._execute(part, times)
         return self._split(record, samples, times)
 
-    def _execute(
-        self,
-        arena: np.ndarray,
-        x: np.ndarray,
-        state: Optional[np.ndarray],
-        record: np.ndarray,
-        times: int,
-    ) -> None:
+    def _execute(self, part: _Part, times: int) -> None:
+        arena, x, state, record = part
         status = lib.qn_execute(
             self._plan,
             ffi.from_buffer(arena),

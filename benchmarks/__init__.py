@@ -1,0 +1,1 @@
+"""Times, measured: python -m benchmarks."""
