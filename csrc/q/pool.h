@@ -36,17 +36,15 @@ typedef struct q_span {
     int32_t start, stop;
 } q_span;
 
+static inline int32_t q_pool_clip(int64_t i, int32_t dim) {
+    return i < 0 ? 0 : i < dim ? (int32_t)i : dim;
+}
+
 /* 64 bits, as o*stride may pass 2^31. An empty window has stop <= start. */
 static inline q_span q_pool_window(int32_t o, int32_t stride, int32_t padding, int32_t kernel,
                                    int32_t dim) {
     int64_t nominal = (int64_t)o * stride - padding;
-    int64_t stop = nominal + kernel;
-    return (q_span){(int32_t)(nominal < 0     ? 0
-                              : nominal < dim ? nominal
-                                              : dim),
-                    (int32_t)(stop < 0     ? 0
-                              : stop < dim ? stop
-                                           : dim)};
+    return (q_span){q_pool_clip(nominal, dim), q_pool_clip(nominal + kernel, dim)};
 }
 
 /* The ranges of both axes; Arm's square functions have no _x and _y in their names. */
