@@ -36,7 +36,7 @@ typedef struct q_span {
     int32_t start, stop;
 } q_span;
 
-static inline int32_t q_pool_into_image(int64_t i, int32_t dim) {
+static inline int32_t q_pool_clip(int64_t i, int32_t dim) {
     return i < 0 ? 0 : i < dim ? (int32_t)i : dim;
 }
 
@@ -44,8 +44,7 @@ static inline int32_t q_pool_into_image(int64_t i, int32_t dim) {
 static inline q_span q_pool_window(int32_t o, int32_t stride, int32_t padding, int32_t kernel,
                                    int32_t dim) {
     int64_t nominal = (int64_t)o * stride - padding;
-    q_span window = {q_pool_into_image(nominal, dim), q_pool_into_image(nominal + kernel, dim)};
-    return window;
+    return (q_span){q_pool_clip(nominal, dim), q_pool_clip(nominal + kernel, dim)};
 }
 
 /* The ranges of both axes; Arm's square functions have no _x and _y in their names. */
