@@ -90,6 +90,7 @@ TABLE = [
     ("qn_usat(a, b)", lambda a, b, c: clamp(a, 0, 2**b - 1), grid(INT32, range(31))),
     ("qn_shl(a, b)", lambda a, b, c: (a << b) % 2**32, grid(INT32, SHIFTS)),
     ("qn_asr(a, b)", lambda a, b, c: a // 2**b, grid(INT32, SHIFTS)),
+    ("qn_lsr(a, b)", lambda a, b, c: a >> b, grid(UINT32, SHIFTS)),
     ("qn_add32(a, b)", lambda a, b, c: wrap(a + b, 32), grid(INT32, INT32)),
     ("qn_sub32(a, b)", lambda a, b, c: wrap(a - b, 32), grid(INT32, INT32)),
     ("qn_release(a)", lambda a, b, c: a // 8, grid(PROFILES)),
