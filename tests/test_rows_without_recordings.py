@@ -206,6 +206,7 @@ def softmax_q7(x, release):
 
 @given(x=st.lists(Q7, min_size=1, max_size=40))
 @example(x=[127] + [-128] * 9)
+@example(x=[0] + [-8] * 200)
 @example(x=[-128] * 7)
 @example(x=list(range(-3, 12)))
 def test_softmax_q7_of_both_releases(x):
