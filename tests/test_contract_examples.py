@@ -33,9 +33,17 @@ def test_average_pooling_truncates_twice_on_dsp(core, average):
     assert pooled("arm_avepool_q7_HWC", [[1, 0], [1, 2]], core, **sides) == [[average]]
 
 
-@pytest.mark.parametrize(("core", "row"), [("scalar", [9, 9, 0]), ("dsp", [9, 9, 9])])
-def test_max_pooling_reads_what_it_wrote_on_dsp(core, row):
-    sides = {"dim_kernel": 3, "padding": 1, "stride": 1, "dim_im_out": 3}
+@pytest.mark.parametrize(
+    ("padding", "core", "row"),
+    [
+        (1, "scalar", [9, 9, 0]),
+        (1, "dsp", [9, 9, 9]),
+        (2, "scalar", [9, 9, 9]),
+        (2, "dsp", [9, 0, 9]),
+    ],
+)
+def test_max_pooling_of_rows_in_place_on_dsp(padding, core, row):
+    sides = {"dim_kernel": 3, "padding": padding, "stride": 1, "dim_im_out": 3}
     assert pooled("arm_maxpool_q7_HWC", [[9, 0, 0]] * 3, core, **sides) == [row] * 3
 
 

@@ -19,7 +19,8 @@
  *     [[1, 0], [1, 2]] gives 4/4 = 1 on scalar, (1/2 + 3/2)/2 = (0 + 1)/2 = 0 on DSP;
  *   - padding >= stride: DSP pools the rows of in[0] in place and reads what it has written; a
  *     window that starts before the image starts at the output's own pixel there. The maximum of
- *     the row 9 0 0 with kernel 3, stride 1, padding 1 is 9 9 0 on scalar, 9 9 9 on DSP;
+ *     the row 9 0 0 with kernel 3, stride 1 is 9 9 0 on scalar and 9 9 9 on DSP with padding 1,
+ *     9 9 9 on scalar and 9 0 9 on DSP with padding 2;
  *   - averaging more than 256 pixels of a row or a column: DSP sums are q15, and saturate in the
  *     first n - n%4 lanes, wrap in the last n%4.
  * DSP leaves the pooled rows in in[0] (sizes.destroys). It has dimensions up to 32767, and is
