@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Optional
@@ -10,7 +11,11 @@ from typing import Optional
 import numpy as np
 
 from .errors import ModelError
+from .formats import BITS
 from .layers import Array, Function
+
+#: Most bytes of one tensor, and of all of a firmware's buffers: more than any microcontroller has.
+MEMORY_LIMIT = 256 * 2**20
 
 
 @dataclass(frozen=True)
@@ -111,16 +116,16 @@ class Graph:
 def _check(graph: Graph) -> None:
     """Everything a plan takes for granted; whatever does not hold is named."""
     names = [graph.input.name, *(t.name for t in graph.states), *(n.name for n in graph.nodes)]
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise ModelError(f"{graph.name}: the name {sorted(twice)[0]!r} is used twice")
+    ((most, times),) = Counter(names).most_common(1)
+    if times > 1:
+        raise ModelError(f"{graph.name}: the name {most!r} is used twice")
     if not graph.nodes:
         raise ModelError(f"{graph.name} has no layers")
     for tensor in (graph.input, *graph.states, *(node.output for node in graph.nodes)):
-        if not all(axis > 0 for axis in tensor.shape):
-            raise ModelError(f"{graph.name}: {tensor.name} has the shape {list(tensor.shape)}")
+        _check_tensor(f"{graph.name}: {tensor.name}", tensor)
+    layers = {node.name for node in graph.nodes}
     for name in graph.outputs:
-        if name not in {node.name for node in graph.nodes}:
+        if name not in layers:
             raise ModelError(f"{graph.name}: the output {name!r} is not a layer")
     if not graph.outputs:
         raise ModelError(f"{graph.name} has no outputs")
@@ -130,14 +135,77 @@ def _check(graph: Graph) -> None:
         tensors[node.name] = node.output
     if graph.states and graph.memory is None:
         raise ModelError(f"{graph.name}: a recurrent network needs its memory described")
+    if graph.memory is not None:
+        _check_memory(graph, graph.memory)
+
+
+def _check_tensor(where: str, tensor: Tensor) -> None:
+    if tensor.dtype not in BITS:
+        raise ModelError(f"{where} is {tensor.dtype}; have: {', '.join(BITS)}")
+    if tensor.frac is not None and abs(tensor.frac) > 64:
+        raise ModelError(f"{where} has {tensor.frac} fraction bits")
+    if not all(axis > 0 for axis in tensor.shape):
+        raise ModelError(f"{where} has the shape {list(tensor.shape)}")
+    if len(tensor.shape) > 8 or tensor.nbytes > MEMORY_LIMIT:
+        raise ModelError(f"{where} has {len(tensor.shape)} axes and {tensor.nbytes} bytes")
+
+
+def _check_memory(graph: Graph, memory: Memory) -> None:
+    """Buffers of sane sizes, and an address inside of one for everything that needs it."""
+    for name, size in memory.buffers.items():
+        if size <= 0:
+            raise ModelError(f"{graph.name}: buffer {name!r} has {size} bytes")
+    if sum(memory.buffers.values()) > MEMORY_LIMIT:
+        raise ModelError(f"{graph.name}: its buffers take more than {MEMORY_LIMIT // 2**20} MiB")
+    for what, needed, given in (
+        ("places", {node.name for node in graph.nodes}, memory.places),
+        ("states", {tensor.name for tensor in graph.states}, memory.states),
+    ):
+        if needed != set(given):
+            odd = sorted(needed ^ set(given))
+            raise ModelError(f"{graph.name}: the memory's {what} lack or do not need {odd[0]!r}")
+    uses = [("the input", memory.input)]
+    uses += [(f"state {name!r}", address) for name, address in memory.states.items()]
+    for node in graph.nodes:
+        uses += _check_place(graph, node, memory.places[node.name])
+    for what, address in uses:
+        if address.buffer not in memory.buffers:
+            raise ModelError(f"{graph.name}: there is no buffer {address.buffer!r} for {what}")
+        if not 0 <= address.offset < memory.buffers[address.buffer]:
+            raise ModelError(
+                f"{graph.name}: {what} is at {address}, outside of the "
+                f"{memory.buffers[address.buffer]} bytes of that buffer"
+            )
+
+
+def _check_place(graph: Graph, node: Node, place: Place) -> list[tuple[str, Address]]:
+    """The pointers of one call fit its function; returns each with its name."""
+    where = f"layer {node.name!r} ({node.function.name})"
+    declared = [array.name for array in node.function.inputs]
+    if len(place.inputs) != len(declared):
+        raise ModelError(
+            f"{graph.name}: {where} takes {len(declared)} inputs, has {len(place.inputs)}"
+        )
+    if node.function.in_place:
+        shared = place.inputs[declared.index(node.function.output.name)]
+        if shared != place.output:
+            raise ModelError(
+                f"{graph.name}: {where} works in place at {shared}, so that its output can not "
+                f"be at {place.output}"
+            )
+    pointers = [(f"an input of {where}", address) for address in place.inputs]
+    pointers += [(f"the output of {where}", place.output)]
+    return pointers + ([(f"the scratch of {where}", place.scratch)] if place.scratch else [])
 
 
 def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None:
     where = f"layer {node.name!r} ({node.function.name})"
     declared = node.function.output
-    if node.output.dtype != declared.dtype or node.output.nbytes != declared.nbytes(node.params):
+    computed = declared.shape(node.params)
+    same_size = min(computed) > 0 and node.output.nbytes == declared.nbytes(node.params)
+    if node.output.dtype != declared.dtype or not same_size:
         raise ModelError(
-            f"{where} computes {declared.dtype} {list(declared.shape(node.params))}, "
+            f"{where} computes {declared.dtype} {list(computed)}, "
             f"but its output is said to be {node.output.dtype} {list(node.output.shape)}"
         )
     for array, name in ((node.function.weights, node.weights), (node.function.bias, node.bias)):

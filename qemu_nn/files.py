@@ -1,0 +1,43 @@
+"""Files read within limits and written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from .errors import ModelError
+
+MEGABYTE = 2**20
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """The content of a file of at most `limit` bytes; ModelError if it is longer or unreadable."""
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(limit + 1)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"can not read {path}: {reason(error)}") from None
+    if len(data) > limit:
+        raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, the most that is read")
+    return data
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file beside its place, then rename it: nobody ever sees half of it."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(beside, "xb") as stream:
+            stream.write(data)
+        os.replace(beside, path)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"can not write {path}: {reason(error)}") from None
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            beside.unlink()
+
+
+def reason(error: Exception) -> str:
+    """Why a file could not be used, without the path that the sentence names already."""
+    return getattr(error, "strerror", None) or str(error)

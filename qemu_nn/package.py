@@ -1,0 +1,213 @@
+"""The project's own model file (.qnz): a graph as JSON, and its arrays, in one zip.
+
+graph.json holds everything but the arrays; the array that is n-th in its list "arrays" is the
+entry arrays/<n>.npy. The same graph always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+
+from .archive import format_npy, little_endian, open_archive, write_archive
+from .errors import Error, ModelError
+from .fields import Fields, parse_json
+from .formats import BITS
+from .graph import Address, Graph, Memory, Node, Place, Tensor
+from .layers import FUNCTIONS
+
+_FORMAT = "qemu_nn graph"
+_VERSION = 1
+_GRAPH = "graph.json"
+
+
+def save_package(graph: Graph, path: Union[str, Path]) -> None:
+    """Write a graph as one .qnz file, whole or not at all.
+
+    Raises ModelError where the file can not be written or an array is not int8, int16 or int32.
+    """
+    document = {"format": _FORMAT, "version": _VERSION, **_from_graph(graph)}
+    entries = {_GRAPH: json.dumps(document, indent=1).encode("ascii")}
+    for index, name in enumerate(sorted(graph.arrays)):
+        entries[_entry(index)] = format_npy(_checked(graph, name))
+    write_archive(Path(path), entries)
+
+
+def load_package(path: Union[str, Path]) -> Graph:
+    """The graph of a .qnz file, equal to the one that was saved.
+
+    Raises ModelError, with the reason, for anything else: nothing in the file is trusted.
+    """
+    with open_archive(Path(path)) as archive:
+        fields = parse_json(archive.read(_GRAPH), f"{path}: {_GRAPH}")
+        _check_version(fields)
+        names = fields.texts("arrays")
+        expected = {_GRAPH, *(_entry(index) for index in range(len(names)))}
+        if archive.names != expected:
+            odd = sorted(archive.names ^ expected)[0]
+            raise ModelError(f"{path}: {odd} is {'missing' if odd in expected else 'not expected'}")
+        if names != sorted(set(names)):
+            raise fields.error("'arrays' must be names in order, each once")
+        arrays = {name: archive.array(_entry(index)) for index, name in enumerate(names)}
+    return _to_graph(fields, arrays)
+
+
+def model_hash(graph: Graph) -> str:
+    """SHA-256 over what a graph is, as 64 hexadecimal digits; the same for every saved copy."""
+    digest = hashlib.sha256(json.dumps(_from_graph(graph), sort_keys=True).encode("ascii"))
+    for name in sorted(graph.arrays):
+        array = _checked(graph, name)
+        digest.update(f"{name}:{array.dtype.name}:{array.shape}:".encode("utf-8", "replace"))
+        digest.update(little_endian(array).tobytes())
+    return digest.hexdigest()
+
+
+def _entry(index: int) -> str:
+    return f"arrays/{index}.npy"
+
+
+def _checked(graph: Graph, name: str) -> np.ndarray:
+    array = graph.arrays[name]
+    if array.dtype.name not in BITS:
+        raise ModelError(f"{graph.name}: array {name!r} is {array.dtype}; have: {', '.join(BITS)}")
+    return array
+
+
+def _check_version(fields: Fields) -> None:
+    if fields.text("format", None) != _FORMAT:
+        raise fields.error(f"'format' is not {_FORMAT!r}: this is no model of qemu_nn")
+    version = fields.integer("version")
+    if version > _VERSION:
+        raise fields.error(
+            f"written by a newer qemu_nn (format version {version}, this one reads {_VERSION}); "
+            "update qemu_nn to read it"
+        )
+    if version < 1:
+        raise fields.error(f"'version' is {version}")
+
+
+# ---- a graph as JSON ----
+
+
+def _from_graph(graph: Graph) -> dict[str, Any]:
+    return {
+        "name": graph.name,
+        "input": _from_tensor(graph.input),
+        "states": [_from_tensor(tensor) for tensor in graph.states],
+        "nodes": [_from_node(node) for node in graph.nodes],
+        "outputs": list(graph.outputs),
+        "classes": list(graph.classes),
+        "arrays": sorted(graph.arrays),
+        "memory": _from_memory(graph.memory) if graph.memory else None,
+    }
+
+
+def _from_tensor(tensor: Tensor) -> dict[str, Any]:
+    return {
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "dtype": tensor.dtype,
+        "frac": tensor.frac,
+    }
+
+
+def _from_node(node: Node) -> dict[str, Any]:
+    return {
+        "function": node.function.name,
+        "params": dict(node.params),
+        "inputs": list(node.inputs),
+        "output": _from_tensor(node.output),
+        "weights": node.weights,
+        "bias": node.bias,
+    }
+
+
+def _from_memory(memory: Memory) -> dict[str, Any]:
+    return {
+        "buffers": dict(memory.buffers),
+        "places": {name: _from_place(place) for name, place in memory.places.items()},
+        "input": _from_address(memory.input),
+        "states": {name: _from_address(address) for name, address in memory.states.items()},
+    }
+
+
+def _from_place(place: Place) -> dict[str, Any]:
+    return {
+        "inputs": [_from_address(address) for address in place.inputs],
+        "output": _from_address(place.output),
+        "scratch": _from_address(place.scratch) if place.scratch else None,
+    }
+
+
+def _from_address(address: Address) -> dict[str, Any]:
+    return {"buffer": address.buffer, "offset": address.offset}
+
+
+# ---- and back ----
+
+
+def _to_graph(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph:
+    parts: dict[str, Any] = {
+        "name": fields.text("name"),
+        "input": _to_tensor(fields.object("input")),
+        "nodes": tuple(_to_node(node) for node in fields.objects("nodes")),
+        "outputs": tuple(fields.texts("outputs")),
+        "memory": _to_memory(fields.object("memory")) if "memory" in fields else None,
+        "states": tuple(_to_tensor(tensor) for tensor in fields.objects("states")),
+        "classes": tuple(fields.texts("classes")),
+    }
+    try:
+        return Graph(arrays=arrays, **parts)
+    except ModelError as error:
+        raise fields.error(str(error)) from None
+
+
+def _to_tensor(fields: Fields) -> Tensor:
+    shape = tuple(fields.integers("shape"))
+    return Tensor(fields.text("name"), shape, fields.text("dtype"), fields.integer("frac", None))
+
+
+def _to_node(fields: Fields) -> Node:
+    function = FUNCTIONS.get(fields.text("function"))
+    if function is None:
+        raise fields.error(f"the function {fields.text('function')!r} is not known")
+    params = fields.object("params")
+    try:
+        values = function.parse_params({name: params.integer(name) for name in params.values})
+    except Error as error:
+        raise params.error(str(error)) from None
+    return Node(
+        function=function,
+        params=values,
+        inputs=tuple(fields.texts("inputs")),
+        output=_to_tensor(fields.object("output")),
+        weights=fields.text("weights", None),
+        bias=fields.text("bias", None),
+    )
+
+
+def _to_memory(fields: Fields) -> Memory:
+    buffers = fields.object("buffers")
+    return Memory(
+        buffers={name: buffers.integer(name) for name in buffers.values},
+        places={name: _to_place(place) for name, place in fields.object("places").children()},
+        input=_to_address(fields.object("input")),
+        states={name: _to_address(place) for name, place in fields.object("states").children()},
+    )
+
+
+def _to_place(fields: Fields) -> Place:
+    return Place(
+        inputs=tuple(_to_address(address) for address in fields.objects("inputs")),
+        output=_to_address(fields.object("output")),
+        scratch=_to_address(fields.object("scratch")) if "scratch" in fields else None,
+    )
+
+
+def _to_address(fields: Fields) -> Address:
+    return Address(fields.text("buffer"), fields.integer("offset"))
