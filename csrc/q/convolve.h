@@ -2,16 +2,17 @@
  * _q7_fast_nonsquare, arm_convolve_1x1_HWC_q7_fast_nonsquare, arm_convolve_HWC_q15_basic,
  * _q15_fast, _q15_fast_nonsquare).
  *
- *   acc(y, x, o)    = (bias[o] << bias_shift) + R(out_shift)
- *                     + sum over ky, kx, c of in(y', x', c) * wt[o][ky][kx][c]        modulo 2^32
- *   out[y][x][o]    = saturate(floor(acc / 2^out_shift))
+ *   acc(y, x, o) = (bias[o] << bias_shift) + R(out_shift)
+ *                  + sum over ky, kx, c of in(y', x', c) * wt[o][ky][kx][c]           modulo 2^32
+ *   out[y][x][o] = saturate(floor(acc / 2^out_shift))
  *   y' = y * stride_y + ky - padding_y,  x' = x * stride_x + kx - padding_x
  *   in() = 0 beside the image
  *
  * Axes: image [y][x][c], weights [o][ky][kx][c], bias [o], output [y][x][o]; all of the op's type.
- * Legal: every dimension, channel count and stride 1..65535 (dimensions and strides 1..32767 on the
- * DSP path, and ch_im_in * dim_kernel_x * dim_kernel_y at most 65535), paddings from 0, shifts
- * 0..31. dim_im_out is free: it may be smaller or larger than the geometry suggests.
+ * Legal: dimensions, channels and strides 1..65535, paddings 0..65535, shifts 0..31; on the DSP
+ * path dimensions, strides and paddings up to 32767 and ch_im_in * dim_kernel_x * dim_kernel_y up
+ * to 65535. dim_im_out is free: it may be smaller or larger than the geometry suggests.
+ *   convolve_rgb, convolve_fast     square, as is convolve q15 (of q7 convolve Arm has both forms)
  *   convolve_rgb                    ch_im_in 3
  *   convolve_fast*, 1x1, q7         ch_im_in a multiple of 4, ch_im_out even
  *   convolve_fast*, q15             both even; dim_im_out_x even on the DSP path

@@ -44,7 +44,8 @@ static int reads_behind(int32_t y, int32_t x, const char *instead, char *why) {
         (long)y, (long)x, instead);
 }
 
-/* The unchecked windows of q_window_fast reach furthest in the last row that does not check ky. */
+/* The unchecked windows of q_window_fast reach furthest in the last row that does not check ky.
+ * Coordinates stay below 2^15 on the DSP path, so the index of a pixel fits wherever it lies. */
 static int fast_reads(const qn_conv *p, const char *instead, char *why) {
     if (p->padding_x > p->dim_im_out_x || p->padding_y > p->dim_im_out_y) {
         return qn_deny(why, QN_REFUSED,
@@ -52,7 +53,7 @@ static int fast_reads(const qn_conv *p, const char *instead, char *why) {
                        "Im_out; use %s",
                        instead);
     }
-    int64_t pixels = (int64_t)p->dim_im_in_y * p->dim_im_in_x;
+    int32_t pixels = p->dim_im_in_y * p->dim_im_in_x;
     int32_t y = p->dim_im_out_y - p->padding_y - 1;
     for (int32_t x = 0; y >= p->padding_y && x < p->dim_im_out_x; x++) {
         q_window w = q_window_fast(p, y, x);
@@ -118,7 +119,7 @@ int q_convolve_1x1_fast_q7_check(const void *params, qn_sizes *sizes, char *why)
     }
     if (status == QN_OK && qn_is_dsp(p->profile)) {
         q_window last = q_window_whole(p, p->dim_im_out_y - 1, p->dim_im_out_x - 1);
-        if (q_window_pixel(p, last, 0, 0) >= (int64_t)p->dim_im_in_y * p->dim_im_in_x) {
+        if (q_window_pixel(p, last, 0, 0) >= p->dim_im_in_y * p->dim_im_in_x) {
             return reads_behind(last.y, last.x, "arm_convolve_HWC_q7_basic_nonsquare", why);
         }
     }

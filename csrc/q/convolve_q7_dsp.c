@@ -33,8 +33,7 @@ static void im2col(const qn_conv *p, const int8_t *in, q_window w, widen *widen_
     }
 }
 
-static int convolve(const qn_conv *p, const qn_buffers *b,
-                    q_window (*window)(const qn_conv *, int32_t y, int32_t x), widen *widen_pixel,
+static int convolve(const qn_conv *p, const qn_buffers *b, q_window_rule *rule, widen *widen_pixel,
                     int order) {
     qn_mat_mult product = {p->profile, p->ch_im_out, q_convolve_row(p), p->bias_shift,
                            p->out_shift};
@@ -43,7 +42,7 @@ static int convolve(const qn_conv *p, const qn_buffers *b,
     int filled = 0; /* a pair of pixels may span two rows */
     for (int32_t y = 0; y < p->dim_im_out_y; y++) {
         for (int32_t x = 0; x < p->dim_im_out_x; x++) {
-            im2col(p, b->in[0], window(p, y, x), widen_pixel, columns + filled * product.numCol_A);
+            im2col(p, b->in[0], rule(p, y, x), widen_pixel, columns + filled * product.numCol_A);
             filled++;
             if (filled == 2) {
                 out = q_mat_mult_two(&product, order, b->weights, b->bias, columns, out);

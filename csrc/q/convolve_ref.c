@@ -5,14 +5,14 @@
 #include "convolve.h"
 #include "dot.h"
 
-/* Which taps of the window of an output pixel are read. */
-typedef q_window window_of(const qn_conv *, int32_t y, int32_t x);
-
 /* The taps kx0..kx1-1 of a kernel row, with all their channels, are one run of the image. */
 static void column_q7(const qn_conv *p, const int8_t *in, q_window w, int16_t *column) {
     memset(column, 0, (size_t)q_convolve_row(p) * sizeof *column);
+    if (q_window_is_empty(w)) {
+        return;
+    }
     int32_t run = (w.kx1 - w.kx0) * p->ch_im_in;
-    for (int32_t ky = w.ky0; ky < w.ky1 && run > 0; ky++) {
+    for (int32_t ky = w.ky0; ky < w.ky1; ky++) {
         const int8_t *pixels = in + q_window_pixel(p, w, ky, w.kx0) * p->ch_im_in;
         int16_t *taps = column + (ky * p->dim_kernel_x + w.kx0) * p->ch_im_in;
         for (int32_t i = 0; i < run; i++) {
@@ -23,8 +23,11 @@ static void column_q7(const qn_conv *p, const int8_t *in, q_window w, int16_t *c
 
 static void column_q15(const qn_conv *p, const int16_t *in, q_window w, int16_t *column) {
     memset(column, 0, (size_t)q_convolve_row(p) * sizeof *column);
+    if (q_window_is_empty(w)) {
+        return;
+    }
     int32_t run = (w.kx1 - w.kx0) * p->ch_im_in;
-    for (int32_t ky = w.ky0; ky < w.ky1 && run > 0; ky++) {
+    for (int32_t ky = w.ky0; ky < w.ky1; ky++) {
         const int16_t *pixels = in + q_window_pixel(p, w, ky, w.kx0) * p->ch_im_in;
         int16_t *taps = column + (ky * p->dim_kernel_x + w.kx0) * p->ch_im_in;
         memcpy(taps, pixels, (size_t)run * sizeof *taps);
@@ -54,11 +57,11 @@ static void filters_q15(const qn_conv *p, const qn_buffers *b, const int16_t *co
     }
 }
 
-static int convolve_q7(const qn_conv *p, const qn_buffers *b, window_of *window) {
+static int convolve_q7(const qn_conv *p, const qn_buffers *b, q_window_rule *rule) {
     int8_t *out = b->out;
     for (int32_t y = 0; y < p->dim_im_out_y; y++) {
         for (int32_t x = 0; x < p->dim_im_out_x; x++, out += p->ch_im_out) {
-            column_q7(p, b->in[0], window(p, y, x), b->scratch);
+            column_q7(p, b->in[0], rule(p, y, x), b->scratch);
             filters_q7(p, b, b->scratch, out);
         }
     }

@@ -38,11 +38,14 @@ static inline q_window q_window_inside(const qn_conv *p, int32_t out_y, int32_t 
     return q_window_clip_x(p, q_window_clip_y(p, q_window_whole(p, out_y, out_x)));
 }
 
+/* Says what output pixel (out_y, out_x) reads: the one thing in which some paths differ. */
+typedef q_window q_window_rule(const qn_conv *p, int32_t out_y, int32_t out_x);
+
 static inline int q_window_is_empty(q_window w) { return w.ky0 >= w.ky1 || w.kx0 >= w.kx1; }
 
-/* Index in the image of the pixel under tap (ky, kx), counted in pixels. */
-static inline int64_t q_window_pixel(const qn_conv *p, q_window w, int32_t ky, int32_t kx) {
-    return (int64_t)(w.y + ky) * p->dim_im_in_x + w.x + kx;
+/* Index in the image of the pixel under a tap that is read, counted in pixels. */
+static inline int32_t q_window_pixel(const qn_conv *p, q_window w, int32_t ky, int32_t kx) {
+    return (w.y + ky) * p->dim_im_in_x + w.x + kx;
 }
 
 /* Every parameter is a uint16_t on the device; its DSP path counts dimensions in int16_t. */
