@@ -110,3 +110,20 @@ def recurrent():
     )
     state = Tensor("history", (4,), "int16")
     return Graph("recurrent", Tensor("x", (4,), "int16"), (add,), ("sum",), {}, memory, (state,))
+
+
+def average():
+    """Average pooling alone, whose bits depend on the core."""
+    image = Tensor("data", (5, 5, 2), "int8")
+    pool = node(
+        "pool",
+        "arm_avepool_q7_HWC",
+        ["data"],
+        dim_im_in=5,
+        ch_im_in=2,
+        dim_kernel=3,
+        padding=0,
+        stride=2,
+        dim_im_out=2,
+    )
+    return Graph("average", image, (pool,), ("pool",), {})

@@ -22,6 +22,12 @@ _TEXT_PER_BYTE, _TEXT_BESIDES = 64, 1 << 16
 
 _HEADER_LIMIT = 1 << 16
 
+#: What numpy raises for a header that is none, in any of its versions.
+_NO_NPY = (
+    *(ValueError, TypeError, OverflowError, LookupError, MemoryError, RecursionError),
+    *(SyntaxError, EOFError, tokenize.TokenError),
+)
+
 _ADDRESS = re.compile(r"\s*(0[xX])?[0-9a-fA-F]{2,16}:(?=\s|$)")
 _SEPARATORS = re.compile(r"[\s,;{}]+")
 
@@ -95,7 +101,7 @@ def _npy(path: Path, dtype: np.dtype, count: int) -> np.ndarray:
         raise Unlike(f"it has more than {limit} bytes, the golden {count * dtype.itemsize}")
     try:
         found = np.lib.format.open_memmap(path, mode="r")
-    except (ValueError, TypeError, OverflowError, SyntaxError, EOFError, tokenize.TokenError):
+    except _NO_NPY:
         raise Error(f"{path} is not a .npy file of numbers") from None
     if found.dtype.kind not in "iu" or found.dtype.itemsize != dtype.itemsize:
         raise Unlike(f"it holds {found.dtype}, the golden {dtype.name}")
