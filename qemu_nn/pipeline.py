@@ -1,17 +1,36 @@
-"""The only place where stages meet: load, save, and a network that runs."""
+"""The only place where stages meet: load, save, a network that runs, goldens of it."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Optional, Union
+from typing import Callable, Optional, Union
 
-from .errors import ModelError
+import numpy as np
+
+from .analysis import compare as comparing
+from .analysis.compare import Comparison
+from .errors import DeviceWarning, Error, ModelError
+from .export.golden import About, GoldenSet, write
+from .export.sample import Golden, sample
 from .graph import Graph
 from .importers import device
-from .package import load_package, save_package
-from .runtime.session import Session
-from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, profile
+from .package import load_package, model_hash, save_package
+from .runtime.session import Session, State
+from .targets import (
+    DEFAULT_CMSIS,
+    DEFAULT_CORE,
+    DEFAULT_ROUNDING,
+    Profile,
+    all_profiles,
+    profile,
+)
 
 
 @dataclass(frozen=True)
@@ -56,3 +75,94 @@ def load(path: Union[str, Path]) -> Network:
     if path.suffix == ".json":
         return Network(device.load(path))
     raise ModelError(f"{path} is not a model this version reads; have: .qnz, network.json")
+
+
+def golden(
+    network: Network,
+    x: np.ndarray,
+    folder: Path,
+    target: str = DEFAULT_CORE,
+    cmsis: str = DEFAULT_CMSIS,
+    rounding: str = DEFAULT_ROUNDING,
+    threads: int = 1,
+    progress: Optional[Callable[[Iterable], Iterable]] = None,
+    state: State = None,
+) -> GoldenSet:
+    """Write what the device must compute for each input, layer by layer, as files and as C.
+
+    x: [N, *input shape], or [N, T, *input shape] for a recurrent network, which starts from
+    `state` (zero if not given). folder: new, empty, or an earlier golden set, which is replaced.
+    progress: wraps the iteration over inputs, as tqdm does. Raises Error as a session does, and
+    where the folder holds something else or can not be written; then nothing is left behind.
+    """
+    wanted = profile(target, cmsis, rounding)
+    session = Session(network.graph, wanted, threads=threads)
+    x = np.asarray(x)
+    if x.size == 0 or x.ndim == 0:
+        raise Error("there are no inputs to make goldens of")
+    about = About(network.graph.name, model_hash(network.graph), _version(), target, wanted)
+    samples = _samples({wanted: session, **_rivals(network.graph, wanted)}, x, state, threads)
+    turns = progress(range(len(x))) if progress else range(len(x))
+    return write(folder, about, (each for _, each in zip(turns, samples)))
+
+
+def compare(golden: Path, dump: Path) -> Comparison:
+    """Hold dumps of a device against a golden set; see analysis/dumps.py for names and forms.
+
+    Raises Error where the golden set is damaged, a dump can not be read, or none has the name of
+    a golden.
+    """
+    return comparing.compare(golden, dump)
+
+
+def _version() -> str:
+    try:
+        return version("qemu_nn")
+    except PackageNotFoundError:
+        return "unknown (not installed)"
+
+
+def _rivals(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
+    """A session for every other profile that can run this network."""
+    rivals = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeviceWarning)
+        for other in all_profiles():
+            if other != wanted:
+                with suppress(Error):
+                    rivals[other] = Session(graph, other)
+    return rivals
+
+
+def _samples(
+    sessions: Mapping[Profile, Session], x: np.ndarray, state: State, threads: int
+) -> Iterator[Iterator[Golden]]:
+    """The goldens of each input under the first profile; profiles are computed side by side."""
+    graph = next(iter(sessions.values())).graph
+    starts = _starts(graph, state, len(x))
+    with ThreadPoolExecutor(threads) as pool:
+        for i in range(len(x)):
+            one = slice(i, i + 1)
+            start = {name: values[one] for name, values in starts.items()}
+            run = partial(Session.run, x=x[one], state=start or None, trace=True)
+            traces = [
+                {layer: values[0] for layer, values in results.items()}
+                for results in pool.map(run, sessions.values())
+            ]
+            rivals = dict(zip(map(str, sessions), traces))
+            yield sample(graph, x[i], {n: v[0] for n, v in start.items()}, traces[0], rivals)
+
+
+def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
+    """State -> [N, *state shape], what each input starts from; empty if it is not recurrent."""
+    if state is None:
+        return {t.name: np.zeros((samples, *t.shape), t.dtype) for t in graph.states}
+    if not graph.states:
+        raise Error(f"{graph.name} is not recurrent and takes no state")
+    if not isinstance(state, Mapping):
+        state = {graph.states[0].name: state}
+    starts = {name: np.asarray(values) for name, values in state.items()}
+    for name, values in starts.items():
+        if values.ndim == 0 or len(values) != samples:
+            raise Error(f"state {name!r} must hold {samples} samples, as the input does")
+    return starts

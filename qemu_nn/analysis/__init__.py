@@ -1,0 +1,1 @@
+"""Arrays and files in, findings out: nothing here runs a network."""

@@ -1,0 +1,204 @@
+"""Compares dumps of a device with goldens and says where they part, and probably why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+
+from ..errors import Error
+from . import dumps
+from .causes import likely_cause
+from .golden_set import Entry, Goldens, load
+
+#: Files named in a message before it says how many more there are.
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a dump differs from its golden of the same size.
+
+    index: the first element that differs, flat; position: the same, one number per axis. got,
+    want: its values. differing, differing_bytes: of the elements and bytes; largest: the largest
+    |got - want|; cause: a sentence, or "" where none was recognized.
+    """
+
+    index: int
+    position: tuple[int, ...]
+    got: int
+    want: int
+    differing: int
+    differing_bytes: int
+    largest: int
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One dump held against its golden.
+
+    name: of the golden ("x0/conv1"); layer: as the model names it; elements, nbytes: of the
+    golden. unlike: a sentence where size or type are wrong. Neither difference nor unlike: equal.
+    """
+
+    name: str
+    layer: str
+    dump: Path
+    elements: int
+    nbytes: int
+    difference: Optional[Difference] = None
+    unlike: str = ""
+
+    @property
+    def same(self) -> bool:
+        """Are all bytes equal?"""
+        return self.difference is None and not self.unlike
+
+    def lines(self) -> list[str]:
+        """The finding in words."""
+        if self.same:
+            return [f"same     {self.name}"]
+        if self.difference is None:
+            return [f"DIFFERS  {self.name}: {self.unlike} ({self.dump})"]
+        d = self.difference
+        lines = [
+            f"DIFFERS  {self.name}: index={d.index} {_position(d.position)} "
+            f"got={d.got} want={d.want} ({self.dump})",
+            f"         {d.differing} of {self.elements} elements and {d.differing_bytes} of "
+            f"{self.nbytes} bytes differ, by {d.largest} at most",
+        ]
+        return lines + ([f"         likely cause: {d.cause}"] if d.cause else [])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was found, in program order; missing: goldens without a dump; strange: files in the
+    dump folder that belong to no golden.
+    """
+
+    findings: tuple[Finding, ...]
+    missing: tuple[str, ...] = ()
+    strange: tuple[Path, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Are all dumps equal to their goldens?"""
+        return all(finding.same for finding in self.findings)
+
+    @property
+    def first(self) -> Optional[Finding]:
+        """The first dump in program order that differs; None if all are the same."""
+        return next((finding for finding in self.findings if not finding.same), None)
+
+    def lines(self) -> list[str]:
+        """The comparison in words: every dump, what is missing, and the verdict."""
+        lines = [line for finding in self.findings for line in finding.lines()]
+        lines += [f"missing  {name}" for name in self.missing]
+        lines += [f"ignored  {path}: no golden has this name" for path in self.strange]
+        total = len(self.findings)
+        if self.first is None:
+            return [*lines, f"all {total} dumps are equal to their goldens"]
+        different = sum(not finding.same for finding in self.findings)
+        return [*lines, f"{different} of {total} dumps differ, first {self.first.name}"]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def compare(golden: Path, dump: Path) -> Comparison:
+    """Hold the dumps in a folder against the golden set in another; see dumps.py for their names.
+
+    Every dump that belongs to a golden is compared, by its bytes. Goldens without a dump are
+    listed and make no difference. Raises Error where the golden set is damaged, a dump can not
+    be read, or no file of the dump folder belongs to a golden.
+    """
+    goldens, dump = load(Path(golden)), Path(dump)
+    if not dump.is_dir():
+        raise Error(f"there is no folder {dump}")
+    present = _present(dump)
+    twins = _twins(goldens)
+    findings, missing = [], []
+    for entry in goldens.entries:
+        stems = dumps.names(entry.name, goldens.inputs)
+        paths = [dump / (stem + ending) for stem in stems for ending in dumps.ENDINGS]
+        mine = [path for path in paths if path in present]
+        findings += [_compare(goldens, entry, path, twins[entry.input]) for path in mine]
+        present.difference_update(mine)
+        if not mine:
+            missing.append(entry.name)
+    if not findings:
+        raise _nothing(dump, goldens, present)
+    return Comparison(tuple(findings), tuple(missing), tuple(sorted(present)))
+
+
+def _present(dump: Path) -> set[Path]:
+    """The files with a dump's ending."""
+    return {
+        Path(root) / name
+        for root, _, names in os.walk(dump)
+        for name in names
+        if name.endswith(dumps.ENDINGS)
+    }
+
+
+def _twins(goldens: Goldens) -> dict[int, dict[int, str]]:
+    """Input -> CRC-32 -> name of the golden of that input with that content."""
+    twins: dict[int, dict[int, str]] = {}
+    for entry in goldens.entries:
+        twins.setdefault(entry.input, {}).setdefault(entry.crc32, entry.name)
+    return twins
+
+
+def _nothing(dump: Path, goldens: Goldens, present: set[Path]) -> Error:
+    if not goldens.entries:
+        return Error(f"the golden set {goldens.folder} is empty")
+    wanted = dumps.names(goldens.entries[0].name, goldens.inputs)
+    found = [path.relative_to(dump).as_posix() for path in sorted(present)]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    holds = ", ".join(found[:_NAMED]) + more or f"nothing that ends in {', '.join(dumps.ENDINGS)}"
+    return Error(
+        f"no file in {dump} belongs to a golden: expected such as {' or '.join(wanted)} "
+        f"with the ending {', '.join(dumps.ENDINGS)}; it holds {holds}"
+    )
+
+
+def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str]) -> Finding:
+    want = goldens.values(entry)
+    unlike, difference = "", None
+    try:
+        got = dumps.read(path, entry.dtype, want.size)
+    except dumps.Unlike as reason:
+        unlike = str(reason)
+    else:
+        if not np.array_equal(got, want.ravel()):
+            cause = likely_cause(entry, want, got, goldens.profile, twins)
+            difference = _difference(want, got, cause)
+    return Finding(entry.name, entry.layer, path, want.size, want.nbytes, difference, unlike)
+
+
+def _difference(want: np.ndarray, got: np.ndarray, cause: str) -> Difference:
+    flat = want.ravel()
+    differs = np.flatnonzero(got != flat)
+    index = int(differs[0])
+    position = tuple(int(i) for i in np.unravel_index(index, want.shape))
+    return Difference(
+        index=index,
+        position=position,
+        got=int(got[index]),
+        want=int(flat[index]),
+        differing=int(differs.size),
+        differing_bytes=int(np.count_nonzero(got.view(np.uint8) != flat.view(np.uint8))),
+        largest=int(np.abs(got.astype(np.int64) - flat).max()),
+        cause=cause,
+    )
+
+
+def _position(position: tuple[int, ...]) -> str:
+    """[y=3][x=4][c=5] for images, [i] otherwise."""
+    names = ("y=", "x=", "c=") if len(position) == 3 else ("",) * len(position)
+    return "".join(f"[{name}{i}]" for name, i in zip(names, position))

@@ -1,0 +1,111 @@
+"""Reads what a device has dumped: raw bytes, .npy, or hex text as a UART prints it.
+
+A dump belongs to a golden by its name. For the golden `x0/conv1` these are taken, each with the
+ending .bin, .npy, .hex or .txt: `x0/conv1`, `x0_conv1`, and, where the golden set holds one input
+only, `conv1`. So too for time steps: `x0/t1/conv1`, `x0_t1_conv1`, `t1/conv1`, `t1_conv1`.
+"""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import Error
+
+ENDINGS = (".bin", ".npy", ".hex", ".txt")
+
+#: Bytes of text that are read for each byte of a golden, and besides.
+_TEXT_PER_BYTE, _TEXT_BESIDES = 64, 1 << 16
+
+_HEADER_LIMIT = 1 << 16
+
+#: What numpy raises for a header that is none, in any of its versions.
+_NO_NPY = (
+    *(ValueError, TypeError, OverflowError, LookupError, MemoryError, RecursionError),
+    *(SyntaxError, EOFError, tokenize.TokenError),
+)
+
+_ADDRESS = re.compile(r"\s*(0[xX])?[0-9a-fA-F]{2,16}:(?=\s|$)")
+_SEPARATORS = re.compile(r"[\s,;{}]+")
+
+
+class Unlike(Exception):
+    """The dump is not of the golden's size or type; the text is a sentence."""
+
+
+def names(name: str, inputs: int) -> list[str]:
+    """The names without ending under which a dump of this golden may lie, see above."""
+    short = [name.split("/", 1)[1]] if inputs == 1 else []
+    paths = [name, *short]
+    return list(dict.fromkeys([*paths, *(path.replace("/", "_") for path in paths)]))
+
+
+def read(path: Path, dtype: str, count: int) -> np.ndarray:
+    """The dump in a file as `count` elements of dtype, flat and little-endian.
+
+    Hex text: bytes in memory order; a word of more than two digits with 0x in front is a number,
+    so that its last two digits are the first byte. Commas, braces and address prefixes
+    ("00000010: ...") are skipped. Raises Unlike where size or type differ, Error where the file
+    is not what its ending says.
+    """
+    little = np.dtype(dtype).newbyteorder("<")
+    try:
+        if path.suffix == ".npy":
+            return _npy(path, little, count)
+        content = _bytes(path, count * little.itemsize)
+    except OSError as error:
+        raise Error(f"can not read {path}: {error}") from None
+    return np.frombuffer(content, little)
+
+
+def _bytes(path: Path, size: int) -> bytes:
+    is_text = path.suffix != ".bin"
+    found = path.stat().st_size
+    if is_text and found <= _TEXT_PER_BYTE * size + _TEXT_BESIDES:
+        content = parse_hex(path.read_text(encoding="ascii", errors="replace"), str(path))
+        found = len(content)
+    elif is_text:
+        raise Unlike(f"it has {found} characters, too many for {size} bytes")
+    if found != size:
+        raise Unlike(f"it has {found} bytes, the golden {size}")
+    return content if is_text else path.read_bytes()
+
+
+def parse_hex(text: str, where: str = "the text") -> bytes:
+    """The bytes of a hex dump, see read(). Raises Error with the line that is something else."""
+    found = bytearray()
+    for number, line in enumerate(text.splitlines(), 1):
+        for word in _SEPARATORS.split(_ADDRESS.sub("", line, count=1)):
+            try:
+                found += _word(word)
+            except ValueError:
+                raise Error(f"{where}, line {number}: {word[:40]!r} is not hexadecimal") from None
+    return bytes(found)
+
+
+def _word(word: str) -> bytes:
+    if word[:2] in ("0x", "0X"):
+        digits = word[2:]
+        if not digits:
+            raise ValueError
+        return bytes.fromhex("0" * (len(digits) % 2) + digits)[::-1]
+    return bytes.fromhex(word.zfill(2) if word else "")
+
+
+def _npy(path: Path, dtype: np.dtype, count: int) -> np.ndarray:
+    limit = count * dtype.itemsize + _HEADER_LIMIT
+    if path.stat().st_size > limit:
+        raise Unlike(f"it has more than {limit} bytes, the golden {count * dtype.itemsize}")
+    try:
+        found = np.lib.format.open_memmap(path, mode="r")
+    except _NO_NPY:
+        raise Error(f"{path} is not a .npy file of numbers") from None
+    if found.dtype.kind not in "iu" or found.dtype.itemsize != dtype.itemsize:
+        raise Unlike(f"it holds {found.dtype}, the golden {dtype.name}")
+    if found.size != count:
+        raise Unlike(f"it has {found.size} elements, the golden {count}")
+    values = np.ascontiguousarray(found).ravel()
+    return values.astype(values.dtype.newbyteorder("<")).view(dtype)

@@ -1,0 +1,103 @@
+"""Integer arrays as C headers that compile alone, and the table that golden_check.c searches."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import numpy as np
+
+#: Element type -> its name in the firmware.
+C_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
+
+_PER_LINE = 16
+
+#: Arm's headers declare the same types under these guards, and C99 allows a typedef only once.
+_TYPES = """\
+#include <stdint.h>
+#if !defined(QN_TYPES) && !defined(_ARM_MATH_H) && !defined(_ARM_MATH_TYPES_H_) && \\
+    !defined(_ARM_NN_MATH_TYPES_H_)
+typedef int8_t q7_t;
+typedef int16_t q15_t;
+typedef int32_t q31_t;
+#endif
+#ifndef QN_TYPES
+#define QN_TYPES /* define it yourself where another header has these types already */
+#endif
+"""
+
+
+def in_comment(text: str) -> str:
+    """A stranger's text such that it can not end a comment, continue a line or hide a trigraph."""
+    return re.sub(r"[^ -~]|[*\\?]", "_", text)[:160]
+
+
+def dimensions(shape: Sequence[int]) -> str:
+    """A shape as C writes it: [32][32][3]."""
+    return "".join(f"[{axis}]" for axis in shape)
+
+
+def symbol(name: str) -> str:
+    """The C identifier of a golden: x0_conv1 for "x0/conv1"."""
+    return name.replace("/", "_")
+
+
+def header(symbol: str, values: np.ndarray, comment: Sequence[str]) -> str:
+    """A header that defines `static const q7_t symbol[COUNT] = {...};`, flat, with its guard.
+
+    symbol: a valid identifier. comment: lines in front; they are made harmless here.
+    """
+    flat = [str(value) for value in values.ravel().tolist()]
+    rows = [flat[i : i + _PER_LINE] for i in range(0, len(flat), _PER_LINE)]
+    guard = f"QN_GOLDEN_{symbol.upper()}_H"
+    count = math.prod(values.shape)
+    return "\n".join(
+        [
+            "/* " + "\n * ".join(map(in_comment, comment)) + " */",
+            f"#ifndef {guard}",
+            f"#define {guard}",
+            "",
+            _TYPES,
+            f"static const {C_TYPES[values.dtype.name]} {symbol}[{count}] = {{",
+            *(f"    {', '.join(row)}," for row in rows),
+            "};",
+            "",
+            "#endif",
+            "",
+        ]
+    )
+
+
+def table(network: str, names: Iterable[tuple[int, str]]) -> str:
+    """golden_table.h from (input, name of a golden), input by input."""
+    includes, rows = [], []
+    for index, group in groupby(names, key=lambda pair: pair[0]):
+        condition = f"#if QN_HAS_INPUT({index})"
+        includes.append(condition)
+        rows.append(condition)
+        for _, name in group:
+            array = symbol(name)
+            includes.append(f'#include "{name}.h"')
+            rows.append(f'    {{"{name}", {array}, sizeof {array}, sizeof {array}[0]}},')
+        includes.append("#endif")
+        rows.append("#endif")
+    return "\n".join(
+        [
+            f"/* The goldens of {in_comment(network)}; only golden_check.c includes this. */",
+            "#ifdef QN_GOLDEN_INPUT",
+            "#define QN_HAS_INPUT(index) ((index) == (QN_GOLDEN_INPUT))",
+            "#else",
+            "#define QN_HAS_INPUT(index) 1",
+            "#endif",
+            "",
+            *includes,
+            "",
+            "static const qn_golden qn_goldens[] = {",
+            *rows,
+            "    {NULL, NULL, 0, 0},",
+            "};",
+            "",
+        ]
+    )

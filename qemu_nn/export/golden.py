@@ -1,0 +1,192 @@
+"""Goldens for the firmware engineer: what every layer must compute, as files and as C.
+
+A golden set is a folder with, for every golden, `<name>.npy`, `<name>.bin` (little-endian) and
+`<name>.h`, where the name is `x<input>/<layer>`, or `x<input>/t<step>/<layer>` for a recurrent
+network; golden_check.c and .h, golden_table.h; and manifest.json, which lists all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import Error
+from ..formats import q_format
+from ..targets import Profile
+from .c_array import dimensions, header, symbol, table
+from .folder import replacing
+from .sample import Golden, crc32, little
+
+FORMAT = "qemu_nn golden"
+VERSION = 1
+MANIFEST = "manifest.json"
+
+_TEMPLATES = ("golden_check.c", "golden_check.h")
+
+#: Names that Windows keeps for devices, whatever the ending.
+_RESERVED = {"con", "prn", "aux", "nul"} | {f"{p}{n}" for p in ("com", "lpt") for n in range(10)}
+
+
+@dataclass(frozen=True)
+class About:
+    """What a golden set is of. model: hash of the model; core: as the user named the device."""
+
+    network: str
+    model: str
+    version: str
+    core: str
+    profile: Profile
+
+
+@dataclass(frozen=True)
+class GoldenSet:
+    """What was written: the folder, the names of the goldens in program order, all bytes."""
+
+    folder: Path
+    inputs: int
+    names: tuple[str, ...]
+    nbytes: int
+
+
+def write(folder: Path, about: About, samples: Iterable[Iterable[Golden]]) -> GoldenSet:
+    """Write a golden set, from the goldens of each input, whole or not at all.
+
+    The folder must be new, empty, or hold an earlier golden set and nothing else (which is
+    replaced). Raises Error where it holds something else or can not be written.
+    """
+    folder = Path(folder).resolve()
+    try:
+        with replacing(folder, _listed) as fresh:
+            writer = _Writer(fresh, about)
+            for sample in samples:
+                writer.add(sample)
+            nbytes = writer.finish()
+    except OSError as error:
+        raise Error(f"can not write the goldens to {folder}: {error}") from None
+    return GoldenSet(folder, writer.inputs, tuple(g["name"] for g in writer.goldens), nbytes)
+
+
+def _listed(folder: Path) -> set[str]:
+    """The files of an earlier golden set in this folder; none if it is no such thing."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if manifest["format"] != FORMAT:
+            return set()
+        return {MANIFEST, *(file["path"] for file in manifest["files"])}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return set()
+
+
+class _Names:
+    """Layer names made into names that every file system and C accept; each its own, always."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, str] = {}
+        self._taken = set(_RESERVED)
+        self._next: dict[str, int] = {}
+
+    def __getitem__(self, layer: str) -> str:
+        if layer not in self._of:
+            name = stem = re.sub(r"[^A-Za-z0-9_]", "_", layer)[:40] or "_"
+            while name.lower() in self._taken:
+                self._next[stem] = self._next.get(stem, 1) + 1
+                name = f"{stem}_{self._next[stem]}"
+            self._taken.add(name.lower())
+            self._of[layer] = name
+        return self._of[layer]
+
+
+class _Writer:
+    """A golden set in the making: its files, and the lists of them."""
+
+    def __init__(self, folder: Path, about: About) -> None:
+        self._folder = folder
+        self._about = about
+        self._names = _Names()
+        self._files: list[dict[str, Any]] = []
+        self.goldens: list[dict[str, Any]] = []
+        self.inputs = 0
+
+    def add(self, sample: Iterable[Golden]) -> None:
+        """The goldens of the next input, in program order."""
+        for golden in sample:
+            self._add(golden)
+        self.inputs += 1
+
+    def _add(self, golden: Golden) -> None:
+        parts = [f"x{self.inputs}", golden.group, self._names[golden.layer]]
+        name = "/".join(part for part in parts if part)
+        values = little(golden.values)
+        entry = {
+            "name": name,
+            "input": self.inputs,
+            "layer": golden.layer,
+            "dtype": values.dtype.name,
+            "shape": list(values.shape),
+            "frac": golden.frac,
+            "crc32": f"{crc32(values):08x}",
+            "others": {profile: f"{crc:08x}" for profile, crc in golden.others.items()},
+        }
+        self.goldens.append(entry)
+        path = self._folder / f"{name}.npy"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, values, allow_pickle=False)
+        self._record(f"{name}.npy", path.read_bytes())
+        self._put(f"{name}.bin", values.tobytes())
+        text = header(symbol(name), values, self._comment(entry))
+        self._put(f"{name}.h", text.encode("ascii"))
+
+    def _comment(self, entry: Mapping[str, Any]) -> list[str]:
+        about, frac = self._about, entry["frac"]
+        known = "unknown Q format" if frac is None else q_format(entry["dtype"], frac)
+        return [
+            f"{entry['name']}: {entry['layer']} of {about.network}, input {entry['input']}",
+            f"shape {dimensions(entry['shape'])}, {known}",
+            f"{about.core} ({about.profile.path}), CMSIS {about.profile.cmsis}, "
+            f"rounding {about.profile.rounding}",
+            f"CRC-32 of the little-endian bytes: 0x{entry['crc32']}",
+        ]
+
+    def _put(self, path: str, content: bytes) -> None:
+        (self._folder / path).write_bytes(content)
+        self._record(path, content)
+
+    def _record(self, path: str, content: bytes) -> None:
+        crc = f"{zlib.crc32(content):08x}"
+        self._files.append({"path": path, "size": len(content), "crc32": crc})
+
+    def finish(self) -> int:
+        """Write what lists the goldens; returns the bytes of all files."""
+        for template in _TEMPLATES:
+            source = (files(__package__) / "templates" / template).read_text(encoding="ascii")
+            self._put(template, source.encode("ascii"))
+        names = [(golden["input"], golden["name"]) for golden in self.goldens]
+        self._put("golden_table.h", table(self._about.network, names).encode("ascii"))
+        profile = self._about.profile
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "qemu_nn": self._about.version,
+            "network": self._about.network,
+            "model": self._about.model,
+            "profile": {
+                "core": self._about.core,
+                "path": profile.path,
+                "cmsis": profile.cmsis,
+                "rounding": profile.rounding,
+            },
+            "inputs": self.inputs,
+            "goldens": self.goldens,
+            "files": self._files,
+        }
+        content = (json.dumps(manifest, indent=1) + "\n").encode("ascii")
+        (self._folder / MANIFEST).write_bytes(content)
+        return len(content) + sum(file["size"] for file in self._files)

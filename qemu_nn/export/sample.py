@@ -1,0 +1,68 @@
+"""What one run computed, made into goldens in program order."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Optional
+
+import numpy as np
+
+from ..graph import Graph
+
+#: Layer -> what it computes for one input, [T, *shape] in a recurrent network, [*shape] otherwise.
+Trace = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Golden:
+    """What one layer computes for one input, or what the input or a state is.
+
+    group: "", or its folder inside the input's: "t0" at that time step, "start" before the first.
+    others: profile in words -> CRC-32 of what it computes instead, where its bits differ.
+    """
+
+    layer: str
+    values: np.ndarray
+    frac: Optional[int] = None
+    group: str = ""
+    others: Mapping[str, int] = field(default_factory=dict)
+
+
+def little(values: np.ndarray) -> np.ndarray:
+    """The same numbers, contiguous and with little-endian bytes."""
+    return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+
+
+def crc32(values: np.ndarray) -> int:
+    """CRC-32 of an array's little-endian bytes."""
+    return zlib.crc32(little(values).tobytes())
+
+
+def sample(
+    graph: Graph, x: np.ndarray, start: Trace, trace: Trace, rivals: Mapping[str, Trace]
+) -> Iterator[Golden]:
+    """The goldens of one input: the start states, then for each time step the input and all layers.
+
+    x: [*input shape], or [T, *input shape] for a recurrent network. start: state -> its values.
+    rivals: profile in words -> what it computes; a layer that it has not is passed over.
+    """
+    tensors = (graph.input, *graph.states, *(node.output for node in graph.nodes))
+    frac = {tensor.name: tensor.frac for tensor in tensors}
+    for name, values in start.items():
+        yield Golden(name, values, frac[name], "start")
+    groups = [(f"t{step}", (step,)) for step in range(len(x))] if graph.states else [("", ())]
+    for group, at in groups:
+        yield Golden(graph.input.name, x[at], frac[graph.input.name], group)
+        for layer, values in trace.items():
+            found = {name: rival[layer][at] for name, rival in rivals.items() if layer in rival}
+            others = _others(values[at], found)
+            yield Golden(layer, values[at], frac.get(layer), group, others)
+
+
+def _others(values: np.ndarray, rivals: Trace) -> dict[str, int]:
+    """CRC-32 by profile, where it differs from that of the values."""
+    return {
+        name: crc32(rival) for name, rival in rivals.items() if not np.array_equal(rival, values)
+    }

@@ -1,0 +1,75 @@
+/* See golden_check.h. */
+#include "golden_check.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#ifndef QN_PRINTF
+#include <stdio.h>
+#define QN_PRINTF printf
+#else
+int QN_PRINTF(const char *format, ...);
+#endif
+
+typedef struct qn_golden {
+    const char *name;
+    const void *values;
+    size_t size, width; /* bytes of all elements, and of one */
+} qn_golden;
+
+#include "golden_table.h" /* qn_goldens[]; its last entry has no name */
+
+static const qn_golden *find(const char *name) {
+    const qn_golden *golden = qn_goldens;
+    while (golden->name != NULL && strcmp(golden->name, name) != 0) {
+        golden++;
+    }
+    return golden;
+}
+
+/* One element, in this machine's byte order. */
+static long element(const void *values, size_t index, size_t width) {
+    const unsigned char *at = (const unsigned char *)values + index * width;
+    int8_t q7;
+    int16_t q15;
+    int32_t q31;
+    if (width == sizeof q7) {
+        memcpy(&q7, at, sizeof q7);
+        return q7;
+    }
+    if (width == sizeof q15) {
+        memcpy(&q15, at, sizeof q15);
+        return q15;
+    }
+    memcpy(&q31, at, sizeof q31);
+    return (long)q31;
+}
+
+int qn_check(const char *name, const void *buffer, size_t size) {
+    const qn_golden *golden = find(name);
+    size_t index, first = 0, differing = 0;
+    if (golden->name == NULL) {
+        QN_PRINTF("FAIL layer=%s unknown\n", name);
+        return 1;
+    }
+    if (size != golden->size) {
+        QN_PRINTF("FAIL layer=%s size=%lu want=%lu\n", name, (unsigned long)size,
+                  (unsigned long)golden->size);
+        return 1;
+    }
+    for (index = size / golden->width; index-- > 0;) {
+        if (element(buffer, index, golden->width) !=
+            element(golden->values, index, golden->width)) {
+            first = index;
+            differing++;
+        }
+    }
+    if (differing > 0) {
+        QN_PRINTF("FAIL layer=%s index=%lu got=%ld want=%ld differing=%lu\n", name,
+                  (unsigned long)first, element(buffer, first, golden->width),
+                  element(golden->values, first, golden->width), (unsigned long)differing);
+        return 1;
+    }
+    QN_PRINTF("PASS %s\n", name);
+    return 0;
+}

@@ -1,0 +1,44 @@
+/* Compares what your firmware computes with the goldens of this folder, on the device or on a PC.
+ *
+ * Add golden_check.c to the build and call, right after each layer,
+ *
+ *     qn_check("x0/conv1", buffer, sizeof buffer);
+ *
+ * The name is the path of the golden's file without its ending: input x0, layer conv1. A recurrent
+ * network has a folder for each time step: "x0/t1/conv1". golden_table.h lists the names.
+ *
+ * One line is printed per call:
+ *
+ *     PASS x0/conv1
+ *     FAIL layer=x0/conv1 index=5 got=-3 want=-2 differing=17
+ *     FAIL layer=x0/conv1 size=100 want=128
+ *     FAIL layer=x0/conv1 unknown
+ *
+ * index: the first element that differs, counted from 0 in memory order; differing: how many
+ * elements differ; size, want (second form): bytes. A name is unknown if no golden has it, or if
+ * its input is not compiled in.
+ *
+ * -DQN_GOLDEN_INPUT=0   compiles the goldens of input x0 in and no others: where flash is short
+ * -DQN_PRINTF=my_printf prints with your own `int my_printf(const char *format, ...)`, which must
+ *                       know %s, %ld and %lu
+ *
+ * C99, no heap, no floating point, no static data but the goldens (constant: they stay in flash).
+ */
+#ifndef QN_GOLDEN_CHECK_H
+#define QN_GOLDEN_CHECK_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Compares `size` bytes at `buffer` with the golden of that name, prints the line above and
+ * returns 0 if all of them are equal, 1 otherwise. The buffer may have any alignment. */
+int qn_check(const char *name, const void *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
