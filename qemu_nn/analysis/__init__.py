@@ -1,0 +1,1 @@
+"""Arrays and plans in, tables and figures out; runs nothing."""
