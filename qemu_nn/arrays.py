@@ -13,8 +13,10 @@ import numpy as np
 
 from .errors import Error
 
-_BROKEN = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError)
-_BROKEN += (RuntimeError, MemoryError)
+_BROKEN = (
+    *(ValueError, EOFError, KeyError, NotImplementedError, RuntimeError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 
 PathLike = Union[str, Path]
 
@@ -33,12 +35,14 @@ def read_npz(path: PathLike) -> dict[str, np.ndarray]:
 def read_array(path: PathLike, name: str) -> np.ndarray:
     """The array of a .npy file, or the one called `name` of a .npz; errors as for read_npz."""
     loaded = _load(path)
-    if isinstance(loaded, np.ndarray):
-        return loaded
-    if name not in loaded:
-        have = ", ".join(loaded) or "no arrays"
-        raise Error(f"{path} holds {have}; name the array {name!r}, or save it alone as .npy")
-    return loaded[name]
+    if not isinstance(loaded, np.ndarray):
+        if name not in loaded:
+            have = ", ".join(loaded) or "no arrays"
+            raise Error(f"{path} holds {have}; name the array {name!r}, or save it alone as .npy")
+        loaded = loaded[name]
+    if loaded.ndim == 0:
+        raise Error(f"{path} holds a single number, not an array with an axis of samples")
+    return loaded
 
 
 def _load(path: PathLike) -> Union[np.ndarray, dict[str, np.ndarray]]:

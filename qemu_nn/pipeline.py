@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional, Union
+from typing import Callable, Optional, Union
 
-from .errors import ModelError
+import numpy as np
+
+from .analysis.summary import Summary, summarize
+from .arrays import read_npz
+from .cmsis import buffer_size
+from .errors import Error, ModelError
 from .graph import Graph
 from .importers import device
 from .package import load_package, save_package
-from .runtime.session import Session
+from .runtime.session import Session, State
 from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, profile
 
 
@@ -56,3 +63,75 @@ def load(path: Union[str, Path]) -> Network:
     if path.suffix == ".json":
         return Network(device.load(path))
     raise ModelError(f"{path} is not a model this version reads; have: .qnz, network.json")
+
+
+#: Samples that each thread computes between two reports of progress.
+_PIECE = 64
+
+_DEMO = Path(__file__).parent / "demo"
+
+
+def run(
+    session: Session,
+    x: np.ndarray,
+    state: State = None,
+    trace: bool = False,
+    progress: Callable[[int], object] = lambda done: None,
+) -> dict[str, np.ndarray]:
+    """Session.run() in pieces, so that a large batch can be watched and stopped.
+
+    progress is called with the number of samples of each finished piece.
+    """
+    states = state.values() if isinstance(state, Mapping) else () if state is None else (state,)
+    if any(len(part) != len(x) for part in states):
+        raise Error(f"state must have one row for each of the {len(x)} inputs")
+    size = _PIECE * session.threads
+    results: dict[str, np.ndarray] = {}
+    for start in range(0, max(len(x), 1), size):
+        piece = slice(start, start + size)
+        for name, values in session.run(x[piece], _rows(state, piece), trace).items():
+            if name not in results:
+                results[name] = np.empty((len(x), *values.shape[1:]), values.dtype)
+            results[name][piece] = values
+        progress(len(x[piece]))
+    return results
+
+
+def _rows(state: State, piece: slice) -> State:
+    if isinstance(state, Mapping):
+        return {name: part[piece] for name, part in state.items()}
+    return None if state is None else state[piece]
+
+
+def inferences_per_second(session: Session, x: np.ndarray, seconds: float = 0.5) -> float:
+    """How many samples like these the session computes in a second, over at least `seconds`."""
+    start, passes, spent = time.perf_counter(), 0, 0.0
+    while spent < seconds:
+        session.run(x)
+        passes, spent = passes + 1, time.perf_counter() - start
+    return passes * len(x) / spent
+
+
+def describe(
+    network: Network,
+    target: str = DEFAULT_CORE,
+    cmsis: str = DEFAULT_CMSIS,
+    rounding: str = DEFAULT_ROUNDING,
+    variant: Optional[str] = None,
+) -> Summary:
+    """The network on a device: layers, formats, costs and the kernel rows that run.
+
+    Arguments and errors are those of Network.session().
+    """
+    plan = network.session(target, cmsis, rounding, variant).plan
+    scratch = {
+        node.name: buffer_size(node.function.name, node.params, target)
+        for node in network.graph.nodes
+    }
+    return summarize(plan, scratch)
+
+
+def example() -> tuple[Network, np.ndarray, np.ndarray]:
+    """The network that comes with the package, images int8 [N, 8, 8, 1] and their labels [N]."""
+    images = read_npz(_DEMO / "digits.npz")
+    return load(_DEMO / "digits.qnz"), images["x"], images["y"]

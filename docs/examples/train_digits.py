@@ -144,46 +144,61 @@ def quantized(p: Weights, x: np.ndarray) -> Graph:
     ReLU, pooling and flattening pass a format through. A convolution is followed by ReLU, so its
     output needs to hold the positive values only: the negative ones may saturate.
     """
-    out = forward(p, x)
+    values = forward(p, x)
     arrays: dict[str, np.ndarray] = {}
     nodes: list[Node] = []
-    image = Tensor("image", (8, 8, 1), "int8", fraction(x))
-
-    def add(name: str, function: str, source: Tensor, frac: int, **params: int) -> Tensor:
-        declared = FUNCTIONS[function]
-        shape = source.shape if declared.in_place else declared.output.shape(params)
-        output = Tensor(name, shape, "int8", frac)
-        keys = [f"{name}.weights", f"{name}.bias"] if declared.weights else [None, None]
-        nodes.append(Node(declared, params, (source.name,), output, *keys))
-        return output
-
-    def shifts(name: str, source: Tensor, values: np.ndarray) -> tuple[int, dict[str, int]]:
-        """The output's fraction bits, and the two shifts; stores the layer's arrays."""
-        weights, bias = p[f"{name}.weights"], p[f"{name}.bias"]
-        product = source.frac + fraction(weights)
-        bias_frac, out_frac = min(fraction(bias), product), min(fraction(values), product)
-        matrix = quantize(weights, fraction(weights))
-        arrays[f"{name}.weights"] = layouts.pack(matrix, "q7") if name == "fc" else matrix
-        arrays[f"{name}.bias"] = quantize(bias, bias_frac)
-        return out_frac, {"bias_shift": product - bias_frac, "out_shift": product - out_frac}
-
-    t, size = image, 8
+    t = Tensor("image", (8, 8, 1), "int8", fraction(x))
+    image = t
     for i, function in ("1", "arm_convolve_HWC_q7_basic"), ("2", "arm_convolve_HWC_q7_fast"):
-        frac, both = shifts(f"conv{i}", t, out[f"relu{i}"])
-        channels = dict(ch_im_in=t.shape[2], ch_im_out=SHAPES[f"conv{i}"][0])
-        window = dict(dim_kernel=3, padding=1, stride=1)
-        image_size = dict(dim_im_in=size, dim_im_out=size)
-        t = add(f"conv{i}", function, t, frac, **image_size, **channels, **window, **both)
-        t = add(f"relu{i}", "arm_relu_q7", t, frac, size=t.nbytes)
-        image_size = dict(dim_im_in=size, dim_im_out=size // 2, ch_im_in=t.shape[2])
-        window = dict(dim_kernel=2, padding=0, stride=2)
-        t = add(f"pool{i}", "arm_maxpool_q7_HWC", t, frac, **image_size, **window)
-        size //= 2
-    frac, both = shifts("fc", t, out["fc"])
-    t = add("fc", "arm_fully_connected_q7_opt", t, frac, dim_vec=64, num_of_rows=10, **both)
-    add("softmax", "arm_softmax_q7", t, 7, dim_vec=10)
-    classes = tuple("0123456789")
-    return Graph("digits", image, tuple(nodes), ("softmax",), arrays, classes=classes)
+        size, _, channels = t.shape
+        sizes = {"dim_im_in": size, "ch_im_in": channels, "dim_im_out": size}
+        sizes |= {"ch_im_out": SHAPES[f"conv{i}"][0], "dim_kernel": 3, "padding": 1, "stride": 1}
+        frac, shifts = quantize_arrays(p, f"conv{i}", t.frac, values[f"relu{i}"], arrays)
+        t = append(nodes, arrays, f"conv{i}", function, t, frac, {**sizes, **shifts})
+        t = append(nodes, arrays, f"relu{i}", "arm_relu_q7", t, frac, {"size": t.nbytes})
+        sizes = {"dim_im_in": size, "ch_im_in": t.shape[2], "dim_im_out": size // 2}
+        sizes |= {"dim_kernel": 2, "padding": 0, "stride": 2}
+        t = append(nodes, arrays, f"pool{i}", "arm_maxpool_q7_HWC", t, frac, sizes)
+    sizes = {"dim_vec": t.nbytes, "num_of_rows": 10}
+    frac, shifts = quantize_arrays(p, "fc", t.frac, values["fc"], arrays)
+    arrays["fc.weights"] = layouts.pack(arrays["fc.weights"], "q7")
+    t = append(nodes, arrays, "fc", "arm_fully_connected_q7_opt", t, frac, {**sizes, **shifts})
+    append(nodes, arrays, "softmax", "arm_softmax_q7", t, 7, {"dim_vec": 10})
+    return Graph("digits", image, tuple(nodes), ("softmax",), arrays, classes=tuple("0123456789"))
+
+
+def quantize_arrays(
+    p: Weights, name: str, frac: int, values: np.ndarray, arrays: dict[str, np.ndarray]
+) -> tuple[int, dict[str, int]]:
+    """Store a layer's weights and bias; the output's fraction bits, and the layer's two shifts.
+
+    frac: fraction bits of the input; values: what the output must hold. The sums have the
+    fraction bits of input and weights together; neither shift may be negative.
+    """
+    weights, bias = p[f"{name}.weights"], p[f"{name}.bias"]
+    total = frac + fraction(weights)
+    bias_frac, out_frac = min(fraction(bias), total), min(fraction(values), total)
+    arrays[f"{name}.weights"] = quantize(weights, fraction(weights))
+    arrays[f"{name}.bias"] = quantize(bias, bias_frac)
+    return out_frac, {"bias_shift": total - bias_frac, "out_shift": total - out_frac}
+
+
+def append(
+    nodes: list[Node],
+    arrays: dict[str, np.ndarray],
+    name: str,
+    function: str,
+    source: Tensor,
+    frac: int,
+    params: dict[str, int],
+) -> Tensor:
+    """Append a call, with the arrays of its name if there are any; its output."""
+    declared = FUNCTIONS[function]
+    shape = source.shape if declared.in_place else declared.output.shape(params)
+    output = Tensor(name, shape, "int8", frac)
+    keys = [key if key in arrays else None for key in (f"{name}.weights", f"{name}.bias")]
+    nodes.append(Node(declared, params, (source.name,), output, *keys))
+    return output
 
 
 def main(arguments: Sequence[str]) -> None:

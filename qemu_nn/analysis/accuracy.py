@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 import numpy as np
 
 from ..errors import Error
+from ..graph import Graph
+
+
+def accuracy_text(graph: Graph, results: Mapping[str, np.ndarray], labels: np.ndarray) -> str:
+    """The accuracy of a run in words; the network's last output holds a score for each class."""
+    last = graph.node(graph.outputs[-1]).output
+    values = results[last.name]
+    scores = values.reshape(*values.shape[: values.ndim - len(last.shape)], math.prod(last.shape))
+    right, total = count_correct(scores, labels), labels.size
+    return f"{100 * right / total:.2f} % ({right} of {total})" if total else "no inputs"
 
 
 def count_correct(scores: np.ndarray, labels: np.ndarray) -> int:

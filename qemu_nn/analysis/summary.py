@@ -12,8 +12,10 @@ from ..layers.base import extent
 from ..runtime.plan import Plan, Step
 from .table import Cell, Table, spell
 
-_LAYER = ("layer", "function", "output", "format", "bias_shift", "out_shift")
-_LAYER += ("macs", "weight_bytes", "scratch_bytes", "kernel")
+_LAYER = (
+    *("layer", "function", "output", "format", "bias_shift", "out_shift"),
+    *("macs", "weight_bytes", "scratch_bytes", "kernel"),
+)
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,8 @@ def facts_text(facts: Mapping[str, Cell]) -> str:
 def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
     """The summary of a plan; scratch: layer -> bytes that the device's function asks for.
 
-    activation_bytes is the working memory beside weights and scratch: the firmware's buffers
-    where they are known, otherwise what this planner needs.
+    activation_bytes is all memory beside weights: the firmware's buffers where they are known,
+    otherwise what the planner needs; scratch_bytes is the most that one call asks for.
     """
     rows = tuple(_layer(plan.graph, step, scratch[step.node.name]) for step in plan.steps)
     layers = Table(_LAYER, rows)
@@ -62,7 +64,7 @@ def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
         "macs": sum(_macs(step) for step in plan.steps),
         "weight_bytes": sum(array.nbytes for array in plan.graph.arrays.values()),
         "activation_bytes": activations,
-        "activation_bytes_are": "the firmware's buffers" if memory else "planned here",
+        "activation_memory": "the firmware's buffers" if memory else "planned, scratch included",
         "scratch_bytes": max(scratch.values()),
     }
     return Summary(facts, layers)

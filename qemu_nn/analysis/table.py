@@ -42,9 +42,9 @@ class Table:
         return "\n".join(line.rstrip() for line in padded)
 
     def csv(self) -> str:
-        """A header line and a line for each row; None is an empty field."""
+        """A header line and a line for each row; words in quotes, None is an empty field."""
         out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
+        writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
         writer.writerow(self.columns)
         writer.writerows(self.rows)
         return out.getvalue().rstrip("\n")
@@ -63,7 +63,9 @@ class Table:
 
 
 def spell(cell: Cell) -> str:
-    """A cell for a terminal."""
+    """A cell for a terminal, which no control character of a stranger's file reaches."""
     if cell is None:
         return "-"
-    return f"{cell:,}" if isinstance(cell, (int, float)) else cell
+    if isinstance(cell, str):
+        return cell if cell.isprintable() else repr(cell)
+    return f"{cell:,}"
