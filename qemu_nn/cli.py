@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Optional
@@ -73,11 +73,9 @@ def _device_warnings() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], object]]:
-    """A function to call with the inputs that are done; a bar on stderr if that is a terminal."""
-    with tqdm(total=total, unit=" inputs", disable=None, leave=False) as bar:
-        yield bar.update
+def _progress(turns: Iterable) -> Iterable:
+    """The turns, with a bar on stderr if that is a terminal."""
+    return tqdm(turns, disable=None, leave=False)
 
 
 def _device(verb: Callable[..., None]) -> Callable[..., None]:
@@ -91,7 +89,11 @@ def _device(verb: Callable[..., None]) -> Callable[..., None]:
     return verb
 
 
+_inputs = click.option(
+    "-i", "--input", "inputs", type=_PATH, required=True, help="Inputs: integers [N, *shape]."
+)
 _variant = click.option("--variant", help="Run this row of the kernel table wherever it exists.")
+_state = click.option("--state", type=_PATH, help="Start of a recurrent network: [N, *shape].")
 _threads = click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
 
 
@@ -143,11 +145,11 @@ def info(model: Path, form: Optional[str], variant: Optional[str], **device: str
 
 @main.command()
 @click.argument("model", type=_PATH)
-@click.option("--input", "inputs", type=_PATH, required=True, help="Inputs: [N, *shape], integers.")
-@click.option("--output", type=_PATH, required=True, help=".npz to write: an array for each layer.")
-@click.option("--trace", is_flag=True, help="Write every layer's output, not the last one only.")
+@_inputs
+@click.option("-o", "--output", type=_PATH, required=True, help=".npz to write.")
+@click.option("--trace", is_flag=True, help="Write the output of every layer, not of the last.")
 @click.option("--labels", type=_PATH, help="Right classes [N]: print the accuracy.")
-@click.option("--state", type=_PATH, help="What a recurrent network starts from: [N, *shape].")
+@_state
 @_threads
 @_variant
 @_device
@@ -169,8 +171,7 @@ def run(
     x = read_array(inputs, "x")
     h = _read_state(state)
     y = None if labels is None else read_array(labels, "y")
-    with _progress(len(x)) as progress:
-        results = pipeline.run(session, x, h, trace, progress)
+    results = pipeline.run(session, x, h, trace, _progress)
     write_npz(output, results)
     click.echo(_arrays_table(results).text())
     if y is not None:
@@ -179,15 +180,18 @@ def run(
 
 @main.command()
 @click.argument("model", type=_PATH)
-@click.option("--input", "inputs", type=_PATH, required=True, help="Inputs: [N, *shape], integers.")
+@_inputs
 @click.option("-o", "--output", type=_PATH, required=True, help="Folder to write.")
+@_state
 @_threads
 @_device
-def golden(model: Path, inputs: Path, output: Path, threads: int, **device: str) -> None:
+def golden(
+    model: Path, inputs: Path, output: Path, state: Optional[Path], threads: int, **device: str
+) -> None:
     """Write what every layer of MODEL must compute, as .npy, .bin and C headers."""
-    network, x = pipeline.load(model), read_array(inputs, "x")
-    with _progress(len(x)) as progress:
-        written = pipeline.golden(network, x, output, threads=threads, progress=progress, **device)
+    network, x, h = pipeline.load(model), read_array(inputs, "x"), _read_state(state)
+    how: dict[str, Any] = {**device, "threads": threads, "state": h, "progress": _progress}
+    written = pipeline.golden(network, x, output, **how)
     click.echo(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
 
 

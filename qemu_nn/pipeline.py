@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Optional, Union
@@ -65,7 +65,7 @@ def load(path: Union[str, Path]) -> Network:
     raise ModelError(f"{path} is not a model this version reads; have: .qnz, network.json")
 
 
-#: Samples that each thread computes between two reports of progress.
+#: Samples that each thread computes before the next step of progress.
 _PIECE = 64
 
 _DEMO = Path(__file__).parent / "demo"
@@ -76,24 +76,24 @@ def run(
     x: np.ndarray,
     state: State = None,
     trace: bool = False,
-    progress: Callable[[int], object] = lambda done: None,
+    progress: Optional[Callable[[Iterable], Iterable]] = None,
 ) -> dict[str, np.ndarray]:
     """Session.run() in pieces, so that a large batch can be watched and stopped.
 
-    progress is called with the number of samples of each finished piece.
+    progress: wraps the iteration over pieces, as tqdm does.
     """
     states = state.values() if isinstance(state, Mapping) else () if state is None else (state,)
     if any(len(part) != len(x) for part in states):
         raise Error(f"state must have one row for each of the {len(x)} inputs")
     size = _PIECE * session.threads
     results: dict[str, np.ndarray] = {}
-    for start in range(0, max(len(x), 1), size):
+    starts = range(0, max(len(x), 1), size)
+    for start in progress(starts) if progress else starts:
         piece = slice(start, start + size)
         for name, values in session.run(x[piece], _rows(state, piece), trace).items():
             if name not in results:
                 results[name] = np.empty((len(x), *values.shape[1:]), values.dtype)
             results[name][piece] = values
-        progress(len(x[piece]))
     return results
 
 
