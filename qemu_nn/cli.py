@@ -18,7 +18,7 @@ from . import __version__, pipeline
 from .analysis.accuracy import accuracy_text
 from .analysis.kernel_table import kernel_table
 from .analysis.summary import facts_text
-from .analysis.table import Cell, Table
+from .analysis.table import Cell, Table, printable
 from .arrays import read_array, read_npz, write_npz
 from .errors import DeviceWarning, Error
 from .kernels import ROWS
@@ -44,15 +44,16 @@ class _Verbs(click.Group):
             with _device_warnings():
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("interrupted; nothing was written", err=True)
+            click.echo("interrupted", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # whoever read our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise click.exceptions.Exit(FAULT) from None
         except Error as error:
-            raise _Fault(str(error)) from None
+            raise _Fault(printable(str(error))) from None
         except OSError as error:
-            raise _Fault(f"{error.filename or 'a file'}: {error.strerror or error}") from None
+            reason = f"{error.filename or 'a file'}: {error.strerror or error}"
+            raise _Fault(printable(reason)) from None
         except MemoryError as error:
             raise _Fault(f"out of memory: give fewer inputs at a time ({error})") from None
 
@@ -65,7 +66,7 @@ def _device_warnings() -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in seen:
             seen.add(str(message))
-            click.echo(f"warning: {message}", err=True)
+            click.echo(f"warning: {printable(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", DeviceWarning)
@@ -94,7 +95,13 @@ _inputs = click.option(
 )
 _variant = click.option("--variant", help="Run this row of the kernel table wherever it exists.")
 _state = click.option("--state", type=_PATH, help="Start of a recurrent network: [N, *shape].")
-_threads = click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
+_threads = click.option(
+    "--threads",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Inputs computed at a time.",
+)
 
 
 def _form(verb: Callable[..., None]) -> Callable[..., None]:
@@ -119,7 +126,7 @@ def main() -> None:
 @main.command()
 @click.option("-o", "--output", type=_PATH, default=Path("qemu_nn_demo_goldens"), show_default=True)
 def demo(output: Path) -> None:
-    """Run the network that comes with the package, and write goldens of it."""
+    """Run the example network and write goldens of it."""
     network, x, y = pipeline.example()
     click.echo(f"{pipeline.describe(network).text()}\n")
     session = network.session()
@@ -188,7 +195,10 @@ def run(
 def golden(
     model: Path, inputs: Path, output: Path, state: Optional[Path], threads: int, **device: str
 ) -> None:
-    """Write what every layer of MODEL must compute, as .npy, .bin and C headers."""
+    """Write goldens: what each layer of MODEL computes.
+
+    For every input and layer a .npy, a .bin and a C header; and what checks them on a device.
+    """
     network, x, h = pipeline.load(model), read_array(inputs, "x"), _read_state(state)
     how: dict[str, Any] = {**device, "threads": threads, "state": h, "progress": _progress}
     written = pipeline.golden(network, x, output, **how)
@@ -200,9 +210,10 @@ def golden(
 @click.argument("dump", type=_PATH)
 @click.pass_context
 def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
-    """Compare DUMP, a folder of what a device computed, with the folder GOLDEN.
+    """Compare a device's DUMP with the folder GOLDEN.
 
-    Exit code 1 and the first difference if there is one.
+    DUMP holds what the device computed, in files with the names of the goldens. Exit code 1 if
+    anything differs.
     """
     comparison = pipeline.compare(golden, dump)
     click.echo(str(comparison))
@@ -212,7 +223,7 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
 @main.command()
 @_form
 def kernels(form: Optional[str]) -> None:
-    """Print the kernel table: every way to compute every op, best first."""
+    """Print every way to compute every op, best first."""
     click.echo(getattr(kernel_table(ROWS), form or "text")())
 
 

@@ -81,6 +81,7 @@ def test_the_version_is_the_packages():
 def test_help_names_every_verb():
     assert all(f"  {verb} " in output_of("--help") for verb in VERBS)
     assert list(main.commands) == VERBS
+    assert "..." not in output_of("--help").split("Commands:")[1]
 
 
 def test_kernels_lists_every_row_once(digits):
@@ -375,7 +376,7 @@ def test_an_interrupt_is_no_traceback(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pipeline, "run", interrupted)
-    assert call(*RUN) == (130, "interrupted; nothing was written\n")
+    assert call(*RUN) == (130, "interrupted\n")
 
 
 def test_a_warning_of_the_device_is_one_line(monkeypatch):

@@ -26,7 +26,8 @@ def test_text_aligns_numbers_right_and_words_left():
 
 
 def test_text_shows_control_characters_instead_of_sending_them():
-    assert Table(("a",), (("\x1b[2J",),)).text() == "a\n---------\n'\\x1b[2J'"
+    table = Table(("a",), (("\x1b[2J",), ("\udcff",), ("é",)))
+    assert table.text() == "a\n-------\n\\x1b[2J\n\\udcff\né"
 
 
 def test_a_table_without_rows_is_its_header():

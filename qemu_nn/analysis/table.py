@@ -63,9 +63,14 @@ class Table:
 
 
 def spell(cell: Cell) -> str:
-    """A cell for a terminal, which no control character of a stranger's file reaches."""
+    """A cell for a terminal."""
     if cell is None:
         return "-"
-    if isinstance(cell, str):
-        return cell if cell.isprintable() else repr(cell)
-    return f"{cell:,}"
+    return printable(cell) if isinstance(cell, str) else f"{cell:,}"
+
+
+def printable(text: str) -> str:
+    """Text of a stranger's file without the power to command a terminal: \\x1b for an escape."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )
