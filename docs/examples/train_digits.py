@@ -204,6 +204,7 @@ def append(
 def main(arguments: Sequence[str]) -> None:
     """Train, quantize, compare with float, write."""
     folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
     train_x, train_y, x, y = data()
     p = train(train_x, train_y)
     network = Network(quantized(p, train_x))
