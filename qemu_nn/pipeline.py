@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Callable, Optional, Union
 
 import numpy as np
 
+from . import __version__
 from .analysis import compare as comparing
 from .analysis.compare import Comparison
+from .analysis.summary import Summary, summarize
+from .arrays import read_npz
+from .cmsis import buffer_size
 from .errors import DeviceWarning, Error, ModelError
 from .export.golden import About, GoldenSet, write
 from .export.sample import Golden, sample
@@ -100,7 +104,7 @@ def golden(
     x = np.asarray(x)
     if x.size == 0 or x.ndim == 0:
         raise Error("there are no inputs to make goldens of")
-    about = About(network.graph.name, model_hash(network.graph), _version(), target, wanted)
+    about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
     samples = _samples({wanted: session, **_rivals(network.graph, wanted)}, x, state, threads)
     turns = progress(range(len(x))) if progress else range(len(x))
     return write(folder, about, (each for _, each in zip(turns, samples)))
@@ -113,13 +117,6 @@ def compare(golden: Path, dump: Path) -> Comparison:
     a golden.
     """
     return comparing.compare(golden, dump)
-
-
-def _version() -> str:
-    try:
-        return version("qemu_nn")
-    except PackageNotFoundError:
-        return "unknown (not installed)"
 
 
 def _rivals(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
@@ -166,3 +163,75 @@ def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
         if values.ndim == 0 or len(values) != samples:
             raise Error(f"state {name!r} must hold {samples} samples, as the input does")
     return starts
+
+
+#: Samples that each thread computes before the next step of progress.
+_PIECE = 64
+
+_DEMO = Path(__file__).parent / "demo"
+
+
+def run(
+    session: Session,
+    x: np.ndarray,
+    state: State = None,
+    trace: bool = False,
+    progress: Optional[Callable[[Iterable], Iterable]] = None,
+) -> dict[str, np.ndarray]:
+    """Session.run() in pieces, so that a large batch can be watched and stopped.
+
+    progress: wraps the iteration over pieces, as tqdm does.
+    """
+    states = state.values() if isinstance(state, Mapping) else () if state is None else (state,)
+    if any(len(part) != len(x) for part in states):
+        raise Error(f"state must have one row for each of the {len(x)} inputs")
+    size = _PIECE * session.threads
+    results: dict[str, np.ndarray] = {}
+    starts = range(0, max(len(x), 1), size)
+    for start in progress(starts) if progress else starts:
+        piece = slice(start, start + size)
+        for name, values in session.run(x[piece], _rows(state, piece), trace).items():
+            if name not in results:
+                results[name] = np.empty((len(x), *values.shape[1:]), values.dtype)
+            results[name][piece] = values
+    return results
+
+
+def _rows(state: State, piece: slice) -> State:
+    if isinstance(state, Mapping):
+        return {name: part[piece] for name, part in state.items()}
+    return None if state is None else state[piece]
+
+
+def inferences_per_second(session: Session, x: np.ndarray, seconds: float = 0.5) -> float:
+    """How many samples like these the session computes in a second, over at least `seconds`."""
+    start, passes, spent = time.perf_counter(), 0, 0.0
+    while spent < seconds:
+        session.run(x)
+        passes, spent = passes + 1, time.perf_counter() - start
+    return passes * len(x) / spent
+
+
+def describe(
+    network: Network,
+    target: str = DEFAULT_CORE,
+    cmsis: str = DEFAULT_CMSIS,
+    rounding: str = DEFAULT_ROUNDING,
+    variant: Optional[str] = None,
+) -> Summary:
+    """The network on a device: layers, formats, costs and the kernel rows that run.
+
+    Arguments and errors are those of Network.session().
+    """
+    plan = network.session(target, cmsis, rounding, variant).plan
+    scratch = {
+        node.name: buffer_size(node.function.name, node.params, target)
+        for node in network.graph.nodes
+    }
+    return summarize(plan, scratch)
+
+
+def example() -> tuple[Network, np.ndarray, np.ndarray]:
+    """The network that comes with the package, images int8 [N, 8, 8, 1] and their labels [N]."""
+    images = read_npz(_DEMO / "digits.npz")
+    return load(_DEMO / "digits.qnz"), images["x"], images["y"]

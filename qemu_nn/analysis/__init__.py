@@ -1,1 +1,1 @@
-"""Arrays and files in, findings out: nothing here runs a network."""
+"""Arrays, plans and files in, tables and findings out: nothing here runs a network."""

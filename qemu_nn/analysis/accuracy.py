@@ -1,0 +1,38 @@
+"""How often the largest score is the right one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..errors import Error
+from ..graph import Graph
+
+
+def accuracy_text(graph: Graph, results: Mapping[str, np.ndarray], labels: np.ndarray) -> str:
+    """The accuracy of a run in words; the network's last output holds a score for each class."""
+    last = graph.node(graph.outputs[-1]).output
+    values = results[last.name]
+    scores = values.reshape(*values.shape[: values.ndim - len(last.shape)], math.prod(last.shape))
+    right, total = count_correct(scores, labels), labels.size
+    return f"{100 * right / total:.2f} % ({right} of {total})" if total else "no inputs"
+
+
+def count_correct(scores: np.ndarray, labels: np.ndarray) -> int:
+    """How many samples have their largest score (the first of equals) at their label.
+
+    scores: [N, classes] (a recurrent network: [N, T, classes]); labels: integers of the leading
+    shape. Raises Error for labels of another shape or type, or that are not a class.
+    """
+    labels = np.asarray(labels)
+    if not np.issubdtype(labels.dtype, np.integer):
+        raise Error(f"labels must be integers (one class number each), are {labels.dtype}")
+    if labels.shape != scores.shape[:-1]:
+        raise Error(f"labels must have the shape {[*scores.shape[:-1]]}, have {[*labels.shape]}")
+    classes = scores.shape[-1]
+    if labels.size and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        outside = labels[(labels < 0) | (labels >= classes)].flat[0]
+        raise Error(f"labels must be classes 0..{classes - 1} of the network, one is {outside}")
+    return int(np.count_nonzero(scores.argmax(-1) == labels))

@@ -1,0 +1,52 @@
+"""The kernel table in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..kernels import Row
+from ..targets import ROUNDINGS, all_profiles
+from .table import Table
+
+_COLUMNS = ("op", "type", "variant", "kind", "profiles", "cpu", "runs_here")
+
+
+def kernel_table(rows: Iterable[Row]) -> Table:
+    """A line for each row, in the order of the list: best first."""
+    return Table(
+        _COLUMNS,
+        tuple(
+            (
+                row.op.name,
+                row.op.type,
+                row.variant,
+                row.kind,
+                profiles_text(row),
+                f"{row.cpu:#x}" if row.cpu else "any",
+                "yes" if row.runs_here() else "no",
+            )
+            for row in rows
+        ),
+    )
+
+
+def profiles_text(row: Row) -> str:
+    """What a row claims: "all", or core paths by release: "5.6.0: dsp; 5.9.0: mve, dsp".
+
+    A path that is claimed in one rounding only has that behind it: "dsp (truncate)".
+    """
+    claimed = [profile for profile in all_profiles() if row.claims(profile)]
+    if claimed == all_profiles():
+        return "all"
+    releases: dict[str, dict[str, list[str]]] = {}
+    for profile in claimed:
+        paths = releases.setdefault(profile.cmsis, {})
+        paths.setdefault(profile.path, []).append(profile.rounding)
+    return "; ".join(
+        f"{cmsis}: {', '.join(_path_text(*item) for item in paths.items())}"
+        for cmsis, paths in releases.items()
+    )
+
+
+def _path_text(path: str, roundings: list[str]) -> str:
+    return path if len(roundings) == len(ROUNDINGS) else f"{path} ({', '.join(roundings)})"

@@ -1,0 +1,76 @@
+"""A small table: columns and rows, as text for a terminal, as CSV and as JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from typing import Union
+
+Cell = Union[str, int, float, None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns and rows of cells; None is a cell that has no value.
+
+    Raises ValueError where a row does not have one cell for each column.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"{len(self.columns)} columns, but {len(row)} cells: {row}")
+
+    def text(self) -> str:
+        """Aligned for a terminal: numbers to the right, in groups of three; None as '-'."""
+        lines = [self.columns, *(tuple(spell(cell) for cell in row) for row in self.rows)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
+        right = [self._is_numeric(i) for i in range(len(self.columns))]
+        lines.insert(1, tuple("-" * width for width in widths))
+        padded = (
+            "  ".join(
+                cell.rjust(width) if to_right else cell.ljust(width)
+                for cell, width, to_right in zip(line, widths, right)
+            )
+            for line in lines
+        )
+        return "\n".join(line.rstrip() for line in padded)
+
+    def csv(self) -> str:
+        """A header line and a line for each row; words in quotes, None is an empty field."""
+        out = io.StringIO()
+        writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(self.rows)
+        return out.getvalue().rstrip("\n")
+
+    def records(self) -> list[dict[str, Cell]]:
+        """Each row as column -> cell."""
+        return [dict(zip(self.columns, row)) for row in self.rows]
+
+    def json(self) -> str:
+        """A JSON list with an object for each row; None is null."""
+        return json.dumps(self.records(), indent=2)
+
+    def _is_numeric(self, column: int) -> bool:
+        cells = [row[column] for row in self.rows if row[column] is not None]
+        return bool(cells) and all(isinstance(cell, (int, float)) for cell in cells)
+
+
+def spell(cell: Cell) -> str:
+    """A cell for a terminal."""
+    if cell is None:
+        return "-"
+    return printable(cell) if isinstance(cell, str) else f"{cell:,}"
+
+
+def printable(text: str) -> str:
+    """Text of a stranger's file without the power to command a terminal: \\x1b for an escape."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )

@@ -1,0 +1,246 @@
+"""The command line: one short function for each verb, each a call into pipeline."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import click
+import numpy as np
+from tqdm import tqdm
+
+from . import __version__, pipeline
+from .analysis.accuracy import accuracy_text
+from .analysis.kernel_table import kernel_table
+from .analysis.summary import facts_text
+from .analysis.table import Cell, Table, printable
+from .arrays import read_array, read_npz, write_npz
+from .errors import DeviceWarning, Error
+from .kernels import ROWS
+from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING
+
+DIFFERS, FAULT, INTERRUPTED = 1, 2, 130
+
+_PATH = click.Path(path_type=Path)
+
+
+class _Fault(click.ClickException):
+    """A fault of the user's input: one sentence on stderr."""
+
+    exit_code = FAULT
+
+
+class _Verbs(click.Group):
+    """A group whose verbs end in a sentence, not in a traceback, where the input is at fault."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb that the arguments name."""
+        try:
+            with _device_warnings():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        except BrokenPipeError:  # whoever read our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(FAULT) from None
+        except Error as error:
+            raise _Fault(printable(str(error))) from None
+        except OSError as error:
+            reason = f"{error.filename or 'a file'}: {error.strerror or error}"
+            raise _Fault(printable(reason)) from None
+        except MemoryError as error:
+            raise _Fault(f"out of memory: give fewer inputs at a time ({error})") from None
+
+
+@contextmanager
+def _device_warnings() -> Iterator[None]:
+    """Each DeviceWarning as one line on stderr, once."""
+    seen = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in seen:
+            seen.add(str(message))
+            click.echo(f"warning: {printable(str(message))}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DeviceWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _progress(turns: Iterable) -> Iterable:
+    """The turns, with a bar on stderr if that is a terminal."""
+    return tqdm(turns, disable=None, leave=False)
+
+
+def _device(verb: Callable[..., None]) -> Callable[..., None]:
+    """The options that say whose arithmetic it is: target, cmsis, rounding."""
+    for name, default, text in (
+        ("--rounding", DEFAULT_ROUNDING, "Rounding: nearest, or truncate (ARM_NN_TRUNCATE)."),
+        ("--cmsis", DEFAULT_CMSIS, "CMSIS release: 5.6.0 or 5.9.0."),
+        ("--target", DEFAULT_CORE, "Core, such as cortex-m3, or its path: scalar, dsp."),
+    ):
+        verb = click.option(name, default=default, show_default=True, help=text)(verb)
+    return verb
+
+
+_inputs = click.option(
+    "-i", "--input", "inputs", type=_PATH, required=True, help="Inputs: integers [N, *shape]."
+)
+_variant = click.option("--variant", help="Run this row of the kernel table wherever it exists.")
+_state = click.option("--state", type=_PATH, help="Start of a recurrent network: [N, *shape].")
+_threads = click.option(
+    "--threads",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Inputs computed at a time.",
+)
+
+
+def _form(verb: Callable[..., None]) -> Callable[..., None]:
+    """--json or --csv instead of text for a terminal."""
+    for name in ("csv", "json"):
+        help_text = f"Print {name.upper()}."
+        verb = click.option(f"--{name}", "form", flag_value=name, help=help_text)(verb)
+    return verb
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="qemu-nn")
+def main() -> None:
+    """Run quantized networks bit for bit as a Cortex-M with CMSIS-NN computes them.
+
+    MODEL is a .qnz file, a network.json, or the folder of one. Arrays are .npy files, or .npz files
+    that hold x (inputs) or y (labels). Exit codes: 0 done or same, 1 compare found a difference,
+    2 the input is at fault.
+    """
+
+
+@main.command()
+@click.option("-o", "--output", type=_PATH, default=Path("qemu_nn_demo_goldens"), show_default=True)
+def demo(output: Path) -> None:
+    """Run the example network and write goldens of it."""
+    network, x, y = pipeline.example()
+    click.echo(f"{pipeline.describe(network).text()}\n")
+    session = network.session()
+    written = pipeline.golden(network, x[:3], output)
+    facts: dict[str, Cell] = {
+        "accuracy": accuracy_text(network.graph, session.run(x), y),
+        "inferences per second": round(pipeline.inferences_per_second(session, x)),
+        "goldens": f"{len(written.names)} arrays of {written.inputs} inputs in {output}",
+    }
+    click.echo(facts_text(facts))
+
+
+@main.command()
+@click.argument("model", type=_PATH)
+@_form
+@_variant
+@_device
+def info(model: Path, form: Optional[str], variant: Optional[str], **device: str) -> None:
+    """Print the layers of MODEL: shapes, formats, costs, kernels."""
+    summary = pipeline.describe(pipeline.load(model), variant=variant, **device)
+    click.echo(getattr(summary, form or "text")())
+
+
+@main.command()
+@click.argument("model", type=_PATH)
+@_inputs
+@click.option("-o", "--output", type=_PATH, required=True, help=".npz to write.")
+@click.option("--trace", is_flag=True, help="Write the output of every layer, not of the last.")
+@click.option("--labels", type=_PATH, help="Right classes [N]: print the accuracy.")
+@_state
+@_threads
+@_variant
+@_device
+def run(
+    model: Path,
+    inputs: Path,
+    output: Path,
+    trace: bool,
+    labels: Optional[Path],
+    state: Optional[Path],
+    threads: int,
+    variant: Optional[str],
+    **device: str,
+) -> None:
+    """Run MODEL on inputs and write what it computes."""
+    _check_output(output)
+    network = pipeline.load(model)
+    session = network.session(variant=variant, threads=threads, **device)
+    x = read_array(inputs, "x")
+    h = _read_state(state)
+    y = None if labels is None else read_array(labels, "y")
+    results = pipeline.run(session, x, h, trace, _progress)
+    write_npz(output, results)
+    click.echo(_arrays_table(results).text())
+    if y is not None:
+        click.echo(f"\naccuracy: {accuracy_text(network.graph, results, y)}")
+
+
+@main.command()
+@click.argument("model", type=_PATH)
+@_inputs
+@click.option("-o", "--output", type=_PATH, required=True, help="Folder to write.")
+@_state
+@_threads
+@_device
+def golden(
+    model: Path, inputs: Path, output: Path, state: Optional[Path], threads: int, **device: str
+) -> None:
+    """Write goldens: what each layer of MODEL computes.
+
+    For every input and layer a .npy, a .bin and a C header; and what checks them on a device.
+    """
+    network, x, h = pipeline.load(model), read_array(inputs, "x"), _read_state(state)
+    how: dict[str, Any] = {**device, "threads": threads, "state": h, "progress": _progress}
+    written = pipeline.golden(network, x, output, **how)
+    click.echo(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
+
+
+@main.command()
+@click.argument("golden", type=_PATH)
+@click.argument("dump", type=_PATH)
+@click.pass_context
+def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
+    """Compare a device's DUMP with the folder GOLDEN.
+
+    DUMP holds what the device computed, in files with the names of the goldens. Exit code 1 if
+    anything differs.
+    """
+    comparison = pipeline.compare(golden, dump)
+    click.echo(str(comparison))
+    ctx.exit(0 if comparison.same else DIFFERS)
+
+
+@main.command()
+@_form
+def kernels(form: Optional[str]) -> None:
+    """Print every way to compute every op, best first."""
+    click.echo(getattr(kernel_table(ROWS), form or "text")())
+
+
+def _check_output(path: Path) -> None:
+    """Before any work: can results go there?"""
+    if path.suffix != ".npz":
+        raise Error(f"the output {path} holds an array for each layer: name it {path.stem}.npz")
+    if not path.parent.is_dir():
+        raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
+
+
+def _read_state(path: Optional[Path]) -> pipeline.State:
+    if path is None:
+        return None
+    return read_npz(path) if path.suffix == ".npz" else read_array(path, "state")
+
+
+def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
+    rows = tuple((name, str(a.dtype), "x".join(map(str, a.shape))) for name, a in arrays.items())
+    return Table(("array", "dtype", "shape"), rows)
