@@ -177,8 +177,9 @@ def _to_node(fields: Fields) -> Node:
     if function is None:
         raise fields.error(f"the function {fields.text('function')!r} is not known")
     params = fields.object("params")
+    given = {name: params.integer(name) for name in params.values}
     try:
-        values = function.parse_params({name: params.integer(name) for name in params.values})
+        values = function.parse_params(given)
     except Error as error:
         raise params.error(str(error)) from None
     return Node(

@@ -34,7 +34,7 @@ _NOT_FLAT = re.compile(r"(?<![0-9])0[0-9]|[0-9]{11}")
 _ITEM = re.compile(r"([^,]*),")
 
 #: Pieces of any list, and which may follow which ("v" is a value).
-_PIECE = re.compile(r"[{},]|[^{},]+")
+_PIECE = re.compile(r"[{},]|[^{},\s][^{},]*")
 _FOLLOWS = {"": "{", "{": "{v", ",": "{v}", "v": ",}", "}": ",}"}
 
 
@@ -135,8 +135,6 @@ class Header:
         groups: Counter[tuple[int, int]] = Counter()  # (depth, elements) -> how many
         before, count = "", 0
         for match in _PIECE.finditer(source.text, found.start, found.end):
-            if match[0].isspace():
-                continue
             mark = match[0] if match[0] in "{}," else "v"
             if mark not in _FOLLOWS[before] or (before and not starts):
                 raise source.error(match.start(), f"{name} is not a list of integers in braces")

@@ -1,0 +1,34 @@
+"""The published networks and what the real firmware computed for them, if they are here."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "shared" / "models_q7"
+NAMES = sorted(path.parent.name for path in FOLDER.glob("*/network.json"))
+
+#: Variant of a golden -> the device that recorded it; "" is the base.
+DEVICES = {
+    "": {"target": "cortex-m4", "cmsis": "5.6.0"},
+    "m3_c560": {"target": "cortex-m3", "cmsis": "5.6.0"},
+    "m4_c590": {"target": "cortex-m4", "cmsis": "5.9.0"},
+    "m3_c590": {"target": "cortex-m3", "cmsis": "5.9.0"},
+}
+
+needed = pytest.mark.skipif(not NAMES, reason=f"the published networks are not in {FOLDER}")
+
+
+def description(name):
+    return json.loads((FOLDER / name / "network.json").read_text())
+
+
+def golden(name):
+    with np.load(FOLDER / name / "golden.npz") as stored:
+        return dict(stored)
+
+
+def recorded(arrays, key, variant):
+    """A recorded array of a variant; what is not stored is equal to the base."""
+    return arrays.get(f"{key}@{variant}", arrays[key])
