@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Union
 
 import numpy as np
 
+from . import files
 from .errors import Error
 
 _BROKEN = (
@@ -60,21 +60,11 @@ def _load(path: PathLike) -> Union[np.ndarray, dict[str, np.ndarray]]:
 
 
 def write_npz(path: PathLike, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> None:
-    """Write arrays as .npz under any names: beside the file first, then renamed over it.
-
-    The same arrays give the same bytes.
-    """
-    path = Path(path)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    """Write arrays as .npz, under any names; the same arrays give the same bytes."""
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
-    try:
-        with open(beside, "wb") as file, zipfile.ZipFile(file, "w", method) as archive:
-            for name, array in arrays.items():
-                member = zipfile.ZipInfo(f"{name}.npy")
-                member.compress_type = method
-                with archive.open(member, "w", force_zip64=True) as out:
-                    np.lib.format.write_array(out, np.asarray(array), allow_pickle=False)
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    with files.writing(Path(path)) as file, zipfile.ZipFile(file, "w", method) as archive:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy")
+            member.compress_type = method
+            with archive.open(member, "w", force_zip64=True) as out:
+                np.lib.format.write_array(out, np.asarray(array), allow_pickle=False)

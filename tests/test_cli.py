@@ -16,6 +16,7 @@ import qemu_nn
 from qemu_nn import kernels, pipeline
 from qemu_nn.cli import main
 from qemu_nn.errors import DeviceWarning
+from qemu_nn.runtime import batch
 
 DEMO = Path(qemu_nn.__file__).parent / "demo"
 MODEL, IMAGES = DEMO / "digits.qnz", DEMO / "digits.npz"
@@ -206,7 +207,8 @@ def test_run_leaves_no_half_written_file():
 
 @pytest.mark.skipif(not GRU.exists(), reason="the published networks are not beside this checkout")
 @pytest.mark.parametrize("form", ["npy", "npz"])
-def test_run_starts_a_recurrent_network_from_a_state(form):
+def test_run_starts_a_recurrent_network_from_a_state(form, monkeypatch):
+    monkeypatch.setattr(batch, "PIECE", 7)
     with np.load(GRU / "golden.npz") as golden:
         x, h0, h = golden["x"], golden["h0"], golden["final.h@m4_c590"]
     np.save("x.npy", x)
@@ -375,7 +377,7 @@ def test_an_interrupt_is_no_traceback(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pipeline, "run", interrupted)
+    monkeypatch.setattr(batch, "run", interrupted)
     assert call(*RUN) == (130, "interrupted\n")
 
 
