@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Union
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
+from . import files
 from .errors import Error
 
 _BROKEN = (
@@ -26,55 +28,50 @@ def read_npz(path: PathLike) -> dict[str, np.ndarray]:
 
     Pickled objects are never loaded.
     """
-    loaded = _load(path)
-    if isinstance(loaded, np.ndarray):
-        raise Error(f"{path} is a single array; a .npz with named arrays is needed")
-    return loaded
+    with _opened(path) as loaded:
+        if isinstance(loaded, np.ndarray):
+            raise Error(f"{path} is a single array; a .npz with named arrays is needed")
+        return {name: _member(path, loaded, name) for name in loaded.files}
 
 
 def read_array(path: PathLike, name: str) -> np.ndarray:
     """The array of a .npy file, or the one called `name` of a .npz; errors as for read_npz."""
-    loaded = _load(path)
-    if not isinstance(loaded, np.ndarray):
-        if name not in loaded:
-            have = ", ".join(loaded) or "no arrays"
-            raise Error(f"{path} holds {have}; name the array {name!r}, or save it alone as .npy")
-        loaded = loaded[name]
-    if loaded.ndim == 0:
+    with _opened(path) as loaded:
+        array = loaded if isinstance(loaded, np.ndarray) else _member(path, loaded, name)
+    if array.ndim == 0:
         raise Error(f"{path} holds a single number, not an array with an axis of samples")
-    return loaded
+    return array
 
 
-def _load(path: PathLike) -> Union[np.ndarray, dict[str, np.ndarray]]:
+@contextmanager
+def _opened(path: PathLike) -> Iterator[Union[np.ndarray, NpzFile]]:
+    """What numpy finds in a file; everything that it can stumble over is an Error."""
     try:
         with open(path, "rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            arrays = loaded if isinstance(loaded, np.ndarray) else dict(loaded)
+            yield np.load(file, allow_pickle=False)
+    except Error:
+        raise
     except _BROKEN as error:
         reason = "it holds Python objects" if "allow_pickle" in str(error) else "it is broken"
         raise Error(f"{path} is not a .npy or .npz file of plain numbers: {reason}") from None
-    for array in [arrays] if isinstance(arrays, np.ndarray) else arrays.values():
-        if not isinstance(array, np.ndarray):
-            raise Error(f"{path} holds something that is not an array; save with numpy.savez")
-    return arrays
+
+
+def _member(path: PathLike, archive: NpzFile, name: str) -> np.ndarray:
+    if name not in archive.files:
+        have = ", ".join(archive.files) or "no arrays"
+        raise Error(f"{path} holds {have}; name the array {name!r}, or save it alone as .npy")
+    array = archive[name]
+    if not isinstance(array, np.ndarray):
+        raise Error(f"{name!r} in {path} is not an array; save with numpy.savez")
+    return array
 
 
 def write_npz(path: PathLike, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> None:
-    """Write arrays as .npz under any names: beside the file first, then renamed over it.
-
-    The same arrays give the same bytes.
-    """
-    path = Path(path)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    """Write arrays as .npz, under any names; the same arrays give the same bytes."""
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
-    try:
-        with open(beside, "wb") as file, zipfile.ZipFile(file, "w", method) as archive:
-            for name, array in arrays.items():
-                member = zipfile.ZipInfo(f"{name}.npy")
-                member.compress_type = method
-                with archive.open(member, "w", force_zip64=True) as out:
-                    np.lib.format.write_array(out, np.asarray(array), allow_pickle=False)
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    with files.writing(Path(path)) as file, zipfile.ZipFile(file, "w", method) as archive:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy")
+            member.compress_type = method
+            with archive.open(member, "w", force_zip64=True) as out:
+                np.lib.format.write_array(out, np.asarray(array), allow_pickle=False)

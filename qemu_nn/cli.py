@@ -22,6 +22,8 @@ from .analysis.table import Cell, Table, printable
 from .arrays import read_array, read_npz, write_npz
 from .errors import DeviceWarning, Error
 from .kernels import ROWS
+from .runtime import batch
+from .runtime.session import State
 from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING
 
 DIFFERS, FAULT, INTERRUPTED = 1, 2, 130
@@ -133,7 +135,7 @@ def demo(output: Path) -> None:
     written = pipeline.golden(network, x[:3], output)
     facts: dict[str, Cell] = {
         "accuracy": accuracy_text(network.graph, session.run(x), y),
-        "inferences per second": round(pipeline.inferences_per_second(session, x)),
+        "inferences per second": round(batch.inferences_per_second(session, x)),
         "goldens": f"{len(written.names)} arrays of {written.inputs} inputs in {output}",
     }
     click.echo(facts_text(facts))
@@ -178,7 +180,7 @@ def run(
     x = read_array(inputs, "x")
     h = _read_state(state)
     y = None if labels is None else read_array(labels, "y")
-    results = pipeline.run(session, x, h, trace, _progress)
+    results = batch.run(session, x, h, trace, _progress)
     write_npz(output, results)
     click.echo(_arrays_table(results).text())
     if y is not None:
@@ -235,7 +237,7 @@ def _check_output(path: Path) -> None:
         raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
 
 
-def _read_state(path: Optional[Path]) -> pipeline.State:
+def _read_state(path: Optional[Path]) -> State:
     if path is None:
         return None
     return read_npz(path) if path.suffix == ".npz" else read_array(path, "state")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from .errors import ModelError
 
@@ -25,16 +27,23 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file beside its place, then rename it: nobody ever sees half of it."""
+    """Write a file whole or not at all."""
+    with writing(path) as stream:
+        stream.write(data)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A stream to a file beside the path, renamed when all is written: nobody ever sees half."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(beside, "xb") as stream:
-            stream.write(data)
+            yield stream
         os.replace(beside, path)
     except (OSError, ValueError) as error:
         raise ModelError(f"can not write {path}: {reason(error)}") from None
     finally:
-        with contextlib.suppress(OSError, ValueError):
+        with suppress(OSError, ValueError):
             beside.unlink()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -165,53 +164,6 @@ def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
     return starts
 
 
-#: Samples that each thread computes before the next step of progress.
-_PIECE = 64
-
-_DEMO = Path(__file__).parent / "demo"
-
-
-def run(
-    session: Session,
-    x: np.ndarray,
-    state: State = None,
-    trace: bool = False,
-    progress: Optional[Callable[[Iterable], Iterable]] = None,
-) -> dict[str, np.ndarray]:
-    """Session.run() in pieces, so that a large batch can be watched and stopped.
-
-    progress: wraps the iteration over pieces, as tqdm does.
-    """
-    states = state.values() if isinstance(state, Mapping) else () if state is None else (state,)
-    if any(len(part) != len(x) for part in states):
-        raise Error(f"state must have one row for each of the {len(x)} inputs")
-    size = _PIECE * session.threads
-    results: dict[str, np.ndarray] = {}
-    starts = range(0, max(len(x), 1), size)
-    for start in progress(starts) if progress else starts:
-        piece = slice(start, start + size)
-        for name, values in session.run(x[piece], _rows(state, piece), trace).items():
-            if name not in results:
-                results[name] = np.empty((len(x), *values.shape[1:]), values.dtype)
-            results[name][piece] = values
-    return results
-
-
-def _rows(state: State, piece: slice) -> State:
-    if isinstance(state, Mapping):
-        return {name: part[piece] for name, part in state.items()}
-    return None if state is None else state[piece]
-
-
-def inferences_per_second(session: Session, x: np.ndarray, seconds: float = 0.5) -> float:
-    """How many samples like these the session computes in a second, over at least `seconds`."""
-    start, passes, spent = time.perf_counter(), 0, 0.0
-    while spent < seconds:
-        session.run(x)
-        passes, spent = passes + 1, time.perf_counter() - start
-    return passes * len(x) / spent
-
-
 def describe(
     network: Network,
     target: str = DEFAULT_CORE,
@@ -233,5 +185,6 @@ def describe(
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:
     """The network that comes with the package, images int8 [N, 8, 8, 1] and their labels [N]."""
-    images = read_npz(_DEMO / "digits.npz")
-    return load(_DEMO / "digits.qnz"), images["x"], images["y"]
+    folder = Path(__file__).parent / "demo"
+    images = read_npz(folder / "digits.npz")
+    return load(folder / "digits.qnz"), images["x"], images["y"]

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import qemu_nn
 from qemu_nn import kernels, pipeline
 from qemu_nn.cli import main
 from qemu_nn.errors import DeviceWarning
+from qemu_nn.runtime import batch
 
 DEMO = Path(qemu_nn.__file__).parent / "demo"
 MODEL, IMAGES = DEMO / "digits.qnz", DEMO / "digits.npz"
@@ -206,7 +208,8 @@ def test_run_leaves_no_half_written_file():
 
 @pytest.mark.skipif(not GRU.exists(), reason="the published networks are not beside this checkout")
 @pytest.mark.parametrize("form", ["npy", "npz"])
-def test_run_starts_a_recurrent_network_from_a_state(form):
+def test_run_starts_a_recurrent_network_from_a_state(form, monkeypatch):
+    monkeypatch.setattr(batch, "PIECE", 7)
     with np.load(GRU / "golden.npz") as golden:
         x, h0, h = golden["x"], golden["h0"], golden["final.h@m4_c590"]
     np.save("x.npy", x)
@@ -221,6 +224,18 @@ def test_run_starts_a_recurrent_network_from_a_state(form):
 
 
 # ---- goldens ----
+
+
+@pytest.mark.skipif(not GRU.exists(), reason="the published networks are not beside this checkout")
+def test_golden_starts_a_recurrent_network_from_a_state():
+    with np.load(GRU / "golden.npz") as golden:
+        x, h0, h = golden["x"][:2], golden["h0"][:2], golden["final.h@m4_c590"][:2]
+    np.save("x.npy", x)
+    np.save("h0.npy", h0)
+    output_of("golden", GRU, "-i", "x.npy", "-o", "goldens", "--state", "h0.npy")
+    (state,) = pipeline.load(GRU).graph.states
+    got = np.load(f"goldens/x1/t1/{state.name}.npy")
+    np.testing.assert_array_equal(got.ravel(), h[1, 1])
 
 
 def test_a_dump_equal_to_its_goldens_is_the_same():
@@ -282,6 +297,10 @@ def write_inputs():
     Path("broken.npy").write_bytes(Path("x.npy").read_bytes()[:100])
     Path("broken.npz").write_bytes(IMAGES.read_bytes()[:5000])
     Path("empty.npy").write_bytes(b"")
+    header = b"{'descr': '|i1', 'fortran_order': False, 'shape': (2000000000000, 8, 8, 1)}\n"
+    Path("huge.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with zipfile.ZipFile("text.npz", "w") as archive:
+        archive.writestr("x", "not an array")
     Path("broken.qnz").write_bytes(MODEL.read_bytes()[:1000])
     Path("text.qnz").write_text("not a model")
     Path("model.onnx").write_text("another model")
@@ -315,6 +334,8 @@ FAULTS = [
     (["run", MODEL, "-i", "broken.npy", "-o", "out.npz"], "broken.npy is not a .npy or .npz"),
     (["run", MODEL, "-i", "broken.npz", "-o", "out.npz"], "broken.npz is not a .npy or .npz"),
     (["run", MODEL, "-i", "empty.npy", "-o", "out.npz"], "empty.npy is not a .npy or .npz"),
+    (["run", MODEL, "-i", "huge.npy", "-o", "out.npz"], "huge.npy is not a .npy or .npz"),
+    (["run", MODEL, "-i", "text.npz", "-o", "out.npz"], "'x' in text.npz is not an array"),
     (["run", MODEL, "-i", "text.qnz", "-o", "out.npz"], "text.qnz is not a .npy or .npz"),
     (["run", MODEL, "-i", "x.npy", "-o", "out.npy"], "name it out.npz"),
     (["run", MODEL, "-i", "x.npy", "-o", "nowhere/out.npz"], "there is no folder nowhere"),
@@ -324,6 +345,7 @@ FAULTS = [
     ([*RUN, "--labels", "y_high.npy"], "classes 0..9 of the network, one is 10"),
     ([*RUN, "--state", "x.npy"], "is not recurrent and takes no state"),
     ([*RUN, "--state", "y4.npy"], "one row for each of the 5 inputs"),
+    ([*RUN, "--labels", "unnamed.npz"], "holds arr_0; name the array 'y'"),
     ([*RUN, "--state", "unnamed.npz"], "is not recurrent and takes no state"),
     ([*RUN, "--threads", "0"], "0 is not in the range"),
     ([*RUN, "--variant", "avx9"], "has a variant 'avx9'"),
@@ -375,7 +397,7 @@ def test_an_interrupt_is_no_traceback(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pipeline, "run", interrupted)
+    monkeypatch.setattr(batch, "run", interrupted)
     assert call(*RUN) == (130, "interrupted\n")
 
 
