@@ -416,5 +416,5 @@ def test_a_manifest_that_is_nested_too_deeply_is_an_error(made, damaged):
 def test_a_manifest_of_another_version_is_an_error(made, damaged):
     text = (damaged / "manifest.json").read_text()
     (damaged / "manifest.json").write_text(text.replace('"version": 1', '"version": 2'))
-    with pytest.raises(Error, match="has version 2; this program reads 1"):
+    with pytest.raises(Error, match="version 2 was written by another release"):
         pipeline.compare(damaged, made)

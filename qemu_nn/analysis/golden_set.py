@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..errors import Error
+from ..errors import Error, ModelError
+from ..fields import Fields, parse_json
+from ..files import MEGABYTE, read_bytes
 from ..targets import Profile, profile
 
-_MANIFEST_LIMIT = 1 << 28
+_MANIFEST_LIMIT = 256 * MEGABYTE
 _NAME = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+){1,2}")
 _FILE = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+){0,2}\.(npy|bin|h|c)")
 _CRC = re.compile(r"[0-9a-f]{8}")
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Goldens:
-    """A golden set whose files are all there and whole; entries in program order."""
+    """A golden set whose files are all there and whole; entries in program order.
+
+    profile: whose bits they are.
+    """
 
     folder: Path
     inputs: int
@@ -52,22 +54,9 @@ class Goldens:
 
     def values(self, entry: Entry) -> np.ndarray:
         """The elements of a golden, in its shape, little-endian."""
-        try:
-            content = (self.folder / f"{entry.name}.bin").read_bytes()
-        except OSError as error:
-            raise Error(f"can not read {entry.name}.bin: {error}") from None
-        if len(content) != entry.nbytes or zlib.crc32(content) != entry.crc32:
-            raise _damaged(self.folder, f"{entry.name}.bin is not what the manifest describes")
+        content = _content(self.folder, f"{entry.name}.bin", entry.nbytes, entry.crc32)
         dtype = np.dtype(entry.dtype).newbyteorder("<")
         return np.frombuffer(content, dtype).reshape(entry.shape)
-
-
-def _damaged(folder: Path, reason: str) -> Error:
-    return Error(f"the golden set {folder} is damaged: {reason}; write it again")
-
-
-class _Unfit(Exception):
-    """The manifest is not of the form it must have; the text says where."""
 
 
 def load(folder: Path) -> Goldens:
@@ -75,111 +64,100 @@ def load(folder: Path) -> Goldens:
 
     Raises Error where there is no golden set, or any of its files is missing or changed.
     """
-    folder = Path(folder)
+    path = folder / "manifest.json"
     try:
-        manifest = _manifest(folder)
-        goldens, listed = _parse(folder, manifest), _parse_files(manifest)
-        return _checked(goldens, listed)
-    except _Unfit as reason:
-        raise _damaged(folder, f"in manifest.json, {reason}") from None
+        if not path.is_file():
+            raise Error(f"{folder} holds no golden set: there is no file {path}")
+        try:
+            manifest = parse_json(read_bytes(path, _MANIFEST_LIMIT), "manifest.json")
+            _check_format(manifest)
+            goldens, listed = _goldens(folder, manifest), _listed(manifest)
+        except ModelError as error:
+            raise _damaged(folder, str(error)) from None
+        _check_files(goldens, listed)
     except OSError as error:
         raise Error(f"can not read the golden set {folder}: {error}") from None
-
-
-def _checked(goldens: Goldens, listed: Mapping[str, tuple[int, int]]) -> Goldens:
-    """The golden set, once all files are as the manifest lists them: path -> size and CRC-32."""
-    folder = goldens.folder
-    for name, (size, crc) in listed.items():
-        _check_file(folder, name, size, crc)
-    for entry in goldens.entries:
-        if f"{entry.name}.bin" not in listed:
-            raise _damaged(folder, f"the manifest lists no {entry.name}.bin")
-        if listed[f"{entry.name}.bin"] != (entry.nbytes, entry.crc32):
-            raise _damaged(folder, f"the manifest contradicts itself about {entry.name}")
     return goldens
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
-    path = folder / "manifest.json"
-    if not path.is_file():
-        raise Error(f"{folder} holds no golden set: there is no file {path}")
-    if path.stat().st_size > _MANIFEST_LIMIT:
-        raise _damaged(folder, f"manifest.json is larger than {_MANIFEST_LIMIT} bytes")
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise _damaged(folder, f"manifest.json can not be read ({error})") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != "qemu_nn golden":
-        raise Error(f"{path} is not the manifest of a golden set")
-    if manifest.get("version") != 1:
-        raise Error(f"{path} has version {manifest.get('version')!r}; this program reads 1")
-    return manifest
+def _damaged(folder: Path, reason: str) -> Error:
+    return Error(f"the golden set {folder} is damaged: {reason}; write it again")
 
 
-def _get(mapping: object, key: str, kind: type) -> Any:
-    value = mapping.get(key) if isinstance(mapping, dict) else None
-    if type(value) is not kind:
-        raise _Unfit(f"{key!r} is {str(value)[:40]!r} instead of a {kind.__name__}")
-    return value
+def _check_format(manifest: Fields) -> None:
+    if manifest.text("format") != "qemu_nn golden":
+        raise manifest.error("this is not the manifest of a golden set")
+    version = manifest.integer("version")
+    if version != 1:
+        raise manifest.error(f"version {version} was written by another release, which reads it")
 
 
-def _crc(value: object) -> int:
-    if not isinstance(value, str) or not _CRC.fullmatch(value):
-        raise _Unfit(f"{str(value)[:40]!r} is no CRC-32")
-    return int(value, 16)
-
-
-def _parse(folder: Path, manifest: dict[str, Any]) -> Goldens:
-    entries = tuple(_entry(golden) for golden in _get(manifest, "goldens", list))
+def _goldens(folder: Path, manifest: Fields) -> Goldens:
+    entries = tuple(_entry(golden) for golden in manifest.objects("goldens"))
     if len({entry.name for entry in entries}) != len(entries):
-        raise _Unfit("a golden is listed twice")
-    names = _get(manifest, "profile", dict)
+        raise manifest.error("a golden is listed twice")
+    names = manifest.object("profile")
     try:
-        made_for = profile(*(_get(names, axis, str) for axis in ("path", "cmsis", "rounding")))
-    except Error as reason:
-        raise _Unfit(f"the profile does not exist: {reason}") from None
-    return Goldens(folder, _get(manifest, "inputs", int), made_for, entries)
+        made_for = profile(names.text("path"), names.text("cmsis"), names.text("rounding"))
+    except Error as error:
+        raise names.error(str(error)) from None
+    return Goldens(folder, manifest.integer("inputs"), made_for, entries)
 
 
-def _entry(golden: object) -> Entry:
-    name, dtype = _get(golden, "name", str), _get(golden, "dtype", str)
-    shape = _get(golden, "shape", list)
+def _entry(golden: Fields) -> Entry:
+    name, dtype, shape = golden.text("name"), golden.text("dtype"), golden.integers("shape")
     if not _NAME.fullmatch(name):
-        raise _Unfit(f"{name[:80]!r} is no name of a golden")
+        raise golden.error("'name' is no name of a golden")
     if dtype not in ("int8", "int16", "int32"):
-        raise _Unfit(f"{name} has the dtype {dtype[:40]!r}")
-    if len(shape) > 8 or not all(type(axis) is int and 0 < axis < 2**31 for axis in shape):
-        raise _Unfit(f"{name} has the shape {str(shape)[:40]}")
-    others = {p: _crc(crc) for p, crc in _get(golden, "others", dict).items()}
-    crc = _crc(_get(golden, "crc32", str))
-    layer = _get(golden, "layer", str)
-    return Entry(name, _get(golden, "input", int), layer, dtype, tuple(shape), crc, others)
+        raise golden.error("'dtype' must be int8, int16 or int32")
+    if len(shape) > 8 or not all(0 < axis < 2**31 for axis in shape):
+        raise golden.error("'shape' is not the shape of a layer")
+    others = golden.object("others")
+    return Entry(
+        name,
+        golden.integer("input"),
+        golden.text("layer"),
+        dtype,
+        tuple(shape),
+        _crc32(golden, "crc32"),
+        {other: _crc32(others, other) for other in others.values},
+    )
 
 
-def _parse_files(manifest: dict[str, Any]) -> dict[str, tuple[int, int]]:
+def _crc32(fields: Fields, key: str) -> int:
+    digits = fields.text(key)
+    if not _CRC.fullmatch(digits):
+        raise fields.error(f"{key!r} must be a CRC-32, eight hexadecimal digits")
+    return int(digits, 16)
+
+
+def _listed(manifest: Fields) -> dict[str, tuple[int, int]]:
     """Path -> size and CRC-32 of every file."""
     listed = {}
-    for file in _get(manifest, "files", list):
-        path = _get(file, "path", str)
+    for file in manifest.objects("files"):
+        path = file.text("path")
         if not _FILE.fullmatch(path):
-            raise _Unfit(f"{path[:80]!r} is no file of a golden set")
-        listed[path] = (_get(file, "size", int), _crc(_get(file, "crc32", str)))
+            raise file.error("'path' is no file of a golden set")
+        listed[path] = (file.integer("size"), _crc32(file, "crc32"))
     return listed
 
 
-def _check_file(folder: Path, name: str, size: int, crc: int) -> None:
+def _check_files(goldens: Goldens, listed: Mapping[str, tuple[int, int]]) -> None:
+    for name, (size, crc) in listed.items():
+        _content(goldens.folder, name, size, crc)
+    for entry in goldens.entries:
+        if listed.get(f"{entry.name}.bin") != (entry.nbytes, entry.crc32):
+            raise _damaged(goldens.folder, f"manifest.json contradicts itself about {entry.name}")
+
+
+def _content(folder: Path, name: str, size: int, crc: int) -> bytes:
+    """A file of the set, which must be as the manifest lists it."""
     path = folder / name
     if not path.is_file():
         raise _damaged(folder, f"{name} is missing")
     if path.stat().st_size != size:
         raise _damaged(folder, f"{name} has {path.stat().st_size} bytes instead of {size}")
-    if _file_crc(path) != crc:
+    content = path.read_bytes()
+    if zlib.crc32(content) != crc:
         raise _damaged(folder, f"{name} has been changed since it was written (its CRC differs)")
-
-
-def _file_crc(path: Path) -> int:
-    crc = 0
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            crc = zlib.crc32(chunk, crc)
-    return crc
+    return content

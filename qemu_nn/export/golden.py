@@ -16,14 +16,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from ..archive import format_npy, little_endian
 from ..errors import Error
 from ..formats import q_format
 from ..targets import Profile
 from .c_array import dimensions, header, symbol, table
 from .folder import replacing
-from .sample import Golden, crc32, little
+from .sample import Golden, crc32
 
 FORMAT = "qemu_nn golden"
 VERSION = 1
@@ -124,7 +123,7 @@ class _Writer:
     def _add(self, golden: Golden) -> None:
         parts = [f"x{self.inputs}", golden.group, self._names[golden.layer]]
         name = "/".join(part for part in parts if part)
-        values = little(golden.values)
+        values = little_endian(golden.values)
         entry = {
             "name": name,
             "input": self.inputs,
@@ -136,10 +135,8 @@ class _Writer:
             "others": {profile: f"{crc:08x}" for profile, crc in golden.others.items()},
         }
         self.goldens.append(entry)
-        path = self._folder / f"{name}.npy"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(path, values, allow_pickle=False)
-        self._record(f"{name}.npy", path.read_bytes())
+        (self._folder / name).parent.mkdir(parents=True, exist_ok=True)
+        self._put(f"{name}.npy", format_npy(values))
         self._put(f"{name}.bin", values.tobytes())
         text = header(symbol(name), values, self._comment(entry))
         self._put(f"{name}.h", text.encode("ascii"))
@@ -157,9 +154,6 @@ class _Writer:
 
     def _put(self, path: str, content: bytes) -> None:
         (self._folder / path).write_bytes(content)
-        self._record(path, content)
-
-    def _record(self, path: str, content: bytes) -> None:
         crc = f"{zlib.crc32(content):08x}"
         self._files.append({"path": path, "size": len(content), "crc32": crc})
 

@@ -9,6 +9,7 @@ from typing import Optional
 
 import numpy as np
 
+from ..archive import little_endian
 from ..graph import Graph
 
 #: Layer -> what it computes for one input, [T, *shape] in a recurrent network, [*shape] otherwise.
@@ -30,14 +31,9 @@ class Golden:
     others: Mapping[str, int] = field(default_factory=dict)
 
 
-def little(values: np.ndarray) -> np.ndarray:
-    """The same numbers, contiguous and with little-endian bytes."""
-    return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
-
-
 def crc32(values: np.ndarray) -> int:
     """CRC-32 of an array's little-endian bytes."""
-    return zlib.crc32(little(values).tobytes())
+    return zlib.crc32(little_endian(values).tobytes())
 
 
 def sample(
