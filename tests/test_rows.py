@@ -52,14 +52,15 @@ def all_rows():
             yield pytest.param(function, row, id=f"{function.name}-{row}")
 
 
-def guarded(array):
-    """A copy with canary bytes on both sides, and the function that checks them."""
-    whole = np.full(array.nbytes + 2 * GUARD, 0x5A, np.uint8)
+def guarded(array, rng):
+    """A copy with random canary bytes on both sides, and the function that checks them."""
+    whole = rng.integers(0, 256, array.nbytes + 2 * GUARD).astype(np.uint8)
     inside = whole[GUARD:-GUARD]
     inside[:] = np.frombuffer(array.tobytes(), np.uint8)
+    before = whole.copy()
 
     def intact():
-        return bool((whole[:GUARD] == 0x5A).all() and (whole[-GUARD:] == 0x5A).all())
+        return all(np.array_equal(whole[e], before[e]) for e in (slice(GUARD), slice(-GUARD, None)))
 
     return inside.view(array.dtype).reshape(array.shape), intact
 
@@ -69,19 +70,20 @@ def test_a_row_writes_its_output_whole_and_nothing_else(function, row):
     profile = next(p for p in reversed(all_profiles()) if row.claims(p))
     done = 0
     for seed in range(60):
-        arguments = random_arguments(np.random.default_rng(seed), function)
+        rng = np.random.default_rng(seed)
+        arguments = random_arguments(rng, function)
         params = {name: arguments[name] for name in function.params}
         struct = kernels.make_params(row.op, profile, function.struct_values(params))
         try:
             sizes = kernels.check(row, struct)
         except (Refused, SizeMismatch):
             continue
-        inputs = [guarded(arguments[array.name]) for array in function.inputs]
+        inputs = [guarded(arguments[array.name], rng) for array in function.inputs]
         results = []
         for fill in (0x00, 0xFF):  # an element that is not written shows as one of the two
             shape = function.output.shape(params)
             start = np.full(shape, fill - 256 * (fill > 127), function.output.dtype)
-            output, intact = guarded(start)
+            output, intact = guarded(start, rng)
             weights = function.weights and arguments[function.weights.name]
             bias = function.bias and arguments[function.bias.name]
             fed = [array.copy() if sizes.destroys else array for array, _ in inputs]

@@ -100,7 +100,8 @@ def pack(matrix: np.ndarray, stream: str) -> np.ndarray:
     matrix = np.asarray(matrix)
     if matrix.ndim != 2:
         raise Error(f"pack() takes a matrix [rows, columns], got the shape {list(matrix.shape)}")
-    return matrix.ravel()[_order(*matrix.shape, stream)]
+    rows, columns = matrix.shape
+    return matrix.ravel()[_order(rows, columns, stream)]
 
 
 def unpack(packed: np.ndarray, rows: int, columns: int, stream: str) -> np.ndarray:
