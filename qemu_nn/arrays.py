@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +13,6 @@ from numpy.lib.npyio import NpzFile
 
 from . import files
 from .errors import Error
-
-_BROKEN = (
-    *(ValueError, EOFError, KeyError, NotImplementedError, RuntimeError, MemoryError),
-    *(zipfile.BadZipFile, zlib.error),
-)
 
 PathLike = Union[str, Path]
 
@@ -45,15 +39,15 @@ def read_array(path: PathLike, name: str) -> np.ndarray:
 
 @contextmanager
 def _opened(path: PathLike) -> Iterator[Union[np.ndarray, NpzFile]]:
-    """What numpy finds in a file; everything that it can stumble over is an Error."""
-    try:
-        with open(path, "rb") as file:
+    """What numpy finds in a file; whatever it stumbles over in there is an Error."""
+    with open(path, "rb") as file:
+        try:
             yield np.load(file, allow_pickle=False)
-    except Error:
-        raise
-    except _BROKEN as error:
-        reason = "it holds Python objects" if "allow_pickle" in str(error) else "it is broken"
-        raise Error(f"{path} is not a .npy or .npz file of plain numbers: {reason}") from None
+        except Error:
+            raise
+        except Exception as error:  # numpy parses a header as Python: anything may come out
+            reason = "it holds Python objects" if "allow_pickle" in str(error) else "it is broken"
+            raise Error(f"{path} is not a .npy or .npz file of plain numbers: {reason}") from None
 
 
 def _member(path: PathLike, archive: NpzFile, name: str) -> np.ndarray:

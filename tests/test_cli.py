@@ -1,5 +1,6 @@
 """The command line: every verb and flag, and a sentence with exit code 2 for every fault."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -15,9 +16,11 @@ from click.testing import CliRunner
 
 import qemu_nn
 from qemu_nn import kernels, pipeline
+from qemu_nn.analysis.kernel_table import profiles_text
 from qemu_nn.cli import main
 from qemu_nn.errors import DeviceWarning
 from qemu_nn.runtime import batch
+from qemu_nn.targets import profile
 
 DEMO = Path(qemu_nn.__file__).parent / "demo"
 MODEL, IMAGES = DEMO / "digits.qnz", DEMO / "digits.npz"
@@ -100,6 +103,12 @@ def test_kernels_says_profiles_in_words():
     assert {r["profiles"] for r in relu} == {"all", "5.6.0: dsp; 5.9.0: dsp"}
 
 
+def test_a_row_that_claims_one_rounding_says_so():
+    chosen = profile("cortex-m4", "5.9.0", "truncate"), profile("cortex-m3", "5.6.0", "nearest")
+    row = dataclasses.replace(kernels.ROWS[0], profiles=sum(1 << p.number for p in chosen))
+    assert profiles_text(row) == "5.6.0: scalar (nearest); 5.9.0: dsp (truncate)"
+
+
 # ---- info ----
 
 
@@ -108,6 +117,7 @@ def test_info_says_what_a_network_costs():
     assert told["network"] == "digits"
     assert told["macs"] == 8 * 8 * 8 * 9 + 4 * 4 * 16 * 9 * 8 + 10 * 64
     assert told["weight_bytes"] == 8 * 9 + 8 + 16 * 9 * 8 + 16 + 10 * 64 + 10
+    assert told["weight_bytes"] == sum(layer["weight_bytes"] for layer in told["layers"])
     assert told["scratch_bytes"] == 2 * 2 * 8 * 9
     assert [layer["macs"] for layer in told["layers"] if layer["macs"]] == [4608, 18432, 640]
     first = told["layers"][0]
