@@ -112,18 +112,23 @@ def recurrent():
     return Graph("recurrent", Tensor("x", (4,), "int16"), (add,), ("sum",), {}, memory, (state,))
 
 
+_POOL = {"dim_im_in": 5, "ch_im_in": 2, "dim_kernel": 3, "padding": 0, "stride": 2}
+_POOL["dim_im_out"] = 2
+
+
 def average():
     """Average pooling alone, whose bits depend on the core."""
-    image = Tensor("data", (5, 5, 2), "int8")
-    pool = node(
-        "pool",
-        "arm_avepool_q7_HWC",
-        ["data"],
-        dim_im_in=5,
-        ch_im_in=2,
-        dim_kernel=3,
-        padding=0,
-        stride=2,
-        dim_im_out=2,
+    pool = node("pool", "arm_avepool_q7_HWC", ["data"], **_POOL)
+    return Graph("average", Tensor("data", (5, 5, 2), "int8"), (pool,), ("pool",), {})
+
+
+def reads_what_pooling_destroys():
+    """A branch that reads the image after pooling, which cores with the DSP extension destroy."""
+    image, out = Address("image", 0), Address("out", 0)
+    nodes = (
+        node("pool", "arm_maxpool_q7_HWC", [], **_POOL),
+        node("branch", "arm_relu_q7", [], size=50),
     )
-    return Graph("average", image, (pool,), ("pool",), {})
+    places = {"pool": Place((image,), out), "branch": Place((image,), image)}
+    memory = Memory({"image": 50, "out": 8}, places, image)
+    return Graph("branches", Tensor("data", (5, 5, 2), "int8"), nodes, ("branch",), {}, memory)

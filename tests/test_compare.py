@@ -95,7 +95,7 @@ def test_a_dump_made_by_the_session_is_the_same(made, tmp_path, ending):
 @pytest.mark.parametrize("layer", LAYERS)
 def test_one_flipped_bit_is_found_by_layer_and_index(made, tmp_path, ending, layer):
     def flip(values):
-        values.flat[7] ^= 64
+        values.flat[7] ^= -128
         return values
 
     finding = first(made, dump(tmp_path, ending, only(f"x1/{layer}", flip)))
@@ -104,9 +104,9 @@ def test_one_flipped_bit_is_found_by_layer_and_index(made, tmp_path, ending, lay
     assert finding.name == f"x1/{layer}"
     assert difference.index == 7
     assert difference.position == np.unravel_index(7, want.shape)
-    assert (difference.got, difference.want) == (want.flat[7] ^ 64, want.flat[7])
+    assert (difference.got, difference.want) == (want.flat[7] ^ -128, want.flat[7])
     assert (difference.differing, difference.differing_bytes) == (1, 1)
-    assert (difference.largest, difference.cause) == (64, "")
+    assert (difference.largest, difference.cause) == (128, "")
 
 
 def test_the_text_names_the_element_in_both_ways_and_counts(made, tmp_path):
@@ -158,6 +158,7 @@ def test_rounding_is_recognized_where_no_profile_has_these_bits(made, tmp_path):
     lower = np.arange(256).reshape(8, 8, 4) % 5 == 0
     for change, words in (
         (lambda v: v - lower, "the device truncates"),
+        (lambda v: v + lower, "every difference is +1 or -1"),
         (lambda v: v - lower + 2 * (lower & (np.arange(4) == 1)), "every difference is +1 or -1"),
     ):
         bits = cause(made, tmp_path, "x0/conv1", lambda v, f=change: f(v).astype(np.int8))
@@ -165,15 +166,22 @@ def test_rounding_is_recognized_where_no_profile_has_these_bits(made, tmp_path):
         assert words in bits
 
 
-def test_the_device_rounds_where_the_golden_truncates(tmp_path):
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([1, 1, 1], "the device rounds to nearest, the golden truncates"),
+        ([1, -1, 1], "every difference is +1 or -1"),
+        ([-1, -1, -1], "every difference is +1 or -1"),
+    ],
+)
+def test_the_device_rounds_where_the_golden_truncates(tmp_path, steps, words):
     network = pipeline.Network(networks.classifier())
-    x = networks.images(1)
-    pipeline.golden(network, x, tmp_path / "set", rounding="truncate")
+    pipeline.golden(network, networks.images(1), tmp_path / "set", rounding="truncate")
     values = np.load(tmp_path / "set/x0/ip1.npy")
-    values[:3] += 1
+    values[:3] += np.array(steps, np.int8)
     save(tmp_path / "dump/ip1", values, ".bin")
     found = first(tmp_path / "set", tmp_path / "dump").difference.cause
-    assert found.startswith("rounding mode: the device rounds to nearest, the golden truncates")
+    assert found.startswith(f"rounding mode: {words}")
 
 
 @pytest.mark.parametrize(
@@ -196,6 +204,7 @@ def test_other_likely_causes_are_recognized(made, tmp_path):
         ("x0/conv1", lambda v: np.append(3, v.ravel()[:-1]).astype(v.dtype), "too early"),
         ("x0/conv1", lambda v: np.append(v.ravel()[1:], 3).astype(v.dtype), "too late"),
         ("x0/data", lambda v: data ^ 85, ""),
+        ("x0/ip1", lambda v: v + (np.arange(10) == 4).astype(v.dtype), ""),
     ):
         found = cause(made, tmp_path, name, change)
         assert words in found
@@ -405,6 +414,26 @@ def test_whatever_a_manifest_says_the_answer_is_an_error_or_a_comparison(made, d
             except Error:
                 refused += 1
     assert refused > 100
+
+
+def edited(folder, change):
+    document = json.loads((folder / "manifest.json").read_text())
+    change(document)
+    (folder / "manifest.json").write_text(json.dumps(document))
+
+
+def test_a_manifest_that_contradicts_itself_is_an_error(made, damaged):
+    edited(damaged, lambda manifest: manifest["goldens"][1].update(shape=[8, 4, 4]))
+    with pytest.raises(Error, match="contradicts itself about x0/conv1"):
+        pipeline.compare(damaged, made)
+
+
+def test_a_manifest_can_not_name_files_outside_of_its_folder(made, damaged):
+    (damaged.parent / "other.bin").write_bytes(b"")
+    outside = {"path": "../other.bin", "size": 0, "crc32": "00000000"}
+    edited(damaged, lambda manifest: manifest["files"].append(outside))
+    with pytest.raises(Error, match="'path' is no file of a golden set"):
+        pipeline.compare(damaged, made)
 
 
 def test_a_manifest_that_is_nested_too_deeply_is_an_error(made, damaged):
