@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from firmware import at
 
-from qemu_nn import archive
+from qemu_nn import archive, cmsis
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.graph import Address
 from qemu_nn.importers import device
+from qemu_nn.layers import FUNCTIONS
 from qemu_nn.runtime.plan import plan
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
@@ -55,6 +56,52 @@ def test_it_computes(tmp_path):
     x = np.array([[1, 2, 3, 4]], np.int8)
     want = np.maximum((np.arange(12).reshape(3, 4) - 6) @ x[0] + [1, -2, 3], 0)
     np.testing.assert_array_equal(session.run(x)["relu"][0], want)
+
+
+def test_functions_of_keyword_networks_run_from_a_description(tmp_path):
+    """Non-square and depthwise convolution, 1x1 convolution, and average pooling to one pixel."""
+    random = np.random.default_rng(6)
+    window = {"dim_im_in_x": 3, "dim_im_in_y": 5, "ch_im_in": 4}
+    kernel = {"dim_kernel_x": 3, "dim_kernel_y": 3, "padding_x": 1, "padding_y": 1}
+    one = {"dim_kernel_x": 1, "dim_kernel_y": 1, "padding_x": 0, "padding_y": 0}
+    same = {"ch_im_out": 4, "stride_x": 1, "stride_y": 1, "bias_shift": 2, "out_shift": 7}
+    same.update(dim_im_out_x=3, dim_im_out_y=5)
+    whole = {"dim_kernel_x": 3, "dim_kernel_y": 5, "padding_x": 0, "padding_y": 0}
+    whole.update(stride_x=1, stride_y=1, dim_im_out_x=1, dim_im_out_y=1, out_lshift=1)
+    calls = [
+        (
+            "depthwise",
+            "arm_depthwise_separable_conv_HWC_q7_nonsquare",
+            {**kernel, **same},
+            "a",
+            "b",
+        ),
+        ("pointwise", "arm_convolve_1x1_HWC_q7_fast_nonsquare", {**one, **same}, "b", "a"),
+        ("average", "arm_avepool_q7_HWC_nonsquare", whole, "a", "b"),
+    ]
+    layers, arrays = [], {}
+    for name, function, params, source, target in calls:
+        call = firmware.call(name, function, {**window, **params}, [source], target)
+        if name != "average":
+            call.update(weights=f"{name}_wt", bias=f"{name}_bias", scratch=at("columns"))
+            shape = FUNCTIONS[function].weights.shape(call["params"])
+            arrays[f"{name}_wt"] = random.integers(-128, 128, shape).astype(np.int8)
+            arrays[f"{name}_bias"] = random.integers(-128, 128, 4).astype(np.int8)
+        layers.append(call)
+    buffers = {"a": {"bytes": 60}, "b": {"bytes": 60}, "columns": {"bytes": 400}}
+    session = Session(
+        loaded(tmp_path, firmware.network(layers, buffers, [5, 3, 4], "a"), arrays), profile()
+    )
+    x = random.integers(-128, 128, (2, 5, 3, 4)).astype(np.int8)
+    got = session.run(x, trace=True)
+    for sample, image in enumerate(x):
+        for name, function, params, _, _ in calls:
+            inputs = {"Im_in": image, **window, **params}
+            if name != "average":
+                inputs.update(wt=arrays[f"{name}_wt"], bias=arrays[f"{name}_bias"])
+            image = getattr(cmsis, function)(**inputs)
+            np.testing.assert_array_equal(got[name][sample], image, name)
+    assert list(got) == ["depthwise", "pointwise", "average"]
 
 
 def _drop_what_describes(description, arrays):

@@ -4,7 +4,7 @@ import numpy as np
 import published
 import pytest
 
-from qemu_nn import pipeline
+import qemu_nn
 from qemu_nn.targets import core_path
 
 pytestmark = published.needed
@@ -13,7 +13,7 @@ EVERY = [(name, variant) for name in published.NAMES for variant in published.DE
 
 
 def loaded(name):
-    return pipeline.load(published.FOLDER / name)
+    return qemu_nn.load(published.FOLDER / name)
 
 
 def equal(got, want, what):
@@ -109,7 +109,7 @@ def test_a_package_runs_like_the_files_it_came_from(name, tmp_path):
     arrays = published.golden(name)
     network = loaded(name)
     network.save(tmp_path / "copy.qnz")
-    again = pipeline.load(tmp_path / "copy.qnz")
+    again = qemu_nn.load(tmp_path / "copy.qnz")
     want = network.session().run(arrays["x"], state_of(arrays), trace=True)
     got = again.session().run(arrays["x"], state_of(arrays), trace=True)
     assert list(got) == list(want)

@@ -201,6 +201,7 @@ REFUSED = {
     "the input is at in+4, outside of the 4 bytes": edit(
         lambda d: d["memory"]["input"].update(offset=4)
     ),
+    "the input is at in+-1, outside of": edit(lambda d: d["memory"]["input"].update(offset=-1)),
     "there is no buffer 'x' for the input": edit(lambda d: d["memory"]["input"].update(buffer="x")),
     "buffer 'in' has -1 bytes": edit(lambda d: d["memory"]["buffers"].update({"in": -1})),
     "buffers take more than 256 MiB": edit(lambda d: d["memory"]["buffers"].update({"in": 2**40})),
