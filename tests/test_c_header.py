@@ -39,6 +39,8 @@ ARRAYS = {
     "suffixes": "const q7_t W[3] = {1u, -2L, 3UL};",
     "names": "#define ONE 1\n#define TWO (ONE+ONE)\nconst q7_t W[ONE+TWO] = {ONE, -TWO, 3};",
     "expressions": "const q7_t W[3] = {(5 - 4), -1 * 2, (7 >> 1)};",
+    "hexadecimal bit patterns": "const q7_t W[3] = {0x01, 0xFE, 0x3};",
+    "a guard with a value": "#ifndef W_H\n#define W_H 1\n#define W {1,-2,3}\n#endif\n",
     "guards": "#ifndef W_H\n#define W_H\n#define W {1,-2,3}\n#endif\n",
     "another guard": "#if !defined(W_H)\n#define W_H\n#define W {1,-2,3}\n#endif /* W_H */\n",
     "a guard of linkage": '#ifdef __cplusplus\nextern "C" {\n#endif\nconst q7_t W[3]={1,-2,3};\n'

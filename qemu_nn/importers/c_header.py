@@ -33,6 +33,8 @@ _FLAT = re.compile(r"\s*\{([-0-9,\s]*)\}\s*")
 _NOT_FLAT = re.compile(r"(?<![0-9])0[0-9]|[0-9]{11}")
 _ITEM = re.compile(r"([^,]*),")
 
+_HEXADECIMAL = re.compile(r"\s*0[xX]\w+\s*")
+
 #: Pieces of any list, and which may follow which ("v" is a value).
 _PIECE = re.compile(r"[{},]|[^{},\s][^{},]*")
 _FOLLOWS = {"": "{", "{": "{v", ",": "{v}", "v": ",}", "}": ",}"}
@@ -144,6 +146,8 @@ class Header:
                 groups[len(starts), count - starts.pop()] += 1
             elif mark == "v":
                 value = self._value(match[0], match.start())
+                if _HEXADECIMAL.fullmatch(match[0]) and high < value <= 2 * high + 1:
+                    value -= 2 * (high + 1)  # a bit pattern: 0xff is -1 in a q7 array
                 if not low <= value <= high:
                     raise source.error(match.start(), f"{value} is not in {low}..{high} ({name})")
                 count += 1

@@ -107,7 +107,7 @@ class Source:
         if opening[1] == "if":
             negated = _NOT_DEFINED.fullmatch(condition)
             condition = negated[1] if negated else ""
-        return following[1] == "define" and following[2].strip() == condition != ""
+        return following[1] == "define" and following[2].split()[:1] == [condition] != [""]
 
     def _note_macro(self, match: re.Match[str]) -> None:
         name = _MACRO.match(match[2])
