@@ -2,21 +2,11 @@
  */
 #include "../arm_dsp.h"
 #include "convert.h"
+#include "widen.h"
 
 int q_expand_q7_q15_dsp(const void *params, const qn_buffers *b) {
     const qn_vector *p = params;
-    const int8_t *in = b->in[0];
-    int16_t *out = b->out;
-    int32_t i = 0;
-    for (; i < p->length - 3; i += 4) {
-        uint32_t first, second;
-        arm_expand(arm_load(in + i), &first, &second);
-        arm_store(out + i, first);
-        arm_store(out + i + 2, second);
-    }
-    for (; i < p->length; i++) {
-        out[i] = in[i];
-    }
+    q_widen_in_order(b->in[0], p->length, b->out);
     return QN_OK;
 }
 
@@ -40,8 +30,8 @@ int q_expand_reordered_offset_q7_q15_dsp(const void *params, const qn_buffers *b
 
 int q_expand_reordered_q7_q15_dsp(const void *params, const qn_buffers *b) {
     const qn_vector *p = params;
-    qn_offset no_offset = {.length = p->length};
-    return q_expand_reordered_offset_q7_q15_dsp(&no_offset, b);
+    q_widen_reordered(b->in[0], p->length, b->out);
+    return QN_OK;
 }
 
 int q_accumulate_q7_q15_dsp(const void *params, const qn_buffers *b) {
