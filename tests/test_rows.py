@@ -11,6 +11,7 @@ from qemu_nn.targets import all_profiles
 
 GUARD = 64
 CALLS = 150
+SOAK = 3000
 
 
 def rows_beside_plain_ones():
@@ -28,22 +29,34 @@ def computed(function, arguments, profile, variant):
         return type(error)
 
 
-@pytest.mark.parametrize(("function", "row"), list(rows_beside_plain_ones()))
-def test_a_row_equals_the_plain_row_of_each_profile_it_claims(function, row):
+def compare_with_plain(function, row, seeds):
+    """Run random legal and illegal calls on a row and its plain row; returns how many computed."""
+    claimed = [p for p in all_profiles() if row.claims(p)]
+    rows = kernels.rows_of(function.op, function.type)
     done = 0
-    for seed in range(CALLS):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         arguments = random_arguments(rng, function)
-        claimed = [p for p in all_profiles() if row.claims(p)]
         profile = claimed[rng.integers(len(claimed))]
-        rows = kernels.rows_of(function.op, function.type)
         plain = next(r for r in rows if r.kind == "plain" and r.claims(profile))
         want = computed(function, arguments, profile, plain.variant)
         got = computed(function, arguments, profile, row.variant)
         where = f"{row} against {plain}: {function.name}, {profile}, seed {seed}"
         np.testing.assert_array_equal(got, want, where)
         done += isinstance(got, np.ndarray)
+    return done
+
+
+@pytest.mark.parametrize(("function", "row"), list(rows_beside_plain_ones()))
+def test_a_row_equals_the_plain_row_of_each_profile_it_claims(function, row):
+    done = compare_with_plain(function, row, range(CALLS))
     assert done > CALLS / 3, f"only {done} of {CALLS} random calls of {function.name} were legal"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "row"), list(rows_beside_plain_ones()))
+def test_a_row_equals_the_plain_row_on_thousands_of_calls(function, row):
+    assert compare_with_plain(function, row, range(CALLS, CALLS + SOAK)) > SOAK / 3
 
 
 def all_rows():
