@@ -35,6 +35,10 @@ static int step_check(const qn_plan *plan, const qn_step *step, char *why) {
         snprintf(why, QN_WHY, "%s does not lie inside the planned memory", part);
         return QN_REFUSED;
     }
+    if (step->packed_bytes < step->kernel->packed(step->params)) {
+        snprintf(why, QN_WHY, "the weights are not packed for %s", step->kernel->variant);
+        return QN_REFUSED;
+    }
     if (step->weights_bytes < sizes.weights || step->bias_bytes < sizes.bias) {
         int weights = step->weights_bytes < sizes.weights;
         snprintf(why, QN_WHY, "the %s has %lld bytes, the call reads %lld",
@@ -69,8 +73,7 @@ int qn_plan_check(const qn_plan *plan, int64_t *step, char *why) {
     for (int64_t i = 0; i < plan->store_count; i++) {
         const qn_store *store = &plan->stores[i];
         good &= store->after >= last && store->after < plan->step_count;
-        good &= within(store->from, store->bytes, plan->arena_bytes) &
-                within(store->to, store->bytes, plan->record_bytes);
+        good &= within(store->from, store->bytes, plan->arena_bytes);
         last = store->after;
     }
     if (!good) {
@@ -94,6 +97,7 @@ static int run_step(const qn_step *step, char *arena) {
         .bias = step->bias,
         .out = arena + step->out,
         .scratch = arena + step->scratch,
+        .packed = step->packed,
     };
     if (step->spare_bytes > 0) {
         memcpy(arena + step->spare, buffers.in[0], (size_t)step->spare_bytes);
@@ -102,39 +106,38 @@ static int run_step(const qn_step *step, char *arena) {
     return step->kernel->run(step->params, &buffers);
 }
 
-static int run_once(const qn_plan *plan, char *arena, char *record) {
-    const qn_store *store = plan->stores;
-    const qn_store *end = store + plan->store_count;
+/* One time step of one sample, the `turn`-th of the whole batch. */
+static int run_once(const qn_plan *plan, char *arena, int64_t turn, void *const *outputs) {
+    int64_t s = 0;
     for (int64_t i = 0; i < plan->step_count; i++) {
         int status = run_step(&plan->steps[i], arena);
         if (status != QN_OK) {
             return status;
         }
-        for (; store < end && store->after == i; store++) {
-            memcpy(record + store->to, arena + store->from, (size_t)store->bytes);
+        for (; s < plan->store_count && plan->stores[s].after == i; s++) {
+            const qn_store *store = &plan->stores[s];
+            char *output = (char *)outputs[s] + turn * store->bytes;
+            memcpy(output, arena + store->from, (size_t)store->bytes);
         }
     }
     return QN_OK;
 }
 
-int qn_execute(const qn_plan *plan, void *arena, int64_t samples, int64_t times, const void *x,
-               const void *state, void *record) {
-    const char *input = x;
-    char *output = record;
-    for (int64_t n = 0; n < samples; n++) {
+int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
+               const void *x, const void *state, void *const *outputs) {
+    for (int64_t n = first; n < last; n++) {
         memset(arena, 0, (size_t)plan->cleared);
         if (state) {
             load_all(arena, plan->states, plan->state_count,
                      (const char *)state + n * plan->state_bytes);
         }
-        for (int64_t t = 0; t < times; t++) {
-            load_all(arena, plan->inputs, plan->input_count, input);
-            int status = run_once(plan, arena, output);
+        for (int64_t turn = n * times; turn < (n + 1) * times; turn++) {
+            load_all(arena, plan->inputs, plan->input_count,
+                     (const char *)x + turn * plan->input_bytes);
+            int status = run_once(plan, arena, turn, outputs);
             if (status != QN_OK) {
                 return status;
             }
-            input += plan->input_bytes;
-            output += plan->record_bytes;
         }
     }
     return QN_OK;

@@ -2,6 +2,19 @@
 #ifndef QN_PROFILES_H
 #define QN_PROFILES_H
 
+/* Are rows for the instruction sets of this architecture compiled? They need intrinsics and
+ * per-function targets as GCC and Clang have them. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define QN_HAS_X86 1
+#else
+#define QN_HAS_X86 0
+#endif
+#if defined(__aarch64__) && defined(__GNUC__)
+#define QN_HAS_ARM64 1
+#else
+#define QN_HAS_ARM64 0
+#endif
+
 /* One core path in both roundings, for one release. */
 #define QN_SET(release, path) (3u << (8 * (release) + 2 * (path)))
 

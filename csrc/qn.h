@@ -14,6 +14,15 @@ enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3 };
 
 enum { QN_INPUTS = 2, QN_WHY = 256 };
 
+/* Instruction sets of the host that fast rows need, as bits. NEON means its dot products. */
+enum {
+    QN_CPU_AVX2 = 1,
+    QN_CPU_AVXVNNI = 2,
+    QN_CPU_AVX512VNNI = 4,
+    QN_CPU_AMX = 8,
+    QN_CPU_NEON = 16
+};
+
 /* A profile says whose bits they are: 8 * release + 2 * path + rounding.
  * Rows claim sets of profiles as a mask: bit p stands for profile p. */
 enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1 };
@@ -28,11 +37,13 @@ typedef struct qn_conv {
     int32_t dim_kernel_x, dim_kernel_y, padding_x, padding_y, stride_x, stride_y;
     int32_t bias_shift, out_shift;
     int32_t dim_im_out_x, dim_im_out_y;
+    int32_t relu; /* see qn_kernel.relu */
 } qn_conv;
 
 typedef struct qn_fc {
     int32_t profile;
     int32_t dim_vec, num_of_rows, bias_shift, out_shift;
+    int32_t relu; /* see qn_kernel.relu */
 } qn_fc;
 
 typedef struct qn_mat_mult {
@@ -80,6 +91,7 @@ typedef struct qn_buffers {
     const void *bias;
     void *out;
     void *scratch;
+    const void *packed; /* what pack() made of weights and bias; NULL where the row has none */
 } qn_buffers;
 
 /* What a contract demands: bytes of every buffer; destroys: bytes at the start of in[0] that the
@@ -99,26 +111,39 @@ typedef struct qn_op {
 } qn_op;
 
 /* A row: how it is computed. kind is "plain" (the definition), "model" (the device's own way,
- * instruction by instruction) or "fast" (this host's way). */
+ * instruction by instruction) or "fast" (this host's way).
+ * scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these
+ * parameters, another one must. Scratch starts at a multiple of 64 bytes for fast rows.
+ * packed(): bytes that pack() fills from weights and bias, once, at plan time; 0: none.
+ * Fast rows never write to an input, and clamp to 0 from below where params.relu is set; plain
+ * rows and models do not look at it. */
 typedef struct qn_kernel {
     const char *kind, *variant;
     const qn_op *op;
     uint32_t profiles, cpu;
     int (*run)(const void *params, const qn_buffers *buffers);
     int64_t (*scratch)(const void *params);
+    int64_t (*packed)(const void *params);
+    void (*pack)(const void *params, const void *weights, const void *bias, void *packed);
 } qn_kernel;
+
+enum { QN_NOT_TAKEN = -1 };
+
+/* The instruction sets that this host has and its operating system lets us use. */
+uint32_t qn_cpu_features(void);
 
 int qn_kernel_count(void);
 const qn_kernel *qn_kernel_at(int index);
 
 /* A planned network. All offsets count bytes from the start of the arena, except `from` of a load
- * (in the sample's own input or state) and `to` of a store (in the sample's own record). */
+ * (in the sample's own input or state). */
 typedef struct qn_step {
     const qn_kernel *kernel;
     const void *params;
     const void *weights;
     const void *bias;
-    int64_t weights_bytes, bias_bytes;
+    const void *packed;
+    int64_t weights_bytes, bias_bytes, packed_bytes;
     int64_t in[2];
     int64_t out, scratch;
     int64_t spare,
@@ -131,7 +156,7 @@ typedef struct qn_load {
 
 typedef struct qn_store {
     int64_t after; /* index of the step after which these bytes leave the arena */
-    int64_t from, to, bytes;
+    int64_t from, bytes;
 } qn_store;
 
 typedef struct qn_plan {
@@ -140,20 +165,20 @@ typedef struct qn_plan {
     const qn_load *states;
     const qn_store *stores; /* ascending in `after` */
     int64_t step_count, input_count, state_count, store_count;
-    int64_t arena_bytes;  /* all of the arena */
-    int64_t cleared;      /* bytes at its start that are zero when a sample starts */
-    int64_t input_bytes;  /* of one sample at one time step */
-    int64_t state_bytes;  /* of one sample */
-    int64_t record_bytes; /* of one sample at one time step */
+    int64_t arena_bytes; /* all of the arena */
+    int64_t cleared;     /* bytes at its start that are zero when a sample starts */
+    int64_t input_bytes; /* of one sample at one time step */
+    int64_t state_bytes; /* of one sample */
 } qn_plan;
 
 /* Checks every size of a plan, once. Returns QN_OK, or a status with the step and a sentence. */
 int qn_plan_check(const qn_plan *plan, int64_t *step, char *why);
 
 /* Runs a checked plan over samples x times inputs. x: [samples][times][input_bytes], state:
- * [samples][state_bytes] or NULL, record: [samples][times][record_bytes]. The arena is the
- * caller's; two calls with different arenas may run at the same time. */
-int qn_execute(const qn_plan *plan, void *arena, int64_t samples, int64_t times, const void *x,
-               const void *state, void *record);
+ * [samples][state_bytes] or NULL, outputs[s]: [samples][times][bytes of store s]. The arena is
+ * the caller's; two calls with different arenas may run at the same time. Samples first..last-1
+ * are computed: x, state and outputs are those of the whole batch. */
+int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
+               const void *x, const void *state, void *const *outputs);
 
 #endif

@@ -90,7 +90,8 @@ def invoke(
     rows = kernels.rows_of(function.op, function.type)
     struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
     sizes = kernels.check(rows[0], struct)
-    row = kernels.choose(rows, wanted, variant)
+    keep_input = not (in_place and sizes.destroys)
+    row = kernels.choose(rows, wanted, struct, variant, keep_input)
     given = {a.name: _argument(function, a, arguments[a.name], params) for a in function.arrays}
     written = {function.output.name} | ({function.inputs[0].name} if sizes.destroys else set())
     memory = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -11,6 +12,18 @@ import numpy as np
 from ._native import ffi, lib
 from .errors import Error, Refused, SizeMismatch
 from .targets import Profile, all_profiles
+
+#: Instruction sets that rows may need -> their bits in csrc/qn.h, from old to new.
+FEATURES = {
+    "avx2": lib.QN_CPU_AVX2,
+    "avxvnni": lib.QN_CPU_AVXVNNI,
+    "avx512vnni": lib.QN_CPU_AVX512VNNI,
+    "amx": lib.QN_CPU_AMX,
+    "neon": lib.QN_CPU_NEON,
+}
+
+#: Environment variable that caps the instruction sets: "none", or the newest one to use.
+CAP = "QEMU_NN_CPU"
 
 _ERRORS = {lib.QN_SIZE_MISMATCH: SizeMismatch, lib.QN_REFUSED: Refused}
 
@@ -51,12 +64,28 @@ class Row:
         return bool(self.profiles >> profile.number & 1)
 
     def runs_here(self) -> bool:
-        """Has this host the CPU features that the row needs?"""
-        return self.cpu == 0
+        """Has this host the CPU features that the row needs, and does the cap allow them?"""
+        return not self.cpu & ~cpu_features()
+
+    def takes(self, params: Any) -> bool:
+        """Does the row compute this shape? Plain rows take every call that is legal."""
+        return self.scratch(params) != lib.QN_NOT_TAKEN
 
     def scratch(self, params: Any) -> int:
         """Bytes of scratch memory for these parameters."""
         return int(lib.qn_kernel_at(self.index).scratch(params))
+
+    def pack(
+        self, params: Any, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
+    ) -> Optional[np.ndarray]:
+        """Weights and bias laid out as the row wants them, once; None if it reads them as is."""
+        kernel = lib.qn_kernel_at(self.index)
+        size = kernel.packed(params)
+        if not size:
+            return None
+        packed = aligned_bytes(size)
+        kernel.pack(params, _pointer(weights), _pointer(bias), _pointer(packed, writable=True))
+        return packed
 
 
 @dataclass(frozen=True)
@@ -73,6 +102,25 @@ class Sizes:
     output: int
     destroys: int
     in_place: bool
+
+
+def cpu_features() -> int:
+    """The instruction sets that rows may use on this host, as bits; the environment may cap it."""
+    features = int(lib.qn_cpu_features())
+    cap = os.environ.get(CAP, "")
+    if not cap:
+        return features
+    if cap != "none" and cap not in FEATURES:
+        raise Error(f"{CAP} is {cap!r}; have: none, {', '.join(FEATURES)}")
+    allowed = list(FEATURES.values())[: list(FEATURES).index(cap) + 1] if cap != "none" else []
+    return features & sum(allowed)
+
+
+def aligned_bytes(size: int, alignment: int = 64) -> np.ndarray:
+    """A zeroed byte array that starts at a multiple of the alignment."""
+    raw = np.zeros(size + alignment, np.uint8)
+    start = -raw.ctypes.data % alignment
+    return raw[start : start + size]
 
 
 def _text(pointer: Any) -> str:
@@ -101,21 +149,30 @@ def rows_of(name: str, type: str) -> list[Row]:
     return [row for row in ROWS if (row.op.name, row.op.type) == (name, type)]
 
 
-def choose(rows: Sequence[Row], profile: Profile, variant: Optional[str] = None) -> Row:
+def choose(
+    rows: Sequence[Row],
+    profile: Profile,
+    params: Any,
+    variant: Optional[str] = None,
+    keep_input: bool = True,
+) -> Row:
     """The row that gives the bits of `profile`: the named variant, or the best this host can run.
 
-    A model of the device's own way is chosen only by name.
+    A model of the device's own way is chosen only by name. keep_input=False: the input must be
+    left as the device leaves it, which fast rows do not do.
     """
     op = rows[0].op
     claiming = [row for row in rows if row.claims(profile)]
     if not claiming:
         raise Refused(f"no kernel for {op} with the bits of '{profile}'; have: {_claimed(rows)}")
+    able = [row for row in claiming if row.runs_here() and row.takes(params)]
     if variant is None:
-        return next(row for row in claiming if row.kind != "model" and row.runs_here())
-    for row in claiming:
-        if row.variant == variant and row.runs_here():
+        usual = ("plain", "fast") if keep_input else ("plain",)
+        return next(row for row in able if row.kind in usual)
+    for row in able:
+        if row.variant == variant:
             return row
-    names = ", ".join(row.variant for row in claiming if row.runs_here())
+    names = ", ".join(row.variant for row in able)
     raise Error(f"no variant {variant!r} of {op} with the bits of '{profile}' here; have: {names}")
 
 
@@ -129,11 +186,24 @@ def _claimed(rows: Sequence[Row]) -> str:
 
 
 def make_params(op: Op, profile: Profile, values: Mapping[str, int]) -> Any:
-    """The C parameters of an op as a cffi struct; every field of it must be among `values`."""
+    """The C parameters of an op as a cffi struct; its fields must be among `values`.
+
+    Only `relu` may be missing: it is the planner's to set, see fuse_relu().
+    """
     params = ffi.new(f"{op.params} *")
+    own = {"profile": profile.number, "relu": 0}
     for field, _ in ffi.typeof(op.params).fields:
-        setattr(params, field, profile.number if field == "profile" else values[field])
+        setattr(params, field, own[field] if field in own else values[field])
     return params
+
+
+def fuse_relu(row: Row, params: Any) -> bool:
+    """Make the row apply the rectifier that follows it; False if it can not."""
+    fields = [field for field, _ in ffi.typeof(row.op.params).fields]
+    if row.kind != "fast" or "relu" not in fields:
+        return False
+    params.relu = 1
+    return True
 
 
 def raise_for(status: int, message: str) -> None:
@@ -176,7 +246,8 @@ def call(
     given = [0 if array is None else array.nbytes for array in (*inputs, output, weights, bias)]
     if any(have < want for have, want in zip(given, needed)):
         raise Error(f"{row} needs arrays of {list(needed)} bytes, got {given}")
-    scratch = np.empty(row.scratch(params), np.uint8)
+    scratch = aligned_bytes(row.scratch(params))
+    packed = row.pack(params, weights, bias)
     buffers = ffi.new("qn_buffers *")
     for i, array in enumerate(inputs):
         getattr(buffers, "in")[i] = _pointer(array)
@@ -184,4 +255,5 @@ def call(
     buffers.bias = _pointer(bias)
     buffers.out = _pointer(output, writable=True)
     buffers.scratch = _pointer(scratch)
+    buffers.packed = _pointer(packed)
     raise_for(lib.qn_kernel_at(row.index).run(params, buffers), f"{row} failed")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..formats import q_format
-from ..graph import Graph, Tensor
+from ..graph import Graph, Node, Tensor
 from ..layers.base import extent
 from ..runtime.plan import Plan, Step
 from .table import Cell, Table, spell
@@ -52,7 +52,11 @@ def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
     activation_bytes is all memory beside weights: the firmware's buffers where they are known,
     otherwise what the planner needs; scratch_bytes is the most that one call asks for.
     """
-    rows = tuple(_layer(plan.graph, step, scratch[step.node.name]) for step in plan.steps)
+    rows = tuple(
+        _layer(plan.graph, node, scratch[node.name], kernel)
+        for step in plan.steps
+        for node, kernel in _computed(step)
+    )
     layers = Table(_LAYER, rows)
     memory = plan.graph.memory
     activations = sum(memory.buffers.values()) if memory else plan.arena_bytes
@@ -61,7 +65,7 @@ def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
         "profile": str(plan.profile),
         "input": _shape(plan.graph.input),
         "input_format": _format(plan.graph.input),
-        "macs": sum(_macs(step) for step in plan.steps),
+        "macs": sum(_macs(node) for node in plan.graph.nodes),
         "weight_bytes": sum(array.nbytes for array in plan.graph.arrays.values()),
         "activation_bytes": activations,
         "activation_memory": "the firmware's buffers" if memory else "planned, scratch included",
@@ -70,8 +74,14 @@ def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
     return Summary(facts, layers)
 
 
-def _layer(graph: Graph, step: Step, scratch: int) -> tuple[Cell, ...]:
-    node = step.node
+def _computed(step: Step) -> Iterator[tuple[Node, str]]:
+    """The layers that a step computes, and how."""
+    yield step.node, str(step.row)
+    if step.relu:
+        yield step.relu, f"with {step.node.name}"
+
+
+def _layer(graph: Graph, node: Node, scratch: int, kernel: str) -> tuple[Cell, ...]:
     arrays = [graph.arrays[name] for name in (node.weights, node.bias) if name is not None]
     return (
         node.name,
@@ -80,15 +90,15 @@ def _layer(graph: Graph, step: Step, scratch: int) -> tuple[Cell, ...]:
         _format(node.output),
         node.params.get("bias_shift"),
         node.params.get("out_shift"),
-        _macs(step),
+        _macs(node),
         sum(array.nbytes for array in arrays),
         scratch,
-        str(step.row),
+        kernel,
     )
 
 
-def _macs(step: Step) -> int:
-    return extent(step.node.function.macs, step.node.params)
+def _macs(node: Node) -> int:
+    return extent(node.function.macs, node.params)
 
 
 def _shape(tensor: Tensor) -> str:

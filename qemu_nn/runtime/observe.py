@@ -47,10 +47,16 @@ class Access:
 
 @dataclass(frozen=True)
 class Seen:
-    """Warnings in words, and the calls whose scratch memory a later call reads."""
+    """Warnings in words, and the calls whose side effects a later call reads.
+
+    scratch, destroyed: indices of calls whose scratch memory, or whose destroyed input, is read;
+    unwritten: is memory read that nothing has written?
+    """
 
     warnings: tuple[str, ...]
     scratch: frozenset[int]
+    destroyed: frozenset[int]
+    unwritten: bool
 
 
 _INTACT, _NEVER_WRITTEN = -1, -2
@@ -60,10 +66,12 @@ def observe(
     accesses: Sequence[Access], entries: Sequence[Span], size: int, recurrent: bool
 ) -> Seen:
     """Follow one pass over the calls, two if the memory lives on in the next time step."""
-    ruined_by = np.full(size, _NEVER_WRITTEN, np.int64)  # index of the call, or one of the above
+    ruined_by = np.full(size, _NEVER_WRITTEN, np.int32)  # index of the call, or one of the above
     as_scratch = np.zeros(size, bool)
     warnings: dict[str, None] = {}
     scratch: set[int] = set()
+    destroyed: set[int] = set()
+    unwritten = False
     for access in accesses:
         if access.scratch_bytes and access.scratch is None:
             warnings[
@@ -79,15 +87,17 @@ def observe(
                     if culprit == _INTACT:
                         continue
                     if culprit == _NEVER_WRITTEN:
+                        unwritten = True
                         reason = "memory that nothing has written: zero here, anything on a device"
                     elif as_scratch[part.slice][ruined_by[part.slice] == culprit].any():
                         reason = f"what {accesses[culprit].name} has used as scratch memory"
                         scratch.add(culprit)
                     else:
+                        destroyed.add(culprit)
                         reason = f"what {accesses[culprit].name} has destroyed in place"
                     warnings[f"{access.name} reads {reason}"] = None
             _touch(ruined_by, as_scratch, index, access)
-    return Seen(tuple(warnings), frozenset(scratch))
+    return Seen(tuple(warnings), frozenset(scratch), frozenset(destroyed), unwritten)
 
 
 def _touch(ruined_by: np.ndarray, as_scratch: np.ndarray, index: int, access: Access) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Callable, Optional
 
 from ..errors import Refused
 from ..graph import Address, Graph, Memory
-from ..kernels import Row, rows_of
+from ..kernels import Row, choose, rows_of
 from ..targets import Profile
 from .observe import Access, Span, observe
 
@@ -42,11 +42,11 @@ class Placement:
     warnings: tuple[str, ...] = ()
 
 
-def place(graph: Graph, profile: Profile, steps: Sequence[Step]) -> Placement:
-    """Addresses for every step."""
+def place(graph: Graph, profile: Profile, steps: Sequence[Step], trace: bool) -> Placement:
+    """Addresses for every step; trace: what a call leaves of an input it destroys is returned."""
     if graph.memory is None:
         return _planned(graph, steps)
-    return _firmware(graph, graph.memory, profile, steps)
+    return _firmware(graph, graph.memory, profile, steps, trace)
 
 
 def _aligned(size: int) -> int:
@@ -85,7 +85,8 @@ def _planned(graph: Graph, steps: Sequence[Step]) -> Placement:
             blocks[shared].last = death[node.name]
         if step.row.scratch(step.params):
             scratch[index] = _Block(step.row.scratch(step.params), index, index)
-        if step.sizes.destroys and death[node.inputs[0]] > index:
+        destroys = step.sizes.destroys and step.row.kind != "fast"
+        if destroys and death[node.inputs[0]] > index:
             spare[index] = _Block(step.sizes.inputs[0], index, index)
     all_blocks += [*scratch.values(), *spare.values()]
     arena = _assign(all_blocks)
@@ -129,7 +130,9 @@ def _assign(blocks: Sequence[_Block]) -> int:
 _Resolve = Callable[[str, Address, int, int], Span]
 
 
-def _firmware(graph: Graph, memory: Memory, profile: Profile, steps: Sequence[Step]) -> Placement:
+def _firmware(
+    graph: Graph, memory: Memory, profile: Profile, steps: Sequence[Step], trace: bool
+) -> Placement:
     bases, cleared = {}, 0
     for name, size in memory.buffers.items():
         bases[name] = cleared
@@ -156,7 +159,12 @@ def _firmware(graph: Graph, memory: Memory, profile: Profile, steps: Sequence[St
     seen = observe(accesses, [entry, *states], cleared, recurrent=bool(states))
     spots, arena = [], cleared
     for index, (step, access) in enumerate(zip(steps, accesses)):
-        row = access.device_row if index in seen.scratch and access.device_row else step.row
+        row = step.row
+        if index in seen.scratch and access.device_row:
+            row = access.device_row
+        elif row.kind == "fast" and (index in seen.destroyed or (trace and access.destroys)):
+            rows = rows_of(row.op.name, row.op.type)
+            row = choose(rows, profile, step.params, keep_input=False)
         needed = row.scratch(step.params)
         at_home = access.scratch if row == access.device_row else None
         scratch = at_home.start if at_home else cleared
@@ -168,7 +176,7 @@ def _firmware(graph: Graph, memory: Memory, profile: Profile, steps: Sequence[St
         entry.start,
         tuple(state.start for state in states),
         arena,
-        cleared,
+        cleared if seen.unwritten else 0,
         tuple(f"{graph.name}: {line}" for line in seen.warnings),
     )
 

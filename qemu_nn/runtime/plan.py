@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
@@ -20,6 +20,7 @@ class Step:
     """One call: the row that runs, its C parameters, and byte offsets into the arena.
 
     spare: offset of a copy of the first input where the call would destroy one that is needed.
+    relu: the rectifier that follows, where the row applies it on the way.
     """
 
     node: Node
@@ -30,15 +31,20 @@ class Step:
     output: int
     scratch: int = 0
     spare: Optional[int] = None
+    relu: Optional[Node] = None
+
+    @property
+    def result(self) -> Tensor:
+        """The tensor that the arena holds at `output` after this step."""
+        return self.relu.output if self.relu else self.node.output
 
 
 @dataclass(frozen=True)
 class Store:
-    """Bytes that leave the arena after a step, into the sample's record."""
+    """A tensor that leaves the arena after a step."""
 
     after: int
     address: int
-    offset: int
     tensor: Tensor
 
 
@@ -60,10 +66,14 @@ class Plan:
     cleared: int
     warnings: tuple[str, ...]
 
-    @property
-    def record_bytes(self) -> int:
-        """Bytes of everything that one sample's run returns."""
-        return sum(store.tensor.nbytes for store in self.stores)
+    def __str__(self) -> str:
+        """One line for each step: the layer and the row that computes it."""
+        width = max(len(step.node.name) for step in self.steps)
+        return "\n".join(
+            f"{step.node.name:<{width}}  {step.row} ({step.row.kind})"
+            + (f", then {step.relu.name}" if step.relu else "")
+            for step in self.steps
+        )
 
 
 def plan(
@@ -79,8 +89,10 @@ def plan(
         rows = [row for step in steps for row in _rows(step.node) if row.claims(profile)]
         have = sorted({row.variant for row in rows})
         raise Error(f"no layer of {graph.name} has a variant {variant!r}; have: {', '.join(have)}")
-    placement = place.place(graph, profile, steps)
+    placement = place.place(graph, profile, steps, trace)
     steps = _put(steps, placement)
+    if not trace:
+        steps = tuple(_fused(graph, steps))
     return Plan(
         graph,
         profile,
@@ -103,8 +115,11 @@ def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) ->
     params = kernels.make_params(rows[0].op, profile, node.function.struct_values(node.params))
     try:
         sizes = kernels.check(rows[0], params)
-        has_it = any(row.variant == variant and row.claims(profile) for row in rows)
-        row = kernels.choose(rows, profile, variant if has_it else None)
+        has_it = any(
+            row.variant == variant and row.claims(profile) and row.runs_here() and row.takes(params)
+            for row in rows
+        )
+        row = kernels.choose(rows, profile, params, variant if has_it else None)
     except Error as error:
         where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
         raise type(error)(f"{where}: {error}") from None
@@ -129,22 +144,43 @@ def _put(steps: Iterable[Step], placement: Placement) -> tuple[Step, ...]:
     return tuple(put)
 
 
+def _fused(graph: Graph, steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps, rectifiers left out where the row before can apply them on the way."""
+    index = 0
+    while index < len(steps):
+        step, follower = steps[index], steps[index + 1] if index + 1 < len(steps) else None
+        index += 1
+        fits = follower and _rectifies(step, follower) and step.node.name not in graph.outputs
+        if follower and fits and kernels.fuse_relu(step.row, step.params):
+            step = replace(step, relu=follower.node)
+            index += 1
+        yield step
+
+
+def _rectifies(step: Step, follower: Step) -> bool:
+    """Is the next step a rectifier of this step's whole output, in place?"""
+    return (
+        follower.row.op.name == "relu"
+        and follower.inputs == (step.output,)
+        and follower.output == step.output
+        and follower.sizes.output == step.sizes.output
+    )
+
+
 def _stores(
-    graph: Graph, steps: tuple[Step, ...], placement: Placement, trace: bool
+    graph: Graph, steps: Sequence[Step], placement: Placement, trace: bool
 ) -> Iterable[Store]:
-    offset = 0
     last = len(steps) - 1
     for index, step in enumerate(steps):
         wanted = []
-        if trace or step.node.name in graph.outputs:
-            wanted.append((step.output, step.node.output))
+        if trace or step.result.name in graph.outputs:
+            wanted.append((step.output, step.result))
         if trace and step.sizes.destroys and graph.memory is not None:
             wanted.append((step.inputs[0], _clobbered(step)))
         if index == last:
             wanted += list(zip(placement.states, graph.states))
         for address, tensor in wanted:
-            yield Store(index, address, offset, tensor)
-            offset += tensor.nbytes
+            yield Store(index, address, tensor)
 
 
 def _clobbered(step: Step) -> Tensor:

@@ -14,6 +14,7 @@ from .. import kernels
 from .._native import ffi, lib
 from ..errors import DeviceWarning, Error
 from ..graph import Graph, Tensor
+from ..kernels import aligned_bytes
 from ..targets import Profile
 from .plan import Plan, Step, plan
 
@@ -37,21 +38,20 @@ class Session:
         self.threads = threads
         self._variant = variant
         self._lock = threading.Lock()
-        self._compiled: dict[bool, _Compiled] = {}
+        self._axes = 2 if graph.states else 1
+        self._dtype = np.dtype(graph.input.dtype)
+        self._traced: Optional[_Compiled] = None
+        self._compiled = self._compile(trace=False)
         for message in self.plan.warnings:
             warnings.warn(message, DeviceWarning, stacklevel=3)
 
     @property
     def plan(self) -> Plan:
         """What an untraced run executes: rows, addresses, warnings."""
-        return self._get(trace=False).plan
+        return self._compiled.plan
 
-    def _get(self, trace: bool) -> _Compiled:
-        if trace not in self._compiled:
-            self._compiled[trace] = _Compiled(
-                plan(self.graph, self.profile, self._variant, trace), self.threads
-            )
-        return self._compiled[trace]
+    def _compile(self, trace: bool) -> _Compiled:
+        return _Compiled(plan(self.graph, self.profile, self._variant, trace), self.threads)
 
     def run(self, x: np.ndarray, state: State = None, trace: bool = False) -> dict[str, np.ndarray]:
         """Run a batch, x: [N, *input shape], and return {layer: [N, *output shape]}.
@@ -63,28 +63,30 @@ class Session:
 
         Raises Error where x or state has another shape or dtype than the network.
         """
-        with self._lock:
-            compiled = self._get(trace)
-            x = self._checked_input(x)
-            times = x.shape[1] if self.graph.states else 1
-            return compiled.run(x, self._checked_state(state, len(x)), times)
-
-    def _checked_input(self, x: np.ndarray) -> np.ndarray:
-        axes = ("N", "T") if self.graph.states else ("N",)
         x = np.asarray(x)
-        _expect_dtype("the input", x, self.graph.input)
-        shape = self.graph.input.shape
-        if x.shape[len(axes) :] != shape or x.ndim != len(axes) + len(shape):
-            want = ", ".join([*axes, *map(str, shape)])
-            raise Error(f"the input must have the shape [{want}], has {list(x.shape)}")
-        return np.ascontiguousarray(x)
+        if x.dtype != self._dtype or x.shape[self._axes :] != self.graph.input.shape:
+            self._refuse(x)
+        if not x.flags.c_contiguous:
+            x = np.ascontiguousarray(x)
+        start = (
+            self._checked_state(state, len(x)) if self.graph.states or state is not None else None
+        )
+        with self._lock:
+            compiled = self._compiled
+            if trace:
+                self._traced = compiled = self._traced or self._compile(trace=True)
+            return compiled.run(x, start, x.shape[: self._axes])
 
-    def _checked_state(self, state: State, samples: int) -> Optional[np.ndarray]:
+    def _refuse(self, x: np.ndarray) -> None:
+        _expect_dtype("the input", x, self.graph.input)
+        axes = ("N", "T")[: self._axes]
+        want = ", ".join([*axes, *map(str, self.graph.input.shape)])
+        raise Error(f"the input must have the shape [{want}], has {list(x.shape)}")
+
+    def _checked_state(self, state: State, samples: int) -> np.ndarray:
         tensors = self.graph.states
         if not tensors:
-            if state is not None:
-                raise Error(f"{self.graph.name} is not recurrent and takes no state")
-            return None
+            raise Error(f"{self.graph.name} is not recurrent and takes no state")
         if state is None:
             return np.zeros((samples, sum(t.nbytes for t in tensors)), np.uint8)
         if not isinstance(state, Mapping):
@@ -97,8 +99,8 @@ class Session:
             part = np.asarray(state[tensor.name])
             _expect_dtype(f"state {tensor.name!r}", part, tensor)
             if part.shape != (samples, *tensor.shape):
-                want = [samples, *tensor.shape]
-                raise Error(f"state {tensor.name!r} must have the shape {want}, has {part.shape}")
+                want, has = [samples, *tensor.shape], list(part.shape)
+                raise Error(f"state {tensor.name!r} must have the shape {want}, has {has}")
             parts.append(np.ascontiguousarray(part).reshape(samples, -1).view(np.uint8))
         return np.concatenate(parts, axis=1)
 
@@ -110,10 +112,6 @@ def _expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
             f"{what} must be {tensor.dtype}, is {array.dtype}: quantize it to the network's "
             f"input format first ({tensor.dtype}{frac})"
         )
-
-
-#: One thread's share of a batch: its arena, inputs, states, and records to fill.
-_Part = tuple[np.ndarray, np.ndarray, Optional[np.ndarray], np.ndarray]
 
 
 class _Compiled:
@@ -128,43 +126,49 @@ class _Compiled:
         status = lib.qn_plan_check(self._plan, step, why)
         where = plan.steps[step[0]].node.name if step[0] >= 0 else plan.graph.name
         kernels.raise_for(status, f"{where}: {ffi.string(why).decode()}")
-        self._arenas = [_aligned_bytes(plan.arena_bytes) for _ in range(threads)]
+        arenas = [aligned_bytes(plan.arena_bytes) for _ in range(threads)]
+        self._arenas = [ffi.from_buffer(arena) for arena in arenas]
+        self._outputs = ffi.new("void *[]", len(plan.stores))
+        self._results = [(s.tensor.name, s.tensor.shape, s.tensor.dtype) for s in plan.stores]
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
     def _build(self, plan: Plan) -> Any:
-        loads = [(0, plan.input, plan.graph.input.nbytes)]
         states, offset = [], 0
         for address, tensor in zip(plan.states, plan.graph.states):
             states.append((offset, address, tensor.nbytes))
             offset += tensor.nbytes
-        stores = [(s.after, s.address, s.offset, s.tensor.nbytes) for s in plan.stores]
-        built = ffi.new("qn_plan *")
-        parts = {
+        parts: dict[str, tuple[str, list[Any]]] = {
             "steps": ("qn_step[]", [self._step(step) for step in plan.steps]),
-            "inputs": ("qn_load[]", loads),
+            "inputs": ("qn_load[]", [(0, plan.input, plan.graph.input.nbytes)]),
             "states": ("qn_load[]", states),
-            "stores": ("qn_store[]", stores),
+            "stores": ("qn_store[]", [(s.after, s.address, s.tensor.nbytes) for s in plan.stores]),
         }
+        built = ffi.new("qn_plan *")
         for name, (ctype, values) in parts.items():
             array = ffi.new(ctype, values)
             self._keep.append(array)
             setattr(built, name, array)
-        built.step_count, built.store_count = len(plan.steps), len(stores)
-        built.input_count, built.state_count = len(loads), len(states)
+            setattr(built, f"{name[:-1]}_count", len(values))
         built.arena_bytes, built.cleared = plan.arena_bytes, plan.cleared
         built.input_bytes, built.state_bytes = plan.graph.input.nbytes, offset
-        built.record_bytes = plan.record_bytes
         return built
 
     def _step(self, step: Step) -> dict[str, Any]:
         weights, bias = (self._array(name) for name in (step.node.weights, step.node.bias))
-        self._keep.append(step.params)
+        packed = step.row.pack(step.params, weights, bias)
+        self._keep += [step.params, weights, bias, packed]
+
+        def memory(name: str, array: Optional[np.ndarray]) -> dict[str, Any]:
+            pointer = ffi.NULL if array is None else ffi.from_buffer(array)
+            self._keep.append(pointer)
+            return {name: pointer, f"{name}_bytes": 0 if array is None else array.nbytes}
+
         return {
             "kernel": lib.qn_kernel_at(step.row.index),
             "params": step.params,
-            "weights": weights[0],
-            "weights_bytes": weights[1],
-            "bias": bias[0],
-            "bias_bytes": bias[1],
+            **memory("weights", weights),
+            **memory("bias", bias),
+            **memory("packed", packed),
             "in": list(step.inputs),
             "out": step.output,
             "scratch": step.scratch,
@@ -172,56 +176,37 @@ class _Compiled:
             "spare_bytes": 0 if step.spare is None else step.sizes.inputs[0],
         }
 
-    def _array(self, name: Optional[str]) -> tuple[Any, int]:
+    def _array(self, name: Optional[str]) -> Optional[np.ndarray]:
         if name is None:
-            return ffi.NULL, 0
-        array = np.require(self.plan.graph.arrays[name], requirements=["C", "A"])
-        buffer = ffi.from_buffer(array)
-        self._keep.append(buffer)
-        return buffer, array.nbytes
+            return None
+        return np.require(self.plan.graph.arrays[name], requirements=["C", "A"])
 
-    def run(self, x: np.ndarray, state: Optional[np.ndarray], times: int) -> dict[str, np.ndarray]:
-        samples = len(x)
-        record = np.empty((samples, times, self.plan.record_bytes), np.uint8)
-        bounds = np.linspace(0, samples, len(self._arenas) + 1).astype(int).tolist()
-        parts = [
-            (arena, x[a:b], None if state is None else state[a:b], record[a:b])
-            for arena, a, b in zip(self._arenas, bounds, bounds[1:])
-            if b > a and times > 0
-        ]
-        if len(parts) > 1:
-            with ThreadPoolExecutor(len(parts)) as pool:
-                list(pool.map(lambda part: self._execute(part, times), parts))
+    def run(
+        self, x: np.ndarray, state: Optional[np.ndarray], lead: tuple[int, ...]
+    ) -> dict[str, np.ndarray]:
+        """lead: (N,) or (N, T), the axes in front of every result."""
+        results = {name: np.empty(lead + shape, dtype) for name, shape, dtype in self._results}
+        if not x.size:
+            return results
+        held = [ffi.from_buffer(array) for array in results.values()]
+        for i, pointer in enumerate(held):
+            self._outputs[i] = pointer
+        times = lead[1] if len(lead) > 1 else 1
+        start = ffi.NULL if state is None else ffi.from_buffer(state)
+        arguments = (times, ffi.from_buffer(x), start, self._outputs)
+        if self._pool is None or len(x) == 1:
+            status = lib.qn_execute(self._plan, self._arenas[0], 0, len(x), *arguments)
         else:
-            for part in parts:
-                self._execute(part, times)
-        return self._split(record, samples, times)
-
-    def _execute(self, part: _Part, times: int) -> None:
-        arena, x, state, record = part
-        status = lib.qn_execute(
-            self._plan,
-            ffi.from_buffer(arena),
-            len(x),
-            times,
-            ffi.from_buffer(x),
-            ffi.NULL if state is None else ffi.from_buffer(state),
-            ffi.from_buffer(record),
-        )
+            status = self._share(len(x), arguments)
         kernels.raise_for(status, f"{self.plan.graph.name}: a layer failed")
-
-    def _split(self, record: np.ndarray, samples: int, times: int) -> dict[str, np.ndarray]:
-        lead = (samples, times) if self.plan.graph.states else (samples,)
-        results = {}
-        for store in self.plan.stores:
-            part = record[:, :, store.offset : store.offset + store.tensor.nbytes]
-            values = np.ascontiguousarray(part).view(store.tensor.dtype)
-            results[store.tensor.name] = values.reshape(*lead, *store.tensor.shape)
         return results
 
-
-def _aligned_bytes(size: int, alignment: int = 64) -> np.ndarray:
-    """A zeroed byte array that starts at a multiple of the alignment."""
-    raw = np.zeros(size + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
-    return raw[start : start + size]
+    def _share(self, samples: int, arguments: tuple[Any, ...]) -> int:
+        """All threads at once, this one among them, each on its part of the batch."""
+        assert self._pool is not None
+        count = len(self._arenas)
+        bounds = [samples * i // count for i in range(count + 1)]
+        parts = [(arena, *ends) for arena, *ends in zip(self._arenas, bounds, bounds[1:])]
+        others = [self._pool.submit(lib.qn_execute, self._plan, *p, *arguments) for p in parts[1:]]
+        own = lib.qn_execute(self._plan, *parts[0], *arguments)
+        return min([own, *(other.result() for other in others)])

@@ -1,0 +1,94 @@
+/* What this host can run: asked of the processor and of the operating system. */
+#define _DEFAULT_SOURCE /* syscall() */
+#include "profiles.h"
+#include "qn.h"
+
+#if QN_HAS_X86
+
+#include <cpuid.h>
+
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+typedef struct leaf {
+    unsigned a, b, c, d;
+} leaf;
+
+static leaf ask(unsigned number, unsigned part) {
+    leaf answer = {0, 0, 0, 0};
+    if (!__get_cpuid_count(number, part, &answer.a, &answer.b, &answer.c, &answer.d)) {
+        leaf nothing = {0, 0, 0, 0};
+        return nothing;
+    }
+    return answer;
+}
+
+/* XCR0: which registers the operating system saves. */
+static unsigned saved_registers(void) {
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+static int has(unsigned bits, unsigned bit) { return (int)(bits >> bit & 1u); }
+
+/* Linux hands out the tile registers on request, once for the process. */
+static int may_use_tiles(void) {
+#if defined(__linux__)
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+#else
+    return 0;
+#endif
+}
+
+uint32_t qn_cpu_features(void) {
+    leaf one = ask(1, 0), seven = ask(7, 0), more = ask(7, 1);
+    if (!has(one.c, 27)) { /* OSXSAVE */
+        return 0;
+    }
+    unsigned saved = saved_registers();
+    int ymm = (saved & 0x6u) == 0x6u, zmm = (saved & 0xe6u) == 0xe6u;
+    int tiles = (saved & 0x60000u) == 0x60000u;
+    uint32_t features = 0;
+    if (!(ymm && has(seven.b, 5))) {
+        return 0;
+    }
+    features |= QN_CPU_AVX2;
+    if (has(more.a, 4)) {
+        features |= QN_CPU_AVXVNNI;
+    }
+    /* F, BW, VL, VNNI */
+    if (zmm && has(seven.b, 16) && has(seven.b, 30) && has(seven.b, 31) && has(seven.c, 11)) {
+        features |= QN_CPU_AVX512VNNI;
+        if (tiles && has(seven.d, 24) && has(seven.d, 25) && may_use_tiles()) {
+            features |= QN_CPU_AMX;
+        }
+    }
+    return features;
+}
+
+#elif QN_HAS_ARM64
+
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+uint32_t qn_cpu_features(void) {
+#if defined(__linux__)
+    enum { ASIMDDP = 1 << 20 };
+    return getauxval(AT_HWCAP) & ASIMDDP ? QN_CPU_NEON : 0;
+#elif defined(__APPLE__)
+    return QN_CPU_NEON; /* every Apple processor of this architecture has the dot products */
+#else
+    return 0;
+#endif
+}
+
+#else
+
+uint32_t qn_cpu_features(void) { return 0; }
+
+#endif
