@@ -29,6 +29,12 @@ def computed(function, arguments, profile, variant):
         return type(error)
 
 
+def is_taken(function, row, arguments, profile):
+    """Does the row compute this shape? Fast rows leave some to the plain one."""
+    params = {name: arguments[name] for name in function.params}
+    return row.takes(kernels.make_params(row.op, profile, function.struct_values(params)))
+
+
 def compare_with_plain(function, row, seeds):
     """Run random legal and illegal calls on a row and its plain row; returns how many computed."""
     claimed = [p for p in all_profiles() if row.claims(p)]
@@ -40,6 +46,8 @@ def compare_with_plain(function, row, seeds):
         profile = claimed[rng.integers(len(claimed))]
         plain = next(r for r in rows if r.kind == "plain" and r.claims(profile))
         want = computed(function, arguments, profile, plain.variant)
+        if isinstance(want, np.ndarray) and not is_taken(function, row, arguments, profile):
+            continue
         got = computed(function, arguments, profile, row.variant)
         where = f"{row} against {plain}: {function.name}, {profile}, seed {seed}"
         np.testing.assert_array_equal(got, want, where)
@@ -90,6 +98,8 @@ def test_a_row_writes_its_output_whole_and_nothing_else(function, row):
         try:
             sizes = kernels.check(row, struct)
         except (Refused, SizeMismatch):
+            continue
+        if not row.takes(struct):
             continue
         inputs = [guarded(arguments[array.name], rng) for array in function.inputs]
         results = []

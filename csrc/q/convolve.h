@@ -49,6 +49,24 @@ static inline q_window q_window_fast(const qn_conv *p, int32_t y, int32_t x) {
     return centre ? w : q_window_clip_x(p, w);
 }
 
+/* Does every window that the DSP path of the q7 fast convolutions leaves unchecked lie inside the
+ * image? Then it is zero padding there, too. */
+static inline int q_convolve_regular(const qn_conv *p) {
+    int64_t x = (int64_t)(p->dim_im_out_x - 1 - p->padding_x) * p->stride_x - p->padding_x;
+    int64_t y = (int64_t)(p->dim_im_out_y - 1 - p->padding_y) * p->stride_y - p->padding_y;
+    return x + p->dim_kernel_x <= p->dim_im_in_x && y + p->dim_kernel_y <= p->dim_im_in_y;
+}
+
+/* Does a coordinate of some window leave the 8 bits that the portable path of 5.6.0 has for it? If
+ * neither the first nor the last does, none does, and it computes what 5.9.0 does. */
+static inline int q_convolve_wraps(const qn_conv *p) {
+    q_window first = q_window_whole(p, 0, 0);
+    q_window last = q_window_whole(p, p->dim_im_out_y - 1, p->dim_im_out_x - 1);
+    int32_t end_y = last.y + last.ky1 - 1, end_x = last.x + last.kx1 - 1;
+    return first.y != qn_wrap8(first.y) || first.x != qn_wrap8(first.x) ||
+           end_y != qn_wrap8(end_y) || end_x != qn_wrap8(end_x);
+}
+
 /* Length of a row of the weight matrix and of an im2col column. */
 static inline int32_t q_convolve_row(const qn_conv *p) {
     return p->dim_kernel_y * p->dim_kernel_x * p->ch_im_in;

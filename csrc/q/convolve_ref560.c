@@ -2,17 +2,6 @@
 #include "convolve.h"
 #include "dot.h"
 
-static int wraps(int32_t coordinate) { return qn_wrap8(coordinate) != coordinate; }
-
-/* If neither the first nor the last coordinate wraps, none does: the newer definition is the same.
- */
-static int any_wraps(const qn_conv *p) {
-    q_window first = q_window_whole(p, 0, 0);
-    q_window last = q_window_whole(p, p->dim_im_out_y - 1, p->dim_im_out_x - 1);
-    return wraps(first.y) || wraps(first.x) || wraps(last.y + last.ky1 - 1) ||
-           wraps(last.x + last.kx1 - 1);
-}
-
 /* The wrapped coordinates of a tap, as the index of a pixel; -1 beside the image. */
 static int32_t pixel_under(const qn_conv *p, q_window w, int32_t ky, int32_t kx) {
     int32_t y = qn_wrap8(w.y + ky);
@@ -23,7 +12,7 @@ static int32_t pixel_under(const qn_conv *p, q_window w, int32_t ky, int32_t kx)
 
 int q_convolve_q7_ref560(const void *params, const qn_buffers *b) {
     const qn_conv *p = params;
-    if (!any_wraps(p)) {
+    if (!q_convolve_wraps(p)) {
         return q_convolve_q7_ref(params, b);
     }
     const int8_t *in = b->in[0];
@@ -53,7 +42,7 @@ int q_convolve_q7_ref560(const void *params, const qn_buffers *b) {
 
 int q_convolve_q15_ref560(const void *params, const qn_buffers *b) {
     const qn_conv *p = params;
-    if (!any_wraps(p)) {
+    if (!q_convolve_wraps(p)) {
         return q_convolve_q15_ref(params, b);
     }
     const int16_t *in = b->in[0];

@@ -1,0 +1,48 @@
+/* 16 lanes of int32; a step multiplies four unsigned bytes of a pixel with four signed weights. */
+#ifndef QN_GEMM_AVX512VNNI_H
+#define QN_GEMM_AVX512VNNI_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+typedef __m512i vec;
+
+enum { LANES = 16 };
+
+#define FOLDS 1
+enum { TILE_1 = 16, TILE_2 = 12, TILE_4 = 6, TILE_FOLD = 6 };
+
+static inline vec vec_load(const int32_t *values) { return _mm512_loadu_si512(values); }
+
+/* The four bytes at an address, in every lane. */
+static inline vec vec_broadcast(const void *pixel) {
+    int32_t step;
+    __builtin_memcpy(&step, pixel, sizeof step);
+    return _mm512_set1_epi32(step);
+}
+
+/* Four dwords of a pixel, four times; four values in lanes 0, 4, 8, 12, zeros between. */
+static inline vec vec_broadcast_4(const void *pixel) {
+    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)pixel));
+}
+static inline vec vec_spread(const int32_t *values) {
+    return _mm512_maskz_expandloadu_epi32(0x1111, values);
+}
+
+/* Lane 4j + g: the sum of lanes 4j..4j+3 of vector g. */
+static inline vec vec_fold(const vec of[4]) {
+    vec low =
+        _mm512_add_epi32(_mm512_unpacklo_epi32(of[0], of[1]), _mm512_unpackhi_epi32(of[0], of[1]));
+    vec high =
+        _mm512_add_epi32(_mm512_unpacklo_epi32(of[2], of[3]), _mm512_unpackhi_epi32(of[2], of[3]));
+    return _mm512_add_epi32(_mm512_unpacklo_epi64(low, high), _mm512_unpackhi_epi64(low, high));
+}
+
+/* VPDPBUSD: acc + the products of pixel (unsigned) and weights (signed), modulo 2^32. Inline
+ * assembly keeps the accumulators where they are; the intrinsic makes gcc copy and spill them. */
+static inline vec vec_dot(vec acc, vec pixel, vec weights) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(pixel), "v"(weights));
+    return acc;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* q7 convolutions on AVX-512 VNNI: bytes, 64 products an instruction. */
+#include "../profiles.h"
+
+#if QN_HAS_X86
+
+#include "convolve.h"
+
+#include "../gemm/target_avx512.h"
+
+#include "../gemm/avx512vnni.h"
+
+#include "stage_q7_avx512.h"
+
+typedef uint8_t pixel;
+typedef int8_t weight;
+enum { PER_STEP = 4, OFFSET = 128 };
+
+#include "../gemm/tile.h"
+
+#include "convolve_fast.h"
+
+int q_convolve_q7_avx512(const void *params, const qn_buffers *b) { return convolve(params, b); }
+
+int64_t q_convolve_q7_avx512_padded(const void *params) { return scratch_padded(params); }
+
+int64_t q_convolve_q7_avx512_regular(const void *params) { return scratch_regular(params); }
+
+int64_t q_convolve_q7_avx512_packed(const void *params) { return packed_bytes(params); }
+
+void q_convolve_q7_avx512_pack(const void *params, const void *weights, const void *bias,
+                               void *packed) {
+    pack_convolution(params, weights, bias, packed);
+}
+
+#include "../gemm/target_end.h"
+
+#endif
