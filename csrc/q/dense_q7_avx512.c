@@ -1,9 +1,10 @@
-/* q7 convolutions on AVX-512 VNNI: bytes, 64 products an instruction. */
+/* q7 convolutions and fully connected layers on AVX-512 VNNI: bytes, 64 products an instruction. */
 #include "../profiles.h"
 
 #if QN_HAS_X86
 
 #include "convolve.h"
+#include "fully_connected.h"
 
 #include "../gemm/target_avx512.h"
 
@@ -11,13 +12,16 @@
 
 #include "stage_q7_avx512.h"
 
+typedef int8_t coefficient;
 typedef uint8_t pixel;
 typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 128 };
+#define OPT_ORDER Q_FC_Q7
 
 #include "../gemm/tile.h"
 
 #include "convolve_fast.h"
+#include "fully_connected_fast.h"
 
 int q_convolve_q7_avx512(const void *params, const qn_buffers *b) { return convolve(params, b); }
 
@@ -30,6 +34,21 @@ int64_t q_convolve_q7_avx512_packed(const void *params) { return packed_bytes(pa
 void q_convolve_q7_avx512_pack(const void *params, const void *weights, const void *bias,
                                void *packed) {
     pack_convolution(params, weights, bias, packed);
+}
+
+int q_fc_q7_avx512(const void *params, const qn_buffers *b) { return fc_run(params, b); }
+
+int64_t q_fc_q7_avx512_scratch(const void *params) { return fc_scratch(params); }
+
+int64_t q_fc_q7_avx512_packed(const void *params) { return fc_packed(params); }
+
+void q_fc_q7_avx512_pack(const void *params, const void *weights, const void *bias, void *packed) {
+    fc_pack(params, weights, bias, 0, packed);
+}
+
+void q_fc_q7_avx512_pack_opt(const void *params, const void *weights, const void *bias,
+                             void *packed) {
+    fc_pack(params, weights, bias, 1, packed);
 }
 
 #include "../gemm/target_end.h"
