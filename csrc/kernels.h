@@ -3,6 +3,7 @@
 #ifndef QN_KERNELS_H
 #define QN_KERNELS_H
 
+#include "profiles.h"
 #include "qn.h"
 
 #if defined(__GNUC__)
