@@ -10,7 +10,8 @@
  * Legal: ch_im_in equal to ch_im_out; ranges as in convolve.h, except that on the DSP path
  * dim_kernel_x * dim_kernel_y alone is at most 65535. dim_im_out is free.
  * Not in place. Scratch: the model alone, bufferA with one window of q7 bytes,
- * ch_im_in * dim_kernel_x * dim_kernel_y. Scalar and DSP give the same bits. */
+ * ch_im_in * dim_kernel_x * dim_kernel_y. Scalar and DSP give the same bits.
+ * Fast rows do not take geometries whose rows of outputs read more than 16 MB. */
 #ifndef QN_Q_DEPTHWISE_H
 #define QN_Q_DEPTHWISE_H
 
