@@ -8,7 +8,7 @@ from typing import Optional
 import numpy as np
 
 from ..graph import Graph, Node, Tensor
-from ..layers import FUNCTIONS
+from ..layers import FUNCTIONS, Array
 
 #: Root mean square that the weights of a layer are scaled to give its output, in 8-bit units.
 _SIGNAL = 40.0
@@ -21,7 +21,7 @@ _CHANGE = {"relu": math.sqrt(0.5), "maxpool": math.sqrt(2.0), "avepool": 0.5}
 
 
 class Builder:
-    """Appends one call after the other, each reading what the last one made.
+    """Appends one call after the other, each reading the latest tensor of the type it takes.
 
     Weights are uniform, as wide as keeps the signal at _SIGNAL: an activation that saturates or
     vanishes would make a layer's work look different from what it is.
@@ -31,6 +31,7 @@ class Builder:
         self._rng = np.random.default_rng(1)
         self._name = name
         self._input = self._last = Tensor("input", shape, dtype)
+        self._latest = {dtype: self._last}
         self._unit = np.iinfo(dtype).max / 127
         self._rms = 256 * self._unit / math.sqrt(12)
         self._nodes: list[Node] = []
@@ -47,27 +48,26 @@ class Builder:
         own = {}
         if declared.weights is not None:
             outputs = declared.output.shape(params)[-1]
-            own = self._weigh(name, declared.weights.shape(params), outputs, params)
+            own = self._weigh(name, declared.weights, outputs, params)
         self._rms *= _CHANGE.get(declared.op.split("_")[0], 1.0)
         output = Tensor(name, shape or declared.output.shape(params), declared.output.dtype)
-        self._nodes.append(Node(declared, params, (self._last.name,), output, **own))
-        self._last = output
+        inputs = tuple(self._latest[array.dtype].name for array in declared.inputs)
+        self._nodes.append(Node(declared, params, inputs, output, **own))
+        self._last = self._latest[output.dtype] = output
 
     def _weigh(
-        self, name: str, shape: tuple[int, ...], outputs: int, params: dict[str, int]
+        self, name: str, weights: Array, outputs: int, params: dict[str, int]
     ) -> dict[str, str]:
         """Weights that use at least half of their range, and a bias of a quarter of the signal."""
-        limits = np.iinfo(self._input.dtype)
-        terms = math.prod(shape) // outputs
+        shape, dtype = weights.shape(params), weights.dtype
+        most, terms = int(np.iinfo(dtype).max), math.prod(shape) // outputs
         gain = math.sqrt(3) * _SIGNAL * self._unit / (self._rms * math.sqrt(terms))
-        out_shift = max(0, math.floor(math.log2(limits.max / gain)))
-        width = min(limits.max, round(gain * 2**out_shift))
-        bias_width = limits.max // 2
-        params["out_shift"] = out_shift
-        params["bias_shift"] = max(0, out_shift - 2)
-        for role, size, most in (("weights", shape, width), ("bias", (outputs,), bias_width)):
-            values = self._rng.integers(-most, most, size, endpoint=True)
-            self._arrays[f"{name}_{role}"] = values.astype(self._input.dtype)
+        out_shift = max(0, math.floor(math.log2(most / gain)))
+        params.update(out_shift=out_shift, bias_shift=max(0, out_shift - 2))
+        widths = {"weights": min(most, round(gain * 2**out_shift)), "bias": most // 2}
+        for role, size in (("weights", shape), ("bias", (outputs,))):
+            values = self._rng.integers(-widths[role], widths[role], size, endpoint=True)
+            self._arrays[f"{name}_{role}"] = values.astype(dtype)
         self._rms = _SIGNAL * self._unit
         return {"weights": f"{name}_weights", "bias": f"{name}_bias"}
 

@@ -54,7 +54,9 @@ def contest(
                 timings = race(runtimes, turns)
                 ours = timings[OURS].median
                 for name, timing in timings.items():
-                    us = (round(t / batch * 1e6, 2) for t in (timing.median, timing.low, timing.high))
+                    us = (
+                        round(t / batch * 1e6, 2) for t in (timing.median, timing.low, timing.high)
+                    )
                     ratio = round(timing.median / ours, 2)
                     rows.append((graph.name, batch, count, name, *us, ratio))
     return Report(Table(_COLUMNS, tuple(rows)), tuple(notes))

@@ -1,4 +1,4 @@
-"""Other runtimes on the same networks: the same geometry, weights and shifts in models of theirs."""
+"""Other runtimes on the same networks: same geometry, weights and shifts, as models of theirs."""
 
 from __future__ import annotations
 

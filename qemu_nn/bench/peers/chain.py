@@ -33,7 +33,7 @@ UNIT = 2.0**-7
 
 @dataclass(frozen=True)
 class Window:
-    """How a layer walks over its image; pairs are (y, x). after: padding at the end of each axis."""
+    """How a layer walks over its image; pairs are (y, x). after: padding at each end."""
 
     kernel: tuple[int, int]
     stride: tuple[int, int]
@@ -103,7 +103,7 @@ def _window(node: Node) -> Window:
     after = tuple(
         max(0, (out[i] - 1) * stride[i] + kernel[i] - before[i] - padding[i]) for i in (0, 1)
     )
-    return Window(*(( int(y), int(x)) for y, x in (kernel, stride, padding, after)))
+    return Window(*((int(y), int(x)) for y, x in (kernel, stride, padding, after)))
 
 
 def _weights(node: Node, array: np.ndarray) -> np.ndarray:
