@@ -120,6 +120,7 @@ class _Compiled:
     def __init__(self, plan: Plan, threads: int) -> None:
         self.plan = plan
         self._keep: list[Any] = []
+        self._packed: dict[tuple[Any, ...], Optional[np.ndarray]] = {}
         self._plan = self._build(plan)
         step = ffi.new("int64_t *")
         why = ffi.new("char[]", lib.QN_WHY)
@@ -155,7 +156,7 @@ class _Compiled:
 
     def _step(self, step: Step) -> dict[str, Any]:
         weights, bias = (self._array(name) for name in (step.node.weights, step.node.bias))
-        packed = step.row.pack(step.params, weights, bias)
+        packed = self._pack(step, weights, bias)
         self._keep += [step.params, weights, bias, packed]
 
         def memory(name: str, array: Optional[np.ndarray]) -> dict[str, Any]:
@@ -175,6 +176,16 @@ class _Compiled:
             "spare": step.spare or 0,
             "spare_bytes": 0 if step.spare is None else step.sizes.inputs[0],
         }
+
+    def _pack(
+        self, step: Step, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
+    ) -> Optional[np.ndarray]:
+        """The packed weights of a step; equal calls share theirs."""
+        node = step.node
+        call = (step.row, bytes(ffi.buffer(step.params)), node.weights, node.bias)
+        if call not in self._packed:
+            self._packed[call] = step.row.pack(step.params, weights, bias)
+        return self._packed[call]
 
     def _array(self, name: Optional[str]) -> Optional[np.ndarray]:
         if name is None:

@@ -1,0 +1,87 @@
+"""Every row of the kernel table on its own cases, through the executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Callable, Optional
+
+from .. import kernels
+from ..analysis.table import Cell, Table
+from ..kernels import Row
+from ..layers import FUNCTIONS
+from ..runtime.session import Session
+from ..targets import Profile, all_profiles, profile
+from .cases import CASES, Case
+from .contest import random_batch
+from .peak import peak_of
+from .stopwatch import Timing, race
+
+_COLUMNS = ("row", "shape", "us", "low_us", "high_us", "rate", "unit", "peak_percent", "speedup")
+
+#: Turns of each row: a call of a hundred times a plain row is long enough by itself.
+_TURNS = 9
+
+
+def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
+    """A line for each case and row that this host can run.
+
+    us: microseconds of one call, median and quartiles. rate: 10^9 multiply-accumulates in a
+    second, or elements of the input where nothing is multiplied. peak_percent: of the most that
+    the row's instruction set can do here. speedup: against the plain row of the same bits.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for case in cases:
+        usable = _usable(case)
+        runs, calls = _runs(case, usable)
+        timings = race(runs, turns)
+        for row in usable:
+            plain = timings[str(_plain(row))]
+            rows.append(_line(case, row, calls, timings[str(row)], plain))
+    return Table(_COLUMNS, tuple(rows))
+
+
+def _usable(case: Case) -> list[Row]:
+    """The rows that this host can run and that take the shape."""
+    function = FUNCTIONS[case.function]
+    able = []
+    for row in kernels.rows_of(function.op, function.type):
+        node = case.graph()[0].nodes[-1]
+        params = kernels.make_params(row.op, bits(row), function.struct_values(node.params))
+        if row.runs_here() and row.takes(params):
+            able.append(row)
+    return able
+
+
+def bits(row: Row) -> Profile:
+    """A profile that the row claims: the usual device if possible, or the next to it."""
+    usual = profile()
+    claimed = [p for p in reversed(all_profiles()) if row.claims(p)]
+    return usual if usual in claimed else claimed[-1]
+
+
+def _plain(row: Row) -> Row:
+    """The row that defines the same bits."""
+    rows = kernels.rows_of(row.op.name, row.op.type)
+    return next(r for r in rows if r.kind == "plain" and r.claims(bits(row)))
+
+
+def _runs(case: Case, rows: Iterable[Row]) -> tuple[Mapping[str, Callable[[], object]], int]:
+    """What runs the calls of each row, and how many calls that are."""
+    graph, count = case.graph()
+    x = random_batch(graph, case.batch)
+
+    def run(row: Row) -> Callable[[], object]:
+        session = Session(graph, bits(row), row.variant)
+        return lambda: session.run(x)
+
+    return {str(row): run(row) for row in rows}, count * case.batch
+
+
+def _line(case: Case, row: Row, calls: int, timing: Timing, plain: Timing) -> tuple[Cell, ...]:
+    rate = (case.macs or case.elements) * calls / timing.median
+    top = peak_of(row) if case.macs else None
+    percent: Optional[float] = None if top is None else round(100 * rate / top)
+    us = (round(t / calls * 1e6, 3) for t in (timing.median, timing.low, timing.high))
+    unit = "GMAC/s" if case.macs else "Gelement/s"
+    speedup = round(plain.median / timing.median, 1)
+    return (str(row), str(case), *us, round(rate / 1e9, 2), unit, percent, speedup)
