@@ -18,6 +18,9 @@ from ..kernels import aligned_bytes
 from ..targets import Profile
 from .plan import Plan, Step, plan
 
+#: What every run calls: looked up once, as a small network takes no longer than a few look-ups.
+_address, _execute, _NULL = ffi.from_buffer, lib.qn_execute, ffi.NULL
+
 State = Union[np.ndarray, Mapping[str, np.ndarray], None]
 
 
@@ -39,7 +42,7 @@ class Session:
         self._variant = variant
         self._lock = threading.Lock()
         self._axes = 2 if graph.states else 1
-        self._dtype = np.dtype(graph.input.dtype)
+        self._dtype, self._shape = np.dtype(graph.input.dtype), graph.input.shape
         self._traced: Optional[_Compiled] = None
         self._compiled = self._compile(trace=False)
         for message in self.plan.warnings:
@@ -63,19 +66,17 @@ class Session:
 
         Raises Error where x or state has another shape or dtype than the network.
         """
-        x = np.asarray(x)
-        if x.dtype != self._dtype or x.shape[self._axes :] != self.graph.input.shape:
+        if type(x) is not np.ndarray:
+            x = np.asarray(x)
+        if x.dtype != self._dtype or x.shape[self._axes :] != self._shape:
             self._refuse(x)
-        if not x.flags.c_contiguous:
-            x = np.ascontiguousarray(x)
-        start = (
-            self._checked_state(state, len(x)) if self.graph.states or state is not None else None
-        )
+        if self._axes == 2 or state is not None:
+            state = self._checked_state(state, len(x))
         with self._lock:
-            compiled = self._compiled
             if trace:
-                self._traced = compiled = self._traced or self._compile(trace=True)
-            return compiled.run(x, start, x.shape[: self._axes])
+                self._traced = self._traced or self._compile(trace=True)
+                return self._traced.run(x, state)
+            return self._compiled.run(x, state)
 
     def _refuse(self, x: np.ndarray) -> None:
         _expect_dtype("the input", x, self.graph.input)
@@ -129,8 +130,12 @@ class _Compiled:
         kernels.raise_for(status, f"{where}: {ffi.string(why).decode()}")
         arenas = [aligned_bytes(plan.arena_bytes) for _ in range(threads)]
         self._arenas = [ffi.from_buffer(arena) for arena in arenas]
+        self._axes = 2 if plan.graph.states else 1
         self._outputs = ffi.new("void *[]", len(plan.stores))
-        self._results = [(s.tensor.name, s.tensor.shape, s.tensor.dtype) for s in plan.stores]
+        self._results = [
+            (index, store.tensor.name, store.tensor.shape, np.dtype(store.tensor.dtype))
+            for index, store in enumerate(plan.stores)
+        ]
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
     def _build(self, plan: Plan) -> Any:
@@ -192,24 +197,31 @@ class _Compiled:
             return None
         return np.require(self.plan.graph.arrays[name], requirements=["C", "A"])
 
-    def run(
-        self, x: np.ndarray, state: Optional[np.ndarray], lead: tuple[int, ...]
-    ) -> dict[str, np.ndarray]:
-        """lead: (N,) or (N, T), the axes in front of every result."""
-        results = {name: np.empty(lead + shape, dtype) for name, shape, dtype in self._results}
-        if not x.size:
+    def run(self, x: np.ndarray, state: Optional[np.ndarray]) -> dict[str, np.ndarray]:
+        """The results for inputs and states that have been checked."""
+        lead = x.shape[: self._axes]
+        results = {}
+        outputs = self._outputs
+        for index, name, shape, dtype in self._results:
+            results[name] = result = np.empty(lead + shape, dtype)
+            outputs[index] = _address(result)
+        if 0 in lead:
             return results
-        held = [ffi.from_buffer(array) for array in results.values()]
-        for i, pointer in enumerate(held):
-            self._outputs[i] = pointer
-        times = lead[1] if len(lead) > 1 else 1
-        start = ffi.NULL if state is None else ffi.from_buffer(state)
-        arguments = (times, ffi.from_buffer(x), start, self._outputs)
-        if self._pool is None or len(x) == 1:
-            status = lib.qn_execute(self._plan, self._arenas[0], 0, len(x), *arguments)
+        times = lead[1] if self._axes > 1 else 1
+        start = _NULL if state is None else _address(state)
+        try:
+            source = _address(x)
+        except ValueError:  # not contiguous
+            x = np.ascontiguousarray(x)
+            source = _address(x)
+        if self._pool is None or lead[0] == 1:
+            status = _execute(
+                self._plan, self._arenas[0], 0, lead[0], times, source, start, outputs
+            )
         else:
-            status = self._share(len(x), arguments)
-        kernels.raise_for(status, f"{self.plan.graph.name}: a layer failed")
+            status = self._share(lead[0], (times, source, start, outputs))
+        if status:
+            kernels.raise_for(status, f"{self.plan.graph.name}: a layer failed")
         return results
 
     def _share(self, samples: int, arguments: tuple[Any, ...]) -> int:
@@ -218,6 +230,6 @@ class _Compiled:
         count = len(self._arenas)
         bounds = [samples * i // count for i in range(count + 1)]
         parts = [(arena, *ends) for arena, *ends in zip(self._arenas, bounds, bounds[1:])]
-        others = [self._pool.submit(lib.qn_execute, self._plan, *p, *arguments) for p in parts[1:]]
-        own = lib.qn_execute(self._plan, *parts[0], *arguments)
+        others = [self._pool.submit(_execute, self._plan, *p, *arguments) for p in parts[1:]]
+        own = _execute(self._plan, *parts[0], *arguments)
         return min([own, *(other.result() for other in others)])
