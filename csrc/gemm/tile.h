@@ -152,44 +152,39 @@ QN_INLINE void any_tile(const int pixels, const int vectors, const gemm_shape *s
     tile(pixels, vectors, shape, spot, last);
 }
 
-/* One row of pixels, `most` at a time; a last tile of that size may overlap the one before. */
-QN_INLINE void row(const int most, const int vectors, const gemm_shape *shape, gemm_spot spot,
-                   const stage *last) {
-    int32_t left = shape->columns;
-    int done;
-    for (; left > 0; left -= done) {
-        if (left >= most) {
-            any_tile(most, vectors, shape, &spot, last);
-            done = most;
-        } else if (shape->columns >= most && left > most / 2) {
-            spot.image -= (most - left) * shape->column_step;
-            spot.out -= (ptrdiff_t)(most - left) * shape->channels;
-            any_tile(most, vectors, shape, &spot, last);
-            done = left;
-        } else if (most > 4 && left >= 4) {
-            any_tile(4, vectors, shape, &spot, last);
-            done = 4;
-        } else if (left >= 2) {
-            any_tile(2, vectors, shape, &spot, last);
-            done = 2;
-        } else {
-            any_tile(1, vectors, shape, &spot, last);
-            done = 1;
-        }
-        spot.image += done * shape->column_step;
-        spot.out += (ptrdiff_t)done * shape->channels;
+/* Pixels of the next tile, of 1, 2, 4, 8 and `most`: as few tiles as possible, of equal size, the
+ * last of which may overlap the one before. */
+static inline int tile_size(int most, int32_t left, int32_t columns) {
+    int32_t count = (left + most - 1) / most, share = (left + count - 1) / count;
+    int size = share > 8 ? most : share > 4 ? 8 : share > 2 ? 4 : (int)share;
+    size = size < most ? size : most;
+    while (size > columns) {
+        size = size > 8 ? 8 : size > 4 ? 4 : size / 2;
     }
+    return size;
 }
 
-/* All rows, in tiles of 8 where that leaves nothing over. */
 QN_INLINE void rows(const int most, const int vectors, const gemm_shape *shape, gemm_spot spot,
                     const stage *last) {
-    int eights = most > 8 && shape->columns % most != 0 && shape->columns % 8 == 0;
     for (int32_t y = 0; y < shape->rows; y++) {
-        if (eights) {
-            row(8 < most ? 8 : most, vectors, shape, spot, last);
-        } else {
-            row(most, vectors, shape, spot, last);
+        for (int32_t left = shape->columns; left > 0;) {
+            const int size = tile_size(most, left, shape->columns);
+            const int32_t x = shape->columns - left - (left < size ? size - left : 0);
+            gemm_spot at = spot;
+            at.image += x * shape->column_step;
+            at.out += (ptrdiff_t)x * shape->channels;
+            if (size == most) {
+                any_tile(most, vectors, shape, &at, last);
+            } else if (most > 8 && size == 8) {
+                any_tile(8, vectors, shape, &at, last);
+            } else if (most > 4 && size == 4) {
+                any_tile(4, vectors, shape, &at, last);
+            } else if (size == 2) {
+                any_tile(2, vectors, shape, &at, last);
+            } else {
+                any_tile(1, vectors, shape, &at, last);
+            }
+            left -= size;
         }
         spot.image += shape->row_step;
         spot.out += (ptrdiff_t)shape->columns * shape->channels;
