@@ -25,7 +25,9 @@
  *     first n - n%4 lanes, wrap in the last n%4.
  * DSP leaves the pooled rows in in[0] (sizes.destroys). It has dimensions up to 32767, and is
  * refused where it would leave the image: dim_im_out > dim_im_in, or a window that starts behind
- * the last pixel. */
+ * the last pixel.
+ * Fast rows leave in[0] as it is, and on DSP do not take padding >= stride, padding >= dim_kernel,
+ * nor averages over more than 256 pixels of a row. */
 #ifndef QN_Q_POOL_H
 #define QN_Q_POOL_H
 

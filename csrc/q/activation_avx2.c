@@ -1,0 +1,114 @@
+/* Table activations on AVX2. */
+#include "activation.h"
+#include "activation_tables.h"
+
+#if QN_HAS_X86
+
+#include "../gemm/target_avx2.h"
+#include "each_avx2.h"
+
+/* Sixteen entries of a table of 256 at a time, as many as the indices can reach. */
+typedef struct lookup {
+    const int8_t *table;
+    __m128i shift;
+    __m256i kept;    /* of each byte after the shift of a word */
+    __m256i center;  /* the shifted 128 */
+    int first, stop; /* groups of sixteen entries, counted from index 0 */
+} lookup;
+
+static lookup lookup_of(const qn_activation *p) {
+    int shift = 3 - p->int_width, center = 128 >> shift;
+    return (lookup){
+        .table = p->type == 0 ? q_sigmoid_q7 : q_tanh_q7,
+        .shift = _mm_cvtsi32_si128(shift),
+        .kept = _mm256_set1_epi8((char)(255 >> shift)),
+        .center = _mm256_set1_epi8((char)center),
+        .first = -center / 16,
+        .stop = center / 16,
+    };
+}
+
+/* The arithmetic shift of bytes: unsigned, of x + 128. An index in the group becomes 0x70..0x7f,
+ * whose low bits VPSHUFB takes; any other has its top bit set and selects 0. */
+QN_LANES __m256i looked_up(__m256i x, const void *k) {
+    const lookup *l = k;
+    __m256i above = _mm256_xor_si256(x, _mm256_set1_epi8(INT8_MIN));
+    above = _mm256_and_si256(_mm256_srl_epi16(above, l->shift), l->kept);
+    __m256i index = _mm256_sub_epi8(above, l->center), result = _mm256_setzero_si256();
+    for (int group = l->first; group < l->stop; group++) {
+        const __m128i *entries = (const __m128i *)(l->table + 16 * (group & 15));
+        __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128(entries));
+        __m256i inside = _mm256_xor_si256(index, _mm256_set1_epi8((char)(16 * group)));
+        inside = _mm256_adds_epu8(inside, _mm256_set1_epi8(0x70));
+        result = _mm256_or_si256(result, _mm256_shuffle_epi8(table, inside));
+    }
+    return result;
+}
+
+int q_activation_q7_avx2(const void *params, const qn_buffers *b) {
+    const qn_activation *p = params;
+    const lookup k = lookup_of(p);
+    each(looked_up, &k, b->in[0], b->out, p->length);
+    return QN_OK;
+}
+
+/* The values between which index n = x >> shift interpolates: points[n + zero], and the next one.
+ * Indices are at least `least`. */
+typedef struct ladder {
+    int16_t points[257];
+    int32_t zero, least, shift;
+} ladder;
+
+/* 5.9.0: from entry -128 = 128 around to entry 127, which stands for its own next. */
+static void ladder_590(const int16_t *table, ladder *l) {
+    memcpy(l->points, table + 128, 128 * sizeof *table);
+    memcpy(l->points + 128, table, 128 * sizeof *table);
+    l->points[256] = table[127];
+    l->zero = 128;
+    l->least = -128;
+}
+
+/* 5.6.0: entry 0 for all below it, then to entry 128. */
+static void ladder_560(const int16_t *table, ladder *l) {
+    l->points[0] = table[0];
+    memcpy(l->points + 1, table, 129 * sizeof *table);
+    l->zero = 1;
+    l->least = -1;
+}
+
+/* Eight points between two entries. One gather fetches both, VPMADDWD weighs them. */
+QN_LANES __m256i between(__m256i x, const ladder *l) {
+    const __m128i shift = _mm_cvtsi32_si128(l->shift);
+    const __m256i one = _mm256_set1_epi32(1 << l->shift);
+    __m256i n = _mm256_max_epi32(_mm256_sra_epi32(x, shift), _mm256_set1_epi32(l->least));
+    __m256i index = _mm256_add_epi32(n, _mm256_set1_epi32(l->zero));
+    __m256i entries = _mm256_i32gather_epi32((const int *)(const void *)l->points, index, 2);
+    __m256i fraction = _mm256_and_si256(x, _mm256_sub_epi32(one, _mm256_set1_epi32(1)));
+    __m256i parts =
+        _mm256_or_si256(_mm256_sub_epi32(one, fraction), _mm256_slli_epi32(fraction, 16));
+    return _mm256_sra_epi32(_mm256_madd_epi16(entries, parts), shift);
+}
+
+/* Unpacking and packing both stay within halves, so the lanes end where they were. */
+QN_LANES __m256i interpolated(__m256i x, const void *k) {
+    __m256i sign = _mm256_srai_epi16(x, 15);
+    return _mm256_packs_epi32(between(_mm256_unpacklo_epi16(x, sign), k),
+                              between(_mm256_unpackhi_epi16(x, sign), k));
+}
+
+int q_activation_q15_avx2(const void *params, const qn_buffers *b) {
+    const qn_activation *p = params;
+    const int16_t *table = p->type == 0 ? q_sigmoid_q15 : q_tanh_q15;
+    ladder l = {.shift = 11 - p->int_width};
+    if (qn_release(p->profile) == QN_RELEASE_560) {
+        ladder_560(table, &l);
+    } else {
+        ladder_590(table, &l);
+    }
+    each(interpolated, &l, b->in[0], b->out, (int64_t)p->length * 2);
+    return QN_OK;
+}
+
+#include "../gemm/target_end.h"
+
+#endif

@@ -1,0 +1,81 @@
+/* From q7 to q15 on AVX2. */
+#include "convert.h"
+
+#if QN_HAS_X86
+
+#include "../gemm/target_avx2.h"
+#include "each_avx2.h"
+
+/* Where the four values of a group come from: 0 1 2 3, or 0 2 1 3 as the DSP path has them. */
+enum { IN_ORDER = 0x03020100, REORDERED = 0x03010200 };
+
+static void widen(const char *in, int64_t count, int32_t order, int32_t offset, char *out) {
+    const __m128i groups = _mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c);
+    const __m128i from = _mm_add_epi8(groups, _mm_set1_epi32(order));
+    const __m256i more = _mm256_set1_epi16((short)offset);
+    for (int64_t i = 0; i < count; i += 16) {
+        int64_t room = count - i;
+        __m128i bytes = room >= 16 ? _mm_loadu_si128((const __m128i *)(in + i))
+                                   : _mm256_castsi256_si128(load_32(in + i, room));
+        __m256i words = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(bytes, from));
+        store_32(out + 2 * i, 2 * room, _mm256_add_epi16(words, more));
+    }
+}
+
+/* Only whole groups of four are reordered. */
+static void widen_groups(const char *in, int64_t count, int32_t offset, char *out) {
+    int64_t whole = count / 4 * 4;
+    widen(in, whole, REORDERED, offset, out);
+    widen(in + whole, count - whole, IN_ORDER, offset, out + 2 * whole);
+}
+
+int q_expand_q7_q15_avx2(const void *params, const qn_buffers *b) {
+    const qn_vector *p = params;
+    widen(b->in[0], p->length, IN_ORDER, 0, b->out);
+    return QN_OK;
+}
+
+int q_expand_reordered_q7_q15_avx2(const void *params, const qn_buffers *b) {
+    const qn_vector *p = params;
+    widen_groups(b->in[0], p->length, 0, b->out);
+    return QN_OK;
+}
+
+int q_expand_offset_q7_q15_avx2(const void *params, const qn_buffers *b) {
+    const qn_offset *p = params;
+    widen(b->in[0], p->length, IN_ORDER, p->offset, b->out);
+    return QN_OK;
+}
+
+int q_expand_reordered_offset_q7_q15_avx2(const void *params, const qn_buffers *b) {
+    const qn_offset *p = params;
+    widen_groups(b->in[0], p->length, p->offset, b->out);
+    return QN_OK;
+}
+
+QN_LANES void accumulate(const char *in, const char *before, int64_t count, int saturates,
+                         char *out) {
+    for (int64_t i = 0; i < count; i += 16) {
+        int64_t room = count - i;
+        __m128i bytes = room >= 16 ? _mm_loadu_si128((const __m128i *)(in + i))
+                                   : _mm256_castsi256_si128(load_32(in + i, room));
+        __m256i words = _mm256_cvtepi8_epi16(bytes), sums = load_32(before + 2 * i, 2 * room);
+        sums = saturates ? _mm256_adds_epi16(sums, words) : _mm256_add_epi16(sums, words);
+        store_32(out + 2 * i, 2 * room, sums);
+    }
+}
+
+/* On the DSP path whole groups of four saturate. */
+int q_accumulate_q7_q15_avx2(const void *params, const qn_buffers *b) {
+    const qn_vector *p = params;
+    const char *in = b->in[0], *before = b->in[1];
+    char *out = b->out;
+    int64_t whole = qn_is_dsp(p->profile) ? p->length / 4 * 4 : 0;
+    accumulate(in, before, whole, 1, out);
+    accumulate(in + whole, before + 2 * whole, p->length - whole, 0, out + 2 * whole);
+    return QN_OK;
+}
+
+#include "../gemm/target_end.h"
+
+#endif

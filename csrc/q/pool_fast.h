@@ -1,0 +1,25 @@
+/* What the fast rows of pooling share: when the DSP path's passes are clipped windows. */
+#ifndef QN_Q_POOL_FAST_H
+#define QN_Q_POOL_FAST_H
+
+#include "pool.h"
+
+enum { SLACK = 32 }; /* bytes that vectors may reach over an array in scratch */
+
+/* With padding < stride no window reads a pixel that was overwritten before, and only the first
+ * window starts outside of the image; with padding < dim_kernel that one is not empty. */
+static inline int windows_are_clipped(const qn_pool *p) {
+    return !qn_is_dsp(p->profile) || (p->padding_x < p->stride_x && p->padding_x < p->dim_kernel_x);
+}
+
+static inline q_span window_x(const qn_pool *p, int32_t x) {
+    return q_pool_window(x, p->stride_x, p->padding_x, p->dim_kernel_x, p->dim_im_in_x);
+}
+
+static inline q_span window_y(const qn_pool *p, int32_t y) {
+    return q_pool_window(y, p->stride_y, p->padding_y, p->dim_kernel_y, p->dim_im_in_y);
+}
+
+static inline int is_empty(q_span window) { return window.start >= window.stop; }
+
+#endif
