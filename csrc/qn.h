@@ -132,8 +132,8 @@ enum { QN_NOT_TAKEN = -1 };
 /* The instruction sets that this host has and its operating system lets us use. */
 uint32_t qn_cpu_features(void);
 
-/* Makes as many multiply-accumulates as one instruction set can in `rounds` rounds and returns how
- * many those were; 0 if it has none for factors of so many bits, or this host does not have it. */
+/* Makes multiply-accumulates as fast as one instruction set can, which this host must have, and
+ * returns how many; 0 if it has none for factors of so many bits. */
 int64_t qn_peak(uint32_t feature, int32_t bits, int64_t rounds);
 
 int qn_kernel_count(void);

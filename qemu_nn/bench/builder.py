@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Optional
 
 import numpy as np
@@ -38,13 +39,17 @@ class Builder:
         self._arrays: dict[str, np.ndarray] = {}
 
     def call(
-        self, name: str, function: str, shape: Optional[tuple[int, ...]] = None, **params: int
+        self,
+        name: str,
+        function: str,
+        given: Mapping[str, int],
+        shape: Optional[tuple[int, ...]] = None,
     ) -> None:
-        """Append a call; weights, bias and their shifts are chosen here.
+        """Append a call with the given C arguments; weights and their shifts are chosen here.
 
         shape: of the output, where it is not the one that the function declares.
         """
-        declared = FUNCTIONS[function]
+        declared, params = FUNCTIONS[function], dict(given)
         own = {}
         if declared.weights is not None:
             outputs = declared.output.shape(params)[-1]
@@ -74,8 +79,8 @@ class Builder:
     def image(self, name: str, function: str, kernel: int, out: int, **params: int) -> None:
         """A square window over the last image, to an image of `out` x `out`."""
         dim, _, channels = self._last.shape
-        geometry = {"dim_im_in": dim, "ch_im_in": channels, "dim_kernel": kernel}
-        self.call(name, function, **geometry, dim_im_out=out, **params)
+        params.update(dim_im_in=dim, ch_im_in=channels, dim_kernel=kernel, dim_im_out=out)
+        self.call(name, function, params)
 
     def oblong(
         self,
@@ -94,7 +99,7 @@ class Builder:
         geometry = {
             f"{n}_{axis}": pair[i] for n, pair in pairs.items() for i, axis in enumerate("yx")
         }
-        self.call(name, function, ch_im_in=channels, **geometry, **params)
+        self.call(name, function, {"ch_im_in": channels, **geometry, **params})
 
     def relu(self, name: str) -> None:
         """Rectify the last tensor; left out where it is larger than the function takes."""
@@ -102,15 +107,15 @@ class Builder:
         if math.prod(shape) > _LONGEST:
             return
         kind = "q7" if self._input.dtype == "int8" else "q15"
-        self.call(name, f"arm_relu_{kind}", shape, size=math.prod(shape))
+        self.call(name, f"arm_relu_{kind}", {"size": math.prod(shape)}, shape)
 
     def dense(self, name: str, function: str, rows: int) -> None:
         """A fully connected layer on all of the last tensor."""
-        self.call(name, function, dim_vec=math.prod(self._last.shape), num_of_rows=rows)
+        self.call(name, function, {"dim_vec": math.prod(self._last.shape), "num_of_rows": rows})
 
     def softmax(self) -> None:
         """Base-2 softmax of the last vector."""
-        self.call("softmax", "arm_softmax_q7", dim_vec=math.prod(self._last.shape))
+        self.call("softmax", "arm_softmax_q7", {"dim_vec": math.prod(self._last.shape)})
 
     def graph(self) -> Graph:
         """The network so far; its output is the last tensor."""

@@ -50,8 +50,8 @@ class Case:
         builder = Builder(self.function, first.shape(self.params), first.dtype)
         prepared = any(array.dtype != first.dtype for array in declared.inputs)
         if prepared:
-            builder.call("wide", "arm_q7_to_q15_no_shift", blockSize=self.elements)
-        builder.call("call", self.function, **self.params)
+            builder.call("wide", "arm_q7_to_q15_no_shift", {"blockSize": self.elements})
+        builder.call("call", self.function, self.params)
         one = builder.graph()
         count = max(8, min(500, _WORK // (self.batch * max(self.macs, 16 * self.elements))))
         node = one.node("call")

@@ -90,7 +90,16 @@ def kws_dscnn() -> Graph:
 
 
 #: Channels of MobileNetV1's separable blocks at width 1, and how far each steps.
-_BLOCKS = ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1), (512, 1))
+_BLOCKS: tuple[tuple[int, int], ...] = (
+    (64, 1),
+    (128, 2),
+    (128, 1),
+    (256, 2),
+    (256, 1),
+    (512, 2),
+    (512, 1),
+    (512, 1),
+)
 _BLOCKS += ((512, 1), (512, 1), (512, 1), (1024, 2), (1024, 1))
 
 

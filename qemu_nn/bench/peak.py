@@ -1,13 +1,11 @@
-"""The most multiply-accumulates that this host can make with an instruction set, measured."""
+"""The most multiply-accumulates that this host can make with an instruction set."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Optional
+from dataclasses import dataclass
 
 from .._native import lib
 from ..kernels import FEATURES, Row
-from .stopwatch import race
 
 _ROUNDS = 20_000
 
@@ -15,22 +13,35 @@ _ROUNDS = 20_000
 _BITS = {"q7": 8, "s8": 8, "q15": 16, "q7_q15": 16}
 
 
-@cache
-def peak(feature: int, bits: int) -> Optional[float]:
-    """Multiply-accumulates per second; None if the host or the instruction set has none.
+@dataclass(frozen=True)
+class Peak:
+    """The dot products of one instruction set on registers alone, to be timed.
 
-    feature: one of the values of kernels.FEATURES; bits: of the factors, 8 or 16.
+    feature: one of the values of kernels.FEATURES, which the host must have; bits: of the
+    factors, 8 or 16.
     """
-    macs = lib.qn_peak(feature, bits, 1)
-    if not macs:
-        return None
-    timing = race({"peak": lambda: lib.qn_peak(feature, bits, _ROUNDS)})["peak"]
-    return float(macs * _ROUNDS / timing.low)
+
+    feature: int
+    bits: int
+
+    def __str__(self) -> str:
+        name = next(name for name, feature in FEATURES.items() if feature == self.feature)
+        return f"peak of {name}, {self.bits} bits"
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of one run; 0 if the instruction set has none."""
+        return int(lib.qn_peak(self.feature, self.bits, 1)) * _ROUNDS
+
+    def run(self) -> None:
+        """Make them."""
+        lib.qn_peak(self.feature, self.bits, _ROUNDS)
 
 
-def peak_of(row: Row) -> Optional[float]:
-    """The peak of the newest instruction set that a row needs; None if it needs none."""
+def peaks_of(row: Row) -> list[Peak]:
+    """The peak of the newest instruction set that a row needs; none if there is none here."""
     needed = [feature for feature in FEATURES.values() if row.cpu & feature]
-    if not needed or row.op.type not in _BITS:
-        return None
-    return peak(needed[-1], _BITS[row.op.type])
+    if not needed or not row.runs_here() or row.op.type not in _BITS:
+        return []
+    found = Peak(needed[-1], _BITS[row.op.type])
+    return [found] if found.macs else []

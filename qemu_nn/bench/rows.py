@@ -13,7 +13,7 @@ from ..runtime.session import Session
 from ..targets import Profile, all_profiles, profile
 from .cases import CASES, Case
 from .contest import random_batch
-from .peak import peak_of
+from .peak import peaks_of
 from .stopwatch import Timing, race
 
 _COLUMNS = ("row", "shape", "us", "low_us", "high_us", "rate", "unit", "peak_percent", "speedup")
@@ -23,7 +23,7 @@ _TURNS = 9
 
 
 def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
-    """A line for each case and row that this host can run.
+    """A line for each case and row that this host can run, all of a case in turns.
 
     us: microseconds of one call, median and quartiles. rate: 10^9 multiply-accumulates in a
     second, or elements of the input where nothing is multiplied. peak_percent: of the most that
@@ -33,10 +33,10 @@ def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
     for case in cases:
         usable = _usable(case)
         runs, calls = _runs(case, usable)
+        if case.macs:
+            runs.update((str(peak), peak.run) for row in usable for peak in peaks_of(row))
         timings = race(runs, turns)
-        for row in usable:
-            plain = timings[str(_plain(row))]
-            rows.append(_line(case, row, calls, timings[str(row)], plain))
+        rows += [_line(case, row, calls, timings) for row in usable]
     return Table(_COLUMNS, tuple(rows))
 
 
@@ -65,7 +65,7 @@ def _plain(row: Row) -> Row:
     return next(r for r in rows if r.kind == "plain" and r.claims(bits(row)))
 
 
-def _runs(case: Case, rows: Iterable[Row]) -> tuple[Mapping[str, Callable[[], object]], int]:
+def _runs(case: Case, rows: Iterable[Row]) -> tuple[dict[str, Callable[[], object]], int]:
     """What runs the calls of each row, and how many calls that are."""
     graph, count = case.graph()
     x = random_batch(graph, case.batch)
@@ -77,10 +77,12 @@ def _runs(case: Case, rows: Iterable[Row]) -> tuple[Mapping[str, Callable[[], ob
     return {str(row): run(row) for row in rows}, count * case.batch
 
 
-def _line(case: Case, row: Row, calls: int, timing: Timing, plain: Timing) -> tuple[Cell, ...]:
+def _line(case: Case, row: Row, calls: int, timings: Mapping[str, Timing]) -> tuple[Cell, ...]:
+    timing, plain = timings[str(row)], timings[str(_plain(row))]
     rate = (case.macs or case.elements) * calls / timing.median
-    top = peak_of(row) if case.macs else None
-    percent: Optional[float] = None if top is None else round(100 * rate / top)
+    percent: Optional[int] = None
+    for peak in peaks_of(row) if case.macs else []:
+        percent = round(100 * rate * timings[str(peak)].median / peak.macs)
     us = (round(t / calls * 1e6, 3) for t in (timing.median, timing.low, timing.high))
     unit = "GMAC/s" if case.macs else "Gelement/s"
     speedup = round(plain.median / timing.median, 1)
