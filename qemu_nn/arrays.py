@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Union
+from typing import Optional, Union
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
@@ -35,6 +35,13 @@ def read_array(path: PathLike, name: str) -> np.ndarray:
     if array.ndim == 0:
         raise Error(f"{path} holds a single number, not an array with an axis of samples")
     return array
+
+
+def read_state(path: Optional[PathLike]) -> Union[np.ndarray, dict[str, np.ndarray], None]:
+    """What a recurrent network starts from: all of a .npz by name, or one array; None for None."""
+    if path is None:
+        return None
+    return read_npz(path) if Path(path).suffix == ".npz" else read_array(path, "state")
 
 
 @contextmanager

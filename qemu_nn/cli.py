@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 import click
 import numpy as np
@@ -19,16 +19,14 @@ from .analysis.accuracy import accuracy_text
 from .analysis.kernel_table import kernel_table
 from .analysis.summary import facts_text
 from .analysis.table import Cell, Table, printable
-from .arrays import read_array, read_npz, write_npz
+from .arrays import read_array, read_state, write_npz
+from .cli_bench import bench, variants
+from .cli_options import PATH, device, form, state, variant
 from .errors import DeviceWarning, Error
 from .kernels import ROWS
 from .runtime import batch
-from .runtime.session import State
-from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING
 
 DIFFERS, FAULT, INTERRUPTED = 1, 2, 130
-
-_PATH = click.Path(path_type=Path)
 
 
 class _Fault(click.ClickException):
@@ -81,22 +79,9 @@ def _progress(turns: Iterable) -> Iterable:
     return tqdm(turns, disable=None, leave=False)
 
 
-def _device(verb: Callable[..., None]) -> Callable[..., None]:
-    """The options that say whose arithmetic it is: target, cmsis, rounding."""
-    for name, default, text in (
-        ("--rounding", DEFAULT_ROUNDING, "Rounding: nearest, or truncate (ARM_NN_TRUNCATE)."),
-        ("--cmsis", DEFAULT_CMSIS, "CMSIS release: 5.6.0 or 5.9.0."),
-        ("--target", DEFAULT_CORE, "Core, such as cortex-m3, or its path: scalar, dsp."),
-    ):
-        verb = click.option(name, default=default, show_default=True, help=text)(verb)
-    return verb
-
-
 _inputs = click.option(
-    "-i", "--input", "inputs", type=_PATH, required=True, help="Inputs: integers [N, *shape]."
+    "-i", "--input", "inputs", type=PATH, required=True, help="Inputs: integers [N, *shape]."
 )
-_variant = click.option("--variant", help="Run this row of the kernel table wherever it exists.")
-_state = click.option("--state", type=_PATH, help="Start of a recurrent network: [N, *shape].")
 _threads = click.option(
     "--threads",
     type=click.IntRange(1),
@@ -104,14 +89,6 @@ _threads = click.option(
     show_default=True,
     help="Inputs computed at a time.",
 )
-
-
-def _form(verb: Callable[..., None]) -> Callable[..., None]:
-    """--json or --csv instead of text for a terminal."""
-    for name in ("csv", "json"):
-        help_text = f"Print {name.upper()}."
-        verb = click.option(f"--{name}", "form", flag_value=name, help=help_text)(verb)
-    return verb
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -126,7 +103,7 @@ def main() -> None:
 
 
 @main.command()
-@click.option("-o", "--output", type=_PATH, default=Path("qemu_nn_demo_goldens"), show_default=True)
+@click.option("-o", "--output", type=PATH, default=Path("qemu_nn_demo_goldens"), show_default=True)
 def demo(output: Path) -> None:
     """Run the example network and write goldens of it."""
     network, x, y = pipeline.example()
@@ -142,26 +119,26 @@ def demo(output: Path) -> None:
 
 
 @main.command()
-@click.argument("model", type=_PATH)
-@_form
-@_variant
-@_device
-def info(model: Path, form: Optional[str], variant: Optional[str], **device: str) -> None:
+@click.argument("model", type=PATH)
+@form("json", "csv")
+@variant
+@device
+def info(model: Path, form: Optional[str], variant: Optional[str], **names: str) -> None:
     """Print the layers of MODEL: shapes, formats, costs, kernels."""
-    summary = pipeline.describe(pipeline.load(model), variant=variant, **device)
+    summary = pipeline.describe(pipeline.load(model), variant=variant, **names)
     click.echo(getattr(summary, form or "text")())
 
 
 @main.command()
-@click.argument("model", type=_PATH)
+@click.argument("model", type=PATH)
 @_inputs
-@click.option("-o", "--output", type=_PATH, required=True, help=".npz to write.")
+@click.option("-o", "--output", type=PATH, required=True, help=".npz to write.")
 @click.option("--trace", is_flag=True, help="Write the output of every layer, not of the last.")
-@click.option("--labels", type=_PATH, help="Right classes [N]: print the accuracy.")
-@_state
+@click.option("--labels", type=PATH, help="Right classes [N]: print the accuracy.")
+@state
 @_threads
-@_variant
-@_device
+@variant
+@device
 def run(
     model: Path,
     inputs: Path,
@@ -171,14 +148,14 @@ def run(
     state: Optional[Path],
     threads: int,
     variant: Optional[str],
-    **device: str,
+    **names: str,
 ) -> None:
     """Run MODEL on inputs and write what it computes."""
     _check_output(output)
     network = pipeline.load(model)
-    session = network.session(variant=variant, threads=threads, **device)
+    session = network.session(variant=variant, threads=threads, **names)
     x = read_array(inputs, "x")
-    h = _read_state(state)
+    h = read_state(state)
     y = None if labels is None else read_array(labels, "y")
     results = batch.run(session, x, h, trace, _progress)
     write_npz(output, results)
@@ -188,28 +165,28 @@ def run(
 
 
 @main.command()
-@click.argument("model", type=_PATH)
+@click.argument("model", type=PATH)
 @_inputs
-@click.option("-o", "--output", type=_PATH, required=True, help="Folder to write.")
-@_state
+@click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
+@state
 @_threads
-@_device
+@device
 def golden(
-    model: Path, inputs: Path, output: Path, state: Optional[Path], threads: int, **device: str
+    model: Path, inputs: Path, output: Path, state: Optional[Path], threads: int, **names: str
 ) -> None:
     """Write goldens: what each layer of MODEL computes.
 
     For every input and layer a .npy, a .bin and a C header; and what checks them on a device.
     """
-    network, x, h = pipeline.load(model), read_array(inputs, "x"), _read_state(state)
-    how: dict[str, Any] = {**device, "threads": threads, "state": h, "progress": _progress}
+    network, x, h = pipeline.load(model), read_array(inputs, "x"), read_state(state)
+    how: dict[str, Any] = {**names, "threads": threads, "state": h, "progress": _progress}
     written = pipeline.golden(network, x, output, **how)
     click.echo(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
 
 
 @main.command()
-@click.argument("golden", type=_PATH)
-@click.argument("dump", type=_PATH)
+@click.argument("golden", type=PATH)
+@click.argument("dump", type=PATH)
 @click.pass_context
 def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
     """Compare a device's DUMP with the folder GOLDEN.
@@ -223,7 +200,7 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
 
 
 @main.command()
-@_form
+@form("json", "csv")
 def kernels(form: Optional[str]) -> None:
     """Print every way to compute every op, best first."""
     click.echo(getattr(kernel_table(ROWS), form or "text")())
@@ -237,12 +214,10 @@ def _check_output(path: Path) -> None:
         raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
 
 
-def _read_state(path: Optional[Path]) -> State:
-    if path is None:
-        return None
-    return read_npz(path) if path.suffix == ".npz" else read_array(path, "state")
-
-
 def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
     rows = tuple((name, str(a.dtype), "x".join(map(str, a.shape))) for name, a in arrays.items())
     return Table(("array", "dtype", "shape"), rows)
+
+
+main.add_command(bench)
+main.add_command(variants)

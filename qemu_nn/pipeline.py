@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,19 +17,19 @@ from .analysis.compare import Comparison
 from .analysis.summary import Summary, summarize
 from .arrays import read_npz
 from .cmsis import buffer_size
-from .errors import DeviceWarning, Error, ModelError
+from .errors import Error, ModelError
 from .export.golden import About, GoldenSet, write
 from .export.sample import Golden, sample
 from .graph import Graph
 from .importers import device
 from .package import load_package, model_hash, save_package
+from .runtime.rivals import rivals
 from .runtime.session import Session, State
 from .targets import (
     DEFAULT_CMSIS,
     DEFAULT_CORE,
     DEFAULT_ROUNDING,
     Profile,
-    all_profiles,
     profile,
 )
 
@@ -104,7 +102,7 @@ def golden(
     if x.size == 0 or x.ndim == 0:
         raise Error("there are no inputs to make goldens of")
     about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
-    samples = _samples({wanted: session, **_rivals(network.graph, wanted)}, x, state, threads)
+    samples = _samples({wanted: session, **rivals(network.graph, wanted)}, x, state, threads)
     turns = progress(range(len(x))) if progress else range(len(x))
     return write(folder, about, (each for _, each in zip(turns, samples)))
 
@@ -116,18 +114,6 @@ def compare(golden: Path, dump: Path) -> Comparison:
     a golden.
     """
     return comparing.compare(golden, dump)
-
-
-def _rivals(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
-    """A session for every other profile that can run this network."""
-    rivals = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeviceWarning)
-        for other in all_profiles():
-            if other != wanted:
-                with suppress(Error):
-                    rivals[other] = Session(graph, other)
-    return rivals
 
 
 def _samples(

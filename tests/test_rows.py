@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from calls import random_arguments
 
 from qemu_nn import cmsis, kernels
+from qemu_nn.bench.calls import random_arguments
 from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.targets import all_profiles

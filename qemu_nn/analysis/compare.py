@@ -67,7 +67,7 @@ class Finding:
             return [f"DIFFERS  {self.name}: {self.unlike} ({self.dump})"]
         d = self.difference
         lines = [
-            f"DIFFERS  {self.name}: index={d.index} {_position(d.position)} "
+            f"DIFFERS  {self.name}: index={d.index} {spell_position(d.position)} "
             f"got={d.got} want={d.want} ({self.dump})",
             f"         {d.differing} of {self.elements} elements and {d.differing_bytes} of "
             f"{self.nbytes} bytes differ, by {d.largest} at most",
@@ -169,7 +169,7 @@ def _nothing(dump: Path, goldens: Goldens, present: set[Path]) -> Error:
 
 def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str]) -> Finding:
     want = goldens.values(entry)
-    unlike, difference = "", None
+    unlike, found = "", None
     try:
         got = dumps.read(path, entry.dtype, want.size)
     except dumps.Unlike as reason:
@@ -177,11 +177,12 @@ def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str
     else:
         if not np.array_equal(got, want.ravel()):
             cause = likely_cause(entry, want, got, goldens.profile, twins)
-            difference = _difference(want, got, cause)
-    return Finding(entry.name, entry.layer, path, want.size, want.nbytes, difference, unlike)
+            found = difference(want, got, cause)
+    return Finding(entry.name, entry.layer, path, want.size, want.nbytes, found, unlike)
 
 
-def _difference(want: np.ndarray, got: np.ndarray, cause: str) -> Difference:
+def difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference:
+    """How `got`, flat, differs from `want`, which has as many elements and is not equal."""
     flat = want.ravel()
     differs = np.flatnonzero(got != flat)
     index = int(differs[0])
@@ -198,7 +199,7 @@ def _difference(want: np.ndarray, got: np.ndarray, cause: str) -> Difference:
     )
 
 
-def _position(position: tuple[int, ...]) -> str:
-    """[y=3][x=4][c=5] for images, [i] otherwise."""
+def spell_position(position: tuple[int, ...]) -> str:
+    """An element in words: [y=3][x=4][c=5] for images, [i] otherwise."""
     names = ("y=", "x=", "c=") if len(position) == 3 else ("",) * len(position)
     return "".join(f"[{name}{i}]" for name, i in zip(names, position))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..kernels import Row
-from ..targets import ROUNDINGS, all_profiles
+from ..targets import ROUNDINGS, Profile, all_profiles
 from .table import Table
 
 _COLUMNS = ("op", "type", "variant", "kind", "profiles", "cpu", "runs_here")
@@ -31,15 +31,19 @@ def kernel_table(rows: Iterable[Row]) -> Table:
 
 
 def profiles_text(row: Row) -> str:
-    """What a row claims: "all", or core paths by release: "5.6.0: dsp; 5.9.0: mve, dsp".
+    """What a row claims, in words; see spell_profiles()."""
+    return spell_profiles([profile for profile in all_profiles() if row.claims(profile)])
 
-    A path that is claimed in one rounding only has that behind it: "dsp (truncate)".
+
+def spell_profiles(profiles: Sequence[Profile]) -> str:
+    """Profiles in words: "all", or core paths by release: "5.6.0: dsp; 5.9.0: mve, dsp".
+
+    A path that is there in one rounding only has that behind it: "dsp (truncate)".
     """
-    claimed = [profile for profile in all_profiles() if row.claims(profile)]
-    if claimed == all_profiles():
+    if list(profiles) == all_profiles():
         return "all"
     releases: dict[str, dict[str, list[str]]] = {}
-    for profile in claimed:
+    for profile in profiles:
         paths = releases.setdefault(profile.cmsis, {})
         paths.setdefault(profile.path, []).append(profile.rounding)
     return "; ".join(

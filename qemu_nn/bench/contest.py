@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Callable, Optional
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..errors import Error
 from ..graph import Graph
 from ..runtime.session import Session
 from ..targets import Profile
+from .calls import random_inputs
 from .peers import PEERS
 from .stopwatch import TURNS, race
 
@@ -21,23 +21,15 @@ OURS = "qemu_nn"
 _COLUMNS = ("network", "batch", "threads", "runtime", "median_us", "low_us", "high_us", "ratio")
 
 
-@dataclass(frozen=True)
-class Report:
-    """What was measured, as a table, and what was not, in sentences."""
-
-    table: Table
-    notes: tuple[str, ...] = ()
-
-
 def contest(
     graphs: Iterable[Graph],
     profile: Profile,
+    variant: Optional[str] = None,
     batches: Sequence[int] = (1, 32),
     threads: Sequence[int] = (1,),
-    variant: Optional[str] = None,
     turns: int = TURNS,
-) -> Report:
-    """Microseconds of one inference: median and quartiles, all runtimes in turns.
+) -> tuple[Table, tuple[str, ...]]:
+    """Microseconds of one inference, median and quartiles, all runtimes in turns; and notes.
 
     ratio: the runtime's median by ours. Peers compute the same layers, not the same bits; one
     that is missing or can not compute a network is named in the notes. Raises Error where the
@@ -47,7 +39,7 @@ def contest(
     notes: dict[str, None] = {}
     for graph in graphs:
         for batch in batches:
-            x = random_batch(graph, batch)
+            x = random_inputs(graph, batch)
             for count in threads:
                 session = Session(graph, profile, variant, count)
                 runtimes = {OURS: _ours(session, x), **_theirs(graph, x, count, notes)}
@@ -59,17 +51,7 @@ def contest(
                     )
                     ratio = round(timing.median / ours, 2)
                     rows.append((graph.name, batch, count, name, *us, ratio))
-    return Report(Table(_COLUMNS, tuple(rows)), tuple(notes))
-
-
-def random_batch(graph: Graph, batch: int) -> np.ndarray:
-    """Inputs over the whole range, always the same; one time step for a recurrent network."""
-    limits = np.iinfo(graph.input.dtype)
-    steps = (1,) if graph.states else ()
-    values = np.random.default_rng(0).integers(
-        limits.min, limits.max, (batch, *steps, *graph.input.shape), endpoint=True
-    )
-    return values.astype(graph.input.dtype)
+    return Table(_COLUMNS, tuple(rows)), tuple(notes)
 
 
 def _ours(session: Session, x: np.ndarray) -> Callable[[], object]:

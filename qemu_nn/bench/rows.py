@@ -11,8 +11,8 @@ from ..kernels import Row
 from ..layers import FUNCTIONS
 from ..runtime.session import Session
 from ..targets import Profile, all_profiles, profile
+from .calls import random_inputs
 from .cases import CASES, Case
-from .contest import random_batch
 from .peak import peaks_of
 from .stopwatch import Timing, race
 
@@ -68,7 +68,7 @@ def _plain(row: Row) -> Row:
 def _runs(case: Case, rows: Iterable[Row]) -> tuple[dict[str, Callable[[], object]], int]:
     """What runs the calls of each row, and how many calls that are."""
     graph, count = case.graph()
-    x = random_batch(graph, case.batch)
+    x = random_inputs(graph, case.batch)
 
     def run(row: Row) -> Callable[[], object]:
         session = Session(graph, bits(row), row.variant)

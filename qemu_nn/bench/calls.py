@@ -1,10 +1,11 @@
-"""Calls of any declared function with random shapes and values that hurt; tests and benchmarks."""
+"""Inputs at random: for a network, and calls of any function with values that hurt."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from qemu_nn.layers import Function
+from ..graph import Graph
+from ..layers import Function
 
 #: How the values of an array are chosen.
 VALUES = ("random", "lowest", "highest", "alternating", "one_hot", "small")
@@ -97,3 +98,16 @@ def random_arguments(rng: np.random.Generator, function: Function) -> dict[str, 
         for array in function.arrays
     }
     return {**params, **arrays}
+
+
+def random_inputs(graph: Graph, count: int) -> np.ndarray:
+    """Inputs over the whole range, [count, *shape], always the same.
+
+    [count, 1, *shape] for a recurrent network: one time step.
+    """
+    limits = np.iinfo(graph.input.dtype)
+    steps = (1,) if graph.states else ()
+    values = np.random.default_rng(0).integers(
+        limits.min, limits.max, (count, *steps, *graph.input.shape), endpoint=True
+    )
+    return values.astype(graph.input.dtype)

@@ -1,0 +1,77 @@
+"""Where the bits of profiles part: layer by layer, or call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Optional
+
+import numpy as np
+
+from ..targets import Profile
+from .compare import difference, spell_position
+from .kernel_table import spell_profiles
+from .table import Cell, Table
+
+#: Layer (or function) -> what it computes for each input; None where it refuses to.
+Outputs = Mapping[str, Sequence[Optional[np.ndarray]]]
+
+_COLUMNS = ("layer", "other_profiles", "differing", "elements", "largest", "first")
+_COLUMNS += ("value", "other_value", "since")
+
+
+def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: bool) -> Table:
+    """A line for each layer and group of profiles that differ from the base in the same way.
+
+    differing: of how many elements; first: the input (or call) and element where it starts, with
+    the value of the base and the other one. since: the first layer that differs there, from which
+    a difference may come; chained=False: the outputs have nothing to do with each other. A layer
+    that computes the same everywhere has one line with nothing differing.
+    """
+    since: dict[Profile, str] = {}
+    rows: list[tuple[Cell, ...]] = []
+    for layer, wanted in base.items():
+        groups: dict[tuple[object, ...], list[Profile]] = {}
+        for profile, outputs in others.items():
+            if _differs(wanted, outputs.get(layer, ())):
+                start = since.setdefault(profile, layer) if chained else layer
+                bits = tuple(None if o is None else o.tobytes() for o in outputs[layer])
+                groups.setdefault((start, bits), []).append(profile)
+        for (start, _), profiles in groups.items():
+            found = _found(wanted, others[profiles[0]][layer])
+            rows.append((layer, spell_profiles(profiles), *found, str(start)))
+        if not groups:
+            elements = sum(want.size for want in wanted if want is not None)
+            rows.append((layer, "none", 0, elements, *(None,) * 5))
+    return Table(_COLUMNS, tuple(rows))
+
+
+def _pairs(
+    wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]
+) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    """What both have computed, with its number."""
+    both = enumerate(zip(wanted, got))
+    return [(i, want, have) for i, (want, have) in both if want is not None and have is not None]
+
+
+def _differs(wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]) -> bool:
+    return any(not np.array_equal(want, have) for _, want, have in _pairs(wanted, got))
+
+
+def _found(
+    wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]
+) -> tuple[Cell, ...]:
+    pairs = _pairs(wanted, got)
+    found = [
+        (i, difference(want, have.ravel()))
+        for i, want, have in pairs
+        if not np.array_equal(want, have)
+    ]
+    number, first = found[0]
+    return (
+        sum(d.differing for _, d in found),
+        sum(want.size for _, want, _ in pairs),
+        max(d.largest for _, d in found),
+        f"{number}: {spell_position(first.position)}",
+        first.want,
+        first.got,
+    )

@@ -1,0 +1,104 @@
+"""What was measured, for a terminal, for a program and as a picture."""
+
+from __future__ import annotations
+
+import io
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..analysis.table import Cell, Table
+from ..errors import Error
+from ..files import write_bytes
+from ..kernels import FEATURES, cpu_features
+
+#: Endings of pictures that can be written.
+PICTURES = (".png", ".svg", ".pdf")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Tables by name ("networks", "kernels"), and in sentences what could not be measured."""
+
+    tables: Mapping[str, Table]
+    notes: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The host, the tables, the notes."""
+        parts = [", ".join(f"{name}: {value}" for name, value in host().items())]
+        parts += [table.text() for table in self.tables.values()]
+        return "\n\n".join([*parts, "\n".join(self.notes)]).rstrip()
+
+    def json(self) -> str:
+        """One object: host, notes, and the rows of each table."""
+        tables = {name: table.records() for name, table in self.tables.items()}
+        return json.dumps({"host": host(), "notes": self.notes, **tables}, indent=2)
+
+
+def host() -> dict[str, Cell]:
+    """What the times were taken on, and with which instruction sets."""
+    features = [name for name, feature in FEATURES.items() if cpu_features() & feature]
+    return {
+        "qemu_nn": __version__,
+        "machine": platform.machine(),
+        "instruction sets": " ".join(features) or "none",
+    }
+
+
+def check_picture(path: Path) -> None:
+    """Before any work: can a picture be drawn there? Raises Error with what is missing."""
+    if path.suffix not in PICTURES:
+        raise Error(f"the picture {path} must end in {', '.join(PICTURES)}")
+    if not path.parent.is_dir():
+        raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise Error("a picture needs matplotlib: pip install 'qemu_nn[plot]'") from None
+
+
+def draw(report: Report, path: Path) -> None:
+    """A bar for each row of each table: microseconds with the quartiles, on a logarithmic axis."""
+    from matplotlib.figure import Figure
+
+    lengths = [max(1, len(table.rows)) for table in report.tables.values()]
+    figure = Figure(figsize=(9, 1.5 + 0.22 * sum(lengths)), layout="constrained")
+    spots = figure.subplots(len(lengths), squeeze=False, height_ratios=lengths)[:, 0]
+    for spot, (name, table) in zip(spots, report.tables.items()):
+        _bars(spot, name, table.records())
+    figure.suptitle(", ".join(f"{key}: {value}" for key, value in host().items()), fontsize=9)
+    stream = io.BytesIO()
+    figure.savefig(stream, format=path.suffix[1:])
+    write_bytes(path, stream.getvalue())
+
+
+def _bars(spot: Any, name: str, records: list[dict[str, Any]]) -> None:
+    """One table; rows of the same thing stand together and share a colour by who computed them."""
+    median = "median_us" if name == "networks" else "us"
+    labels, colours = [], []
+    for record in records:
+        if name == "networks":
+            what = f"{record['network']}, batch {record['batch']}, threads {record['threads']}"
+            labels.append(f"{what}: {record['runtime']}")
+            colours.append(record["runtime"])
+        else:
+            labels.append(f"{record['shape']}: {record['row']}")
+            colours.append(record["row"].rpartition(".")[2])
+    times = [record[median] for record in records]
+    below = [time - record["low_us"] for time, record in zip(times, records)]
+    above = [record["high_us"] - time for time, record in zip(times, records)]
+    kinds = list(dict.fromkeys(colours))
+    spot.barh(
+        range(len(times)),
+        times,
+        xerr=(below, above),
+        color=[f"C{kinds.index(colour) % 10}" for colour in colours],
+    )
+    spot.set_yticks(range(len(labels)), labels, fontsize=6)
+    spot.invert_yaxis()
+    spot.set_xscale("log")
+    spot.set_xlabel(f"{name}: microseconds (median, quartiles)", fontsize=8)

@@ -1,0 +1,115 @@
+"""The verbs that measure and compare: bench, variants."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Optional
+
+import click
+
+from . import kernels, pipeline
+from .analysis.table import Table
+from .arrays import read_array, read_state
+from .bench.contest import contest
+from .bench.networks import NETWORKS
+from .bench.report import Report, check_picture, draw
+from .bench.rows import time_rows
+from .bench.variants import function_variants, functions_named, network_variants
+from .cli_options import PATH, device, form, state, variant
+from .errors import Error
+from .graph import Graph
+from .targets import profile
+
+_COUNT = click.IntRange(1)
+
+
+@click.command()
+@click.argument("networks", nargs=-1, metavar="[MODEL|NETWORK]...")
+@click.option("--kernels", "rows", is_flag=True, help="Time every row of the kernel table.")
+@click.option(
+    "--cpu",
+    type=click.Choice(["none", *kernels.FEATURES]),
+    help="Newest instruction set to use, as QEMU_NN_CPU.",
+)
+@click.option("--batch", "batches", type=_COUNT, multiple=True, help="Samples at a time. [1 32]")
+@click.option("--threads", type=_COUNT, multiple=True, help="Threads, where a batch has many. [1]")
+@click.option("--turns", type=_COUNT, default=21, show_default=True, help="Times each is timed.")
+@click.option("--plot", type=PATH, help="Picture to draw: .png, .svg or .pdf.")
+@form("json")
+@variant
+@device
+def bench(
+    networks: tuple[str, ...],
+    rows: bool,
+    cpu: Optional[str],
+    batches: tuple[int, ...],
+    threads: tuple[int, ...],
+    turns: int,
+    plot: Optional[Path],
+    form: Optional[str],
+    variant: Optional[str],
+    **names: str,
+) -> None:
+    """Time networks, beside LiteRT and ONNX Runtime where they are installed.
+
+    NETWORK is one that comes with the package (all of them if none is named); --kernels times
+    the rows of the kernel table instead, or too if networks are named.
+    """
+    if plot:
+        check_picture(plot)
+    if cpu:
+        os.environ[kernels.CAP] = cpu
+    tables: dict[str, Table] = {}
+    notes: tuple[str, ...] = ()
+    if networks or not rows:
+        graphs = [_graph(name) for name in networks or NETWORKS]
+        shape = {"batches": batches or (1, 32), "threads": threads or (1,), "turns": turns}
+        tables["networks"], notes = contest(graphs, profile(**_axes(names)), variant, **shape)
+    if rows:
+        tables["kernels"] = time_rows(turns=turns)
+    report = Report(tables, notes)
+    if plot:
+        draw(report, plot)
+    click.echo(getattr(report, form or "text")())
+
+
+@click.command()
+@click.argument("what", metavar="MODEL|NETWORK|KERNEL")
+@click.option("-i", "--input", "inputs", type=PATH, help="Inputs: integers [N, *shape]. [random]")
+@state
+@form("json", "csv")
+@device
+def variants(
+    what: str, inputs: Optional[Path], state: Optional[Path], form: Optional[str], **names: str
+) -> None:
+    """Show where other cores, releases and roundings compute other bits.
+
+    KERNEL is a C function (arm_softmax_q7) or an op (softmax), compared on random calls.
+    """
+    wanted = profile(**_axes(names))
+    if functions_named(what) and not Path(what).exists():
+        if inputs or state:
+            raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
+        table = function_variants(what, wanted)
+    else:
+        x = read_array(inputs, "x") if inputs else None
+        table = network_variants(_graph(what), wanted, x, read_state(state))
+    click.echo(getattr(table, form or "text")())
+
+
+def _axes(names: dict[str, str]) -> dict[str, str]:
+    """The options of a device as profile() calls them."""
+    return {"core": names["target"], "cmsis": names["cmsis"], "rounding": names["rounding"]}
+
+
+def _graph(name: str) -> Graph:
+    """A network that comes with the package, or one from a file."""
+    if name in NETWORKS:
+        return NETWORKS[name]()
+    if not Path(name).exists():
+        raise Error(f"there is no file {name} and no network of this name; have: {_NAMES}")
+    return pipeline.load(name).graph
+
+
+_NAMES = ", ".join(NETWORKS)
