@@ -25,9 +25,7 @@ def test_every_row_gives_the_recorded_bits(function, row):
     for r in recordings.load(function):
         if r.output is None or not row.claims(r.profile):
             continue
-        struct = kernels.make_params(
-            row.op, r.profile, FUNCTIONS[function].struct_values(r.params)
-        )
+        struct = kernels.make_params(row.op, r.profile, FUNCTIONS[function].struct_values(r.params))
         if not row.takes(struct):
             continue
         inputs = copied(r.inputs)

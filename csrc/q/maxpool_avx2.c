@@ -3,20 +3,53 @@
 
 #if QN_HAS_X86
 
+#include "../gemm/unroll.h"
+
 #include "../gemm/target_avx2.h"
-#include "edge_avx2.h"
+
+/* Values 0..31 of the maximum of `terms` vectors, `step` bytes apart. */
+QN_INLINE __m256i maximum_32(const int8_t *values, int64_t step, int32_t terms) {
+    __m256i best = _mm256_loadu_si256((const __m256i *)values);
+    for (int32_t k = 1; k < terms; k++) {
+        __m256i next = _mm256_loadu_si256((const __m256i *)(values + k * step));
+        best = _mm256_max_epi8(best, next);
+    }
+    return best;
+}
+
+/* How many of `count` values can go in whole vectors that end before `end` and `out_end`. */
+static inline int32_t whole(const int8_t *last_term, const int8_t *end, const int8_t *out,
+                            const int8_t *out_end, int32_t count) {
+    int64_t room = end - last_term < out_end - out ? end - last_term : out_end - out;
+    int64_t vectors = (count + 31) / 32;
+    return (int32_t)(room / 32 < vectors ? room / 32 : vectors) * 32;
+}
 
 /* out[i] = the maximum of the `count` values i of `terms` vectors, `step` bytes apart. Whole
  * vectors are read and written, but none over `end` and `out_end`. */
-static void maximum(const int8_t *values, const int8_t *end, int64_t step, int32_t terms,
-                    int32_t count, int8_t *out, const int8_t *out_end) {
-    for (int32_t i = 0; i < count; i += 32, values += 32, out += 32) {
-        int64_t room = end - values - (terms - 1) * step;
-        __m256i best = load_32(values, room);
-        for (int32_t k = 1; k < terms; k++) {
-            best = _mm256_max_epi8(best, load_32(values + k * step, room));
+QN_INLINE void maximum(const int8_t *values, const int8_t *end, int64_t step, int32_t terms,
+                       int32_t count, int8_t *out, const int8_t *out_end) {
+    const int8_t *last_term = values + (terms - 1) * step;
+    int32_t most = whole(last_term, end, out, out_end, count), i = 0;
+    if (terms == 3) {
+        for (; i < most; i += 32) {
+            _mm256_storeu_si256((__m256i *)(out + i), maximum_32(values + i, step, 3));
         }
-        store_32(out, out_end - out, best);
+    } else if (terms == 2) {
+        for (; i < most; i += 32) {
+            _mm256_storeu_si256((__m256i *)(out + i), maximum_32(values + i, step, 2));
+        }
+    } else {
+        for (; i < most; i += 32) {
+            _mm256_storeu_si256((__m256i *)(out + i), maximum_32(values + i, step, terms));
+        }
+    }
+    for (; i < count; i++) {
+        int8_t best = values[i];
+        for (int32_t k = 1; k < terms; k++) {
+            best = values[i + k * step] > best ? values[i + k * step] : best;
+        }
+        out[i] = best;
     }
 }
 

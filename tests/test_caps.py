@@ -1,0 +1,86 @@
+"""Whole networks give the same bits with every cap on instruction sets, however they are run."""
+
+import numpy as np
+import pytest
+from published import FOLDER, NAMES, golden, needed
+
+from qemu_nn import kernels, load
+from qemu_nn._native import lib
+from qemu_nn.bench.networks import NETWORKS
+from qemu_nn.errors import Error
+from qemu_nn.runtime.session import Session
+from qemu_nn.targets import profile
+
+SMALL = ["cifar10", "cifar10_q15", "lenet5", "kws_dscnn", "mobilenet_025_96"]
+HERE = [name for name, bit in kernels.FEATURES.items() if lib.qn_cpu_features() & bit]
+
+
+def inputs(graph, samples, seed=3):
+    limits = np.iinfo(graph.input.dtype)
+    rng = np.random.default_rng(seed)
+    shape = (samples, *graph.input.shape)
+    return rng.integers(limits.min, limits.max, shape, endpoint=True).astype(graph.input.dtype)
+
+
+def capped(monkeypatch, cap):
+    monkeypatch.setenv(kernels.CAP, cap)
+
+
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize("name", SMALL)
+def test_every_cap_gives_the_bits_of_the_plain_rows(monkeypatch, name, core):
+    graph = NETWORKS[name]()
+    x = inputs(graph, 3)
+    capped(monkeypatch, "none")
+    want = Session(graph, profile(core)).run(x, trace=True)
+    for cap in HERE:
+        capped(monkeypatch, cap)
+        session = Session(graph, profile(core))
+        traced, untraced = session.run(x, trace=True), session.run(x)
+        assert list(traced) == list(want)
+        for layer, values in want.items():
+            np.testing.assert_array_equal(traced[layer], values, f"{name} {core} {cap} {layer}")
+        for layer, values in untraced.items():
+            np.testing.assert_array_equal(values, want[layer], f"{name} {core} {cap} {layer}")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("samples", [1, 2, 3, 33])
+def test_batches_and_threads_give_the_same_bits(samples, threads):
+    graph = NETWORKS["lenet5"]()
+    x = inputs(graph, samples)
+    together = Session(graph, profile(), threads=threads).run(x)
+    one = Session(graph, profile())
+    for layer, values in together.items():
+        alone = np.concatenate([one.run(x[i : i + 1])[layer] for i in range(samples)])
+        np.testing.assert_array_equal(values, alone, layer)
+
+
+@needed
+@pytest.mark.parametrize("cap", ["none", *HERE])
+@pytest.mark.parametrize("name", NAMES)
+def test_published_networks_equal_the_device_under_every_cap(monkeypatch, name, cap):
+    capped(monkeypatch, cap)
+    arrays = golden(name)
+    session = load(FOLDER / name).session(target="cortex-m4", cmsis="5.6.0")
+    state = {"state": arrays["h0"]} if "h0" in arrays else {}
+    results = session.run(arrays["x"], **state)
+    for key in [key for key in arrays if key.startswith("final.") and "@" not in key]:
+        layer = {"h": "history"}.get(key[len("final.") :], key[len("final.") :])
+        np.testing.assert_array_equal(results[layer], arrays[key], f"{name} {cap} {key}")
+
+
+def test_a_cap_keeps_newer_instruction_sets_out(monkeypatch):
+    for cap in ("none", *HERE):
+        capped(monkeypatch, cap)
+        newest = list(kernels.FEATURES).index(cap) if cap != "none" else -1
+        allowed = sum(list(kernels.FEATURES.values())[: newest + 1])
+        for name in SMALL:
+            for step in Session(NETWORKS[name](), profile()).plan.steps:
+                assert step.row.cpu & ~allowed == 0, f"{step.row} runs under the cap {cap}"
+
+
+def test_an_unknown_cap_is_an_error(monkeypatch):
+    capped(monkeypatch, "sse9")
+    with pytest.raises(Error, match="QEMU_NN_CPU is 'sse9'; have: none, avx2"):
+        Session(NETWORKS["lenet5"](), profile())
