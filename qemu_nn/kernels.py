@@ -237,10 +237,8 @@ def call(
     weights: Optional[np.ndarray] = None,
     bias: Optional[np.ndarray] = None,
 ) -> None:
-    """Run one row on C-contiguous arrays of the sizes that check() named; fills `output`.
-
-    The first input is written to where the contract says that the device destroys it.
-    """
+    """Run one row on C-contiguous arrays of the sizes that check() named; fills `output`,
+    and overwrites the first input where the contract says that the device destroys it."""
     sizes = check(row, params)
     needed = (*sizes.inputs[: len(inputs)], sizes.output, sizes.weights, sizes.bias)
     given = [0 if array is None else array.nbytes for array in (*inputs, output, weights, bias)]

@@ -53,10 +53,10 @@ int q_activation_q7_avx2(const void *params, const qn_buffers *b) {
 }
 
 /* The values between which index n = x >> shift interpolates: points[n + zero], and the next one.
- * Indices are at least `least`. */
+ * The table of a call, laid out once. Indices are at least `least`. */
 typedef struct ladder {
     int16_t points[257];
-    int32_t zero, least, shift;
+    int16_t zero, least;
 } ladder;
 
 /* 5.9.0: from entry -128 = 128 around to entry 127, which stands for its own next. */
@@ -76,17 +76,53 @@ static void ladder_560(const int16_t *table, ladder *l) {
     l->least = -1;
 }
 
-/* Eight points between two entries. One gather fetches both, VPMADDWD weighs them. */
-QN_LANES __m256i between(__m256i x, const ladder *l) {
-    const __m128i shift = _mm_cvtsi32_si128(l->shift);
-    const __m256i one = _mm256_set1_epi32(1 << l->shift);
-    __m256i n = _mm256_max_epi32(_mm256_sra_epi32(x, shift), _mm256_set1_epi32(l->least));
-    __m256i index = _mm256_add_epi32(n, _mm256_set1_epi32(l->zero));
-    __m256i entries = _mm256_i32gather_epi32((const int *)(const void *)l->points, index, 2);
-    __m256i fraction = _mm256_and_si256(x, _mm256_sub_epi32(one, _mm256_set1_epi32(1)));
+int64_t q_activation_q15_avx2_ladder(const void *params) {
+    (void)params;
+    return (int64_t)sizeof(ladder);
+}
+
+void q_activation_q15_avx2_pack(const void *params, const void *weights, const void *bias,
+                                void *packed) {
+    (void)weights;
+    (void)bias;
+    const qn_activation *p = params;
+    const int16_t *table = p->type == 0 ? q_sigmoid_q15 : q_tanh_q15;
+    memset(packed, 0, sizeof(ladder));
+    if (qn_release(p->profile) == QN_RELEASE_560) {
+        ladder_560(table, packed);
+    } else {
+        ladder_590(table, packed);
+    }
+}
+
+/* Each point in the low, the next one in the high half: eight loads are faster than a gather. */
+QN_LANES __m256i pairs(const int16_t *points, __m256i index) {
+    int32_t at[8], pair[8];
+    _mm256_storeu_si256((__m256i *)at, index);
+    for (int i = 0; i < 8; i++) {
+        memcpy(&pair[i], points + at[i], sizeof pair[i]);
+    }
+    return _mm256_setr_epi32(pair[0], pair[1], pair[2], pair[3], pair[4], pair[5], pair[6],
+                             pair[7]);
+}
+
+typedef struct interpolation {
+    const ladder *ladder;
+    __m128i shift;
+    int32_t one;
+} interpolation;
+
+/* Eight values between two points; VPMADDWD weighs them. */
+QN_LANES __m256i between(__m256i x, const interpolation *k) {
+    const __m256i one = _mm256_set1_epi32(k->one);
+    __m256i n = _mm256_sra_epi32(x, k->shift);
+    n = _mm256_max_epi32(n, _mm256_set1_epi32(k->ladder->least));
+    n = _mm256_add_epi32(n, _mm256_set1_epi32(k->ladder->zero));
+    __m256i fraction = _mm256_and_si256(x, _mm256_set1_epi32(k->one - 1));
     __m256i parts =
         _mm256_or_si256(_mm256_sub_epi32(one, fraction), _mm256_slli_epi32(fraction, 16));
-    return _mm256_sra_epi32(_mm256_madd_epi16(entries, parts), shift);
+    __m256i sums = _mm256_madd_epi16(pairs(k->ladder->points, n), parts);
+    return _mm256_sra_epi32(sums, k->shift);
 }
 
 /* Unpacking and packing both stay within halves, so the lanes end where they were. */
@@ -98,14 +134,9 @@ QN_LANES __m256i interpolated(__m256i x, const void *k) {
 
 int q_activation_q15_avx2(const void *params, const qn_buffers *b) {
     const qn_activation *p = params;
-    const int16_t *table = p->type == 0 ? q_sigmoid_q15 : q_tanh_q15;
-    ladder l = {.shift = 11 - p->int_width};
-    if (qn_release(p->profile) == QN_RELEASE_560) {
-        ladder_560(table, &l);
-    } else {
-        ladder_590(table, &l);
-    }
-    each(interpolated, &l, b->in[0], b->out, (int64_t)p->length * 2);
+    int shift = 11 - p->int_width;
+    const interpolation k = {b->packed, _mm_cvtsi32_si128(shift), 1 << shift};
+    each(interpolated, &k, b->in[0], b->out, (int64_t)p->length * 2);
     return QN_OK;
 }
 

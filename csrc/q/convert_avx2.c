@@ -9,16 +9,22 @@
 /* Where the four values of a group come from: 0 1 2 3, or 0 2 1 3 as the DSP path has them. */
 enum { IN_ORDER = 0x03020100, REORDERED = 0x03010200 };
 
+/* Sixteen values, or what `room` bytes allow. */
+QN_LANES void widen_16(const char *in, int64_t room, __m128i from, __m256i more, char *out) {
+    __m256i words = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(load_16(in, room), from));
+    store_32(out, 2 * room, _mm256_add_epi16(words, more));
+}
+
 static void widen(const char *in, int64_t count, int32_t order, int32_t offset, char *out) {
     const __m128i groups = _mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c);
     const __m128i from = _mm_add_epi8(groups, _mm_set1_epi32(order));
     const __m256i more = _mm256_set1_epi16((short)offset);
-    for (int64_t i = 0; i < count; i += 16) {
-        int64_t room = count - i;
-        __m128i bytes = room >= 16 ? _mm_loadu_si128((const __m128i *)(in + i))
-                                   : _mm256_castsi256_si128(load_32(in + i, room));
-        __m256i words = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(bytes, from));
-        store_32(out + 2 * i, 2 * room, _mm256_add_epi16(words, more));
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        widen_16(in + i, 16, from, more, out + 2 * i);
+    }
+    if (i < count) {
+        widen_16(in + i, count - i, from, more, out + 2 * i);
     }
 }
 
@@ -53,15 +59,21 @@ int q_expand_reordered_offset_q7_q15_avx2(const void *params, const qn_buffers *
     return QN_OK;
 }
 
+QN_LANES void accumulate_16(const char *in, const char *before, int64_t room, int saturates,
+                            char *out) {
+    __m256i words = _mm256_cvtepi8_epi16(load_16(in, room)), sums = load_32(before, 2 * room);
+    sums = saturates ? _mm256_adds_epi16(sums, words) : _mm256_add_epi16(sums, words);
+    store_32(out, 2 * room, sums);
+}
+
 QN_LANES void accumulate(const char *in, const char *before, int64_t count, int saturates,
                          char *out) {
-    for (int64_t i = 0; i < count; i += 16) {
-        int64_t room = count - i;
-        __m128i bytes = room >= 16 ? _mm_loadu_si128((const __m128i *)(in + i))
-                                   : _mm256_castsi256_si128(load_32(in + i, room));
-        __m256i words = _mm256_cvtepi8_epi16(bytes), sums = load_32(before + 2 * i, 2 * room);
-        sums = saturates ? _mm256_adds_epi16(sums, words) : _mm256_add_epi16(sums, words);
-        store_32(out + 2 * i, 2 * room, sums);
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        accumulate_16(in + i, before + 2 * i, 16, saturates, out + 2 * i);
+    }
+    if (i < count) {
+        accumulate_16(in + i, before + 2 * i, count - i, saturates, out + 2 * i);
     }
 }
 

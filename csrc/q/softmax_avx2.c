@@ -22,12 +22,11 @@ static int8_t maximum_q7(const int8_t *in, int32_t count) {
         __m256i values = load_32(in + i, count - i);
         best = _mm256_max_epi8(best, _mm256_blendv_epi8(least, values, valid_q7(count - i)));
     }
+    /* VPHMINPOSUW finds the least of eight words: of 127 - x, the even and the odd bytes */
     __m128i half = _mm_max_epi8(_mm256_castsi256_si128(best), _mm256_extracti128_si256(best, 1));
-    half = _mm_max_epi8(half, _mm_srli_si128(half, 8));
-    half = _mm_max_epi8(half, _mm_srli_si128(half, 4));
-    half = _mm_max_epi8(half, _mm_srli_si128(half, 2));
-    half = _mm_max_epi8(half, _mm_srli_si128(half, 1));
-    return (int8_t)_mm_extract_epi8(half, 0);
+    half = _mm_xor_si128(half, _mm_set1_epi8(INT8_MAX));
+    half = _mm_min_epu8(half, _mm_srli_epi16(half, 8));
+    return (int8_t)(INT8_MAX - _mm_cvtsi128_si32(_mm_minpos_epu16(half)));
 }
 
 /* d, 15 for all beyond: 8 bits hold every distance. */
@@ -47,13 +46,15 @@ static int64_t sum_of_powers(const int8_t *in, int32_t count, __m256i maximum, _
     return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-/* whole >> (5 + d) for d = 0..15, saturated; 2^13 at most, so nothing is left from d = 9 on. */
-static __m256i outputs(int32_t whole, int32_t first_zero) {
-    int8_t table[16];
-    for (int32_t d = 0; d < 16; d++) {
-        table[d] = d < first_zero ? qn_sat8(qn_asr(whole, 5 + d)) : 0;
-    }
-    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
+/* whole >> (5 + d) for d = 0..15, saturated; 5.6.0 has 0 from d = 8 on. */
+static __m256i outputs(int32_t whole, int is_560) {
+    const __m256i shifts = _mm256_setr_epi32(5, 6, 7, 8, 9, 10, 11, 12);
+    const __m256i all = _mm256_set1_epi32(whole);
+    __m256i near = _mm256_srav_epi32(all, shifts);
+    __m256i far = _mm256_srav_epi32(all, _mm256_add_epi32(shifts, _mm256_set1_epi32(8)));
+    far = is_560 ? _mm256_setzero_si256() : far;
+    __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(near, far), 0xd8);
+    return _mm256_permute4x64_epi64(_mm256_packs_epi16(words, words), 0x88);
 }
 
 static void softmax_q7(const int8_t *in, int8_t *out, int32_t count, int is_560) {
@@ -64,7 +65,7 @@ static void softmax_q7(const int8_t *in, int8_t *out, int32_t count, int is_560)
     const __m256i maximum = _mm256_set1_epi8(maximum_q7(in, count));
     int64_t sum = sum_of_powers(in, count, maximum, _mm256_broadcastsi128_si256(powers));
     int32_t whole = (1 << 20) / (int32_t)(is_560 ? 2 * sum : sum);
-    const __m256i table = outputs(whole, is_560 ? 8 : 16);
+    const __m256i table = outputs(whole, is_560);
     for (int32_t i = 0; i < count; i += 32) {
         __m256i d = distance(load_32(in + i, count - i), maximum);
         store_32(out + i, count - i, _mm256_shuffle_epi8(table, d));
@@ -98,8 +99,7 @@ static int32_t maximum_q15(const int16_t *in, int32_t count) {
 /* d of eight values; values that are not there are far from any maximum. */
 static inline __m256i distance_q15(const int16_t *in, int32_t room, int32_t maximum) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    __m128i words = room >= 8 ? _mm_loadu_si128((const __m128i *)in)
-                              : _mm256_castsi256_si128(load_32(in, 2 * room));
+    __m128i words = load_16(in, 2 * room);
     __m256i d = _mm256_sub_epi32(_mm256_set1_epi32(maximum), _mm256_cvtepi16_epi32(words));
     __m256i beyond = _mm256_cmpgt_epi32(lanes, _mm256_set1_epi32(room - 1));
     return _mm256_or_si256(d, beyond);
@@ -128,11 +128,7 @@ int q_softmax_q15_avx2(const void *params, const qn_buffers *b) {
         __m256i d = distance_q15(in + i, p->dim_vec - i, maximum);
         __m256i values = _mm256_srlv_epi32(rest, d);
         __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(values, values), 0x08);
-        if (p->dim_vec - i >= 8) {
-            _mm_storeu_si128((__m128i *)(out + i), _mm256_castsi256_si128(words));
-        } else {
-            store_32(out + i, 2 * (p->dim_vec - i), words);
-        }
+        store_16(out + i, 2 * (p->dim_vec - i), _mm256_castsi256_si128(words));
     }
     return QN_OK;
 }

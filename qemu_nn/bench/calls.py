@@ -26,6 +26,11 @@ _RANGES = {
 }
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 
+#: Now and then enough for several vectors of a fast row, with every remainder: the length of
+#: functions that take a vector alone, and channels where each is computed for itself.
+_LONG = {"vector": ("size", "blockSize", "block_size", "length", "dim_vec"), "image": ("ch_im_in",)}
+_LONGEST = {"vector": 2500, "image": 200}
+
 
 def values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
     """An array of one kind; every kind is in the dtype's range."""
@@ -52,6 +57,11 @@ def random_params(rng: np.random.Generator, function: Function) -> dict[str, int
         stem = name[:-2] if name.endswith(("_x", "_y")) else name
         low, high = _RANGES.get(stem, (0, 0))
         params[name] = int(rng.integers(low, high + 1) if stem in _RANGES else rng.choice(_SIZES))
+    kind = "image" if "ch_im_in" in params else "vector"
+    if "num_of_rows" not in params and rng.random() < 0.3:
+        if kind == "vector" or "depthwise" in function.name or "pool" in function.name:
+            long = [name for name in params if name in _LONG[kind]]
+            params.update({name: int(rng.integers(1, _LONGEST[kind])) for name in long})
     if "offset" in params:
         high = 127 if function.type == "q7" else 32767
         params["offset"] = int(rng.integers(-high - 1, high + 1))
