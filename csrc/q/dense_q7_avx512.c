@@ -1,10 +1,8 @@
 /* q7 convolutions and fully connected layers on AVX-512 VNNI: bytes, 64 products an instruction. */
-#include "../profiles.h"
-
-#if QN_HAS_X86
-
 #include "convolve.h"
 #include "fully_connected.h"
+
+#if QN_HAS_X86
 
 #include "../gemm/target_avx512.h"
 
@@ -16,6 +14,7 @@ typedef int8_t coefficient;
 typedef uint8_t pixel;
 typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 128 };
+#define vec_dot vec_dot_u8_s8
 #define OPT_ORDER Q_FC_Q7
 
 #include "../gemm/tile.h"
