@@ -8,12 +8,12 @@ from typing import Optional
 
 import click
 
-from . import kernels, pipeline
+from . import __version__, kernels, pipeline
 from .analysis.table import Table
 from .arrays import read_array, read_state
 from .bench.contest import contest
 from .bench.networks import NETWORKS
-from .bench.report import Report, check_picture, draw
+from .bench.report import Report, check_picture, draw, host
 from .bench.rows import time_rows
 from .bench.variants import function_variants, functions_named, network_variants
 from .cli_options import PATH, device, form, state, variant
@@ -64,11 +64,11 @@ def bench(
     notes: tuple[str, ...] = ()
     if networks or not rows:
         graphs = [_graph(name) for name in networks or NETWORKS]
-        shape = {"batches": batches or (1, 32), "threads": threads or (1,), "turns": turns}
-        tables["networks"], notes = contest(graphs, profile(**_axes(names)), variant, **shape)
+        sizes = (batches or (1, 32), threads or (1,), turns)
+        tables["networks"], notes = contest(graphs, profile(**_axes(names)), variant, *sizes)
     if rows:
         tables["kernels"] = time_rows(turns=turns)
-    report = Report(tables, notes)
+    report = Report(host(__version__), tables, notes)
     if plot:
         draw(report, plot)
     click.echo(getattr(report, form or "text")())
