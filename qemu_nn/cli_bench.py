@@ -15,7 +15,7 @@ from .bench.contest import contest
 from .bench.networks import NETWORKS
 from .bench.report import Report, check_picture, draw, host
 from .bench.rows import time_rows
-from .bench.variants import function_variants, functions_named, network_variants
+from .bench.variants import function_variants, network_variants
 from .cli_options import PATH, device, form, state, variant
 from .errors import Error
 from .graph import Graph
@@ -88,13 +88,13 @@ def variants(
     KERNEL is a C function (arm_softmax_q7) or an op (softmax), compared on random calls.
     """
     wanted = profile(**_axes(names))
-    if functions_named(what) and not Path(what).exists():
+    if what in NETWORKS or Path(what).exists() or Path(what).suffix:
+        x = read_array(inputs, "x") if inputs else None
+        table = network_variants(_graph(what), wanted, x, read_state(state))
+    else:
         if inputs or state:
             raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
         table = function_variants(what, wanted)
-    else:
-        x = read_array(inputs, "x") if inputs else None
-        table = network_variants(_graph(what), wanted, x, read_state(state))
     click.echo(getattr(table, form or "text")())
 
 

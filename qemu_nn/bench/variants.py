@@ -45,7 +45,7 @@ def function_variants(name: str, wanted: Profile, calls: int = _CALLS) -> Table:
     name: a C name ("arm_softmax_q7"), an op ("softmax"), or an op with its type ("softmax_q7").
     Compared are random calls, of every kind of values, that both profiles accept.
     """
-    functions = functions_named(name)
+    functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
     if not functions:
         raise Error(f"no function or op {name!r}; have: {', '.join(sorted(FUNCTIONS))}")
     every = {
@@ -53,11 +53,6 @@ def function_variants(name: str, wanted: Profile, calls: int = _CALLS) -> Table:
         for profile in all_profiles()
     }
     return compare_profiles(every.pop(wanted), every, chained=False)
-
-
-def functions_named(name: str) -> list[Function]:
-    """The functions that a C name or the name of an op stands for; empty if there are none."""
-    return [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
 
 
 def _outputs(function: Function, profile: Profile, calls: int) -> list[Optional[np.ndarray]]:
