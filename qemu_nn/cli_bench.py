@@ -22,6 +22,7 @@ from .graph import Graph
 from .targets import profile
 
 _COUNT = click.IntRange(1)
+_NAMES = ", ".join(NETWORKS)
 
 
 @click.command()
@@ -110,6 +111,3 @@ def _graph(name: str) -> Graph:
     if not Path(name).exists():
         raise Error(f"there is no file {name} and no network of this name; have: {_NAMES}")
     return pipeline.load(name).graph
-
-
-_NAMES = ", ".join(NETWORKS)

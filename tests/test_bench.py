@@ -37,6 +37,7 @@ MACS = {
     "kws_dscnn": 2_656_768,
     "mobilenet_025_96": 7_489_664,
     "mobilenet_100_224": 568_740_352,
+    "empty": 0,
 }
 
 SMALL = ("arm_fully_connected_q7", {"dim_vec": 20, "num_of_rows": 6})
@@ -60,7 +61,7 @@ def test_a_network_has_the_published_work(name):
     assert (graph.name, macs) == (name, MACS[name])
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "empty"])
 def test_no_activation_of_a_network_saturates_or_vanishes(name):
     graph = NETWORKS[name]()
     trace = Session(graph, profile()).run(random_inputs(graph, 1), trace=True)

@@ -31,12 +31,13 @@ def network_variants(
     """
     if x is None:
         x = random_inputs(graph, _INPUTS)
-    base = dict(Session(graph, wanted).run(x, state, trace=True))
-    others = {
-        profile: {name: list(values) for name, values in session.run(x, state, trace=True).items()}
-        for profile, session in rivals(graph, wanted).items()
-    }
-    return compare_profiles({n: list(v) for n, v in base.items()}, others, chained=True)
+    others = {p: _trace(session, x, state) for p, session in rivals(graph, wanted).items()}
+    return compare_profiles(_trace(Session(graph, wanted), x, state), others, chained=True)
+
+
+def _trace(session: Session, x: np.ndarray, state: State) -> dict[str, list[Optional[np.ndarray]]]:
+    """What each layer computes for each input."""
+    return {name: list(values) for name, values in session.run(x, state, trace=True).items()}
 
 
 def function_variants(name: str, wanted: Profile, calls: int = _CALLS) -> Table:
