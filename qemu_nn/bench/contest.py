@@ -14,7 +14,7 @@ from ..runtime.session import Session
 from ..targets import Profile
 from .calls import random_inputs
 from .peers import PEERS
-from .stopwatch import TURNS, race
+from .stopwatch import REST, TURNS, race
 
 OURS = "qemu_nn"
 
@@ -52,7 +52,7 @@ def contest(
             for count in threads:
                 session = Session(graph, profile, variant, count)
                 runtimes = {OURS: _ours(session, x), **_theirs(graph, x, count, notes)}
-                timings = race(runtimes, turns)
+                timings = race(runtimes, turns, rest=REST if count > 1 else 0.0)
                 ours = timings[OURS].median
                 for name, timing in timings.items():
                     us = (
