@@ -8,20 +8,21 @@ from typing import Optional
 
 import click
 
-from . import kernels, pipeline
+from . import __version__, kernels, pipeline
 from .analysis.table import Table
 from .arrays import read_array, read_state
 from .bench.contest import contest
 from .bench.networks import NETWORKS
-from .bench.report import Report, check_picture, draw
+from .bench.report import Report, check_picture, draw, host
 from .bench.rows import time_rows
-from .bench.variants import function_variants, functions_named, network_variants
+from .bench.variants import function_variants, network_variants
 from .cli_options import PATH, device, form, state, variant
 from .errors import Error
 from .graph import Graph
 from .targets import profile
 
 _COUNT = click.IntRange(1)
+_NAMES = ", ".join(NETWORKS)
 
 
 @click.command()
@@ -64,11 +65,11 @@ def bench(
     notes: tuple[str, ...] = ()
     if networks or not rows:
         graphs = [_graph(name) for name in networks or NETWORKS]
-        shape = {"batches": batches or (1, 32), "threads": threads or (1,), "turns": turns}
-        tables["networks"], notes = contest(graphs, profile(**_axes(names)), variant, **shape)
+        sizes = (batches or (1, 32), threads or (1,), turns)
+        tables["networks"], notes = contest(graphs, profile(**_axes(names)), variant, *sizes)
     if rows:
         tables["kernels"] = time_rows(turns=turns)
-    report = Report(tables, notes)
+    report = Report(host(__version__), tables, notes)
     if plot:
         draw(report, plot)
     click.echo(getattr(report, form or "text")())
@@ -88,13 +89,13 @@ def variants(
     KERNEL is a C function (arm_softmax_q7) or an op (softmax), compared on random calls.
     """
     wanted = profile(**_axes(names))
-    if functions_named(what) and not Path(what).exists():
+    if what in NETWORKS or Path(what).exists() or Path(what).suffix:
+        x = read_array(inputs, "x") if inputs else None
+        table = network_variants(_graph(what), wanted, x, read_state(state))
+    else:
         if inputs or state:
             raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
         table = function_variants(what, wanted)
-    else:
-        x = read_array(inputs, "x") if inputs else None
-        table = network_variants(_graph(what), wanted, x, read_state(state))
     click.echo(getattr(table, form or "text")())
 
 
@@ -110,6 +111,3 @@ def _graph(name: str) -> Graph:
     if not Path(name).exists():
         raise Error(f"there is no file {name} and no network of this name; have: {_NAMES}")
     return pipeline.load(name).graph
-
-
-_NAMES = ", ".join(NETWORKS)

@@ -12,6 +12,7 @@ import pytest
 
 from qemu_nn import pipeline
 from qemu_nn.errors import DeviceWarning, Error
+from qemu_nn.targets import all_profiles
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -97,7 +98,7 @@ def test_the_manifest_knows_the_bits_of_every_other_profile(tmp_path):
     entries = {e["layer"]: e for e in manifest(tmp_path / "set")["goldens"]}
     own = pipeline.Network(graph).session().run(x, trace=True)
     different = 0
-    for other in pipeline.all_profiles():
+    for other in all_profiles():
         arguments = {"target": other.path, "cmsis": other.cmsis, "rounding": other.rounding}
         trace = pipeline.Network(graph).session(**arguments).run(x, trace=True)
         for layer, values in trace.items():

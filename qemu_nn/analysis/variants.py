@@ -7,7 +7,7 @@ from typing import Optional
 
 import numpy as np
 
-from ..targets import Profile
+from ..targets import PATHS, RELEASES, ROUNDINGS, Profile, all_profiles
 from .compare import difference, spell_position
 from .kernel_table import spell_profiles
 from .table import Cell, Table
@@ -15,8 +15,10 @@ from .table import Cell, Table
 #: Layer (or function) -> what it computes for each input; None where it refuses to.
 Outputs = Mapping[str, Sequence[Optional[np.ndarray]]]
 
-_COLUMNS = ("layer", "other_profiles", "differing", "elements", "largest", "first")
-_COLUMNS += ("value", "other_value", "since")
+_COLUMNS = (
+    *("layer", "other_profiles", "differing", "elements"),
+    *("largest", "first", "value", "other_value", "since"),
+)
 
 
 def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: bool) -> Table:
@@ -30,7 +32,7 @@ def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: 
     since: dict[Profile, str] = {}
     rows: list[tuple[Cell, ...]] = []
     for layer, wanted in base.items():
-        groups: dict[tuple[object, ...], list[Profile]] = {}
+        groups: dict[tuple[str, tuple[Optional[bytes], ...]], list[Profile]] = {}
         for profile, outputs in others.items():
             if _differs(wanted, outputs.get(layer, ())):
                 start = since.setdefault(profile, layer) if chained else layer
@@ -38,11 +40,27 @@ def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: 
                 groups.setdefault((start, bits), []).append(profile)
         for (start, _), profiles in groups.items():
             found = _found(wanted, others[profiles[0]][layer])
-            rows.append((layer, spell_profiles(profiles), *found, str(start)))
+            rows.append((layer, _spell(profiles), *found, start))
         if not groups:
             elements = sum(want.size for want in wanted if want is not None)
             rows.append((layer, "none", 0, elements, *(None,) * 5))
     return Table(_COLUMNS, tuple(rows))
+
+
+def _spell(profiles: Sequence[Profile]) -> str:
+    """Profiles in words: what they have in common, if that is not true of any other."""
+    axes = {
+        name: [value for value in values if any(getattr(p, name) == value for p in profiles)]
+        for name, values in (("cmsis", RELEASES), ("path", PATHS), ("rounding", ROUNDINGS))
+    }
+    common = [p for p in all_profiles() if all(getattr(p, n) in v for n, v in axes.items())]
+    if len(common) != len(profiles):
+        return spell_profiles(profiles)
+    whole = [p for p in all_profiles() if p.cmsis in axes["cmsis"]]
+    narrow = {name for name in axes if {getattr(p, name) for p in whole} != set(axes[name])}
+    if len(axes["cmsis"]) < len(RELEASES):
+        narrow.add("cmsis")
+    return "; ".join(" or ".join(axes[name]) for name in axes if name in narrow)
 
 
 def _pairs(

@@ -14,11 +14,20 @@ from ..runtime.session import Session
 from ..targets import Profile
 from .calls import random_inputs
 from .peers import PEERS
-from .stopwatch import TURNS, race
+from .stopwatch import REST, TURNS, race
 
 OURS = "qemu_nn"
 
-_COLUMNS = ("network", "batch", "threads", "runtime", "median_us", "low_us", "high_us", "ratio")
+_COLUMNS = (
+    "network",
+    "batch",
+    "threads",
+    "runtime",
+    "median_us",
+    "low_us",
+    "high_us",
+    "times_ours",
+)
 
 
 def contest(
@@ -31,7 +40,7 @@ def contest(
 ) -> tuple[Table, tuple[str, ...]]:
     """Microseconds of one inference, median and quartiles, all runtimes in turns; and notes.
 
-    ratio: the runtime's median by ours. Peers compute the same layers, not the same bits; one
+    times_ours: the runtime's median by ours. Peers compute the same layers, not the same bits; one
     that is missing or can not compute a network is named in the notes. Raises Error where the
     profile can not run a network or no layer has the variant.
     """
@@ -43,7 +52,7 @@ def contest(
             for count in threads:
                 session = Session(graph, profile, variant, count)
                 runtimes = {OURS: _ours(session, x), **_theirs(graph, x, count, notes)}
-                timings = race(runtimes, turns)
+                timings = race(runtimes, turns, rest=REST if count > 1 else 0.0)
                 ours = timings[OURS].median
                 for name, timing in timings.items():
                     us = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..analysis.table import Cell, Table
 from ..errors import Error
 from ..files import write_bytes
@@ -22,31 +22,40 @@ PICTURES = (".png", ".svg", ".pdf")
 
 @dataclass(frozen=True)
 class Report:
-    """Tables by name ("networks", "kernels"), and in sentences what could not be measured."""
+    """Tables by name ("networks", "kernels"), and in sentences what could not be measured.
 
+    host: what the times were taken on and with, by name.
+    """
+
+    host: Mapping[str, Cell]
     tables: Mapping[str, Table]
     notes: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The host, the tables, the notes."""
-        parts = [", ".join(f"{name}: {value}" for name, value in host().items())]
+        parts = [spell_host(self.host)]
         parts += [table.text() for table in self.tables.values()]
         return "\n\n".join([*parts, "\n".join(self.notes)]).rstrip()
 
     def json(self) -> str:
         """One object: host, notes, and the rows of each table."""
         tables = {name: table.records() for name, table in self.tables.items()}
-        return json.dumps({"host": host(), "notes": self.notes, **tables}, indent=2)
+        return json.dumps({"host": dict(self.host), "notes": self.notes, **tables}, indent=2)
 
 
-def host() -> dict[str, Cell]:
-    """What the times were taken on, and with which instruction sets."""
+def host(version: str) -> dict[str, Cell]:
+    """This machine, its instruction sets as far as they are used, and our version."""
     features = [name for name, feature in FEATURES.items() if cpu_features() & feature]
     return {
-        "qemu_nn": __version__,
+        "qemu_nn": version,
         "machine": platform.machine(),
         "instruction sets": " ".join(features) or "none",
     }
+
+
+def spell_host(facts: Mapping[str, Cell]) -> str:
+    """The host in one line."""
+    return ", ".join(f"{name}: {value}" for name, value in facts.items())
 
 
 def check_picture(path: Path) -> None:
@@ -70,7 +79,7 @@ def draw(report: Report, path: Path) -> None:
     spots = figure.subplots(len(lengths), squeeze=False, height_ratios=lengths)[:, 0]
     for spot, (name, table) in zip(spots, report.tables.items()):
         _bars(spot, name, table.records())
-    figure.suptitle(", ".join(f"{key}: {value}" for key, value in host().items()), fontsize=9)
+    figure.suptitle(spell_host(report.host), fontsize=9)
     stream = io.BytesIO()
     figure.savefig(stream, format=path.suffix[1:])
     write_bytes(path, stream.getvalue())
@@ -101,4 +110,5 @@ def _bars(spot: Any, name: str, records: list[dict[str, Any]]) -> None:
     spot.set_yticks(range(len(labels)), labels, fontsize=6)
     spot.invert_yaxis()
     spot.set_xscale("log")
+    spot.set_xlim(left=10.0 ** math.floor(math.log10(min(times))))
     spot.set_xlabel(f"{name}: microseconds (median, quartiles)", fontsize=8)

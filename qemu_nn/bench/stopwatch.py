@@ -11,6 +11,9 @@ from typing import Callable
 #: Seconds that one competitor runs before the next one takes its turn, and how many turns.
 TURN, TURNS = 0.005, 21
 
+#: Seconds before a turn in which threads that others left spinning can come to rest.
+REST = 0.02
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -22,13 +25,22 @@ class Timing:
 
 
 def race(
-    competitors: Mapping[str, Callable[[], object]], turns: int = TURNS, turn: float = TURN
+    competitors: Mapping[str, Callable[[], object]],
+    turns: int = TURNS,
+    turn: float = TURN,
+    rest: float = 0.0,
 ) -> dict[str, Timing]:
-    """The time of one call of each; every turn makes as many calls as fill `turn` seconds."""
+    """The time of one call of each; every turn makes as many calls as fill `turn` seconds.
+
+    rest: seconds of sleep before each turn, and then a call that is not counted.
+    """
     calls = {name: _calls(run, turn) for name, run in competitors.items()}
     times: dict[str, list[float]] = {name: [] for name in competitors}
     for _ in range(max(2, turns)):
         for name, run in competitors.items():
+            if rest:
+                time.sleep(rest)
+                run()
             times[name].append(_seconds(run, calls[name]) / calls[name])
     return {name: _timing(each) for name, each in times.items()}
 

@@ -31,12 +31,13 @@ def network_variants(
     """
     if x is None:
         x = random_inputs(graph, _INPUTS)
-    base = dict(Session(graph, wanted).run(x, state, trace=True))
-    others = {
-        profile: {name: list(values) for name, values in session.run(x, state, trace=True).items()}
-        for profile, session in rivals(graph, wanted).items()
-    }
-    return compare_profiles({n: list(v) for n, v in base.items()}, others, chained=True)
+    others = {p: _trace(session, x, state) for p, session in rivals(graph, wanted).items()}
+    return compare_profiles(_trace(Session(graph, wanted), x, state), others, chained=True)
+
+
+def _trace(session: Session, x: np.ndarray, state: State) -> dict[str, list[Optional[np.ndarray]]]:
+    """What each layer computes for each input."""
+    return {name: list(values) for name, values in session.run(x, state, trace=True).items()}
 
 
 def function_variants(name: str, wanted: Profile, calls: int = _CALLS) -> Table:
@@ -45,7 +46,7 @@ def function_variants(name: str, wanted: Profile, calls: int = _CALLS) -> Table:
     name: a C name ("arm_softmax_q7"), an op ("softmax"), or an op with its type ("softmax_q7").
     Compared are random calls, of every kind of values, that both profiles accept.
     """
-    functions = functions_named(name)
+    functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
     if not functions:
         raise Error(f"no function or op {name!r}; have: {', '.join(sorted(FUNCTIONS))}")
     every = {
@@ -53,11 +54,6 @@ def function_variants(name: str, wanted: Profile, calls: int = _CALLS) -> Table:
         for profile in all_profiles()
     }
     return compare_profiles(every.pop(wanted), every, chained=False)
-
-
-def functions_named(name: str) -> list[Function]:
-    """The functions that a C name or the name of an op stands for; empty if there are none."""
-    return [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
 
 
 def _outputs(function: Function, profile: Profile, calls: int) -> list[Optional[np.ndarray]]:

@@ -1,0 +1,264 @@
+"""The networks of the benchmark, what times them, and the peers beside them."""
+
+import builtins
+import json
+import time
+
+import networks
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from qemu_nn import cmsis, kernels
+from qemu_nn.bench import report as reports
+from qemu_nn.bench.calls import random_inputs
+from qemu_nn.bench.cases import CASES, Case
+from qemu_nn.bench.contest import contest
+from qemu_nn.bench.networks import NETWORKS
+from qemu_nn.bench.peak import Peak, peaks_of
+from qemu_nn.bench.peers import PEERS
+from qemu_nn.bench.peers.chain import chain
+from qemu_nn.bench.report import Report
+from qemu_nn.bench.rows import time_rows
+from qemu_nn.bench.stopwatch import race
+from qemu_nn.cli import main
+from qemu_nn.errors import Error
+from qemu_nn.layers import FUNCTIONS
+from qemu_nn.layers.base import extent
+from qemu_nn.runtime.session import Session
+from qemu_nn.targets import profile
+
+#: Multiply-accumulates of the published geometries.
+MACS = {
+    "cifar10": 6_558_720,
+    "cifar10_paper": 12_298_240,
+    "cifar10_q15": 1_643_520,
+    "lenet5": 416_520,
+    "kws_dscnn": 2_656_768,
+    "mobilenet_025_96": 7_489_664,
+    "mobilenet_100_224": 568_740_352,
+    "empty": 0,
+}
+
+SMALL = ("arm_fully_connected_q7", {"dim_vec": 20, "num_of_rows": 6})
+
+
+def installed(name):
+    """The peer, or a skipped test."""
+    needs = {"LiteRT": ("ai_edge_litert", "flatbuffers"), "ONNX Runtime": ("onnxruntime", "onnx")}
+    for module in needs[name]:
+        pytest.importorskip(module, reason=f"{module} is not installed: pip install '.[peers]'")
+    return PEERS[name]
+
+
+# ---- networks ----
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_has_the_published_work(name):
+    graph = NETWORKS[name]()
+    macs = sum(extent(node.function.macs, node.params) for node in graph.nodes)
+    assert (graph.name, macs) == (name, MACS[name])
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "empty"])
+def test_no_activation_of_a_network_saturates_or_vanishes(name):
+    graph = NETWORKS[name]()
+    trace = Session(graph, profile()).run(random_inputs(graph, 1), trace=True)
+    for node in graph.nodes:
+        if node.function.op != "softmax":
+            values = trace[node.name]
+            limits = np.iinfo(values.dtype)
+            ends = np.mean((values == limits.min) | (values == limits.max))
+            assert ends < 0.2, f"{node.name} saturates"
+            assert np.count_nonzero(values) > 0.2 * values.size, f"{node.name} vanishes"
+
+
+def test_a_network_is_the_same_each_time():
+    first, again = NETWORKS["lenet5"](), NETWORKS["lenet5"]()
+    assert all(np.array_equal(first.arrays[name], again.arrays[name]) for name in again.arrays)
+
+
+# ---- rows ----
+
+
+def test_every_op_has_a_case():
+    covered = {(FUNCTIONS[c.function].op, FUNCTIONS[c.function].type) for c in CASES}
+    assert covered == {(row.op.name, row.op.type) for row in kernels.ROWS}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.function}: {case}")
+def test_the_calls_of_a_case_are_equal(case):
+    graph, count = case.graph()
+    calls = [node for node in graph.nodes if node.function.name == case.function]
+    one = calls[0]
+    assert 8 <= count == len(calls)
+    for node in calls:
+        assert (node.params, node.inputs) == (one.params, one.inputs)
+        assert (node.weights, node.bias) == (one.weights, one.bias)
+
+
+def test_a_row_is_timed_beside_the_plain_row_of_its_bits():
+    case = Case(*SMALL)
+    records = time_rows([case], turns=2).records()
+    assert {record["shape"] for record in records} == {"20 -> 6"}
+    assert {"fully_connected_q7.ref", "fully_connected_q7.dsp"} <= {r["row"] for r in records}
+    plain = next(record for record in records if record["row"].endswith(".ref"))
+    assert plain["speedup"] == 1
+    assert plain["peak_percent"] is None
+    for record in records:
+        assert 0 < record["low_us"] <= record["us"] <= record["high_us"]
+
+
+def test_equal_calls_share_their_packed_weights(monkeypatch):
+    packs, pack = [], kernels.Row.pack
+
+    def counted(self, *arguments):
+        packs.append(self)
+        return pack(self, *arguments)
+
+    monkeypatch.setattr(kernels.Row, "pack", counted)
+    Session(Case(*SMALL).graph()[0], profile())
+    assert len(packs) == 1
+
+
+def test_the_peak_of_every_instruction_set_of_this_host_can_be_run():
+    mine = [f for f in kernels.FEATURES.values() if kernels.cpu_features() & f]
+    for feature in mine:
+        peak = Peak(feature, 8)
+        assert peak.macs > 0, peak
+        peak.run()
+
+
+def test_a_row_that_needs_nothing_of_the_host_has_no_peak():
+    assert all(peaks_of(row) == [] for row in kernels.ROWS if not row.cpu)
+
+
+# ---- times ----
+
+
+def test_a_race_takes_turns_and_tells_the_slow_from_the_fast():
+    order = []
+
+    def runner(name, seconds):
+        def run():
+            order.append(name)
+            time.sleep(seconds)
+
+        return run
+
+    timings = race({"slow": runner("slow", 0.004), "fast": runner("fast", 0.001)}, 3, 0.001)
+    assert 0.004 <= timings["slow"].low <= timings["slow"].median <= timings["slow"].high
+    assert timings["fast"].median < timings["slow"].median
+    assert "".join(name[0] for name in order).rstrip("f").count("fs") >= 2
+
+
+def test_what_peers_can_not_compute_is_said():
+    table, notes = contest([networks.recurrent()], profile(), None, (1,), (1,), 2)
+    assert [record["runtime"] for record in table.records()] == ["qemu_nn"]
+    assert len(notes) in (1, 2)
+    assert all(note.startswith("no ") for note in notes)
+
+
+def test_a_missing_peer_is_named_with_the_way_to_get_it(monkeypatch):
+    hide(monkeypatch, *("ai_edge_litert", "flatbuffers", "onnx", "onnxruntime"))
+    _, notes = contest([networks.average()], profile(), None, (1,), (1,), 2)
+    assert len(notes) == 2
+    assert all("pip install 'qemu_nn[peers]'" in note for note in notes)
+
+
+def hide(monkeypatch, *modules):
+    """Let these modules be missing."""
+    true_import = builtins.__import__
+
+    def without(name, *rest):
+        if name.split(".")[0] in modules:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return true_import(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+
+
+# ---- peers ----
+
+
+@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("name", ["lenet5", "kws_dscnn", "mobilenet_025_96"])
+def test_a_peer_computes_the_same_network(peer, name):
+    prepare, graph = installed(peer), NETWORKS[name]()
+    x = random_inputs(graph, 8)
+    ours = Session(graph, profile()).run(x)["softmax"].reshape(8, -1).argmax(1)
+    theirs = prepare(graph, x, 1)().reshape(8, -1).argmax(1)
+    # they round and saturate elsewhere, so that only the class can be the same, and that mostly
+    assert np.count_nonzero(ours == theirs) >= 5
+
+
+def test_peers_get_rectifiers_as_part_of_the_layer_before():
+    layers = {layer.name: layer for layer in chain(NETWORKS["lenet5"]())}
+    assert layers["conv1"].relu
+    assert not layers["ip3"].relu
+    assert "relu1" not in layers
+
+
+def test_interleaved_weights_reach_peers_as_a_matrix():
+    graph = NETWORKS["cifar10"]()
+    node = graph.node("ip1")
+    layer = next(layer for layer in chain(graph) if layer.name == "ip1")
+    x = np.random.default_rng(3).integers(-128, 128, 512).astype(np.int8)
+    given = {"pV": x, "bias": graph.arrays[node.bias], **node.params}
+    want = cmsis.arm_fully_connected_q7_opt(pM=graph.arrays[node.weights], **given)
+    assert np.array_equal(cmsis.arm_fully_connected_q7(pM=layer.weights, **given), want)
+
+
+@pytest.mark.parametrize("graph", [networks.recurrent(), NETWORKS["cifar10_q15"]()])
+def test_a_network_that_is_no_chain_of_int8_layers_is_refused(graph):
+    with pytest.raises(Error, match="peers compute int8"):
+        chain(graph)
+
+
+# ---- the verb ----
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_bench_prints_json():
+    done = call("bench", "lenet5", "--batch", "1", "--turns", "2", "--json")
+    assert done.exit_code == 0, done.output
+    printed = json.loads(done.stdout[done.stdout.index("{") :])
+    assert printed["networks"][0]["network"] == "lenet5"
+    assert printed["networks"][0]["runtime"] == "qemu_nn"
+    assert "instruction sets" in printed["host"]
+
+
+def test_bench_caps_the_instruction_sets(monkeypatch):
+    monkeypatch.setenv(kernels.CAP, "")
+    done = call("bench", "lenet5", "--batch", "1", "--turns", "2", "--cpu", "none")
+    assert "instruction sets: none" in done.output
+
+
+def test_bench_names_the_networks_there_are():
+    done = call("bench", "resnet")
+    assert done.exit_code == 2
+    assert "no file resnet" in done.output
+    assert "kws_dscnn" in done.output
+
+
+def test_bench_says_before_any_work_why_it_can_not_draw(monkeypatch, tmp_path):
+    monkeypatch.setattr("qemu_nn.cli_bench.contest", None)
+    assert "must end in .png" in call("bench", "--plot", "x.gif").output
+    assert "there is no folder" in call("bench", "--plot", str(tmp_path / "a" / "x.png")).output
+    hide(monkeypatch, "matplotlib")
+    done = call("bench", "--plot", str(tmp_path / "x.png"))
+    assert "pip install 'qemu_nn[plot]'" in done.output
+    assert done.exit_code == 2
+
+
+def test_a_report_becomes_a_picture(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[plot]'")
+    table, _ = contest([networks.average()], profile(), None, (1,), (1,), 2)
+    tables = {"networks": table, "kernels": time_rows([Case(*SMALL)], turns=2)}
+    reports.draw(Report({"machine": "one"}, tables), tmp_path / "x.png")
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    assert list(tmp_path.iterdir()) == [tmp_path / "x.png"]
