@@ -1,4 +1,5 @@
-/* 16 lanes of int32; a step multiplies four unsigned bytes of a pixel with four signed weights. */
+/* 16 lanes of int32 in 32 registers; a step multiplies four unsigned bytes of a pixel with four
+ * signed weights, or two halfwords with two. */
 #ifndef QN_GEMM_AVX512VNNI_H
 #define QN_GEMM_AVX512VNNI_H
 
@@ -10,6 +11,7 @@ typedef __m512i vec;
 enum { LANES = 16 };
 
 #define FOLDS 1
+#define MOST_VECTORS 4
 enum { TILE_1 = 16, TILE_2 = 12, TILE_4 = 6, TILE_FOLD = 6 };
 
 static inline vec vec_load(const int32_t *values) { return _mm512_loadu_si512(values); }
@@ -40,8 +42,14 @@ static inline vec vec_fold(const vec of[4]) {
 
 /* VPDPBUSD: acc + the products of pixel (unsigned) and weights (signed), modulo 2^32. Inline
  * assembly keeps the accumulators where they are; the intrinsic makes gcc copy and spill them. */
-static inline vec vec_dot(vec acc, vec pixel, vec weights) {
+static inline vec vec_dot_u8_s8(vec acc, vec pixel, vec weights) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(pixel), "v"(weights));
+    return acc;
+}
+
+/* VPDPWSSD: the same for two signed halfwords. */
+static inline vec vec_dot_s16(vec acc, vec pixel, vec weights) {
+    __asm__("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(pixel), "v"(weights));
     return acc;
 }
 

@@ -1,5 +1,5 @@
 /* The order of packed weights: what tile.h reads, made once at plan time. Included by tile.h, after
- * LANES and FOLDS. */
+ * LANES, FOLDS and MOST_VECTORS. */
 #ifndef QN_GEMM_PACK_H
 #define QN_GEMM_PACK_H
 
@@ -14,7 +14,7 @@ typedef struct gemm_shape {
 
 /* Vectors of channels side by side in one pass: 4 while there are as many, then 2, then 1. */
 static inline int gemm_group(int64_t vectors_left) {
-    return vectors_left >= 4 ? 4 : vectors_left >= 2 ? 2 : 1;
+    return vectors_left >= 4 && MOST_VECTORS >= 4 ? 4 : vectors_left >= 2 ? 2 : 1;
 }
 
 /* The channel, in its group, of a lane of one of the group's vectors: such that saturating packs,

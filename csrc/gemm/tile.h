@@ -7,7 +7,9 @@
  * halfwords) is between vec_dot() and who packed image and weights.
  *
  * Included once by each file of an instruction set, after
- *   vec, LANES, vec_load(), vec_broadcast(), vec_dot()      gemm/<isa>.h
+ *   vec, LANES, vec_load(), vec_broadcast()      gemm/<isa>.h
+ *   vec_dot()                  one of gemm/<isa>.h, for what a dword holds
+ *   MOST_VECTORS               of channels side by side in one pass: 2 or 4
  *   TILE_1, TILE_2, TILE_4     pixels of a tile 1, 2 or 4 vectors of channels wide, such that
  *                              accumulators, weights and a pixel fit the registers
  *   element, stage, stage_put(last, out, next, count, pixels, vectors, acc)
@@ -170,9 +172,11 @@ static void rows_1(const gemm_shape *shape, const gemm_spot *spot, const stage *
 static void rows_2(const gemm_shape *shape, const gemm_spot *spot, const stage *last) {
     rows(TILE_2, 2, shape, *spot, last);
 }
+#if MOST_VECTORS >= 4
 static void rows_4(const gemm_shape *shape, const gemm_spot *spot, const stage *last) {
     rows(TILE_4, 4, shape, *spot, last);
 }
+#endif
 #if FOLDS
 static void rows_folded(const gemm_shape *shape, const gemm_spot *spot, const stage *last) {
     rows(TILE_FOLD, 0, shape, *spot, last);
@@ -187,9 +191,13 @@ static void rows_of_group(int group, const gemm_shape *shape, const gemm_spot *s
         return;
     }
 #endif
+#if MOST_VECTORS >= 4
     if (group == 4) {
         rows_4(shape, spot, last);
-    } else if (group == 2) {
+        return;
+    }
+#endif
+    if (group == 2) {
         rows_2(shape, spot, last);
     } else {
         rows_1(shape, spot, last);

@@ -16,6 +16,7 @@ typedef int8_t coefficient;
 typedef uint8_t pixel;
 typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 128 };
+#define vec_dot vec_dot_u8_s8
 #define OPT_ORDER Q_FC_Q7
 
 #include "../gemm/tile.h"
