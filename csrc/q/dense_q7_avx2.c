@@ -1,11 +1,9 @@
 /* q7 convolutions and fully connected layers on AVX2: bytes widened to halfwords, 16 products an
  * instruction. */
-#include "../profiles.h"
-
-#if QN_HAS_X86
-
 #include "convolve.h"
 #include "fully_connected.h"
+
+#if QN_HAS_X86
 
 #include "../gemm/target_avx2.h"
 

@@ -1,10 +1,8 @@
 /* q7 convolutions and fully connected layers on AVX-512 VNNI: bytes, 64 products an instruction. */
-#include "../profiles.h"
-
-#if QN_HAS_X86
-
 #include "convolve.h"
 #include "fully_connected.h"
+
+#if QN_HAS_X86
 
 #include "../gemm/target_avx512.h"
 
