@@ -1,18 +1,13 @@
 /* Convolutions on the engine of gemm/: the image padded once into scratch memory, the weights
- * packed once at plan time. Included by the *_<isa>.c files, after
- *   element                           int8_t or int16_t: of image, weights, bias and output
- *   pixel, weight, PER_STEP, OFFSET   how the engine holds image (element + OFFSET) and weights, and
- *                                     how many of either a dword holds
- * and gemm/tile.h. An offset makes elements unsigned; start[] takes OFFSET * sum of weights out. */
+ * packed once at plan time. Included by the dense_*.c files after gemm/tile.h and the types that
+ * pixels_fast.h names; weights and bias are of the type `element`. */
 #ifndef QN_Q_CONVOLVE_FAST_H
 #define QN_Q_CONVOLVE_FAST_H
 
 #include <string.h>
 
 #include "convolve.h"
-
-/* Bytes that the last step of a run may read behind it. */
-enum { SLACK = 64 };
+#include "pixels_fast.h"
 
 /* The part of the image that windows reach, beside the image too. */
 static int64_t reach_x(const qn_conv *p) {
@@ -45,18 +40,6 @@ static gemm_shape shape_of(const qn_conv *p) {
         shape.column_step = pixel_bytes;
     }
     return shape;
-}
-
-static void fill(pixel *to, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        to[i] = OFFSET;
-    }
-}
-
-static void copy(pixel *to, const element *from, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        to[i] = (pixel)(from[i] + OFFSET);
-    }
 }
 
 /* The reach of all windows as the engine reads it; what lies beside the image counts as zero. */
@@ -141,7 +124,7 @@ static int64_t scratch_padded(const qn_conv *p) {
 }
 
 /* The same where the DSP path does so for regular geometries only. */
-static int64_t scratch_regular(const qn_conv *p) {
+static inline int64_t scratch_regular(const qn_conv *p) {
     return qn_is_dsp(p->profile) && !q_convolve_regular(p) ? QN_NOT_TAKEN : scratch_padded(p);
 }
 

@@ -1,5 +1,5 @@
 /* Fully connected layers on the engine of gemm/: one pixel, one run. Included by the dense_*.c
- * files after the types that convolve_fast.h names, and
+ * files after gemm/tile.h, the types that pixels_fast.h names, and
  *   coefficient      int8_t or int16_t: of weights and bias as the device has them
  *   OPT_ORDER        how the _opt functions of this type interleave */
 #ifndef QN_Q_FULLY_CONNECTED_FAST_H
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fully_connected.h"
+#include "pixels_fast.h"
 
 static gemm_shape fc_shape(const qn_fc *p) {
     gemm_shape shape = {.rows = 1,

@@ -1,0 +1,42 @@
+/* Fully connected layers of q7 weights and q15 vectors on AVX2: the weights widened at plan
+ * time, 16 products an instruction. */
+#include "fully_connected.h"
+
+#if QN_HAS_X86
+
+#include "../gemm/target_avx2.h"
+
+#include "../gemm/avx2.h"
+
+#include "stage_q15_avx2.h"
+
+typedef int8_t coefficient;
+typedef int16_t pixel;
+typedef int16_t weight;
+enum { PER_STEP = 2, OFFSET = 0 };
+#define vec_dot vec_dot_s16
+#define OPT_ORDER Q_FC_Q7_Q15
+
+#include "../gemm/tile.h"
+
+#include "fully_connected_fast.h"
+
+int q_fc_q7_q15_avx2(const void *params, const qn_buffers *b) { return fc_run(params, b); }
+
+int64_t q_fc_q7_q15_avx2_scratch(const void *params) { return fc_scratch(params); }
+
+int64_t q_fc_q7_q15_avx2_packed(const void *params) { return fc_packed(params); }
+
+void q_fc_q7_q15_avx2_pack(const void *params, const void *weights, const void *bias,
+                           void *packed) {
+    fc_pack(params, weights, bias, 0, packed);
+}
+
+void q_fc_q7_q15_avx2_pack_opt(const void *params, const void *weights, const void *bias,
+                               void *packed) {
+    fc_pack(params, weights, bias, 1, packed);
+}
+
+#include "../gemm/target_end.h"
+
+#endif
