@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import recordings
+from hosts import row_param
 
 from qemu_nn import cmsis, kernels
 from qemu_nn.errors import Refused, SizeMismatch
@@ -13,7 +14,7 @@ def rows_by_function():
     for function in recordings.FUNCTIONS:
         declared = FUNCTIONS[function]
         for row in kernels.rows_of(declared.op, declared.type):
-            yield pytest.param(function, row, id=f"{function}-{row}")
+            yield row_param(function, row=row, id=f"{function}-{row}")
 
 
 def copied(inputs):
@@ -25,9 +26,7 @@ def test_every_row_gives_the_recorded_bits(function, row):
     for r in recordings.load(function):
         if r.output is None or not row.claims(r.profile):
             continue
-        struct = kernels.make_params(
-            row.op, r.profile, FUNCTIONS[function].struct_values(r.params)
-        )
+        struct = kernels.make_params(row.op, r.profile, FUNCTIONS[function].struct_values(r.params))
         if not row.takes(struct):
             continue
         inputs = copied(r.inputs)
