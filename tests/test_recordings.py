@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import recordings
+from hosts import row_param
 
 from qemu_nn import cmsis, kernels
 from qemu_nn.errors import Refused, SizeMismatch
@@ -13,7 +14,7 @@ def rows_by_function():
     for function in recordings.FUNCTIONS:
         declared = FUNCTIONS[function]
         for row in kernels.rows_of(declared.op, declared.type):
-            yield pytest.param(function, row, id=f"{function}-{row}")
+            yield row_param(function, row=row, id=f"{function}-{row}")
 
 
 def copied(inputs):

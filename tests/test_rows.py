@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hosts import row_param
 
 from qemu_nn import cmsis, kernels
 from qemu_nn.bench.calls import random_arguments
@@ -18,7 +19,7 @@ def rows_beside_plain_ones():
     for function in FUNCTIONS.values():
         for row in kernels.rows_of(function.op, function.type):
             if row.kind != "plain":
-                yield pytest.param(function, row, id=f"{function.name}-{row}")
+                yield row_param(function, row=row, id=f"{function.name}-{row}")
 
 
 def computed(function, arguments, profile, variant):
@@ -70,7 +71,7 @@ def test_a_row_equals_the_plain_row_on_thousands_of_calls(function, row):
 def all_rows():
     for function in FUNCTIONS.values():
         for row in kernels.rows_of(function.op, function.type):
-            yield pytest.param(function, row, id=f"{function.name}-{row}")
+            yield row_param(function, row=row, id=f"{function.name}-{row}")
 
 
 def guarded(array, rng):

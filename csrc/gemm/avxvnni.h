@@ -1,8 +1,10 @@
-/* The 8 lanes of AVX2 where AVX-VNNI adds the dot product of four bytes. */
+/* AVX-VNNI: a step multiplies four unsigned bytes of a pixel with four signed weights. */
 #ifndef QN_GEMM_AVXVNNI_H
 #define QN_GEMM_AVXVNNI_H
 
-#include "avx2.h"
+#include "ymm.h"
+
+enum { TILE_1 = 12, TILE_2 = 6 };
 
 /* A test on a host without AVX-VNNI defines this as "" and gets the same instruction in the
  * encoding of AVX-512. */

@@ -1,5 +1,5 @@
 /* The order of packed weights: what tile.h reads, made once at plan time. Included by tile.h, after
- * LANES, MOST_VECTORS and FOLDS. */
+ * LANES, FOLDS and MOST_VECTORS. */
 #ifndef QN_GEMM_PACK_H
 #define QN_GEMM_PACK_H
 

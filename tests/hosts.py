@@ -1,0 +1,13 @@
+"""Rows as test parameters, skipped where this host can not run them."""
+
+import pytest
+
+from qemu_nn import kernels
+
+
+def row_param(*values, row, id):
+    """pytest.param(*values, row), with the reason if this host lacks what the row needs."""
+    missing = row.cpu & ~kernels.cpu_features()
+    names = ", ".join(name for name, bit in kernels.FEATURES.items() if bit & missing)
+    skip = pytest.mark.skipif(bool(missing), reason=f"{row} needs {names}")
+    return pytest.param(*values, row, id=id, marks=skip)
