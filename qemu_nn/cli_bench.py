@@ -52,7 +52,7 @@ def bench(
     variant: Optional[str],
     **names: str,
 ) -> None:
-    """Time networks, beside LiteRT and ONNX Runtime where they are installed.
+    """Time networks, and LiteRT and ONNX Runtime beside them.
 
     NETWORK is one that comes with the package (all of them if none is named); --kernels times
     the rows of the kernel table instead, or too if networks are named.
@@ -84,7 +84,7 @@ def bench(
 def variants(
     what: str, inputs: Optional[Path], state: Optional[Path], form: Optional[str], **names: str
 ) -> None:
-    """Show where other cores, releases and roundings compute other bits.
+    """Show where cores, releases and roundings differ in bits.
 
     KERNEL is a C function (arm_softmax_q7) or an op (softmax), compared on random calls.
     """

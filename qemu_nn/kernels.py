@@ -244,8 +244,8 @@ def call(
     given = [0 if array is None else array.nbytes for array in (*inputs, output, weights, bias)]
     if any(have < want for have, want in zip(given, needed)):
         raise Error(f"{row} needs arrays of {list(needed)} bytes, got {given}")
-    if not row.takes(params):
-        raise Error(f"{row} does not take these parameters; choose() names a row that does")
+    if not row.takes(params) or not row.runs_here():
+        raise Error(f"{row} does not run here or not on this; choose() names a row that does")
     scratch = aligned_bytes(row.scratch(params))
     packed = row.pack(params, weights, bias)
     buffers = ffi.new("qn_buffers *")
