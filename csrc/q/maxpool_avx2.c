@@ -1,4 +1,6 @@
 /* Maximum pooling on AVX2: columns of each row of windows first, 32 values at a time. */
+#include <string.h>
+
 #include "pool_fast.h"
 
 #if QN_HAS_X86
