@@ -5,8 +5,6 @@
 
 #include "edge_avx2.h"
 
-#define QN_LANES static inline __attribute__((always_inline))
-
 /* k: what the operation needs beside the elements. */
 typedef __m256i of_one(__m256i x, const void *k);
 typedef __m256i of_two(__m256i x, __m256i y, const void *k);
