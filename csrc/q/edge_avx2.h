@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define QN_LANES static inline __attribute__((always_inline))
+#include "../gemm/unroll.h"
 
 /* The first `count` bytes, 0..8, in the low bytes. Two loads may overlap: both have the same bytes
  * there. Loads of just these bytes from a copy would wait until the copy is written. */

@@ -3,6 +3,8 @@
 
 #if QN_HAS_X86
 
+#include <string.h>
+
 #include "../gemm/unroll.h"
 
 #include "../gemm/target_avx2.h"
