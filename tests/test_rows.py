@@ -118,3 +118,15 @@ def test_a_row_writes_its_output_whole_and_nothing_else(function, row):
         np.testing.assert_array_equal(*results, f"{row} left elements unwritten, seed {seed}")
         done += 1
     assert done > 15
+
+
+@pytest.mark.parametrize("pixels", [256, 257, 300])
+def test_averages_whose_q15_sums_overflow_are_those_of_the_plain_row(pixels):
+    function = FUNCTIONS["arm_avepool_q7_HWC"]
+    sizes = {"dim_im_in": pixels, "dim_kernel": pixels, "stride": pixels}
+    params = {**sizes, "ch_im_in": 1, "padding": 0, "dim_im_out": 1}
+    lowest = {a.name: np.full(a.shape(params), -128, np.int8) for a in function.arrays}
+    dsp = next(p for p in all_profiles() if p.path == "dsp")
+    best = cmsis.invoke(function, {**params, **lowest}, dsp)
+    plain = cmsis.invoke(function, {**params, **lowest}, dsp, "dsp")
+    np.testing.assert_array_equal(best, plain)

@@ -30,7 +30,7 @@ static lookup lookup_of(const qn_activation *p) {
 
 /* The arithmetic shift of bytes: unsigned, of x + 128. An index in the group becomes 0x70..0x7f,
  * whose low bits VPSHUFB takes; any other has its top bit set and selects 0. */
-QN_LANES __m256i looked_up(__m256i x, const void *k) {
+QN_INLINE __m256i looked_up(__m256i x, const void *k) {
     const lookup *l = k;
     __m256i above = _mm256_xor_si256(x, _mm256_set1_epi8(INT8_MIN));
     above = _mm256_and_si256(_mm256_srl_epi16(above, l->shift), l->kept);
@@ -96,7 +96,7 @@ void q_activation_q15_avx2_pack(const void *params, const void *weights, const v
 }
 
 /* Each point in the low, the next one in the high half: eight loads are faster than a gather. */
-QN_LANES __m256i pairs(const int16_t *points, __m256i index) {
+QN_INLINE __m256i pairs(const int16_t *points, __m256i index) {
     int32_t at[8], pair[8];
     _mm256_storeu_si256((__m256i *)at, index);
     for (int i = 0; i < 8; i++) {
@@ -113,7 +113,7 @@ typedef struct interpolation {
 } interpolation;
 
 /* Eight values between two points; VPMADDWD weighs them. */
-QN_LANES __m256i between(__m256i x, const interpolation *k) {
+QN_INLINE __m256i between(__m256i x, const interpolation *k) {
     const __m256i one = _mm256_set1_epi32(k->one);
     __m256i n = _mm256_sra_epi32(x, k->shift);
     n = _mm256_max_epi32(n, _mm256_set1_epi32(k->ladder->least));
@@ -126,7 +126,7 @@ QN_LANES __m256i between(__m256i x, const interpolation *k) {
 }
 
 /* Unpacking and packing both stay within halves, so the lanes end where they were. */
-QN_LANES __m256i interpolated(__m256i x, const void *k) {
+QN_INLINE __m256i interpolated(__m256i x, const void *k) {
     __m256i sign = _mm256_srai_epi16(x, 15);
     return _mm256_packs_epi32(between(_mm256_unpacklo_epi16(x, sign), k),
                               between(_mm256_unpackhi_epi16(x, sign), k));

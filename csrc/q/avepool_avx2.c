@@ -1,4 +1,4 @@
-/* Average pooling on AVX2: sums in 32 bits, eight at a time, and exact divisions.
+/* Average pooling on AVX2: exact sums, eight exact divisions at a time.
  *
  * The portable path divides once: columns are summed, then their sums. The DSP path divides the
  * sum of each row of a window, then the sum of the quotients. */
@@ -11,22 +11,44 @@
 
 enum { LANES = 8 };
 
+/* The sums of 16 values each, in 16 bits: of at most 256 terms. */
+QN_INLINE __m256i sum_16(const int8_t *values, int64_t step, int32_t terms, int64_t room) {
+    __m256i sum = _mm256_setzero_si256();
+    for (int32_t k = 0; k < terms; k++) {
+        sum = _mm256_add_epi16(sum, _mm256_cvtepi8_epi16(load_16(values + k * step, room)));
+    }
+    return sum;
+}
+
+/* The sums of 16 values each, written as two vectors of 32 bits. */
+QN_INLINE void sum_all_16(const int8_t *values, int64_t step, int32_t terms, int64_t room,
+                          __m256i *sums) {
+    __m256i low = _mm256_setzero_si256(), high = low;
+    for (int32_t k = 0; k < terms; k += 256) {
+        int32_t left = terms - k;
+        __m256i sum = sum_16(values + k * step, step, left < 256 ? left : 256, room);
+        low = _mm256_add_epi32(low, _mm256_cvtepi16_epi32(_mm256_castsi256_si128(sum)));
+        high = _mm256_add_epi32(high, _mm256_cvtepi16_epi32(_mm256_extracti128_si256(sum, 1)));
+    }
+    _mm256_storeu_si256(sums, low);
+    _mm256_storeu_si256(sums + 1, high);
+}
+
 /* sums[i] = the sum of the `count` values i of `terms` vectors, `step` apart. No vector of values
  * is read over `end`; sums has SLACK bytes more. */
-static void sum_q7(const int8_t *values, const int8_t *end, int64_t step, int32_t terms,
-                   int32_t count, int32_t *sums) {
-    for (int32_t i = 0; i < count; i += LANES, values += LANES) {
-        int64_t room = end - values - (terms - 1) * step;
-        __m256i sum = _mm256_setzero_si256();
-        for (int32_t k = 0; k < terms; k++) {
-            __m128i bytes = load_8(values + k * step, room);
-            sum = _mm256_add_epi32(sum, _mm256_cvtepi8_epi32(bytes));
+QN_INLINE void sum_q7(const int8_t *values, const int8_t *end, int64_t step, int32_t terms,
+                      int32_t count, int32_t *sums) {
+    end -= (terms - 1) * step;
+    for (int32_t i = 0; i < count; i += 16, values += 16) {
+        if (end - values >= 16) {
+            sum_all_16(values, step, terms, 16, (__m256i *)(sums + i));
+        } else {
+            sum_all_16(values, step, terms, end - values, (__m256i *)(sums + i));
         }
-        _mm256_storeu_si256((__m256i *)(sums + i), sum);
     }
 }
 
-static __m256i sum_of_sums(const int32_t *sums, int32_t step, int32_t terms) {
+QN_INLINE __m256i sum_of_sums(const int32_t *sums, int32_t step, int32_t terms) {
     __m256i sum = _mm256_setzero_si256();
     for (int32_t k = 0; k < terms; k++) {
         sum = _mm256_add_epi32(sum, _mm256_loadu_si256((const __m256i *)(sums + k * step)));
@@ -36,7 +58,7 @@ static __m256i sum_of_sums(const int32_t *sums, int32_t step, int32_t terms) {
 
 /* a / count toward zero. A quotient that is no integer lies at least 1/count from the next one,
  * and is rounded by at most |a| / count times 2^-53: less, as |a| <= 2^31. */
-static __m256i quotient(__m256i a, int32_t count) {
+QN_INLINE __m256i quotient(__m256i a, int32_t count) {
     __m256d divisor = _mm256_set1_pd(count);
     __m256d low = _mm256_cvtepi32_pd(_mm256_castsi256_si128(a));
     __m256d high = _mm256_cvtepi32_pd(_mm256_extracti128_si256(a, 1));
@@ -45,19 +67,19 @@ static __m256i quotient(__m256i a, int32_t count) {
 }
 
 /* The same with 24 bits instead of 53, for |a| < 2^24. */
-static __m256i quotient_24(__m256i a, int32_t count) {
+QN_INLINE __m256i quotient_24(__m256i a, int32_t count) {
     __m256 divisor = _mm256_set1_ps((float)count);
     return _mm256_cvttps_epi32(_mm256_div_ps(_mm256_cvtepi32_ps(a), divisor));
 }
 
-static __m256i divide(__m256i sum, int32_t count, int out_lshift) {
+QN_INLINE __m256i divide(__m256i sum, int32_t count, int out_lshift) {
     int small = count < 1 << 17 && out_lshift == 0; /* sums of q7 values: below 2^17 * 2^7 */
     __m256i a = _mm256_sll_epi32(sum, _mm_cvtsi32_si128(out_lshift));
     return small ? quotient_24(a, count) : quotient(a, count);
 }
 
 /* The low bytes of eight lanes, in the low half. */
-static __m128i low_bytes(__m256i lanes) {
+QN_INLINE __m128i low_bytes(__m256i lanes) {
     __m256i bytes = _mm256_and_si256(lanes, _mm256_set1_epi32(0xff));
     __m128i words =
         _mm_packus_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));

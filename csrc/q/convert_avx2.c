@@ -10,7 +10,7 @@
 enum { IN_ORDER = 0x03020100, REORDERED = 0x03010200 };
 
 /* Sixteen values, or what `room` bytes allow. */
-QN_LANES void widen_16(const char *in, int64_t room, __m128i from, __m256i more, char *out) {
+QN_INLINE void widen_16(const char *in, int64_t room, __m128i from, __m256i more, char *out) {
     __m256i words = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(load_16(in, room), from));
     store_32(out, 2 * room, _mm256_add_epi16(words, more));
 }
@@ -59,15 +59,15 @@ int q_expand_reordered_offset_q7_q15_avx2(const void *params, const qn_buffers *
     return QN_OK;
 }
 
-QN_LANES void accumulate_16(const char *in, const char *before, int64_t room, int saturates,
-                            char *out) {
+QN_INLINE void accumulate_16(const char *in, const char *before, int64_t room, int saturates,
+                             char *out) {
     __m256i words = _mm256_cvtepi8_epi16(load_16(in, room)), sums = load_32(before, 2 * room);
     sums = saturates ? _mm256_adds_epi16(sums, words) : _mm256_add_epi16(sums, words);
     store_32(out, 2 * room, sums);
 }
 
-QN_LANES void accumulate(const char *in, const char *before, int64_t count, int saturates,
-                         char *out) {
+QN_INLINE void accumulate(const char *in, const char *before, int64_t count, int saturates,
+                          char *out) {
     int64_t i = 0;
     for (; i + 16 <= count; i += 16) {
         accumulate_16(in + i, before + 2 * i, 16, saturates, out + 2 * i);

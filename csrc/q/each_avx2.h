@@ -5,13 +5,11 @@
 
 #include "edge_avx2.h"
 
-#define QN_LANES static inline __attribute__((always_inline))
-
 /* k: what the operation needs beside the elements. */
 typedef __m256i of_one(__m256i x, const void *k);
 typedef __m256i of_two(__m256i x, __m256i y, const void *k);
 
-QN_LANES void each(of_one *op, const void *k, const char *x, char *out, int64_t bytes) {
+QN_INLINE void each(of_one *op, const void *k, const char *x, char *out, int64_t bytes) {
     int64_t i = 0;
     for (; i + 32 <= bytes; i += 32) {
         store_32(out + i, 32, op(load_32(x + i, 32), k));
@@ -21,8 +19,8 @@ QN_LANES void each(of_one *op, const void *k, const char *x, char *out, int64_t 
     }
 }
 
-QN_LANES void each_pair(of_two *op, const void *k, const char *x, const char *y, char *out,
-                        int64_t bytes) {
+QN_INLINE void each_pair(of_two *op, const void *k, const char *x, const char *y, char *out,
+                         int64_t bytes) {
     int64_t i = 0;
     for (; i + 32 <= bytes; i += 32) {
         store_32(out + i, 32, op(load_32(x + i, 32), load_32(y + i, 32), k));

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../gemm/unroll.h"
+
 /* The first `count` bytes, 0..8, in the low bytes. Two loads may overlap: both have the same bytes
  * there. Loads of just these bytes from a copy would wait until the copy is written. */
 static inline uint64_t up_to_8(const char *at, int64_t count) {

@@ -22,31 +22,31 @@ static ending ending_of(const qn_mult *p) {
     };
 }
 
-QN_LANES __m256i ended(__m256i products, const ending *k) {
+QN_INLINE __m256i ended(__m256i products, const ending *k) {
     __m256i sums = _mm256_add_epi32(products, _mm256_set1_epi32(k->round_term));
     return k->logical ? _mm256_srl_epi32(sums, k->shift) : _mm256_sra_epi32(sums, k->shift);
 }
 
 /* Unpacking and packing both stay within halves, so the lanes end where they were. */
-QN_LANES __m256i mult_q15(__m256i x, __m256i y, const void *k) {
+QN_INLINE __m256i mult_q15(__m256i x, __m256i y, const void *k) {
     __m256i low = _mm256_mullo_epi16(x, y), high = _mm256_mulhi_epi16(x, y);
     return _mm256_packs_epi32(ended(_mm256_unpacklo_epi16(low, high), k),
                               ended(_mm256_unpackhi_epi16(low, high), k));
 }
 
 /* Products of q7 values as words: the high word of (2^8 x) * (2^8 y). */
-QN_LANES __m256i low_products(__m256i x, __m256i y) {
+QN_INLINE __m256i low_products(__m256i x, __m256i y) {
     const __m256i zero = _mm256_setzero_si256();
     return _mm256_mulhi_epi16(_mm256_unpacklo_epi8(zero, x), _mm256_unpacklo_epi8(zero, y));
 }
 
-QN_LANES __m256i high_products(__m256i x, __m256i y) {
+QN_INLINE __m256i high_products(__m256i x, __m256i y) {
     const __m256i zero = _mm256_setzero_si256();
     return _mm256_mulhi_epi16(_mm256_unpackhi_epi8(zero, x), _mm256_unpackhi_epi8(zero, y));
 }
 
 /* 5.9.0 rounds in 16 bits, which wrap. */
-QN_LANES __m256i mult_q7(__m256i x, __m256i y, const void *k) {
+QN_INLINE __m256i mult_q7(__m256i x, __m256i y, const void *k) {
     const ending *end = k;
     const __m256i round_term = _mm256_set1_epi16((short)end->round_term);
     __m256i low = _mm256_add_epi16(low_products(x, y), round_term);
@@ -56,13 +56,13 @@ QN_LANES __m256i mult_q7(__m256i x, __m256i y, const void *k) {
 }
 
 /* 5.6.0 rounds in 32 bits. */
-QN_LANES __m256i in_32_bits(__m256i words, const void *k) {
+QN_INLINE __m256i in_32_bits(__m256i words, const void *k) {
     __m256i sign = _mm256_srai_epi16(words, 15);
     return _mm256_packs_epi32(ended(_mm256_unpacklo_epi16(words, sign), k),
                               ended(_mm256_unpackhi_epi16(words, sign), k));
 }
 
-QN_LANES __m256i mult_q7_560(__m256i x, __m256i y, const void *k) {
+QN_INLINE __m256i mult_q7_560(__m256i x, __m256i y, const void *k) {
     return _mm256_packs_epi16(in_32_bits(low_products(x, y), k),
                               in_32_bits(high_products(x, y), k));
 }

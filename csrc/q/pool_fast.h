@@ -4,7 +4,7 @@
 
 #include "pool.h"
 
-enum { SLACK = 32 }; /* bytes that vectors may reach over an array in scratch */
+enum { SLACK = 64 }; /* bytes that vectors may reach over an array in scratch */
 
 /* With padding < stride no window reads a pixel that was overwritten before, and only the first
  * window starts outside of the image; with padding < dim_kernel that one is not empty. */

@@ -6,17 +6,17 @@
 #include "../gemm/target_avx2.h"
 #include "each_avx2.h"
 
-QN_LANES __m256i relu_q7(__m256i x, const void *k) {
+QN_INLINE __m256i relu_q7(__m256i x, const void *k) {
     (void)k;
     return _mm256_max_epi8(x, _mm256_setzero_si256());
 }
 
-QN_LANES __m256i relu_q15(__m256i x, const void *k) {
+QN_INLINE __m256i relu_q15(__m256i x, const void *k) {
     (void)k;
     return _mm256_max_epi16(x, _mm256_setzero_si256());
 }
 
-QN_LANES __m256i relu6(__m256i x, const void *k) {
+QN_INLINE __m256i relu6(__m256i x, const void *k) {
     return _mm256_min_epi8(relu_q7(x, k), _mm256_set1_epi8(6));
 }
 

@@ -6,28 +6,28 @@
 #include "../gemm/target_avx2.h"
 #include "each_avx2.h"
 
-QN_LANES __m256i add_q7(__m256i x, __m256i y, const void *k) {
+QN_INLINE __m256i add_q7(__m256i x, __m256i y, const void *k) {
     (void)k;
     return _mm256_adds_epi8(x, y);
 }
 
-QN_LANES __m256i add_q15(__m256i x, __m256i y, const void *k) {
+QN_INLINE __m256i add_q15(__m256i x, __m256i y, const void *k) {
     (void)k;
     return _mm256_adds_epi16(x, y);
 }
 
-QN_LANES __m256i sub_q7(__m256i x, __m256i y, const void *k) {
+QN_INLINE __m256i sub_q7(__m256i x, __m256i y, const void *k) {
     (void)k;
     return _mm256_subs_epi8(x, y);
 }
 
-QN_LANES __m256i sub_q15(__m256i x, __m256i y, const void *k) {
+QN_INLINE __m256i sub_q15(__m256i x, __m256i y, const void *k) {
     (void)k;
     return _mm256_subs_epi16(x, y);
 }
 
 /* 16 bits hold every product of q7 values; unpacking and packing both stay within halves. */
-QN_LANES __m256i mult_q7(__m256i x, __m256i y, const void *k) {
+QN_INLINE __m256i mult_q7(__m256i x, __m256i y, const void *k) {
     (void)k;
     const __m256i zero = _mm256_setzero_si256();
     /* values in the high bytes: the high word of (2^8 x) * (2^8 y) is x * y */
@@ -38,7 +38,7 @@ QN_LANES __m256i mult_q7(__m256i x, __m256i y, const void *k) {
 
 /* (x * y) >> 15 is twice the high word of the product and the top bit of its low word; only
  * -1 * -1 = 2^15 does not fit: it turns up as -2^15, and no other product does. */
-QN_LANES __m256i mult_q15(__m256i x, __m256i y, const void *k) {
+QN_INLINE __m256i mult_q15(__m256i x, __m256i y, const void *k) {
     (void)k;
     __m256i low = _mm256_mullo_epi16(x, y), high = _mm256_mulhi_epi16(x, y);
     __m256i both = _mm256_or_si256(_mm256_slli_epi16(high, 1), _mm256_srli_epi16(low, 15));
@@ -82,11 +82,11 @@ int q_mult_q15_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-QN_LANES __m256i offset_q7(__m256i x, const void *k) {
+QN_INLINE __m256i offset_q7(__m256i x, const void *k) {
     return _mm256_adds_epi8(x, *(const __m256i *)k);
 }
 
-QN_LANES __m256i offset_q15(__m256i x, const void *k) {
+QN_INLINE __m256i offset_q15(__m256i x, const void *k) {
     return _mm256_adds_epi16(x, *(const __m256i *)k);
 }
 
