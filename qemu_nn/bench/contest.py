@@ -8,7 +8,6 @@ from typing import Callable, Optional
 import numpy as np
 
 from ..analysis.table import Cell, Table
-from ..errors import Error
 from ..graph import Graph
 from ..runtime.session import Session
 from ..targets import Profile
@@ -75,8 +74,9 @@ def _theirs(
     for name, prepare in PEERS.items():
         try:
             ready[name] = prepare(graph, x, threads)
-        except ImportError as missing:
-            notes[f"no {name}: {missing.name} is missing; pip install 'qemu_nn[peers]'"] = None
-        except Error as error:
-            notes[f"no {name}: {error}"] = None
+        except ImportError as fault:
+            what = f"{fault.name} is missing" if fault.name else str(fault)
+            notes[f"no {name}: {what}; pip install 'qemu_nn[peers]'"] = None
+        except Exception as fault:  # a peer's troubles, of whatever kind, do not end the run
+            notes[f"no {name}: {fault}"] = None
     return ready
