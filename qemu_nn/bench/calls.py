@@ -58,10 +58,10 @@ def random_params(rng: np.random.Generator, function: Function) -> dict[str, int
         low, high = _RANGES.get(stem, (0, 0))
         params[name] = int(rng.integers(low, high + 1) if stem in _RANGES else rng.choice(_SIZES))
     kind = "image" if "ch_im_in" in params else "vector"
-    if "num_of_rows" not in params and rng.random() < 0.3:
-        if kind == "vector" or "depthwise" in function.name or "pool" in function.name:
-            long = [name for name in params if name in _LONG[kind]]
-            params.update({name: int(rng.integers(1, _LONGEST[kind])) for name in long})
+    can_be_long = kind == "vector" or "depthwise" in function.name or "pool" in function.name
+    if "num_of_rows" not in params and rng.random() < 0.3 and can_be_long:
+        long = [name for name in params if name in _LONG[kind]]
+        params.update({name: int(rng.integers(1, _LONGEST[kind])) for name in long})
     if "offset" in params:
         high = 127 if function.type == "q7" else 32767
         params["offset"] = int(rng.integers(-high - 1, high + 1))
