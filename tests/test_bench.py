@@ -216,6 +216,21 @@ def test_a_network_that_is_no_chain_of_int8_layers_is_refused(graph):
         chain(graph)
 
 
+def test_a_network_in_a_firmwares_memory_is_not_given_to_peers():
+    with pytest.raises(Error, match="firmware's memory"):
+        chain(networks.classifier(memory=True))
+
+
+def test_a_peer_that_fails_leaves_a_note(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("no such operator")
+
+    monkeypatch.setitem(PEERS, "LiteRT", fail)
+    table, notes = contest([networks.average()], profile(), None, (1,), (1,), 2)
+    assert "no LiteRT: no such operator" in notes
+    assert "qemu_nn" in {record["runtime"] for record in table.records()}
+
+
 # ---- the verb ----
 
 

@@ -25,13 +25,14 @@ def only(layer, table):
 
 
 def test_a_difference_has_its_count_size_and_place():
-    base = {"a": [np.zeros((2, 3), np.int8), np.array([[1, 2, 3], [4, 5, 6]], np.int8)]}
-    other = {"a": [base["a"][0], np.array([[1, 2, 3], [4, 9, -7]], np.int8)]}
+    image = np.array([[1, 2, 3], [4, 5, 6]], np.int8)
+    base = {"a": [np.zeros((2, 3), np.int8), image, image]}
+    other = {"a": [base["a"][0], np.array([[1, 2, 3], [4, 9, -7]], np.int8), image + np.int8(1)]}
     assert only("a", compare_profiles(base, {OTHER: other}, chained=True)) == {
         "layer": "a",
         "other_profiles": "5.6.0; dsp; nearest",
-        "differing": 2,
-        "elements": 12,
+        "differing": 8,
+        "elements": 18,
         "largest": 13,
         "first": "1: [1][1]",
         "value": 5,

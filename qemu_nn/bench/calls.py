@@ -19,7 +19,7 @@ _RANGES = {
     "out_shift": (0, 31),
     "int_width": (0, 3),
     "type": (0, 1),
-    "out_lshift": (0, 31),
+    "out_lshift": (0, 8),
     "dim_im_in": (1, 11),
     "dim_im_out": (1, 9),
     "nb_batches": (1, 3),
@@ -58,13 +58,8 @@ def random_params(rng: np.random.Generator, function: Function) -> dict[str, int
         low, high = _RANGES.get(stem, (0, 0))
         params[name] = int(rng.integers(low, high + 1) if stem in _RANGES else rng.choice(_SIZES))
     kind = "image" if "ch_im_in" in params else "vector"
-<<<<<<< HEAD
-    cheap = kind == "vector" or "depthwise" in function.name or "pool" in function.name
-    if cheap and "num_of_rows" not in params and rng.random() < 0.3:
-=======
-    dense = "num_of_rows" in params or "convolve" in function.name
-    if not dense and rng.random() < 0.3:
->>>>>>> 9527a4296f690de1e697f82066005eda40d7e0ba
+    can_be_long = kind == "vector" or "depthwise" in function.name or "pool" in function.name
+    if "num_of_rows" not in params and rng.random() < 0.3 and can_be_long:
         long = [name for name in params if name in _LONG[kind]]
         params.update({name: int(rng.integers(1, _LONGEST[kind])) for name in long})
     if "offset" in params:

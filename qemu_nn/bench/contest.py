@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Callable, Optional
 
 import numpy as np
 
 from ..analysis.table import Cell, Table
-from ..errors import Error
 from ..graph import Graph
 from ..runtime.session import Session
 from ..targets import Profile
@@ -19,14 +19,8 @@ from .stopwatch import REST, TURNS, race
 OURS = "qemu_nn"
 
 _COLUMNS = (
-    "network",
-    "batch",
-    "threads",
-    "runtime",
-    "median_us",
-    "low_us",
-    "high_us",
-    "times_ours",
+    *("network", "batch", "threads", "runtime"),
+    *("best_us", "median_us", "low_us", "high_us", "times_ours"),
 )
 
 
@@ -38,28 +32,24 @@ def contest(
     threads: Sequence[int] = (1,),
     turns: int = TURNS,
 ) -> tuple[Table, tuple[str, ...]]:
-    """Microseconds of one inference, median and quartiles, all runtimes in turns; and notes.
+    """Microseconds of one inference, all runtimes in turns: the best, the median, the quartiles.
 
-    times_ours: the runtime's median by ours. Peers compute the same layers, not the same bits; one
-    that is missing or can not compute a network is named in the notes. Raises Error where the
-    profile can not run a network or no layer has the variant.
+    times_ours: the runtime's median by ours. Peers compute the same layers, not the same bits;
+    one that is missing or can not compute a network is named in the notes, which are returned
+    beside the table. Raises Error where the profile can not run a network or no layer has the
+    variant.
     """
     rows: list[tuple[Cell, ...]] = []
     notes: dict[str, None] = {}
-    for graph in graphs:
-        for batch in batches:
-            x = random_inputs(graph, batch)
-            for count in threads:
-                session = Session(graph, profile, variant, count)
-                runtimes = {OURS: _ours(session, x), **_theirs(graph, x, count, notes)}
-                timings = race(runtimes, turns, rest=REST if count > 1 else 0.0)
-                ours = timings[OURS].median
-                for name, timing in timings.items():
-                    us = (
-                        round(t / batch * 1e6, 2) for t in (timing.median, timing.low, timing.high)
-                    )
-                    ratio = round(timing.median / ours, 2)
-                    rows.append((graph.name, batch, count, name, *us, ratio))
+    for graph, batch, count in product(graphs, batches, threads):
+        x = random_inputs(graph, batch)
+        session = Session(graph, profile, variant, count)
+        runtimes = {OURS: _ours(session, x), **_theirs(graph, x, count, notes)}
+        timings = race(runtimes, turns, rest=REST if count > 1 else 0.0)
+        for name, t in timings.items():
+            us = (round(s / batch * 1e6, 2) for s in (t.best, t.median, t.low, t.high))
+            times_ours = round(t.median / timings[OURS].median, 2)
+            rows.append((graph.name, batch, count, name, *us, times_ours))
     return Table(_COLUMNS, tuple(rows)), tuple(notes)
 
 
@@ -75,8 +65,9 @@ def _theirs(
     for name, prepare in PEERS.items():
         try:
             ready[name] = prepare(graph, x, threads)
-        except ImportError as missing:
-            notes[f"no {name}: {missing.name} is missing; pip install 'qemu_nn[peers]'"] = None
-        except Error as error:
-            notes[f"no {name}: {error}"] = None
+        except ImportError as fault:
+            what = f"{fault.name} is missing" if fault.name else str(fault)
+            notes[f"no {name}: {what}; pip install 'qemu_nn[peers]'"] = None
+        except Exception as fault:  # a peer's troubles, of whatever kind, do not end the run
+            notes[f"no {name}: {fault}"] = None
     return ready

@@ -17,8 +17,9 @@ REST = 0.02
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one call: the median over the turns, and the quartiles around it."""
+    """Seconds of one call: the best turn, the median over the turns and the quartiles around it."""
 
+    best: float
     median: float
     low: float
     high: float
@@ -66,4 +67,4 @@ def _seconds(run: Callable[[], object], calls: int) -> float:
 
 def _timing(times: list[float]) -> Timing:
     low, median, high = statistics.quantiles(times, n=4, method="inclusive")
-    return Timing(median, low, high)
+    return Timing(min(times), median, low, high)

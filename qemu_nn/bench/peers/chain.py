@@ -67,6 +67,8 @@ def chain(graph: Graph) -> list[Layer]:
     tensor, scale = graph.input, UNIT
     if tensor.dtype != "int8":
         raise Error(f"{graph.name} is {tensor.dtype}; peers compute int8")
+    if graph.memory is not None:
+        raise Error(f"{graph.name} uses a firmware's memory, which peers do not know")
     for node in graph.nodes:
         if node.inputs != (tensor.name,):
             raise Error(f"{graph.name}: {node.name} does not read the layer before it alone")
