@@ -1,4 +1,4 @@
-/* The end of what target_avx2.h or target_avx512.h has begun. */
+/* The end of what another target_*.h has begun. */
 #if defined(__clang__)
 #pragma clang attribute pop
 #else

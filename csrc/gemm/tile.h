@@ -130,6 +130,9 @@ QN_INLINE void any_tile(const int pixels, const int vectors, const gemm_shape *s
 /* Pixels of the next tile, of 1, 2, 4, 8 and `most`: as few tiles as possible, of equal size, the
  * last of which may overlap the one before. */
 static inline int tile_size(int most, int32_t left, int32_t columns) {
+    if (left / 2 >= most) {
+        return most; /* as below, without its division */
+    }
     int32_t count = (left + most - 1) / most, share = (left + count - 1) / count;
     int size = share > 8 ? most : share > 4 ? 8 : share > 2 ? 4 : (int)share;
     size = size < most ? size : most;
