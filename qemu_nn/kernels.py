@@ -22,6 +22,9 @@ FEATURES = {
     "neon": lib.QN_CPU_NEON,
 }
 
+#: What this host has. Asked once: a virtual machine may take long to answer.
+_HOST = int(lib.qn_cpu_features())
+
 #: Environment variable that caps the instruction sets: "none", or the newest one to use.
 CAP = "QEMU_NN_CPU"
 
@@ -106,7 +109,7 @@ class Sizes:
 
 def cpu_features() -> int:
     """The instruction sets that rows may use on this host, as bits; the environment may cap it."""
-    features = int(lib.qn_cpu_features())
+    features = _HOST
     cap = os.environ.get(CAP, "")
     if not cap:
         return features

@@ -12,7 +12,7 @@ from qemu_nn.targets import all_profiles
 
 GUARD = 64
 CALLS = 150
-SOAK = 3000
+SOAK = 1500
 
 
 def rows_beside_plain_ones():

@@ -19,7 +19,7 @@ _RANGES = {
     "out_shift": (0, 31),
     "int_width": (0, 3),
     "type": (0, 1),
-    "out_lshift": (0, 8),
+    "out_lshift": (0, 31),
     "dim_im_in": (1, 11),
     "dim_im_out": (1, 9),
     "nb_batches": (1, 3),
