@@ -3,8 +3,15 @@
 #define QN_PROFILES_H
 
 /* Are rows for the instruction sets of this architecture compiled? They need intrinsics and
- * per-function targets as GCC and Clang have them. */
-#if defined(__x86_64__) && defined(__GNUC__)
+ * per-function targets as GCC and Clang have them, x86 from the release on that knows AVX-VNNI. */
+#if defined(__clang__)
+#define QN_COMPILER_OF_2021 (__clang_major__ >= 12)
+#elif defined(__GNUC__)
+#define QN_COMPILER_OF_2021 (__GNUC__ >= 11)
+#else
+#define QN_COMPILER_OF_2021 0
+#endif
+#if defined(__x86_64__) && QN_COMPILER_OF_2021
 #define QN_HAS_X86 1
 #else
 #define QN_HAS_X86 0

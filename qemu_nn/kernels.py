@@ -22,8 +22,7 @@ FEATURES = {
     "neon": lib.QN_CPU_NEON,
 }
 
-#: What this host has. Asked once: a virtual machine may take long to answer.
-_HOST = int(lib.qn_cpu_features())
+_HOST = int(lib.qn_cpu_features())  # asked once: a virtual machine may take long to answer
 
 #: Environment variable that caps the instruction sets: "none", or the newest one to use.
 CAP = "QEMU_NN_CPU"
@@ -109,14 +108,13 @@ class Sizes:
 
 def cpu_features() -> int:
     """The instruction sets that rows may use on this host, as bits; the environment may cap it."""
-    features = _HOST
     cap = os.environ.get(CAP, "")
     if not cap:
-        return features
+        return _HOST
     if cap != "none" and cap not in FEATURES:
         raise Error(f"{CAP} is {cap!r}; have: none, {', '.join(FEATURES)}")
     allowed = list(FEATURES.values())[: list(FEATURES).index(cap) + 1] if cap != "none" else []
-    return features & sum(allowed)
+    return _HOST & sum(allowed)
 
 
 def aligned_bytes(size: int, alignment: int = 64) -> np.ndarray:
