@@ -73,6 +73,10 @@ class Row:
         """Does the row compute this shape? Plain rows take every call that is legal."""
         return self.scratch(params) != lib.QN_NOT_TAKEN
 
+    def serves(self, profile: Profile, params: Any) -> bool:
+        """May this host use the row for this call, with the bits of this profile?"""
+        return self.claims(profile) and self.runs_here() and self.takes(params)
+
     def scratch(self, params: Any) -> int:
         """Bytes of scratch memory for these parameters."""
         return int(lib.qn_kernel_at(self.index).scratch(params))
@@ -163,10 +167,9 @@ def choose(
     left as the device leaves it, which fast rows do not do.
     """
     op = rows[0].op
-    claiming = [row for row in rows if row.claims(profile)]
-    if not claiming:
+    if not any(row.claims(profile) for row in rows):
         raise Refused(f"no kernel for {op} with the bits of '{profile}'; have: {_claimed(rows)}")
-    able = [row for row in claiming if row.runs_here() and row.takes(params)]
+    able = [row for row in rows if row.serves(profile, params)]
     if variant is None:
         usual = ("plain", "fast") if keep_input else ("plain",)
         return next(row for row in able if row.kind in usual)
@@ -187,10 +190,7 @@ def _claimed(rows: Sequence[Row]) -> str:
 
 
 def make_params(op: Op, profile: Profile, values: Mapping[str, int]) -> Any:
-    """The C parameters of an op as a cffi struct; its fields must be among `values`.
-
-    Only `relu` may be missing: it is the planner's to set, see fuse_relu().
-    """
+    """The C parameters of an op as a cffi struct, from its fields; `relu` is fuse_relu()'s."""
     params = ffi.new(f"{op.params} *")
     own = {"profile": profile.number, "relu": 0}
     for field, _ in ffi.typeof(op.params).fields:
@@ -200,8 +200,7 @@ def make_params(op: Op, profile: Profile, values: Mapping[str, int]) -> Any:
 
 def fuse_relu(row: Row, params: Any) -> bool:
     """Make the row apply the rectifier that follows it; False if it can not."""
-    fields = [field for field, _ in ffi.typeof(row.op.params).fields]
-    if row.kind != "fast" or "relu" not in fields:
+    if row.kind != "fast" or not hasattr(params, "relu"):
         return False
     params.relu = 1
     return True

@@ -115,10 +115,7 @@ def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) ->
     params = kernels.make_params(rows[0].op, profile, node.function.struct_values(node.params))
     try:
         sizes = kernels.check(rows[0], params)
-        has_it = any(
-            row.variant == variant and row.claims(profile) and row.runs_here() and row.takes(params)
-            for row in rows
-        )
+        has_it = any(row.variant == variant and row.serves(profile, params) for row in rows)
         row = kernels.choose(rows, profile, params, variant if has_it else None)
     except Error as error:
         where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
