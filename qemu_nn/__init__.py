@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
 
 if TYPE_CHECKING:
-    from .pipeline import Network, load
+    from .pipeline import FloatNetwork, Network, load
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DeviceWarning",
     "Error",
+    "FloatNetwork",
     "ModelError",
     "Network",
     "Refused",
@@ -29,8 +30,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """`load` and `Network` on first use: they bring numpy and the C core with them."""
-    if name in ("Network", "load"):
+    """`load` and the networks on first use: they bring numpy and the C core with them."""
+    if name in ("FloatNetwork", "Network", "load"):
         from . import pipeline
 
         return getattr(pipeline, name)

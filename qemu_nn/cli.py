@@ -125,7 +125,7 @@ def demo(output: Path) -> None:
 @device
 def info(model: Path, form: Optional[str], variant: Optional[str], **names: str) -> None:
     """Print the layers of MODEL: shapes, formats, costs, kernels."""
-    summary = pipeline.describe(pipeline.load(model), variant=variant, **names)
+    summary = pipeline.describe(pipeline.load_quantized(model), variant=variant, **names)
     click.echo(getattr(summary, form or "text")())
 
 
@@ -152,7 +152,7 @@ def run(
 ) -> None:
     """Run MODEL on inputs and write what it computes."""
     _check_output(output)
-    network = pipeline.load(model)
+    network = pipeline.load_quantized(model)
     session = network.session(variant=variant, threads=threads, **names)
     x = read_array(inputs, "x")
     h = read_state(state)
@@ -178,7 +178,7 @@ def golden(
 
     For every input and layer a .npy, a .bin and a C header; and what checks them on a device.
     """
-    network, x, h = pipeline.load(model), read_array(inputs, "x"), read_state(state)
+    network, x, h = pipeline.load_quantized(model), read_array(inputs, "x"), read_state(state)
     how: dict[str, Any] = {**names, "threads": threads, "state": h, "progress": _progress}
     written = pipeline.golden(network, x, output, **how)
     click.echo(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")

@@ -110,4 +110,4 @@ def _graph(name: str) -> Graph:
         return NETWORKS[name]()
     if not Path(name).exists():
         raise Error(f"there is no file {name} and no network of this name; have: {_NAMES}")
-    return pipeline.load(name).graph
+    return pipeline.load_quantized(name).graph

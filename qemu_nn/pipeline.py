@@ -20,9 +20,11 @@ from .cmsis import buffer_size
 from .errors import Error, ModelError
 from .export.golden import About, GoldenSet, write
 from .export.sample import Golden, sample
+from .float_graph import FloatGraph
 from .graph import Graph
-from .importers import device
+from .importers import FLOAT_FORMATS, device, load_float
 from .package import load_package, model_hash, save_package
+from .runtime.evaluate import evaluate
 from .runtime.rivals import rivals
 from .runtime.session import Session, State
 from .targets import (
@@ -36,9 +38,14 @@ from .targets import (
 
 @dataclass(frozen=True)
 class Network:
-    """A quantized network, ready to be planned for a device."""
+    """A quantized network, ready to be planned for a device.
+
+    reference: the float network it was quantized from, channels last, whose tensors have the names
+    of the layers that compute them; None if it did not come from one.
+    """
 
     graph: Graph
+    reference: Optional[FloatGraph] = None
 
     def session(
         self,
@@ -61,21 +68,57 @@ class Network:
         save_package(self.graph, path)
 
 
-def load(path: Union[str, Path]) -> Network:
-    """A network from a file: .qnz, or network.json (or its folder) as firmware is described.
+@dataclass(frozen=True)
+class FloatNetwork:
+    """A float network, as a file of its framework holds it."""
 
-    Raises ModelError with a sentence for anything that is not such a file.
+    graph: FloatGraph
+
+    def evaluate(self, x: np.ndarray, trace: bool = False) -> dict[str, np.ndarray]:
+        """Float arrays by the source file's own tensor names: the outputs, or all if traced.
+
+        x: [N, *shape], in the file's own layout. Raises Error for another shape and for NaN.
+        """
+        return evaluate(self.graph, x, trace)
+
+
+def load(
+    path: Union[str, Path],
+    *,
+    input: Optional[str] = None,
+    output: Optional[str] = None,
+    weights: Union[str, Path, None] = None,
+) -> Union[Network, FloatNetwork]:
+    """A network from a file.
+
+    Quantized: .qnz, or network.json (or its folder) as firmware is described. Float: .onnx, .h5,
+    .keras, .pb, and .prototxt with `weights` beside it; input, output: tensors of the file between
+    which the network is cut out. Raises ModelError with a sentence for anything else.
     """
     path = Path(path)
     if path.is_dir():
         path = path / "network.json"
     if not path.exists():
         raise ModelError(f"there is no file {path}")
+    if path.suffix.lower() in FLOAT_FORMATS:
+        beside = None if weights is None else Path(weights)
+        return FloatNetwork(load_float(path, input, output, beside))
+    if input or output or weights:
+        raise Error(f"{path} is a whole network: input, output and weights are for float models")
     if path.suffix == ".qnz":
         return Network(load_package(path))
     if path.suffix == ".json":
         return Network(device.load(path))
-    raise ModelError(f"{path} is not a model this version reads; have: .qnz, network.json")
+    have = ", ".join([".qnz", "network.json", *FLOAT_FORMATS])
+    raise ModelError(f"{path} is not a model this version reads; have: {have}")
+
+
+def load_quantized(path: Union[str, Path]) -> Network:
+    """A quantized network from a file, as load() reads it; Error for a float one."""
+    network = load(path)
+    if not isinstance(network, Network):
+        raise Error(f"{path} is a float network; quantize it first")
+    return network
 
 
 def golden(
@@ -173,4 +216,4 @@ def example() -> tuple[Network, np.ndarray, np.ndarray]:
     """The network that comes with the package, images int8 [N, 8, 8, 1] and their labels [N]."""
     folder = Path(__file__).parent / "demo"
     images = read_npz(folder / "digits.npz")
-    return load(folder / "digits.qnz"), images["x"], images["y"]
+    return load_quantized(folder / "digits.qnz"), images["x"], images["y"]

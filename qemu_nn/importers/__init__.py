@@ -1,1 +1,43 @@
-"""A model file made into a Graph, one file per format."""
+"""Model files in: each module reads one format and knows nothing of the others."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Optional
+
+from ..errors import Error
+from ..float_graph import FloatGraph
+
+#: File name suffix -> the module here that reads float networks of that format.
+FLOAT_FORMATS = {
+    ".onnx": "onnx",
+    ".h5": "keras",
+    ".hdf5": "keras",
+    ".keras": "keras",
+    ".pb": "tensorflow",
+    ".prototxt": "caffe",
+}
+
+
+def load_float(
+    path: Path,
+    input: Optional[str] = None,
+    output: Optional[str] = None,
+    weights: Optional[Path] = None,
+) -> FloatGraph:
+    """The float network of a model file.
+
+    input, output: names of tensors of the file, between which the network is cut out; by default
+    the file's own. weights: a second file with the weights, for formats that have one (Caffe).
+    Raises ModelError with one sentence for anything that is not such a network, Error where a
+    library to read it is missing.
+    """
+    name = FLOAT_FORMATS[path.suffix.lower()]
+    if weights is not None and name != "caffe":
+        raise Error(f"{path} holds its own weights; there is nothing to read from {weights}")
+    files = {} if weights is None else {"weights": weights}
+    graph: FloatGraph = importlib.import_module(f".{name}", __name__).load(
+        path, input, output, **files
+    )
+    return graph

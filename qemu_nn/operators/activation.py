@@ -1,0 +1,113 @@
+"""Functions of one element, and softmax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from ..errors import ModelError
+from .base import Operator, Shape
+
+
+class _Unary(Operator):
+    """An operator whose output has the shape of its only input."""
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's."""
+        (shape,) = inputs
+        return shape
+
+
+@dataclass(frozen=True)
+class Relu(_Unary):
+    """max(x, 0), or slope * x below zero; at most `limit` (6 for ReLU6)."""
+
+    slope: float = 0.0
+    limit: Optional[float] = None
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Element by element."""
+        (x,) = inputs
+        result = np.where(x > 0, x, x * x.dtype.type(self.slope))
+        return result if self.limit is None else np.minimum(result, x.dtype.type(self.limit))
+
+
+@dataclass(frozen=True)
+class Clip(_Unary):
+    """min(max(x, low), high); what starts at 0 is a Relu instead."""
+
+    low: float
+    high: float
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Element by element."""
+        (x,) = inputs
+        return np.clip(x, x.dtype.type(self.low), x.dtype.type(self.high))
+
+
+@dataclass(frozen=True)
+class PRelu(Operator):
+    """x above zero, slope * x below; slope broadcasts to the shape of a sample."""
+
+    slope: np.ndarray
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's."""
+        (shape,) = inputs
+        try:
+            fits = np.broadcast_shapes(shape, self.slope.shape) == shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ModelError(f"its slope {list(self.slope.shape)} does not fit {list(shape)}")
+        return shape
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Element by element."""
+        (x,) = inputs
+        return np.where(x > 0, x, x * self.slope.astype(x.dtype, copy=False))
+
+
+@dataclass(frozen=True)
+class Sigmoid(_Unary):
+    """1 / (1 + exp(-x))."""
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Through exp(-|x|), which can not overflow."""
+        (x,) = inputs
+        small = np.exp(-np.abs(x))
+        return np.where(x >= 0, 1, small) / (1 + small)
+
+
+@dataclass(frozen=True)
+class Tanh(_Unary):
+    """The hyperbolic tangent."""
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Element by element."""
+        (x,) = inputs
+        return np.tanh(x)
+
+
+@dataclass(frozen=True)
+class Softmax(_Unary):
+    """exp(x) / sum of exp(x) along an axis; log: the logarithm of it."""
+
+    axis: int = 0
+    log: bool = False
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's."""
+        (shape,) = inputs
+        if not 0 <= self.axis < len(shape):
+            raise ModelError(f"the shape {list(shape)} has no axis {self.axis}")
+        return shape
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The largest element is taken out first, so that nothing overflows."""
+        (x,) = inputs
+        x = x - x.max(axis=self.axis + 1, keepdims=True)
+        total = np.exp(x).sum(axis=self.axis + 1, keepdims=True)
+        return x - np.log(total) if self.log else np.exp(x) / total

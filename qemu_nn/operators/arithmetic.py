@@ -1,0 +1,74 @@
+"""Sums and products: with constants (normalization of any spelling), and of two tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ModelError
+from .base import Operator, Shape
+
+_KINDS = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+}
+
+
+@dataclass(frozen=True)
+class Affine(Operator):
+    """x * scale + offset, both float arrays that broadcast to the shape of one sample.
+
+    What batch normalization, Scale, Bias and arithmetic with constants come to: scale =
+    gamma / sqrt(variance + epsilon), offset = beta - mean * scale.
+    """
+
+    scale: np.ndarray
+    offset: np.ndarray
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's."""
+        (shape,) = inputs
+        for name, value in (("scale", self.scale), ("offset", self.offset)):
+            if not _fits(value.shape, shape):
+                raise ModelError(f"its {name} {list(value.shape)} does not fit {list(shape)}")
+        return shape
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Element by element."""
+        (x,) = inputs
+        return x * self.scale.astype(x.dtype) + self.offset.astype(x.dtype)
+
+
+@dataclass(frozen=True)
+class Elementwise(Operator):
+    """kind: "add", "subtract", "multiply", "maximum" or "minimum" of two tensors, broadcast."""
+
+    kind: str
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The shape that both broadcast to; they have equally many axes."""
+        if self.kind not in _KINDS:
+            raise ModelError(f"there is no {self.kind!r}; have: {', '.join(_KINDS)}")
+        first, second = inputs
+        try:
+            if len(first) == len(second):
+                return tuple(np.broadcast_shapes(first, second))
+        except ValueError:
+            pass
+        raise ModelError(f"its inputs {list(first)} and {list(second)} do not fit each other")
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Element by element."""
+        result: np.ndarray = _KINDS[self.kind](*inputs)
+        return result
+
+
+def _fits(part: Shape, whole: Shape) -> bool:
+    try:
+        return bool(np.broadcast_shapes(part, whole) == tuple(whole))
+    except ValueError:
+        return False

@@ -1,0 +1,106 @@
+"""Operators with weights: convolutions of all kinds, and fully connected layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from ..errors import ModelError
+from . import base
+from .base import Operator, Pads, Pair, Shape
+
+
+@dataclass(frozen=True)
+class Conv(Operator):
+    """A convolution; weights [out, y, x, in / groups], bias [out].
+
+    groups = in channels makes it depthwise: output channel c * multiplier + m is made of channel
+    c. pads: cells of zero around the image. layout: of the image.
+    """
+
+    weights: np.ndarray
+    bias: Optional[np.ndarray] = None
+    stride: Pair = (1, 1)
+    pads: Pads = (0, 0, 0, 0)
+    dilation: Pair = (1, 1)
+    groups: int = 1
+    layout: str = "NHWC"
+
+    @property
+    def kernel(self) -> Pair:
+        """Rows and columns of the kernel."""
+        return (self.weights.shape[1], self.weights.shape[2])
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """[height, width, out] in the layout."""
+        if self.weights.ndim != 4:
+            raise ModelError(f"its weights have the shape {list(self.weights.shape)}, not 4 axes")
+        height, width, channels = base.image(inputs[0], self.layout)
+        out, _, _, depth = self.weights.shape
+        if self.groups < 1 or depth * self.groups != channels or out % self.groups:
+            raise ModelError(
+                f"its weights {list(self.weights.shape)} [out, y, x, in / groups] in {self.groups} "
+                f"groups do not fit an image of {channels} channels"
+            )
+        base.check_array("its bias", self.bias, (out,))
+        return base.in_layout(*self._windows(height, width), out, self.layout)
+
+    def _windows(self, height: int, width: int) -> Pair:
+        top, left, bottom, right = self.pads
+        (tall, wide), (down, along), (dy, dx) = self.kernel, self.stride, self.dilation
+        return (
+            base.windows(height, tall, down, (top, bottom), dy, ceil=False),
+            base.windows(width, wide, along, (left, right), dx, ceil=False),
+        )
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Tap by tap: each is a product of matrices."""
+        x = base.to_nhwc(inputs[0], self.layout)
+        count = self._windows(*x.shape[1:3])
+        x = base.padded(x, self.pads)
+        out, tall, wide, depth = self.weights.shape
+        weights = self.weights.astype(x.dtype, copy=False)
+        weights = weights.reshape(self.groups, -1, tall, wide, depth).transpose(2, 3, 0, 4, 1)
+        total = np.zeros((*x.shape[:1], *count, self.groups, out // self.groups), x.dtype)
+        for i in range(tall):
+            for j in range(wide):
+                at = (i * self.dilation[0], j * self.dilation[1])
+                cells = base.tap(x, at, self.stride, count)
+                cells = cells.reshape(*cells.shape[:3], self.groups, depth)
+                if depth == 1:
+                    total += cells * weights[i, j, :, 0]
+                elif self.groups == 1:
+                    total[..., 0, :] += cells[..., 0, :] @ weights[i, j, 0]
+                else:
+                    total += (cells[..., None, :] @ weights[i, j])[..., 0, :]
+        result = total.reshape(*total.shape[:3], out)
+        if self.bias is not None:
+            result = result + self.bias.astype(x.dtype, copy=False)
+        return base.from_nhwc(result, self.layout)
+
+
+@dataclass(frozen=True)
+class Dense(Operator):
+    """A fully connected layer over the last axis; weights [out, in], bias [out]."""
+
+    weights: np.ndarray
+    bias: Optional[np.ndarray] = None
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's, with `out` elements on the last axis."""
+        (shape,) = inputs
+        if self.weights.ndim != 2 or not shape or shape[-1] != self.weights.shape[1]:
+            raise ModelError(
+                f"its weights {list(self.weights.shape)} [out, in] do not fit the input "
+                f"{list(shape)}"
+            )
+        base.check_array("its bias", self.bias, self.weights.shape[:1])
+        return (*shape[:-1], self.weights.shape[0])
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """One product of matrices."""
+        (x,) = inputs
+        result = x @ self.weights.T.astype(x.dtype, copy=False)
+        return result if self.bias is None else result + self.bias.astype(x.dtype, copy=False)

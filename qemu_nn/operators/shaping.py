@@ -1,0 +1,171 @@
+"""Operators that move elements and compute nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ModelError
+from .base import Operator, Shape
+
+
+@dataclass(frozen=True)
+class Identity(Operator):
+    """What leaves its input as it is: dropout when it does not train, casts, copies."""
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's."""
+        (shape,) = inputs
+        return shape
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The input itself."""
+        (x,) = inputs
+        return x
+
+
+@dataclass(frozen=True)
+class Concat(Operator):
+    """Tensors side by side along an axis."""
+
+    axis: int
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The inputs', summed along the axis."""
+        first, axis = inputs[0], _axis(inputs[0], self.axis)
+        for shape in inputs[1:]:
+            if len(shape) != len(first) or any(
+                a != b for i, (a, b) in enumerate(zip(first, shape)) if i != axis
+            ):
+                raise ModelError(
+                    f"{list(first)} and {list(shape)} can not be joined on axis {axis}"
+                )
+        return (*first[:axis], sum(shape[axis] for shape in inputs), *first[axis + 1 :])
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """All elements, moved."""
+        return np.concatenate(inputs, axis=self.axis + 1)
+
+
+@dataclass(frozen=True)
+class Slice(Operator):
+    """Elements start, start + step, ... below stop of an axis; 0 <= start < stop, step >= 1."""
+
+    axis: int
+    start: int
+    stop: int
+    step: int = 1
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's, shorter along the axis."""
+        (shape,) = inputs
+        axis = _axis(shape, self.axis)
+        if not (0 <= self.start < self.stop <= shape[axis] and self.step >= 1):
+            raise ModelError(
+                f"{self.start}:{self.stop}:{self.step} is not within the {shape[axis]} elements "
+                f"of axis {axis}"
+            )
+        count = len(range(self.start, self.stop, self.step))
+        return (*shape[:axis], count, *shape[axis + 1 :])
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """A view of these elements."""
+        (x,) = inputs
+        cut = slice(self.start, self.stop, self.step)
+        return x[(slice(None),) * (self.axis + 1) + (cut,)]
+
+
+@dataclass(frozen=True)
+class Pad(Operator):
+    """Cells of `value` before and after each axis: pads[axis] = (before, after); negative crop."""
+
+    pads: tuple[tuple[int, int], ...]
+    value: float = 0.0
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's, grown."""
+        (shape,) = inputs
+        if len(self.pads) != len(shape):
+            raise ModelError(f"it pads {len(self.pads)} axes of the shape {list(shape)}")
+        grown = tuple(n + before + after for n, (before, after) in zip(shape, self.pads))
+        if any(n < 1 or n + min(a, 0) + min(b, 0) < 1 for n, (a, b) in zip(shape, self.pads)):
+            raise ModelError(f"its padding {list(self.pads)} leaves nothing of {list(shape)}")
+        return grown
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Crop, then grow."""
+        (x,) = inputs
+        crop = [slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape[1:], self.pads)]
+        grow = [(max(a, 0), max(b, 0)) for a, b in self.pads]
+        inner = x[tuple([slice(None), *crop])]  # noqa: C409
+        return np.pad(inner, [(0, 0), *grow], constant_values=self.value)
+
+
+@dataclass(frozen=True)
+class Reshape(Operator):
+    """The same elements in the same order under another shape, which is written out in full."""
+
+    to: Shape
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The new one."""
+        (shape,) = inputs
+        if math.prod(shape) != math.prod(self.to) or min(self.to, default=1) < 1:
+            raise ModelError(f"{list(shape)} can not become {list(self.to)}")
+        return self.to
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """All elements, in order."""
+        (x,) = inputs
+        return x.reshape(len(x), *self.to)
+
+
+@dataclass(frozen=True)
+class Transpose(Operator):
+    """Axes in another order: axis i of the output is axis order[i] of the input."""
+
+    order: tuple[int, ...]
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's, reordered."""
+        (shape,) = inputs
+        if sorted(self.order) != list(range(len(shape))):
+            raise ModelError(f"{list(self.order)} is no order of the axes of {list(shape)}")
+        return tuple(shape[axis] for axis in self.order)
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """All elements, moved."""
+        (x,) = inputs
+        return x.transpose(0, *(axis + 1 for axis in self.order))
+
+
+@dataclass(frozen=True)
+class Shuffle(Operator):
+    """Channel shuffle: the channels as [groups, n] become [n, groups]."""
+
+    groups: int
+    axis: int
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's."""
+        (shape,) = inputs
+        if self.groups < 1 or shape[_axis(shape, self.axis)] % self.groups:
+            raise ModelError(
+                f"{self.groups} groups do not divide axis {self.axis} of {list(shape)}"
+            )
+        return shape
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """All elements, moved along the axis."""
+        (x,) = inputs
+        channels = x.shape[self.axis + 1]
+        order = np.arange(channels).reshape(self.groups, -1).T.ravel()
+        return np.take(x, order, axis=self.axis + 1)
+
+
+def _axis(shape: Shape, axis: int) -> int:
+    if not 0 <= axis < len(shape):
+        raise ModelError(f"the shape {list(shape)} has no axis {axis}")
+    return axis

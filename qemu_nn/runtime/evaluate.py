@@ -1,0 +1,47 @@
+"""Runs float networks in numpy: what quantization is measured against."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..errors import Error
+from ..float_graph import FloatGraph
+
+
+def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str, np.ndarray]:
+    """Tensor name -> float array [N, *shape], of the outputs; of every tensor if traced.
+
+    x: [N, *graph.shape]; float64 is computed as it is, anything else as float32. Raises Error for
+    another shape and for NaN.
+    """
+    x = np.asarray(x)
+    if x.shape[1:] != graph.shape or x.ndim == 0:
+        raise Error(
+            f"{graph.name} takes [N, {', '.join(map(str, graph.shape))}], got {list(x.shape)}"
+        )
+    if x.dtype.kind not in "fiub":
+        raise Error(f"{graph.name} takes real numbers, got {x.dtype}")
+    x = x.astype(np.float64 if x.dtype == np.float64 else np.float32, copy=False)
+    if np.isnan(x).any():
+        raise Error(f"the input of {graph.name} contains NaN")
+    kept = set(graph.shapes) if trace else set(graph.outputs)
+    return {name: value for name, value in each_tensor(graph, x) if name in kept}
+
+
+def each_tensor(graph: FloatGraph, x: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Name and values of every tensor in turn, the input first; each is let go after its use."""
+    uses = Counter(name for node in graph.nodes for name in node.inputs)
+    values = {graph.input: x}
+    yield graph.input, x
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            result = node.operator.evaluate(*(values[name] for name in node.inputs))
+            for name in node.inputs:
+                uses[name] -= 1
+                if not uses[name]:
+                    values.pop(name, None)
+            values[node.name] = result
+            yield node.name, result
