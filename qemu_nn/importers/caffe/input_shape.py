@@ -12,6 +12,10 @@ from .layers import build
 from .net import Net, Step
 
 _LARGEST = 512
+_WAY_OUT = (
+    'put an Input layer in its place: layer { name: "data" type: "Input" top: "data" '
+    "input_param { shape { dim: 1 dim: 3 dim: 32 dim: 32 } } }"
+)
 
 
 def input_shape(
@@ -32,13 +36,9 @@ def input_shape(
     channels = _channels(steps, weights)
     if channels and net.crops.get(source):
         return (channels, net.crops[source], net.crops[source])
-    sizes = _sizes(channels, source, steps, weights)
+    sizes = _sizes(source, channels, steps, weights)
     if not sizes or sizes[-1] == _LARGEST:
-        raise ModelError(
-            f"the shape of the input {source!r} is nowhere said; put an Input layer in its place: "
-            'layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 '
-            "dim: 32 dim: 32 } } }"
-        )
+        raise ModelError(f"nothing tells the shape of the input {source!r}; {_WAY_OUT}")
     size = max(sizes, key=lambda size: size & -size)
     return (channels, size, size)
 
@@ -53,18 +53,24 @@ def _channels(steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
 
 
 def _sizes(
-    channels: int, source: str, steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
+    source: str, channels: int, steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
 ) -> list[int]:
     """The sides of square images that the layers up to the first inner product can take."""
     kinds = [step.type for step in steps]
     if not channels or "InnerProduct" not in kinds:
         return []
-    steps, sizes = steps[: kinds.index("InnerProduct") + 1], list[int]()
+    steps, sizes, reason = steps[: kinds.index("InnerProduct") + 1], list[int](), ""
     for size in range(1, _LARGEST + 1):
         try:
             build(steps, {source: (channels, size, size)}, weights)
             sizes.append(size)
-        except ModelError:
+        except ModelError as error:
+            reason = str(error)
             if sizes:
                 break
+    if not sizes:
+        raise ModelError(
+            f"nothing tells the shape of the input {source!r}, and no square of up to "
+            f"{_LARGEST} x {_LARGEST} fits ({reason}); {_WAY_OUT}"
+        )
     return sizes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Optional
 
 from ...errors import ModelError
 from ...float_graph import FloatNode
@@ -30,7 +30,7 @@ def convolution(layer: Layer) -> Operator:
         weights.transpose(0, 2, 3, 1),
         bias,
         stride=_pair(fields, "stride", 1),
-        pads=_pair(fields, "pad") * 2,
+        pads=_pair(fields, "pad", 0) * 2,
         dilation=_pair(fields, "dilation", 1),
         groups=fields.group,
         layout="NCHW",
@@ -63,7 +63,7 @@ def pooling(layer: Layer) -> Operator:
     if fields.global_pooling:
         return Pool(kind, size, layout="NCHW")
     kernel, stride = _pair(fields, "kernel_size"), _pair(fields, "stride", 1)
-    pad, ceil = _pair(fields, "pad"), fields.round_mode == 0
+    pad, ceil = _pair(fields, "pad", 0), fields.round_mode == 0
     if ceil:
         down, across = (_cut(*axis, padded=any(pad)) for axis in zip(size, kernel, stride, pad))
         kernel = (down, across)
@@ -73,7 +73,7 @@ def pooling(layer: Layer) -> Operator:
 def _cut(length: int, kernel: int, stride: int, pad: int, padded: bool) -> int:
     """The kernel, or what is left of it where its only window is larger than the padded image."""
     room = length + 2 * pad - kernel
-    if not padded and stride and -(-room // stride) * stride >= length:
+    if not padded and min(kernel, stride) and -(-room // stride) * stride >= length:
         raise ModelError(
             f"a kernel of {kernel} and a stride of {stride} over {length} elements put a window "
             "wholly behind the image, which Caffe fills with nonsense"
@@ -81,7 +81,7 @@ def _cut(length: int, kernel: int, stride: int, pad: int, padded: bool) -> int:
     return kernel + room if -stride < room < 0 else kernel
 
 
-def _pair(fields: Any, name: str, default: int = 0) -> Pair:
+def _pair(fields: Any, name: str, default: Optional[int] = None) -> Pair:
     """(vertical, horizontal): given once, twice, or as _h and _w."""
     values, stem = list(getattr(fields, name)), name.replace("_size", "")
     both = (f"{stem}_h", f"{stem}_w")
@@ -91,5 +91,7 @@ def _pair(fields: Any, name: str, default: int = 0) -> Pair:
         raise ModelError(f"its {name} is given {len(values)} times; images have two axes")
     if max(values, default=0) > _LARGEST:
         raise ModelError(f"its {name} is {max(values)}, more than {_LARGEST}")
+    if not values and default is None:
+        raise ModelError(f"its {name} is missing")
     values = values or [default]
     return values[0], values[-1]

@@ -56,7 +56,7 @@ class Net:
         """The tensor that a layer makes, or that a blob holds in the end."""
         if name not in self.tensors:
             have = textwrap.shorten(", ".join(self.tensors), 400, placeholder=" ...")
-            raise ModelError(f"no layer or blob is called {name!r}; have: {have}")
+            raise ModelError(f"no layer or blob {name!r} is computed; have: {have}")
         return self.tensors[name]
 
     def between(self, start: Optional[str], ends: Iterable[str]) -> tuple[str, list[Step]]:
@@ -72,13 +72,14 @@ class Net:
         found = [name for name in dict.fromkeys((start, *self.sources)) if name in wanted]
         if start not in (None, *found):
             raise ModelError(f"the output is not made of {start!r}")
-        if len(found) != 1:
+        if not found:
+            raise ModelError("there are no layers between an input and the output")
+        if len(found) > 1:
             raise ModelError(
-                f"it has the inputs {', '.join(map(repr, found)) or 'none'}; one is supported: "
-                "choose a part that has one by input= and output="
+                f"it has the inputs {', '.join(map(repr, found))}, one is supported; choose a "
+                "part that has one by input and output"
             )
-        assert found[0] is not None
-        return found[0], steps[::-1]
+        return str(found[0]), steps[::-1]
 
 
 def read_net(path: Path) -> Net:
@@ -129,9 +130,11 @@ def _connected(net: Any, layers: Sequence[Any]) -> Net:
             made[: len(found)] = found  # what follows are labels
         elif kind == "Split":
             made = reads[:1] * len(layer.top)
-        elif None not in reads and not _is_for_training(kind):
+        elif not (None in reads or _is_for_training(kind)):
+            if layer.name in first:
+                raise ModelError(f"two layers of the TEST net are called {layer.name!r}")
             makes = _tensors(layer, kind, names)
-            steps.append(Step(layer.name, kind, layer, tuple(filter(None, reads)), makes))
+            steps.append(Step(layer.name, kind, layer, tuple(map(str, reads)), makes))
             made[: len(makes)] = makes
         blobs.update(zip(layer.top, made))
         first.update((layer.name, tensor) for tensor in made[:1])
@@ -141,7 +144,7 @@ def _connected(net: Any, layers: Sequence[Any]) -> Net:
         sources=sources,
         crops=crops,
         steps=tuple(steps),
-        tensors={name: tensor for name, tensor in {**blobs, **first}.items() if tensor},
+        tensors={name: tensor for name, tensor in {**blobs, **first}.items() if tensor is not None},
         outputs=tuple(name for step in steps for name in step.makes if name not in read),
     )
 

@@ -19,8 +19,6 @@ from .schema import new
 _LIMIT = 128 * files.MEGABYTE
 _MOST_ARRAYS = 64
 _HDF5 = b"\x89HDF\r\n\x1a\n"
-#: What h5py raises for a damaged file, depending on where the damage is.
-_DAMAGE = (OSError, RuntimeError, ValueError, TypeError, KeyError, AttributeError, MemoryError)
 
 
 def read_weights(path: Path) -> dict[str, list[np.ndarray]]:
@@ -69,11 +67,11 @@ def _blob(blob: Any, where: str) -> np.ndarray:
     """The array of a BlobProto; its shape is a list of sizes, or once was four fields."""
     fields = ("num", "channels", "height", "width")
     old = any(blob.HasField(field) for field in fields)
-    shape = [getattr(blob, field) for field in fields] if old else list(blob.shape.dim)
+    shape = [getattr(blob, field) for field in fields] if old else list(blob.shape.dim[:9])
     values: Sequence[float] = blob.double_data or blob.data
     if len(shape) > 8 or min(shape, default=1) < 1 or math.prod(shape) != len(values):
         raise ModelError(
-            f"an array of {where} is said to have the shape {shape[:8]}, "
+            f"an array of {where} is said to have the shape {shape}, "
             f"but {len(values)} values follow"
         )
     dtype = np.float64 if blob.double_data else np.float32
@@ -88,9 +86,9 @@ def _hdf5(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
             arrays = _datasets(h5py, file, len(data))
             for layer, found in arrays.items():
                 yield layer, [found[str(i)][()] for i in range(len(found))]
-    except _DAMAGE as error:
-        if isinstance(error, ModelError):
-            raise
+    except ModelError:
+        raise
+    except Exception as error:  # a damaged file makes h5py raise whatever it meets
         raise ModelError(f"this HDF5 file is damaged: {files.reason(error)}") from None
 
 
