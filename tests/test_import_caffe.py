@@ -58,7 +58,9 @@ TRAIN_TEST = (
     layer("data", "Data", "include { phase: TRAIN }", "", "image label")
     + layer("data", "Data", "include { phase: TEST }", "", "data label")
     + layer("noise", "Dropout", "exclude { phase: TEST }", top="data")
+    + layer("blur", "LRN", "include { phase: TRAIN }", top="data")
     + layer("label_split", "Split", "", "label", "label_0 label_1")
+    + layer("one_hot", "Flatten", "", "label_0")
     + BODY
     + layer("ip_split", "Split", "", "ip", "ip_0 ip_1")
     + layer("accuracy", "Accuracy", "include { phase: TEST }", "ip_0 label_0")
@@ -78,7 +80,7 @@ def test_the_test_net_is_read_and_ends_where_training_begins(tmp_path):
     graph = load(tmp_path, TRAIN_TEST, TRAINED).graph
     assert graph.input == "data"
     assert graph.outputs == ("ip",)
-    assert "noise" not in graph.shapes
+    assert not {"noise", "blur", "one_hot"} & set(graph.shapes)
 
 
 def test_the_size_of_images_in_a_data_base_is_what_the_inner_product_asks_for(tmp_path):
@@ -93,6 +95,9 @@ def test_the_size_of_images_in_a_data_base_is_what_the_inner_product_asks_for(tm
         load(tmp_path, TRAIN_TEST, {**TRAINED, "ip": [np.ones((4, 3)), np.zeros(4)]})
     with pytest.raises(ModelError, match=r"nothing tells the shape .*put an Input layer"):
         load(tmp_path, TRAIN_TEST, TRAINED, output="drop")
+    anywhere = TRAIN_TEST.replace("kernel_size: 2 stride: 2", "global_pooling: true")
+    with pytest.raises(ModelError, match=r"nothing tells the shape .*put an Input layer"):
+        load(tmp_path, anywhere, {**TRAINED, "ip": [np.ones((4, 2)), np.zeros(4)]})
 
 
 def test_the_older_form_says_the_same(tmp_path):
@@ -160,6 +165,7 @@ REFUSED = [
     (layer("y", "Pooling", "pooling_param { stride: 99999 kernel_size: 1 }"), "99999, more than"),
     (layer("y", "Pooling"), "its kernel_size is missing"),
     (layer("y", "Flatten", "flatten_param { axis: 4 }"), "axis 4"),
+    (layer("y", "Slice", "slice_param { slice_point: 1 }", top="a b c"), "3 tops do not fit 3 el"),
     (layer("y", "ReLU", "", "nothing"), "reads the blob 'nothing', which no layer before it"),
     (layer("z", "ReLU", "", "y") + layer("y", "ReLU"), "'z' reads the blob 'y'"),
     (layer("y", "ReLU") + layer("y", "ReLU", "", "y"), "two layers of the TEST net are called 'y'"),

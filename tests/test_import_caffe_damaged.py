@@ -17,17 +17,26 @@ def test_weights_must_be_finite(tmp_path):
         load(tmp_path, data(1) + layer("y", "Scale"), {"y": [[np.nan]]})
 
 
-def test_an_array_of_ten_gigabytes_is_refused_before_it_is_made(tmp_path):
+@pytest.mark.parametrize("shape", [(50_000, 50_000), (-1, -2), (2,) + (1,) * 99])
+def test_an_array_is_as_large_as_its_values(tmp_path, shape):
     blob, each, net = new("BlobProto"), new("SavedLayer"), new("SavedNet")
-    blob.shape.dim.extend([50_000, 50_000])
+    blob.data.extend([1, 2])
+    blob.shape.dim.extend(shape)
     each.blobs.append(blob.SerializeToString())
     net.layer.append(each.SerializeToString())
-    with pytest.raises(ModelError, match=r"\[50000, 50000\], but 0 values follow"):
+    with pytest.raises(ModelError, match=r"said to have the shape .*, but 2 values follow"):
         load(tmp_path, data(1) + layer("y", "Scale"), net.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [{"shape": (50_000, 50_000)}, {"shape": (1,), "maxshape": (None,), "chunks": (2**29,)}],
+)
+def test_an_hdf5_array_of_gigabytes_is_refused_before_it_is_made(tmp_path, claim):
     stream = io.BytesIO()
     with h5py.File(stream, "w") as file:
-        file.create_dataset("data/y/0", (50_000, 50_000), np.float32)
-    with pytest.raises(ModelError, match=r"data/y/0 is said to hold \[50000, 50000\], more than"):
+        file.create_dataset("data/y/0", dtype=np.float32, **claim)
+    with pytest.raises(ModelError, match=r"data/y/0 is said to hold \[.*\], more than the file"):
         load(tmp_path, data(1) + layer("y", "Scale"), stream.getvalue())
 
 
