@@ -41,11 +41,13 @@ class Network:
     """A quantized network, ready to be planned for a device.
 
     reference: the float network it was quantized from, channels last, whose tensors have the names
-    of the layers that compute them; None if it did not come from one.
+    of the layers that compute them; None if it did not come from one. notes: what had to give
+    way when it was quantized.
     """
 
     graph: Graph
     reference: Optional[FloatGraph] = None
+    notes: tuple[str, ...] = ()
 
     def session(
         self,

@@ -1,0 +1,107 @@
+"""Every operator into calls; what can not be is collected and told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ..errors import Error, ModelError
+from ..float_graph import FloatGraph
+from ..graph import Graph, Node, Tensor
+from ..operators import (
+    Clip,
+    Conv,
+    Dense,
+    Elementwise,
+    Identity,
+    Pool,
+    Relu,
+    Reshape,
+    Sigmoid,
+    Softmax,
+    Tanh,
+)
+from ..quantizer.settle import Formats
+from ..targets import Profile
+from . import unweighted, weighted
+from .site import Site
+
+#: Operator -> what appends its calls to a site.
+_MAKERS: Mapping[type, Callable[[Site, Any], None]] = {
+    Conv: weighted.convolve,
+    Dense: weighted.fully_connected,
+    Pool: unweighted.pool,
+    Relu: unweighted.relu,
+    Clip: unweighted.clip,
+    Sigmoid: unweighted.table,
+    Tanh: unweighted.table,
+    Softmax: unweighted.softmax,
+    Elementwise: unweighted.elementwise,
+}
+
+#: Operators that leave every element where it is: their output is their input.
+_SAME = (Reshape, Identity)
+
+
+def lower(
+    graph: FloatGraph,
+    formats: Formats,
+    profile: Profile,
+    functions: Optional[Mapping[str, str]] = None,
+) -> Graph:
+    """The calls of a network, channels last, in the given formats.
+
+    functions: layer -> C name, where the fastest function that fits is not wanted. Raises
+    ModelError that names every operator that has no function, Error for functions that do not fit.
+    """
+    wanted = dict(functions or {})
+    _check_wanted(graph, wanted)
+    holder = {graph.input: graph.input}
+    nodes: list[Node] = []
+    arrays: dict[str, np.ndarray] = {}
+    problems = []
+    for node in graph.nodes:
+        holder[node.name] = node.name
+        if isinstance(node.operator, _SAME):
+            holder[node.name] = holder[node.inputs[0]]
+            continue
+        tensors = (*node.inputs, node.name)
+        site = Site(
+            node.name,
+            node.operator,
+            tuple(holder[name] for name in node.inputs),
+            tuple(graph.shapes[name] for name in tensors),
+            tuple(formats.tensors[name] for name in tensors),
+            formats,
+            wanted.get(node.name),
+            dsp=profile.path == "dsp",
+            old=profile.cmsis == "5.6.0",
+        )
+        kind = type(node.operator)
+        try:
+            if kind not in _MAKERS:
+                raise ModelError("there is no function for it in CMSIS-NN's q7 and q15 API")
+            _MAKERS[kind](site, node.operator)
+        except ModelError as problem:
+            problems.append(f"{kind.__name__} {node.name!r}: {problem}")
+        except Error as problem:
+            raise Error(f"{node.name}: {problem}") from None
+        nodes += site.nodes
+        arrays.update(site.arrays)
+    if problems:
+        raise ModelError(f"{graph.name} can not run on the device: " + "; ".join(problems))
+    dtype = "int8" if formats.bits == 8 else "int16"
+    start = Tensor(graph.input, graph.shape, dtype, formats.tensors[graph.input])
+    outputs = tuple(dict.fromkeys(holder[name] for name in graph.outputs))
+    return Graph(graph.name, start, tuple(nodes), outputs, arrays, classes=graph.classes)
+
+
+def _check_wanted(graph: FloatGraph, wanted: Mapping[str, str]) -> None:
+    for name in wanted:
+        if name not in graph.shapes:
+            have = ", ".join(node.name for node in graph.nodes)
+            raise Error(
+                f"{graph.name} has no layer {name!r} to choose a function for; have: {have}"
+            )

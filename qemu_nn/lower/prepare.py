@@ -1,0 +1,113 @@
+"""Rewrites a float network into the operators that q7 and q15 functions exist for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..float_graph import FloatGraph, FloatNode
+from ..operators import Affine, Conv, Dense, Pool, Reshape, Softmax, Transpose
+
+#: Operators in front of a network that the host applies before it rounds the input.
+_HOST = (Affine, Transpose)
+
+
+def device_part(graph: FloatGraph) -> FloatGraph:
+    """The network from the tensor on that the device gets: normalization in front is the host's."""
+    start, nodes = graph.input, list(graph.nodes)
+    while isinstance(nodes[0].operator, (*_HOST, Reshape)) and len(graph.readers(start)) == 1:
+        if start in graph.outputs or len(nodes) == 1:
+            break
+        start = nodes.pop(0).name
+    done = graph.nodes[: len(graph.nodes) - len(nodes)]
+    while done and isinstance(done[-1].operator, Reshape):  # the device does not see a reshape
+        nodes.insert(0, done[-1])
+        done = done[:-1]
+        start = done[-1].name if done else graph.input
+    shape = graph.shapes[start]
+    layout = "NHWC" if len(shape) == 3 else None
+    return replace(graph, input=start, shape=shape, layout=layout, nodes=tuple(nodes))
+
+
+def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
+    """The same network in operators that can be lowered, where such exist; and what it costs.
+
+    Values stay as they are, but for a softmax at the end: it is left out if not `softmax`, and a
+    logarithm of it always, as the order of the scores is the same without.
+    """
+    nodes: list[FloatNode] = []
+    notes: list[str] = []
+    outputs = list(graph.outputs)
+    for node in graph.nodes:
+        operator = node.operator
+        at_end = node.name in outputs and not graph.readers(node.name)
+        if isinstance(operator, Softmax) and at_end and (operator.log or not softmax):
+            outputs[outputs.index(node.name)] = node.inputs[0]
+            notes.append(f"{node.name}: left out; the output is {node.inputs[0]}")
+        elif isinstance(operator, Conv):
+            nodes.append(replace(node, operator=_plain_filters(node.name, operator, bits, notes)))
+        elif isinstance(operator, Pool) and operator.kind == "average" and operator.count_pads:
+            channels = graph.shapes[node.inputs[0]][2]
+            made = _counting_average(operator, channels, graph.shapes[node.inputs[0]])
+            if isinstance(made, Conv):
+                notes.append(f"{node.name}: averages with their padding, as a convolution")
+                made = _plain_filters(node.name, made, bits, notes)
+            nodes.append(replace(node, operator=made))
+        elif isinstance(operator, Dense) and len(graph.shapes[node.inputs[0]]) > 1:
+            nodes += _dense_rows(node, operator, graph)
+        else:
+            nodes.append(node)
+    return replace(graph, nodes=tuple(nodes), outputs=tuple(dict.fromkeys(outputs))), notes
+
+
+def _plain_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
+    """No dilation, and no groups but the depthwise ones of q7: zeros in the filters instead."""
+    weights, (dy, dx) = conv.weights, conv.dilation
+    if (dy, dx) != (1, 1):
+        out, tall, wide, depth = weights.shape
+        spread = np.zeros((out, dy * (tall - 1) + 1, dx * (wide - 1) + 1, depth), weights.dtype)
+        spread[:, ::dy, ::dx] = weights
+        weights = spread
+        notes.append(f"{name}: dilation {dy} x {dx} as zeros in larger filters")
+    groups = conv.groups
+    depthwise = groups == len(weights) and weights.shape[3] == 1 and bits == 8
+    if groups > 1 and not depthwise:
+        out, tall, wide, depth = weights.shape
+        full = np.zeros((out, tall, wide, depth * groups), weights.dtype)
+        for group in range(groups):
+            rows = slice(group * (out // groups), (group + 1) * (out // groups))
+            full[rows, :, :, group * depth : (group + 1) * depth] = weights[rows]
+        weights, groups = full, 1
+        notes.append(f"{name}: {conv.groups} groups as zeros in filters over all channels")
+    return replace(conv, weights=weights, dilation=(1, 1), groups=groups)
+
+
+def _counting_average(pool: Pool, channels: int, shape: tuple[int, ...]) -> Conv | Pool:
+    """An average that counts its padding, as a depthwise convolution of equal weights.
+
+    Without padding it is a Pool that counts nothing; where windows are cut behind the padding, the
+    divisor varies and it stays.
+    """
+    if not any(pool.pads):
+        return replace(pool, count_pads=False)
+    whole = replace(pool, ceil=False)
+    if pool.ceil and whole.shape(shape) != pool.shape(shape):
+        return pool
+    weights = np.full((channels, *pool.kernel, 1), 1.0 / math.prod(pool.kernel))
+    return Conv(weights, None, pool.stride, pool.pads, groups=channels)
+
+
+def _dense_rows(node: FloatNode, dense: Dense, graph: FloatGraph) -> list[FloatNode]:
+    """A fully connected layer on each of many rows: a 1x1 convolution over an image of them."""
+    (source,) = node.inputs
+    shape = graph.shapes[source]
+    rows = (1, math.prod(shape[:-1]), shape[-1])
+    conv = Conv(dense.weights[:, None, None, :], dense.bias)
+    to = (*shape[:-1], len(dense.weights))
+    return [
+        FloatNode(f"{node.name}/rows", Reshape(rows), (source,)),
+        FloatNode(f"{node.name}/image", conv, (f"{node.name}/rows",)),
+        FloatNode(node.name, Reshape(to), (f"{node.name}/image",)),
+    ]

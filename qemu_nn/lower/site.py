@@ -1,0 +1,105 @@
+"""One operator on its way to calls: what surrounds it, and the calls it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Optional
+
+import numpy as np
+
+from ..errors import Error, ModelError
+from ..formats import quantize
+from ..graph import Node, Tensor
+from ..layers import FUNCTIONS
+from ..operators import Operator, Shape
+from ..quantizer.settle import Formats
+
+Dims = tuple[int, int, int]
+
+
+@dataclass
+class Site:
+    """name: of the tensor that is made. sources: device tensors that hold the inputs.
+
+    shapes: of the inputs, then of the output. asked: the function that the user wants, or None.
+    old: whether the device has CMSIS 5.6.0, which lacks the s8 and s16 functions.
+    """
+
+    name: str
+    operator: Operator
+    sources: tuple[str, ...]
+    shapes: tuple[Shape, ...]
+    fracs: tuple[int, ...]
+    formats: Formats
+    asked: Optional[str]
+    dsp: bool
+    old: bool
+    nodes: list[Node] = field(default_factory=list)
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def dtype(self) -> str:
+        """Of activations and weights."""
+        return "int8" if self.formats.bits == 8 else "int16"
+
+    @property
+    def suffix(self) -> str:
+        """What Arm's function names end in."""
+        return "q7" if self.formats.bits == 8 else "q15"
+
+    def image(self, index: int = 0) -> Dims:
+        """An input's, or with -1 the output's, height, width and channels."""
+        shape = self.shapes[index]
+        if len(shape) != 3:
+            raise ModelError(f"it needs an image, gets the shape {list(shape)}")
+        return (shape[0], shape[1], shape[2])
+
+    def choose(self, candidates: Sequence[tuple[str, bool]]) -> str:
+        """The first function that fits, or the one that is asked for; Error if none does."""
+        fits = [name for name, suits in candidates if suits]
+        if self.asked is not None:
+            if self.asked not in fits:
+                have = ", ".join(fits) or "none"
+                raise Error(f"{self.asked} does not compute this; what does: {have}")
+            return self.asked
+        if not fits:
+            tried = ", ".join(name for name, _ in candidates)
+            raise ModelError(f"no function of CMSIS-NN takes this geometry; not: {tried}")
+        return fits[0]
+
+    def call(
+        self,
+        function: str,
+        params: Mapping[str, int],
+        weights: Optional[np.ndarray] = None,
+        part: str = "",
+        frac: Optional[int] = None,
+    ) -> None:
+        """Append a call on the inputs, or on the output of the call before.
+
+        weights: integers as the function reads them; a bias goes with them. part: what is
+        appended to the name where this is not the last call. frac: of the output, if not the
+        operator's.
+        """
+        sources = (self.nodes[-1].name,) if self.nodes else self.sources
+        name = f"{self.name}/{part}" if part else self.name
+        frac = self.fracs[-1] if frac is None else frac
+        output = Tensor(name, self.shapes[-1], self.dtype, frac)
+        own = {}
+        if weights is not None:
+            own = {"weights": f"{name}_weights", "bias": f"{name}_bias"}
+            self.arrays[own["weights"]] = weights
+        self.nodes.append(Node(FUNCTIONS[function], dict(params), sources, output, **own))
+
+    def filters(self, real: np.ndarray) -> np.ndarray:
+        """The operator's weights as integers."""
+        return quantize(real, self.formats.weights[self.name], self.dtype)
+
+    def shifts(self, bias: Optional[np.ndarray], rows: int) -> dict[str, int]:
+        """bias_shift and out_shift; the bias is rounded and kept, zeros where there is none."""
+        product = self.fracs[0] + self.formats.weights[self.name]
+        frac = self.formats.biases.get(self.name, product)
+        real = np.zeros(rows) if bias is None else bias
+        self.arrays[f"{self.name}_bias"] = quantize(real, frac, self.dtype)
+        return {"bias_shift": product - frac, "out_shift": product - self.fracs[-1]}

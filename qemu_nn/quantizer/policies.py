@@ -1,0 +1,112 @@
+"""How to choose between formats: functions (statistics, bits) -> fraction bits."""
+
+from __future__ import annotations
+
+from typing import Callable, Union
+
+import numpy as np
+
+from ..errors import Error
+from ..formats import dec_bit
+from .statistics import BINS, Statistics
+
+Policy = Callable[[Statistics, int], int]
+
+#: Formats a policy considers: the one the range asks for, and up to 3 integer bits fewer.
+_SPAN = 4
+
+
+def minmax(statistics: Statistics, bits: int) -> int:
+    """Nothing saturates: (bits - 1) - ceil(log2(largest magnitude))."""
+    return dec_bit(statistics.largest, bits)
+
+
+def mse(statistics: Statistics, bits: int) -> int:
+    """The least mean square error, of rounding and of saturation together."""
+    return _best(statistics, bits, _square_error)
+
+
+def kl(statistics: Statistics, bits: int) -> int:
+    """The least Kullback-Leibler divergence of the quantized distribution from the real one."""
+    return _best(statistics, bits, _divergence)
+
+
+def percentile(percent: float) -> Policy:
+    """So much of the data does not saturate: 0 < percent <= 100."""
+    if not 0 < percent <= 100:
+        raise Error(f"a percentile lies above 0 and up to 100, not at {percent}")
+
+    def policy(statistics: Statistics, bits: int) -> int:
+        folded = statistics.counts[BINS // 2 :] + statistics.counts[: BINS // 2][::-1]
+        total = int(folded.sum()) + statistics.zeros
+        reached = np.cumsum(folded) + statistics.zeros >= total * percent / 100
+        bound = (int(np.argmax(reached)) + 1) * statistics.width
+        return dec_bit(min(bound, statistics.largest), bits)
+
+    return policy
+
+
+POLICIES: dict[str, Policy] = {"minmax": minmax, "mse": mse, "kl": kl}
+
+
+def policy(method: Union[str, float]) -> Policy:
+    """A policy by its name, or a percentile by its number (99.9, or "99.9")."""
+    if method in POLICIES:
+        return POLICIES[str(method)]
+    try:
+        percent = float(method)
+    except ValueError:
+        have = ", ".join(POLICIES)
+        raise Error(f"no method {method!r}; have: {have}, or a percentile as a number") from None
+    return percentile(percent)
+
+
+def _best(statistics: Statistics, bits: int, loss: Callable[[Statistics, int, int], float]) -> int:
+    """The format of least loss; of equals the one with the widest range."""
+    start = minmax(statistics, bits)
+    if not statistics.largest:
+        return start
+    return min(range(start, start + _SPAN), key=lambda frac: loss(statistics, bits, frac))
+
+
+def _quantized(statistics: Statistics, bits: int, frac: int) -> np.ndarray:
+    """What each bin's centre becomes in the format."""
+    most = 2 ** (bits - 1)
+    grid = np.rint(np.ldexp(statistics.centres, frac))
+    return np.ldexp(np.clip(grid, -most, most - 1), -frac)
+
+
+def _square_error(statistics: Statistics, bits: int, frac: int) -> float:
+    """Sum of squares; a step finer than a bin errs by step^2 / 12 inside of the range."""
+    error = (_quantized(statistics, bits, frac) - statistics.centres) ** 2
+    step = 2.0**-frac
+    if step < statistics.width:
+        inside = np.abs(statistics.centres) < step * 2 ** (bits - 1)
+        error = np.where(inside, step**2 / 12, error)
+    return float(statistics.counts @ error)
+
+
+def _divergence(statistics: Statistics, bits: int, frac: int) -> float:
+    """KL of the histogram from itself with every level's share spread over the level's bins.
+
+    What saturates counts to the outermost level of the real distribution too, but not to the
+    shape of the quantized one: so clipping costs as much as it distorts.
+    """
+    levels = np.unique(_quantized(statistics, bits, frac), return_inverse=True)[1].ravel()
+    half = 2.0 ** (bits - 1 - frac)
+    inside = (statistics.centres >= -half) & (statistics.centres < half)
+    kept = np.where(inside, statistics.counts, 0).astype(float)
+    real = kept.copy()
+    first, last = np.flatnonzero(inside)[[0, -1]] if inside.any() else (0, -1)
+    real[first] += statistics.counts[:first].sum()
+    real[last] += statistics.counts[last + 1 :].sum()
+    used = kept > 0
+    mass = np.bincount(levels, kept)
+    size = np.bincount(levels, used)
+    spread = np.where(used, mass[levels] / np.maximum(size[levels], 1), 0)
+    if not spread.any():
+        return float("inf")
+    p, q = real / real.sum(), spread / spread.sum()
+    lost = (p > 0) & (q == 0)
+    terms = p[~lost & (p > 0)] * np.log(p[~lost & (p > 0)] / q[~lost & (p > 0)])
+    return float(terms.sum() + np.sum(p[lost]) * np.log(1e9))
