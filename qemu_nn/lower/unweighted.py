@@ -43,12 +43,12 @@ def _modern_name(site: Site, operator: Pool) -> str:
 
 def _modern(site: Site, operator: Pool, low: int, high: Optional[int] = None) -> dict[str, int]:
     """The arguments of the s8 and s16 pooling; low, high: what its output is clamped to."""
-    names = ("input", "filter", "stride", "padding", "output")
+    names = ("input", "filter", "stride", "pad", "output")
     pairs = (site.image(), operator.kernel, operator.stride, operator.pads, site.image(-1))
     sides = {f"{n}_{axis}": pair[i] for n, pair in zip(names, pairs) for i, axis in enumerate("hw")}
     top = 2 ** (site.formats.bits - 1) - 1
-    clamp = {"activation_min": low, "activation_max": top if high is None else min(high, top)}
-    return {**sides, "channels": site.image()[2], **clamp}
+    clamp = {"act_min": low, "act_max": top if high is None else min(high, top)}
+    return {**sides, "batches": 1, "channels": site.image()[2], **clamp}
 
 
 def relu(site: Site, operator: Relu) -> None:
