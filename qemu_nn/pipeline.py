@@ -66,8 +66,8 @@ class Network:
         return Session(self.graph, profile(target, cmsis, rounding), variant, threads)
 
     def save(self, path: Union[str, Path]) -> None:
-        """Write the network as the project's own single file (.qnz)."""
-        save_package(self.graph, path)
+        """Write the network, with its reference, as the project's own single file (.qnz)."""
+        save_package(self.graph, path, self.reference)
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,10 @@ class FloatNetwork:
         x: [N, *shape], in the file's own layout. Raises Error for another shape and for NaN.
         """
         return evaluate(self.graph, x, trace)
+
+    def save(self, path: Union[str, Path]) -> None:
+        """Write the network as the project's own single file (.qnz)."""
+        save_package(None, path, self.graph)
 
 
 def load(
@@ -108,7 +112,11 @@ def load(
     if input or output or weights:
         raise Error(f"{path} is a whole network: input, output and weights are for float models")
     if path.suffix == ".qnz":
-        return Network(load_package(path))
+        found = load_package(path)
+        if found.graph is None:
+            assert found.reference is not None  # a file holds one of them
+            return FloatNetwork(found.reference)
+        return Network(found.graph, found.reference)
     if path.suffix == ".json":
         return Network(device.load(path))
     have = ", ".join([".qnz", "network.json", *FLOAT_FORMATS])

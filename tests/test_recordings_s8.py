@@ -1,4 +1,4 @@
-"""Recorded output of the s8 and s16 API = every row that claims the profile it was recorded with."""
+"""Recorded output of the s8 and s16 API = every row that claims the recording's profile."""
 
 import json
 from pathlib import Path
