@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Optional
 
+from ...errors import ModelError
 from ...float_graph import FloatGraph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
@@ -24,4 +25,7 @@ def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
     a file that is damaged, not a network of one input, or uses what is not supported; Error where
     the library `onnx` is missing.
     """
-    return convert(read(path), CONVERTERS, input, output)
+    try:
+        return convert(read(path), CONVERTERS, input, output)
+    except UnicodeError:
+        raise ModelError(f"{path} is damaged: it holds a name that is not UTF-8 text") from None

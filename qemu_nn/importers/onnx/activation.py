@@ -20,7 +20,8 @@ from ...operators import (
     Softmax,
     Tanh,
 )
-from .call import Call, Converter, Tensor
+from .building import Tensor
+from .call import Call, Converter
 
 #: What stands for "no limit" in files that write their limits out.
 _UNLIMITED = float(np.finfo(np.float32).max)
@@ -81,7 +82,7 @@ def hard_swish(call: Call) -> None:
 def softmax(call: Call, log: bool) -> None:
     """Softmax and LogSoftmax of one axis; before operator set 13, of all axes from `axis` on."""
     x = call.tensor()
-    if call.opset >= 13:
+    if call.builder.opset >= 13:
         call.put(Softmax(x.axis(call.integer("axis", -1)), log), x)
         return
     first = x.axis(call.integer("axis", 1))

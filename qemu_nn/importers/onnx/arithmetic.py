@@ -9,7 +9,8 @@ import numpy as np
 from ...errors import ModelError
 from ...operators import Affine, Dense, Elementwise, Shape
 from .activation import clipped
-from .call import Call, Converter, Tensor
+from .building import Tensor
+from .call import Call, Converter
 
 
 def gemm(call: Call) -> None:
@@ -86,9 +87,10 @@ def _with_constant(call: Call, kind: str, x: Tensor, constant: np.ndarray, part:
         return _affine(call, x, np.ones(()), constant, part)
     if kind == "multiply":
         return _affine(call, x, constant, np.zeros(()), part)
-    if constant.size > 1:
+    if constant.size != 1 or constant.ndim > len(x.shape):
         raise ModelError("the limit that it compares with must be one number")
-    bounds = (float(constant), np.inf) if kind == "maximum" else (-np.inf, float(constant))
+    limit = float(constant.reshape(()))
+    bounds = (limit, np.inf) if kind == "maximum" else (-np.inf, limit)
     return clipped(call, x, *bounds, part=part)
 
 

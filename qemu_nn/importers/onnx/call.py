@@ -5,47 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Optional, Union
+from typing import Any, Callable, Optional
 
 import numpy as np
 
 from ...errors import ModelError
-from ...operators import Identity, Operator, Reshape, Shape
+from ...operators import Identity, Operator, Reshape
+from .building import Builder, Tensor, Value
 from .reading import Node
-
-if TYPE_CHECKING:
-    from .network import Builder
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A tensor that depends on the network's input.
-
-    shape: as the file has it, for a batch of 1. batched: its first axis is the batch; a network
-    may drop that axis, then all of `shape` belongs to one sample.
-    """
-
-    name: str
-    shape: Shape
-    batched: bool
-
-    @property
-    def sample(self) -> Shape:
-        """The shape of one sample."""
-        return self.shape[1:] if self.batched else self.shape
-
-    def axis(self, axis: int) -> int:
-        """An axis of one sample, from an axis of the file."""
-        rank = len(self.shape)
-        if not -rank <= axis < rank:
-            raise ModelError(f"the shape {list(self.shape)} has no axis {axis}")
-        if self.batched and axis % rank == 0:
-            raise ModelError("it works on the batch axis; samples must be independent")
-        return axis % rank - self.batched
-
-
-#: What a name of the file stands for.
-Value = Union[Tensor, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -56,7 +23,6 @@ class Call:
     """
 
     node: Node
-    opset: int
     inputs: tuple[Optional[Value], ...]
     builder: Builder
 
@@ -158,20 +124,11 @@ class Call:
         self, operator: Operator, *tensors: Tensor, part: str = "", batched: Optional[bool] = None
     ) -> Tensor:
         """Add an operator; the last one of a node has no `part` and makes its first output."""
-        output = self.node.outputs[0] if self.node.outputs else ""
-        return self.put_as(self.builder.part(output, part), operator, *tensors, batched=batched)
-
-    def put_as(
-        self, name: str, operator: Operator, *tensors: Tensor, batched: Optional[bool] = None
-    ) -> Tensor:
-        """Add an operator that makes the tensor of a name."""
-        sample = operator.shape(*(tensor.sample for tensor in tensors))
+        name = self.node.outputs[0]
+        if part:
+            name = self.builder.part(name, part)
         batched = tensors[0].batched if batched is None else batched
-        if min(sample, default=1) < 1:
-            raise ModelError(f"it makes an empty tensor {list(sample)}")
-        tensor = Tensor(name, (1, *sample) if batched else sample, batched)
-        self.builder.add(tensor, operator, tensors)
-        return tensor
+        return self.builder.add(name, operator, tensors, batched)
 
     def reshape(
         self, tensor: Tensor, shape: Sequence[int], part: str = "", batched: Optional[bool] = None

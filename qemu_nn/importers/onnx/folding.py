@@ -11,11 +11,9 @@ import numpy as np
 from ...errors import ModelError
 from ...operators import Shape
 from . import indices
+from .building import FOLD_LIMIT
 from .call import Call
 from .tensors import dtype_of
-
-#: Most elements of an array that folding makes, and of all of them together.
-FOLD_LIMIT = 2**24
 
 
 def fold(call: Call) -> np.ndarray:

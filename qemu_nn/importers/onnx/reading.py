@@ -11,10 +11,13 @@ from ... import extras
 from ...errors import ModelError
 from ...files import read_bytes
 from ...operators import Shape
-from .tensors import FILE_LIMIT, FLOAT_TYPES, Tensors
+from .tensors import FILE_LIMIT, FLOAT_TYPES, Tensors, type_name
 
 #: Operator sets whose meaning the converters know.
 OPSETS = range(7, 29)
+
+#: Most operators of a file, with all that compute shapes.
+NODE_LIMIT = 200_000
 
 #: Number of an attribute type -> the field that holds it. Others (graphs) are never asked for.
 _FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
@@ -54,21 +57,21 @@ class Model:
 
     def shape(self, name: str) -> Shape:
         """The shape of one sample of a tensor, as the file declares it or as onnx infers it."""
-        declared = self.declared.get(name) or _inferred(self.proto).get(name)
-        if declared is None:
+        where, declared = f"{self.name}: {name!r}", self.declared.get(name)
+        if declared is None or not declared.type.tensor_type.HasField("shape"):
+            declared = _inferred(self.proto).get(name)
+        if declared is None or not declared.type.tensor_type.shape.dim:
             raise ModelError(
-                f"the shape of {name!r} is not in the file and can not be inferred; "
-                "cut the network at another tensor"
+                f"{where} has no shape with a batch axis, and none can be inferred; choose another "
+                "tensor with input="
             )
         kind = declared.type.tensor_type
         if kind.elem_type not in FLOAT_TYPES:
             raise ModelError(
-                f"{name!r} holds no real numbers (element type {kind.elem_type}); choose a tensor "
+                f"{where} holds {type_name(kind.elem_type)}, not real numbers; choose a tensor "
                 "behind it with input="
             )
-        if not kind.HasField("shape") or not kind.shape.dim:
-            raise ModelError(f"{name!r} has no shape with a batch axis")
-        return _sample(name, kind.shape.dim)
+        return _sample(where, kind.shape.dim)
 
 
 def read(path: Path) -> Model:
@@ -78,22 +81,23 @@ def read(path: Path) -> Model:
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(read_bytes(path, FILE_LIMIT))
-        return _model(path, proto)
     except message.DecodeError:
         raise ModelError(f"{path} is not an ONNX model, or a damaged one") from None
-    except UnicodeError:
-        raise ModelError(f"{path} is damaged: it holds a name that is not UTF-8 text") from None
+    return _model(path, proto)
 
 
 def _model(path: Path, proto: Any) -> Model:
     graph = proto.graph
+    if not 0 < len(graph.node) <= NODE_LIMIT:
+        raise ModelError(
+            f"{path} is no ONNX model of a network: it has {len(graph.node)} operators, 1 to "
+            f"{NODE_LIMIT} are read"
+        )
     constants = {tensor.name: tensor for tensor in graph.initializer}
     inputs = tuple(value.name for value in graph.input if value.name not in constants)
     nodes = tuple(_node(node) for node in graph.node)
     made = Counter(name for node in nodes for name in node.outputs if name)
     made.update([*(tensor.name for tensor in graph.initializer), *inputs])
-    if not nodes:
-        raise ModelError(f"{path} is not an ONNX model with a network in it")
     for name, times in made.items():
         if times > 1:
             raise ModelError(f"{path}: the tensor {name!r} is made twice")
@@ -102,7 +106,7 @@ def _model(path: Path, proto: Any) -> Model:
         opset=_opset(path, proto),
         nodes=nodes,
         inputs=inputs,
-        outputs=tuple(value.name for value in graph.output),
+        outputs=tuple(dict.fromkeys(value.name for value in graph.output)),
         declared={v.name: v for v in (*graph.output, *graph.value_info, *graph.input)},
         constants=constants,
         tensors=Tensors(path.parent),
@@ -140,7 +144,7 @@ def _value(attribute: Any) -> Any:
         return None
     value = getattr(attribute, field)
     if isinstance(value, bytes):
-        return value.decode()
+        return value.decode(errors="replace")
     return list(value) if field.endswith("s") and field != "s" else value
 
 
@@ -154,18 +158,18 @@ def _inferred(proto: Any) -> dict[str, Any]:
     return {value.name: value for value in found.graph.value_info}
 
 
-def _sample(name: str, dims: Any) -> Shape:
+def _sample(where: str, dims: Any) -> Shape:
     """A declared shape without its batch axis, which must be free or 1."""
     batch, *shape = dims
     if batch.dim_value > 1:
         raise ModelError(
-            f"{name!r} has a batch fixed at {batch.dim_value}; export the network with a batch "
-            "of 1 or a free one"
+            f"{where} has a batch fixed at {batch.dim_value}; export the network with a batch of 1 "
+            "or a free one"
         )
-    for i, dim in enumerate(shape, 1):
-        if dim.dim_value < 1:
-            raise ModelError(
-                f"axis {i} of {name!r} has no fixed size but {dim.dim_param or '?'!r}; export the "
-                "network with numbers for all axes but the batch"
-            )
+    free = [f"{i} ({dim.dim_param or '?'})" for i, dim in enumerate(shape, 1) if dim.dim_value < 1]
+    if free:
+        raise ModelError(
+            f"{where} has no fixed size on axis {', '.join(free)}; export the network with numbers "
+            "for all axes but the batch"
+        )
     return tuple(dim.dim_value for dim in shape)

@@ -11,7 +11,7 @@ from ...errors import ModelError
 from ...operators import Concat, Identity, Pad, Shape, Slice, Transpose
 from . import indices
 from .call import Call, Converter
-from .tensors import FLOAT_TYPES
+from .tensors import FLOAT_TYPES, type_name
 
 
 def moved(call: Call, shape_of: Callable[[Call, Shape], Shape]) -> None:
@@ -69,7 +69,7 @@ def split(call: Call) -> None:
     start = 0
     for name, size in zip(outputs, sizes):
         if name:
-            call.put_as(name, Slice(axis, start, start + size), x)
+            call.builder.add(name, Slice(axis, start, start + size), (x,), x.batched)
         start += size
 
 
@@ -103,7 +103,7 @@ def cast(call: Call) -> None:
     """Cast between real numbers."""
     to = call.integer("to", 0)
     if to not in FLOAT_TYPES:
-        raise ModelError(f"it makes numbers of type {to} of a tensor; only floats are supported")
+        raise ModelError(f"it makes {type_name(to)} of a tensor; only floats are supported")
     call.put(Identity(), call.tensor())
 
 

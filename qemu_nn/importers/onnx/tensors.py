@@ -39,8 +39,14 @@ _EXTERNAL = 1
 def dtype_of(number: int) -> np.dtype:
     """The numpy type of an element type."""
     if number not in _TYPES:
-        raise ModelError(f"elements of type {number} are not supported; have: {sorted(_TYPES)}")
+        have = ", ".join(map(type_name, _TYPES))
+        raise ModelError(f"elements of {type_name(number)} are not supported; have: {have}")
     return np.dtype(_TYPES[number][0])
+
+
+def type_name(number: int) -> str:
+    """What messages call an element type."""
+    return np.dtype(_TYPES[number][0]).name if number in _TYPES else f"ONNX type {number}"
 
 
 class Tensors:
@@ -97,16 +103,17 @@ class Tensors:
 
     def _beside(self, location: str) -> Path:
         """The path of an external file, which must lie in the model's own folder or below it."""
-        home = self._folder.resolve()
+        home, named = self._folder.resolve(), Path(location)
         try:
-            path = (home / location).resolve()
-            inside = bool(location) and home in path.parents and ".." not in Path(location).parts
-            if not inside or Path(location).is_absolute() or "\\" in location:
-                raise ModelError(f"its data lies in {location!r}, outside of the model's folder")
-            if not path.is_file():
-                raise ModelError(f"its data lies in {path}, which is no file")
+            path = (home / named).resolve()
+            found = path.is_file()
         except (OSError, ValueError, RuntimeError):
             raise ModelError(f"its data lies in {location[:80]!r}, which is no name") from None
+        strange = named.is_absolute() or ".." in named.parts or "\\" in location
+        if strange or home not in path.parents:
+            raise ModelError(f"its data lies in {location[:80]!r}, outside of the model's folder")
+        if not found:
+            raise ModelError(f"its data lies in {path}, which is no file")
         return path
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from ...errors import ModelError
+from ...float_graph import TENSOR_LIMIT
 from ...operators import Conv, Operator, Pool
 from ...operators.base import Pads, Pair, same_pads
 from . import indices
-from .call import Call, Converter, Tensor
+from .building import Tensor
+from .call import Call, Converter
 
 
 def _image(call: Call) -> Tensor:
@@ -44,18 +46,20 @@ def _pair(call: Call, key: str, default: Pair = (1, 1)) -> Pair:
 
 def _pads(call: Call, image: Tensor, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
     """Padding, written out or computed as `auto_pad` says."""
-    kind = call.text("auto_pad", "NOTSET")
+    _, channels, height, width = image.shape
+    kind, pads = call.text("auto_pad", "NOTSET"), call.integers("pads")
     if kind in ("SAME_UPPER", "SAME_LOWER"):
-        size = (image.shape[2], image.shape[3])
-        return same_pads(size, kernel, stride, dilation, odd_first=kind == "SAME_LOWER")
-    pads = call.integers("pads")
-    if kind == "VALID" or (kind == "NOTSET" and pads is None):
-        return (0, 0, 0, 0)
-    if kind != "NOTSET" or pads is None or len(pads) != 2 * (len(call.tensor().shape) - 2):
+        odd_first = kind == "SAME_LOWER"
+        pads = list(same_pads((height, width), kernel, stride, dilation, odd_first))
+    elif kind == "VALID" or (kind == "NOTSET" and pads is None):
+        pads = [0, 0, 0, 0]
+    elif kind == "NOTSET" and pads and len(pads) == 2 and len(call.tensor().shape) == 3:
+        pads = [0, pads[0], 0, pads[1]]
+    if pads is None or len(pads) != 4 or min(pads) < 0:
         raise ModelError(f"its padding {kind} {pads} does not fit {list(call.tensor().shape)}")
-    if min(pads) < 0:
-        raise ModelError(f"its padding {pads} is negative")
-    top, left, bottom, right = pads if len(pads) == 4 else (0, pads[0], 0, pads[1])
+    top, left, bottom, right = pads
+    if channels * (height + top + bottom) * (width + left + right) > TENSOR_LIMIT:
+        raise ModelError(f"its padding {pads} makes the image too large")
     return (top, left, bottom, right)
 
 
