@@ -1,0 +1,31 @@
+"""ONNX: float networks from .onnx files and the data files beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+from ...errors import ModelError
+from ...float_graph import FloatGraph
+from .activation import ACTIVATIONS
+from .arithmetic import ARITHMETIC
+from .network import convert
+from .reading import read
+from .shaping import SHAPING
+from .windows import WINDOWS
+
+#: Operator of ONNX -> the function that adds what it means to a network.
+CONVERTERS = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
+
+
+def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> FloatGraph:
+    """The float network of a file, between two of its tensors or all of it.
+
+    Shapes are those of one sample, [C, H, W] for images. Raises ModelError with one sentence for
+    a file that is damaged, not a network of one input, or uses what is not supported; Error where
+    the library `onnx` is missing.
+    """
+    try:
+        return convert(read(path), CONVERTERS, input, output)
+    except UnicodeError:
+        raise ModelError(f"{path} is damaged: it holds a name that is not UTF-8 text") from None

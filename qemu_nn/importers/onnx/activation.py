@@ -1,0 +1,109 @@
+"""Functions of one element, and softmax."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ...errors import ModelError
+from ...operators import (
+    Affine,
+    Clip,
+    Elementwise,
+    Identity,
+    Operator,
+    PRelu,
+    Relu,
+    Sigmoid,
+    Softmax,
+    Tanh,
+)
+from .building import Tensor
+from .call import Call, Converter
+
+#: What stands for "no limit" in files that write their limits out.
+_UNLIMITED = float(np.finfo(np.float32).max)
+
+
+def simple(call: Call, operator: Operator) -> None:
+    """A function without attributes."""
+    call.put(operator, call.tensor())
+
+
+def clip(call: Call) -> None:
+    """Clip, whose limits are attributes or inputs."""
+    low, high = call.scalar("min", 1, -math.inf), call.scalar("max", 2, math.inf)
+    clipped(call, call.tensor(), low, high)
+
+
+def clipped(call: Call, x: Tensor, low: float, high: float, part: str = "") -> Tensor:
+    """min(max(x, low), high) as the operator that has this meaning."""
+    if math.isnan(low) or math.isnan(high) or low >= high:
+        raise ModelError(f"nothing is left between its limits {low} and {high}")
+    low, high = max(low, -_UNLIMITED), min(high, _UNLIMITED)
+    if low == 0:
+        return call.put(Relu(limit=high if high < _UNLIMITED else None), x, part=part)
+    limited = low > -_UNLIMITED or high < _UNLIMITED
+    return call.put(Clip(low, high) if limited else Identity(), x, part=part)
+
+
+def leaky_relu(call: Call) -> None:
+    """LeakyRelu."""
+    call.put(Relu(call.number("alpha", 0.01)), call.tensor())
+
+
+def prelu(call: Call) -> None:
+    """PRelu: a constant slope that broadcasts to the input."""
+    x, slope = call.tensor(), call.floats(1)
+    if slope.size == 1:
+        call.put(Relu(float(slope.reshape(()))), x)
+        return
+    if x.batched and slope.ndim == len(x.shape):
+        slope = slope[0]
+    call.put(PRelu(slope), x)
+
+
+def hard_sigmoid(call: Call) -> None:
+    """min(max(alpha * x + beta, 0), 1)."""
+    alpha, beta = call.number("alpha", 0.2), call.number("beta", 0.5)
+    line = call.put(Affine(np.array(alpha), np.array(beta)), call.tensor(), part="line")
+    call.put(Relu(limit=1.0), line)
+
+
+def hard_swish(call: Call) -> None:
+    """x * min(max(x / 6 + 0.5, 0), 1)."""
+    line = call.put(Affine(np.array(1 / 6), np.array(0.5)), call.tensor(), part="line")
+    gate = call.put(Relu(limit=1.0), line, part="gate")
+    call.put(Elementwise("multiply"), call.tensor(), gate)
+
+
+def softmax(call: Call, log: bool) -> None:
+    """Softmax and LogSoftmax of one axis; before operator set 13, of all axes from `axis` on."""
+    x = call.tensor()
+    if call.builder.opset >= 13:
+        call.put(Softmax(x.axis(call.integer("axis", -1)), log), x)
+        return
+    first = x.axis(call.integer("axis", 1))
+    many = [axis for axis in range(first, len(x.sample)) if x.sample[axis] > 1]
+    if len(many) < 2:
+        call.put(Softmax(many[0] if many else first, log), x)
+        return
+    rows = (*x.shape[: first + x.batched], math.prod(x.sample[first:]))
+    flat = call.reshape(x, rows, part="rows", batched=x.batched)
+    call.reshape(call.put(Softmax(first, log), flat, part="softmax"), x.shape, batched=x.batched)
+
+
+ACTIVATIONS: dict[str, Converter] = {
+    "Relu": partial(simple, operator=Relu()),
+    "Sigmoid": partial(simple, operator=Sigmoid()),
+    "Tanh": partial(simple, operator=Tanh()),
+    "Clip": clip,
+    "LeakyRelu": leaky_relu,
+    "PRelu": prelu,
+    "HardSigmoid": hard_sigmoid,
+    "HardSwish": hard_swish,
+    "Softmax": partial(softmax, log=False),
+    "LogSoftmax": partial(softmax, log=True),
+}

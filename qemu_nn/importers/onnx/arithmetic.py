@@ -1,0 +1,170 @@
+"""Sums and products: matrices, normalization, and arithmetic of tensors and constants."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ...errors import ModelError
+from ...operators import Affine, Dense, Elementwise, Shape
+from .activation import clipped
+from .building import Tensor
+from .call import Call, Converter
+
+
+def gemm(call: Call) -> None:
+    """alpha * A * B + beta * C, where B and C are constants."""
+    x, weights = call.tensor(), call.floats(1)
+    if len(x.shape) != 2 or weights.ndim != 2:
+        raise ModelError(f"it can not multiply {list(x.shape)} by {list(weights.shape)}")
+    if call.integer("transA", 0):
+        raise ModelError("its first input is transposed (transA), which mixes samples")
+    weights = _scaled(call, weights, call.number("alpha", 1.0))
+    if not call.integer("transB", 0):
+        weights = weights.T
+    bias = None
+    if call.has(2):
+        bias = _scaled(call, call.floats(2), call.number("beta", 1.0))
+        if bias.size not in (1, len(weights)) or bias.shape[-1:] != (bias.size,) * bool(bias.ndim):
+            raise ModelError(f"its bias {list(bias.shape)} is not one number for each output")
+        bias = np.broadcast_to(bias.reshape(-1), len(weights))
+    call.put(Dense(weights, bias), x)
+
+
+def _scaled(call: Call, array: np.ndarray, factor: float) -> np.ndarray:
+    if factor == 1:
+        return array
+    call.builder.spend(array.size)
+    return (array * np.float64(factor)).astype(array.dtype)
+
+
+def matmul(call: Call) -> None:
+    """The last axis times a constant matrix [in, out]."""
+    x, weights = call.tensor(), call.floats(1)
+    if weights.ndim != 2:
+        raise ModelError(f"its second input {list(weights.shape)} must be a matrix [in, out]")
+    call.put(Dense(weights.T), x)
+
+
+def batch_normalization(call: Call) -> None:
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, for each channel."""
+    x = call.tensor()
+    if call.integer("training_mode", 0) or not call.integer("spatial", 1):
+        raise ModelError("it must use stored statistics of whole channels")
+    if len(x.shape) < 2:
+        raise ModelError(f"{list(x.shape)} has no channels on axis 1")
+    shape = (x.shape[1], *(1 for _ in x.shape[2:]))
+    arrays = [call.floats(i).astype(np.float64) for i in range(1, 5)]
+    if any(array.shape != (x.shape[1],) for array in arrays):
+        raise ModelError(f"its constants must have {x.shape[1]} elements, one for each channel")
+    gamma, beta, mean, variance = (array.reshape(shape) for array in arrays)
+    with np.errstate(all="ignore"):
+        scale = gamma / np.sqrt(variance + call.number("epsilon", 1e-5))
+    _affine(call, x, scale, beta - mean * scale)
+
+
+def chain(call: Call, kind: str) -> None:
+    """Add, Mul, Sum, Max, Min of any number of inputs: tensors first, then constants."""
+    values = [
+        value if isinstance(value, Tensor) else call.floats(i)
+        for i, value in enumerate(map(call.value, range(len(call.inputs))))
+    ]
+    total, *others = sorted(values, key=lambda value: isinstance(value, np.ndarray))
+    assert isinstance(total, Tensor)  # constants alone are folded
+    if not others:
+        call.reshape(total, total.shape)
+    for i, other in enumerate(others, 1):
+        part = str(i) if i < len(others) else ""
+        if isinstance(other, Tensor):
+            total = _elementwise(call, kind, total, other, part)
+        else:
+            total = _with_constant(call, kind, total, other, part)
+
+
+def _with_constant(call: Call, kind: str, x: Tensor, constant: np.ndarray, part: str) -> Tensor:
+    if kind == "add":
+        return _affine(call, x, np.ones(()), constant, part)
+    if kind == "multiply":
+        return _affine(call, x, constant, np.zeros(()), part)
+    if constant.size != 1 or constant.ndim > len(x.shape):
+        raise ModelError("the limit that it compares with must be one number")
+    limit = float(constant.reshape(()))
+    bounds = (limit, np.inf) if kind == "maximum" else (-np.inf, limit)
+    return clipped(call, x, *bounds, part=part)
+
+
+def subtract(call: Call) -> None:
+    """Sub of tensors, or of a tensor and a constant."""
+    first, second = call.value(0), call.value(1)
+    if isinstance(first, np.ndarray):
+        _affine(call, call.tensor(1), -np.ones(()), call.floats(0))
+    elif isinstance(second, np.ndarray):
+        _affine(call, first, np.ones(()), -call.floats(1))
+    else:
+        _elementwise(call, "subtract", first, second)
+
+
+def divide(call: Call) -> None:
+    """Div of a tensor by a constant."""
+    with np.errstate(all="ignore"):
+        _affine(call, call.tensor(), 1 / call.floats(1).astype(np.float64), np.zeros(()))
+
+
+def negate(call: Call) -> None:
+    """Neg."""
+    _affine(call, call.tensor(), -np.ones(()), np.zeros(()))
+
+
+def _affine(call: Call, x: Tensor, scale: np.ndarray, offset: np.ndarray, part: str = "") -> Tensor:
+    """x * scale + offset, where both broadcast to x as they do in the file."""
+    full = _broadcast(x.shape, scale.shape, offset.shape)
+    x = _with_axes(call, x, full)
+    if x.shape != full:
+        raise ModelError(f"its constant would make {list(full)} of a tensor {list(x.shape)}")
+    arrays = []
+    for array in (scale, offset):
+        call.builder.spend(array.size)
+        array = array.astype(np.float64)
+        if not np.isfinite(array).all():
+            raise ModelError("its constants come to numbers that are not finite")
+        array = array.reshape((1,) * (len(full) - array.ndim) + array.shape)
+        arrays.append(array.reshape(()) if array.size == 1 else array[0] if x.batched else array)
+    return call.put(Affine(*arrays), x, part=part)
+
+
+def _elementwise(call: Call, kind: str, a: Tensor, b: Tensor, part: str = "") -> Tensor:
+    """Two tensors that broadcast as they do in the file."""
+    full = _broadcast(a.shape, b.shape)
+    a, b = _with_axes(call, a, full), _with_axes(call, b, full)
+    return call.put(Elementwise(kind), a, b, part=part)
+
+
+def _broadcast(*shapes: Shape) -> Shape:
+    try:
+        return tuple(np.broadcast_shapes(*shapes))
+    except ValueError:
+        raise ModelError(f"the shapes {', '.join(map(str, shapes))} do not fit") from None
+
+
+def _with_axes(call: Call, x: Tensor, full: Shape) -> Tensor:
+    """The tensor with as many axes as a shape that it broadcasts to, batched if that shape is."""
+    shape, batched = (1,) * (len(full) - len(x.shape)) + x.shape, full[:1] == (1,)
+    if shape == x.shape and batched == x.batched:
+        return x
+    return call.reshape(x, shape, part="axes", batched=batched)
+
+
+ARITHMETIC: dict[str, Converter] = {
+    "Gemm": gemm,
+    "MatMul": matmul,
+    "BatchNormalization": batch_normalization,
+    "Add": partial(chain, kind="add"),
+    "Sum": partial(chain, kind="add"),
+    "Mul": partial(chain, kind="multiply"),
+    "Max": partial(chain, kind="maximum"),
+    "Min": partial(chain, kind="minimum"),
+    "Sub": subtract,
+    "Div": divide,
+    "Neg": negate,
+}

@@ -1,0 +1,112 @@
+"""A float network under construction: the nodes so far, and what each name of the file is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Union
+
+import numpy as np
+
+from ...errors import ModelError
+from ...float_graph import TENSOR_LIMIT, FloatNode
+from ...operators import Operator, Shape
+from .reading import Model, Node
+
+#: Most elements of a constant that is computed, and of all of them together.
+FOLD_LIMIT = 2**24
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor that depends on the network's input.
+
+    shape: as the file has it, for a batch of 1. batched: its first axis is the batch; a network
+    may drop that axis, then all of `shape` belongs to one sample.
+    """
+
+    name: str
+    shape: Shape
+    batched: bool
+
+    @property
+    def sample(self) -> Shape:
+        """The shape of one sample."""
+        return self.shape[1:] if self.batched else self.shape
+
+    def axis(self, axis: int) -> int:
+        """An axis of one sample, from an axis of the file."""
+        rank = len(self.shape)
+        if not -rank <= axis < rank:
+            raise ModelError(f"the shape {list(self.shape)} has no axis {axis}")
+        if self.batched and axis % rank == 0:
+            raise ModelError("it works on the batch axis; samples must be independent")
+        return axis % rank - self.batched
+
+
+#: What a name of the file stands for.
+Value = Union[Tensor, np.ndarray]
+
+
+class Builder:
+    """Tensors and constants by name, and the nodes that make the tensors."""
+
+    def __init__(self, model: Model, start: str, shape: Shape) -> None:
+        self.opset = model.opset
+        self.nodes: list[FloatNode] = []
+        self.values: dict[str, Value] = {start: Tensor(start, (1, *shape), True)}
+        self._model = model
+        self._names = {name for node in model.nodes for name in node.outputs} | {start}
+        self._unmade: dict[str, Node] = {}
+        self._room = FOLD_LIMIT
+
+    def value(self, name: str) -> Value:
+        """What a name stands for; constants are decoded when they are first asked for."""
+        if name not in self.values:
+            if name in self._unmade:
+                raise ModelError(
+                    f"it reads {name!r}, an output of {self._unmade[name]} that is not supported"
+                )
+            if name not in self._model.constants:
+                raise ModelError(f"it reads {name!r}, which nothing before it makes")
+            self.values[name] = self.decode(self._model.constants[name])
+        return self.values[name]
+
+    def decode(self, proto: Any) -> np.ndarray:
+        """The array of a TensorProto."""
+        return self._model.tensors.array(proto)
+
+    def part(self, name: str, part: str) -> str:
+        """A new name for an earlier part of what a node comes to."""
+        name = f"{name}/{part}"
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        return name
+
+    def add(
+        self, name: str, operator: Operator, inputs: tuple[Tensor, ...], batched: bool
+    ) -> Tensor:
+        """Add an operator and the tensor that it makes."""
+        sample = operator.shape(*(tensor.sample for tensor in inputs))
+        if min(sample, default=1) < 1 or math.prod(sample) > TENSOR_LIMIT:
+            raise ModelError(f"it makes a tensor of the shape {list(sample)}: empty or too large")
+        tensor = Tensor(name, (1, *sample) if batched else sample, batched)
+        self.nodes.append(FloatNode(name, operator, tuple(each.name for each in inputs)))
+        self.values[name] = tensor
+        return tensor
+
+    def fold(self, node: Node, array: np.ndarray) -> None:
+        """What a node of constants makes."""
+        self.spend(array.size)
+        self.values[node.outputs[0]] = array
+
+    def spend(self, elements: int) -> None:
+        """Count the elements of constants that are computed, so that they stay within a limit."""
+        self._room -= elements
+        if self._room < 0:
+            raise ModelError(f"more than {FOLD_LIMIT} elements of constants are computed")
+
+    def close(self, node: Node) -> None:
+        """Remember the outputs that a node should have made and has not."""
+        self._unmade.update((name, node) for name in node.outputs if name not in self.values)

@@ -1,0 +1,145 @@
+"""One node of the file at work: what it asks of its attributes and inputs, and what it adds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from ...operators import Identity, Operator, Reshape
+from .building import Builder, Tensor, Value
+from .reading import Node
+
+
+@dataclass(frozen=True)
+class Call:
+    """A node, the values of its inputs (None where left out), and the network under construction.
+
+    Every question raises ModelError if the file answers with something else.
+    """
+
+    node: Node
+    inputs: tuple[Optional[Value], ...]
+    builder: Builder
+
+    # Attributes
+
+    def integer(self, key: str, default: int) -> int:
+        """An integer attribute."""
+        return self._attribute(key, int, default)
+
+    def number(self, key: str, default: float) -> float:
+        """A finite float attribute."""
+        value = self.scalar(key, len(self.inputs), default)
+        if not math.isfinite(value):
+            raise ModelError(f"its {key} is {value}")
+        return value
+
+    def scalar(self, key: str, at: int, default: float) -> float:
+        """A number, maybe infinite: an attribute or, in later operator sets, the input `at`."""
+        if key in self.node.attributes or not self.has(at):
+            return self._attribute(key, float, default)
+        array = self.array(at)
+        if array.dtype.kind != "f" or array.size != 1 or np.isnan(array).any():
+            raise ModelError(f"its input {self.node.inputs[at]!r} must be one number")
+        return float(array.reshape(()))
+
+    def text(self, key: str, default: str) -> str:
+        """A string attribute."""
+        return self._attribute(key, str, default)
+
+    def integers(self, key: str, at: Optional[int] = None) -> Optional[list[int]]:
+        """A list of integers: an attribute or, in later operator sets, the input `at`."""
+        if key in self.node.attributes:
+            values = self._attribute(key, list, [])
+            if all(isinstance(value, int) for value in values):
+                return values
+            raise ModelError(f"its attribute {key!r} must be a list of integers")
+        if at is None or not self.has(at):
+            return None
+        array = self.array(at)
+        if array.dtype.kind not in "iu" or array.ndim > 1 or array.size > 64:
+            raise ModelError(f"its input {self.node.inputs[at]!r} must be a list of integers")
+        return [int(value) for value in array.reshape(-1)]
+
+    def stored(self, key: str) -> np.ndarray:
+        """The array of a tensor attribute."""
+        proto = self.node.attributes.get(key)
+        if not hasattr(proto, "data_type"):
+            raise ModelError(f"its attribute {key!r} must be a tensor")
+        return self.builder.decode(proto)
+
+    def _attribute(self, key: str, kind: type, default: Any) -> Any:
+        value = self.node.attributes.get(key, default)
+        if not isinstance(value, kind):
+            raise ModelError(f"its attribute {key!r} must be of the type {kind.__name__}")
+        return value
+
+    # Inputs
+
+    def has(self, index: int) -> bool:
+        """Whether an optional input is given."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def value(self, index: int) -> Value:
+        """An input, constant or not."""
+        value = self.inputs[index] if index < len(self.inputs) else None
+        if value is None:
+            raise ModelError(f"its input {index} is missing")
+        return value
+
+    def tensor(self, index: int = 0) -> Tensor:
+        """An input that depends on the network's input."""
+        value = self.value(index)
+        if isinstance(value, np.ndarray):
+            raise ModelError(
+                f"its input {self.node.inputs[index]!r} is a constant, must be computed"
+            )
+        return value
+
+    def array(self, index: int) -> np.ndarray:
+        """A constant input."""
+        value = self.value(index)
+        if isinstance(value, Tensor):
+            raise ModelError(f"its input {value.name!r} is computed, must be a constant")
+        return value
+
+    def floats(self, index: int) -> np.ndarray:
+        """A constant input of finite real numbers, float32 or float64."""
+        array = self.array(index)
+        if array.dtype.kind != "f" or not np.isfinite(array).all():
+            raise ModelError(f"its input {self.node.inputs[index]!r} must hold finite floats")
+        if array.dtype != np.float16:
+            return array
+        self.builder.spend(array.size)
+        return array.astype(np.float32)
+
+    # The network
+
+    def put(
+        self, operator: Operator, *tensors: Tensor, part: str = "", batched: Optional[bool] = None
+    ) -> Tensor:
+        """Add an operator; the last one of a node has no `part` and makes its first output."""
+        name = self.node.outputs[0]
+        if part:
+            name = self.builder.part(name, part)
+        batched = tensors[0].batched if batched is None else batched
+        return self.builder.add(name, operator, tensors, batched)
+
+    def reshape(
+        self, tensor: Tensor, shape: Sequence[int], part: str = "", batched: Optional[bool] = None
+    ) -> Tensor:
+        """The tensor in another shape; a leading 1 is the batch if not told otherwise."""
+        if batched is None:
+            batched = tuple(shape[:1]) == (1,)
+        sample = tuple(shape[1:] if batched else shape)
+        operator = Identity() if sample == tensor.sample else Reshape(sample)
+        return self.put(operator, tensor, part=part, batched=batched)
+
+
+#: Adds the operators that one node comes to, the last under the name of the node's output.
+Converter = Callable[[Call], object]

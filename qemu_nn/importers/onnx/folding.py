@@ -1,0 +1,171 @@
+"""Constants computed from constants: the arithmetic on shapes that exporters leave in a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Callable
+
+import numpy as np
+
+from ...errors import ModelError
+from ...operators import Shape
+from . import indices
+from .building import FOLD_LIMIT
+from .call import Call
+from .tensors import dtype_of
+
+
+def fold(call: Call) -> np.ndarray:
+    """The only output of a node of constants; ModelError where numpy can not compute it."""
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(FOLDS[call.node.op](call))
+    except (ValueError, TypeError, IndexError, ArithmeticError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"its constants can not be computed: {error}") from None
+
+
+def _room(shape: Shape) -> None:
+    """Refuse an array before it is made."""
+    if math.prod(shape) > FOLD_LIMIT or min(shape, default=0) < 0:
+        raise ModelError(f"a constant of the shape {list(shape)} is not made; it is too large")
+
+
+def _arithmetic(ufunc: Callable) -> Callable[[Call], np.ndarray]:
+    def compute(call: Call) -> np.ndarray:
+        result = call.array(0)
+        for i in range(1, len(call.inputs)):
+            _room(np.broadcast_shapes(result.shape, call.array(i).shape))
+            result = ufunc(result, call.array(i))
+        return result
+
+    return compute
+
+
+def _unary(ufunc: Callable) -> Callable[[Call], np.ndarray]:
+    return lambda call: ufunc(call.array(0))
+
+
+def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Integers are divided towards zero, as C does."""
+    if a.dtype.kind == "f":
+        return a / b
+    if not np.all(b):
+        raise ModelError("it divides by zero")
+    quotient: np.ndarray = a // b
+    return quotient + ((quotient < 0) & (quotient * b != a)).astype(a.dtype)
+
+
+def _constant(call: Call) -> np.ndarray:
+    """Constant: a tensor, a number or a list of numbers."""
+    key, value = next(iter(call.node.attributes.items()), ("", None))
+    if key == "value":
+        return call.stored(key)
+    if key in ("value_int", "value_ints"):
+        return np.array(value, np.int64)
+    if key in ("value_float", "value_floats"):
+        return np.array(value, np.float32)
+    raise ModelError(f"it holds {key or 'nothing'!r}; have: value, value_int(s), value_float(s)")
+
+
+def _filled(call: Call) -> np.ndarray:
+    """ConstantOfShape: one value everywhere, float 0 if none is given."""
+    shape = tuple(call.integers("shape", at=0) or ())
+    _room(shape)
+    given = "value" in call.node.attributes
+    value = call.stored("value") if given else np.zeros(1, np.float32)
+    return np.full(shape, value.reshape(()), value.dtype)
+
+
+def _cast(call: Call) -> np.ndarray:
+    _room(call.array(0).shape)
+    return call.array(0).astype(dtype_of(call.integer("to", 0)))
+
+
+def _gather(call: Call) -> np.ndarray:
+    array, index = call.array(0), call.array(1)
+    axis = indices.axis(call, 0, array.ndim)
+    _room((*array.shape[:axis], *index.shape, *array.shape[axis + 1 :]))
+    return np.take(array, index, axis)
+
+
+def _concat(call: Call) -> np.ndarray:
+    arrays = [call.array(i) for i in range(len(call.inputs))]
+    _room((sum(array.size for array in arrays),))
+    return np.concatenate(arrays, indices.axis(call, None, arrays[0].ndim))
+
+
+def _slice(call: Call) -> np.ndarray:
+    array = call.array(0)
+    for axis, kept in indices.cuts(call, array.shape).items():
+        array = np.take(array, kept, axis)
+    return array
+
+
+def _reduced(call: Call) -> np.ndarray:
+    """ReduceProd: how many elements a shape has."""
+    array = call.array(0)
+    named = call.integers("axes", at=1)
+    axes = tuple(indices.axes(named, array.ndim)) if named else None
+    return np.prod(array, axes, array.dtype, keepdims=bool(call.integer("keepdims", 1)))
+
+
+def _range(call: Call) -> np.ndarray:
+    start, stop, step = (call.array(i).reshape(()) for i in range(3))
+    count = max(math.ceil((stop - start) / step), 0)
+    _room((count,))
+    return (start + step * np.arange(count)).astype(start.dtype)
+
+
+def _expand(call: Call) -> np.ndarray:
+    array, shape = call.array(0), tuple(call.integers("shape", at=1) or ())
+    shape = np.broadcast_shapes(array.shape, shape)
+    _room(shape)
+    return np.broadcast_to(array, shape)
+
+
+def _where(call: Call) -> np.ndarray:
+    condition, yes, no = (call.array(i) for i in range(3))
+    _room(np.broadcast_shapes(condition.shape, yes.shape, no.shape))
+    return np.where(condition, yes, no)
+
+
+def _moved(shape_of: Callable[[Call, Shape], Shape]) -> Callable[[Call], np.ndarray]:
+    return lambda call: call.array(0).reshape(shape_of(call, call.array(0).shape))
+
+
+#: Operator -> the array that it makes of constants.
+FOLDS: Mapping[str, Callable[[Call], np.ndarray]] = {
+    "Constant": _constant,
+    "ConstantOfShape": _filled,
+    "Range": _range,
+    "Expand": _expand,
+    "Cast": _cast,
+    "Identity": lambda call: call.array(0),
+    "Gather": _gather,
+    "Concat": _concat,
+    "Slice": _slice,
+    "Where": _where,
+    "ReduceProd": _reduced,
+    "Transpose": lambda call: call.array(0).transpose(indices.order(call, call.array(0).ndim)),
+    "Reshape": _moved(indices.reshaped),
+    "Flatten": _moved(indices.flattened),
+    "Squeeze": _moved(indices.squeezed),
+    "Unsqueeze": _moved(indices.unsqueezed),
+    "Add": _arithmetic(np.add),
+    "Sub": _arithmetic(np.subtract),
+    "Mul": _arithmetic(np.multiply),
+    "Div": _arithmetic(_divide),
+    "Pow": _arithmetic(np.power),
+    "Max": _arithmetic(np.maximum),
+    "Min": _arithmetic(np.minimum),
+    "Sum": _arithmetic(np.add),
+    "Equal": _arithmetic(np.equal),
+    "Neg": _unary(np.negative),
+    "Sqrt": _unary(np.sqrt),
+    "Reciprocal": _unary(np.reciprocal),
+    "Floor": _unary(np.floor),
+    "Ceil": _unary(np.ceil),
+}

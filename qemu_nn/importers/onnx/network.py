@@ -1,0 +1,90 @@
+"""Node by node from an .onnx file to a float network: constants are folded, the rest converted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Optional
+
+from ...errors import ModelError
+from ...float_graph import FloatGraph
+from ...operators import Reshape, Shape, Transpose
+from .building import Builder, Tensor
+from .call import Call, Converter
+from .folding import FOLDS, fold
+from .reading import Model, Node
+
+
+def convert(
+    model: Model, converters: Mapping[str, Converter], input: Optional[str], output: Optional[str]
+) -> FloatGraph:
+    """The network between an input and an output, named or the file's own."""
+    outputs = model.outputs if output is None else (output,)
+    nodes, start = _cut(model, input, outputs)
+    shape = model.shape(start)
+    builder = Builder(model, start, shape)
+    for node in nodes:
+        try:
+            _convert(builder, node, converters)
+        except ModelError as error:
+            raise ModelError(f"{model.name}: {node}: {error}") from None
+    for name in outputs:
+        if not isinstance(builder.values.get(name), Tensor):
+            raise ModelError(f"{model.name}: the output {name!r} is not computed from {start!r}")
+    layout = _layout(builder, start, shape)
+    return FloatGraph(Path(model.name).stem, start, shape, layout, tuple(builder.nodes), outputs)
+
+
+def _convert(builder: Builder, node: Node, converters: Mapping[str, Converter]) -> None:
+    if node.op not in converters and node.op not in FOLDS:
+        raise ModelError(
+            "this operator is not supported; cut it off with input= or output=, or export the "
+            f"network without it; have: {', '.join(sorted(converters))}"
+        )
+    inputs = tuple(builder.value(name) if name else None for name in node.inputs)
+    call = Call(node, inputs, builder)
+    computed = [value.name for value in inputs if isinstance(value, Tensor)]
+    if not computed and node.op in FOLDS:
+        builder.fold(node, fold(call))
+    elif node.op in converters:
+        converters[node.op](call)
+    else:
+        raise ModelError(f"it is supported for constants alone, {computed[0]!r} is computed")
+    builder.close(node)
+
+
+def _cut(model: Model, input: Optional[str], outputs: tuple[str, ...]) -> tuple[list[Node], str]:
+    """The nodes that the outputs need, in order, and the name of the only input they come from."""
+    known = {*model.inputs, *(name for node in model.nodes for name in node.outputs)} - {""}
+    for name in (input, *outputs):
+        if name is not None and name not in known:
+            raise ModelError(
+                f"{model.name} has no tensor {name!r}; its inputs are {', '.join(model.inputs)}, "
+                f"its outputs {', '.join(model.outputs)}"
+            )
+    needed, nodes = set(outputs), []
+    for node in reversed(model.nodes):
+        if needed.intersection(node.outputs) - {input}:
+            nodes.append(node)
+            needed.update(node.inputs)
+    starts = [name for name in model.inputs if name in needed]
+    if input is None and len(starts) != 1:
+        raise ModelError(
+            f"{model.name} has {len(starts)} inputs ({', '.join(starts) or 'none'}) for its "
+            "outputs; networks of one are read: input= and output= choose a part that is one"
+        )
+    if input is not None and (input not in needed or set(starts) - {input}):
+        raise ModelError(f"{model.name}: {', '.join(outputs)} can not come from {input!r} alone")
+    return nodes[::-1], input or starts[0]
+
+
+def _layout(builder: Builder, start: str, shape: Shape) -> Optional[str]:
+    """NCHW for an image, as ONNX has it; NHWC if all that is done with it is to make it NCHW.
+
+    Exports from TensorFlow begin like this, with a Reshape where there is one channel.
+    """
+    if len(shape) != 3:
+        return None
+    moves = [Transpose((2, 0, 1)), Reshape((shape[2], *shape[:2])) if shape[2] == 1 else None]
+    readers = [node.operator for node in builder.nodes if start in node.inputs]
+    return "NHWC" if all(operator in moves for operator in readers) else "NCHW"

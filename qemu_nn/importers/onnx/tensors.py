@@ -1,0 +1,129 @@
+"""Arrays out of an .onnx file and out of the files beside it that hold its large tensors."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any, Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from ...files import MEGABYTE, read_bytes
+
+#: Most bytes of a model file, and of each file beside it.
+FILE_LIMIT = 512 * MEGABYTE
+
+#: Number of an element type -> its numpy type, and the field that holds it where raw_data does not.
+_TYPES = {
+    1: ("<f4", "float_data"),
+    2: ("<u1", "int32_data"),
+    3: ("<i1", "int32_data"),
+    4: ("<u2", "int32_data"),
+    5: ("<i2", "int32_data"),
+    6: ("<i4", "int32_data"),
+    7: ("<i8", "int64_data"),
+    9: ("?", "int32_data"),
+    10: ("<f2", "int32_data"),
+    11: ("<f8", "double_data"),
+    12: ("<u4", "uint64_data"),
+    13: ("<u8", "uint64_data"),
+}
+#: Element types of tensors that networks compute with: float, float16, double.
+FLOAT_TYPES = (1, 10, 11)
+
+_EXTERNAL = 1
+
+
+def dtype_of(number: int) -> np.dtype:
+    """The numpy type of an element type."""
+    if number not in _TYPES:
+        have = ", ".join(map(type_name, _TYPES))
+        raise ModelError(f"elements of {type_name(number)} are not supported; have: {have}")
+    return np.dtype(_TYPES[number][0])
+
+
+def type_name(number: int) -> str:
+    """What messages call an element type."""
+    return np.dtype(_TYPES[number][0]).name if number in _TYPES else f"ONNX type {number}"
+
+
+class Tensors:
+    """Decodes tensors; the files beside the model are read once and shared by all of them.
+
+    What a file claims (shapes, names, offsets, lengths) is held against the bytes that there are
+    before anything is made of it; arrays are views of these bytes wherever possible.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[Path, bytes] = {}
+
+    def array(self, tensor: Any) -> np.ndarray:
+        """The array of a TensorProto; ModelError where its parts contradict each other."""
+        try:
+            return self._array(tensor)
+        except ModelError as error:
+            raise ModelError(f"the tensor {tensor.name!r}: {error}") from None
+
+    def _array(self, tensor: Any) -> np.ndarray:
+        shape = tuple(tensor.dims)
+        dtype = dtype_of(tensor.data_type)
+        if len(shape) > 8 or min(shape, default=0) < 0 or tensor.HasField("segment"):
+            raise ModelError(f"there is no array of the shape {list(shape)}")
+        count = math.prod(shape)
+        if tensor.data_location == _EXTERNAL:
+            return self._external(tensor.external_data, dtype, count).reshape(shape)
+        if tensor.HasField("raw_data"):
+            raw = tensor.raw_data
+            _agree(len(raw), count * dtype.itemsize, shape, "bytes")
+            return np.frombuffer(raw, dtype).reshape(shape)
+        numbers = getattr(tensor, _TYPES[tensor.data_type][1])
+        _agree(len(numbers), count, shape, "numbers")
+        if dtype == np.float16:
+            return np.array(numbers, np.uint32).astype(np.uint16).view(np.float16).reshape(shape)
+        return np.array(numbers).astype(dtype).reshape(shape)
+
+    def _external(self, entries: Any, dtype: np.dtype, count: int) -> np.ndarray:
+        """Elements of a file beside the model."""
+        places = {entry.key: entry.value for entry in entries}
+        path = self._beside(places.get("location", ""))
+        offset = _number(places, "offset") or 0
+        size = count * dtype.itemsize
+        length = _number(places, "length")
+        if length not in (None, size):
+            raise ModelError(f"its shape asks for {size} bytes, its length in {path} is {length}")
+        if path not in self._files:
+            self._files[path] = read_bytes(path, FILE_LIMIT)
+        data = self._files[path]
+        if offset + size > len(data):
+            raise ModelError(f"{path} ends before byte {offset + size}, where its data ends")
+        return np.frombuffer(data, dtype, count, offset)
+
+    def _beside(self, location: str) -> Path:
+        """The path of an external file, which must lie in the model's own folder or below it."""
+        home, named = self._folder.resolve(), Path(location)
+        try:
+            path = (home / named).resolve()
+            found = path.is_file()
+        except (OSError, ValueError, RuntimeError):
+            raise ModelError(f"its data lies in {location[:80]!r}, which is no name") from None
+        strange = named.is_absolute() or ".." in named.parts or "\\" in location
+        if strange or home not in path.parents:
+            raise ModelError(f"its data lies in {location[:80]!r}, outside of the model's folder")
+        if not found:
+            raise ModelError(f"its data lies in {path}, which is no file")
+        return path
+
+
+def _number(places: dict[str, str], key: str) -> Optional[int]:
+    text = places.get(key)
+    if text is not None and not re.fullmatch("[0-9]{1,18}", text):
+        raise ModelError(f"its {key} in the external file is {text[:40]!r}, not a number")
+    return None if text is None else int(text)
+
+
+def _agree(have: int, need: int, shape: tuple[int, ...], unit: str) -> None:
+    if have != need:
+        raise ModelError(f"its shape {list(shape)} asks for {need} {unit}, the file holds {have}")

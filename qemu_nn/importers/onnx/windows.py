@@ -1,0 +1,152 @@
+"""Convolutions and poolings; a signal [1, C, L] is an image of one row."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...errors import ModelError
+from ...float_graph import TENSOR_LIMIT
+from ...operators import Conv, Operator, Pool
+from ...operators.base import Pads, Pair, same_pads
+from . import indices
+from .building import Tensor
+from .call import Call, Converter
+
+
+def _image(call: Call) -> Tensor:
+    """The first input as an image [1, C, H, W]."""
+    x = call.tensor()
+    if not x.batched or len(x.shape) not in (3, 4):
+        raise ModelError(
+            f"it needs an image [1, C, H, W] or a signal [1, C, L], gets {list(x.shape)}"
+        )
+    if len(x.shape) == 4:
+        return x
+    return call.reshape(x, (*x.shape[:2], 1, x.shape[2]), part="image")
+
+
+def _put(call: Call, operator: Operator, image: Tensor) -> None:
+    """Add the operator, and take the only row out if the input was a signal."""
+    if call.tensor() is image:
+        call.put(operator, image)
+    else:
+        row = call.put(operator, image, part="row")
+        call.reshape(row, (*row.shape[:2], row.shape[3]))
+
+
+def _pair(call: Call, key: str, default: Pair = (1, 1)) -> Pair:
+    """An attribute with a number for each spatial axis."""
+    values = call.integers(key)
+    if values is None:
+        return default
+    if len(values) != len(call.tensor().shape) - 2 or min(values) < 1:
+        raise ModelError(f"its {key} {values} do not fit the input {list(call.tensor().shape)}")
+    return (values[0], values[1]) if len(values) == 2 else (1, values[0])
+
+
+def _pads(call: Call, image: Tensor, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
+    """Padding, written out or computed as `auto_pad` says."""
+    _, channels, height, width = image.shape
+    kind, pads = call.text("auto_pad", "NOTSET"), call.integers("pads")
+    if kind in ("SAME_UPPER", "SAME_LOWER"):
+        odd_first = kind == "SAME_LOWER"
+        pads = list(same_pads((height, width), kernel, stride, dilation, odd_first))
+    elif kind == "VALID" or (kind == "NOTSET" and pads is None):
+        pads = [0, 0, 0, 0]
+    elif kind == "NOTSET" and pads and len(pads) == 2 and len(call.tensor().shape) == 3:
+        pads = [0, pads[0], 0, pads[1]]
+    if pads is None or len(pads) != 4 or min(pads) < 0:
+        raise ModelError(f"its padding {kind} {pads} does not fit {list(call.tensor().shape)}")
+    top, left, bottom, right = pads
+    if channels * (height + top + bottom) * (width + left + right) > TENSOR_LIMIT:
+        raise ModelError(f"its padding {pads} makes the image too large")
+    return (top, left, bottom, right)
+
+
+def conv(call: Call) -> None:
+    """Conv, grouped or not; its weights are [out, in / groups, y, x]."""
+    image, weights = _image(call), call.floats(1)
+    if weights.ndim != len(call.tensor().shape):
+        raise ModelError(
+            f"its weights {list(weights.shape)} do not fit {list(call.tensor().shape)}"
+        )
+    if weights.ndim == 3:
+        weights = weights[:, :, None, :]
+    weights = weights.transpose(0, 2, 3, 1)
+    kernel = (weights.shape[1], weights.shape[2])
+    if _pair(call, "kernel_shape", kernel) != kernel:
+        raise ModelError(f"its kernel_shape is not that of its weights, {list(kernel)}")
+    stride, dilation = _pair(call, "strides"), _pair(call, "dilations")
+    operator = Conv(
+        weights,
+        call.floats(2) if call.has(2) else None,
+        stride,
+        _pads(call, image, kernel, stride, dilation),
+        dilation,
+        call.integer("group", 1),
+        layout="NCHW",
+    )
+    _put(call, operator, image)
+
+
+def pool(call: Call, kind: str) -> None:
+    """MaxPool and AveragePool."""
+    image = _image(call)
+    if "kernel_shape" not in call.node.attributes:
+        raise ModelError("its kernel_shape is missing")
+    kernel, stride = _pair(call, "kernel_shape"), _pair(call, "strides")
+    if _pair(call, "dilations") != (1, 1):
+        raise ModelError("its windows have holes (dilations); only whole ones are supported")
+    operator = Pool(
+        kind,
+        kernel,
+        stride,
+        _pads(call, image, kernel, stride, (1, 1)),
+        bool(call.integer("ceil_mode", 0)),
+        bool(call.integer("count_include_pad", 0)),
+        layout="NCHW",
+    )
+    _put(call, operator, image)
+
+
+def global_pool(call: Call, kind: str) -> None:
+    """GlobalAveragePool and GlobalMaxPool: one window as large as the image."""
+    image = _image(call)
+    _put(call, Pool(kind, (image.shape[2], image.shape[3]), layout="NCHW"), image)
+
+
+def reduce(call: Call, kind: str) -> None:
+    """ReduceMean and ReduceMax over rows, columns or both, wherever the channels stand."""
+    x, named = call.tensor(), call.integers("axes", at=1)
+    if not named and call.integer("noop_with_empty_axes", 0):
+        call.reshape(x, x.shape)
+        return
+    axes = indices.axes(named or list(range(len(x.shape))), len(x.shape))
+    image, where = x, {x.axis(axis) for axis in axes}
+    if len(x.sample) == 2 and len(where) == 1:  # a signal: the other axis has its channels
+        image = call.reshape(x, (1, x.sample[0], 1, x.sample[1]), part="image")
+        where = {2 * axis for axis in where}
+    if len(image.sample) != 3 or {0, 2} <= where:
+        raise ModelError(f"the axes {axes} of {list(x.shape)} are not those of an image")
+    layout, rows = ("NHWC", 0) if 0 in where else ("NCHW", 1)
+    tall, wide = (image.sample[i] if i in where else 1 for i in (rows, rows + 1))
+    operator = Pool(kind, (tall, wide), layout=layout)
+    if image is x and call.integer("keepdims", 1):
+        call.put(operator, x)
+        return
+    pooled = call.put(operator, image, part="pool")
+    kept = [1 if axis in axes else n for axis, n in enumerate(x.shape)]
+    if not call.integer("keepdims", 1):
+        kept = [n for axis, n in enumerate(x.shape) if axis not in axes]
+    call.reshape(pooled, kept)
+
+
+WINDOWS: dict[str, Converter] = {
+    "Conv": conv,
+    "MaxPool": partial(pool, kind="max"),
+    "AveragePool": partial(pool, kind="average"),
+    "GlobalAveragePool": partial(global_pool, kind="average"),
+    "GlobalMaxPool": partial(global_pool, kind="max"),
+    "ReduceMean": partial(reduce, kind="average"),
+    "ReduceMax": partial(reduce, kind="max"),
+}

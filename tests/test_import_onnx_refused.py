@@ -1,0 +1,376 @@
+"""ONNX files that are damaged, hostile, or ask for more than is supported are refused by name."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from onnx_models import loaded, model, node, onnx, value, write
+
+import qemu_nn
+from qemu_nn.errors import Error, ModelError
+
+FLOAT = onnx.TensorProto.FLOAT
+W = {"w": np.ones((6, 4, 3, 2), np.float32)}
+IMAGE = (4, 9, 7)
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def ones(*shape):
+    return np.ones(shape, np.float32)
+
+
+#: What it is -> node, shape, constants, words of the message.
+REFUSED = {
+    "an operator that is not known": (node("QuantizeLinear", "x"), (4,), {}, "not supported"),
+    "an operator of another domain": (node("Relu", "x", domain="own"), (4,), {}, "not supported"),
+    "an operator for constants": (node("Gather", "x i"), (4,), {"i": ints(0)}, "for constants"),
+    "conv with computed weights": (node("Conv", "x x"), IMAGE, {}, "must be a constant"),
+    "conv of features": (node("Conv", "x w"), (4,), W, r"gets \[1, 4\]"),
+    "conv with a wrong kernel_shape": (node("Conv", "x w", kernel_shape=[3, 3]), IMAGE, W, "shape"),
+    "conv with too few strides": (node("Conv", "x w", strides=[1]), IMAGE, W, r"strides \[1\]"),
+    "conv with a stride of 0": (node("Conv", "x w", strides=[0, 1]), IMAGE, W, "strides"),
+    "conv with negative pads": (node("Conv", "x w", pads=[0, -1, 0, 0]), IMAGE, W, "padding"),
+    "conv with huge pads": (node("Conv", "x w", pads=[2**40] * 4), IMAGE, W, "too large"),
+    "conv that pads in a way of its own": (node("Conv", "x w", auto_pad="ODD"), IMAGE, W, "ODD"),
+    "conv with other channels": (node("Conv", "x w"), (5, 9, 7), W, "5 channels"),
+    "conv with endless weights": (node("Conv", "x w"), IMAGE, {"w": W["w"] * np.inf}, "finite"),
+    "conv without weights": (node("Conv", "x"), IMAGE, {}, "input 1 is missing"),
+    "conv with text for a number": (node("Conv", "x w", group="2"), IMAGE, W, "'group'"),
+    "pooling with holes": (
+        node("MaxPool", "x", kernel_shape=[2, 2], dilations=[2, 2]),
+        IMAGE,
+        {},
+        "holes",
+    ),
+    "pooling without a kernel": (node("MaxPool", "x"), IMAGE, {}, "kernel_shape is missing"),
+    "a mean over channels and rows": (node("ReduceMean", "x a"), IMAGE, {"a": ints(1, 3)}, "axes"),
+    "a mean over the batch": (node("ReduceMean", "x"), IMAGE, {}, "batch axis"),
+    "gemm of a transposed input": (
+        node("Gemm", "x w", transA=1),
+        (1,),
+        {"w": ones(1, 2)},
+        "transA",
+    ),
+    "gemm with a matrix for bias": (
+        node("Gemm", "x w b"),
+        (4,),
+        {"w": ones(4, 3), "b": ones(3, 1)},
+        r"\[3, 1\]",
+    ),
+    "matmul with a stack": (node("MatMul", "x w"), (4,), {"w": ones(2, 4, 3)}, "matrix"),
+    "matmul of two tensors": (node("MatMul", "x x"), (1,), {}, "must be a constant"),
+    "training batch normalization": (
+        node("BatchNormalization", "x w w w w", training_mode=1),
+        (4,),
+        {"w": ones(4)},
+        "stored statistics",
+    ),
+    "a constant that enlarges": (node("Add", "x c"), (4, 1, 1), {"c": ones(4, 2, 1)}, "would make"),
+    "a constant that does not fit": (node("Add", "x c"), (4,), {"c": ones(3)}, "do not fit"),
+    "division by zero": (node("Div", "x c"), (4,), {"c": ones(4) * 0}, "not finite"),
+    "division by a tensor": (node("Div", "c x"), (4,), {"c": ones(4)}, "is a constant"),
+    "a limit of many numbers": (node("Max", "x c"), (4,), {"c": ones(4)}, "one number"),
+    "clip to nothing": (node("Clip", "x c c"), (4,), {"c": ones()}, "nothing is left"),
+    "softmax over the batch": (node("Softmax", "x", axis=0), (4,), {}, "batch axis"),
+    "concatenation of the batch": (node("Concat", "x x", axis=0), (4,), {}, "batch axis"),
+    "concatenation without an axis": (node("Concat", "x x"), (4,), {}, "'axis' is missing"),
+    "concatenation with a constant": (
+        node("Concat", "x c", axis=1),
+        (4,),
+        {"c": ones(1, 4)},
+        "'c'",
+    ),
+    "a batch that moves": (node("Transpose", "x", perm=[1, 0]), (4,), {}, "batch axis"),
+    "an axis named twice": (node("Transpose", "x", perm=[0, 0]), (4,), {}, "axes"),
+    "a slice backwards": (
+        node("Slice", "x s e a t"),
+        (4,),
+        {"s": ints(-1), "e": ints(-9), "a": ints(1), "t": ints(-1)},
+        "backwards",
+    ),
+    "a slice of nothing": (
+        node("Slice", "x s e a"),
+        (4,),
+        {"s": ints(3), "e": ints(3), "a": ints(1)},
+        "nothing",
+    ),
+    "a split that does not add up": (
+        node("Split", "x s", "y z", axis=1),
+        (4,),
+        {"s": ints(1, 2)},
+        "4 elements",
+    ),
+    "reflected padding": (
+        node("Pad", "x p", mode="reflect"),
+        (4,),
+        {"p": ints(0, 1, 0, 1)},
+        "reflect",
+    ),
+    "a padded batch": (node("Pad", "x p"), (4,), {"p": ints(1, 0, 0, 0)}, "batch axis"),
+    "padding beyond all bounds": (
+        node("Pad", "x p"),
+        (4,),
+        {"p": ints(0, 2**62, 0, 2**62)},
+        "large",
+    ),
+    "a shape of other size": (node("Reshape", "x s"), (4,), {"s": ints(1, 5)}, "can not become"),
+    "a shape with two unknowns": (node("Reshape", "x s"), (4,), {"s": ints(-1, -1)}, "become"),
+    "an empty shape": (node("Reshape", "x s", allowzero=1), (4,), {"s": ints(0, -1)}, "become"),
+    "an axis of many squeezed": (node("Squeeze", "x a"), (4,), {"a": ints(1)}, "one element"),
+    "integers": (node("Cast", "x", to=onnx.TensorProto.INT64), (4,), {}, "int64"),
+    "dropout in training": (
+        node("Dropout", "x r t"),
+        (4,),
+        {"r": ones(), "t": np.array(True)},
+        "random",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_not_supported_is_refused_with_the_operator_and_the_node(what, tmp_path):
+    one, shape, constants, words = REFUSED[what]
+    one.name = "the node"
+    with pytest.raises(ModelError, match=words) as caught:
+        loaded(tmp_path, model([one], shape, constants))
+    domain = f"{one.domain}." if one.domain else ""
+    assert f"net.onnx: {domain}{one.op_type} 'the node': " in str(caught.value)
+
+
+def test_what_is_not_known_is_refused_with_what_is(tmp_path):
+    with pytest.raises(ModelError, match="have: Add, AveragePool, .*Unsqueeze"):
+        loaded(tmp_path, model([node("QuantizeLinear", "x x")], (4,)))
+
+
+RELU = node("Relu", "x")
+#: What it is -> a model, words of the message.
+MODELS = {
+    "a fixed batch": (model([RELU], (4,), batch=3), "batch fixed at 3"),
+    "free axes": (model([RELU], (3, "height", None)), r"axis 2 \(height\), 3 \(\?\)"),
+    "an older operator set": (model([RELU], (4,), opset=6), "operator set 6, known are 7 to"),
+    "a newer operator set": (model([RELU], (4,), opset=99), "operator set 99"),
+    "no operators": (model([], (4,)), "0 operators"),
+    "a tensor made twice": (model([RELU, RELU], (4,)), "'y' is made twice"),
+    "a constant made twice": (model([RELU], (4,), {"y": ones(4)}), "'y' is made twice"),
+    "a cycle": (model([node("Add", "x z"), node("Relu", "y", "z")], (4,)), "'z', which nothing"),
+    "a wrong order": (model([node("Relu", "a"), node("Relu", "x", "a")], (4,)), "0 inputs"),
+    "what nothing makes": (model([node("Add", "x lost")], (4,)), "'lost', which nothing"),
+    "a second output": (
+        model([node("Dropout", "x", "a m"), node("Add", "a m")], (4,)),
+        "'m', an output of Dropout 'a'",
+    ),
+    "an output that is constant": (
+        model([RELU, node("Shape", "x", "s")], (4,), outputs="y s"),
+        "'s' is not computed",
+    ),
+    "an output that is missing": (model([RELU], (4,), outputs="gone"), "no tensor 'gone'"),
+    "nothing but the input": (model([RELU], (4,), outputs="x"), "no layers"),
+}
+
+
+@pytest.mark.parametrize("what", MODELS)
+def test_models_that_are_no_network_of_one_input_are_refused(what, tmp_path):
+    proto, words = MODELS[what]
+    with pytest.raises(ModelError, match=words):
+        loaded(tmp_path, proto)
+
+
+def test_inputs_that_are_no_real_numbers_are_refused(tmp_path):
+    proto = model([RELU], (4,))
+    proto.graph.input[0].CopyFrom(value("x", [1, 4], onnx.TensorProto.UINT8))
+    with pytest.raises(ModelError, match="'x' holds uint8, not real numbers"):
+        loaded(tmp_path, proto)
+
+
+def test_a_cut_names_tensors_that_exist_and_have_a_shape(tmp_path):
+    proto = model([node("Mystery", "x", "a", domain="own"), node("Relu", "a")], (4,))
+    with pytest.raises(ModelError, match="no tensor 'b'; its inputs are x, its outputs y"):
+        loaded(tmp_path, proto, input="b")
+    with pytest.raises(ModelError, match="'a' has no shape"):
+        loaded(tmp_path, proto, input="a")
+    with pytest.raises(ModelError, match="can not come from 'y' alone"):
+        loaded(tmp_path, proto, input="y", output="a")
+
+
+def test_constants_are_not_computed_beyond_bounds(tmp_path):
+    huge = [node("ConstantOfShape", "s", "c"), node("Mul", "x c")]
+    with pytest.raises(ModelError, match="too large"):
+        loaded(tmp_path, model(huge, (4,), {"s": ints(2**40, 2**40)}))
+    doubling = [node("Concat", f"c{i} c{i}", f"c{i + 1}", axis=0) for i in range(40)]
+    with pytest.raises(ModelError, match="too large|more than"):
+        loaded(tmp_path, model([*doubling, node("Mul", "x c40")], (4,), {"c0": ones(4)}))
+    many = [node("Add", f"c{i} c0", f"c{i + 1}") for i in range(40)]
+    with pytest.raises(ModelError, match="more than"):
+        loaded(tmp_path, model([*many, node("Mul", "x c40")], (4,), {"c0": ones(2**20)}))
+    with pytest.raises(ModelError, match="divides by zero"):
+        nodes = [node("Div", "a b", "c"), node("Reshape", "x c")]
+        loaded(tmp_path, model(nodes, (4,), {"a": ints(1), "b": ints(0)}))
+
+
+def weights(folder, tensor):
+    """What comes of a model whose constant "w" [4] is a tensor, under one second."""
+    proto = model([node("Mul", "x w")], (4,))
+    tensor.name = "w"
+    proto.graph.initializer.append(tensor)
+    started = time.perf_counter()
+    try:
+        return loaded(folder, proto).nodes[0].operator.scale
+    finally:
+        assert time.perf_counter() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("dims", "field", "words"),
+    [
+        ([50_000, 50_000], {"raw_data": b"1234"}, "10000000000 bytes, the file holds 4"),
+        ([50_000, 50_000], {"float_data": [1]}, "2500000000 numbers, the file holds 1"),
+        ([2**62, 2**62], {"raw_data": b""}, "asks for"),
+        ([-4], {"raw_data": b"1234"}, "no array of the shape"),
+        ([4], {"data_type": 8}, "ONNX type 8 are not supported; have: float32"),
+        ([4], {"data_type": 12345}, "not supported"),
+        ([4], {"raw_data": bytes(17)}, "16 bytes, the file holds 17"),
+        ([1] * 9 + [4], {"raw_data": bytes(16)}, "no array"),
+    ],
+)
+def test_tensors_that_claim_more_than_there_is_are_refused(dims, field, words, tmp_path):
+    tensor = onnx.TensorProto(**{"dims": dims, "data_type": FLOAT, **field})
+    with pytest.raises(ModelError, match=f"the tensor 'w': .*{words}"):
+        weights(tmp_path, tensor)
+
+
+def external(**places):
+    tensor = onnx.TensorProto(dims=[4], data_type=FLOAT, data_location=1)
+    for key, text in places.items():
+        tensor.external_data.add(key=key, value=text)
+    return tensor
+
+
+def test_weights_lie_in_a_file_beside_the_model(tmp_path):
+    (tmp_path / "below").mkdir()
+    path = tmp_path / "below" / "weights.data"
+    path.write_bytes(bytes(8) + np.arange(4, dtype="<f4").tobytes())
+    for length in ({}, {"length": "16"}):
+        found = weights(tmp_path, external(location="below/weights.data", offset="8", **length))
+        np.testing.assert_array_equal(found, [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("places", "words"),
+    [
+        ({"location": "../secret"}, "outside"),
+        ({"location": "sub/../../secret"}, "outside"),
+        ({"location": "sub/../weights"}, "outside"),
+        ({"location": "/etc/passwd"}, "outside"),
+        ({"location": "..\\secret"}, "outside"),
+        ({"location": "link"}, "outside"),
+        ({"location": "."}, "outside"),
+        ({"location": ""}, "outside"),
+        ({}, "outside"),
+        ({"location": "none"}, "no file"),
+        ({"location": "sub"}, "no file"),
+        ({"location": "a\0b"}, "no name"),
+        ({"location": "loop"}, "no name|no file"),
+        ({"location": "x" * 5000}, "no name|no file"),
+        ({"location": "weights", "offset": "1"}, "ends before byte 17"),
+        ({"location": "weights", "offset": "9" * 18}, "ends before"),
+        ({"location": "weights", "offset": "9" * 5000}, "not a number"),
+        ({"location": "weights", "offset": "-4"}, "not a number"),
+        ({"location": "weights", "offset": "١"}, "not a number"),
+        ({"location": "weights", "length": "15"}, "16 bytes, its length .* is 15"),
+        ({"location": "weights", "length": ""}, "not a number"),
+    ],
+)
+def test_names_and_ranges_of_other_files_are_not_trusted(places, words, tmp_path):
+    home = tmp_path / "home"
+    (home / "sub").mkdir(parents=True)
+    for path in (tmp_path / "secret", home / "weights"):
+        path.write_bytes(bytes(16))
+    os.symlink(tmp_path / "secret", home / "link")
+    os.symlink("loop", home / "loop")
+    with pytest.raises(ModelError, match=words):
+        weights(home, external(**places))
+
+
+def whole():
+    nodes = [
+        node("Conv", "x w b", "c", pads=[1, 1, 1, 1]),
+        node("Clip", "c lo hi", "r"),
+        node("MaxPool", "r", "p", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Shape", "p", "s"),
+        node("Gather", "s first", "n"),
+        node("Concat", "n rest", "target", axis=0),
+        node("Reshape", "p target", "f"),
+        node("Gemm", "f m", "g"),
+        node("Softmax", "g"),
+    ]
+    constants = {
+        "w": ones(2, 1, 3, 3),
+        "b": ones(2),
+        "lo": ones() * 0,
+        "hi": ones() * 6,
+        "first": ints(0),
+        "rest": ints(-1),
+        "m": ones(8, 3),
+    }
+    return model(nodes, (1, 4, 4), constants).SerializeToString()
+
+
+WHOLE = whole()
+
+
+def test_every_beginning_of_a_file_is_refused(tmp_path):
+    path = tmp_path / "net.onnx"
+    path.write_bytes(WHOLE)
+    assert qemu_nn.load(path).graph.outputs == ("y",)
+    for size in range(len(WHOLE) - 1):
+        path.write_bytes(WHOLE[:size])
+        try:
+            qemu_nn.load(path)
+        except ModelError:
+            continue
+        rest = onnx.ModelProto.FromString(WHOLE[:size])  # only what follows the graph is gone
+        assert rest.graph == onnx.ModelProto.FromString(WHOLE).graph
+
+
+@settings(
+    max_examples=300, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    flips=st.lists(
+        st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=4
+    )
+)
+def test_a_damaged_file_is_read_or_refused(flips, tmp_path):
+    data = bytearray(WHOLE)
+    for at, byte in flips:
+        data[at] = byte
+    path = tmp_path / "net.onnx"
+    path.write_bytes(data)
+    try:
+        qemu_nn.load(path)
+    except Error as error:
+        assert "\n" not in str(error)
+
+
+@given(data=st.binary(max_size=200))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_bytes_of_anything_are_refused(data, tmp_path):
+    path = tmp_path / "net.onnx"
+    path.write_bytes(data)
+    with pytest.raises(ModelError):
+        qemu_nn.load(path)
+
+
+def test_the_library_is_named_where_it_is_missing(tmp_path, monkeypatch):
+    path = write(tmp_path, model([RELU], (4,)))
+    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    with pytest.raises(
+        Error, match=r"reading .onnx files needs onnx.*pip install 'qemu_nn\[onnx\]"
+    ):
+        qemu_nn.load(path)
