@@ -154,7 +154,7 @@ RELU = node("Relu", "x")
 #: What it is -> a model, words of the message.
 MODELS = {
     "a fixed batch": (model([RELU], (4,), batch=3), "batch fixed at 3"),
-    "free axes": (model([RELU], (3, "height", None)), r"axis 2 \(height\), 3 \(\?\)"),
+    "free axes": (model([RELU], (3, "height", None)), r"axis 2 \('height'\), 3 \('\?'\)"),
     "an older operator set": (model([RELU], (4,), opset=6), "operator set 6, known are 7 to"),
     "a newer operator set": (model([RELU], (4,), opset=99), "operator set 99"),
     "no operators": (model([], (4,)), "0 operators"),
@@ -192,7 +192,7 @@ def test_inputs_that_are_no_real_numbers_are_refused(tmp_path):
 
 def test_a_cut_names_tensors_that_exist_and_have_a_shape(tmp_path):
     proto = model([node("Mystery", "x", "a", domain="own"), node("Relu", "a")], (4,))
-    with pytest.raises(ModelError, match="no tensor 'b'; its inputs are x, its outputs y"):
+    with pytest.raises(ModelError, match="no tensor 'b'; its inputs are 'x', its outputs 'y'"):
         loaded(tmp_path, proto, input="b")
     with pytest.raises(ModelError, match=r"no shape for 'a' .*Mystery"):
         loaded(tmp_path, proto, input="a")

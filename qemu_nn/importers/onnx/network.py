@@ -56,12 +56,7 @@ def _shape(model: Model, start: str) -> Shape:
     return tensor.sample
 
 
-def _built(
-    model: Model,
-    nodes: list[Node],
-    start: str,
-    shape: Shape,
-) -> Builder:
+def _built(model: Model, nodes: list[Node], start: str, shape: Shape) -> Builder:
     """A network of nodes that starts from a tensor."""
     builder = Builder(model, start, shape)
     for node in nodes:
@@ -96,23 +91,28 @@ def _cut(model: Model, input: Optional[str], outputs: tuple[str, ...]) -> tuple[
     for name in (input, *outputs):
         if name is not None and name not in known:
             raise ModelError(
-                f"{model.name} has no tensor {name!r}; its inputs are {', '.join(model.inputs)}, "
-                f"its outputs {', '.join(model.outputs)}"
+                f"{model.name} has no tensor {name!r}; its inputs are {_list(model.inputs)}, "
+                f"its outputs {_list(model.outputs)}"
             )
     needed, nodes = set(outputs), []
     for node in reversed(model.nodes):
         if needed.intersection(node.outputs) - {input}:
             nodes.append(node)
             needed.update(node.inputs)
-    starts = [name for name in model.inputs if name in needed]
+    starts = tuple(name for name in model.inputs if name in needed)
     if input is None and len(starts) != 1:
         raise ModelError(
-            f"{model.name} has {len(starts)} inputs ({', '.join(starts) or 'none'}) for its "
-            "outputs; networks of one are read: input= and output= choose a part that is one"
+            f"{model.name} has {len(starts)} inputs ({_list(starts)}) for its outputs; "
+            "networks of one are read: input= and output= choose a part that is one"
         )
     if input is not None and (input not in needed or set(starts) - {input}):
-        raise ModelError(f"{model.name}: {', '.join(outputs)} can not come from {input!r} alone")
+        raise ModelError(f"{model.name}: {_list(outputs)} can not come from {input!r} alone")
     return nodes[::-1], input or starts[0]
+
+
+def _list(names: tuple[str, ...]) -> str:
+    """Names as a message shows them."""
+    return ", ".join([*map(repr, names[:5]), *(["..."] if len(names) > 5 else [])]) or "none"
 
 
 def _layout(builder: Builder, start: str, shape: Shape) -> Optional[str]:

@@ -166,7 +166,9 @@ def _sample(where: str, dims: Any) -> Shape:
             f"{where} has a batch fixed at {batch.dim_value}; export the network with a batch of 1 "
             "or a free one"
         )
-    free = [f"{i} ({dim.dim_param or '?'})" for i, dim in enumerate(shape, 1) if dim.dim_value < 1]
+    free = [
+        f"{i} ({dim.dim_param or '?'!r})" for i, dim in enumerate(shape, 1) if dim.dim_value < 1
+    ]
     if free:
         raise ModelError(
             f"{where} has no fixed size on axis {', '.join(free)}; export the network with numbers "
