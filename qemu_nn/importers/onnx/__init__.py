@@ -7,15 +7,8 @@ from typing import Optional
 
 from ...errors import ModelError
 from ...float_graph import FloatGraph
-from .activation import ACTIVATIONS
-from .arithmetic import ARITHMETIC
 from .network import convert
 from .reading import read
-from .shaping import SHAPING
-from .windows import WINDOWS
-
-#: Operator of ONNX -> the function that adds what it means to a network.
-CONVERTERS = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
 
 
 def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> FloatGraph:
@@ -26,6 +19,6 @@ def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
     the library `onnx` is missing.
     """
     try:
-        return convert(read(path), CONVERTERS, input, output)
+        return convert(read(path), input, output)
     except UnicodeError:
         raise ModelError(f"{path} is damaged: it holds a name that is not UTF-8 text") from None

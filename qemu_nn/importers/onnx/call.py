@@ -56,14 +56,14 @@ class Call:
         """A list of integers: an attribute or, in later operator sets, the input `at`."""
         if key in self.node.attributes:
             values = self._attribute(key, list, [])
-            if all(isinstance(value, int) for value in values):
+            if all(isinstance(value, int) for value in values) and len(values) <= 64:
                 return values
-            raise ModelError(f"its attribute {key!r} must be a list of integers")
+            raise ModelError(f"its attribute {key!r} must be a short list of integers")
         if at is None or not self.has(at):
             return None
         array = self.array(at)
         if array.dtype.kind not in "iu" or array.ndim > 1 or array.size > 64:
-            raise ModelError(f"its input {self.node.inputs[at]!r} must be a list of integers")
+            raise ModelError(f"its input {self.node.inputs[at]!r} must be a short list of integers")
         return [int(value) for value in array.reshape(-1)]
 
     def stored(self, key: str) -> np.ndarray:
