@@ -187,5 +187,6 @@ class _Scorer:
         result = Session(graph, self.job.profile).run(x)[graph.outputs[0]].reshape(len(x), -1)
         frac = graph.node(graph.outputs[0]).output.frac or 0
         right = 0.0 if self.y is None else float(np.mean(result.argmax(1) == self.y))
-        error = np.mean((np.ldexp(result.astype(float), -frac) - self.scores) ** 2)
-        return Score(right, -float(error))
+        error = np.sum((np.ldexp(result.astype(float), -frac) - self.scores) ** 2, 1)
+        signal = np.maximum(np.sum(self.scores**2, 1), np.finfo(float).tiny)
+        return Score(right, -float(np.mean(np.minimum(error / signal, 1))))
