@@ -21,9 +21,10 @@ from .pipeline import FloatNetwork, Network
 from .quantizer.policies import policy
 from .quantizer.search import Score, Search, Variable, search
 from .quantizer.settle import Formats, Overrides, settle
-from .quantizer.statistics import Statistics, observe
+from .quantizer.statistics import observe
 from .runtime.evaluate import each_tensor, evaluate
 from .runtime.session import Session
+from .statistics import Statistics
 from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, Profile, profile
 
 Progress = Callable[[Iterable], Iterable]
