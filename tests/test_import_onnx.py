@@ -181,6 +181,8 @@ SINGLE = {
         | {"t": ints(1, 2, 3)},
     ),
     "slice of all": (node("Slice", "x s e"), IMAGE, {"s": ints(0, 0), "e": ints(1, 99)}),
+    "one element": (node("Gather", "x i", axis=-1), IMAGE, {"i": np.int64(-2)}),
+    "one element, its axis kept": (node("Gather", "x i", axis=2), IMAGE, {"i": ints(3)}),
     "flatten": (node("Flatten", "x"), IMAGE),
     "flatten from another axis": (node("Flatten", "x", axis=-2), IMAGE),
     "reshape with 0 and -1": (node("Reshape", "x s"), IMAGE, {"s": ints(0, -1, 7)}),

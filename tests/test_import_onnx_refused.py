@@ -31,7 +31,7 @@ def ones(*shape):
 REFUSED = {
     "an operator that is not known": (node("QuantizeLinear", "x"), (4,), {}, "not supported"),
     "an operator of another domain": (node("Relu", "x", domain="own"), (4,), {}, "not supported"),
-    "an operator for constants": (node("Gather", "x i"), (4,), {"i": ints(0)}, "for constants"),
+    "an operator for constants": (node("Range", "x i i"), (4,), {"i": ints(0)}, "for constants"),
     "conv with computed weights": (node("Conv", "x x"), IMAGE, {}, "must be a constant"),
     "conv of features": (node("Conv", "x w"), (4,), W, r"gets \[1, 4\]"),
     "conv with a wrong kernel_shape": (node("Conv", "x w", kernel_shape=[3, 3]), IMAGE, W, "shape"),
@@ -101,6 +101,30 @@ REFUSED = {
         (4,),
         {"s": ints(3), "e": ints(3), "a": ints(1)},
         "nothing",
+    ),
+    "elements in another order": (
+        node("Gather", "x i", axis=1),
+        (4,),
+        {"i": ints(3, 0)},
+        "gathers 2 elements",
+    ),
+    "an element that is not there": (
+        node("Gather", "x i", axis=1),
+        (4,),
+        {"i": ints(4)},
+        "has no element 4",
+    ),
+    "pads of an image for a signal": (
+        node("MaxPool", "x", kernel_shape=[2], pads=[0, 0, 1, 1]),
+        (3, 16),
+        {},
+        "padding NOTSET",
+    ),
+    "gemm beyond all numbers": (
+        node("Gemm", "x w", alpha=1e38),
+        (4,),
+        {"w": ones(4, 3) * 99},
+        "finite",
     ),
     "a split that does not add up": (
         node("Split", "x s", "y z", axis=1),

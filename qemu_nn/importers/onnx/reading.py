@@ -155,7 +155,7 @@ def _value(attribute: Any) -> Any:
     value = getattr(attribute, field)
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    return list(value) if field.endswith("s") and field != "s" else value
+    return list(value) if field in ("floats", "ints", "strings") else value
 
 
 def _sample(where: str, dims: Any) -> Shape:
