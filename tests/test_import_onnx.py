@@ -421,6 +421,12 @@ SEVERAL = {
 }
 
 
+def test_whole_numbers_are_divided_towards_zero(tmp_path):
+    nodes = [node("Div", "a b", "c"), node("Neg", "c", "d"), node("Reshape", "x d")]
+    constants = {"a": ints(-1, 7, -7, 8), "b": ints(1, -2, 2, -4)}
+    assert loaded(tmp_path, model(nodes, (3, 6), constants)).shapes["y"] == (3, 3, 2)
+
+
 @pytest.mark.parametrize("what", SEVERAL)
 def test_nodes_together_mean_what_the_reference_computes(what, tmp_path):
     nodes, shape, *rest = SEVERAL[what]

@@ -84,7 +84,7 @@ def read(path: Path) -> Model:
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(read_bytes(path, FILE_LIMIT))
-    except message.DecodeError:
+    except (message.DecodeError, UnicodeError):
         raise ModelError(f"{path} is not an ONNX model, or a damaged one") from None
     return _model(path, proto)
 
