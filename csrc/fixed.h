@@ -68,6 +68,11 @@ static inline int32_t qn_round_term(int32_t profile, int shift) {
     return qn_release(profile) == QN_RELEASE_560 ? (int32_t)(one >> 1) : qn_asr(qn_wrap32(one), 1);
 }
 
+/* sum / n with halves away from zero, n > 0: (|sum| + floor(n / 2)) / n with the sign of sum. */
+static inline int32_t qn_mean(int32_t sum, int32_t n) {
+    return (sum > 0 ? sum + n / 2 : sum - n / 2) / n;
+}
+
 /* Where an accumulator starts: (bias << bias_shift) + R(out_shift) modulo 2^32. */
 static inline uint32_t qn_acc_start(int32_t bias, int bias_shift, int32_t round_term) {
     return qn_shl(bias, bias_shift) + (uint32_t)round_term;

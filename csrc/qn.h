@@ -58,6 +58,14 @@ typedef struct qn_pool {
     int32_t dim_im_out_x, dim_im_out_y, out_lshift;
 } qn_pool;
 
+/* Of the s8 and s16 API; images [batch][y][x][channel]. */
+typedef struct qn_s_pool {
+    int32_t profile;
+    int32_t batches, input_h, input_w, channels;
+    int32_t filter_h, filter_w, stride_h, stride_w, pad_h, pad_w;
+    int32_t output_h, output_w, act_min, act_max;
+} qn_s_pool;
+
 typedef struct qn_vector {
     int32_t profile;
     int32_t length;

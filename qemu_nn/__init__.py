@@ -7,14 +7,24 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
 
 if TYPE_CHECKING:
     from .pipeline import FloatNetwork, Network, load
+    from .quantization import quantize
 
 __version__ = "0.1.0"
+
+#: Public name -> the module it comes from, on first use: these bring numpy and the C core along.
+_HOMES = {
+    "FloatNetwork": "pipeline",
+    "Network": "pipeline",
+    "load": "pipeline",
+    "quantize": "quantization",
+}
 
 __all__ = [
     "DeviceWarning",
@@ -26,13 +36,11 @@ __all__ = [
     "SizeMismatch",
     "__version__",
     "load",
+    "quantize",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """`load` and the networks on first use: they bring numpy and the C core with them."""
-    if name in ("FloatNetwork", "Network", "load"):
-        from . import pipeline
-
-        return getattr(pipeline, name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -23,7 +23,10 @@ LIMIT = 256 * files.MEGABYTE
 _MOST_ENTRIES = 65536
 _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 4096
-_DTYPES = {"|i1": "int8", "<i2": "int16", "<i4": "int32"}
+
+#: Element types of arrays, as .npy files spell them -> as numpy does.
+INTEGERS = {"|i1": "int8", "<i2": "int16", "<i4": "int32"}
+FLOATS = {"<f4": "float32", "<f8": "float64"}
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError),
@@ -70,9 +73,9 @@ class Archive:
             raise ModelError(f"{where} is damaged: it is cut short")
         return data
 
-    def array(self, name: str) -> np.ndarray:
-        """The integer array of one .npy entry."""
-        return parse_npy(self.read(name), f"{self.path}: {name}")
+    def array(self, name: str, dtypes: Mapping[str, str] = INTEGERS) -> np.ndarray:
+        """The array of one .npy entry, of one of these element types."""
+        return parse_npy(self.read(name), f"{self.path}: {name}", dtypes)
 
 
 @contextmanager
@@ -103,21 +106,21 @@ def little_endian(array: np.ndarray) -> np.ndarray:
 
 
 def format_npy(array: np.ndarray) -> bytes:
-    """An int8, int16 or int32 array as a .npy file."""
+    """An array as a .npy file."""
     stream = io.BytesIO()
     np.lib.format.write_array(stream, little_endian(array), (1, 0), allow_pickle=False)
     return stream.getvalue()
 
 
-def parse_npy(data: bytes, where: str) -> np.ndarray:
+def parse_npy(data: bytes, where: str, dtypes: Mapping[str, str] = INTEGERS) -> np.ndarray:
     """The array of a .npy file, read-only and in this host's byte order.
 
-    int8, and little-endian int16 and int32, in C order; everything else is refused by name.
+    Little-endian, in C order, and of one of the types; everything else is refused by name.
     """
     header, start = _header(data, where)
     dtype, shape = header.get("descr"), header.get("shape")
-    if not isinstance(dtype, str) or dtype not in _DTYPES:
-        have = ", ".join(_DTYPES.values())
+    if not isinstance(dtype, str) or dtype not in dtypes:
+        have = ", ".join(dtypes.values())
         raise ModelError(f"{where} holds elements of type {dtype!r}; have: {have}, little-endian")
     if not isinstance(shape, tuple) or not all(type(n) is int and 0 <= n <= LIMIT for n in shape):
         raise ModelError(f"{where} has the shape {shape!r}")
@@ -130,7 +133,7 @@ def parse_npy(data: bytes, where: str) -> np.ndarray:
             f"but {len(data) - start} bytes follow"
         )
     array: np.ndarray = np.ndarray(shape, dtype, data, start)
-    return array.astype(_DTYPES[dtype], copy=False)
+    return array.astype(dtypes[dtype], copy=False)
 
 
 def _header(data: bytes, where: str) -> tuple[dict[str, object], int]:

@@ -22,6 +22,7 @@ from .analysis.table import Cell, Table, printable
 from .arrays import read_array, read_state, write_npz
 from .cli_bench import bench, variants
 from .cli_options import PATH, device, form, state, variant
+from .cli_quantize import import_, quantize
 from .errors import DeviceWarning, Error
 from .kernels import ROWS
 from .runtime import batch
@@ -219,5 +220,5 @@ def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
     return Table(("array", "dtype", "shape"), rows)
 
 
-main.add_command(bench)
-main.add_command(variants)
+for _verb in (bench, variants, import_, quantize):
+    main.add_command(_verb)

@@ -1,7 +1,8 @@
 """The project's own model file (.qnz): a graph as JSON, and its arrays, in one zip.
 
 graph.json holds everything but the arrays; the array that is n-th in its list "arrays" is the
-entry arrays/<n>.npy. The same graph always gives the same bytes.
+entry arrays/<n>.npy. A float network stands beside it, or alone: see package_float.py. The same
+network always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -9,52 +10,74 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
 from .archive import format_npy, little_endian, open_archive, write_archive
 from .errors import Error, ModelError
 from .fields import Fields, parse_json
+from .float_graph import FloatGraph
 from .formats import BITS
 from .graph import Address, Graph, Memory, Node, Place, Tensor
 from .layers import FUNCTIONS
+from .package_float import FLOAT_GRAPH, float_entries, float_names, read_float
 
 _FORMAT = "qemu_nn graph"
 _VERSION = 1
 _GRAPH = "graph.json"
 
 
-def save_package(graph: Graph, path: Union[str, Path]) -> None:
-    """Write a graph as one .qnz file, whole or not at all.
+@dataclass(frozen=True)
+class Package:
+    """What a file holds: a quantized network, a float one, or both (then it came from that one)."""
 
-    Raises ModelError where the file can not be written or an array is not int8, int16 or int32.
+    graph: Optional[Graph]
+    reference: Optional[FloatGraph] = None
+
+
+def save_package(
+    graph: Optional[Graph], path: Union[str, Path], reference: Optional[FloatGraph] = None
+) -> None:
+    """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
+
+    Raises ModelError where the file can not be written, or an array is of another type.
     """
-    document = {"format": _FORMAT, "version": _VERSION, **_from_graph(graph)}
-    entries = {_GRAPH: json.dumps(document, indent=1).encode("ascii")}
-    for index, name in enumerate(sorted(graph.arrays)):
-        entries[_entry(index)] = format_npy(_checked(graph, name))
+    entries = {} if reference is None else float_entries(reference)
+    if graph is not None:
+        document = {"format": _FORMAT, "version": _VERSION, **_from_graph(graph)}
+        entries[_GRAPH] = json.dumps(document, indent=1).encode("ascii")
+        for index, name in enumerate(sorted(graph.arrays)):
+            entries[_entry(index)] = format_npy(_checked(graph, name))
     write_archive(Path(path), entries)
 
 
-def load_package(path: Union[str, Path]) -> Graph:
-    """The graph of a .qnz file, equal to the one that was saved.
+def load_package(path: Union[str, Path]) -> Package:
+    """What a .qnz file holds, equal to what was saved.
 
     Raises ModelError, with the reason, for anything else: nothing in the file is trusted.
     """
     with open_archive(Path(path)) as archive:
-        fields = parse_json(archive.read(_GRAPH), f"{path}: {_GRAPH}")
-        _check_version(fields)
-        names = fields.texts("arrays")
-        expected = {_GRAPH, *(_entry(index) for index in range(len(names)))}
+        has_float = FLOAT_GRAPH in archive.names
+        expected = float_names(archive) if has_float else {_GRAPH}
+        fields = None
+        if _GRAPH in archive.names or not has_float:
+            fields = parse_json(archive.read(_GRAPH), f"{path}: {_GRAPH}")
+            _check_version(fields)
+            names = fields.texts("arrays")
+            if names != sorted(set(names)):
+                raise fields.error("'arrays' must be names in order, each once")
+            expected |= {_GRAPH, *(_entry(index) for index in range(len(names)))}
         if archive.names != expected:
             odd = sorted(archive.names ^ expected)[0]
             raise ModelError(f"{path}: {odd} is {'missing' if odd in expected else 'not expected'}")
-        if names != sorted(set(names)):
-            raise fields.error("'arrays' must be names in order, each once")
+        reference = read_float(archive) if has_float else None
+        if fields is None:
+            return Package(None, reference)
         arrays = {name: archive.array(_entry(index)) for index, name in enumerate(names)}
-    return _to_graph(fields, arrays)
+    return Package(_to_graph(fields, arrays), reference)
 
 
 def model_hash(graph: Graph) -> str:

@@ -41,11 +41,13 @@ class Network:
     """A quantized network, ready to be planned for a device.
 
     reference: the float network it was quantized from, channels last, whose tensors have the names
-    of the layers that compute them; None if it did not come from one.
+    of the layers that compute them; None if it did not come from one. notes: what had to give
+    way when it was quantized.
     """
 
     graph: Graph
     reference: Optional[FloatGraph] = None
+    notes: tuple[str, ...] = ()
 
     def session(
         self,
@@ -64,8 +66,8 @@ class Network:
         return Session(self.graph, profile(target, cmsis, rounding), variant, threads)
 
     def save(self, path: Union[str, Path]) -> None:
-        """Write the network as the project's own single file (.qnz)."""
-        save_package(self.graph, path)
+        """Write the network, with its reference, as the project's own single file (.qnz)."""
+        save_package(self.graph, path, self.reference)
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,10 @@ class FloatNetwork:
         x: [N, *shape], in the file's own layout. Raises Error for another shape and for NaN.
         """
         return evaluate(self.graph, x, trace)
+
+    def save(self, path: Union[str, Path]) -> None:
+        """Write the network as the project's own single file (.qnz)."""
+        save_package(None, path, self.graph)
 
 
 def load(
@@ -106,7 +112,11 @@ def load(
     if input or output or weights:
         raise Error(f"{path} is a whole network: input, output and weights are for float models")
     if path.suffix == ".qnz":
-        return Network(load_package(path))
+        found = load_package(path)
+        if found.graph is None:
+            assert found.reference is not None  # a file holds one of them
+            return FloatNetwork(found.reference)
+        return Network(found.graph, found.reference)
     if path.suffix == ".json":
         return Network(device.load(path))
     have = ", ".join([".qnz", "network.json", *FLOAT_FORMATS])

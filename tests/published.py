@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "shared" / "models_q7"
+SHARED = Path(__file__).parents[2] / "shared"
+FOLDER = SHARED / "models_q7"
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/network.json"))
 
 #: Variant of a golden -> the device that recorded it; "" is the base.

@@ -23,12 +23,20 @@ _RANGES = {
     "dim_im_in": (1, 11),
     "dim_im_out": (1, 9),
     "nb_batches": (1, 3),
+    "batches": (1, 3),
+    "input": (1, 11),
+    "filter": (1, 5),
+    "pad": (0, 4),
+    "output": (1, 9),
 }
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 
 #: Now and then enough for several vectors of a fast row, with every remainder: the length of
 #: functions that take a vector alone, and channels where each is computed for itself.
-_LONG = {"vector": ("size", "blockSize", "block_size", "length", "dim_vec"), "image": ("ch_im_in",)}
+_LONG = {
+    "vector": ("size", "blockSize", "block_size", "length", "dim_vec"),
+    "image": ("ch_im_in", "channels"),
+}
 _LONGEST = {"vector": 2500, "image": 200}
 
 
@@ -54,10 +62,10 @@ def random_params(rng: np.random.Generator, function: Function) -> dict[str, int
     """C arguments of ordinary size; some break a constraint of the function, most do not."""
     params = {}
     for name in function.params:
-        stem = name[:-2] if name.endswith(("_x", "_y")) else name
+        stem = name[:-2] if name.endswith(("_x", "_y", "_h", "_w")) else name
         low, high = _RANGES.get(stem, (0, 0))
         params[name] = int(rng.integers(low, high + 1) if stem in _RANGES else rng.choice(_SIZES))
-    kind = "image" if "ch_im_in" in params else "vector"
+    kind = "image" if {"ch_im_in", "channels"} & set(params) else "vector"
     can_be_long = kind == "vector" or "depthwise" in function.name or "pool" in function.name
     if "num_of_rows" not in params and rng.random() < 0.3 and can_be_long:
         long = [name for name in params if name in _LONG[kind]]
@@ -67,6 +75,12 @@ def random_params(rng: np.random.Generator, function: Function) -> dict[str, int
         params["offset"] = int(rng.integers(-high - 1, high + 1))
     if "shift" in " ".join(params) and rng.random() < 0.6:  # keep most results off the rails
         params.update({n: int(rng.integers(0, 13)) for n in params if n.endswith("_shift")})
+    if "act_min" in params:
+        limits = np.iinfo(function.output.dtype)
+        ends = rng.integers(limits.min, limits.max, 2, endpoint=True)
+        whole = rng.random() < 0.5
+        params["act_min"] = int(limits.min if whole else min(ends))
+        params["act_max"] = int(limits.max if whole else max(ends))
     _satisfy(rng, function, params)
     return params
 
@@ -92,6 +106,11 @@ def _satisfy(rng: np.random.Generator, function: Function, params: dict[str, int
         params[name] = _natural(params, name[len("dim_im_out") :], rng)
         if function.type == "q15" and "fast" in function.name:
             params[name] += params[name] % 2
+    for axis in ("_h", "_w"):
+        if f"filter{axis}" in params:
+            params[f"pad{axis}"] = min(params[f"pad{axis}"], params[f"filter{axis}"] - 1)
+            room = params[f"input{axis}"] + params[f"pad{axis}"] - 1
+            params[f"output{axis}"] = 1 + int(rng.integers(0, room // params[f"stride{axis}"] + 1))
 
 
 def _natural(params: dict[str, int], axis: str, rng: np.random.Generator) -> int:

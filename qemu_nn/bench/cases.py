@@ -88,6 +88,17 @@ def _dense(columns: int, rows: int) -> dict[str, int]:
     return {"dim_vec": columns, "num_of_rows": rows}
 
 
+def _windows(
+    size: tuple[int, int], channels: int, kernel: tuple[int, int], out: int
+) -> dict[str, int]:
+    """A pooling of the s8 and s16 API without padding."""
+    sides = {"input": size, "filter": kernel, "stride": kernel, "pad": (0, 0), "output": (out, out)}
+    pairs = {
+        f"{name}_{axis}": pair[i] for name, pair in sides.items() for i, axis in enumerate("hw")
+    }
+    return {"batches": 1, "channels": channels, **pairs, "act_min": -128, "act_max": 127}
+
+
 _AVERAGE = {**_oblong(25, 5, 64, 64, 1), "dim_kernel_x": 5, "dim_kernel_y": 25, "out_lshift": 0}
 _AVERAGE.update(dim_im_out_x=1, dim_im_out_y=1)
 del _AVERAGE["ch_im_out"]
@@ -119,6 +130,8 @@ CASES = (
     Case("arm_maxpool_q7_HWC", _pool(32, 32, 3)),
     Case("arm_avepool_q7_HWC", _pool(16, 32, 3)),
     Case("arm_avepool_q7_HWC_nonsquare", _AVERAGE),
+    *(Case(f"arm_max_pool_{type}", _windows((24, 24), 16, (2, 2), 12)) for type in ("s8", "s16")),
+    *(Case(f"arm_avgpool_{type}", _windows((25, 5), 64, (25, 5), 1)) for type in ("s8", "s16")),
     Case("arm_relu_q7", {"size": _LENGTH}),
     Case("arm_relu_q15", {"size": _LENGTH}),
     Case("arm_relu6_s8", {"size": _LENGTH}),

@@ -72,7 +72,7 @@ def _plain_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
         weights = spread
         notes.append(f"{name}: dilation {dy} x {dx} as zeros in larger filters")
     groups = conv.groups
-    depthwise = groups > 1 and groups == len(weights) and bits == 8
+    depthwise = groups == len(weights) and weights.shape[3] == 1 and bits == 8
     if groups > 1 and not depthwise:
         out, tall, wide, depth = weights.shape
         full = np.zeros((out, tall, wide, depth * groups), weights.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Optional
 
 from ..errors import ModelError
 from ..operators import Clip, Elementwise, Pool, Relu, Sigmoid, Softmax, Tanh
@@ -13,11 +14,9 @@ from .weighted import geometry, is_square, spelled
 #: arm_avepool_q7_HWC sums without saturating.
 _LONGEST, _SUMMABLE = 65535, 256
 
-#: Kind -> the legacy function, and the stem of the s8 and s16 ones.
-_POOLS = {
-    "max": ("arm_maxpool_q7_HWC", "arm_max_pool"),
-    "average": ("arm_avepool_q7_HWC", "arm_avgpool"),
-}
+#: Kind -> how the legacy functions spell it, and how the s8 and s16 ones do.
+_POOLS = {"max": "maxpool", "average": "avepool"}
+_MODERN_POOLS = {"max": "max_pool", "average": "avgpool"}
 
 
 def pool(site: Site, operator: Pool) -> None:
@@ -30,29 +29,26 @@ def pool(site: Site, operator: Pool) -> None:
     plain = plain and pairs["dim_im_out"][0] <= pairs["dim_im_in"][0] and site.suffix == "q7"
     if operator.kind == "average":
         plain = plain and operator.kernel[0] <= _SUMMABLE
-    stem = {"max": ("maxpool", "max_pool"), "average": ("avepool", "avgpool")}[operator.kind]
-    legacy, modern = (
-        f"arm_{stem[0]}_q7_HWC",
-        f"arm_{stem[1]}_{'s8' if site.suffix == 'q7' else 's16'}",
-    )
+    legacy, modern = f"arm_{_POOLS[operator.kind]}_q7_HWC", _modern_name(site, operator)
     function = site.choose([(legacy, plain), (modern, not site.old)])
     if function == legacy:
         site.call(function, {**spelled(function, pairs), "ch_im_in": channels})
     else:
-        site.call(function, _modern(site, operator))
+        site.call(function, _modern(site, operator, -(2 ** (site.formats.bits - 1))))
 
 
-def _modern(site: Site, operator: Pool) -> dict[str, int]:
-    most = 2 ** (site.formats.bits - 1)
-    names = ("input", "filter", "stride", "padding", "output")
+def _modern_name(site: Site, operator: Pool) -> str:
+    return f"arm_{_MODERN_POOLS[operator.kind]}_{'s8' if site.suffix == 'q7' else 's16'}"
+
+
+def _modern(site: Site, operator: Pool, low: int, high: Optional[int] = None) -> dict[str, int]:
+    """The arguments of the s8 and s16 pooling; low, high: what its output is clamped to."""
+    names = ("input", "filter", "stride", "pad", "output")
     pairs = (site.image(), operator.kernel, operator.stride, operator.pads, site.image(-1))
     sides = {f"{n}_{axis}": pair[i] for n, pair in zip(names, pairs) for i, axis in enumerate("hw")}
-    return {
-        **sides,
-        "channels": site.image()[2],
-        "activation_min": -most,
-        "activation_max": most - 1,
-    }
+    top = 2 ** (site.formats.bits - 1) - 1
+    clamp = {"act_min": low, "act_max": top if high is None else min(high, top)}
+    return {**sides, "batches": 1, "channels": site.image()[2], **clamp}
 
 
 def relu(site: Site, operator: Relu) -> None:
@@ -61,6 +57,10 @@ def relu(site: Site, operator: Relu) -> None:
         raise ModelError(f"no function of CMSIS-NN has a slope below zero ({operator.slope})")
     top = 2 ** (site.formats.bits - 1) - 1
     limit = top if operator.limit is None else _integer(operator.limit, site.fracs[0])
+    if _size(site) > _LONGEST and not site.old and len(site.shapes[0]) == 3:
+        pixel = Pool("max", (1, 1))  # which clamps images of any size
+        site.call(_modern_name(site, pixel), _modern(site, pixel, 0, limit))
+        return
     offsets = _cap(top - limit)
     size = {"size": _size(site, _LONGEST)}
     site.call(f"arm_relu_{site.suffix}", size, part="relu" if offsets else "")

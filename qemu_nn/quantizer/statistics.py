@@ -17,6 +17,9 @@ BINS = 4096
 #: The smallest range a histogram covers: nothing below it matters in any format.
 _SMALLEST = -40
 
+#: A magnitude that nothing reaches which is to become an integer.
+_LARGEST = 2.0**60
+
 
 class Statistics:
     """Range and histogram of all values added so far.
@@ -51,8 +54,8 @@ class Statistics:
         if not values.size:
             return
         low, high = float(values.min()), float(values.max())
-        if not (math.isfinite(low) and math.isfinite(high)):
-            raise Error("it has values that are not finite")
+        if not max(-low, high) < _LARGEST:  # NaN too
+            raise Error("it has values that are not finite, or that no format holds")
         if not self.counts.any() and not self.zeros:
             self.low, self.high = low, high
         self.low, self.high = min(self.low, low), max(self.high, high)

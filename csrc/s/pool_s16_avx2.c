@@ -1,0 +1,20 @@
+/* Pooling of the s16 API with AVX2. */
+#include "pool.h"
+
+#if QN_HAS_X86
+
+#include "../gemm/target_avx2.h"
+
+typedef int16_t element;
+
+#include "pool_fast.h"
+
+int s_max_pool_s16_avx2(const void *params, const qn_buffers *b) {
+    return pool(params, b, maximum);
+}
+
+int s_avgpool_s16_avx2(const void *params, const qn_buffers *b) { return pool(params, b, mean); }
+
+#include "../gemm/target_end.h"
+
+#endif

@@ -1,0 +1,50 @@
+"""Caffe: a .prototxt with a .caffemodel or .caffemodel.h5, read without Caffe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+from ...errors import Error, ModelError
+from ...float_graph import FloatGraph
+from .input_shape import input_shape
+from .layers import build
+from .net import read_net
+from .weights import read_weights
+
+
+def load(
+    path: Path,
+    input: Optional[str] = None,
+    output: Optional[str] = None,
+    weights: Optional[Path] = None,
+) -> FloatGraph:
+    """The TEST net of a .prototxt; tensors are NCHW and have the names of the layers.
+
+    input, output: names of layers or blobs between which the net is cut out. Raises Error where
+    no weights are given, ModelError for files that can not be used.
+    """
+    if weights is None:
+        raise Error(
+            f"{path} describes a network without its weights; name the .caffemodel or "
+            ".caffemodel.h5 that belongs to it as weights"
+        )
+    learned = read_weights(weights)
+    try:
+        net = read_net(path)
+        outputs = net.outputs if output is None else (net.tensor(output),)
+        start, steps = net.between(None if input is None else net.tensor(input), outputs)
+        source, before = net.between(None, [start])
+        shape = input_shape(net, source, [*before, *steps], learned)
+        _, shapes = build(before, {source: shape}, learned)
+        nodes, _ = build(steps, {start: shapes[start]}, learned)
+        return FloatGraph(
+            name=net.name or path.stem,
+            input=start,
+            shape=shapes[start],
+            layout="NCHW" if len(shapes[start]) == 3 else None,
+            nodes=tuple(nodes),
+            outputs=outputs,
+        )
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None

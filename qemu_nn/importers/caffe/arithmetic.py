@@ -1,0 +1,100 @@
+"""BatchNorm, Scale, Bias, Power, PReLU and Eltwise of Caffe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import ModelError
+from ...float_graph import FloatNode
+from ...operators import Affine, Elementwise, Operator, PRelu, Shape
+from .layer import Layer, finite
+
+
+def batch_norm(layer: Layer) -> Operator:
+    """The first two arrays are sums, the third is what divides them (zero if nothing was)."""
+    fields = layer.parameters("batch_norm_param")
+    if not fields.use_global_stats:
+        raise ModelError(
+            "use_global_stats is false: every batch has a mean of its own; set it to true"
+        )
+    channels = layer.shape[:1]
+    mean, variance, total = (a.astype(np.float64) for a in layer.arrays(channels, channels, (1,)))
+    factor = 1 / total[0] if total[0] else 0.0
+    variance = variance * factor + fields.eps
+    if not (variance > 0).all():
+        raise ModelError("its variance is not above zero")
+    scale = 1 / np.sqrt(variance)
+    shape = _broadcast(channels, layer.shape)
+    return Affine(scale.reshape(shape), (-mean * factor * scale).reshape(shape))
+
+
+def scale(layer: Layer) -> Operator:
+    """A factor, and with bias_term a summand, for each element of the axes it covers."""
+    fields = layer.parameters("scale_param")
+    covered, shape = _covered(layer, fields)
+    factor, bias = layer.weights_and_bias(covered, covered, fields.bias_term)
+    offset = np.zeros_like(factor) if bias is None else bias
+    return Affine(*(array.astype(np.float64).reshape(shape) for array in (factor, offset)))
+
+
+def bias(layer: Layer) -> Operator:
+    """A summand for each element of the axes it covers."""
+    covered, shape = _covered(layer, layer.parameters("bias_param"))
+    (offset,) = layer.arrays(covered)
+    return Affine(np.ones(shape), offset.astype(np.float64).reshape(shape))
+
+
+def power(layer: Layer) -> Operator:
+    """(shift + scale * x) ** power, of which only the straight line is supported."""
+    fields = layer.parameters("power_param")
+    if fields.power != 1:
+        raise ModelError(f"the power {fields.power:g} is not supported; have: 1")
+    return Affine(np.array(finite(fields.scale)), np.array(finite(fields.shift)))
+
+
+def prelu(layer: Layer) -> Operator:
+    """One slope for each channel, or for all."""
+    shape = (1,) if layer.parameters("prelu_param").channel_shared else layer.shape[:1]
+    (slope,) = layer.arrays(shape)
+    return PRelu(slope.reshape(_broadcast(shape, layer.shape)))
+
+
+def eltwise(layer: Layer) -> list[FloatNode]:
+    """Two at a time, from the first on."""
+    fields, terms = layer.parameters("eltwise_param"), list(layer.step.reads)
+    kind = ("multiply", "add", "maximum")[fields.operation]
+    factors = list(fields.coeff) or [1.0] * len(terms)
+    if len(terms) < 2 or len(set(layer.shapes)) > 1:
+        raise ModelError(f"it takes two or more blobs of one shape, gets {list(layer.shapes)}")
+    if len(factors) != len(terms) or (fields.coeff and kind != "add"):
+        raise ModelError("it takes no coeff, or with SUM one for each blob")
+    if factors == [1, -1]:
+        kind, factors = "subtract", [1.0, 1.0]
+    nodes = []
+    for i, factor in enumerate(factors):
+        if factor != 1:
+            affine = Affine(np.array(finite(factor)), np.array(0.0))
+            nodes.append(layer.node(affine, terms[i], part=f"coeff{i}"))
+            terms[i] = nodes[-1].name
+    total = terms[0]
+    for i, term in enumerate(terms[1:], 1):
+        part = "" if i == len(terms) - 1 else f"{kind}{i}"
+        nodes.append(layer.node(Elementwise(kind), total, term, part=part))
+        total = nodes[-1].name
+    return nodes
+
+
+def _covered(layer: Layer, fields: Any) -> tuple[Shape, Shape]:
+    """The axes that a scale or bias covers, and these as they broadcast."""
+    rest = layer.shape[layer.axis(fields.axis) :]
+    count = len(rest) if fields.num_axes == -1 else fields.num_axes
+    if not 0 <= count <= len(rest):
+        raise ModelError(f"it covers {count} of {len(rest)} axes")
+    return rest[:count], _broadcast(rest[:count], rest)
+
+
+def _broadcast(covered: Shape, whole: Shape) -> Shape:
+    """A shape with ones for the axes behind it."""
+    return covered + (1,) * (len(whole) - len(covered))

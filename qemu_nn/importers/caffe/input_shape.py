@@ -1,0 +1,76 @@
+"""The shape of a Caffe network's input, also where only a data base would tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...errors import ModelError
+from ...operators import Shape
+from .layers import build
+from .net import Net, Step
+
+_LARGEST = 512
+_WAY_OUT = (
+    'put an Input layer in its place: layer { name: "data" type: "Input" top: "data" '
+    "input_param { shape { dim: 1 dim: 3 dim: 32 dim: 32 } } }"
+)
+
+
+def input_shape(
+    net: Net, source: str, steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
+) -> Shape:
+    """The shape of one sample.
+
+    Where the file does not say it: the first convolution tells the channels, and crop_size height
+    and width, or else the first inner product, which fixes how many elements reach it. Several
+    sizes may round to that; the one that can be halved most often is taken, since it is the one
+    that the strides divide.
+    """
+    shape = net.sources[source]
+    if shape is not None:
+        if len(shape) < 2:
+            raise ModelError(f"the input {source!r} has the shape {list(shape)}, without a sample")
+        return shape[1:]
+    channels = _channels(steps, weights)
+    if channels and net.crops.get(source):
+        return (channels, net.crops[source], net.crops[source])
+    sizes = _sizes(source, channels, steps, weights)
+    if not sizes or sizes[-1] == _LARGEST:
+        raise ModelError(f"nothing tells the shape of the input {source!r}; {_WAY_OUT}")
+    size = max(sizes, key=lambda size: size & -size)
+    return (channels, size, size)
+
+
+def _channels(steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]) -> int:
+    """What the first convolution reads; 0 if there is none."""
+    for step in steps:
+        learned = weights.get(step.name)
+        if step.type == "Convolution" and learned and learned[0].ndim == 4:
+            return learned[0].shape[1] * step.fields.convolution_param.group
+    return 0
+
+
+def _sizes(
+    source: str, channels: int, steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
+) -> list[int]:
+    """The sides of square images that the layers up to the first inner product can take."""
+    kinds = [step.type for step in steps]
+    if not channels or "InnerProduct" not in kinds:
+        return []
+    steps, sizes, reason = steps[: kinds.index("InnerProduct") + 1], list[int](), ""
+    for size in range(1, _LARGEST + 1):
+        try:
+            build(steps, {source: (channels, size, size)}, weights)
+            sizes.append(size)
+        except ModelError as error:
+            reason = str(error)
+            if sizes:
+                break
+    if not sizes:
+        raise ModelError(
+            f"nothing tells the shape of the input {source!r}, and no square of up to "
+            f"{_LARGEST} x {_LARGEST} fits ({reason}); {_WAY_OUT}"
+        )
+    return sizes

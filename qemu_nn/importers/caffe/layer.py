@@ -1,0 +1,79 @@
+"""One layer of Caffe with all that its operators depend on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import dropwhile
+from typing import Any, Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from ...float_graph import FloatNode
+from ...operators import Operator, Shape
+from .net import Step
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A step of a net, the shapes of what it reads, and the arrays it has learned."""
+
+    step: Step
+    shapes: tuple[Shape, ...]
+    learned: Sequence[np.ndarray]
+
+    @property
+    def shape(self) -> Shape:
+        """Of one sample of its first input."""
+        return self.shapes[0]
+
+    def parameters(self, name: str) -> Any:
+        """The protobuf message of its type's own fields."""
+        return getattr(self.step.fields, name)
+
+    def axis(self, axis: int) -> int:
+        """An axis of the first input, counted without the batch."""
+        behind = axis - 1 if axis >= 0 else axis + len(self.shape)
+        if not 0 <= behind < len(self.shape):
+            raise ModelError(
+                f"axis {axis} is the batch, or none of the {len(self.shape) + 1} there are"
+            )
+        return behind
+
+    def arrays(self, *shapes: Shape) -> list[np.ndarray]:
+        """What it has learned; a file may say more axes of one element in front."""
+        if len(self.learned) != len(shapes):
+            raise ModelError(
+                f"the weights hold {len(self.learned)} arrays of it, it takes {len(shapes)}"
+            )
+        for array, shape in zip(self.learned, shapes):
+            if _without_ones(array.shape) != _without_ones(shape):
+                raise ModelError(f"the weights hold {list(array.shape)}, it takes {list(shape)}")
+        return [array.reshape(shape) for array, shape in zip(self.learned, shapes)]
+
+    def weights_and_bias(
+        self, weights: Shape, bias: Shape, has_bias: bool
+    ) -> tuple[np.ndarray, Optional[np.ndarray]]:
+        """The two arrays of these shapes; None for a bias that it does not have."""
+        if not has_bias:
+            return self.arrays(weights)[0], None
+        first, second = self.arrays(weights, bias)
+        return first, second
+
+    def node(self, operator: Operator, *reads: str, part: str = "") -> FloatNode:
+        """A node with the layer's name, or that of a part of it."""
+        name = f"{self.step.name}/{part}" if part else self.step.name
+        return FloatNode(name, operator, reads or self.step.reads)
+
+
+def finite(value: float) -> float:
+    """The number itself; ModelError if it is none, or infinite."""
+    if not math.isfinite(value):
+        raise ModelError(f"{value} is not a number that it can have")
+    return value
+
+
+def _without_ones(shape: Shape) -> Shape:
+    return tuple(dropwhile(lambda size: size == 1, shape))

@@ -1,0 +1,70 @@
+"""Caffe's layers in operators: which types there are, and a run of layers turned into nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Callable
+
+import numpy as np
+
+from ...errors import ModelError
+from ...float_graph import FloatNode
+from ...operators import Identity, Operator, Relu, Shape, Sigmoid, Softmax, Tanh
+from . import arithmetic, linear, shaping
+from .layer import Layer, finite
+from .net import Step
+
+_ONE_NODE: dict[str, Callable[[Layer], Operator]] = {
+    "BatchNorm": arithmetic.batch_norm,
+    "Bias": arithmetic.bias,
+    "Concat": shaping.concat,
+    "Convolution": linear.convolution,
+    "Dropout": lambda layer: Identity(),
+    "Flatten": shaping.flatten,
+    "PReLU": arithmetic.prelu,
+    "Pooling": linear.pooling,
+    "Power": arithmetic.power,
+    "ReLU": lambda layer: Relu(finite(layer.parameters("relu_param").negative_slope)),
+    "Reshape": shaping.reshape,
+    "Scale": arithmetic.scale,
+    "Sigmoid": lambda layer: Sigmoid(),
+    "Softmax": lambda layer: Softmax(layer.axis(layer.parameters("softmax_param").axis)),
+    "TanH": lambda layer: Tanh(),
+}
+_SEVERAL: dict[str, Callable[[Layer], list[FloatNode]]] = {
+    "Eltwise": arithmetic.eltwise,
+    "InnerProduct": linear.inner_product,
+    "Slice": shaping.slices,
+}
+
+
+def build(
+    steps: Iterable[Step], shapes: Mapping[str, Shape], weights: Mapping[str, Sequence[np.ndarray]]
+) -> tuple[list[FloatNode], dict[str, Shape]]:
+    """The nodes of the steps, and the shape of one sample of every tensor.
+
+    shapes: of what the first steps read. Raises ModelError that names layer, type and reason.
+    """
+    nodes, shapes = [], dict(shapes)
+    for step in steps:
+        inputs = tuple(shapes[name] for name in step.reads)
+        try:
+            for node in _nodes(Layer(step, inputs, weights.get(step.name, ()))):
+                shapes[node.name] = node.operator.shape(*(shapes[name] for name in node.inputs))
+                nodes.append(node)
+        except ModelError as error:
+            raise ModelError(f"layer {step.name!r} of type {step.type}: {error}") from None
+    return nodes, shapes
+
+
+def _nodes(layer: Layer) -> list[FloatNode]:
+    """The operators of a layer, the last of which has its name."""
+    kind, count = layer.step.type, len(layer.step.reads)
+    if kind not in {*_ONE_NODE, *_SEVERAL}:
+        have = ", ".join(sorted([*_ONE_NODE, *_SEVERAL, "Split"]))
+        raise ModelError(f"this type is not supported; have: {have}")
+    if count != 1 and kind not in ("Concat", "Eltwise"):
+        raise ModelError(f"it reads {count} blobs, one is supported")
+    if kind in _SEVERAL:
+        return _SEVERAL[kind](layer)
+    return [layer.node(_ONE_NODE[kind](layer))]

@@ -1,0 +1,59 @@
+"""Concat, Slice, Flatten and Reshape of Caffe."""
+
+from __future__ import annotations
+
+import math
+
+from ...errors import ModelError
+from ...float_graph import FloatNode
+from ...operators import Concat, Operator, Reshape, Slice
+from .layer import Layer
+
+
+def concat(layer: Layer) -> Operator:
+    """Side by side, by default channels."""
+    fields = layer.parameters("concat_param")
+    old = fields.HasField("concat_dim")
+    return Concat(layer.axis(fields.concat_dim if old else fields.axis))
+
+
+def slices(layer: Layer) -> list[FloatNode]:
+    """The pieces between points, or equal ones if no points are given; each top gets one."""
+    step, fields = layer.step, layer.parameters("slice_param")
+    axis = layer.axis(fields.slice_dim if fields.HasField("slice_dim") else fields.axis)
+    length, count = layer.shape[axis], len(step.makes)
+    points = list(fields.slice_point) or [length * i // count for i in range(1, count)]
+    if len(points) != count - 1 or (not fields.slice_point and length % count):
+        raise ModelError(f"{count} tops do not fit {length} elements and {len(points)} points")
+    return [
+        FloatNode(name, Slice(axis, start, stop), step.reads)
+        for name, start, stop in zip(step.makes, [0, *points], [*points, length])
+    ]
+
+
+def flatten(layer: Layer) -> Operator:
+    """A run of axes becomes one."""
+    fields, shape = layer.parameters("flatten_param"), layer.shape
+    first, last = layer.axis(fields.axis), layer.axis(fields.end_axis)
+    if first > last:
+        raise ModelError(f"axis {fields.axis} is behind end_axis {fields.end_axis}")
+    return Reshape((*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
+
+
+def reshape(layer: Layer) -> Operator:
+    """0 keeps a size, -1 is what remains; the batch counts as one, and must stay so."""
+    fields, whole = layer.parameters("reshape_param"), (1, *layer.shape)
+    dims = list(fields.shape.dim)
+    first = fields.axis if fields.axis >= 0 else fields.axis + len(whole) + 1
+    last = len(whole) if fields.num_axes == -1 else first + fields.num_axes
+    replaced = whole[first:last]
+    if not 0 <= first <= last <= len(whole) or len(dims) > 8 or 0 in dims[len(replaced) :]:
+        raise ModelError(f"{dims} can not replace the axes {first} to {last} of {len(whole)}")
+    dims = [size or replaced[i] for i, size in enumerate(dims)]
+    new = [*whole[:first], *dims, *whole[last:]]
+    if new.count(-1) == 1:
+        others = math.prod(size for size in new if size != -1)
+        new[new.index(-1)] = math.prod(whole) // others
+    if new[:1] != [1]:
+        raise ModelError(f"it makes {new} of a batch of one: samples would mix")
+    return Reshape(tuple(new[1:]))

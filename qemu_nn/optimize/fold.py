@@ -1,0 +1,154 @@
+"""Folds scales and offsets into the layers with weights around them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Optional, Union
+
+import numpy as np
+
+from ..float_graph import FloatGraph, FloatNode
+from ..operators import Affine, Conv, Dense, Reshape
+
+Weighted = Union[Conv, Dense]
+
+
+def fold(graph: FloatGraph) -> FloatGraph:
+    """The same network with every Affine folded that can be, into what is before it or behind.
+
+    Into the layer before it always, where nothing else reads that; it gives the layer its name.
+    Into the layer behind it where that pads nothing, or the offset is zero.
+    """
+    while True:
+        changed = next(filter(None, (_folded(graph, node) for node in graph.nodes)), None)
+        if changed is None:
+            return graph
+        graph = changed
+
+
+def scale_images(graph: FloatGraph) -> FloatGraph:
+    """An Affine per channel of an image that is left becomes a depthwise convolution of 1 x 1.
+
+    Not what stands first: the host normalizes the input.
+    """
+    nodes = []
+    for node in graph.nodes:
+        shape = graph.shapes[node.name]
+        if isinstance(node.operator, Affine) and len(shape) == 3 and not _first(graph, node):
+            scale, offset = (
+                _vector(a, shape[2]) for a in (node.operator.scale, node.operator.offset)
+            )
+            if scale is not None and offset is not None:
+                conv = Conv(scale[:, None, None, None], offset, groups=shape[2])
+                node = replace(node, operator=conv)
+        nodes.append(node)
+    return graph.with_nodes(nodes)
+
+
+def _first(graph: FloatGraph, node: FloatNode) -> bool:
+    """Is everything between the input and the node of this kind?"""
+    makers = {each.name: each for each in graph.nodes}
+    while node.inputs[0] != graph.input:
+        node = makers[node.inputs[0]]
+        if not isinstance(node.operator, (Affine, Reshape)):
+            return False
+    return True
+
+
+def _folded(graph: FloatGraph, node: FloatNode) -> Optional[FloatGraph]:
+    """The network with one more Affine gone; None if this one can not go now."""
+    if not isinstance(node.operator, Affine):
+        return None
+    before = next((each for each in graph.nodes if each.name == node.inputs[0]), None)
+    if before is not None and _only(graph, before, node):
+        merged = _into_before(before, node.operator, graph)
+        if merged is not None:
+            return _replaced(
+                graph, (before, node), [replace(node, operator=merged, inputs=before.inputs)]
+            )
+    readers = graph.readers(node.name)
+    if len(readers) == 1 and node.name not in graph.outputs:
+        behind = _into_behind(node, node.operator, readers[0], graph)
+        if behind is not None:
+            return _replaced(graph, (node, readers[0]), behind)
+    return None
+
+
+def _only(graph: FloatGraph, before: FloatNode, node: FloatNode) -> bool:
+    return graph.readers(before.name) == [node] and before.name not in graph.outputs
+
+
+def _replaced(
+    graph: FloatGraph, gone: tuple[FloatNode, FloatNode], by: list[FloatNode]
+) -> FloatGraph:
+    """New nodes where the second of two stood."""
+    nodes: list[FloatNode] = []
+    for node in graph.nodes:
+        if node is gone[1]:
+            nodes += by
+        elif node is not gone[0]:
+            nodes.append(node)
+    return graph.with_nodes(nodes)
+
+
+def _into_before(
+    before: FloatNode, affine: Affine, graph: FloatGraph
+) -> Optional[Union[Affine, Conv, Dense]]:
+    """What computes both: a layer with weights, or a sum of two Affines."""
+    operator = before.operator
+    scale, offset = (np.asarray(a, np.float64) for a in (affine.scale, affine.offset))
+    if isinstance(operator, Affine):
+        return Affine(operator.scale * scale, operator.offset * scale + offset)
+    if not isinstance(operator, (Conv, Dense)):
+        return None
+    rows = len(operator.weights)
+    each, plus = _vector(scale, rows), _vector(offset, rows)
+    if each is None or plus is None:
+        return None
+    weights = operator.weights * each.reshape(-1, *[1] * (operator.weights.ndim - 1))
+    bias = plus if operator.bias is None else operator.bias * each + plus
+    return replace(operator, weights=weights, bias=bias)
+
+
+def _into_behind(
+    node: FloatNode, affine: Affine, reader: FloatNode, graph: FloatGraph
+) -> Optional[list[FloatNode]]:
+    """The reader with the Affine in it, or the Affine behind a reshape."""
+    operator, shape = reader.operator, graph.shapes[node.name]
+    scale, offset = (np.asarray(a, np.float64) for a in (affine.scale, affine.offset))
+    if isinstance(operator, Reshape):
+        whole = [np.broadcast_to(a, shape).reshape(operator.to) for a in (scale, offset)]
+        plain = FloatNode(f"{reader.name}/plain", operator, node.inputs)
+        return [plain, FloatNode(reader.name, Affine(whole[0], whole[1]), (plain.name,))]
+    if not isinstance(operator, (Conv, Dense)):
+        return None
+    if isinstance(operator, Conv) and any(operator.pads) and offset.any():
+        return None
+    each, plus = _vector(scale, shape[-1]), _vector(offset, shape[-1])
+    if each is None or plus is None:
+        return None
+    return [replace(reader, operator=_over_columns(operator, each, plus), inputs=node.inputs)]
+
+
+def _over_columns(operator: Weighted, scale: np.ndarray, offset: np.ndarray) -> Weighted:
+    """A layer whose input channels are scaled and shifted first; there is no padding then."""
+    weights = np.asarray(operator.weights, np.float64)
+    rows = len(weights)
+    groups = operator.groups if isinstance(operator, Conv) else 1
+    which = np.repeat(np.arange(groups), rows // groups)  # the group of each output channel
+    columns = (groups, *[1] * (weights.ndim - 2), weights.shape[-1])
+    each, plus = (a.reshape(columns)[which] for a in (scale, offset))
+    more = (weights * plus).reshape(rows, -1).sum(1)
+    bias = operator.bias
+    if offset.any():
+        bias = more if bias is None else bias + more
+    return replace(operator, weights=weights * each, bias=bias)
+
+
+def _vector(array: np.ndarray, channels: int) -> Optional[np.ndarray]:
+    """One number for each channel of the last axis; None if the array is not that."""
+    if array.size == 1:
+        return np.full(channels, float(array.ravel()[0]))
+    if array.shape[-1] == channels and array.size == channels:
+        return np.asarray(array, np.float64).ravel()
+    return None

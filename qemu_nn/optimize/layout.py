@@ -1,0 +1,232 @@
+"""Channels last: every image becomes height, width, channels, and transpositions vanish."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Optional
+
+import numpy as np
+
+from ..float_graph import FloatGraph, FloatNode
+from ..operators import (
+    Affine,
+    Clip,
+    Concat,
+    Conv,
+    Dense,
+    Elementwise,
+    Identity,
+    Operator,
+    Pad,
+    Pool,
+    PRelu,
+    Relu,
+    Reshape,
+    Shape,
+    Shuffle,
+    Sigmoid,
+    Slice,
+    Softmax,
+    Tanh,
+    Transpose,
+)
+
+Order = tuple[int, ...]
+
+#: From channels, height, width to height, width, channels.
+_NHWC: Order = (1, 2, 0)
+
+#: Operators that treat every element alike.
+_UNARY = (Identity, Relu, Clip, Sigmoid, Tanh)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """How a tensor of the file is held: tensor `name` is its transposition by `order`.
+
+    flat: it is a vector, and what is held is the image of this shape, transposed, then flattened.
+    """
+
+    name: str
+    order: Order
+    flat: Optional[Shape] = None
+
+
+def channels_last(graph: FloatGraph) -> FloatGraph:
+    """The same network on images NHWC; outputs that are images become NHWC too.
+
+    Where an image is flattened, the columns of the fully connected layer behind it are reordered;
+    a transposition stays only where something else reads the vector.
+    """
+    return _Turning(graph).graph()
+
+
+class _Turning:
+    """The new nodes so far, and how each tensor of the old network is held in them."""
+
+    def __init__(self, old: FloatGraph) -> None:
+        self.old = old
+        self.nodes: list[FloatNode] = []
+        self.held = {old.input: self._input()}
+        self.turned: dict[tuple[str, Order], str] = {}
+
+    def _input(self) -> _Held:
+        natural = tuple(range(len(self.old.shape)))
+        return _Held(self.old.input, _NHWC if self.old.layout == "NCHW" else natural)
+
+    def graph(self) -> FloatGraph:
+        for node in self.old.nodes:
+            self.held[node.name] = self._turn(node)
+        for name in self.old.outputs:
+            held = self.held[name]
+            if held.name != name:  # an alias of another tensor
+                self.nodes.append(FloatNode(name, Identity(), (held.name,)))
+        start = self.held[self.old.input]
+        shape = tuple(self.old.shape[axis] for axis in start.order)
+        layout = "NHWC" if self.old.layout else None
+        return replace(self.old, shape=shape, layout=layout, nodes=tuple(self.nodes))
+
+    def _turn(self, node: FloatNode) -> _Held:
+        operator, first = node.operator, self.held[node.inputs[0]]
+        if isinstance(operator, Transpose):
+            return self._transpose(node, operator, first)
+        if isinstance(operator, Reshape):
+            return self._reshape(node, operator, first)
+        if isinstance(operator, (Conv, Pool)):
+            order = _NHWC if operator.layout == "NCHW" else (0, 1, 2)
+            return self._add(node, replace(operator, layout="NHWC"), order)
+        if isinstance(operator, Dense):
+            return self._dense(node, operator, first)
+        if first.flat is not None and not self._elementwise(node):
+            return self._add(node, operator, first.order)
+        return self._add(node, _moved(operator, first), first.order, first.flat)
+
+    def _elementwise(self, node: FloatNode) -> bool:
+        return isinstance(node.operator, (*_UNARY, Affine, PRelu))
+
+    def _add(
+        self, node: FloatNode, operator: Operator, order: Order, flat: Optional[Shape] = None
+    ) -> _Held:
+        """The node on inputs held in an order."""
+        inputs = tuple(self._fetch(name, order, flat) for name in node.inputs)
+        self.nodes.append(FloatNode(node.name, operator, inputs))
+        return _Held(node.name, order, flat)
+
+    def _fetch(self, name: str, order: Order, flat: Optional[Shape] = None) -> str:
+        """A tensor held in this order, transposed if it is not."""
+        held = self.held[name]
+        if (held.order, held.flat) == (order, flat):
+            return held.name
+        if (name, order) in self.turned:
+            return self.turned[name, order]
+        made, shape = held.name, self.old.shapes[name]
+        if held.flat is not None:
+            made = self._insert(f"{name}/image", Reshape(held.flat), made)
+            back = tuple(int(axis) for axis in np.argsort(_NHWC))
+            made = self._insert(f"{name}/chw", Transpose(back), made)
+            made = self._insert(f"{name}/flat", Reshape(shape), made)
+        else:
+            step = tuple(held.order.index(axis) for axis in order)
+            now = tuple(shape[axis] for axis in held.order)
+            to = tuple(shape[axis] for axis in order)
+            operator = Reshape(to) if _in_place(now, step) else Transpose(step)
+            made = self._insert(f"{name}/{'x'.join(map(str, order))}", operator, made)
+        self.turned[name, order] = made
+        return made
+
+    def _insert(self, name: str, operator: Operator, source: str) -> str:
+        self.nodes.append(FloatNode(name, operator, (source,)))
+        return name
+
+    def _transpose(self, node: FloatNode, operator: Transpose, first: _Held) -> _Held:
+        """Nothing moves: the same tensor, held in another order."""
+        if first.flat is not None:
+            return self._add(node, operator, first.order)
+        order = tuple(operator.order.index(axis) for axis in first.order)
+        return _Held(first.name, order)
+
+    def _reshape(self, node: FloatNode, operator: Reshape, first: _Held) -> _Held:
+        shape = self.old.shapes[node.inputs[0]]
+        natural, to = tuple(range(len(operator.to))), operator.to
+        held = tuple(shape[axis] for axis in first.order)
+        if first.flat is None and _in_place(shape, first.order):
+            self.nodes.append(FloatNode(node.name, operator, (first.name,)))
+            return _Held(node.name, natural)
+        if (
+            first.flat is None
+            and first.order == _NHWC
+            and len(to) == 1
+            and self._to_dense(node.name)
+        ):
+            self.nodes.append(FloatNode(node.name, operator, (first.name,)))
+            return _Held(node.name, natural, held)
+        source = self._fetch(node.inputs[0], tuple(range(len(shape))))
+        self.nodes.append(FloatNode(node.name, operator, (source,)))
+        return _Held(node.name, natural)
+
+    def _to_dense(self, name: str) -> bool:
+        """Do fully connected layers alone see the order of this vector?"""
+        readers = self.old.readers(name)
+        return (
+            name not in self.old.outputs
+            and bool(readers)
+            and all(
+                isinstance(reader.operator, Dense)
+                or (self._elementwise(reader) and self._to_dense(reader.name))
+                for reader in readers
+            )
+        )
+
+    def _dense(self, node: FloatNode, operator: Dense, first: _Held) -> _Held:
+        if first.flat is not None:
+            columns = np.ascontiguousarray(operator.weights[:, _elements(first.flat)])
+            return self._vector(node, replace(operator, weights=columns), first)
+        order = tuple(range(len(self.old.shapes[node.inputs[0]])))
+        if first.order[-1] != order[-1]:
+            return self._add(node, operator, order)
+        return self._add(node, operator, first.order)
+
+    def _vector(self, node: FloatNode, operator: Operator, first: _Held) -> _Held:
+        self.nodes.append(FloatNode(node.name, operator, (first.name,)))
+        return _Held(node.name, first.order)
+
+
+def _in_place(shape: Shape, order: Order) -> bool:
+    """Does a transposition leave the elements where they are, as it moves axes of 1 alone?"""
+    return [axis for axis in order if shape[axis] > 1] == [
+        axis for axis in range(len(shape)) if shape[axis] > 1
+    ]
+
+
+def _elements(held: Shape) -> np.ndarray:
+    """For each element of an image [h, w, c], flattened: its place where that is [c, h, w]."""
+    height, width, channels = held
+    return np.arange(math.prod(held)).reshape(channels, height, width).transpose(1, 2, 0).ravel()
+
+
+def _moved(operator: Operator, held: _Held) -> Operator:
+    """An operator on a tensor that is held in another order: its axes and arrays move along."""
+    place: Mapping[int, int] = {axis: i for i, axis in enumerate(held.order)}
+    if isinstance(operator, (Concat, Slice, Softmax, Shuffle)):
+        return replace(operator, axis=place[operator.axis])
+    if isinstance(operator, Pad):
+        return replace(operator, pads=tuple(operator.pads[axis] for axis in held.order))
+    if isinstance(operator, Affine):
+        scale, offset = (_array(a, held) for a in (operator.scale, operator.offset))
+        return Affine(scale, offset)
+    if isinstance(operator, PRelu):
+        return PRelu(_array(operator.slope, held))
+    assert isinstance(operator, (*_UNARY, Elementwise)), type(operator)
+    return operator
+
+
+def _array(array: np.ndarray, held: _Held) -> np.ndarray:
+    """An array that broadcasts to a tensor, so that it broadcasts to the tensor as held."""
+    if array.size == 1 or (held.order == tuple(sorted(held.order)) and held.flat is None):
+        return array
+    if held.flat is not None:
+        return array.ravel()[_elements(held.flat)]
+    whole = array.reshape(*[1] * (len(held.order) - array.ndim), *array.shape)
+    return np.ascontiguousarray(whole.transpose(held.order))

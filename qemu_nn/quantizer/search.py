@@ -1,0 +1,117 @@
+"""Tries narrower ranges, format by format, on the exact integer network: what scores best stays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Optional
+
+from .. import files
+from ..errors import Error, ModelError
+from ..fields import parse_json
+from .settle import ROLES
+
+#: A format that is tried: the layer, its role, and the fraction bits it starts from.
+Variable = tuple[str, str, int]
+#: Layer -> role -> fraction bits, as settle() takes them.
+Given = dict[str, dict[str, int]]
+
+#: How often each variable has its turn.
+_ROUNDS = 2
+
+_STATE_LIMIT = 16 * files.MEGABYTE
+
+
+@dataclass(frozen=True, order=True)
+class Score:
+    """How well a network does: accuracy first (0 where nobody knows the classes), then -error.
+
+    closeness: minus the error of the scores against the float network's, relative to these and
+    averaged over samples, so that each counts alike.
+    """
+
+    accuracy: float
+    closeness: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to try. span: integer bits fewer at most. tolerance: of accuracy below `goal`, the
+    float network's, at which the search ends; goal None: it tries everything. threads:
+    candidates computed at a time. resume: a file that keeps what is decided; key: what it is for.
+    """
+
+    span: int = 3
+    tolerance: float = 0.0
+    goal: Optional[float] = None
+    threads: int = 1
+    resume: Optional[Path] = None
+    key: str = ""
+
+
+def search(
+    variables: Sequence[Variable],
+    given: Mapping[str, Mapping[str, int]],
+    score: Callable[[Given], Score],
+    how: Search,
+    progress: Callable[[Iterable[Variable]], Iterable[Variable]] = iter,
+) -> Given:
+    """`given`, and the formats that score better than those which would be chosen.
+
+    score: of the network with formats given; raises Error where the device can not have them.
+    Each variable is decided in order, with the others as they are; then all once more, as a
+    narrow range may pay only when its neighbours are narrow too.
+    """
+    chosen, done = _resumed(how, {name: dict(roles) for name, roles in given.items()})
+    best = score(chosen)
+    turns = [*variables] * _ROUNDS
+    with ThreadPoolExecutor(how.threads) as pool:
+        for name, role, start in progress(turns[done:]):
+            if how.goal is not None and best.accuracy >= how.goal - how.tolerance:
+                break
+            now = chosen.get(name, {}).get(role, start)
+            others = [frac for frac in range(start, start + how.span + 1) if frac != now]
+            trials = [_with(chosen, name, role, frac) for frac in others]
+            for trial, found in zip(trials, pool.map(lambda t: _score(score, t), trials)):
+                if found is not None and found > best:
+                    best, chosen = found, trial
+            done += 1
+            _keep(how, chosen, done)
+    return chosen
+
+
+def _score(score: Callable[[Given], Score], trial: Given) -> Optional[Score]:
+    try:
+        return score(trial)
+    except Error:  # no device has these formats
+        return None
+
+
+def _with(given: Given, name: str, role: str, frac: int) -> Given:
+    return {**given, name: {**given.get(name, {}), role: frac}}
+
+
+def _keep(how: Search, chosen: Given, done: int) -> None:
+    if how.resume is not None:
+        document = {"key": how.key, "done": done, "formats": chosen}
+        files.write_bytes(how.resume, json.dumps(document, indent=1).encode("ascii"))
+
+
+def _resumed(how: Search, given: Given) -> tuple[Given, int]:
+    """What an interrupted search has decided, and how many variables that were."""
+    if how.resume is None or not how.resume.exists():
+        return given, 0
+    fields = parse_json(files.read_bytes(how.resume, _STATE_LIMIT), str(how.resume))
+    if fields.text("key") != how.key:
+        raise ModelError(
+            f"{how.resume} is of a search with another network, data or options: remove it, or "
+            "name another file"
+        )
+    formats: Given = {
+        name: {role: roles.integer(role) for role in ROLES if role in roles}
+        for name, roles in fields.object("formats").children()
+    }
+    return formats, max(0, fields.integer("done"))

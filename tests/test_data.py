@@ -1,0 +1,188 @@
+"""Data: every kind of source becomes the same batches, in the layout of the network."""
+
+import numpy as np
+import pytest
+
+from qemu_nn.data import batches
+from qemu_nn.errors import Error
+
+HWC, CHW = (4, 5, 3), (3, 4, 5)
+X = np.arange(7 * 60, dtype=np.float32).reshape(7, *HWC)
+Y = np.array([0, 1, 2, 0, 1, 2, 0])
+
+
+def gathered(source, shape=HWC, layout="NHWC", **how):
+    """All batches of a source as one x and one y."""
+    found = list(batches(source, shape, layout, **how))
+    labels = [batch.y for batch in found if batch.y is not None]
+    x = np.concatenate([batch.x for batch in found])
+    return x, np.concatenate(labels) if labels else None
+
+
+def saved(tmp_path, name, **arrays):
+    path = tmp_path / name
+    if path.suffix == ".npy":
+        np.save(path, arrays["x"])
+    else:
+        np.savez(path, **arrays)
+    return path
+
+
+def sources(tmp_path):
+    return {
+        "array": X,
+        "pair": (X, Y),
+        "npy": saved(tmp_path, "x.npy", x=X),
+        "npz": saved(tmp_path, "xy.npz", x=X, y=Y),
+        "one array of any name": saved(tmp_path, "one.npz", images=X),
+        "list of batches": [X[:3], X[3:]],
+        "generator of pairs": ((X[i : i + 2], Y[i : i + 2]) for i in range(0, 7, 2)),
+    }
+
+
+def test_every_source_gives_the_same_samples_and_its_labels(tmp_path):
+    for name, source in sources(tmp_path).items():
+        x, y = gathered(source, size=3)
+        assert x.dtype == np.float32, name
+        np.testing.assert_array_equal(x, X, err_msg=name)
+        if name in ("pair", "npz", "generator of pairs"):
+            np.testing.assert_array_equal(y, Y, err_msg=name)
+        else:
+            assert y is None, name
+
+
+def test_the_number_of_batches_is_known_unless_they_come_from_a_generator():
+    assert len(batches(X, HWC, "NHWC", size=3)) == 3
+    assert len(batches([X, X], HWC, "NHWC")) == 2
+    with pytest.raises(TypeError):
+        len(batches((x for x in [X]), HWC, "NHWC"))
+
+
+def test_a_generator_is_read_no_further_than_it_is_used():
+    asked = []
+
+    def endless():
+        while True:
+            asked.append(1)
+            yield X
+
+    stream = iter(batches(endless(), HWC, "NHWC"))
+    next(stream)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(("shape", "layout"), [(HWC, "NHWC"), (CHW, "NCHW")])
+@pytest.mark.parametrize("given", [None, "other", "own"])
+def test_channels_move_to_where_the_network_has_them(shape, layout, given):
+    own = X if layout == "NHWC" else np.moveaxis(X, -1, 1)
+    other = np.moveaxis(X, -1, 1) if layout == "NHWC" else X
+    name = {"NHWC": "NCHW", "NCHW": "NHWC"}[layout]
+    named = {None: None, "own": layout, "other": name}[given]
+    if given != "own":
+        np.testing.assert_array_equal(gathered(other, shape, layout, given=named)[0], own)
+    if given != "other":
+        np.testing.assert_array_equal(gathered(own, shape, layout, given=named)[0], own)
+
+
+@pytest.mark.parametrize("shape", [(4, 5, 1), (1, 4, 5)])
+@pytest.mark.parametrize("given", [(4, 5), (4, 5, 1), (1, 4, 5)])
+def test_a_channel_axis_of_one_may_be_missing_or_elsewhere(shape, given):
+    x = np.arange(40.0).reshape(2, 4, 5)
+    layout = "NHWC" if shape[-1] == 1 else "NCHW"
+    np.testing.assert_array_equal(
+        gathered(x.reshape(2, *given), shape, layout)[0], x.reshape(2, *shape)
+    )
+
+
+def test_images_that_fit_both_ways_are_refused_until_the_layout_is_given():
+    x = np.zeros((2, 3, 3, 3))
+    with pytest.raises(Error, match=r"fit the network as NHWC and as NCHW: .* layout="):
+        gathered(x, (3, 3, 3))
+    assert gathered(x, (3, 3, 3), given="NCHW")[0].shape == (2, 3, 3, 3)
+
+
+def test_integers_become_float32_and_float64_stays():
+    assert gathered(X.astype(np.uint8))[0].dtype == np.float32
+    assert gathered(X.astype(np.float64))[0].dtype == np.float64
+
+
+def test_networks_of_vectors_take_vectors():
+    assert gathered(np.zeros((3, 8)), (8,), None)[0].shape == (3, 8)
+    with pytest.raises(Error, match=r"takes samples \[8\], the data are \[9\]"):
+        gathered(np.zeros((3, 9)), (8,), None)
+
+
+def broken_npy(tmp_path):
+    path = tmp_path / "broken.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00")
+    return path
+
+
+def two_arrays(tmp_path):
+    return saved(tmp_path, "two.npz", a=X, b=X)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (
+            np.zeros((2, 4, 5, 4)),
+            r"takes samples \[4, 5, 3\] \(NHWC\) or \[3, 4, 5\] \(NCHW\), the",
+        ),
+        (np.zeros((0, 4, 5, 3)), "empty"),
+        (np.float32(3), "files, arrays or generators, not float32"),
+        (np.full((2, 4, 5, 3), "a"), "real numbers, not <U1"),
+        (np.where(X == 100, np.nan, X), "sample 1 of the data contains NaN"),
+        ((X, Y[:3]), r"one integer for each of the 7 samples, not int64 \[3\]"),
+        ((X, Y / 2), "one integer for each of the 7 samples, not float64"),
+        (5, "files, arrays or generators, not int"),
+        ([5], "not as numbers"),
+        (broken_npy, "broken.npy is not a .npy file"),
+        (two_arrays, "two.npz holds a, b; name the inputs 'x'"),
+    ],
+)
+def test_data_that_can_not_be_used_are_refused_with_the_reason(tmp_path, source, reason):
+    with pytest.raises(Error, match=reason):
+        gathered(source(tmp_path) if callable(source) else source)
+
+
+def test_the_sample_with_nan_is_counted_through_all_batches():
+    x = X.copy()
+    x[5, 0, 0, 0] = np.nan
+    for source in (x, [x[:3], x[3:]]):
+        with pytest.raises(Error, match="sample 5 "):
+            gathered(source, size=2)
+
+
+@pytest.mark.parametrize(("shape", "layout"), [(HWC, "NHWC"), (CHW, "NCHW"), ((4, 5, 1), "NHWC")])
+@pytest.mark.parametrize("classes", [(), ("cat", "dog")])
+def test_a_folder_of_images_is_data_and_its_folders_are_the_labels(
+    tmp_path, shape, layout, classes
+):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    pixels = X.astype(np.uint8)
+    for i, each in enumerate(pixels[:4]):
+        folder = tmp_path / classes[i % 2] if classes else tmp_path
+        folder.mkdir(exist_ok=True)
+        image.fromarray(each).save(folder / f"{i}.png")
+    x, y = gathered(tmp_path, shape, layout, size=3)
+    order = [0, 2, 1, 3] if classes else [0, 1, 2, 3]
+    assert (None if y is None else y.tolist()) == ([0, 0, 1, 1] if classes else None)
+    if 1 not in shape:
+        expected = pixels[order] if layout == "NHWC" else np.moveaxis(pixels[order], -1, 1)
+        np.testing.assert_array_equal(x, expected)
+    assert x.shape == (4, *shape)
+
+
+def test_images_of_another_size_and_files_that_are_no_images_are_refused(tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    with pytest.raises(Error, match="no images"):
+        gathered(tmp_path)
+    image.fromarray(np.zeros((9, 9), np.uint8)).save(tmp_path / "a.png")
+    with pytest.raises(Error, match=r"a\.png is 9 x 9 pixels, the network takes 5 x 4"):
+        gathered(tmp_path)
+    (tmp_path / "a.png").write_bytes(b"not an image")
+    with pytest.raises(Error, match=r"a\.png is not an image"):
+        gathered(tmp_path)
+    with pytest.raises(Error, match=r"holds images, but the network takes \[8\]"):
+        gathered(tmp_path, (8,), None)
