@@ -181,6 +181,8 @@ SINGLE = {
         | {"t": ints(1, 2, 3)},
     ),
     "slice of all": (node("Slice", "x s e"), IMAGE, {"s": ints(0, 0), "e": ints(1, 99)}),
+    "one element": (node("Gather", "x i", axis=-1), IMAGE, {"i": np.int64(-2)}),
+    "one element, its axis kept": (node("Gather", "x i", axis=2), IMAGE, {"i": ints(3)}),
     "flatten": (node("Flatten", "x"), IMAGE),
     "flatten from another axis": (node("Flatten", "x", axis=-2), IMAGE),
     "reshape with 0 and -1": (node("Reshape", "x s"), IMAGE, {"s": ints(0, -1, 7)}),
@@ -417,6 +419,12 @@ SEVERAL = {
         | {"ax": ints(0)},
     ),
 }
+
+
+def test_whole_numbers_are_divided_towards_zero(tmp_path):
+    nodes = [node("Div", "a b", "c"), node("Neg", "c", "d"), node("Reshape", "x d")]
+    constants = {"a": ints(-1, 7, -7, 8), "b": ints(1, -2, 2, -4)}
+    assert loaded(tmp_path, model(nodes, (3, 6), constants)).shapes["y"] == (3, 3, 2)
 
 
 @pytest.mark.parametrize("what", SEVERAL)

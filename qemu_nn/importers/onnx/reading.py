@@ -84,7 +84,7 @@ def read(path: Path) -> Model:
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(read_bytes(path, FILE_LIMIT))
-    except message.DecodeError:
+    except (message.DecodeError, UnicodeError):
         raise ModelError(f"{path} is not an ONNX model, or a damaged one") from None
     return _model(path, proto)
 
@@ -155,7 +155,7 @@ def _value(attribute: Any) -> Any:
     value = getattr(attribute, field)
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    return list(value) if field.endswith("s") and field != "s" else value
+    return list(value) if field in ("floats", "ints", "strings") else value
 
 
 def _sample(where: str, dims: Any) -> Shape:
