@@ -10,7 +10,7 @@ from ...errors import ModelError
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .building import Builder, Call, Converter, Room, Tensor, Value
-from .folding import SHAPES, fold
+from .folding import FOLDS, SHAPES, fold
 from .reading import Node, maker
 from .shaping import SHAPING
 from .windows import WINDOWS
@@ -32,7 +32,8 @@ def build(
             if name not in builder.values:
                 raise ModelError(f"{node} reads {name!r}, which {maker(name)!r} does not make")
             values.append(builder.values[name])
-        if node.op in SHAPES or all(isinstance(value, np.ndarray) for value in values):
+        known = all(isinstance(value, np.ndarray) for value in values)
+        if node.op in SHAPES or (node.op in FOLDS and known):
             builder.values[node.name] = fold(node, room, values)
             continue
         try:

@@ -16,7 +16,7 @@ from .converters import CONVERTERS
 from .folding import FOLDS, SHAPES, constants
 from .reading import Node, maker, tensor_name
 
-_NEVER_OUTPUTS = ("NoOp", "Const", "Placeholder", "Assert")
+_NEVER_OUTPUTS = ("NoOp", "Const", "Placeholder", "PlaceholderWithDefault", "Assert")
 
 
 def tensor(nodes: Mapping[str, Node], name: str) -> str:
@@ -72,7 +72,8 @@ def ancestors(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> t
             raise ModelError(f"{node} reads what is made of itself; loops are not supported")
         entered.add(name)
         stack.append((name, "", True))
-        stack.extend((maker(each), str(node), False) for each in node.inputs if each != start)
+        read = (each for each in reversed(node.inputs) if each != start)
+        stack.extend((maker(each), str(node), False) for each in read)
     return tuple(done.values())
 
 

@@ -24,13 +24,14 @@ def network(
     part = section(nodes, end, None if input is None else tensor(nodes, input))
     if part.start is None:
         part = replace(part, start=only_input(part))
+    elif end == part.start or not any(part.start in node.inputs for node in part.order):
+        raise ModelError(f"the output {end!r} is not computed from {part.start!r}")
     if part.start is None or part.unsupported:
         raise ModelError(refusal(part))
     start = start_tensor(nodes, part, part.start)
     builder = build(part.order, start, part.constants, nodes)
-    made = builder.values.get(end)
-    if not isinstance(made, Tensor) or not any(start.name in node.inputs for node in builder.nodes):
-        raise ModelError(f"the output {end!r} is not computed from {start.name!r}")
+    if not isinstance(builder.values.get(end), Tensor):
+        raise ModelError(f"the output {end!r} is a constant, or no tensor")
     layout = _layout(builder.nodes) if len(start.sample) == 3 else None
     return FloatGraph(name, start.name, start.sample, layout, tuple(builder.nodes), (end,))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from typing import Optional
 
 import numpy as np
 
 from ...errors import ModelError
-from .building import Tensor, integers
+from .building import Tensor, Value, integers
 from .converters import CONVERTERS, build
 from .graph import Section, section, shortened
 from .reading import Node, maker
@@ -42,19 +42,18 @@ def refusal(part: Section) -> str:
         )
     names = shortened(map(_described, bad))
     if all(node.op == "Placeholder" for node in bad):
-        why = f"one input of real numbers is supported; it has {names}"
+        why = have = f"one input of real numbers is supported; it has {names}"
     else:
         why = f"these operators are not supported: {names}"
+        have = f"{why}; have: {', '.join(sorted(CONVERTERS))}"
     known = _known(part.cuts, part.order, part.constants)
     cuts = part.cuts[part.cuts.index(known[0]) : -1] if known else ()
     if cuts:
         names = shortened(node.name for node in cuts)
         return f"{why}; what is behind one of these can be read, as input=: {names}"
-    made = {node.name for node in part.order} - {node.name for node in bad} - set(part.constants)
-    ends = [name for name in bad[0].inputs if name in made]
-    if ends:
-        return f"{why}; what is before can be read with output={ends[0]!r}"
-    return f"{why}; have: {', '.join(sorted(CONVERTERS))}"
+    made = {node.name for node in part.order} - {part.start, *(node.name for node in bad)}
+    ends = [name for name in bad[0].inputs if name in made and name not in part.constants]
+    return f"{have}; what is before can be read with output={ends[0]!r}" if ends else have
 
 
 def start_tensor(nodes: Mapping[str, Node], part: Section, name: str) -> Tensor:
@@ -62,21 +61,19 @@ def start_tensor(nodes: Mapping[str, Node], part: Section, name: str) -> Tensor:
 
     Else what reads it may tell how many elements it has. Raises ModelError where nothing does.
     """
-    order, constants, cuts = part.order, part.constants, tuple[Node, ...]()
-    with suppress(ModelError):  # what is cut off may be damaged, or have loops
+    try:
         before = section(nodes, name, None)
-        order, cuts = (*before.order, *order), before.cuts
-        constants = {**before.constants, **constants}
-    known = _known(cuts, order, constants)
+    except ModelError:  # what is cut off may be damaged, or have loops
+        before = replace(part, order=(), constants={})
+    order, constants = (*before.order, *part.order), {**before.constants, **part.constants}
+    known = _known(before.cuts, order, constants)
     if known is None:
-        asked = _asked_for(name, order, constants)
-        if asked is None:
-            raise ModelError(_unknown(nodes[maker(name)], name))
-        return asked
-    cut, tensor = known
-    behind = before.order[before.order.index(cut) + 1 :]
-    found = build(behind, tensor, before.constants, nodes).values[name]
-    assert isinstance(found, Tensor)
+        found: Optional[Value] = _asked_for(name, order, constants)
+    else:
+        behind = before.order[before.order.index(known[0]) + 1 :]
+        found = build(behind, known[1], before.constants, nodes).values.get(name)
+    if not isinstance(found, Tensor):
+        raise ModelError(_unknown(nodes[maker(name)], name))
     return found
 
 

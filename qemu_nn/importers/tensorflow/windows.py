@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -43,7 +44,8 @@ def _convolution(call: Call, x: Tensor, weights: np.ndarray, depthwise: bool) ->
         ohwi = weights.transpose(2, 3, 0, 1).reshape(-1, *kernel, 1)
     else:
         ohwi = weights.transpose(3, 0, 1, 2)
-    stride, dilation = (_pair(call.node, key, layout, 1) for key in ("strides", "dilations"))
+    stride = _pair(call.node, "strides", layout)
+    dilation = _pair(call.node, "dilations", layout, [1, 1, 1, 1])
     pads = _pads(call.node, (height, width), kernel, stride, dilation, layout)
     groups = weights.shape[2] if depthwise else channels // weights.shape[2]
     call.put(Conv(ohwi, None, stride, pads, dilation, groups, layout), x)
@@ -93,9 +95,9 @@ def _image(x: Tensor) -> Shape:
     return x.sample
 
 
-def _pair(node: Node, key: str, layout: str, default: int = 0) -> Pair:
+def _pair(node: Node, key: str, layout: str, default: Sequence[int] = ()) -> Pair:
     """What an attribute of four axes says of height and width; it must be 1 for the others."""
-    values = node.integers(key) or [default] * 4
+    values = node.integers(key) or default
     if len(values) != 4 or not all(1 <= value <= _LARGEST for value in values):
         raise ModelError(f"its {key} are {values}, must be 4 numbers of 1 to {_LARGEST}")
     height, width, channels = image((values[1], values[2], values[3]), layout)
