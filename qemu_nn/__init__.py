@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
 
 if TYPE_CHECKING:
+    from .inspection import analyze
     from .pipeline import FloatNetwork, Network, load
     from .quantization import quantize
 
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "FloatNetwork": "pipeline",
     "Network": "pipeline",
+    "analyze": "inspection",
     "load": "pipeline",
     "quantize": "quantization",
 }
@@ -35,6 +37,7 @@ __all__ = [
     "Refused",
     "SizeMismatch",
     "__version__",
+    "analyze",
     "load",
     "quantize",
 ]

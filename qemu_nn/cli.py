@@ -20,6 +20,7 @@ from .analysis.kernel_table import kernel_table
 from .analysis.summary import facts_text
 from .analysis.table import Cell, Table, printable
 from .arrays import read_array, read_state, write_npz
+from .cli_analyze import analyze
 from .cli_bench import bench, variants
 from .cli_options import PATH, device, form, state, variant
 from .cli_quantize import import_, quantize
@@ -220,5 +221,5 @@ def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
     return Table(("array", "dtype", "shape"), rows)
 
 
-for _verb in (bench, variants, import_, quantize):
+for _verb in (bench, variants, import_, quantize, analyze):
     main.add_command(_verb)

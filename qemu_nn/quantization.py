@@ -21,9 +21,10 @@ from .pipeline import FloatNetwork, Network
 from .quantizer.policies import policy
 from .quantizer.search import Score, Search, Variable, search
 from .quantizer.settle import Formats, Overrides, settle
-from .quantizer.statistics import Statistics, observe
+from .quantizer.statistics import observe
 from .runtime.evaluate import each_tensor, evaluate
 from .runtime.session import Session
+from .statistics import Statistics
 from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, Profile, profile
 
 Progress = Callable[[Iterable], Iterable]
@@ -187,5 +188,6 @@ class _Scorer:
         result = Session(graph, self.job.profile).run(x)[graph.outputs[0]].reshape(len(x), -1)
         frac = graph.node(graph.outputs[0]).output.frac or 0
         right = 0.0 if self.y is None else float(np.mean(result.argmax(1) == self.y))
-        error = np.mean((np.ldexp(result.astype(float), -frac) - self.scores) ** 2)
-        return Score(right, -float(error))
+        error = np.sum((np.ldexp(result.astype(float), -frac) - self.scores) ** 2, 1)
+        signal = np.maximum(np.sum(self.scores**2, 1), np.finfo(float).tiny)
+        return Score(right, -float(np.mean(np.minimum(error / signal, 1))))

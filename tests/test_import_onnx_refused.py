@@ -1,7 +1,9 @@
 """ONNX files that are damaged, hostile, or ask for more than is supported are refused by name."""
 
 import os
+import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -29,14 +31,19 @@ def ones(*shape):
 REFUSED = {
     "an operator that is not known": (node("QuantizeLinear", "x"), (4,), {}, "not supported"),
     "an operator of another domain": (node("Relu", "x", domain="own"), (4,), {}, "not supported"),
-    "an operator for constants": (node("Gather", "x i"), (4,), {"i": ints(0)}, "for constants"),
+    "an operator for constants": (node("Range", "x i i"), (4,), {"i": ints(0)}, "for constants"),
     "conv with computed weights": (node("Conv", "x x"), IMAGE, {}, "must be a constant"),
     "conv of features": (node("Conv", "x w"), (4,), W, r"gets \[1, 4\]"),
     "conv with a wrong kernel_shape": (node("Conv", "x w", kernel_shape=[3, 3]), IMAGE, W, "shape"),
     "conv with too few strides": (node("Conv", "x w", strides=[1]), IMAGE, W, r"strides \[1\]"),
     "conv with a stride of 0": (node("Conv", "x w", strides=[0, 1]), IMAGE, W, "strides"),
     "conv with negative pads": (node("Conv", "x w", pads=[0, -1, 0, 0]), IMAGE, W, "padding"),
-    "conv with huge pads": (node("Conv", "x w", pads=[2**40] * 4), IMAGE, W, "too large"),
+    "conv with huge pads": (
+        node("Conv", "x w", pads=[2**20] * 4, strides=[2**20] * 2),
+        IMAGE,
+        W,
+        "makes the image too large",
+    ),
     "conv that pads in a way of its own": (node("Conv", "x w", auto_pad="ODD"), IMAGE, W, "ODD"),
     "conv with other channels": (node("Conv", "x w"), (5, 9, 7), W, "5 channels"),
     "conv with endless weights": (node("Conv", "x w"), IMAGE, {"w": W["w"] * np.inf}, "finite"),
@@ -100,6 +107,30 @@ REFUSED = {
         {"s": ints(3), "e": ints(3), "a": ints(1)},
         "nothing",
     ),
+    "elements in another order": (
+        node("Gather", "x i", axis=1),
+        (4,),
+        {"i": ints(3, 0)},
+        "gathers 2 elements",
+    ),
+    "an element that is not there": (
+        node("Gather", "x i", axis=1),
+        (4,),
+        {"i": ints(4)},
+        "has no element 4",
+    ),
+    "pads of an image for a signal": (
+        node("MaxPool", "x", kernel_shape=[2], pads=[0, 0, 1, 1]),
+        (3, 16),
+        {},
+        "padding NOTSET",
+    ),
+    "gemm beyond all numbers": (
+        node("Gemm", "x w", alpha=1e38),
+        (4,),
+        {"w": ones(4, 3) * 99},
+        "finite",
+    ),
     "a split that does not add up": (
         node("Split", "x s", "y z", axis=1),
         (4,),
@@ -139,12 +170,12 @@ def test_what_is_not_supported_is_refused_with_the_operator_and_the_node(what, t
     one.name = "the node"
     with pytest.raises(ModelError, match=words) as caught:
         loaded(tmp_path, model([one], shape, constants))
-    domain = f"{one.domain}." if one.domain else ""
-    assert f"net.onnx: {domain}{one.op_type} 'the node': " in str(caught.value)
+    op = f"'{one.domain}.{one.op_type}'" if one.domain else one.op_type
+    assert f"net.onnx: {op} 'the node': " in str(caught.value)
 
 
 def test_what_is_not_known_is_refused_with_what_is(tmp_path):
-    with pytest.raises(ModelError, match="have: Add, AveragePool, .*Unsqueeze"):
+    with pytest.raises(ModelError, match=r"have: Add, AveragePool, .*Unsqueeze"):
         loaded(tmp_path, model([node("QuantizeLinear", "x x")], (4,)))
 
 
@@ -152,7 +183,7 @@ RELU = node("Relu", "x")
 #: What it is -> a model, words of the message.
 MODELS = {
     "a fixed batch": (model([RELU], (4,), batch=3), "batch fixed at 3"),
-    "free axes": (model([RELU], (3, "height", None)), r"axis 2 \(height\), 3 \(\?\)"),
+    "free axes": (model([RELU], (3, "height", None)), r"axis 2 \('height'\), 3 \('\?'\)"),
     "an older operator set": (model([RELU], (4,), opset=6), "operator set 6, known are 7 to"),
     "a newer operator set": (model([RELU], (4,), opset=99), "operator set 99"),
     "no operators": (model([], (4,)), "0 operators"),
@@ -190,9 +221,9 @@ def test_inputs_that_are_no_real_numbers_are_refused(tmp_path):
 
 def test_a_cut_names_tensors_that_exist_and_have_a_shape(tmp_path):
     proto = model([node("Mystery", "x", "a", domain="own"), node("Relu", "a")], (4,))
-    with pytest.raises(ModelError, match="no tensor 'b'; its inputs are x, its outputs y"):
+    with pytest.raises(ModelError, match="no tensor 'b'; its inputs are 'x', its outputs 'y'"):
         loaded(tmp_path, proto, input="b")
-    with pytest.raises(ModelError, match="'a' has no shape"):
+    with pytest.raises(ModelError, match=r"no shape for 'a' .*Mystery"):
         loaded(tmp_path, proto, input="a")
     with pytest.raises(ModelError, match="can not come from 'y' alone"):
         loaded(tmp_path, proto, input="y", output="a")
@@ -203,13 +234,13 @@ def test_constants_are_not_computed_beyond_bounds(tmp_path):
     with pytest.raises(ModelError, match="too large"):
         loaded(tmp_path, model(huge, (4,), {"s": ints(2**40, 2**40)}))
     doubling = [node("Concat", f"c{i} c{i}", f"c{i + 1}", axis=0) for i in range(40)]
-    with pytest.raises(ModelError, match="too large|more than"):
+    with pytest.raises(ModelError, match=r"too large|more than"):
         loaded(tmp_path, model([*doubling, node("Mul", "x c40")], (4,), {"c0": ones(4)}))
     many = [node("Add", f"c{i} c0", f"c{i + 1}") for i in range(40)]
     with pytest.raises(ModelError, match="more than"):
         loaded(tmp_path, model([*many, node("Mul", "x c40")], (4,), {"c0": ones(2**20)}))
+    nodes = [node("Div", "a b", "c"), node("Reshape", "x c")]
     with pytest.raises(ModelError, match="divides by zero"):
-        nodes = [node("Div", "a b", "c"), node("Reshape", "x c")]
         loaded(tmp_path, model(nodes, (4,), {"a": ints(1), "b": ints(0)}))
 
 
@@ -230,7 +261,8 @@ def weights(folder, tensor):
     [
         ([50_000, 50_000], {"raw_data": b"1234"}, "10000000000 bytes, the file holds 4"),
         ([50_000, 50_000], {"float_data": [1]}, "2500000000 numbers, the file holds 1"),
-        ([2**62, 2**62], {"raw_data": b""}, "asks for"),
+        ([2**62, 2**62], {"raw_data": b""}, "too large"),
+        ([0, 2**62], {"raw_data": b""}, "too large"),
         ([-4], {"raw_data": b"1234"}, "no array of the shape"),
         ([4], {"data_type": 8}, "ONNX type 8 are not supported; have: float32"),
         ([4], {"data_type": 12345}, "not supported"),
@@ -352,10 +384,8 @@ def test_a_damaged_file_is_read_or_refused(flips, tmp_path):
         data[at] = byte
     path = tmp_path / "net.onnx"
     path.write_bytes(data)
-    try:
+    with suppress(Error):
         qemu_nn.load(path)
-    except Error as error:
-        assert "\n" not in str(error)
 
 
 @given(data=st.binary(max_size=200))
@@ -369,8 +399,6 @@ def test_bytes_of_anything_are_refused(data, tmp_path):
 
 def test_the_library_is_named_where_it_is_missing(tmp_path, monkeypatch):
     path = write(tmp_path, model([RELU], (4,)))
-    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
-    with pytest.raises(
-        Error, match=r"reading .onnx files needs onnx.*pip install 'qemu_nn\[onnx\]"
-    ):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(Error, match=r"needs onnx.*pip install 'qemu_nn\[onnx\]'"):
         qemu_nn.load(path)

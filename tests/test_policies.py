@@ -6,7 +6,7 @@ import pytest
 from qemu_nn.errors import Error
 from qemu_nn.formats import quantize
 from qemu_nn.quantizer.policies import policy
-from qemu_nn.quantizer.statistics import statistics_of
+from qemu_nn.statistics import statistics_of
 
 _RNG = np.random.default_rng(3)
 

@@ -45,6 +45,17 @@ def test_no_more_than_the_span_is_tried():
     }
 
 
+def test_what_pays_only_together_with_its_neighbour_is_found_in_the_second_round():
+    def score(given):
+        a, b = (given.get(name, {}).get("output", 0) for name in "ab")
+        return Score(0.0, {(0, 1): 1, (1, 1): 2}.get((a, b), 0))
+
+    assert search([("a", "output", 0), ("b", "output", 0)], {}, score, Search(span=1)) == {
+        "b": {"output": 1},
+        "a": {"output": 1},
+    }
+
+
 def test_given_formats_are_kept():
     chosen = search(VARIABLES, {"c": {"bias": 1}}, Landscape(BEST), Search())
     assert chosen["c"] == {"bias": 1}
@@ -72,7 +83,7 @@ def test_candidates_side_by_side_give_the_same_result(threads):
     landscape = Landscape(BEST)
     chosen = search(VARIABLES, {}, landscape, Search(threads=threads))
     assert chosen == {"a": {"weights": 9}, "b": {"weights": 7}}
-    assert len(landscape.asked) == 1 + 3 * 3
+    assert len(landscape.asked) == 1 + 2 * 3 * 3
 
 
 def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path):
@@ -81,13 +92,15 @@ def test_an_interrupted_search_goes_on_where_it_stopped(tmp_path):
     def interrupted(variables):
         yield variables[0]
         yield variables[1]
+        yield variables[2]
+        yield variables[3]
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         search(VARIABLES, {}, Landscape(BEST), how, interrupted)
     rest = Landscape(BEST)
     assert search(VARIABLES, {}, rest, how) == {"a": {"weights": 9}, "b": {"weights": 7}}
-    assert len(rest.asked) == 1 + 3
+    assert len(rest.asked) == 1 + 2 * 3
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"key": "net"}', '{"key": "other", "done": 1}'])
@@ -103,4 +116,4 @@ def test_what_is_kept_names_the_formats(tmp_path):
     search(VARIABLES, {}, Landscape(BEST), Search(resume=path, key="net"))
     kept = json.loads(path.read_text())
     assert kept["formats"] == {"a": {"weights": 9}, "b": {"weights": 7}}
-    assert kept["done"] == len(VARIABLES)
+    assert kept["done"] == 2 * len(VARIABLES)

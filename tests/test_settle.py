@@ -9,7 +9,7 @@ from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Sigmoid, Sof
 from qemu_nn.quantizer.policies import minmax
 from qemu_nn.quantizer.rules import groups
 from qemu_nn.quantizer.settle import settle
-from qemu_nn.quantizer.statistics import statistics_of
+from qemu_nn.statistics import statistics_of
 
 
 def dense(largest, bias=None, columns=4, rows=4):

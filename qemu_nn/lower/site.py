@@ -55,8 +55,11 @@ class Site:
             raise ModelError(f"it needs an image, gets the shape {list(shape)}")
         return (shape[0], shape[1], shape[2])
 
-    def choose(self, candidates: Sequence[tuple[str, bool]]) -> str:
-        """The first function that fits, or the one that is asked for; Error if none does."""
+    def choose(self, candidates: Sequence[tuple[str, bool]], hint: str = "") -> str:
+        """The first function that fits, or the one that is asked for; Error if none does.
+
+        hint: the end of the sentence that says so.
+        """
         fits = [name for name, suits in candidates if suits]
         if self.asked is not None:
             if self.asked not in fits:
@@ -65,7 +68,7 @@ class Site:
             return self.asked
         if not fits:
             tried = ", ".join(name for name, _ in candidates)
-            raise ModelError(f"no function of CMSIS-NN takes this geometry; not: {tried}")
+            raise ModelError(f"no function of CMSIS-NN takes this geometry, not {tried}{hint}")
         return fits[0]
 
     def call(

@@ -12,6 +12,9 @@ from .site import Site
 _STEMS = ("dim_im_in", "dim_kernel", "padding", "stride", "dim_im_out")
 
 
+#: What a convolution for which there is no function lacks: all q7 ones have one.
+_Q15_HINT = ": with 16 bits all is square, or channels and output width are even"
+
 #: Stem of a geometric argument -> (y, x).
 Pairs = dict[str, tuple[int, ...]]
 
@@ -63,7 +66,7 @@ def convolve(site: Site, conv: Conv) -> None:
         )
         weights = site.filters(conv.weights)[..., 0].transpose(1, 2, 0).copy()
     else:
-        function = site.choose(_candidates(site, conv, pairs))
+        function = site.choose(_candidates(site, conv, pairs), _Q15_HINT)
         weights = site.filters(conv.weights)
     shifts = site.shifts(conv.bias, out)
     site.call(function, {**spelled(function, pairs), **given, **shifts}, weights)

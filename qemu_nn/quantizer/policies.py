@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import Error
 from ..formats import dec_bit
-from .statistics import BINS, Statistics
+from ..statistics import BINS, Statistics
 
 Policy = Callable[[Statistics, int], int]
 

@@ -19,6 +19,9 @@ Variable = tuple[str, str, int]
 #: Layer -> role -> fraction bits, as settle() takes them.
 Given = dict[str, dict[str, int]]
 
+#: How often each variable has its turn.
+_ROUNDS = 2
+
 _STATE_LIMIT = 16 * files.MEGABYTE
 
 
@@ -26,7 +29,8 @@ _STATE_LIMIT = 16 * files.MEGABYTE
 class Score:
     """How well a network does: accuracy first (0 where nobody knows the classes), then -error.
 
-    closeness: minus the mean square error of the scores against the float network's.
+    closeness: minus the error of the scores against the float network's, relative to these and
+    averaged over samples, so that each counts alike.
     """
 
     accuracy: float
@@ -58,15 +62,19 @@ def search(
     """`given`, and the formats that score better than those which would be chosen.
 
     score: of the network with formats given; raises Error where the device can not have them.
-    Each variable is decided once, in order, with those before it as decided.
+    Each variable is decided in order, with the others as they are; then all once more, as a
+    narrow range may pay only when its neighbours are narrow too.
     """
     chosen, done = _resumed(how, {name: dict(roles) for name, roles in given.items()})
     best = score(chosen)
+    turns = [*variables] * _ROUNDS
     with ThreadPoolExecutor(how.threads) as pool:
-        for name, role, start in progress(variables[done:]):
+        for name, role, start in progress(turns[done:]):
             if how.goal is not None and best.accuracy >= how.goal - how.tolerance:
                 break
-            trials = [_with(chosen, name, role, start + more) for more in range(1, how.span + 1)]
+            now = chosen.get(name, {}).get(role, start)
+            others = [frac for frac in range(start, start + how.span + 1) if frac != now]
+            trials = [_with(chosen, name, role, frac) for frac in others]
             for trial, found in zip(trials, pool.map(lambda t: _score(score, t), trials)):
                 if found is not None and found > best:
                     best, chosen = found, trial

@@ -12,9 +12,9 @@ from ..errors import Error
 from ..float_graph import FloatGraph, FloatNode
 from ..formats import dec_bit
 from ..operators import Conv, Dense, Elementwise
+from ..statistics import Statistics, statistics_of
 from .policies import Policy
 from .rules import Group, groups
-from .statistics import Statistics, statistics_of
 
 #: Node name -> role ("output", "weights", "bias") -> fraction bits that are given, not chosen.
 Overrides = Mapping[str, Mapping[str, int]]

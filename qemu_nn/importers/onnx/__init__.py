@@ -5,17 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Optional
 
-from ...errors import ModelError
 from ...float_graph import FloatGraph
-from .activation import ACTIVATIONS
-from .arithmetic import ARITHMETIC
 from .network import convert
 from .reading import read
-from .shaping import SHAPING
-from .windows import WINDOWS
-
-#: Operator of ONNX -> the function that adds what it means to a network.
-CONVERTERS = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
 
 
 def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> FloatGraph:
@@ -25,7 +17,4 @@ def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
     a file that is damaged, not a network of one input, or uses what is not supported; Error where
     the library `onnx` is missing.
     """
-    try:
-        return convert(read(path), CONVERTERS, input, output)
-    except UnicodeError:
-        raise ModelError(f"{path} is damaged: it holds a name that is not UTF-8 text") from None
+    return convert(read(path), input, output)

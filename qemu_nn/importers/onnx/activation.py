@@ -34,13 +34,13 @@ def simple(call: Call, operator: Operator) -> None:
 
 def clip(call: Call) -> None:
     """Clip, whose limits are attributes or inputs."""
-    low, high = call.scalar("min", 1, -math.inf), call.scalar("max", 2, math.inf)
+    low, high = call.limit("min", 1, -math.inf), call.limit("max", 2, math.inf)
     clipped(call, call.tensor(), low, high)
 
 
 def clipped(call: Call, x: Tensor, low: float, high: float, part: str = "") -> Tensor:
     """min(max(x, low), high) as the operator that has this meaning."""
-    if math.isnan(low) or math.isnan(high) or low >= high:
+    if not low < high:
         raise ModelError(f"nothing is left between its limits {low} and {high}")
     low, high = max(low, -_UNLIMITED), min(high, _UNLIMITED)
     if low == 0:

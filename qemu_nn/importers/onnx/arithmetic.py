@@ -25,10 +25,10 @@ def gemm(call: Call) -> None:
         weights = weights.T
     bias = None
     if call.has(2):
-        bias = _scaled(call, call.floats(2), call.number("beta", 1.0))
-        if bias.size not in (1, len(weights)) or bias.shape[-1:] != (bias.size,) * bool(bias.ndim):
+        bias, count = _scaled(call, call.floats(2), call.number("beta", 1.0)), len(weights)
+        if bias.shape not in ((), (1,), (count,), (1, 1), (1, count)):
             raise ModelError(f"its bias {list(bias.shape)} is not one number for each output")
-        bias = np.broadcast_to(bias.reshape(-1), len(weights))
+        bias = np.broadcast_to(bias.reshape(-1), count)
     call.put(Dense(weights, bias), x)
 
 
@@ -36,7 +36,14 @@ def _scaled(call: Call, array: np.ndarray, factor: float) -> np.ndarray:
     if factor == 1:
         return array
     call.builder.spend(array.size)
-    return (array * np.float64(factor)).astype(array.dtype)
+    with np.errstate(all="ignore"):
+        return _finite((array * np.float64(factor)).astype(array.dtype))
+
+
+def _finite(array: np.ndarray) -> np.ndarray:
+    if not np.isfinite(array).all():
+        raise ModelError("its constants come to numbers that are not finite")
+    return array
 
 
 def matmul(call: Call) -> None:
@@ -61,15 +68,13 @@ def batch_normalization(call: Call) -> None:
     gamma, beta, mean, variance = (array.reshape(shape) for array in arrays)
     with np.errstate(all="ignore"):
         scale = gamma / np.sqrt(variance + call.number("epsilon", 1e-5))
-    _affine(call, x, scale, beta - mean * scale)
+        offset = beta - mean * scale
+    _affine(call, x, scale, offset)
 
 
 def chain(call: Call, kind: str) -> None:
     """Add, Mul, Sum, Max, Min of any number of inputs: tensors first, then constants."""
-    values = [
-        value if isinstance(value, Tensor) else call.floats(i)
-        for i, value in enumerate(map(call.value, range(len(call.inputs))))
-    ]
+    values = [call.value(i) for i in range(len(call.inputs))]
     total, *others = sorted(values, key=lambda value: isinstance(value, np.ndarray))
     assert isinstance(total, Tensor)  # constants alone are folded
     if not others:
@@ -125,9 +130,7 @@ def _affine(call: Call, x: Tensor, scale: np.ndarray, offset: np.ndarray, part: 
     arrays = []
     for array in (scale, offset):
         call.builder.spend(array.size)
-        array = array.astype(np.float64)
-        if not np.isfinite(array).all():
-            raise ModelError("its constants come to numbers that are not finite")
+        array = _finite(array.astype(np.float64))
         array = array.reshape((1,) * (len(full) - array.ndim) + array.shape)
         arrays.append(array.reshape(()) if array.size == 1 else array[0] if x.batched else array)
     return call.put(Affine(*arrays), x, part=part)

@@ -34,19 +34,23 @@ class Call:
 
     def number(self, key: str, default: float) -> float:
         """A finite float attribute."""
-        value = self.scalar(key, len(self.inputs), default)
+        value: float = self._attribute(key, float, default)
         if not math.isfinite(value):
             raise ModelError(f"its {key} is {value}")
         return value
 
-    def scalar(self, key: str, at: int, default: float) -> float:
+    def limit(self, key: str, at: int, default: float) -> float:
         """A number, maybe infinite: an attribute or, in later operator sets, the input `at`."""
         if key in self.node.attributes or not self.has(at):
-            return self._attribute(key, float, default)
-        array = self.array(at)
-        if array.dtype.kind != "f" or array.size != 1 or np.isnan(array).any():
-            raise ModelError(f"its input {self.node.inputs[at]!r} must be one number")
-        return float(array.reshape(()))
+            value: float = self._attribute(key, float, default)
+        else:
+            array = self.array(at)
+            if array.dtype.kind != "f" or array.size != 1:
+                raise ModelError(f"its input {self.node.inputs[at]!r} must be one number")
+            value = float(array.reshape(()))
+        if math.isnan(value):
+            raise ModelError(f"its {key} is not a number")
+        return value
 
     def text(self, key: str, default: str) -> str:
         """A string attribute."""
@@ -56,14 +60,14 @@ class Call:
         """A list of integers: an attribute or, in later operator sets, the input `at`."""
         if key in self.node.attributes:
             values = self._attribute(key, list, [])
-            if all(isinstance(value, int) for value in values):
+            if all(isinstance(value, int) for value in values) and len(values) <= 64:
                 return values
-            raise ModelError(f"its attribute {key!r} must be a list of integers")
+            raise ModelError(f"its attribute {key!r} must be a short list of integers")
         if at is None or not self.has(at):
             return None
         array = self.array(at)
         if array.dtype.kind not in "iu" or array.ndim > 1 or array.size > 64:
-            raise ModelError(f"its input {self.node.inputs[at]!r} must be a list of integers")
+            raise ModelError(f"its input {self.node.inputs[at]!r} must be a short list of integers")
         return [int(value) for value in array.reshape(-1)]
 
     def stored(self, key: str) -> np.ndarray:

@@ -100,7 +100,7 @@ def _concat(call: Call) -> np.ndarray:
 def _slice(call: Call) -> np.ndarray:
     array = call.array(0)
     for axis, kept in indices.cuts(call, array.shape).items():
-        array = np.take(array, kept, axis)
+        array = np.take(array, np.array(kept, np.int64), axis)
     return array
 
 

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Optional
 
 from ...errors import ModelError
 from ...float_graph import FloatGraph
 from ...operators import Reshape, Shape, Transpose
+from .activation import ACTIVATIONS
+from .arithmetic import ARITHMETIC
 from .building import Builder, Tensor
 from .call import Call, Converter
 from .folding import FOLDS, fold
 from .reading import Model, Node
+from .shaping import SHAPING
+from .windows import WINDOWS
+
+#: Operator -> what adds its meaning to a network.
+CONVERTERS: dict[str, Converter] = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
 
 
-def convert(
-    model: Model, converters: Mapping[str, Converter], input: Optional[str], output: Optional[str]
-) -> FloatGraph:
+def convert(model: Model, input: Optional[str], output: Optional[str]) -> FloatGraph:
     """The network between an input and an output, named or the file's own."""
     outputs = model.outputs if output is None else (output,)
     nodes, start = _cut(model, input, outputs)
-    shape = model.shape(start)
-    builder = Builder(model, start, shape)
-    for node in nodes:
-        try:
-            _convert(builder, node, converters)
-        except ModelError as error:
-            raise ModelError(f"{model.name}: {node}: {error}") from None
+    shape = _shape(model, start)
+    builder = _built(model, nodes, start, shape)
     for name in outputs:
         if not isinstance(builder.values.get(name), Tensor):
             raise ModelError(f"{model.name}: the output {name!r} is not computed from {start!r}")
@@ -35,19 +34,52 @@ def convert(
     return FloatGraph(Path(model.name).stem, start, shape, layout, tuple(builder.nodes), outputs)
 
 
-def _convert(builder: Builder, node: Node, converters: Mapping[str, Converter]) -> None:
-    if node.op not in converters and node.op not in FOLDS:
+def _shape(model: Model, start: str) -> Shape:
+    """The shape of one sample of the tensor that a network starts from.
+
+    One that the file does not declare is found by building what comes before it; inference by the
+    library `onnx` would follow a damaged file into any amount of memory.
+    """
+    if model.declares(start) or start in model.inputs:
+        return model.shape(start)
+    nodes, before = _cut(model, None, (start,))
+    try:
+        builder = _built(model, nodes, before, model.shape(before))
+        tensor = builder.value(start)
+    except ModelError as error:
+        raise ModelError(
+            f"{model.name} declares no shape for {start!r} (onnx.shape_inference can add it), and "
+            f"it can not be computed: {error}"
+        ) from None
+    if not isinstance(tensor, Tensor) or not tensor.batched:
+        raise ModelError(f"{model.name}: {start!r} has no batch axis")
+    return tensor.sample
+
+
+def _built(model: Model, nodes: list[Node], start: str, shape: Shape) -> Builder:
+    """A network of nodes that starts from a tensor."""
+    builder = Builder(model, start, shape)
+    for node in nodes:
+        try:
+            _convert(builder, node)
+        except ModelError as error:
+            raise ModelError(f"{model.name}: {node}: {error}") from None
+    return builder
+
+
+def _convert(builder: Builder, node: Node) -> None:
+    if node.op not in CONVERTERS and node.op not in FOLDS:
         raise ModelError(
             "this operator is not supported; cut it off with input= or output=, or export the "
-            f"network without it; have: {', '.join(sorted(converters))}"
+            f"network without it; have: {', '.join(sorted(CONVERTERS))}"
         )
     inputs = tuple(builder.value(name) if name else None for name in node.inputs)
     call = Call(node, inputs, builder)
     computed = [value.name for value in inputs if isinstance(value, Tensor)]
     if not computed and node.op in FOLDS:
         builder.fold(node, fold(call))
-    elif node.op in converters:
-        converters[node.op](call)
+    elif node.op in CONVERTERS:
+        CONVERTERS[node.op](call)
     else:
         raise ModelError(f"it is supported for constants alone, {computed[0]!r} is computed")
     builder.close(node)
@@ -59,23 +91,28 @@ def _cut(model: Model, input: Optional[str], outputs: tuple[str, ...]) -> tuple[
     for name in (input, *outputs):
         if name is not None and name not in known:
             raise ModelError(
-                f"{model.name} has no tensor {name!r}; its inputs are {', '.join(model.inputs)}, "
-                f"its outputs {', '.join(model.outputs)}"
+                f"{model.name} has no tensor {name!r}; its inputs are {_list(model.inputs)}, "
+                f"its outputs {_list(model.outputs)}"
             )
     needed, nodes = set(outputs), []
     for node in reversed(model.nodes):
         if needed.intersection(node.outputs) - {input}:
             nodes.append(node)
             needed.update(node.inputs)
-    starts = [name for name in model.inputs if name in needed]
+    starts = tuple(name for name in model.inputs if name in needed)
     if input is None and len(starts) != 1:
         raise ModelError(
-            f"{model.name} has {len(starts)} inputs ({', '.join(starts) or 'none'}) for its "
-            "outputs; networks of one are read: input= and output= choose a part that is one"
+            f"{model.name} has {len(starts)} inputs ({_list(starts)}) for its outputs; "
+            "networks of one are read: input= and output= choose a part that is one"
         )
     if input is not None and (input not in needed or set(starts) - {input}):
-        raise ModelError(f"{model.name}: {', '.join(outputs)} can not come from {input!r} alone")
+        raise ModelError(f"{model.name}: {_list(outputs)} can not come from {input!r} alone")
     return nodes[::-1], input or starts[0]
+
+
+def _list(names: tuple[str, ...]) -> str:
+    """Names as a message shows them."""
+    return ", ".join([*map(repr, names[:5]), *(["..."] if len(names) > 5 else [])]) or "none"
 
 
 def _layout(builder: Builder, start: str, shape: Shape) -> Optional[str]:

@@ -17,7 +17,10 @@ from .tensors import FILE_LIMIT, FLOAT_TYPES, Tensors, type_name
 OPSETS = range(7, 29)
 
 #: Most operators of a file, with all that compute shapes.
-NODE_LIMIT = 200_000
+_NODE_LIMIT = 200_000
+
+#: Longest name of an operator or a tensor.
+_NAME_LIMIT = 1000
 
 #: Number of an attribute type -> the field that holds it. Others (graphs) are never asked for.
 _FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
@@ -34,7 +37,7 @@ class Node:
     attributes: dict[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.op} {self.name!r}"
+        return f"{self.op if self.op.isidentifier() else repr(self.op)} {self.name!r}"
 
 
 @dataclass(frozen=True)
@@ -53,24 +56,24 @@ class Model:
     declared: dict[str, Any]
     constants: dict[str, Any]
     tensors: Tensors
-    proto: Any
+
+    def declares(self, name: str) -> bool:
+        """Whether the file holds a shape for a tensor."""
+        return name in self.declared and self.declared[name].type.tensor_type.HasField("shape")
 
     def shape(self, name: str) -> Shape:
-        """The shape of one sample of a tensor, as the file declares it or as onnx infers it."""
-        where, declared = f"{self.name}: {name!r}", self.declared.get(name)
-        if declared is None or not declared.type.tensor_type.HasField("shape"):
-            declared = _inferred(self.proto).get(name)
-        if declared is None or not declared.type.tensor_type.shape.dim:
-            raise ModelError(
-                f"{where} has no shape with a batch axis, and none can be inferred; choose another "
-                "tensor with input="
-            )
-        kind = declared.type.tensor_type
+        """The shape of one sample of a tensor, as the file declares it."""
+        where = f"{self.name}: {name!r}"
+        if not self.declares(name):
+            raise ModelError(f"{where} has no shape")
+        kind = self.declared[name].type.tensor_type
         if kind.elem_type not in FLOAT_TYPES:
             raise ModelError(
                 f"{where} holds {type_name(kind.elem_type)}, not real numbers; choose a tensor "
                 "behind it with input="
             )
+        if not kind.shape.dim:
+            raise ModelError(f"{where} has no batch axis")
         return _sample(where, kind.shape.dim)
 
 
@@ -81,37 +84,44 @@ def read(path: Path) -> Model:
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(read_bytes(path, FILE_LIMIT))
-    except message.DecodeError:
+    except (message.DecodeError, UnicodeError):
         raise ModelError(f"{path} is not an ONNX model, or a damaged one") from None
     return _model(path, proto)
 
 
 def _model(path: Path, proto: Any) -> Model:
     graph = proto.graph
-    if not 0 < len(graph.node) <= NODE_LIMIT:
+    if not 0 < len(graph.node) <= _NODE_LIMIT:
         raise ModelError(
             f"{path} is no ONNX model of a network: it has {len(graph.node)} operators, 1 to "
-            f"{NODE_LIMIT} are read"
+            f"{_NODE_LIMIT} are read"
         )
     constants = {tensor.name: tensor for tensor in graph.initializer}
-    inputs = tuple(value.name for value in graph.input if value.name not in constants)
-    nodes = tuple(_node(node) for node in graph.node)
-    made = Counter(name for node in nodes for name in node.outputs if name)
-    made.update([*(tensor.name for tensor in graph.initializer), *inputs])
-    for name, times in made.items():
-        if times > 1:
-            raise ModelError(f"{path}: the tensor {name!r} is made twice")
-    return Model(
+    model = Model(
         name=path.name,
         opset=_opset(path, proto),
-        nodes=nodes,
-        inputs=inputs,
+        nodes=tuple(map(_node, graph.node)),
+        inputs=tuple(value.name for value in graph.input if value.name not in constants),
         outputs=tuple(dict.fromkeys(value.name for value in graph.output)),
         declared={v.name: v for v in (*graph.output, *graph.value_info, *graph.input)},
         constants=constants,
         tensors=Tensors(path.parent),
-        proto=proto,
     )
+    _check_names(path, model, [tensor.name for tensor in graph.initializer])
+    return model
+
+
+def _check_names(path: Path, model: Model, constants: list[str]) -> None:
+    """Names are text of a sane length, and each tensor is made once."""
+    made = [name for node in model.nodes for name in node.outputs if name]
+    made += [*constants, *model.inputs]
+    read = [name for node in model.nodes for name in (node.op, node.name, *node.inputs)]
+    for name in (*made, *read, *model.outputs):
+        if not isinstance(name, str) or len(name) > _NAME_LIMIT:
+            raise ModelError(f"{path} is damaged: {name[:20]!r} is no name")
+    for name, times in Counter(made).items():
+        if times > 1:
+            raise ModelError(f"{path}: the tensor {name!r} is made twice")
 
 
 def _opset(path: Path, proto: Any) -> int:
@@ -145,17 +155,7 @@ def _value(attribute: Any) -> Any:
     value = getattr(attribute, field)
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    return list(value) if field.endswith("s") and field != "s" else value
-
-
-def _inferred(proto: Any) -> dict[str, Any]:
-    """The shapes that onnx finds without computing anything, as far as it gets."""
-    inference = extras.require("onnx.shape_inference", "onnx", "reading .onnx files")
-    try:
-        found = inference.infer_shapes(proto, data_prop=True)
-    except (inference.InferenceError, RuntimeError, TypeError, ValueError):
-        return {}
-    return {value.name: value for value in found.graph.value_info}
+    return list(value) if field in ("floats", "ints", "strings") else value
 
 
 def _sample(where: str, dims: Any) -> Shape:
@@ -166,7 +166,9 @@ def _sample(where: str, dims: Any) -> Shape:
             f"{where} has a batch fixed at {batch.dim_value}; export the network with a batch of 1 "
             "or a free one"
         )
-    free = [f"{i} ({dim.dim_param or '?'})" for i, dim in enumerate(shape, 1) if dim.dim_value < 1]
+    free = [
+        f"{i} ({dim.dim_param or '?'!r})" for i, dim in enumerate(shape, 1) if dim.dim_value < 1
+    ]
     if free:
         raise ModelError(
             f"{where} has no fixed size on axis {', '.join(free)}; export the network with numbers "

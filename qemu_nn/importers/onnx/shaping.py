@@ -73,6 +73,19 @@ def split(call: Call) -> None:
         start += size
 
 
+def gather(call: Call) -> None:
+    """Gather of one element of an axis."""
+    x, index = call.tensor(), call.array(1)
+    axis = indices.axis(call, 0, len(x.shape))
+    if index.dtype.kind not in "iu" or index.size != 1:
+        raise ModelError(f"it gathers {index.size} elements of axis {axis}; one is supported")
+    size, at = x.shape[axis], int(index.reshape(()))
+    if not -size <= at < size:
+        raise ModelError(f"axis {axis} of {list(x.shape)} has no element {at}")
+    one = call.put(Slice(x.axis(axis), at % size, at % size + 1), x, part="one")
+    call.reshape(one, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
+
+
 def pad(call: Call) -> None:
     """Pad with a constant, around any axes but the batch."""
     x, pads = call.tensor(), call.integers("pads", at=1)
@@ -89,7 +102,7 @@ def pad(call: Call) -> None:
     for axis, before, after in zip(axes, pads, pads[len(axes) :]):
         if before or after:
             around[x.axis(axis)] = (before, after)
-    call.put(Pad(tuple(around), call.scalar("value", 2, 0.0)), x)
+    call.put(Pad(tuple(around), call.limit("value", 2, 0.0)), x)
 
 
 def dropout(call: Call) -> None:
@@ -129,6 +142,7 @@ SHAPING: dict[str, Converter] = {
     "Concat": concat,
     "Slice": slice_,
     "Split": split,
+    "Gather": gather,
     "Pad": pad,
     "Identity": partial(moved, shape_of=lambda call, shape: shape),
     "Dropout": dropout,

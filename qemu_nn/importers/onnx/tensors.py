@@ -35,6 +35,9 @@ FLOAT_TYPES = (1, 10, 11)
 
 _EXTERNAL = 1
 
+#: More elements than any file holds: what numpy can count, even where one axis is empty.
+_MOST = 2**40
+
 
 def dtype_of(number: int) -> np.dtype:
     """The numpy type of an element type."""
@@ -71,7 +74,9 @@ class Tensors:
         shape = tuple(tensor.dims)
         dtype = dtype_of(tensor.data_type)
         if len(shape) > 8 or min(shape, default=0) < 0 or tensor.HasField("segment"):
-            raise ModelError(f"there is no array of the shape {list(shape)}")
+            raise ModelError(f"there is no array of the shape {list(shape[:9])}")
+        if math.prod(max(n, 1) for n in shape) > _MOST:
+            raise ModelError(f"its shape {list(shape)} is too large")
         count = math.prod(shape)
         if tensor.data_location == _EXTERNAL:
             return self._external(tensor.external_data, dtype, count).reshape(shape)
@@ -87,7 +92,7 @@ class Tensors:
 
     def _external(self, entries: Any, dtype: np.dtype, count: int) -> np.ndarray:
         """Elements of a file beside the model."""
-        places = {entry.key: entry.value for entry in entries}
+        places = {entry.key: str(entry.value) for entry in entries}
         path = self._beside(places.get("location", ""))
         offset = _number(places, "offset") or 0
         size = count * dtype.itemsize

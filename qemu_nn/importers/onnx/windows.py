@@ -46,21 +46,20 @@ def _pair(call: Call, key: str, default: Pair = (1, 1)) -> Pair:
 
 def _pads(call: Call, image: Tensor, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
     """Padding, written out or computed as `auto_pad` says."""
-    _, channels, height, width = image.shape
+    (_, channels, height, width), shape = image.shape, call.tensor().shape
     kind, pads = call.text("auto_pad", "NOTSET"), call.integers("pads")
     if kind in ("SAME_UPPER", "SAME_LOWER"):
-        odd_first = kind == "SAME_LOWER"
-        pads = list(same_pads((height, width), kernel, stride, dilation, odd_first))
+        found = same_pads((height, width), kernel, stride, dilation, kind == "SAME_LOWER")
     elif kind == "VALID" or (kind == "NOTSET" and pads is None):
-        pads = [0, 0, 0, 0]
-    elif kind == "NOTSET" and pads and len(pads) == 2 and len(call.tensor().shape) == 3:
-        pads = [0, pads[0], 0, pads[1]]
-    if pads is None or len(pads) != 4 or min(pads) < 0:
-        raise ModelError(f"its padding {kind} {pads} does not fit {list(call.tensor().shape)}")
-    top, left, bottom, right = pads
+        found = (0, 0, 0, 0)
+    elif kind != "NOTSET" or pads is None or len(pads) != 2 * len(shape[2:]) or min(pads) < 0:
+        raise ModelError(f"its padding {kind} {pads} does not fit {list(shape)}")
+    else:
+        found = (pads[0], pads[1], pads[2], pads[3]) if len(pads) == 4 else (0, pads[0], 0, pads[1])
+    top, left, bottom, right = found
     if channels * (height + top + bottom) * (width + left + right) > TENSOR_LIMIT:
-        raise ModelError(f"its padding {pads} makes the image too large")
-    return (top, left, bottom, right)
+        raise ModelError(f"its padding {list(found)} makes the image too large")
+    return found
 
 
 def conv(call: Call) -> None:

@@ -1,0 +1,66 @@
+"""How far quantized values are from the real ones, summed up batch by batch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Errors:
+    """sqnr: signal to quantization noise in dB (inf without any). cosine: of the angle between
+    the two. largest, mean: of quantized minus real.
+    """
+
+    sqnr: float
+    cosine: float
+    largest: float
+    mean: float
+
+
+class Tally:
+    """Sums over all values compared so far."""
+
+    def __init__(self) -> None:
+        self._signal = self._noise = self._both = self._other = self._sum = 0.0
+        self._largest, self._count = 0.0, 0
+
+    def add(self, real: np.ndarray, got: np.ndarray) -> None:
+        """Compare more values."""
+        real, got = (np.asarray(a, np.float64).ravel() for a in (real, got))
+        error = got - real
+        self._signal += float(real @ real)
+        self._noise += float(error @ error)
+        self._both += float(real @ got)
+        self._other += float(got @ got)
+        self._sum += float(error.sum())
+        self._largest = max(self._largest, float(np.abs(error).max(initial=0.0)))
+        self._count += error.size
+
+    def errors(self) -> Errors:
+        """The figures."""
+        return Errors(
+            _decibels(self._signal, self._noise),
+            _ratio(self._both, math.sqrt(self._signal * self._other)),
+            self._largest,
+            self._sum / max(self._count, 1),
+        )
+
+
+def errors_of(real: np.ndarray, got: np.ndarray) -> Errors:
+    """The figures of two arrays."""
+    tally = Tally()
+    tally.add(real, got)
+    return tally.errors()
+
+
+def _decibels(signal: float, noise: float) -> float:
+    if not noise:
+        return math.inf
+    return 10 * math.log10(signal / noise) if signal else -math.inf
+
+
+def _ratio(a: float, b: float) -> float:
+    return a / b if b else 1.0

@@ -1,0 +1,52 @@
+"""The verb analyze: what quantization cost, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Optional
+
+import click
+import numpy as np
+from tqdm import tqdm
+
+from . import files, inspection, pipeline
+from .arrays import read_array
+from .cli_options import PATH, device, form
+from .data import batches
+from .errors import Error
+
+
+@click.command()
+@click.argument("model", type=PATH)
+@click.option("-d", "--data", type=PATH, required=True, help="Float inputs: .npy, .npz, folder.")
+@click.option("--labels", type=PATH, help="Right classes [N], if not in the data.")
+@click.option("--html", type=PATH, help="Page to write.")
+@click.option("--layout", type=click.Choice(["NHWC", "NCHW"]), help="Of the images in the data.")
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
+@form("json", "csv")
+@device
+def analyze(
+    model: Path,
+    data: Path,
+    labels: Optional[Path],
+    html: Optional[Path],
+    form: Optional[str],
+    **how: Any,
+) -> None:
+    """Say what quantization cost MODEL, layer by layer, against its float reference."""
+    if html is not None and not html.parent.is_dir():
+        raise Error(f"there is no folder {html.parent} for {html.name}: make it first")
+    network = pipeline.load_quantized(model)
+    source: Any = data
+    if labels is not None:
+        reference = network.reference
+        if reference is None:
+            raise Error(f"{model} has no float reference: quantize it from a float model")
+        parts = [b.x for b in batches(data, reference.shape, reference.layout, how["layout"])]
+        source, how["layout"] = (np.concatenate(parts), read_array(labels, "y")), None
+    report = inspection.analyze(
+        network, source, progress=lambda turns: tqdm(turns, disable=None, leave=False), **how
+    )
+    if html is not None:
+        files.write_bytes(html, report.html().encode("utf-8"))
+    click.echo(getattr(report, form or "text")())

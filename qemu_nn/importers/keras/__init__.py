@@ -1,0 +1,43 @@
+"""Keras networks: .h5 of Keras 1 and 2, .keras of Keras 2 and 3, read as JSON and HDF5."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+from ...errors import ModelError
+from ...float_graph import FloatGraph
+from .model import build
+from .reading import opened
+
+
+def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> FloatGraph:
+    """The float network of a file; tensors have the names of the layers that make them.
+
+    Where a layer has an activation inside, its own name is that of the activated tensor and
+    `<layer>/linear` of what goes in. input, output: layers between which the network is cut out.
+    Raises ModelError with one sentence for anything else, Error where h5py is missing.
+    """
+    with opened(path) as stored:
+        graph = build(path.stem, stored)
+    return _cut(graph, input, output)
+
+
+def _cut(graph: FloatGraph, input: Optional[str], output: Optional[str]) -> FloatGraph:
+    """The part of a network behind one tensor and up to another."""
+    for name in (input, output):
+        if name is not None and name not in graph.shapes:
+            have = ", ".join(graph.shapes)
+            raise ModelError(f"{graph.name} has no layer {name!r}; have: {have}")
+    start = input or graph.input
+    wanted = {output} if output else set(graph.outputs)
+    ends, nodes = tuple(n for n in graph.shapes if n in wanted), []
+    for node in reversed(graph.nodes):
+        if node.name in wanted and node.name != start:
+            wanted.update(node.inputs)
+            nodes.append(node)
+    if graph.input in wanted and start != graph.input:
+        raise ModelError(f"{graph.name}: not all of {', '.join(ends)} comes from {start!r} alone")
+    shape = graph.shapes[start]
+    layout = (graph.layout or "NHWC") if len(shape) == 3 else None
+    return FloatGraph(graph.name, start, shape, layout, tuple(nodes[::-1]), ends)

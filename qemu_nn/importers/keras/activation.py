@@ -1,0 +1,58 @@
+"""Activations by their names in Keras, as layers of their own or inside of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional
+
+from ...operators import Identity, Operator, Relu, Sigmoid, Softmax, Tanh
+from .config import Layer
+
+if TYPE_CHECKING:
+    from .model import Builder
+
+#: Name -> operator; softmax needs the shape.
+_NAMED: dict[str, Operator] = {
+    "linear": Identity(),
+    "relu": Relu(),
+    "relu6": Relu(limit=6.0),
+    "leaky_relu": Relu(0.2),
+    "sigmoid": Sigmoid(),
+    "tanh": Tanh(),
+}
+
+
+def inside(layer: Layer) -> str:
+    """The name of the tensor before the activation of a layer: its own if there is none."""
+    return layer.name if _name(layer) == "linear" else f"{layer.name}/linear"
+
+
+def finish(layer: Layer, build: Builder, source: str) -> str:
+    """The activation inside of a layer, if there is one."""
+    return source if _name(layer) == "linear" else activate(layer, build, source, layer.name)
+
+
+def activate(
+    layer: Layer, build: Builder, source: str, name: str, function: Optional[str] = None
+) -> str:
+    """An activation as a node; function: its name, by default the layer's option."""
+    wanted = function or _name(layer)
+    if wanted in ("softmax", "log_softmax"):
+        rank = len(build.shapes[source])
+        return build.add(name, Softmax(rank - 1, wanted == "log_softmax"), source)
+    if wanted not in _NAMED:
+        have = ", ".join([*_NAMED, "softmax", "log_softmax"])
+        raise layer.error(f"the activation {wanted!r} is not supported; have: {have}")
+    return build.add(name, _NAMED[wanted], source)
+
+
+def _name(layer: Layer) -> str:
+    """The option `activation`: a name, or an object that holds one."""
+    value: Any = layer.options.get("activation")
+    if value is None:
+        return "linear"
+    if isinstance(value, dict):
+        config = value.get("config")
+        value = config if isinstance(config, str) else value.get("class_name")
+    if not isinstance(value, str):
+        raise layer.error(f"its activation is {value!r}")
+    return {"ReLU": "relu", "Softmax": "softmax", "LeakyReLU": "leaky_relu"}.get(value, value)

@@ -1,0 +1,244 @@
+"""Every supported layer of Keras as operators."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Callable
+
+import numpy as np
+
+from ...operators import (
+    Affine,
+    Concat,
+    Elementwise,
+    Identity,
+    Operator,
+    Pad,
+    PRelu,
+    Relu,
+    Reshape,
+    Softmax,
+    Transpose,
+)
+from . import windows
+from .activation import activate
+from .config import Layer
+
+if TYPE_CHECKING:
+    from .model import Builder
+
+#: Makes the nodes of a layer and names the tensor they end in.
+Converter = Callable[[Layer, "Builder", list[str]], str]
+
+
+def _one(make: Callable[[Layer], Operator]) -> Converter:
+    """A layer that is one operator whatever its input's shape."""
+    return lambda layer, build, inputs: build.add(layer.name, make(layer), inputs[0])
+
+
+def _axis(layer: Layer, axis: Any, rank: int) -> int:
+    """An axis of Keras, which counts the batch or from the end, among those of a sample."""
+    if isinstance(axis, list) and len(axis) == 1:
+        axis = axis[0]
+    if type(axis) is not int:
+        raise layer.error(f"its axis is {axis!r}; one axis is supported")
+    found = axis + rank if axis < 0 else axis - 1
+    if not 0 <= found < rank:
+        raise layer.error(f"axis {axis} is not one of a sample")
+    return found
+
+
+def _normalization(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    rank = len(build.shapes[inputs[0]])
+    axis = _axis(layer, layer.options.get("axis", -1), rank)
+    names = [n for n, key in (("gamma", "scale"), ("beta", "center")) if layer.flag(key, True)]
+    values = dict(zip([*names, "mean", "variance"], layer.arrays(*[1] * (len(names) + 2))))
+    each = {name: np.asarray(array, np.float64) for name, array in values.items()}
+    scale = each.get("gamma", np.float64(1)) / np.sqrt(
+        each["variance"] + layer.number("epsilon", 1e-3)
+    )
+    offset = each.get("beta", np.float64(0)) - each["mean"] * scale
+    shape = [-1 if i == axis else 1 for i in range(rank)]
+    affine = Affine(np.reshape(scale, shape), np.reshape(offset, shape))
+    return build.add(layer.name, affine, inputs[0])
+
+
+def _rescaling(layer: Layer) -> Affine:
+    return Affine(np.array(layer.number("scale", 1.0)), np.array(layer.number("offset", 0.0)))
+
+
+def _standardization(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    """The Normalization layer: its statistics are weights, or options."""
+    if layer.weights:
+        mean, variance = (np.asarray(array, np.float64) for array in layer.weights[:2])
+    else:
+        try:
+            mean, variance = (
+                np.asarray(layer.options.get(k), np.float64) for k in ("mean", "variance")
+            )
+        except (TypeError, ValueError):
+            raise layer.error("it has neither statistics nor a mean and a variance") from None
+    if layer.flag("invert", False) or not (np.isfinite(mean).all() and np.isfinite(variance).all()):
+        raise layer.error("only the usual direction is supported, with a finite mean and variance")
+    scale = 1 / np.maximum(np.sqrt(variance), 1e-7)
+    axis = layer.options.get("axis", -1)
+    rank = len(build.shapes[inputs[0]])
+    shape = [1] * rank
+    if axis is not None and mean.size > 1:
+        shape[_axis(layer, axis, rank)] = -1
+    affine = Affine(np.reshape(scale, shape), np.reshape(-mean * scale, shape))
+    return build.add(layer.name, affine, inputs[0])
+
+
+def _relu(layer: Layer) -> Operator:
+    if layer.number("threshold", 0.0) != 0:
+        raise layer.error("a threshold other than 0 is not supported")
+    limit = layer.options.get("max_value")
+    slope = layer.number("negative_slope", 0.0)
+    return Relu(slope, None if limit is None else layer.number("max_value"))
+
+
+def _leaky(layer: Layer) -> Operator:
+    return Relu(layer.number("alpha" if "alpha" in layer.options else "negative_slope", 0.3))
+
+
+def _prelu(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    (slope,) = layer.weights if len(layer.weights) == 1 else [np.zeros(0)]
+    return build.add(layer.name, PRelu(slope), inputs[0])
+
+
+def _softmax(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    axis = _axis(layer, layer.options.get("axis", -1), len(build.shapes[inputs[0]]))
+    return build.add(layer.name, Softmax(axis), inputs[0])
+
+
+def _activation(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    return activate(layer, build, inputs[0], layer.name)
+
+
+def _flatten(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    """Always in the order of channels last."""
+    source, shape = inputs[0], build.shapes[inputs[0]]
+    if layer.layout() == "NCHW" and len(shape) > 1:
+        order = (*range(1, len(shape)), 0)
+        source = build.add(f"{layer.name}/channels_last", Transpose(order), source)
+    return build.add(layer.name, Reshape((math.prod(shape),)), source)
+
+
+def _reshape(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    return _to(layer, build, inputs[0], layer.integers("target_shape"))
+
+
+def _to(layer: Layer, build: Builder, source: str, target: list[int]) -> str:
+    """A shape in which one axis may be -1."""
+    size, known = math.prod(build.shapes[source]), math.prod(n for n in target if n != -1)
+    if target.count(-1) > 1 or known < 1 or size % known:
+        raise layer.error(f"{list(build.shapes[source])} can not become {target}")
+    return build.add(
+        layer.name, Reshape(tuple(size // known if n == -1 else n for n in target)), source
+    )
+
+
+def _expand(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    """expand_dims: of a sample, never of the batch."""
+    axis = layer.call.get("axis", layer.options.get("axis"))
+    shape = list(build.shapes[inputs[0]])
+    if type(axis) is not int:
+        raise layer.error(f"its axis is {axis!r}")
+    place = axis + len(shape) + 1 if axis < 0 else axis - 1
+    if not 0 <= place <= len(shape):
+        raise layer.error(f"axis {axis} is not one of a sample")
+    shape.insert(place, 1)
+    return build.add(layer.name, Reshape(tuple(shape)), inputs[0])
+
+
+_FUNCTIONS = {"nn.relu": "relu", "nn.relu6": "relu6", "nn.softmax": "softmax", "math.tanh": "tanh"}
+
+
+def _function(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    """A function of TensorFlow in a model of Keras 2."""
+    name = str(layer.options.get("function"))
+    if name == "expand_dims":
+        return _expand(layer, build, inputs)
+    if name in _FUNCTIONS:
+        return activate(layer, build, inputs[0], layer.name, _FUNCTIONS[name])
+    raise layer.error(
+        f"the function {name!r} is not supported; have: expand_dims, {', '.join(_FUNCTIONS)}"
+    )
+
+
+def _permute(layer: Layer) -> Operator:
+    return Transpose(tuple(axis - 1 for axis in layer.integers("dims")))
+
+
+def _pad(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    """ZeroPadding and Cropping."""
+    sign, key = (-1, "cropping") if layer.kind.startswith("Cropping") else (1, "padding")
+    if layer.kind.endswith("1D"):
+        value = layer.options.get(key)
+        both = Layer(layer.kind, layer.name, {key: [value, 0]}, [], {})
+        ends = both.edges(key)[0]
+        pads = [(sign * ends[0], sign * ends[1]), (0, 0)]
+    else:
+        rows, columns = layer.edges(key)
+        pads = [(sign * rows[0], sign * rows[1]), (sign * columns[0], sign * columns[1])]
+        pads.insert(0 if layer.layout() == "NCHW" else 2, (0, 0))
+    return build.add(layer.name, Pad(tuple(pads)), inputs[0])
+
+
+def _merge(kind: str, average: bool = False) -> Converter:
+    """Any number of inputs, two by two."""
+
+    def convert(layer: Layer, build: Builder, inputs: list[str]) -> str:
+        if len(inputs) < 2:
+            raise layer.error("it needs two inputs or more")
+        total = inputs[0]
+        for index, other in enumerate(inputs[1:], 1):
+            last = index == len(inputs) - 1 and not average
+            name = layer.name if last else f"{layer.name}/{index}"
+            total = build.add(name, Elementwise(kind), total, other)
+        if average:
+            share = Affine(np.array(1 / len(inputs)), np.array(0.0))
+            total = build.add(layer.name, share, total)
+        return total
+
+    return convert
+
+
+def _concatenate(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    axis = _axis(layer, layer.options.get("axis", -1), len(build.shapes[inputs[0]]))
+    return build.add(layer.name, Concat(axis), *inputs)
+
+
+#: Layers that do nothing but in training.
+_IDLE = (
+    *("Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise", "GaussianDropout"),
+    *("AlphaDropout", "ActivityRegularization", "Identity"),
+)
+
+#: Class in Keras -> whether it has weights, and how it becomes operators.
+CONVERTERS: dict[str, tuple[bool, Converter]] = {
+    **windows.CONVERTERS,
+    "BatchNormalization": (True, _normalization),
+    "Normalization": (True, _standardization),
+    "Rescaling": (False, _one(_rescaling)),
+    "Activation": (False, _activation),
+    "ReLU": (False, _one(_relu)),
+    "LeakyReLU": (False, _one(_leaky)),
+    "PReLU": (True, _prelu),
+    "Softmax": (False, _softmax),
+    "Flatten": (False, _flatten),
+    "Reshape": (False, _reshape),
+    "Permute": (False, _one(_permute)),
+    "TFOpLambda": (False, _function),
+    "ExpandDims": (False, _expand),
+    **dict.fromkeys(("ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D"), (False, _pad)),
+    "Add": (False, _merge("add")),
+    "Subtract": (False, _merge("subtract")),
+    "Multiply": (False, _merge("multiply")),
+    "Maximum": (False, _merge("maximum")),
+    "Minimum": (False, _merge("minimum")),
+    "Average": (False, _merge("add", average=True)),
+    "Concatenate": (False, _concatenate),
+    **dict.fromkeys(_IDLE, (False, _one(lambda layer: Identity()))),
+}

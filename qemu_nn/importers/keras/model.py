@@ -1,0 +1,259 @@
+"""How the layers of a model are connected: sequential, functional, models within models."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+from ...errors import ModelError
+from ...float_graph import FloatGraph, FloatNode
+from ...operators import Conv, Operator, Pool, Shape
+from .config import Layer
+from .layers import CONVERTERS
+from .reading import Stored
+
+_MODELS = ("Sequential", "Functional", "Model")
+
+#: (layer, index of its call)
+Call = tuple[str, int]
+
+
+def build(name: str, stored: Stored) -> FloatGraph:
+    """The network of an open file."""
+    builder = Builder(name, stored)
+    outputs = builder.model(stored.config, "", [])
+    return builder.graph(outputs)
+
+
+class Builder:
+    """The nodes so far, and the shape of every tensor."""
+
+    def __init__(self, name: str, stored: Stored) -> None:
+        self.name, self.stored = name, stored
+        self.nodes: list[FloatNode] = []
+        self.shapes: dict[str, Shape] = {}
+        self.input: Optional[str] = None
+        self.layouts: Counter[str] = Counter()
+
+    def add(self, name: str, operator: Operator, *inputs: str) -> str:
+        """Append a node; its shape is known at once."""
+        try:
+            self.shapes[name] = operator.shape(*(self.shapes[each] for each in inputs))
+        except ModelError as error:
+            raise ModelError(f"{self.name}: layer {name!r}: {error}") from None
+        if isinstance(operator, (Conv, Pool)):
+            self.layouts[operator.layout] += 1
+        self.nodes.append(FloatNode(name, operator, inputs))
+        return name
+
+    def graph(self, outputs: Sequence[str]) -> FloatGraph:
+        """The whole network."""
+        if self.input is None:
+            raise ModelError(f"{self.name} has no input layer")
+        shape = self.shapes[self.input]
+        most = self.layouts.most_common(1)
+        layout = (most[0][0] if most else "NHWC") if len(shape) == 3 else None
+        nodes, ends = tuple(self.nodes), tuple(dict.fromkeys(outputs))
+        return FloatGraph(self.name, self.input, shape, layout, nodes, ends)
+
+    def model(self, config: Mapping[str, Any], place: str, given: Sequence[str]) -> list[str]:
+        """A model, at its place among the weights, on given inputs; returns its outputs."""
+        kind, inner = config.get("class_name"), config.get("config")
+        if kind not in _MODELS:
+            raise ModelError(f"{self.name} is a {kind!r}; have: {', '.join(_MODELS)}")
+        layers = inner if isinstance(inner, list) else _entry(inner, self.name).get("layers")
+        if not isinstance(layers, list):
+            raise ModelError(f"{self.name}: its description has no layers")
+        whole = _Model(self, [_entry(layer, self.name) for layer in layers], place, given)
+        if kind == "Sequential":
+            return whole.sequential(inner if isinstance(inner, dict) else {})
+        return whole.functional(_entry(inner, self.name))
+
+    def start(self, name: str, shape: Any) -> str:
+        """The input of the network: a batch shape whose other axes are known."""
+        if self.input is not None:
+            raise ModelError(
+                f"{self.name} has several inputs ({self.input}, {name}); networks of one are read: "
+                "cut it with input="
+            )
+        if not isinstance(shape, list) or not all(type(axis) is int for axis in shape[1:]):
+            raise ModelError(f"{self.name}: input {name!r} has the shape {shape!r}: fix its axes")
+        self.input, self.shapes[name] = name, tuple(shape[1:])
+        return name
+
+
+class _Model:
+    """One model: its layers, and the tensors that their calls have made so far."""
+
+    def __init__(
+        self, builder: Builder, layers: list[dict[str, Any]], place: str, given: Sequence[str]
+    ) -> None:
+        self.builder, self.given = builder, list(given)
+        self.layers: dict[str, dict[str, Any]] = {}
+        self.places: dict[str, str] = {}
+        self.made: dict[Call, list[str]] = {}
+        self.busy: set[Call] = set()
+        seen: Counter[str] = Counter()
+        for layer in layers:
+            kind, name = str(layer.get("class_name")), self._name(layer)
+            if name in self.layers:
+                raise ModelError(f"{builder.name}: two layers are called {name!r}")
+            stem = _snake_case(kind)
+            index = seen[stem]
+            seen[stem] += 1
+            self.layers[name] = layer
+            self.places[name] = f"{place}layers/{stem}{f'_{index}' if index else ''}"
+
+    def _name(self, layer: Mapping[str, Any]) -> str:
+        inner = layer.get("config")
+        name = layer.get("name") or (inner.get("name") if isinstance(inner, dict) else None)
+        if not isinstance(name, str) or not name:
+            raise ModelError(
+                f"{self.builder.name}: a layer {layer.get('class_name')!r} has no name"
+            )
+        return name
+
+    def sequential(self, config: Mapping[str, Any]) -> list[str]:
+        """Each layer on the one before."""
+        last: Optional[str] = self.given[0] if self.given else None
+        for name, layer in self.layers.items():
+            options = _entry(layer.get("config"), self.builder.name)
+            shape = options.get("batch_shape") or options.get("batch_input_shape")
+            if layer["class_name"] == "InputLayer":
+                last = last or self.builder.start(name, shape)
+                continue
+            if last is None:
+                shape = shape or config.get("build_input_shape")
+                last = self.builder.start(f"{name}_input", shape)
+            last = self._convert(name, layer, [last], {}, name)[0]
+        if last is None:
+            raise ModelError(f"{self.builder.name} has no layers")
+        return [last]
+
+    def functional(self, config: Mapping[str, Any]) -> list[str]:
+        """The outputs, and what they depend on."""
+        starts = _refs(config.get("input_layers"), self.builder.name)
+        if self.given and len(starts) != len(self.given):
+            raise ModelError(f"{self.builder.name}: a model in it has {len(starts)} inputs")
+        for (name, call, _), tensor in zip(starts, self.given):
+            self.made[name, call] = [tensor]
+        outputs = _refs(config.get("output_layers"), self.builder.name)
+        for name in self.layers:  # in the order of the file, as far as it is one
+            for call in range(self._calls(name)):
+                self._tensor(name, call, 0)
+        return [self._tensor(name, call, index) for name, call, index in outputs]
+
+    def _calls(self, name: str) -> int:
+        return len(self.layers[name].get("inbound_nodes") or [()])
+
+    def _tensor(self, name: str, call: int, index: int) -> str:
+        """The tensor that one call of a layer makes; what it needs is made first."""
+        if (name, call) not in self.made:
+            if name not in self.layers:
+                raise ModelError(f"{self.builder.name}: there is no layer {name!r}")
+            if (name, call) in self.busy or len(self.busy) > 500:
+                raise ModelError(f"{self.builder.name}: layer {name!r} depends on itself")
+            self.busy.add((name, call))
+            self.made[name, call] = self._called(name, call)
+            self.busy.remove((name, call))
+        made = self.made[name, call]
+        if not 0 <= index < len(made):
+            raise ModelError(f"{self.builder.name}: layer {name!r} has no output {index}")
+        return made[index]
+
+    def _called(self, name: str, call: int) -> list[str]:
+        layer = self.layers[name]
+        if layer["class_name"] == "InputLayer":
+            options = _entry(layer.get("config"), self.builder.name)
+            shape = options.get("batch_shape") or options.get("batch_input_shape")
+            return [self.builder.start(name, shape)]
+        nodes = layer.get("inbound_nodes")
+        if not isinstance(nodes, list) or not 0 <= call < len(nodes):
+            raise ModelError(f"{self.builder.name}: layer {name!r} is not called {call + 1} times")
+        sources, arguments = _sources(nodes[call], f"{self.builder.name}: layer {name!r}")
+        inputs = [self._tensor(*source) for source in sources]
+        return self._convert(name, layer, inputs, arguments, f"{name}/{call}" if call else name)
+
+    def _convert(
+        self,
+        name: str,
+        entry: Mapping[str, Any],
+        inputs: list[str],
+        arguments: Mapping[str, Any],
+        as_name: str,
+    ) -> list[str]:
+        builder, kind = self.builder, str(entry["class_name"])
+        if kind in _MODELS:
+            return builder.model(entry, f"{self.places[name]}/", inputs)
+        if kind not in CONVERTERS:
+            have = ", ".join(sorted(CONVERTERS))
+            raise ModelError(f"{builder.name}: {kind} {name!r} is not supported; have: {have}")
+        needs, convert = CONVERTERS[kind]
+        if not inputs:
+            raise ModelError(f"{builder.name}: layer {name!r} has no inputs")
+        weights = builder.stored.arrays(name, self.places[name]) if needs else []
+        options = _entry(entry.get("config"), builder.name)
+        layer = Layer(kind, as_name, options, weights, arguments)
+        try:
+            return [convert(layer, builder, inputs)]
+        except ModelError as error:
+            text = str(error)
+            raise ModelError(
+                text if text.startswith(builder.name) else f"{builder.name}: {text}"
+            ) from None
+
+
+def _entry(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ModelError(f"{where}: its description is not one of Keras")
+    return value
+
+
+def _ref(value: Any) -> bool:
+    """Is it [layer, call, index of the output, ...]?"""
+    return (
+        isinstance(value, list)
+        and len(value) >= 3
+        and isinstance(value[0], str)
+        and type(value[1]) is int
+        and type(value[2]) is int
+    )
+
+
+def _refs(value: Any, where: str) -> list[tuple[str, int, int]]:
+    """One reference, or a list of them."""
+    found = [value] if _ref(value) else value
+    if not isinstance(found, list) or not found or not all(map(_ref, found)):
+        raise ModelError(f"{where}: its inputs or outputs are not described")
+    return [(each[0], each[1], each[2]) for each in found]
+
+
+def _sources(node: Any, where: str) -> tuple[list[tuple[str, int, int]], dict[str, Any]]:
+    """The tensors that a call reads, and its other arguments, in any of Keras's three spellings."""
+    if isinstance(node, dict):
+        found: list[Any] = []
+        _histories(node.get("args"), found, 0)
+        arguments = node.get("kwargs")
+        return _refs(found, where), arguments if isinstance(arguments, dict) else {}
+    flat = [node] if _ref(node) else node
+    refs = _refs(flat, where)
+    last = flat[-1][3] if len(flat[-1]) > 3 else {}
+    return refs, last if isinstance(last, dict) else {}
+
+
+def _histories(value: Any, found: list[Any], depth: int) -> None:
+    """Every __keras_tensor__ in the arguments of a call."""
+    if isinstance(value, list) and depth < 8:
+        for each in value:
+            _histories(each, found, depth + 1)
+    elif isinstance(value, dict) and value.get("class_name") == "__keras_tensor__":
+        config = value.get("config")
+        found.append(config.get("keras_history") if isinstance(config, dict) else None)
+
+
+def _snake_case(kind: str) -> str:
+    """A class name as .keras files spell it."""
+    split = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", kind))
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", split).lower()

@@ -1,0 +1,192 @@
+"""Convolutions, pooling and fully connected layers of Keras."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, Optional
+
+import numpy as np
+
+from ...operators import Conv, Dense, Pool, Reshape
+from ...operators.base import Pads, image, in_layout, same_pads
+from .activation import finish, inside
+from .config import Layer
+
+if TYPE_CHECKING:
+    from .model import Builder
+
+Pair = tuple[int, int]
+
+
+def _pads(layer: Layer, size: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
+    """As TensorFlow pads: "same" puts the odd cell behind the image, "causal" all in front."""
+    padding = str(layer.options.get("padding", "valid")).lower()
+    if padding == "same":
+        return same_pads(size, kernel, stride, dilation)
+    if padding == "causal" and layer.kind == "Conv1D":
+        return (dilation[0] * (kernel[0] - 1), 0, 0, 0)
+    if padding != "valid":
+        raise layer.error(f"its padding is {padding!r}; have: valid, same, causal (Conv1D)")
+    return (0, 0, 0, 0)
+
+
+def _size(layer: Layer, build: Builder, source: str, layout: str) -> Pair:
+    return image(build.shapes[source], layout)[:2]
+
+
+def _bias(layer: Layer, *ranks: int) -> tuple[list[np.ndarray], Optional[np.ndarray]]:
+    """The kernels, and the bias behind them if there is one."""
+    if layer.flag("use_bias", True):
+        *kernels, bias = layer.arrays(*ranks, 1)
+        return kernels, bias
+    return layer.arrays(*ranks), None
+
+
+def _conv2d(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    (kernel,), bias = _bias(layer, 4)
+    weights = np.ascontiguousarray(kernel.transpose(3, 0, 1, 2))
+    groups = layer.length("groups", 1)
+    return _convolution(layer, build, inputs[0], weights, bias, groups)
+
+
+def _depthwise_weights(kernel: np.ndarray) -> np.ndarray:
+    """[y, x, channel, multiplier] as [channel * multiplier, y, x, 1]."""
+    tall, wide, channels, multiplier = kernel.shape
+    return kernel.transpose(2, 3, 0, 1).reshape(channels * multiplier, tall, wide, 1)
+
+
+def _depthwise(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    (kernel,), bias = _bias(layer, 4)
+    weights = _depthwise_weights(kernel)
+    return _convolution(layer, build, inputs[0], weights, bias, kernel.shape[2])
+
+
+def _separable(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    (depthwise, pointwise), bias = _bias(layer, 4, 4)
+    middle = _placed(
+        layer,
+        build,
+        f"{layer.name}/depthwise",
+        inputs[0],
+        Conv(_depthwise_weights(depthwise), None, groups=depthwise.shape[2]),
+    )
+    weights = np.ascontiguousarray(pointwise.transpose(3, 0, 1, 2))
+    point = Conv(weights, bias, layout=layer.layout())
+    return finish(layer, build, build.add(inside(layer), point, middle))
+
+
+def _convolution(
+    layer: Layer,
+    build: Builder,
+    source: str,
+    weights: np.ndarray,
+    bias: Optional[np.ndarray],
+    groups: int,
+) -> str:
+    conv = Conv(weights, bias, groups=groups)
+    return finish(layer, build, _placed(layer, build, inside(layer), source, conv))
+
+
+def _placed(layer: Layer, build: Builder, name: str, source: str, conv: Conv) -> str:
+    """A convolution with the layer's strides, dilation, padding and layout."""
+    layout = layer.layout()
+    stride, dilation = layer.pair("strides", (1, 1)), layer.pair("dilation_rate", (1, 1))
+    pads = _pads(layer, _size(layer, build, source, layout), conv.kernel, stride, dilation)
+    made = Conv(conv.weights, conv.bias, stride, pads, dilation, conv.groups, layout)
+    return build.add(name, made, source)
+
+
+def _conv1d(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    """On an image one column wide."""
+    (kernel,), bias = _bias(layer, 3)
+    weights = np.ascontiguousarray(kernel.transpose(2, 0, 1)[:, :, None, :])
+    layout = layer.layout()
+    source = _column(layer, build, inputs[0], layout)
+    stride, dilation = (layer.length("strides", 1), 1), (layer.length("dilation_rate", 1), 1)
+    size = _size(layer, build, source, layout)
+    pads = _pads(layer, size, (kernel.shape[0], 1), stride, dilation)
+    conv = Conv(weights, bias, stride, pads, dilation, layer.length("groups", 1), layout)
+    made = build.add(f"{layer.name}/column", conv, source)
+    return finish(layer, build, _row(build, inside(layer), made, layout))
+
+
+def _column(layer: Layer, build: Builder, source: str, layout: str) -> str:
+    """[steps, channels] as an image one column wide."""
+    shape = build.shapes[source]
+    if len(shape) != 2:
+        raise layer.error(f"it needs steps and channels, gets the shape {list(shape)}")
+    steps, channels = shape if layout == "NHWC" else shape[::-1]
+    return build.add(f"{layer.name}/image", Reshape(in_layout(steps, 1, channels, layout)), source)
+
+
+def _row(build: Builder, name: str, source: str, layout: str) -> str:
+    """The inverse of _column()."""
+    steps, _, channels = image(build.shapes[source], layout)
+    return build.add(
+        name, Reshape((steps, channels) if layout == "NHWC" else (channels, steps)), source
+    )
+
+
+def _dense(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    (kernel,), bias = _bias(layer, 2)
+    dense = Dense(np.ascontiguousarray(kernel.T), bias)
+    return finish(layer, build, build.add(inside(layer), dense, inputs[0]))
+
+
+def _pool2d(kind: str) -> Callable[[Layer, Builder, list[str]], str]:
+    def convert(layer: Layer, build: Builder, inputs: list[str]) -> str:
+        layout, kernel = layer.layout(), layer.pair("pool_size", (2, 2))
+        stride = layer.pair("strides", kernel)
+        size = _size(layer, build, inputs[0], layout)
+        pads = _pads(layer, size, kernel, stride, (1, 1))
+        return build.add(layer.name, Pool(kind, kernel, stride, pads, layout=layout), inputs[0])
+
+    return convert
+
+
+def _pool1d(kind: str) -> Callable[[Layer, Builder, list[str]], str]:
+    def convert(layer: Layer, build: Builder, inputs: list[str]) -> str:
+        layout, kernel = layer.layout(), (layer.length("pool_size", 2), 1)
+        stride = (layer.length("strides", kernel[0]), 1)
+        source = _column(layer, build, inputs[0], layout)
+        pads = _pads(layer, _size(layer, build, source, layout), kernel, stride, (1, 1))
+        pool = Pool(kind, kernel, stride, pads, layout=layout)
+        return _row(build, layer.name, build.add(f"{layer.name}/column", pool, source), layout)
+
+    return convert
+
+
+def _global(kind: str) -> Callable[[Layer, Builder, list[str]], str]:
+    def convert(layer: Layer, build: Builder, inputs: list[str]) -> str:
+        layout, source = layer.layout(), inputs[0]
+        if layer.kind.endswith("1D"):
+            source = _column(layer, build, source, layout)
+        kernel = _size(layer, build, source, layout)
+        pool = Pool(kind, kernel, kernel, layout=layout)
+        keeps = layer.flag("keepdims", False)
+        if keeps and not layer.kind.endswith("1D"):
+            return build.add(layer.name, pool, source)
+        made = build.add(f"{layer.name}/pool", pool, source)
+        channels = image(build.shapes[made], layout)[2]
+        one_step = (1, channels) if layout == "NHWC" else (channels, 1)
+        return build.add(layer.name, Reshape(one_step if keeps else (channels,)), made)
+
+    return convert
+
+
+#: Class in Keras -> whether it has weights, and how it becomes operators.
+CONVERTERS: dict[str, tuple[bool, Callable[[Layer, Builder, list[str]], str]]] = {
+    "Conv2D": (True, _conv2d),
+    "Convolution2D": (True, _conv2d),
+    "DepthwiseConv2D": (True, _depthwise),
+    "SeparableConv2D": (True, _separable),
+    "Conv1D": (True, _conv1d),
+    "Dense": (True, _dense),
+    "MaxPooling2D": (False, _pool2d("max")),
+    "AveragePooling2D": (False, _pool2d("average")),
+    "MaxPooling1D": (False, _pool1d("max")),
+    "AveragePooling1D": (False, _pool1d("average")),
+    "GlobalMaxPooling1D": (False, _global("max")),
+    "GlobalMaxPooling2D": (False, _global("max")),
+    "GlobalAveragePooling1D": (False, _global("average")),
+    "GlobalAveragePooling2D": (False, _global("average")),
+}

@@ -1,0 +1,46 @@
+"""Runs the calls of a network one by one, each on inputs of the caller's choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..graph import Graph, Node, Tensor
+from ..kernels import call, choose, make_params, rows_of
+from ..targets import Profile
+from .session import Session
+
+
+class Calls:
+    """Every call of a network, planned once for a device."""
+
+    def __init__(self, graph: Graph, profile: Profile, threads: int = 1) -> None:
+        self._graph, self._profile = graph, profile
+        tensors = {graph.input.name: graph.input, **{n.name: n.output for n in graph.nodes}}
+        self._sessions = {
+            node.name: Session(self._alone(node, tensors[node.inputs[0]]), profile, None, threads)
+            for node in graph.nodes
+            if len(node.inputs) == 1
+        }
+
+    def _alone(self, node: Node, start: Tensor) -> Graph:
+        names = [name for name in (node.weights, node.bias) if name is not None]
+        arrays = {name: self._graph.arrays[name] for name in names}
+        return Graph(self._graph.name, start, (node,), (node.name,), arrays)
+
+    def run(self, node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
+        """The output [N, ...] of one call on integer inputs [N, ...]."""
+        if node.name in self._sessions:
+            session = self._sessions[node.name]
+            shape = session.graph.input.shape
+            return session.run(inputs[0].reshape(-1, *shape))[node.name]
+        rows = rows_of(node.function.op, node.function.type)
+        values = node.function.struct_values(node.params)
+        params = make_params(rows[0].op, self._profile, values)
+        row = choose(rows, self._profile, params)
+        out = np.empty((len(inputs[0]), *node.output.shape), node.output.dtype)
+        for index in range(len(out)):
+            each = [np.ascontiguousarray(x[index]) for x in inputs]
+            call(row, params, each, out[index])
+        return out
