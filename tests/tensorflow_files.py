@@ -96,3 +96,8 @@ def run(folder, x, *nodes, **choice):
     """What the only output of the nodes is for inputs x."""
     network = load(folder, *nodes, **choice)
     return network.evaluate(np.asarray(x))[network.graph.outputs[0]]
+
+
+def over(folder, x, *nodes, **choice):
+    """What nodes make of a tensor "x" of the shape of x, whatever the batch."""
+    return run(folder, x, placeholder(-1, *np.shape(x)[1:]), *nodes, **choice)

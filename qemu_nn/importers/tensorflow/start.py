@@ -68,7 +68,7 @@ def start_tensor(nodes: Mapping[str, Node], part: Section, name: str) -> Tensor:
     order, constants = (*before.order, *part.order), {**before.constants, **part.constants}
     known = _known(before.cuts, order, constants)
     if known is None:
-        found: Optional[Value] = _asked_for(name, order, constants)
+        found: Optional[Value] = _asked_for(order, constants).get(name)
     else:
         behind = before.order[before.order.index(known[0]) + 1 :]
         found = build(behind, known[1], before.constants, nodes).values.get(name)
@@ -85,11 +85,8 @@ def _known(
         found = _declared(node, constants)
         if found is not None:
             return node, found
-    for node in cuts:
-        found = _asked_for(node.name, order, constants)
-        if found is not None:
-            return node, found
-    return None
+    asked = _asked_for(order, constants)
+    return next(((node, asked[node.name]) for node in cuts if node.name in asked), None)
 
 
 def _declared(node: Node, constants: Mapping[str, np.ndarray]) -> Optional[Tensor]:
@@ -102,21 +99,23 @@ def _declared(node: Node, constants: Mapping[str, np.ndarray]) -> Optional[Tenso
     return None
 
 
-def _asked_for(
-    name: str, order: Iterable[Node], constants: Mapping[str, np.ndarray]
-) -> Optional[Tensor]:
-    """As many elements as the weights of a MatMul take, or as a Reshape gives another shape."""
+def _asked_for(order: Iterable[Node], constants: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+    """Tensor -> as many elements as a MatMul's weights take, or a Reshape gives another shape."""
+    found: dict[str, Tensor] = {}
     for node in order:
-        if len(node.inputs) != 2 or node.inputs[0] != name or node.inputs[1] not in constants:
+        if len(node.inputs) != 2 or node.inputs[1] not in constants:
             continue
-        second = constants[node.inputs[1]]
+        name, second = node.inputs[0], constants[node.inputs[1]]
+        told = None
         if node.op == "MatMul" and second.ndim == 2:
-            return _sized(name, (-1, second.shape[node.flag("transpose_b")]))
-        if node.op == "Reshape":
+            told = _sized(name, (-1, second.shape[node.flag("transpose_b")]))
+        elif node.op == "Reshape":
             to = _sized(name, integers(second))
-            if to is not None and to.batched:
-                return _sized(name, (-1, math.prod(to.sample)))
-    return None
+            if to is not None and to.batched and to.sample:
+                told = _sized(name, (-1, math.prod(to.sample)))
+        if told is not None:
+            found.setdefault(name, told)
+    return found
 
 
 def _sized(name: str, dims: Sequence[int]) -> Optional[Tensor]:
