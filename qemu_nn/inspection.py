@@ -104,7 +104,10 @@ class _Run:
         figures.add(exact, device[name], single.reshape(exact.shape))
         sums = accumulators(self.graph, node, device[node.inputs[0]])
         if sums is not None:
-            figures.add_sums(sums, shifted(node, sums))
+            readers = {n.function.op for n in self.graph.nodes if name in n.inputs}
+            below, above = readers - {"relu", "offset"}, readers - {"offset"}
+            end = name in self.graph.outputs
+            figures.add_sums(sums, shifted(node, sums), bool(below) or end, bool(above) or end)
 
     def _choose(self, real: Arrays, device: Arrays, labels: Optional[np.ndarray]) -> None:
         name = self.graph.outputs[-1]

@@ -7,9 +7,9 @@ from typing import Optional
 
 from .layer_figures import LayerFigures, WeightFigures
 
-#: Shares of saturated elements (percent), of values in the innermost bars, and of bits in use, from
-#: which on a layer is worth a word.
-_SATURATING, _CROWDED, _FEW_BITS = 1.0, 0.999, 3
+#: What is worth a word: the share of saturated elements (percent), of values in the innermost
+#: eighth of the range; so few bits in use; one channel in so many dead.
+_SATURATING, _CROWDED, _FEW_BITS, _DEAD = 1.0, 0.999, 3, 4
 
 
 def advise(
@@ -40,7 +40,7 @@ def _of_layer(layer: LayerFigures) -> Iterator[str]:
         )
     if layer.low == layer.high:
         yield f"{name}: it is {layer.low:g} everywhere: the data do not reach it"
-    elif layer.dead and "relu" in layer.function:
+    elif _DEAD * layer.dead >= layer.channels and "relu" in layer.function:
         yield (
             f"{name}: {layer.dead} of its {layer.channels} channels are zero on all data: a dead "
             "ReLU, or data that are not those it was trained with (scaled otherwise?)"

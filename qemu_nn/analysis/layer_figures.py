@@ -27,7 +27,8 @@ class Bars:
 
 @dataclass(frozen=True)
 class LayerFigures:
-    """One layer. low, high: range of the real values. saturated of `elements` left the format.
+    """One layer. low, high: range of the real values. saturated: of `elements`, those that left
+    the format where the next layer would not have cut them off.
 
     sums: least and largest accumulator; wraps: it leaves 32 bits. whole: errors accumulate
     through the network; single: the layer alone, on the real inputs rounded into its format.
@@ -65,7 +66,9 @@ class LayerFigures:
 
 @dataclass(frozen=True)
 class WeightFigures:
-    """Weights or bias of a layer; bits: that its largest integer needs, of all the type has."""
+    """Weights or bias of a layer. saturated of `elements` lie more than a step outside of the
+    format, lost became zero; bits: that the largest integer needs.
+    """
 
     layer: str
     role: str
@@ -102,16 +105,20 @@ class Gathered:
         self.real.add(real)
         self.device.add(got)
         self.elements += device.size
-        alive = (device != 0).reshape(-1, device.shape[-1]).any(0)
+        alive = (real != 0).reshape(-1, real.shape[-1]).any(0)
         self.alive = alive if self.alive is None else self.alive | alive
 
-    def add_sums(self, sums: np.ndarray, outputs: np.ndarray) -> None:
-        """The accumulators of one batch, and the outputs that they stand for, unsaturated."""
+    def add_sums(self, sums: np.ndarray, outputs: np.ndarray, below: bool, above: bool) -> None:
+        """The accumulators of one batch, and the outputs that they stand for, unsaturated.
+
+        below, above: does it matter there? What the next call cuts off anyway does not.
+        """
         low, high = int(sums.min()), int(sums.max())
         now = self.sums or (low, high)
         self.sums = (min(now[0], low), max(now[1], high))
         limits = np.iinfo(self.dtype)
-        self.saturated += int(np.count_nonzero((outputs < limits.min) | (outputs > limits.max)))
+        lost = (below & (outputs < limits.min)) | (above & (outputs > limits.max))
+        self.saturated += int(np.count_nonzero(lost))
 
     def bars(self, bins: int = 48) -> Bars:
         """The histograms of real and quantized values over one range."""
@@ -142,7 +149,7 @@ def weight_figures(
         q_format(integers.dtype.name, frac),
         float(np.min(real, initial=0.0)),
         float(np.max(real, initial=0.0)),
-        int(np.count_nonzero((exact < limits.min) | (exact > limits.max))),
+        int(np.count_nonzero((exact < limits.min - 1) | (exact > limits.max + 1))),
         integers.size,
         int(np.abs(integers.astype(np.int64)).max(initial=0)).bit_length() + 1,
         int(np.count_nonzero((integers == 0) & (np.asarray(real) != 0))),

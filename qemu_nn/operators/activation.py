@@ -30,7 +30,10 @@ class Relu(_Unary):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """Element by element."""
         (x,) = inputs
-        result = np.where(x > 0, x, x * x.dtype.type(self.slope))
+        if self.slope:
+            result = np.where(x > 0, x, x * x.dtype.type(self.slope))
+        else:
+            result = np.maximum(x, 0)
         return result if self.limit is None else np.minimum(result, x.dtype.type(self.limit))
 
 

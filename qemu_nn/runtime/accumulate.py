@@ -47,7 +47,7 @@ def _operator(graph: Graph, node: Node) -> Optional[Operator]:
     declared = node.function.weights
     if declared is None or not op.startswith(("convolve", "depthwise")):
         return None
-    weights = array.reshape(declared.shape(params))
+    weights: np.ndarray = array.reshape(declared.shape(params))
     groups = 1
     if op.startswith("depthwise"):
         weights, groups = weights.transpose(2, 0, 1)[..., None], params["ch_im_in"]

@@ -1,18 +1,14 @@
-"""The messages of Caffe's files, as far as they are read: protobuf classes made at run time."""
+"""The messages of Caffe's files, as far as they are read."""
 
 from __future__ import annotations
 
-import re
-from functools import cache
-from typing import Any
+from ..protobuf import Schema
 
-from ...extras import require
-
-#: A message on each line: its fields as number:name:type, * where repeated, = and the default. A
-#: type in capitals is an enumeration, counted from 0. Fields that are not here are skipped. What
-#: is saved with weights has messages of its own, nested as bytes: a message costs far more memory
-#: than the two bytes that an empty one takes in a file, so each is parsed when its turn comes.
-_MESSAGES = """
+#: What is saved with weights has messages of its own, nested as bytes.
+CAFFE = Schema(
+    "Caffe",
+    "caffe",
+    """
 BlobShape 1:dim:int64*
 BlobProto 1:num:int32 2:channels:int32 3:height:int32 4:width:int32 5:data:float* 7:shape:BlobShape
     8:double_data:double*
@@ -69,51 +65,6 @@ NetParameter 1:name:string 2:layers:V1LayerParameter* 3:input:string* 4:input_di
 SavedLayer 1:name:string 7:blobs:bytes*
 SavedV1Layer 4:name:string 6:blobs:bytes*
 SavedNet 2:layers:bytes* 100:layer:bytes*
-"""
-
-_FIELD = re.compile(r"(\d+):(\w+):([\w|]+)(\*?)(?:=(\S+))?")
-
-
-def new(name: str) -> Any:
-    """An empty message; Error where protobuf is missing."""
-    return _classes()[name]()
-
-
-@cache
-def _classes() -> dict[str, Any]:
-    purpose = "reading a Caffe network"
-    proto = require("google.protobuf.descriptor_pb2", "caffe", purpose)
-    pools = require("google.protobuf.descriptor_pool", "caffe", purpose)
-    factory = require("google.protobuf.message_factory", "caffe", purpose)
-    file = proto.FileDescriptorProto(name="caffe.proto", package="caffe", syntax="proto2")
-    for text in re.split(r"\n+(?=\w)", _MESSAGES.strip()):
-        _describe(file.message_type.add(), *text.replace("|\n    ", "|").split())
-    pool = pools.DescriptorPool()
-    pool.Add(file)
-    return {
-        message.name: factory.GetMessageClass(pool.FindMessageTypeByName(f"caffe.{message.name}"))
-        for message in file.message_type
-    }
-
-
-def _describe(message: Any, name: str, *fields: str) -> None:
-    """Fill the DescriptorProto of one line of _MESSAGES."""
-    message.name = name
-    for text in fields:
-        match = _FIELD.fullmatch(text)
-        assert match, text
-        number, label, kind, repeated, default = match.groups()
-        field = message.field.add(name=label, number=int(number))
-        field.label = field.LABEL_REPEATED if repeated else field.LABEL_OPTIONAL
-        if default:
-            field.default_value = default
-        if kind.islower():
-            field.type = getattr(field, f"TYPE_{kind.upper()}")
-            field.options.packed = bool(repeated) and kind not in ("string", "bytes")
-        elif "|" in kind:
-            field.type, field.type_name = field.TYPE_ENUM, f".caffe.{name}.{label}_values"
-            enum = message.enum_type.add(name=f"{label}_values")
-            for value, word in enumerate(kind.split("|")):
-                enum.value.add(name=word, number=value)
-        else:
-            field.type, field.type_name = field.TYPE_MESSAGE, f".caffe.{kind}"
+""",
+)
+new, parse = CAFFE.new, CAFFE.parse

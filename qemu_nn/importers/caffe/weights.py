@@ -14,7 +14,7 @@ from ... import files
 from ...errors import ModelError
 from ...extras import require
 from ...float_graph import NODE_LIMIT
-from .schema import new
+from .schema import parse
 
 _LIMIT = 128 * files.MEGABYTE
 _MOST_ARRAYS = 64
@@ -41,26 +41,16 @@ def read_weights(path: Path) -> dict[str, list[np.ndarray]]:
 
 def _binary(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
     """The layers of a saved NetParameter, in either form."""
-    net = _parse("SavedNet", data)
+    net = parse("SavedNet", data)
     if len(net.layers) + len(net.layer) > NODE_LIMIT:
         raise ModelError(f"more than {NODE_LIMIT} layers are not read")
     for kind, layers in (("SavedV1Layer", net.layers), ("SavedLayer", net.layer)):
         for saved in layers:
-            layer = _parse(kind, saved)
+            layer = parse(kind, saved)
             name = f"layer {layer.name!r}"
             if len(layer.blobs) > _MOST_ARRAYS:
                 raise ModelError(f"{name} has more than {_MOST_ARRAYS} arrays")
-            yield layer.name, [_blob(_parse("BlobProto", blob), name) for blob in layer.blobs]
-
-
-def _parse(kind: str, data: bytes) -> Any:
-    message = new(kind)
-    damage = require("google.protobuf.message", "caffe", "reading a .caffemodel").DecodeError
-    try:
-        message.ParseFromString(data)
-    except damage as error:
-        raise ModelError(f"this is damaged, or no Caffe model: {error}") from None
-    return message
+            yield layer.name, [_blob(parse("BlobProto", blob), name) for blob in layer.blobs]
 
 
 def _blob(blob: Any, where: str) -> np.ndarray:

@@ -63,7 +63,9 @@ class Builder:
         kind, inner = config.get("class_name"), config.get("config")
         if kind not in _MODELS:
             raise ModelError(f"{self.name} is a {kind!r}; have: {', '.join(_MODELS)}")
-        layers = inner if isinstance(inner, list) else _member(inner, "layers", list, self.name)
+        layers = inner if isinstance(inner, list) else _entry(inner, self.name).get("layers")
+        if not isinstance(layers, list):
+            raise ModelError(f"{self.name}: its description has no layers")
         whole = _Model(self, [_entry(layer, self.name) for layer in layers], place, given)
         if kind == "Sequential":
             return whole.sequential(inner if isinstance(inner, dict) else {})
@@ -207,13 +209,6 @@ def _entry(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ModelError(f"{where}: its description is not one of Keras")
     return value
-
-
-def _member(value: Any, key: str, kind: type, where: str) -> Any:
-    found = _entry(value, where).get(key)
-    if not isinstance(found, kind):
-        raise ModelError(f"{where}: its description has no {key!r}")
-    return found
 
 
 def _ref(value: Any) -> bool:

@@ -1,0 +1,58 @@
+"""Functions of one element, and softmax."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ...errors import ModelError
+from ...operators import Clip, Operator, Relu, Sigmoid, Softmax, Tanh
+from .building import Call, Converter, Tensor, scalar
+
+#: The largest number of a float32, which stands for "no limit".
+_UNLIMITED = float(np.finfo(np.float32).max)
+
+
+def simple(call: Call, x: Tensor, operator: Operator) -> None:
+    """A function without attributes."""
+    call.put(operator, x)
+
+
+def leaky_relu(call: Call, x: Tensor) -> None:
+    """LeakyRelu."""
+    alpha = call.node.number("alpha", 0.2)
+    if not math.isfinite(alpha):
+        raise ModelError(f"its alpha is {alpha}")
+    call.put(Relu(alpha), x)
+
+
+def clip(call: Call, x: Tensor, low: np.ndarray, high: np.ndarray) -> None:
+    """ClipByValue."""
+    limited(call, x, scalar(low), scalar(high))
+
+
+def limited(call: Call, x: Tensor, low: float = -_UNLIMITED, high: float = _UNLIMITED) -> None:
+    """min(max(x, low), high) as the operator that has this meaning."""
+    if low >= high:
+        raise ModelError(f"nothing is left between its limits {low} and {high}")
+    unlimited = high >= _UNLIMITED
+    call.put(Relu(limit=None if unlimited else high) if low == 0 else Clip(low, high), x)
+
+
+def softmax(call: Call, x: Tensor, log: bool) -> None:
+    """Softmax and LogSoftmax, along the last axis."""
+    call.put(Softmax(x.axis(-1), log), x)
+
+
+ACTIVATIONS: dict[str, Converter] = {
+    "Relu": ("x", partial(simple, operator=Relu())),
+    "Relu6": ("x", partial(simple, operator=Relu(limit=6.0))),
+    "LeakyRelu": ("x", leaky_relu),
+    "ClipByValue": ("xcc", clip),
+    "Sigmoid": ("x", partial(simple, operator=Sigmoid())),
+    "Tanh": ("x", partial(simple, operator=Tanh())),
+    "Softmax": ("x", partial(softmax, log=False)),
+    "LogSoftmax": ("x", partial(softmax, log=True)),
+}

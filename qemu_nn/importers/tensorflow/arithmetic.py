@@ -1,0 +1,158 @@
+"""Products, sums, normalization: with constants an Affine, of two tensors an Elementwise."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ...errors import ModelError
+from ...operators import Affine, Dense, Elementwise
+from .activation import limited
+from .building import Call, Converter, Tensor, Value, floats, scalar
+from .windows import layout_of
+
+_ZERO, _ONE = np.array(0.0), np.array(1.0)
+
+
+def matmul(call: Call, x: Tensor, weights: np.ndarray, flags: tuple[str, str]) -> None:
+    """MatMul and its batch form, by a constant [in, out]; flags: say what is transposed first."""
+    if call.node.flag(flags[0]):
+        raise ModelError("it transposes the tensor that it multiplies; only weights may be")
+    if floats(weights).ndim != 2 or len(x.shape) < 2:
+        raise ModelError(
+            f"it multiplies {list(x.shape)} by {list(weights.shape)}; have: rows by a matrix"
+        )
+    call.put(Dense(weights if call.node.flag(flags[1]) else weights.T), x)
+
+
+def add(call: Call, a: Value, b: Value) -> None:
+    """Add, AddV2."""
+    x, other = _tensor_first(a, b)
+    if isinstance(other, Tensor):
+        call.put(Elementwise("add"), x, other)
+    else:
+        _affine(call, x, offset=floats(other))
+
+
+def add_n(call: Call, *terms: Value) -> None:
+    """AddN: two at a time, from the first on."""
+    tensors = [term for term in terms if isinstance(term, Tensor)]
+    if len(tensors) < max(len(terms), 2):
+        raise ModelError(f"it adds {len(terms)} terms; have: two or more, none of them constant")
+    total, *others = tensors
+    for i, term in enumerate(others, 1):
+        total = call.put(Elementwise("add"), total, term, part=f"add{i}" if i < len(others) else "")
+
+
+def subtract(call: Call, a: Value, b: Value) -> None:
+    """Sub, of a constant or from one."""
+    if isinstance(b, np.ndarray):
+        add(call, a, -floats(b))
+    elif isinstance(a, np.ndarray):
+        _affine(call, b, scale=-_ONE, offset=floats(a))
+    else:
+        call.put(Elementwise("subtract"), a, b)
+
+
+def negate(call: Call, x: Tensor) -> None:
+    """Neg."""
+    _affine(call, x, scale=-_ONE)
+
+
+def multiply(call: Call, a: Value, b: Value) -> None:
+    """Mul."""
+    x, other = _tensor_first(a, b)
+    if isinstance(other, Tensor):
+        call.put(Elementwise("multiply"), x, other)
+    else:
+        _affine(call, x, scale=floats(other))
+
+
+def divide(call: Call, x: Tensor, by: np.ndarray) -> None:
+    """RealDiv by a constant."""
+    if not floats(by).all():
+        raise ModelError("it divides by zero")
+    _affine(call, x, scale=1 / by.astype(np.float64))
+
+
+def extreme(call: Call, a: Value, b: Value, kind: str) -> None:
+    """Maximum and Minimum, of two tensors or with one number."""
+    x, other = _tensor_first(a, b)
+    if isinstance(other, Tensor):
+        call.put(Elementwise(kind), x, other)
+    elif kind == "maximum":
+        limited(call, x, low=scalar(other))
+    else:
+        limited(call, x, high=scalar(other))
+
+
+def bias_add(call: Call, x: Tensor, bias: np.ndarray) -> None:
+    """BiasAdd: a number for each channel."""
+    _affine(call, x, offset=_channels(call, x, floats(bias)))
+
+
+def batch_norm(
+    call: Call,
+    x: Tensor,
+    gamma: np.ndarray,
+    beta: np.ndarray,
+    mean: np.ndarray,
+    variance: np.ndarray,
+) -> None:
+    """FusedBatchNorm and its later versions, which make the same of a constant mean."""
+    if call.node.flag("is_training", default=True):
+        raise ModelError("it is_training: every batch has a mean of its own; freeze for inference")
+    wide = (floats(array).astype(np.float64) for array in (gamma, beta, mean, variance))
+    gamma, beta, mean, variance = (_channels(call, x, array) for array in wide)
+    variance = variance + call.node.number("epsilon", 1e-4)
+    if not (variance > 0).all():
+        raise ModelError("its variance is not above zero")
+    scale = gamma / np.sqrt(variance)
+    _affine(call, x, scale, beta - mean * scale)
+
+
+def _tensor_first(a: Value, b: Value) -> tuple[Tensor, Value]:
+    """Two values, one of which is a tensor: what is read are not constants alone."""
+    if isinstance(a, Tensor):
+        return a, b
+    assert isinstance(b, Tensor)
+    return b, a
+
+
+def _channels(call: Call, x: Tensor, array: np.ndarray) -> np.ndarray:
+    """A number for each channel, as it broadcasts to a sample."""
+    first = layout_of(call.node) == "NCHW"
+    if array.ndim != 1 or not x.sample or len(array) != x.sample[0 if first else -1]:
+        raise ModelError(f"it has {list(array.shape)} numbers for the channels of {list(x.shape)}")
+    return array.reshape(-1, *[1] * (len(x.sample) - 1)) if first else array
+
+
+def _affine(call: Call, x: Tensor, scale: np.ndarray = _ONE, offset: np.ndarray = _ZERO) -> None:
+    """An Affine; its arrays may have the batch axis too, with one element."""
+    arrays = []
+    for array in (scale, offset):
+        while array.ndim > len(x.sample) and array.shape[0] == 1:
+            array = array[0]
+        arrays.append(floats(array.astype(np.float64)))
+    call.put(Affine(*arrays), x)
+
+
+ARITHMETIC: dict[str, Converter] = {
+    "MatMul": ("xc", partial(matmul, flags=("transpose_a", "transpose_b"))),
+    **dict.fromkeys(
+        ("BatchMatMul", "BatchMatMulV2"), ("xc", partial(matmul, flags=("adj_x", "adj_y")))
+    ),
+    **dict.fromkeys(("Add", "AddV2"), ("vv", add)),
+    "AddN": ("+", add_n),
+    "Sub": ("vv", subtract),
+    "Neg": ("x", negate),
+    "Mul": ("vv", multiply),
+    "RealDiv": ("xc", divide),
+    "Maximum": ("vv", partial(extreme, kind="maximum")),
+    "Minimum": ("vv", partial(extreme, kind="minimum")),
+    "BiasAdd": ("xc", bias_add),
+    **dict.fromkeys(
+        ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), ("xcccc", batch_norm)
+    ),
+}

@@ -1,0 +1,150 @@
+"""A float network under construction, and one node of the file at work on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Callable, Optional, Union
+
+import numpy as np
+
+from ...errors import ModelError
+from ...float_graph import TENSOR_LIMIT, FloatNode
+from ...operators import Identity, Operator, Reshape, Shape
+from .reading import Node
+
+#: Most elements of all constants together that a file does not hold as they are.
+_ROOM = 2**24
+_MOST_NUMBERS = 64
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor that depends on the network's input.
+
+    shape: as the graph has it for a batch of 1. batched: its first axis is the batch. A graph may
+    merge that axis into others, or begin without it: then all of `shape` belongs to one sample.
+    """
+
+    name: str
+    shape: Shape
+    batched: bool = True
+
+    @property
+    def sample(self) -> Shape:
+        """The shape of one sample."""
+        return self.shape[1:] if self.batched else self.shape
+
+    def axis(self, axis: int) -> int:
+        """An axis of one sample, from an axis of the graph."""
+        rank = len(self.shape)
+        if not -rank <= axis < rank:
+            raise ModelError(f"the shape {list(self.shape)} has no axis {axis}")
+        if self.batched and axis % rank == 0:
+            raise ModelError("it works on the batch axis; samples must be independent")
+        return axis % rank - self.batched
+
+
+#: What a tensor of the file is: computed from the input, or known.
+Value = Union[Tensor, np.ndarray]
+
+
+class Room:
+    """Counts the elements of constants that are made, so that they stay within a limit."""
+
+    def __init__(self) -> None:
+        self._left = _ROOM
+
+    def spend(self, elements: int) -> None:
+        """Ask before they are made; ModelError where they would be too many."""
+        self._left -= elements
+        if self._left < 0:
+            raise ModelError(f"its constants would have more than {_ROOM} elements in all")
+
+
+class Builder:
+    """Tensors and constants by name, and the nodes that make the tensors."""
+
+    def __init__(self, start: Tensor, constants: Mapping[str, np.ndarray], taken: Iterable[str]):
+        self.values: dict[str, Value] = {**constants, start.name: start}
+        self.nodes: list[FloatNode] = []
+        self._taken = set(taken)
+
+    def add(self, name: str, operator: Operator, inputs: Sequence[Tensor], batched: bool) -> Tensor:
+        """Add an operator and the tensor that it makes."""
+        sample = operator.shape(*(tensor.sample for tensor in inputs))
+        if min(sample, default=1) < 1 or math.prod(sample) > TENSOR_LIMIT:
+            raise ModelError(f"it makes a tensor of the shape {list(sample)}: empty or too large")
+        self.nodes.append(FloatNode(name, operator, tuple(tensor.name for tensor in inputs)))
+        tensor = Tensor(name, (1, *sample) if batched else sample, batched)
+        self.values[name] = tensor
+        return tensor
+
+    def part(self, name: str) -> str:
+        """A name that no node of the file has."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+
+@dataclass(frozen=True)
+class Call:
+    """A node of the file and the network that it adds its operators to."""
+
+    node: Node
+    builder: Builder
+
+    def put(
+        self, operator: Operator, *tensors: Tensor, part: str = "", batched: Optional[bool] = None
+    ) -> Tensor:
+        """Add an operator; all but the last one of a node have a `part` as their name."""
+        name = self.builder.part(f"{self.node.name}/{part}") if part else self.node.name
+        if batched is None:
+            batched = any(tensor.batched for tensor in tensors)
+        return self.builder.add(name, operator, tensors, batched)
+
+    def reshape(
+        self, x: Tensor, shape: Shape, part: str = "", batched: Optional[bool] = None
+    ) -> Tensor:
+        """The tensor in another shape; a leading 1 is the batch if not told otherwise."""
+        if batched is None:
+            batched = shape[:1] == (1,)
+        sample = shape[1:] if batched else shape
+        operator = Identity() if sample == x.sample else Reshape(sample)
+        return self.put(operator, x, part=part, batched=batched)
+
+
+#: What a node reads, a letter each (x: a tensor, c: a constant, v: either; +: at least one, of
+#: either), and what adds the operators that it comes to, the last one under the node's name.
+Converter = tuple[str, Callable[..., object]]
+
+
+def floats(constant: np.ndarray) -> np.ndarray:
+    """The constant itself: finite real numbers, at least one."""
+    if constant.dtype.kind != "f" or not constant.size or not np.isfinite(constant).all():
+        raise ModelError("a constant that it reads must hold finite real numbers")
+    return constant
+
+
+def scalar(constant: np.ndarray) -> float:
+    """The only number of a constant."""
+    if constant.size != 1:
+        raise ModelError(f"it reads a constant {list(constant.shape)} where one number is meant")
+    return float(floats(constant).reshape(()))
+
+
+def integers(constant: np.ndarray) -> list[int]:
+    """The numbers of a constant: a shape, axes, positions."""
+    if constant.dtype.kind not in "iu" or constant.ndim > 2 or constant.size > _MOST_NUMBERS:
+        raise ModelError("a constant that it reads must be a short list of integers")
+    return [int(number) for number in constant.reshape(-1)]
+
+
+def integer(constant: np.ndarray) -> int:
+    """The only integer of a constant."""
+    found = integers(constant)
+    if len(found) != 1:
+        raise ModelError(f"it reads the integers {found} where one is meant")
+    return found[0]

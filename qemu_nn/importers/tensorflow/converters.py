@@ -1,0 +1,56 @@
+"""Nodes of a frozen graph turned into operators: which there are, and a run of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from ...errors import ModelError
+from .activation import ACTIVATIONS
+from .arithmetic import ARITHMETIC
+from .building import Builder, Call, Converter, Room, Tensor, Value
+from .folding import FOLDS, SHAPES, fold
+from .reading import Node, maker
+from .shaping import SHAPING
+from .windows import WINDOWS
+
+CONVERTERS: dict[str, Converter] = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
+_KINDS = {"x": (Tensor,), "c": (np.ndarray,), "v": (Tensor, np.ndarray)}
+
+
+def build(
+    order: Iterable[Node], start: Tensor, constants: Mapping[str, np.ndarray], nodes: Iterable[str]
+) -> Builder:
+    """The operators of nodes in order, of which the first read the start and constants."""
+    builder, room = Builder(start, constants, nodes), Room()
+    for node in order:
+        if node.name in builder.values:
+            continue
+        values: list[Value] = []
+        for name in node.inputs:
+            if name not in builder.values:
+                raise ModelError(f"{node} reads {name!r}, which {maker(name)!r} does not make")
+            values.append(builder.values[name])
+        known = all(isinstance(value, np.ndarray) for value in values)
+        if node.op in SHAPES or (node.op in FOLDS and known):
+            builder.values[node.name] = fold(node, room, values)
+            continue
+        try:
+            _convert(Call(node, builder), values)
+        except ModelError as error:
+            raise ModelError(f"{node}: {error}") from None
+    return builder
+
+
+def _convert(call: Call, values: list[Value]) -> None:
+    """Add what a node comes to; ModelError where it reads something else than it should."""
+    reads, converter = CONVERTERS[call.node.op]
+    wanted = "v" * max(len(values), 1) if reads == "+" else reads
+    if len(values) != len(wanted):
+        raise ModelError(f"it reads {len(values)} tensors, takes {len(wanted)}")
+    for name, value, kind in zip(call.node.inputs, values, wanted):
+        if not isinstance(value, _KINDS[kind]):
+            have = "computed, must be a constant" if kind == "c" else "a constant, must be computed"
+            raise ModelError(f"its input {name!r} is {have}")
+    converter(call, *values)

@@ -1,0 +1,144 @@
+"""Constants computed from constants: batch normalization written out, arithmetic on shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Callable
+
+import numpy as np
+
+from ...errors import ModelError
+from . import indices
+from .building import Room, Value, integer, integers
+from .reading import Node
+from .tensors import array_of, dtype_of
+
+#: Makes the array of a node from those that it reads, after asking for room.
+Fold = Callable[..., np.ndarray]
+
+
+def fold(node: Node, room: Room, values: Sequence[Value]) -> np.ndarray:
+    """The only output of a node of constants; ModelError where it can not be computed."""
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(FOLDS[node.op](node, room, *values))
+    except (ValueError, TypeError, IndexError, ArithmeticError) as error:
+        reason = error if isinstance(error, ModelError) else f"it can not be computed: {error}"
+        raise ModelError(f"{node}: {reason}") from None
+
+
+def constants(order: Iterable[Node], room: Room) -> dict[str, np.ndarray]:
+    """Tensor -> array, of the nodes that do not depend on any input."""
+    found: dict[str, np.ndarray] = {}
+    for node in order:
+        if node.op in FOLDS and all(name in found for name in node.inputs):
+            found[node.name] = fold(node, room, [found[name] for name in node.inputs])
+    return found
+
+
+def _arithmetic(ufunc: Callable) -> Fold:
+    """Floats are computed in float64, for what they are folded into later."""
+
+    def compute(node: Node, room: Room, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        room.spend(math.prod(np.broadcast_shapes(a.shape, b.shape)))
+        result: np.ndarray = ufunc(_wide(a), _wide(b))
+        return result
+
+    return compute
+
+
+def _unary(ufunc: Callable) -> Fold:
+    def compute(node: Node, room: Room, array: np.ndarray) -> np.ndarray:
+        room.spend(array.size)
+        result: np.ndarray = ufunc(_wide(array))
+        return result
+
+    return compute
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _cast(node: Node, room: Room, array: np.ndarray) -> np.ndarray:
+    room.spend(array.size)
+    return array.astype(dtype_of(node.type("DstT")))
+
+
+def _pack(node: Node, room: Room, *arrays: np.ndarray) -> np.ndarray:
+    room.spend(sum(array.size for array in arrays))
+    return np.stack(arrays, node.integer("axis", 0))
+
+
+def _concat(node: Node, room: Room, *arrays: np.ndarray) -> np.ndarray:
+    room.spend(sum(array.size for array in arrays))
+    return np.concatenate(arrays[:-1], integer(arrays[-1]))
+
+
+def _fill(node: Node, room: Room, shape: np.ndarray, value: np.ndarray) -> np.ndarray:
+    to = tuple(integers(shape))
+    room.spend(math.prod(to))
+    return np.full(to, value.reshape(()), value.dtype)
+
+
+def _gather(
+    node: Node, room: Room, array: np.ndarray, index: np.ndarray, axis: np.ndarray
+) -> np.ndarray:
+    (at,) = indices.axes([integer(axis)], array.ndim)
+    room.spend(index.size * (array.size // max(array.shape[at], 1)))
+    return np.take(array, index, at)
+
+
+def _product(node: Node, room: Room, array: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    over = tuple(indices.axes(integers(axes), array.ndim))
+    return np.prod(array, over, array.dtype, keepdims=node.flag("keep_dims"))
+
+
+def _cut(array: np.ndarray, index: tuple[indices.Index, ...]) -> np.ndarray:
+    return np.asarray(array[index])
+
+
+def _same(node: Node, room: Room, array: np.ndarray) -> np.ndarray:
+    return array
+
+
+#: Operators that ask a tensor for nothing but its shape, which is known even if it is computed.
+SHAPES = ("Shape", "Size", "Rank")
+
+#: Operator -> the array that it makes of constants.
+FOLDS: dict[str, Fold] = {
+    "Const": lambda node, room: array_of(node.tensor("value"), room.spend),
+    **dict.fromkeys(
+        ("Identity", "StopGradient", "CheckNumerics", "Snapshot", "PlaceholderWithDefault"), _same
+    ),
+    "Cast": _cast,
+    "Reshape": lambda node, room, a, to: a.reshape(indices.reshaped(a.shape, to)),
+    "Squeeze": lambda node, room, a: a.reshape(indices.squeezed(node, a.shape)),
+    "ExpandDims": lambda node, room, a, axis: a.reshape(indices.expanded(a.shape, axis)),
+    "Transpose": lambda node, room, a, perm: a.transpose(indices.order(perm, a.ndim)),
+    "StridedSlice": lambda node, room, a, *cut: _cut(a, indices.strided(node, a.ndim, *cut)),
+    "Slice": lambda node, room, a, *cut: _cut(a, indices.sliced(*cut)),
+    "GatherV2": _gather,
+    "Pack": _pack,
+    "ConcatV2": _concat,
+    "Fill": _fill,
+    "Prod": _product,
+    **dict.fromkeys(("Add", "AddV2", "BiasAdd"), _arithmetic(np.add)),
+    "Sub": _arithmetic(np.subtract),
+    "Mul": _arithmetic(np.multiply),
+    "RealDiv": _arithmetic(np.divide),
+    "FloorDiv": _arithmetic(np.floor_divide),
+    "Maximum": _arithmetic(np.maximum),
+    "Minimum": _arithmetic(np.minimum),
+    "Pow": _arithmetic(np.power),
+    "Neg": _unary(np.negative),
+    "Sqrt": _unary(np.sqrt),
+    "Rsqrt": _unary(lambda array: 1 / np.sqrt(array)),
+    "Square": _unary(np.square),
+    **dict.fromkeys(("Reciprocal", "Inv"), _unary(lambda array: 1 / array)),
+    "Exp": _unary(np.exp),
+    "Shape": lambda node, room, value: np.array(value.shape, np.int64),
+    "Size": lambda node, room, value: np.array(math.prod(value.shape), np.int64),
+    "Rank": lambda node, room, value: np.array(len(value.shape)),
+}

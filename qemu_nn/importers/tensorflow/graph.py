@@ -1,0 +1,130 @@
+"""Which nodes an output is computed from, in which order, and where the network can be cut."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from .building import Room
+from .converters import CONVERTERS
+from .folding import FOLDS, SHAPES, constants
+from .reading import Node, maker, tensor_name
+
+_NEVER_OUTPUTS = ("NoOp", "Const", "Placeholder", "PlaceholderWithDefault", "Assert")
+
+
+def tensor(nodes: Mapping[str, Node], name: str) -> str:
+    """The tensor that a user names, with or without ":0"; ModelError if no node makes it."""
+    if maker(name) not in nodes:
+        near = difflib.get_close_matches(maker(name), nodes, 3)
+        others = f"; is it {' or '.join(map(repr, near))}?" if near else ""
+        raise ModelError(f"it has no tensor {name!r}{others}")
+    return tensor_name(name)
+
+
+def only_output(nodes: Mapping[str, Node]) -> str:
+    """The one node that no other reads."""
+    read = {maker(tensor) for node in nodes.values() for tensor in node.inputs}
+    ends = [n.name for n in nodes.values() if n.name not in read and n.op not in _NEVER_OUTPUTS]
+    if len(ends) != 1:
+        raise ModelError(
+            f"{len(ends)} nodes are read by no other ({shortened(ends)}); choose one as output="
+        )
+    return ends[0]
+
+
+def shortened(names: Iterable[str]) -> str:
+    """Names as a message shows them: not more than fit on a few lines."""
+    shown, room = list[str](), 400
+    for name in names:
+        room -= len(name) + 2
+        if room < 0:
+            return ", ".join([*shown, "..."])
+        shown.append(name)
+    return ", ".join(shown) or "none"
+
+
+def ancestors(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> tuple[Node, ...]:
+    """The nodes that an output needs, each behind those that it reads; not what makes `start`.
+
+    Raises ModelError for a circle and for a node that is not there.
+    """
+    done: dict[str, Node] = {}
+    entered: set[str] = set()
+    stack = [(maker(output), "the output", False)]
+    while stack:
+        name, reader, leave = stack.pop()
+        if name in done:
+            continue
+        if name not in nodes:
+            raise ModelError(f"{reader} reads {name!r}, which no node makes")
+        node = nodes[name]
+        if leave:
+            done[name] = node
+            continue
+        if name in entered:
+            raise ModelError(f"{node} reads what is made of itself; loops are not supported")
+        entered.add(name)
+        stack.append((name, "", True))
+        read = (each for each in reversed(node.inputs) if each != start)
+        stack.extend((maker(each), str(node), False) for each in read)
+    return tuple(done.values())
+
+
+@dataclass(frozen=True)
+class Section:
+    """The nodes from an input to an output.
+
+    start: the tensor it begins with; None for all that the output needs. constants: what does not
+    depend on any input.
+    """
+
+    order: tuple[Node, ...]
+    start: Optional[str]
+    output: str
+    constants: Mapping[str, np.ndarray]
+
+    @cached_property
+    def unsupported(self) -> tuple[Node, ...]:
+        """Nodes that have no operator, and inputs that are not the start."""
+        folded, found = set(self.constants), []
+        for node in self.order:
+            if node.op in SHAPES or (node.op in FOLDS and folded.issuperset(node.inputs)):
+                folded.add(node.name)
+            elif node.op not in CONVERTERS and node.name != self.start:
+                found.append(node)
+        return tuple(found)
+
+    @cached_property
+    def cuts(self) -> tuple[Node, ...]:
+        """The nodes whose output alone all that follows is made of, and all that is supported.
+
+        In an order of computation that is where no tensor made earlier is read any more.
+        """
+        last: dict[str, int] = {maker(self.output): len(self.order)}
+        ports = {maker(self.output)} if ":" in self.output else set()
+        for i, node in enumerate(self.order):
+            for name in node.inputs:
+                last[maker(name)] = max(last.get(maker(name), 0), i)
+                ports.update([maker(name)] if ":" in name else [])
+        names = [node.name for node in self.order]
+        after = names.index(self.unsupported[-1].name) if self.unsupported else 0
+        found, reach = [], 0
+        for i, node in enumerate(self.order):
+            if node.name not in self.constants:
+                if reach <= i and i >= after and node.name not in ports:
+                    found.append(node)
+                reach = max(reach, last[node.name])
+        return tuple(found)
+
+
+def section(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> Section:
+    """The part of a graph between two tensors, with its constants computed."""
+    order = ancestors(nodes, output, start)
+    return Section(order, start, output, constants(order, Room()))

@@ -1,0 +1,46 @@
+"""From the nodes of a frozen graph to a float network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Optional
+
+from ...errors import ModelError
+from ...float_graph import FloatGraph, FloatNode
+from ...operators import Conv, Pool, Transpose
+from .building import Tensor
+from .converters import build
+from .graph import only_output, section, tensor
+from .reading import Node
+from .start import only_input, refusal, start_tensor
+
+
+def network(
+    name: str, nodes: Mapping[str, Node], input: Optional[str], output: Optional[str]
+) -> FloatGraph:
+    """The float network between an input and an output, named or the graph's own."""
+    end = only_output(nodes) if output is None else tensor(nodes, output)
+    part = section(nodes, end, None if input is None else tensor(nodes, input))
+    if part.start is None:
+        part = replace(part, start=only_input(part))
+    elif end == part.start or not any(part.start in node.inputs for node in part.order):
+        raise ModelError(f"the output {end!r} is not computed from {part.start!r}")
+    if part.start is None or part.unsupported:
+        raise ModelError(refusal(part))
+    start = start_tensor(nodes, part, part.start)
+    builder = build(part.order, start, part.constants, nodes)
+    if not isinstance(builder.values.get(end), Tensor):
+        raise ModelError(f"the output {end!r} is a constant, or no tensor")
+    layout = _layout(builder.nodes) if len(start.sample) == 3 else None
+    return FloatGraph(name, start.name, start.sample, layout, tuple(builder.nodes), (end,))
+
+
+def _layout(nodes: Iterable[FloatNode]) -> str:
+    """The layout of the input, if it is an image: of what slides over it first, untransposed."""
+    for node in nodes:
+        if isinstance(node.operator, (Conv, Pool)):
+            return node.operator.layout
+        if isinstance(node.operator, Transpose):
+            break
+    return "NHWC"

@@ -1,0 +1,133 @@
+"""The nodes of a frozen graph, and what each says of itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+from ... import files
+from ...errors import ModelError
+from ...float_graph import NODE_LIMIT
+from . import tensors
+from .schema import parse
+
+_LIMIT = 128 * files.MEGABYTE
+_MOST_ATTRIBUTES, _MOST_NUMBERS = 64, 64
+_NAME = re.compile(r"[\w.>][\w.>/\\-]{0,999}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the file; inputs: the tensors it reads, attributes: Value messages as bytes.
+
+    A tensor has the name of the node that makes it, with ":1" and so on for further outputs.
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    attributes: Mapping[str, bytes]
+
+    def __str__(self) -> str:
+        return f"{self.op} {self.name!r}"
+
+    def integer(self, key: str, default: int) -> int:
+        """An integer attribute."""
+        return self._value(key, "i", default)
+
+    def number(self, key: str, default: float) -> float:
+        """A float attribute."""
+        return self._value(key, "f", default)
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """A boolean attribute."""
+        return self._value(key, "b", default)
+
+    def text(self, key: str, default: str) -> str:
+        """A string attribute."""
+        return self._value(key, "s", default.encode()).decode("utf-8", "replace")
+
+    def type(self, key: str) -> int:
+        """The number of an element type; 0 if it is not given."""
+        return self._value(key, "type", 0)
+
+    def integers(self, key: str) -> list[int]:
+        """A list of integers; empty if it is not given."""
+        found = self._value(key, "list", None)
+        if found is not None and len(found.i) > _MOST_NUMBERS:
+            raise ModelError(f"its attribute {key!r} has more than {_MOST_NUMBERS} numbers")
+        return list(found.i) if found is not None else []
+
+    def dims(self, key: str) -> Optional[tuple[int, ...]]:
+        """The axes of a shape, -1 where one is left open; None if nothing is known of it."""
+        shape = self._value(key, "shape", None)
+        return None if shape is None or shape.unknown_rank else tensors.dims(shape)
+
+    def tensor(self, key: str) -> Any:
+        """A Tensor message."""
+        found = self._value(key, "tensor", None)
+        if found is None:
+            raise ModelError(f"its attribute {key!r} is missing")
+        return found
+
+    def _value(self, key: str, kind: str, default: Any) -> Any:
+        if key not in self.attributes:
+            return default
+        value = parse("Value", self.attributes[key])
+        if not value.HasField(kind):
+            raise ModelError(f"its attribute {key!r} is of another kind than it should be")
+        return getattr(value, kind)
+
+
+def read(path: Path) -> dict[str, Node]:
+    """The nodes of a GraphDef by name, in the file's order; ModelError for any other file."""
+    data = files.read_bytes(path, _LIMIT)
+    saved = parse("Graph", data).node
+    if not saved:
+        other = parse("SavedModel", data)
+        if other.HasField("saved_model_schema_version") or other.meta_graphs:
+            raise ModelError(
+                "this is a SavedModel, which keeps its weights in other files; freeze it to a "
+                "GraphDef (convert_variables_to_constants_v2) and load that"
+            )
+        raise ModelError("this holds no graph as TensorFlow freezes it")
+    if len(saved) > NODE_LIMIT:
+        raise ModelError(f"it has {len(saved)} nodes; at most {NODE_LIMIT} are read")
+    nodes: dict[str, Node] = {}
+    for each in saved:
+        node = _node(parse("Node", each))
+        if not (_NAME.fullmatch(node.name) and _NAME.fullmatch(node.op)):
+            raise ModelError(f"no node can be {node.op[:40]!r} named {node.name[:40]!r}")
+        if node.name in nodes:
+            raise ModelError(f"two nodes have the name {node.name!r}")
+        nodes[node.name] = node
+    return nodes
+
+
+def tensor_name(text: str) -> str:
+    """A tensor's name as it is used here: "x:0" is "x"."""
+    return text[:-2] if text.endswith(":0") else text
+
+
+def maker(tensor: str) -> str:
+    """The name of the node that makes a tensor."""
+    return tensor.partition(":")[0]
+
+
+def _node(node: Any) -> Node:
+    if len(node.attr) > _MOST_ATTRIBUTES:
+        raise ModelError(f"a node has more than {_MOST_ATTRIBUTES} attributes")
+    attributes = [parse("Attribute", each) for each in node.attr]
+    return Node(
+        name=_text(node.name),
+        op=_text(node.op),
+        inputs=tuple(tensor_name(_text(each)) for each in node.input if each[:1] != b"^"),
+        attributes={_text(each.key): each.value for each in attributes},
+    )
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

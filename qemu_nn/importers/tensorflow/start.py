@@ -1,0 +1,139 @@
+"""Where a network begins: its input, what to do where there is none, the input's shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from .building import Tensor, Value, integers
+from .converters import CONVERTERS, build
+from .graph import Section, section, shortened
+from .reading import Node, maker
+from .tensors import FLOAT_TYPES, type_name
+
+_VARIABLES = ("Variable", "VariableV2", "VarHandleOp", "ReadVariableOp")
+_PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
+
+
+def only_input(part: Section) -> Optional[str]:
+    """The one Placeholder of real numbers; None where there are none or several."""
+    found = [
+        node.name
+        for node in part.order
+        if node.op == "Placeholder" and node.type("dtype") in FLOAT_TYPES
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def refusal(part: Section) -> str:
+    """Why a part of a graph is not read, and which part of it would be."""
+    bad = part.unsupported
+    if not bad:
+        return f"the output {part.output!r} depends on no Placeholder; name an input="
+    if any(node.op in _VARIABLES for node in bad):
+        return (
+            "it holds variables and not their values; freeze it "
+            "(convert_variables_to_constants_v2) and load that"
+        )
+    names = shortened(map(_described, bad))
+    if all(node.op == "Placeholder" for node in bad):
+        why = have = f"one input of real numbers is supported; it has {names}"
+    else:
+        why = f"these operators are not supported: {names}"
+        have = f"{why}; have: {', '.join(sorted(CONVERTERS))}"
+    known = _known(part.cuts, part.order, part.constants)
+    cuts = part.cuts[part.cuts.index(known[0]) : -1] if known else ()
+    if cuts:
+        names = shortened(node.name for node in cuts)
+        return f"{why}; what is behind one of these can be read, as input=: {names}"
+    made = {node.name for node in part.order} - {part.start, *(node.name for node in bad)}
+    ends = [name for name in bad[0].inputs if name in made and name not in part.constants]
+    return f"{have}; what is before can be read with output={ends[0]!r}" if ends else have
+
+
+def start_tensor(nodes: Mapping[str, Node], part: Section, name: str) -> Tensor:
+    """The input with its shape: what the graph says of it, or what follows from earlier tensors.
+
+    Else what reads it may tell how many elements it has. Raises ModelError where nothing does.
+    """
+    try:
+        before = section(nodes, name, None)
+    except ModelError:  # what is cut off may be damaged, or have loops
+        before = replace(part, order=(), constants={})
+    order, constants = (*before.order, *part.order), {**before.constants, **part.constants}
+    known = _known(before.cuts, order, constants)
+    if known is None:
+        found: Optional[Value] = _asked_for(order, constants).get(name)
+    else:
+        behind = before.order[before.order.index(known[0]) + 1 :]
+        found = build(behind, known[1], before.constants, nodes).values.get(name)
+    if not isinstance(found, Tensor):
+        raise ModelError(_unknown(nodes[maker(name)], name))
+    return found
+
+
+def _known(
+    cuts: Iterable[Node], order: Sequence[Node], constants: Mapping[str, np.ndarray]
+) -> Optional[tuple[Node, Tensor]]:
+    """The first of some tensors whose shape the graph tells, surely or by what is read of it."""
+    for node in cuts:
+        found = _declared(node, constants)
+        if found is not None:
+            return node, found
+    asked = _asked_for(order, constants)
+    return next(((node, asked[node.name]) for node in cuts if node.name in asked), None)
+
+
+def _declared(node: Node, constants: Mapping[str, np.ndarray]) -> Optional[Tensor]:
+    """What a Placeholder says, or the constant shape that a Reshape gives."""
+    if node.op in _PLACEHOLDERS:
+        return _sized(node.name, node.dims("shape") or ())
+    if node.op == "Reshape" and len(node.inputs) == 2 and node.inputs[1] in constants:
+        to = integers(constants[node.inputs[1]])
+        return _sized(node.name, to) if len(to) > 1 else None
+    return None
+
+
+def _asked_for(order: Iterable[Node], constants: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+    """Tensor -> as many elements as a MatMul's weights take, or a Reshape gives another shape."""
+    found: dict[str, Tensor] = {}
+    for node in order:
+        if len(node.inputs) != 2 or node.inputs[1] not in constants:
+            continue
+        name, second = node.inputs[0], constants[node.inputs[1]]
+        told = None
+        if node.op == "MatMul" and second.ndim == 2:
+            told = _sized(name, (-1, second.shape[node.flag("transpose_b")]))
+        elif node.op == "Reshape":
+            to = _sized(name, integers(second))
+            if to is not None and to.batched and to.sample:
+                told = _sized(name, (-1, math.prod(to.sample)))
+        if told is not None:
+            found.setdefault(name, told)
+    return found
+
+
+def _sized(name: str, dims: Sequence[int]) -> Optional[Tensor]:
+    """A tensor of this shape, if it is known; a first axis of 1 or -1 is the batch."""
+    batched = tuple(dims[:1]) in ((1,), (-1,))
+    shape = (1, *dims[1:]) if batched else tuple(dims)
+    return Tensor(name, shape, batched) if min(shape, default=0) > 0 else None
+
+
+def _unknown(node: Node, name: str) -> str:
+    dims = node.dims("shape") if node.op in _PLACEHOLDERS else None
+    open_ = ", ".join("?" if size < 0 else str(size) for size in dims or ())
+    says = f"is [{open_}] in the graph" if dims else "is not in the graph"
+    return (
+        f"the shape of the input {name!r} {says}; freeze the graph for inputs of one size, or "
+        "choose another input="
+    )
+
+
+def _described(node: Node) -> str:
+    return f"{node} of {type_name(node.type('dtype'))}" if node.op == "Placeholder" else str(node)

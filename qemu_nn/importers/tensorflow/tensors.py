@@ -1,0 +1,95 @@
+"""Arrays out of a graph file, held against the bytes that there are before anything is made."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable
+
+import numpy as np
+
+from ...errors import ModelError
+from ...operators import Shape
+from .schema import parse
+
+#: Number of an element type -> its numpy type, and the field for elements that are listed.
+_TYPES = {
+    1: ("<f4", "float_val"),
+    2: ("<f8", "double_val"),
+    3: ("<i4", "int_val"),
+    4: ("<u1", "int_val"),
+    5: ("<i2", "int_val"),
+    6: ("<i1", "int_val"),
+    9: ("<i8", "int64_val"),
+    10: ("?", "bool_val"),
+    14: ("<u2", "half_val"),  # bfloat16: the upper half of a float32
+    17: ("<u2", "int_val"),
+    19: ("<f2", "half_val"),
+    22: ("<u4", "uint32_val"),
+    23: ("<u8", "uint64_val"),
+}
+_BFLOAT16, _HALF = 14, 19
+#: Element types of tensors that networks compute with: float, double, bfloat16, half.
+FLOAT_TYPES = (1, 2, _BFLOAT16, _HALF)
+_MOST_AXES = 8
+
+
+def dtype_of(number: int) -> np.dtype:
+    """The numpy type of what an element type is read as; halves become float32."""
+    if number not in _TYPES:
+        raise ModelError(f"elements of {type_name(number)} are not supported")
+    return np.dtype(np.float32 if number in (_BFLOAT16, _HALF) else _TYPES[number][0])
+
+
+def type_name(number: int) -> str:
+    """What messages call an element type."""
+    if number == 7:
+        return "strings"
+    return str(dtype_of(number)) if number in _TYPES else f"type {number}"
+
+
+def dims(shape: Any) -> tuple[int, ...]:
+    """The axes of a Shape message, -1 where it leaves one open; ModelError for too many."""
+    if len(shape.dim) > _MOST_AXES:
+        raise ModelError(f"a shape has {len(shape.dim)} axes, more than {_MOST_AXES}")
+    return tuple(parse("Dim", dim).size for dim in shape.dim)
+
+
+def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
+    """The array of a Tensor message; halves as float32.
+
+    spend: told how many elements are made that the file does not hold, before they are.
+    """
+    shape, dtype = dims(tensor.tensor_shape), dtype_of(tensor.dtype)
+    if tensor.tensor_shape.unknown_rank or min(shape, default=0) < 0:
+        raise ModelError(f"there is no array of the shape {list(shape)}")
+    stored, field = np.dtype(_TYPES[tensor.dtype][0]), _TYPES[tensor.dtype][1]
+    listed, content = getattr(tensor, field), tensor.tensor_content
+    if content:
+        need = math.prod(shape) * stored.itemsize
+        if len(content) != need:
+            raise ModelError(
+                f"its shape {list(shape)} asks for {need} bytes, the file holds {len(content)}"
+            )
+        array = np.frombuffer(content, stored).reshape(shape)
+    else:
+        wide = "<i4" if field in ("int_val", "half_val") else stored
+        numbers = np.fromiter(listed, wide, len(listed))
+        if field == "half_val":
+            numbers = numbers.astype("<u2").view(stored)
+        array = _repeated(numbers.astype(stored, copy=False), shape, spend)
+    if tensor.dtype == _BFLOAT16:
+        return (array.astype("<u4") << np.uint32(16)).view("<f4")
+    return array.astype(dtype, copy=False)
+
+
+def _repeated(listed: np.ndarray, shape: Shape, spend: Callable[[int], None]) -> np.ndarray:
+    """Elements of which a file may leave out the last ones: these are the last one, or zero."""
+    count = math.prod(shape)
+    if len(listed) > count:
+        raise ModelError(f"its shape {list(shape)} does not hold {len(listed)} elements")
+    if len(listed) == count:
+        return listed.reshape(shape)
+    spend(count)
+    whole = np.full(count, listed[-1] if len(listed) else 0, listed.dtype)
+    whole[: len(listed)] = listed
+    return whole.reshape(shape)

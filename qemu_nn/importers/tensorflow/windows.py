@@ -1,0 +1,134 @@
+"""Operators that slide windows over images, or look at all of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from ...errors import ModelError
+from ...operators import Conv, Pool, Shape
+from ...operators.base import Pads, Pair, image, same_pads
+from .building import Call, Converter, Tensor, floats, integers
+from .reading import Node
+
+_LARGEST = 4096  # of a kernel, stride, padding or dilation
+
+
+def layout_of(node: Node) -> str:
+    """The order of the axes of images."""
+    layout = node.text("data_format", "NHWC")
+    if layout not in ("NHWC", "NCHW"):
+        raise ModelError(f"its data_format is {layout[:20]!r}; have: NHWC, NCHW")
+    return layout
+
+
+def conv2d(call: Call, x: Tensor, weights: np.ndarray) -> None:
+    """Conv2D; weights [y, x, in / groups, out]."""
+    _convolution(call, x, weights, depthwise=False)
+
+
+def depthwise(call: Call, x: Tensor, weights: np.ndarray) -> None:
+    """DepthwiseConv2dNative; weights [y, x, in, multiplier]."""
+    _convolution(call, x, weights, depthwise=True)
+
+
+def _convolution(call: Call, x: Tensor, weights: np.ndarray, depthwise: bool) -> None:
+    layout = layout_of(call.node)
+    height, width, channels = image(_image(x), layout)
+    if floats(weights).ndim != 4:
+        raise ModelError(f"its weights have the shape {list(weights.shape)}, not 4 axes")
+    kernel = weights.shape[:2]
+    if depthwise:
+        ohwi = weights.transpose(2, 3, 0, 1).reshape(-1, *kernel, 1)
+    else:
+        ohwi = weights.transpose(3, 0, 1, 2)
+    stride = _pair(call.node, "strides", layout)
+    dilation = _pair(call.node, "dilations", layout, [1, 1, 1, 1])
+    pads = _pads(call.node, (height, width), kernel, stride, dilation, layout)
+    groups = weights.shape[2] if depthwise else channels // weights.shape[2]
+    call.put(Conv(ohwi, None, stride, pads, dilation, groups, layout), x)
+
+
+def pool(call: Call, x: Tensor, kind: str) -> None:
+    """MaxPool and AvgPool; an average does not count padding."""
+    layout = layout_of(call.node)
+    size = image(_image(x), layout)[:2]
+    kernel, stride = (_pair(call.node, key, layout) for key in ("ksize", "strides"))
+    pads = _pads(call.node, size, kernel, stride, (1, 1), layout)
+    call.put(Pool(kind, kernel, stride, pads, layout=layout), x)
+
+
+def reduce(call: Call, x: Tensor, axes: np.ndarray, kind: str) -> None:
+    """Mean and Max over height, width or both; or over the rows of [batch, rows, channels]."""
+    over = {x.axis(axis) for axis in integers(axes)}
+    rows = len(x.sample) == 2 and over == {0}
+    if not rows and (len(x.sample) != 3 or over not in ({0}, {1}, {0, 1}, {1, 2})):
+        raise ModelError(
+            f"it works over the axes {integers(axes)} of {list(x.shape)}; "
+            "have: height, width or both of an image"
+        )
+    keeps = call.node.flag("keep_dims")
+    sample = tuple(
+        1 if axis in over else size
+        for axis, size in enumerate(x.sample)
+        if keeps or axis not in over
+    )
+    to = (1, *sample) if x.batched else sample
+    batched = x.batched
+    if rows:
+        length, channels = x.sample
+        x = call.reshape(x, (1, length, 1, channels), part="rows")
+    layout, spatial = ("NCHW", (1, 2)) if 2 in over else ("NHWC", (0, 1))
+    tall, wide = (x.sample[axis] if axis in over else 1 for axis in spatial)
+    operator = Pool(kind, (tall, wide), layout=layout)
+    if keeps and not rows:
+        call.put(operator, x)
+    else:
+        call.reshape(call.put(operator, x, part="pool"), to, batched=batched)
+
+
+def _image(x: Tensor) -> Shape:
+    if not x.batched or len(x.shape) != 4:
+        raise ModelError(f"it needs a batch of images, 4 axes, gets {list(x.shape)}")
+    return x.sample
+
+
+def _pair(node: Node, key: str, layout: str, default: Sequence[int] = ()) -> Pair:
+    """What an attribute of four axes says of height and width; it must be 1 for the others."""
+    values = node.integers(key) or default
+    if len(values) != 4 or not all(1 <= value <= _LARGEST for value in values):
+        raise ModelError(f"its {key} are {values}, must be 4 numbers of 1 to {_LARGEST}")
+    height, width, channels = image((values[1], values[2], values[3]), layout)
+    if values[0] != 1 or channels != 1:
+        raise ModelError(f"its {key} {values} do not only move over height and width")
+    return height, width
+
+
+def _pads(node: Node, size: Pair, kernel: Pair, stride: Pair, dilation: Pair, layout: str) -> Pads:
+    """Cells of padding around images of this size."""
+    mode = node.text("padding", "")
+    if mode == "SAME":
+        return same_pads(size, kernel, stride, dilation)
+    if mode == "VALID":
+        return (0, 0, 0, 0)
+    pads = node.integers("explicit_paddings")
+    if mode != "EXPLICIT" or len(pads) != 8 or not all(0 <= pad <= _LARGEST for pad in pads):
+        raise ModelError(f"its padding is {mode[:20]!r} {pads}; have: SAME, VALID, EXPLICIT")
+    (top, left, behind), (bottom, right, after) = (
+        image((pads[2 + end], pads[4 + end], pads[6 + end]), layout) for end in (0, 1)
+    )
+    if any((*pads[:2], behind, after)):
+        raise ModelError(f"its padding {pads} is not only around images")
+    return (top, left, bottom, right)
+
+
+WINDOWS: dict[str, Converter] = {
+    "Conv2D": ("xc", conv2d),
+    "DepthwiseConv2dNative": ("xc", depthwise),
+    "MaxPool": ("x", partial(pool, kind="max")),
+    "AvgPool": ("x", partial(pool, kind="average")),
+    "Mean": ("xc", partial(reduce, kind="average")),
+    "Max": ("xc", partial(reduce, kind="max")),
+}

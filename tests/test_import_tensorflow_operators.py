@@ -1,0 +1,271 @@
+"""Every operator of TensorFlow that is read, against what it means written out by hand."""
+
+import numpy as np
+import pytest
+from tensorflow_files import (
+    INT32,
+    Type,
+    const,
+    load,
+    node,
+    over,
+    placeholder,
+)
+
+from qemu_nn.errors import ModelError
+
+RANDOM = np.random.default_rng(4)
+IMAGES = RANDOM.normal(size=(2, 7, 5, 4))
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+# Windows
+
+
+def windows(x, kernel, stride, pads, dilation=(1, 1), fill=0.0):
+    """[N, windows down, windows across, y, x, channels] of NHWC images."""
+    top, left, bottom, right = pads
+    x = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
+    span = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
+    view = np.lib.stride_tricks.sliding_window_view(x, span, (1, 2))
+    view = view[:, :: stride[0], :: stride[1], :, :: dilation[0], :: dilation[1]]
+    return view.transpose(0, 1, 2, 4, 5, 3)
+
+
+WEIGHTS = RANDOM.normal(size=(3, 2, 4, 6)).astype(np.float32)
+# 7 rows, stride 2: 4 windows need 9 rows; 5 columns, 3 windows: 6 columns. The odd one is behind.
+CONVOLUTIONS = [
+    ({"strides": [1, 2, 2, 1], "padding": "SAME"}, (2, 2), (1, 0, 1, 1), (1, 1)),
+    ({"strides": [1, 1, 1, 1], "padding": "SAME"}, (1, 1), (1, 0, 1, 1), (1, 1)),
+    ({"strides": [1, 2, 1, 1], "padding": "VALID"}, (2, 1), (0, 0, 0, 0), (1, 1)),
+    (
+        {"strides": [1, 1, 1, 1], "padding": "SAME", "dilations": [1, 2, 3, 1]},
+        *((1, 1), (2, 1, 2, 2), (2, 3)),
+    ),
+    (
+        {
+            "strides": [1, 3, 2, 1],
+            "padding": "EXPLICIT",
+            "explicit_paddings": [0, 0, 1, 2, 3, 4, 0, 0],
+        },
+        *((3, 2), (1, 3, 2, 4), (1, 1)),
+    ),
+]
+
+
+def channels_first(values):
+    """An attribute of four axes, or of two numbers for each, in the order NCHW."""
+    size = len(values) // 4
+    n, h, w, c = (values[i * size : (i + 1) * size] for i in range(4))
+    return n + c + h + w
+
+
+@pytest.mark.parametrize(("attributes", "stride", "pads", "dilation"), CONVOLUTIONS)
+def test_convolutions_pad_and_step_as_their_attributes_say(
+    tmp_path, attributes, stride, pads, dilation
+):
+    cells = windows(IMAGES, (3, 2), stride, pads, dilation)
+    nodes = (const("w", WEIGHTS), node("y", "Conv2D", "x w", **attributes))
+    expected = np.einsum("nabyxc,yxco->nabo", cells, WEIGHTS)
+    close(over(tmp_path, IMAGES, *nodes), expected)
+    turned = {k: channels_first(v) if isinstance(v, list) else v for k, v in attributes.items()}
+    nodes = (const("w", WEIGHTS), node("y", "Conv2D", "x w", data_format="NCHW", **turned))
+    found = over(tmp_path, np.moveaxis(IMAGES, 3, 1), *nodes)
+    close(np.moveaxis(found, 1, 3), expected)
+    nodes = (const("w", WEIGHTS), node("y", "DepthwiseConv2dNative", "x w", **attributes))
+    each = np.einsum("nabyxc,yxcm->nabcm", cells, WEIGHTS)
+    close(over(tmp_path, IMAGES, *nodes), each.reshape(*each.shape[:3], -1))
+
+
+def test_a_convolution_of_fewer_channels_than_the_image_has_groups(tmp_path):
+    nodes = (
+        const("w", WEIGHTS[:, :, :2]),
+        node("y", "Conv2D", "x w", strides=[1] * 4, padding="VALID"),
+    )
+    cells = windows(IMAGES, (3, 2), (1, 1), (0, 0, 0, 0))
+    halves = [
+        np.einsum(
+            "nabyxc,yxco->nabo", cells[..., 2 * g : 2 * g + 2], WEIGHTS[:, :, :2, 3 * g : 3 * g + 3]
+        )
+        for g in (0, 1)
+    ]
+    close(over(tmp_path, IMAGES, *nodes), np.concatenate(halves, -1))
+
+
+@pytest.mark.parametrize(("padding", "pads"), [("SAME", (1, 0, 1, 1)), ("VALID", (0, 0, 0, 0))])
+def test_an_average_does_not_count_padding_and_a_maximum_does_not_see_it(tmp_path, padding, pads):
+    size = {"ksize": [1, 3, 2, 1], "strides": [1, 2, 2, 1], "padding": padding}
+    x = IMAGES - 9
+    cells = windows(x, (3, 2), (2, 2), pads, fill=np.nan)
+    close(over(tmp_path, x, node("y", "MaxPool", "x", **size)), np.nanmax(cells, (3, 4)))
+    close(over(tmp_path, x, node("y", "AvgPool", "x", **size)), np.nanmean(cells, (3, 4)))
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("axes", [[1, 2], [2, 1], [-3, -2], [1], [2], [2, 3]])
+def test_means_and_maxima_of_an_image(tmp_path, axes, keep):
+    over_axes = tuple(axes)
+    for op, meaning in (("Mean", np.mean), ("Max", np.max)):
+        y = node("y", op, "x axes", keep_dims=keep)
+        expected = meaning(IMAGES, over_axes, keepdims=keep)
+        close(over(tmp_path, IMAGES, const("axes", axes), y), expected)
+
+
+def test_means_of_rows(tmp_path):
+    x = IMAGES[..., 0]
+    for keep in (True, False):
+        nodes = (const("axes", 1), node("y", "Mean", "x axes", keep_dims=keep))
+        close(over(tmp_path, x, *nodes), x.mean(1, keepdims=keep))
+
+
+# Arithmetic
+
+X = np.array([[-8.0, -0.5, 0.0, 3.0], [1.0, 2.0, 7.0, 9.0]])
+C = np.array([0.5, -1.0, 2.0, 4.0])
+M = RANDOM.normal(size=(4, 3)).astype(np.float32)
+
+FORMULAS = [
+    ("Add", "x c", X + C),
+    ("AddV2", "c x", C + X),
+    ("BiasAdd", "x c", X + C),
+    ("Sub", "x c", X - C),
+    ("Sub", "c x", C - X),
+    ("Mul", "c x", C * X),
+    ("RealDiv", "x c", X / C),
+    ("Neg", "x", -X),
+    ("Maximum", "x zero", np.maximum(X, 0)),
+    ("Maximum", "two x", np.maximum(X, 2)),
+    ("Minimum", "x two", np.minimum(X, 2)),
+    ("ClipByValue", "x zero two", np.clip(X, 0, 2)),
+    ("ClipByValue", "x half two", np.clip(X, 0.5, 2)),
+    ("Add", "x x", X + X),
+    ("Sub", "x x", X - X),
+    ("Mul", "x x", X * X),
+    ("Maximum", "x n", np.maximum(X, -X)),
+    ("Minimum", "x n", np.minimum(X, -X)),
+    ("AddN", "x n x", X),
+    ("Relu", "x", np.maximum(X, 0)),
+    ("Relu6", "x", np.clip(X, 0, 6)),
+    ("LeakyRelu", "x", np.where(X > 0, X, np.float32(0.2) * X)),
+    ("Sigmoid", "x", 1 / (1 + np.exp(-X))),
+    ("Tanh", "x", np.tanh(X)),
+    ("Softmax", "x", np.exp(X) / np.exp(X).sum(1, keepdims=True)),
+    ("LogSoftmax", "x", X - np.log(np.exp(X).sum(1, keepdims=True))),
+    ("MatMul", "x m", X @ M),
+    ("Identity", "x", X),
+    ("StopGradient", "x", X),
+    ("CheckNumerics", "x", X),
+]
+GIVEN = (
+    *(const("c", C), const("m", M)),
+    *(const("zero", 0.0), const("half", 0.5), const("two", 2.0)),
+    node("n", "Neg", "x"),
+)
+
+
+@pytest.mark.parametrize(("op", "inputs", "expected"), FORMULAS)
+def test_what_is_computed_element_by_element(tmp_path, op, inputs, expected):
+    found = over(tmp_path, X, *GIVEN, node("y", op, inputs), output="y")
+    np.testing.assert_allclose(found, expected, rtol=2e-7, atol=1e-12)
+
+
+def test_attributes_of_arithmetic(tmp_path):
+    nodes = (const("m", M.T), node("y", "MatMul", "x m", transpose_b=True))
+    close(over(tmp_path, X, *nodes), X @ M)
+    close(over(tmp_path, X, node("y", "LeakyRelu", "x", alpha=0.25)), np.where(X > 0, X, X / 4))
+    with pytest.raises(ModelError, match="MatMul 'y': it transposes the tensor"):
+        over(tmp_path, X, const("m", M), node("y", "MatMul", "x m", transpose_a=True))
+    bias = (const("c", C), node("y", "BiasAdd", "x c", data_format="NCHW"))
+    first = np.moveaxis(IMAGES, 3, 1)
+    close(over(tmp_path, first, *bias), first + C[:, None, None])
+
+
+def test_a_constant_may_have_the_axis_of_the_batch(tmp_path):
+    nodes = (const("c", C.reshape(1, 1, 1, 4)), node("y", "Add", "x c"))
+    close(over(tmp_path, IMAGES, *nodes), IMAGES + C)
+    with pytest.raises(ModelError, match=r"Add 'y': its offset \[2, 4\] does not fit \[4\]"):
+        over(tmp_path, X, const("c", X), node("y", "Add", "x c"))
+
+
+GAMMA, BETA, MEAN, VARIANCE = RANDOM.uniform(0.5, 2, size=(4, 4)).astype(np.float32)
+NORM = (const("g", GAMMA), const("b", BETA), const("m", MEAN), const("v", VARIANCE))
+NORMALIZED = GAMMA * (IMAGES - MEAN) / np.sqrt(VARIANCE + np.float32(0.01).astype(float)) + BETA
+
+
+@pytest.mark.parametrize("op", ["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"])
+def test_batch_normalization_in_one_node(tmp_path, op):
+    told = {"is_training": False, "epsilon": 0.01}
+    y = node("y", op, "x g b m v", **told)
+    close(over(tmp_path, IMAGES, *NORM, y), NORMALIZED)
+    first = node("y", op, "x g b m v", data_format="NCHW", **told)
+    found = over(tmp_path, np.moveaxis(IMAGES, 3, 1), *NORM, first)
+    close(np.moveaxis(found, 1, 3), NORMALIZED)
+    with pytest.raises(ModelError, match="is_training: every batch has a mean of its own"):
+        over(tmp_path, IMAGES, *NORM, node("y", op, "x g b m v"))
+
+
+def test_batch_normalization_spelled_out_is_folded_to_two_operators(tmp_path):
+    spelled = (
+        const("eps", np.float32(0.01)),
+        node("add", "Add", "v eps"),
+        node("rsqrt", "Rsqrt", "add"),
+        node("scale", "Mul", "rsqrt g"),
+        node("product", "Mul", "x scale"),
+        node("shift", "Mul", "m scale"),
+        node("rest", "Sub", "b shift"),
+        node("y", "Add", "product rest"),
+    )
+    network = load(tmp_path, placeholder(-1, 7, 5, 4), *NORM, *spelled)
+    assert [node.name for node in network.graph.nodes] == ["product", "y"]
+    close(network.evaluate(IMAGES)["y"], NORMALIZED)
+
+
+REFUSED = [
+    ("Conv2D", "x w", {"strides": [1, 1, 1, 1]}, r"its padding is '' \[\]; have: SAME, VALID"),
+    ("Conv2D", "x w", {"padding": "SAME"}, r"its strides are \(\), must be 4 numbers"),
+    ("Conv2D", "x w", {"padding": "SAME", "strides": [1, 1, 1, 2]}, "do not only move over height"),
+    ("Conv2D", "x c", {"padding": "SAME", "strides": [1] * 4}, r"weights have the shape \[4\]"),
+    ("Conv2D", "x w", {"data_format": "NCHW_VECT_C"}, "its data_format is 'NCHW_VECT_C'; have"),
+    (
+        "MaxPool",
+        "x",
+        {"ksize": [1, 9, 9, 1], "strides": [1] * 4, "padding": "VALID"},
+        "of 9 .* not f",
+    ),
+    ("MaxPool", "x", {"ksize": 3}, "its attribute 'ksize' is of another kind"),
+    ("Mean", "x channels", {}, r"over the axes \[3\] of \[1, 7, 5, 4\]; have: height, width"),
+    ("Mean", "x batch", {}, "it works on the batch axis; samples must be independent"),
+    ("Transpose", "x back", {}, "it moves the batch axis"),
+    ("Pad", "x rows", {}, "pads the batch axis"),
+    ("Reshape", "x back", {}, r"\[1, 7, 5, 4\] can not become \[3, 2, 1, 0\]"),
+    ("Reshape", "x c", {}, "must be a short list of integers"),
+    ("Add", "x w", {}, r"its offset \[3, 2, 4, 6\] does not fit \[7, 5, 4\]"),
+    ("Add", "x nan", {}, "must hold finite real numbers"),
+    ("RealDiv", "x zero", {}, "it divides by zero"),
+    ("RealDiv", "zero x", {}, "input 'zero' is a constant, must be computed"),
+    ("Maximum", "x c", {}, r"reads a constant \[4\] where one number is meant"),
+    ("Minimum", "x nan", {}, "must hold finite real numbers"),
+    ("BiasAdd", "x nan", {}, "must hold finite"),
+    ("MatMul", "x w", {}, r"multiplies \[1, 7, 5, 4\] by \[3, 2, 4, 6\]; have: rows by a matrix"),
+    ("Cast", "x", {"DstT": Type(INT32)}, "it makes int32 of a tensor; have: floats"),
+    ("ConcatV2", "x w channels", {}, "it joins constants and tensors"),
+    ("Split", "channels x", {"num_split": 3}, "4 elements can not be split into 3 equal parts"),
+    ("StridedSlice", "x c c c", {}, "must be a short list of integers"),
+    ("StridedSlice", "x batch batch batch", {}, r"can not cut \[0\] to \[0\] by \[0\]"),
+    ("Identity", "missing", {}, "'y' reads 'missing', which no node makes"),
+    ("AddN", "x", {}, "it adds 1 terms"),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "attributes", "message"), REFUSED)
+def test_what_an_operator_can_not_do_is_refused(tmp_path, op, inputs, attributes, message):
+    given = (
+        *(const("w", WEIGHTS), const("c", C), const("channels", [3]), const("batch", [0])),
+        *(const("back", [3, 2, 1, 0]), const("rows", [[1, 1], [0, 0], [0, 0], [0, 0]])),
+        *(const("zero", 0.0), const("nan", np.float32("nan"))),
+    )
+    with pytest.raises(ModelError, match=message):
+        over(tmp_path, IMAGES, *given, node("y", op, inputs, **attributes))
