@@ -174,8 +174,15 @@ def test_one_header_has_shifts_and_weights_as_macros(demo):
 
 
 @on_pc
-def test_any_name_becomes_an_identifier_of_its_own(tmp_path):
-    names = ("*/ #error", "1", "conv/1", "conv-1", "conv_1")
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("*/ #error", "1", "conv/1", "conv-1", "conv_1"),
+        ("conv", "conv_bias", "network_input", "data_memory", "int"),
+    ],
+    ids=["strange", "alike"],
+)
+def test_any_name_becomes_an_identifier_of_its_own(names, tmp_path):
     folder = write(tmp_path / "names", networks.classifier(names))
     assert check(folder)[0] == 0
     macros = [
