@@ -14,11 +14,11 @@ IN_OUT(q7_t, arm_depthwise_separable_conv_HWC_q7);
 IN_OUT(q15_t, arm_convolve_HWC_q15_basic);
 IN_OUT(q15_t, arm_convolve_HWC_q15_fast);
 
-#define OBLONG(type, name)                                                                         \
-    arm_status name(const type *Im_in, u16 dim_im_in_x, u16 dim_im_in_y, u16 ch_im_in,             \
-                    const type *wt, u16 ch_im_out, u16 dim_kernel_x, u16 dim_kernel_y,             \
-                    u16 padding_x, u16 padding_y, u16 stride_x, u16 stride_y, const type *bias,    \
-                    u16 bias_shift, u16 out_shift, type *Im_out, u16 dim_im_out_x,                 \
+#define OBLONG(type, name)                                                                      \
+    arm_status name(const type *Im_in, u16 dim_im_in_x, u16 dim_im_in_y, u16 ch_im_in,          \
+                    const type *wt, u16 ch_im_out, u16 dim_kernel_x, u16 dim_kernel_y,          \
+                    u16 padding_x, u16 padding_y, u16 stride_x, u16 stride_y, const type *bias, \
+                    u16 bias_shift, u16 out_shift, type *Im_out, u16 dim_im_out_x,              \
                     u16 dim_im_out_y, q15_t *bufferA, q7_t *bufferB)
 OBLONG(q7_t, arm_convolve_HWC_q7_basic_nonsquare);
 OBLONG(q7_t, arm_convolve_HWC_q7_fast_nonsquare);
@@ -26,9 +26,9 @@ OBLONG(q7_t, arm_convolve_1x1_HWC_q7_fast_nonsquare);
 OBLONG(q7_t, arm_depthwise_separable_conv_HWC_q7_nonsquare);
 OBLONG(q15_t, arm_convolve_HWC_q15_fast_nonsquare);
 
-#define DENSE(data, weight, name)                                                             \
-    arm_status name(const data *pV, const weight *pM, u16 dim_vec, u16 num_of_rows,           \
-                    u16 bias_shift, u16 out_shift, const weight *bias, data *pOut,            \
+#define DENSE(data, weight, name)                                                   \
+    arm_status name(const data *pV, const weight *pM, u16 dim_vec, u16 num_of_rows, \
+                    u16 bias_shift, u16 out_shift, const weight *bias, data *pOut,  \
                     q15_t *vec_buffer)
 DENSE(q7_t, q7_t, arm_fully_connected_q7);
 DENSE(q7_t, q7_t, arm_fully_connected_q7_opt);
