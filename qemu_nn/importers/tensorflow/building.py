@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Callable, Optional, Union
@@ -10,7 +9,7 @@ from typing import Callable, Optional, Union
 import numpy as np
 
 from ...errors import ModelError
-from ...float_graph import TENSOR_LIMIT, FloatNode
+from ...float_graph import FloatNode
 from ...operators import Identity, Operator, Reshape, Shape
 from .reading import Node
 
@@ -74,8 +73,6 @@ class Builder:
     def add(self, name: str, operator: Operator, inputs: Sequence[Tensor], batched: bool) -> Tensor:
         """Add an operator and the tensor that it makes."""
         sample = operator.shape(*(tensor.sample for tensor in inputs))
-        if min(sample, default=1) < 1 or math.prod(sample) > TENSOR_LIMIT:
-            raise ModelError(f"it makes a tensor of the shape {list(sample)}: empty or too large")
         self.nodes.append(FloatNode(name, operator, tuple(tensor.name for tensor in inputs)))
         tensor = Tensor(name, (1, *sample) if batched else sample, batched)
         self.values[name] = tensor

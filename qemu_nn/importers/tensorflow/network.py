@@ -24,7 +24,7 @@ def network(
     part = section(nodes, end, None if input is None else tensor(nodes, input))
     if part.start is None:
         part = replace(part, start=only_input(part))
-    elif end == part.start or not any(part.start in node.inputs for node in part.order):
+    elif not any(part.start in node.inputs for node in part.order):
         raise ModelError(f"the output {end!r} is not computed from {part.start!r}")
     if part.start is None or part.unsupported:
         raise ModelError(refusal(part))

@@ -60,8 +60,6 @@ def concat(call: Call, *values: Value) -> None:
     tensors = [part for part in parts if isinstance(part, Tensor)]
     if len(tensors) < max(len(parts), 1) or isinstance(axis, Tensor):
         raise ModelError("it joins constants and tensors; have: tensors alone")
-    if len({(x.batched, len(x.shape)) for x in tensors}) > 1:
-        raise ModelError(f"it can not join {', '.join(str(list(x.shape)) for x in tensors)}")
     call.put(Concat(tensors[0].axis(integer(axis))), *tensors)
 
 
