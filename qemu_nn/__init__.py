@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
 
 if TYPE_CHECKING:
+    from .delivery import export
     from .inspection import analyze
     from .pipeline import FloatNetwork, Network, load
     from .quantization import quantize
@@ -24,6 +25,7 @@ _HOMES = {
     "FloatNetwork": "pipeline",
     "Network": "pipeline",
     "analyze": "inspection",
+    "export": "delivery",
     "load": "pipeline",
     "quantize": "quantization",
 }
@@ -38,6 +40,7 @@ __all__ = [
     "SizeMismatch",
     "__version__",
     "analyze",
+    "export",
     "load",
     "quantize",
 ]

@@ -22,6 +22,7 @@ from .analysis.table import Cell, Table, printable
 from .arrays import read_array, read_state, write_npz
 from .cli_analyze import analyze
 from .cli_bench import bench, variants
+from .cli_export import export
 from .cli_options import PATH, device, form, state, variant
 from .cli_quantize import import_, quantize
 from .errors import DeviceWarning, Error
@@ -221,5 +222,5 @@ def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
     return Table(("array", "dtype", "shape"), rows)
 
 
-for _verb in (bench, variants, import_, quantize, analyze):
+for _verb in (bench, variants, import_, quantize, analyze, export):
     main.add_command(_verb)

@@ -33,7 +33,11 @@ def analyze(
     form: Optional[str],
     **how: Any,
 ) -> None:
-    """Say what quantization cost MODEL, layer by layer, against its float reference."""
+    """Say what quantization cost MODEL, and where.
+
+    MODEL is what quantize wrote, which knows its float reference. Every layer is compared as part
+    of the network and alone.
+    """
     if html is not None and not html.parent.is_dir():
         raise Error(f"there is no folder {html.parent} for {html.name}: make it first")
     network = pipeline.load_quantized(model)

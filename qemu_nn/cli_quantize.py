@@ -41,7 +41,10 @@ def import_(
     input_tensor: Optional[str],
     output_tensor: Optional[str],
 ) -> None:
-    """Read MODEL, in any format, print its layers and write it as .qnz."""
+    """Read MODEL of any format, write it as .qnz.
+
+    Prints its layers.
+    """
     _check_package(output)
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     network.save(output)

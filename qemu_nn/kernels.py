@@ -22,7 +22,8 @@ FEATURES = {
     "neon": lib.QN_CPU_NEON,
 }
 
-_HOST = int(lib.qn_cpu_features())  # asked once: a virtual machine may take long to answer
+#: The instruction sets of this host, as bits; asked once: a virtual machine may take long.
+HOST = int(lib.qn_cpu_features())
 
 #: Environment variable that caps the instruction sets: "none", or the newest one to use.
 CAP = "QEMU_NN_CPU"
@@ -114,11 +115,11 @@ def cpu_features() -> int:
     """The instruction sets that rows may use on this host, as bits; the environment may cap it."""
     cap = os.environ.get(CAP, "")
     if not cap:
-        return _HOST
+        return HOST
     if cap != "none" and cap not in FEATURES:
         raise Error(f"{CAP} is {cap!r}; have: none, {', '.join(FEATURES)}")
     allowed = list(FEATURES.values())[: list(FEATURES).index(cap) + 1] if cap != "none" else []
-    return _HOST & sum(allowed)
+    return HOST & sum(allowed)
 
 
 def aligned_bytes(size: int, alignment: int = 64) -> np.ndarray:

@@ -18,8 +18,8 @@ from .analysis.summary import Summary, summarize
 from .arrays import read_npz
 from .cmsis import buffer_size
 from .errors import Error, ModelError
-from .export.golden import About, GoldenSet, write
-from .export.sample import Golden, sample
+from .firmware.golden import About, GoldenSet, write
+from .firmware.sample import Golden, sample
 from .float_graph import FloatGraph
 from .graph import Graph
 from .importers import FLOAT_FORMATS, device, load_float

@@ -55,6 +55,14 @@ HALVES = [join(pair, 16) for pair in itertools.product(INT16, repeat=2)]
 #: Words of which each lane takes every byte, each lane in another order.
 BYTES = [join((x, x ^ 0x55, -x, x + 77), 8) for x in range(256)]
 
+#: What an average sums: at most 65535 cells of 16 bits.
+SUMS = [x for x in INT32 if abs(x) <= 2**31 - 2**15]
+
+
+def mean(total, count):
+    """The quotient rounded to nearest, halves away from zero."""
+    return (abs(total) + count // 2) // count * (1 if total > 0 else -1)
+
 
 def grid(*axes):
     """Every combination of the values of a, b, c; absent ones are 0."""
@@ -87,6 +95,7 @@ TABLE = [
     ("qn_clamp(a, b, c)", clamp, grid(INT32, [-9, -1, 0], [0, 6, 9])),
     ("qn_sat8(a)", lambda a, b, c: saturate(a, 8), grid([*range(-1000, 1000), *INT32])),
     ("qn_sat16(a)", lambda a, b, c: saturate(a, 16), grid(INT32)),
+    ("qn_mean(a, b)", lambda a, b, c: mean(a, b), grid(SUMS, (1, 2, 3, 4, 7, 25, 65534, 65535))),
     ("qn_usat(a, b)", lambda a, b, c: clamp(a, 0, 2**b - 1), grid(INT32, range(31))),
     ("qn_shl(a, b)", lambda a, b, c: (a << b) % 2**32, grid(INT32, SHIFTS)),
     ("qn_asr(a, b)", lambda a, b, c: a // 2**b, grid(INT32, SHIFTS)),

@@ -6,11 +6,13 @@ import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Optional, Union
+from typing import Optional, TypeVar, Union
 
 import numpy as np
 
 from ..errors import Error
+
+T = TypeVar("T")
 
 #: Enumerators of C that may stand for their numbers.
 ENUMERATORS = {"ARM_SIGMOID": 0, "ARM_TANH": 1}
@@ -104,9 +106,9 @@ class Function:
             raise Error(f"{name} of {self.name} must fit into 32 bits, is {number}")
         return number
 
-    def struct_values(self, params: Mapping[str, int]) -> dict[str, int]:
-        """The fields of the op's struct, from the C arguments."""
-        values = dict(self.fixed)
+    def struct_values(self, params: Mapping[str, T]) -> dict[str, Union[int, T]]:
+        """The fields of the op's struct, from the C arguments: their values, or C that has them."""
+        values: dict[str, Union[int, T]] = dict(self.fixed)
         for name in self.params:
             target = self.fields.get(name, name)
             values[target] = values[f"{target}_x"] = values[f"{target}_y"] = params[name]

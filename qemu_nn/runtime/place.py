@@ -45,12 +45,12 @@ class Placement:
 def place(graph: Graph, profile: Profile, steps: Sequence[Step], trace: bool) -> Placement:
     """Addresses for every step; trace: what a call leaves of an input it destroys is returned."""
     if graph.memory is None:
-        return _planned(graph, steps)
+        return planned(graph, steps, lambda step: step.row.scratch(step.params))
     return _firmware(graph, graph.memory, profile, steps, trace)
 
 
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
+def _aligned(size: int, alignment: int = ALIGNMENT) -> int:
+    return -(-size // alignment) * alignment
 
 
 # ---- planned memory: tensors live from the step that makes them to the last that reads them ----
@@ -66,7 +66,13 @@ class _Block:
     offset: int = 0
 
 
-def _planned(graph: Graph, steps: Sequence[Step]) -> Placement:
+def planned(
+    graph: Graph,
+    steps: Sequence[Step],
+    scratch_bytes: Callable[[Step], int],
+    alignment: int = ALIGNMENT,
+) -> Placement:
+    """Addresses for a network that brings none; scratch_bytes: what a step needs beside tensors."""
     death = {graph.input.name: -1}
     for index, step in enumerate(steps):
         death.update(dict.fromkeys((*step.node.inputs, step.node.name), index))
@@ -83,13 +89,13 @@ def _planned(graph: Graph, steps: Sequence[Step]) -> Placement:
         else:
             blocks[node.name] = blocks[shared]
             blocks[shared].last = death[node.name]
-        if step.row.scratch(step.params):
-            scratch[index] = _Block(step.row.scratch(step.params), index, index)
+        if scratch_bytes(step):
+            scratch[index] = _Block(scratch_bytes(step), index, index)
         destroys = step.sizes.destroys and step.row.kind != "fast"
         if destroys and death[node.inputs[0]] > index:
             spare[index] = _Block(step.sizes.inputs[0], index, index)
     all_blocks += [*scratch.values(), *spare.values()]
-    arena = _assign(all_blocks)
+    arena = _assign(all_blocks, alignment)
     spots = tuple(
         Spot(
             tuple(blocks[name].offset for name in step.node.inputs),
@@ -112,16 +118,16 @@ def _shared_input(step: Step, death: dict[str, int], index: int) -> Optional[str
     return None
 
 
-def _assign(blocks: Sequence[_Block]) -> int:
+def _assign(blocks: Sequence[_Block], alignment: int) -> int:
     """Greedy by size: each block at the lowest offset that is free while it lives."""
     placed: list[_Block] = []
     for block in sorted(blocks, key=lambda b: (-b.size, b.first)):
         rivals = [b for b in placed if b.first <= block.last and block.first <= b.last]
         for rival in sorted(rivals, key=lambda b: b.offset):
             if block.offset + block.size > rival.offset:
-                block.offset = max(block.offset, _aligned(rival.offset + rival.size))
+                block.offset = max(block.offset, _aligned(rival.offset + rival.size, alignment))
         placed.append(block)
-    return max(_aligned(block.offset + block.size) for block in placed)
+    return max(_aligned(block.offset + block.size, alignment) for block in placed)
 
 
 # ---- the firmware's memory: its own buffers at their own offsets ----

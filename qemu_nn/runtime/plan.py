@@ -13,6 +13,7 @@ from ..kernels import Row, Sizes
 from ..targets import Profile
 from . import place
 from .place import Placement
+from .reasons import reason
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Step:
     """One call: the row that runs, its C parameters, and byte offsets into the arena.
 
     spare: offset of a copy of the first input where the call would destroy one that is needed.
-    relu: the rectifier that follows, where the row applies it on the way.
+    relu: the rectifier that follows, where the row applies it on the way. why: this row runs.
     """
 
     node: Node
@@ -32,6 +33,7 @@ class Step:
     scratch: int = 0
     spare: Optional[int] = None
     relu: Optional[Node] = None
+    why: str = ""
 
     @property
     def result(self) -> Tensor:
@@ -67,12 +69,13 @@ class Plan:
     warnings: tuple[str, ...]
 
     def __str__(self) -> str:
-        """One line for each step: the layer and the row that computes it."""
-        width = max(len(step.node.name) for step in self.steps)
+        """One line for each step: the layer, the row that computes it, and why that one."""
+        rows = [f"{step.row} ({step.row.kind})" for step in self.steps]
+        widths = [max(map(len, column)) for column in ([s.node.name for s in self.steps], rows)]
         return "\n".join(
-            f"{step.node.name:<{width}}  {step.row} ({step.row.kind})"
-            + (f", then {step.relu.name}" if step.relu else "")
-            for step in self.steps
+            f"{step.node.name:<{widths[0]}}  {row:<{widths[1]}}  {step.why}"
+            + (f"; {step.relu.name} on the way" if step.relu else "")
+            for step, row in zip(self.steps, rows)
         )
 
 
@@ -90,7 +93,7 @@ def plan(
         have = sorted({row.variant for row in rows})
         raise Error(f"no layer of {graph.name} has a variant {variant!r}; have: {', '.join(have)}")
     placement = place.place(graph, profile, steps, trace)
-    steps = _put(steps, placement)
+    steps = _put(steps, placement, profile, variant)
     if not trace:
         steps = tuple(_fused(graph, steps))
     return Plan(
@@ -123,7 +126,9 @@ def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) ->
     return Step(node, row, params, sizes, (), 0)
 
 
-def _put(steps: Iterable[Step], placement: Placement) -> tuple[Step, ...]:
+def _put(
+    steps: Iterable[Step], placement: Placement, profile: Profile, variant: Optional[str]
+) -> tuple[Step, ...]:
     """The steps at their addresses, on the device's own rows where its scratch is observed."""
     put = []
     for step, spot in zip(steps, placement.spots):
@@ -136,6 +141,7 @@ def _put(steps: Iterable[Step], placement: Placement) -> tuple[Step, ...]:
                 output=spot.output,
                 scratch=spot.scratch,
                 spare=spot.spare,
+                why=reason(row, step.row, _rows(step.node), profile, step.params, variant),
             )
         )
     return tuple(put)

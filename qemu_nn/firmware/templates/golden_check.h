@@ -37,6 +37,9 @@ extern "C" {
  * returns 0 if all of them are equal, 1 otherwise. The buffer may have any alignment. */
 int qn_check(const char *name, const void *buffer, size_t size);
 
+/* The elements of the golden of that name; NULL if it is unknown. */
+const void *qn_golden_values(const char *name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -47,12 +47,16 @@ class About:
 
 @dataclass(frozen=True)
 class GoldenSet:
-    """What was written: the folder, the names of the goldens in program order, all bytes."""
+    """What was written: the folder, the names of the goldens in program order, all bytes.
+
+    stems: layer -> the last part of its goldens' names.
+    """
 
     folder: Path
     inputs: int
     names: tuple[str, ...]
     nbytes: int
+    stems: Mapping[str, str]
 
 
 def write(folder: Path, about: About, samples: Iterable[Iterable[Golden]]) -> GoldenSet:
@@ -70,7 +74,8 @@ def write(folder: Path, about: About, samples: Iterable[Iterable[Golden]]) -> Go
             nbytes = writer.finish()
     except OSError as error:
         raise Error(f"can not write the goldens to {folder}: {error}") from None
-    return GoldenSet(folder, writer.inputs, tuple(g["name"] for g in writer.goldens), nbytes)
+    names = tuple(golden["name"] for golden in writer.goldens)
+    return GoldenSet(folder, writer.inputs, names, nbytes, writer.names.stems)
 
 
 def _listed(folder: Path) -> set[str]:
@@ -88,19 +93,19 @@ class _Names:
     """Layer names made into names that every file system and C accept; each its own, always."""
 
     def __init__(self) -> None:
-        self._of: dict[str, str] = {}
+        self.stems: dict[str, str] = {}
         self._taken = set(_RESERVED)
         self._next: dict[str, int] = {}
 
     def __getitem__(self, layer: str) -> str:
-        if layer not in self._of:
+        if layer not in self.stems:
             name = stem = re.sub(r"[^A-Za-z0-9_]", "_", layer)[:40] or "_"
             while name.lower() in self._taken:
                 self._next[stem] = self._next.get(stem, 1) + 1
                 name = f"{stem}_{self._next[stem]}"
             self._taken.add(name.lower())
-            self._of[layer] = name
-        return self._of[layer]
+            self.stems[layer] = name
+        return self.stems[layer]
 
 
 class _Writer:
@@ -109,7 +114,7 @@ class _Writer:
     def __init__(self, folder: Path, about: About) -> None:
         self._folder = folder
         self._about = about
-        self._names = _Names()
+        self.names = _Names()
         self._files: list[dict[str, Any]] = []
         self.goldens: list[dict[str, Any]] = []
         self.inputs = 0
@@ -121,7 +126,7 @@ class _Writer:
         self.inputs += 1
 
     def _add(self, golden: Golden) -> None:
-        parts = [f"x{self.inputs}", golden.group, self._names[golden.layer]]
+        parts = [f"x{self.inputs}", golden.group, self.names[golden.layer]]
         name = "/".join(part for part in parts if part)
         values = little_endian(golden.values)
         entry = {

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 import numpy as np
 
-#: Element type -> its name in the firmware.
-C_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
+from ..layers.prototypes import C_TYPES
 
 _PER_LINE = 16
 
@@ -49,10 +47,7 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str]) -> str:
 
     symbol: a valid identifier. comment: lines in front; they are made harmless here.
     """
-    flat = [str(value) for value in values.ravel().tolist()]
-    rows = [flat[i : i + _PER_LINE] for i in range(0, len(flat), _PER_LINE)]
     guard = f"QN_GOLDEN_{symbol.upper()}_H"
-    count = math.prod(values.shape)
     return "\n".join(
         [
             "/* " + "\n * ".join(map(in_comment, comment)) + " */",
@@ -60,14 +55,26 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str]) -> str:
             f"#define {guard}",
             "",
             _TYPES,
-            f"static const {C_TYPES[values.dtype.name]} {symbol}[{count}] = {{",
-            *(f"    {', '.join(row)}," for row in rows),
-            "};",
+            definition(symbol, values),
             "",
             "#endif",
             "",
         ]
     )
+
+
+def definition(symbol: str, values: np.ndarray) -> str:
+    """`static const q7_t symbol[COUNT] = {...};`, flat."""
+    rows = ",\n    ".join(lines(values))
+    return (
+        f"static const {C_TYPES[values.dtype.name]} {symbol}[{values.size}] = {{\n    {rows},\n}};"
+    )
+
+
+def lines(values: np.ndarray) -> list[str]:
+    """The elements in memory order, a few in each line, without a comma at its end."""
+    flat = [str(value) for value in values.ravel().tolist()]
+    return [", ".join(flat[i : i + _PER_LINE]) for i in range(0, len(flat), _PER_LINE)]
 
 
 def table(network: str, names: Iterable[tuple[int, str]]) -> str:

@@ -1,0 +1,51 @@
+"""Where the stages meet on a network's way out of here: goldens and a firmware project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional, Union
+
+import numpy as np
+
+from . import __version__
+from .firmware import project
+from .firmware.golden import About
+from .firmware.project import Firmware
+from .graph import Graph
+from .package import model_hash
+from .pipeline import Network, golden
+from .runtime.plan import plan
+from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, profile
+
+
+def export(
+    network: Network,
+    folder: Union[str, Path],
+    target: str = DEFAULT_CORE,
+    cmsis: str = DEFAULT_CMSIS,
+    rounding: str = DEFAULT_ROUNDING,
+    x: Optional[np.ndarray] = None,
+    one_header: bool = False,
+) -> Firmware:
+    """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `x`.
+
+    x: as golden() takes it; two inputs at random, always the same, if not given. folder: new,
+    empty, or an earlier export, which is replaced. one_header: write layers.h, everything as plain
+    macros, too. Raises Error as golden() does, and where a device could not run the network so.
+    """
+    wanted, folder = profile(target, cmsis, rounding), Path(folder).resolve()
+    about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
+    traced = plan(network.graph, wanted, trace=True)
+    x = _random_inputs(network.graph) if x is None else np.asarray(x)
+    with project.replacing_earlier(folder) as fresh:
+        goldens = golden(network, x, fresh / project.GOLDENS, target, cmsis, rounding)
+        steps = x.shape[1] if network.graph.states else 1
+        return project.write(fresh, traced, about, goldens, steps, one_header)
+
+
+def _random_inputs(graph: Graph) -> np.ndarray:
+    """Two inputs, of three time steps in a recurrent network."""
+    shape = (2, 3, *graph.input.shape) if graph.states else (2, *graph.input.shape)
+    limits = np.iinfo(graph.input.dtype)
+    random = np.random.default_rng(0)
+    return random.integers(limits.min, limits.max, shape, graph.input.dtype, endpoint=True)

@@ -1,0 +1,126 @@
+"""Where a network's tensors and scratch buffers lie in the memory of the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Optional
+
+from ..errors import Error
+from ..graph import Address, Graph, Memory
+from ..kernels import choose, rows_of
+from ..layers.base import extent
+from ..runtime.place import planned
+from ..runtime.plan import Plan, Step
+
+#: Name of the buffer of a network that brings no memory of its own.
+ARENA = "arena"
+
+#: Every address is a multiple of this many bytes: the widest element's.
+_ALIGNMENT = 4
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Bytes to move before a call, because it would overwrite them where they are."""
+
+    source: Address
+    target: Address
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call with its pointers. step: the row that computes it when the device is a stand-in."""
+
+    step: Step
+    inputs: tuple[Address, ...]
+    output: Address
+    scratch: Optional[Address]
+    scratch_bytes: int
+    copy: Optional[Copy] = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A network's static memory: buffers (name -> bytes), and where everything is in them."""
+
+    buffers: Mapping[str, int]
+    input: Address
+    states: Mapping[str, Address]
+    calls: tuple[Call, ...]
+
+
+def layout(plan: Plan) -> Layout:
+    """The graph's own memory where it has one; otherwise one arena, planned by liveness.
+
+    plan: traced, so that it has a step for each node. Raises Error where a device would need more
+    than the memory says: scratch buffers, or zeros that nothing has written.
+    """
+    graph = plan.graph
+    if plan.cleared:
+        raise Error(f"{graph.name} reads memory that nothing has written: it can not be exported")
+    steps = [_plain(plan, step) for step in plan.steps]
+    needed = {step.node.name: _scratch_bytes(plan, step) for step in steps}
+    if graph.memory is not None:
+        return _given(graph, graph.memory, steps, needed)
+    placement = planned(graph, steps, lambda step: needed[step.node.name], _ALIGNMENT)
+    calls = []
+    for step, spot in zip(steps, placement.spots):
+        inputs, output = [Address(ARENA, at) for at in spot.inputs], Address(ARENA, spot.output)
+        spare = None if spot.spare is None else Address(ARENA, spot.spare)
+        size = needed[step.node.name]
+        scratch = Address(ARENA, spot.scratch) if size else None
+        copy = _copy(step, inputs, output, spare)
+        if copy:
+            inputs[inputs.index(copy.source)] = copy.target
+        calls.append(Call(step, tuple(inputs), output, scratch, size, copy))
+    buffers = {ARENA: placement.arena_bytes}
+    return Layout(buffers, Address(ARENA, placement.input), {}, tuple(calls))
+
+
+def _plain(plan: Plan, step: Step) -> Step:
+    """The step on its plain row; a model of the device's own way stays where the plan needs it."""
+    if step.row.kind == "model":
+        return step
+    rows = rows_of(step.row.op.name, step.row.op.type)
+    return replace(step, row=choose(rows, plan.profile, step.params, keep_input=False))
+
+
+def _scratch_bytes(plan: Plan, step: Step) -> int:
+    """Bytes of the buffer that Arm's header asks for on this core."""
+    on_dsp = plan.profile.path == "dsp"
+    return extent(step.node.function.scratch, step.node.params) if on_dsp else 0
+
+
+def _copy(
+    step: Step, inputs: list[Address], output: Address, spare: Optional[Address]
+) -> Optional[Copy]:
+    """What must move first: an input that the call destroys, or works on in place, too early."""
+    function = step.node.function
+    if spare is not None:
+        return Copy(inputs[0], spare, step.sizes.inputs[0])
+    if not function.in_place:
+        return None
+    own = [array.name for array in function.inputs].index(function.output.name)
+    if inputs[own] == output:
+        return None
+    return Copy(inputs[own], output, step.sizes.output)
+
+
+def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Mapping[str, int]) -> Layout:
+    calls = []
+    for step in steps:
+        place, size = memory.places[step.node.name], needed[step.node.name]
+        if size and not _holds(memory, place.scratch, size):
+            raise Error(
+                f"{graph.name}: layer {step.node.name!r} ({step.node.function.name}) needs "
+                f"{size} bytes of scratch memory; its memory has {place.scratch or 'none'}"
+            )
+        calls.append(Call(step, place.inputs, place.output, place.scratch, size))
+    return Layout(memory.buffers, memory.input, memory.states, tuple(calls))
+
+
+def _holds(memory: Memory, address: Optional[Address], size: int) -> bool:
+    """Is there room for so many bytes at this address?"""
+    return address is not None and address.offset + size <= memory.buffers[address.buffer]

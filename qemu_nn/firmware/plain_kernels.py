@@ -1,0 +1,65 @@
+"""The project's plain kernels as C files that stand in for CMSIS-NN in a build."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from ..kernels import Row
+
+_ROW = re.compile(r"^QN_ROW\(\w+, (\w+), (\w+), (\w+), (\w+), [^,]+, [^,]+, (\w+), \w+\)", re.M)
+_DEFINITION = re.compile(r"^(?!static|typedef)\w[\w ]*[ *](\w+)\(", re.M)
+_INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+
+
+def symbol(row: Row) -> str:
+    """The C function that computes a row, as kernels.inc names it."""
+    return _symbols()[row.op.arithmetic, row.op.name, row.op.type, row.variant]
+
+
+def sources(symbols: Iterable[str]) -> dict[str, str]:
+    """Path below the C core -> content, of what these functions need to compile and link."""
+    core, definitions = _core(), _definitions()
+    wanted = {definitions[symbol] for symbol in symbols}
+    found: dict[str, str] = {}
+    while wanted:
+        path = wanted.pop()
+        text = found[path.relative_to(core).as_posix()] = _read(path)
+        needed = {(path.parent / name).resolve() for name in _INCLUDE.findall(text)}
+        if path.suffix == ".c":
+            needed |= {
+                definitions[name] for name in re.findall(r"\w+", text) if name in definitions
+            }
+        wanted |= {each for each in needed if each.relative_to(core).as_posix() not in found}
+    return dict(sorted(found.items()))
+
+
+def _core() -> Path:
+    """The C core: inside of the package where it is installed, beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "csrc"
+    return inside if inside.is_dir() else package.parent / "csrc"
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def _symbols() -> dict[tuple[str, ...], str]:
+    found = _ROW.findall(_read(_core() / "kernels.inc"))
+    return {tuple(key): run for *key, run in found}
+
+
+@cache
+def _definitions() -> dict[str, Path]:
+    """Function -> the file that defines it, among the files of plain rows and models."""
+    return {name: path for path in _plain_files() for name in _DEFINITION.findall(_read(path))}
+
+
+def _plain_files() -> Iterator[Path]:
+    for path in sorted(_core().glob("*/*.c")):
+        if path.stem.endswith(("_ref", "_ref560", "_dsp")):
+            yield path

@@ -1,0 +1,127 @@
+"""A network as a firmware project: C that calls CMSIS-NN, and its self-test for PC and board."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ..errors import Error
+from ..extras import require
+from ..runtime.plan import Plan
+from . import stand_in
+from .context import context
+from .folder import replacing
+from .golden import About, GoldenSet
+from .memory import layout
+from .one_header import one_header
+from .symbols import symbols
+
+FORMAT = "qemu_nn firmware"
+VERSION = 1
+MANIFEST = "manifest.json"
+
+#: The golden set's folder inside of the project's.
+GOLDENS = "goldens"
+
+_TEMPLATES = ("network.h", "network.c", "parameter.h", "weights.h", "main.c")
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """What was written: bytes of static memory, and of weights and biases."""
+
+    ram: int
+    flash: int
+
+
+def write(
+    folder: Path, plan: Plan, about: About, goldens: GoldenSet, steps: int, one: bool
+) -> Firmware:
+    """Write the project into a folder that has the golden set already, for the same profile.
+
+    plan: traced; steps: time steps of each golden input, 1 if the network is not recurrent; one:
+    write layers.h, one header of plain macros, too. Raises Error where the network can not run on
+    a device as it is, or jinja2 is missing.
+    """
+    graph, placed = plan.graph, layout(plan)
+    named = symbols(graph, goldens.stems)
+    said = context(graph, placed, named, about)
+    said.update(profile=str(plan.profile), inputs=goldens.inputs, steps=steps)
+    contents = {name: _rendered(name, said) for name in (*_TEMPLATES, "Makefile")}
+    found = stand_in.stand_ins(placed.calls)
+    for name, content in stand_in.headers(found).items():
+        contents[f"kernels/{name}"] = _rendered("stand_in.h", content)
+    implementation = stand_in.implementation(found, plan.profile)
+    contents["kernels/stand_in.c"] = _rendered("stand_in.c", implementation)
+    contents.update({f"kernels/{p}": text for p, text in stand_in.sources(found).items()})
+    for name in ("startup.c", "mps2_an386.ld"):
+        contents[f"mps2/{name}"] = _template(name)
+    if one:
+        contents["layers.h"] = one_header(graph, named)
+    for path, text in contents.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text.encode("utf-8"))
+    _write_manifest(folder, about)
+    return Firmware(said["ram"], said["flash"])
+
+
+@contextmanager
+def replacing_earlier(folder: Path) -> Iterator[Path]:
+    """A fresh folder that takes the place of `folder`, which may hold an earlier export."""
+    try:
+        with replacing(folder, _listed) as fresh:
+            yield fresh
+    except OSError as error:
+        raise Error(f"can not write the firmware to {folder}: {error}") from None
+
+
+def _listed(folder: Path) -> set[str]:
+    """The files of an earlier export in this folder and of its builds; none if it is no such."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if manifest["format"] != FORMAT:
+            return set()
+        return {MANIFEST, *manifest["files"], *_files(folder, "build")}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return set()
+
+
+def _write_manifest(folder: Path, about: About) -> None:
+    profile = about.profile
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "qemu_nn": about.version,
+        "network": about.network,
+        "model": about.model,
+        "profile": {
+            "core": about.core,
+            "path": profile.path,
+            "cmsis": profile.cmsis,
+            "rounding": profile.rounding,
+        },
+        "files": sorted(_files(folder, ".")),
+    }
+    (folder / MANIFEST).write_bytes((json.dumps(manifest, indent=1) + "\n").encode("ascii"))
+
+
+def _files(folder: Path, part: str) -> set[str]:
+    """All files below a part of the folder, relative to the folder."""
+    found = (folder / part).rglob("*")
+    return {path.relative_to(folder).as_posix() for path in found if path.is_file()}
+
+
+def _rendered(name: str, values: Mapping[str, Any]) -> str:
+    jinja2 = require("jinja2", "export", "the export of C")
+    options = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, **options)
+    return str(environment.from_string(_template(f"{name}.jinja")).render(values))
+
+
+def _template(name: str) -> str:
+    return (files(__package__) / "templates" / name).read_text(encoding="ascii")

@@ -1,0 +1,35 @@
+/* Starts a program on a Cortex-M without an operating system; it speaks through semihosting. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* From the linker script. */
+extern uint32_t stack_top;
+extern char data_start, data_end, data_load, bss_start, bss_end;
+
+extern void initialise_monitor_handles(void); /* of newlib: opens stdout */
+extern void _exit(int status);
+extern int main(void);
+
+void reset(void);
+
+void reset(void) {
+    memcpy(&data_start, &data_load, (size_t)(&data_end - &data_start));
+    memset(&bss_start, 0, (size_t)(&bss_end - &bss_start));
+    initialise_monitor_handles();
+    exit(main());
+}
+
+/* Any fault or interrupt: nothing here expects one. */
+static void fault(void) { _exit(3); }
+
+typedef struct vectors {
+    const void *stack;
+    void (*handlers[15])(void);
+} vectors;
+
+__attribute__((section(".vectors"), used)) static const vectors table = {
+    &stack_top,
+    {reset, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault,
+     fault, fault},
+};

@@ -1,0 +1,44 @@
+"""Why a step runs on the row it runs on, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+from ..kernels import CAP, FEATURES, HOST, Row, cpu_features
+from ..targets import Profile
+
+
+def reason(
+    row: Row,
+    chosen: Row,
+    rows: Sequence[Row],
+    profile: Profile,
+    params: Any,
+    variant: Optional[str],
+) -> str:
+    """Why `row` runs of all `rows` of its op, which stand best first.
+
+    chosen: the planner's choice before it knew the memory. variant: what the user asked for.
+    """
+    if row != chosen:
+        what = "scratch" if row.kind == "model" else "destroyed input"
+        return f"the device's {what} is looked at, which {chosen.variant} does not leave"
+    if row.variant == variant:
+        return "asked for"
+    claiming = [each for each in rows if each.claims(profile) and each.kind != "model"]
+    if len(claiming) == 1:
+        return "the only one"
+    better = claiming[: claiming.index(row)]
+    passed = "; ".join(f"{each.variant} {_unfit(each, params)}" for each in better)
+    return f"the fastest here: {passed}" if passed else "the fastest"
+
+
+def _unfit(row: Row, params: Any) -> str:
+    """Why a row is passed over."""
+    missing = row.cpu & ~cpu_features()
+    if not missing:
+        return "does not take these parameters"
+    names = ", ".join(name for name, bit in FEATURES.items() if bit & missing)
+    capped = not missing & ~HOST
+    return f"is capped by {CAP}" if capped else f"needs {names}"
