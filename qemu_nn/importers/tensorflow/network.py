@@ -9,7 +9,7 @@ from typing import Optional
 from ...errors import ModelError
 from ...float_graph import FloatGraph, FloatNode
 from ...operators import Conv, Pool, Transpose
-from .building import Tensor
+from ..tensor import Tensor
 from .converters import build
 from .graph import only_output, section, tensor
 from .reading import Node

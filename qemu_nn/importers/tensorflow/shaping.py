@@ -6,8 +6,9 @@ import numpy as np
 
 from ...errors import ModelError
 from ...operators import Concat, Identity, Pad, Slice, Transpose
+from ..tensor import Tensor, Value
 from . import indices
-from .building import Call, Converter, Tensor, Value, integer, integers, scalar
+from .building import Call, Converter, integer, integers, scalar
 from .tensors import FLOAT_TYPES, type_name
 
 _ZERO = np.array(0.0)

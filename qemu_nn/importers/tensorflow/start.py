@@ -10,7 +10,8 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from .building import Tensor, Value, integers
+from ..tensor import Tensor, Value
+from .building import integers
 from .converters import CONVERTERS, build
 from .graph import Section, section, shortened
 from .reading import Node, maker

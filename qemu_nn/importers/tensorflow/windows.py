@@ -10,7 +10,8 @@ import numpy as np
 from ...errors import ModelError
 from ...operators import Conv, Pool
 from ...operators.base import Pads, Pair, image, same_pads
-from .building import Call, Converter, Tensor, floats, integers
+from ..tensor import Tensor
+from .building import Call, Converter, floats, integers
 from .reading import Node
 
 _LARGEST = 4096  # of a kernel, stride, padding or dilation
