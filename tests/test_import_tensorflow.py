@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tensorflow_files import (
+    FLOAT,
     STRING,
     UINT8,
+    Type,
     const,
     graph,
     load,
@@ -235,6 +237,40 @@ def test_a_part_of_a_node_gets_a_name_that_is_free(tmp_path):
     nodes = (const("axes", [1, 2]), node("y", "Mean", "y/pool axes"), node("y/pool", "Relu", "x"))
     network = load(tmp_path, placeholder(1, 2, 2, 1), *nodes)
     assert [node.name for node in network.graph.nodes] == ["y/pool", "y/pool_", "y"]
+
+
+RANDOM = (
+    *(node("shape", "Shape", "flat"), node("uniform", "RandomUniform", "shape")),
+    *(const("min", 0.0), node("random", "Add", "uniform min")),
+)
+DROPOUTS = [
+    (  # of TensorFlow 1: floor(keep_prob + random) * (x / keep_prob)
+        placeholder(name="keep_prob"),
+        *(node("above", "Add", "keep_prob random"), node("mask", "Floor", "above")),
+        *(node("scaled", "RealDiv", "flat keep_prob"), node("drop", "Mul", "scaled mask")),
+    ),
+    (  # of TensorFlow 2: where(random >= rate, x * 2, 0)
+        *(const("rate", 0.5), node("mask", "GreaterEqual", "random rate"), const("two", 2.0)),
+        *(node("scaled", "Mul", "flat two"), node("drop", "SelectV2", "mask scaled min")),
+    ),
+]
+
+
+@pytest.mark.parametrize("dropout", DROPOUTS, ids=["floor", "select"])
+def test_dropout_that_training_left_drops_nothing(tmp_path, dropout):
+    nodes = (placeholder(-1, 4, name="flat"), *RANDOM, *dropout, node("y", "Relu", "drop"))
+    network = load(tmp_path, *nodes)
+    assert [type(node.operator).__name__ for node in network.graph.nodes] == ["Identity", "Relu"]
+    np.testing.assert_array_equal(network.evaluate(np.ones((2, 4)))["y"], np.ones((2, 4)))
+
+
+def test_what_only_looks_like_dropout_is_computed(tmp_path):
+    nodes = (
+        *(placeholder(-1, 4, name="flat"), const("two", 2.0), const("c", [1, 0, 0, 1])),
+        *(node("mask", "Cast", "c", DstT=Type(FLOAT)), node("scaled", "Mul", "flat two")),
+        node("y", "Mul", "scaled mask"),
+    )
+    np.testing.assert_array_equal(run(tmp_path, np.ones((1, 4)), *nodes), [[2, 0, 0, 2]])
 
 
 # The shape of the input

@@ -11,6 +11,7 @@ from ...float_graph import FloatGraph, FloatNode
 from ...operators import Conv, Pool, Transpose
 from ..tensor import Tensor
 from .converters import build
+from .dropout import without_dropout
 from .graph import only_output, section, tensor
 from .reading import Node
 from .start import only_input, refusal, start_tensor
@@ -21,6 +22,7 @@ def network(
 ) -> FloatGraph:
     """The float network between an input and an output, named or the graph's own."""
     end = only_output(nodes) if output is None else tensor(nodes, output)
+    nodes = without_dropout(nodes)
     part = section(nodes, end, None if input is None else tensor(nodes, input))
     if part.start is None:
         part = replace(part, start=only_input(part))
