@@ -8,10 +8,10 @@ from typing import Optional, Union
 import numpy as np
 
 from . import __version__
+from .bench.calls import random_inputs
 from .firmware import project
 from .firmware.golden import About
 from .firmware.project import Firmware
-from .graph import Graph
 from .package import model_hash
 from .pipeline import Network, golden
 from .runtime.plan import plan
@@ -36,16 +36,8 @@ def export(
     wanted, folder = profile(target, cmsis, rounding), Path(folder).resolve()
     about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
     traced = plan(network.graph, wanted, trace=True)
-    x = _random_inputs(network.graph) if x is None else np.asarray(x)
+    x = random_inputs(network.graph, 2) if x is None else np.asarray(x)
     with project.replacing_earlier(folder) as fresh:
         goldens = golden(network, x, fresh / project.GOLDENS, target, cmsis, rounding)
         steps = x.shape[1] if network.graph.states else 1
         return project.write(fresh, traced, about, goldens, steps, one_header)
-
-
-def _random_inputs(graph: Graph) -> np.ndarray:
-    """Two inputs, of three time steps in a recurrent network."""
-    shape = (2, 3, *graph.input.shape) if graph.states else (2, *graph.input.shape)
-    limits = np.iinfo(graph.input.dtype)
-    random = np.random.default_rng(0)
-    return random.integers(limits.min, limits.max, shape, graph.input.dtype, endpoint=True)

@@ -32,7 +32,7 @@ def _check_replaceable(folder: Path, listed: Callable[[Path], set[str]]) -> None
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise Error(f"{folder} is a file: name a folder that is new, empty or holds goldens")
+        raise Error(f"{folder} is a file: name a folder that is new, empty or from an earlier run")
     present = {
         (Path(root) / name).relative_to(folder).as_posix()
         for root, _, names in os.walk(folder)

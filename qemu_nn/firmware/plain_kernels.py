@@ -9,7 +9,10 @@ from pathlib import Path
 
 from ..kernels import Row
 
-_ROW = re.compile(r"^QN_ROW\(\w+, (\w+), (\w+), (\w+), (\w+), [^,]+, [^,]+, (\w+), \w+\)", re.M)
+#: A row of kernels.inc: arithmetic, op, type, variant, and the last but one argument: run.
+_ROW = re.compile(
+    r"^QN_ROW\(\w+,\s*(\w+),\s*(\w+),\s*(\w+),\s*(\w+),[^#]*?,\s*(\w+),\s*\w+\)$", re.M
+)
 _DEFINITION = re.compile(r"^(?!static|typedef)\w[\w ]*[ *](\w+)\(", re.M)
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 

@@ -1,0 +1,129 @@
+"""Firmware projects that tests write, build and run; and networks that are hard to export."""
+
+import re
+import shutil
+import subprocess
+import warnings
+
+import networks
+import numpy as np
+import pytest
+
+from qemu_nn import delivery, kernels, pipeline
+from qemu_nn.bench.calls import random_params
+from qemu_nn.errors import DeviceWarning, Error
+from qemu_nn.graph import Address, Graph, Memory, Node, Place, Tensor
+from qemu_nn.layers import FUNCTIONS
+from qemu_nn.layers.base import extent
+
+pytest.importorskip("jinja2", reason="export needs jinja2")
+
+STRICT = "-O2 -Wall -Wextra -Wpedantic -Werror"
+
+#: Make's target -> the programs it needs.
+TOOLS = {
+    "pc": ("make", "cc"),
+    "m4": ("make", "arm-none-eabi-gcc", "qemu-system-arm"),
+}
+
+#: Bytes in which every small call of every function finds its inputs.
+_ROOM = 8192
+
+
+def needs(target):
+    missing = [tool for tool in TOOLS[target] if shutil.which(tool) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is not installed")
+
+
+def write(folder, network, **how):
+    """Export a network or a graph; returns the folder."""
+    network = network if isinstance(network, pipeline.Network) else pipeline.Network(network)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeviceWarning)
+        delivery.export(network, folder, **how)
+    return folder
+
+
+def check(folder, target="pc"):
+    """Build and run the self-test: make's exit status and the lines that say PASS or FAIL."""
+    command = ["make", "-C", str(folder), target, f"CFLAGS={STRICT}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert not re.search("error:|warning:", done.stderr), done.stderr
+    return done.returncode, re.findall("^(?:PASS|FAIL).*", done.stdout, re.M)
+
+
+def flip(folder, symbol):
+    """Change the largest weight of an array in weights.h by half of what there is."""
+    path = folder / "weights.h"
+    head, name, rest = path.read_text().partition(f"{symbol}[")
+    assert name
+    values, brace, tail = rest.partition("}")
+    most = max(re.findall(r"-?\d+(?=,)", values), key=lambda word: abs(int(word)))
+    values = re.sub(rf"(?<![-\d]){most}(?=,)", str(int(most) // -2), values, count=1)
+    path.write_text(head + name + values + brace + tail)
+
+
+def branches():
+    """What a planner must copy: a tensor rectified in place and one pooled away, read later."""
+    pool = {"dim_im_in": 4, "ch_im_in": 2, "dim_kernel": 2, "padding": 0, "stride": 2}
+    nodes = (
+        networks.node("relu", "arm_relu_q7", ["data"], size=32),
+        networks.node("sum", "arm_add_q7", ["data", "relu"], blockSize=32),
+        networks.node("pool", "arm_maxpool_q7_HWC", ["sum"], dim_im_out=2, **pool),
+        networks.node("last", "arm_sub_q7", ["sum", "data"], blockSize=32),
+    )
+    data = Tensor("data", (4, 4, 2), "int8", 7)
+    return Graph("branches", data, nodes, ("last", "pool"), {}, None)
+
+
+def every_function(wanted):
+    """A network that calls every function that a profile has, each once, in memory of its own.
+
+    Calls read the input, or what the calls before have made of it.
+    """
+    rng = np.random.default_rng(3)
+    nodes, places, arrays = [], {}, {}
+    for name, function in FUNCTIONS.items():
+        params = _legal_params(rng, function, wanted)
+        if params is None:
+            continue
+        held = {}
+        for array in (function.weights, function.bias):
+            if array is not None:
+                limits = np.iinfo(array.dtype)
+                key = f"{name}.{array.name}"
+                shape = array.shape(params)
+                arrays[key] = rng.integers(limits.min, limits.max, shape, array.dtype)
+                held[array.name] = key
+        output = Tensor(name, function.output.shape(params), function.output.dtype)
+        keys = [
+            held.get(array.name) if array else None for array in (function.weights, function.bias)
+        ]
+        nodes.append(Node(function, params, (), output, *keys))
+        inputs = tuple(Address("data", i * _ROOM // 2) for i in range(len(function.inputs)))
+        target = Address("out", 0)
+        if function.in_place:
+            own = [array.name for array in function.inputs].index(function.output.name)
+            target = inputs[own]
+        scratch = Address("scratch", 0) if extent(function.scratch, params) else None
+        places[name] = Place(inputs, target, scratch)
+    memory = Memory(dict.fromkeys(("data", "out", "scratch"), _ROOM), places, Address("data", 0))
+    entry = Tensor("data", (_ROOM,), "int8")
+    return Graph("every function", entry, tuple(nodes), (nodes[-1].name,), arrays, memory)
+
+
+def _legal_params(rng, function, wanted):
+    """Arguments of a small call that the device takes; None if it has no such function."""
+    rows = kernels.rows_of(function.op, function.type)
+    if not any(row.claims(wanted) for row in rows):
+        return None
+    while True:
+        params = random_params(rng, function)
+        struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
+        try:
+            sizes = kernels.check(rows[0], struct)
+        except Error:
+            continue
+        needed = [*sizes.inputs, sizes.output, 2 * extent(function.scratch, params)]
+        if sizes.output > 0 and max(needed) <= _ROOM // 2:
+            return params

@@ -1,0 +1,36 @@
+"""Exported networks pass their self-test on an emulated Cortex-M4, and fail there as on a PC."""
+
+import exported
+import published
+import pytest
+from exported import check, flip, needs, write
+
+from qemu_nn import pipeline
+from qemu_nn.targets import profile
+
+pytestmark = needs("m4")
+
+
+def test_the_example_passes_until_a_weight_is_wrong(tmp_path):
+    network, x, _ = pipeline.example()
+    folder = write(tmp_path / "demo", network, x=x[:2])
+    status, lines = check(folder, "m4")
+    assert (status, lines[-1], len(lines)) == (0, "PASS: 0 failures", 17)
+    flip(folder, "fc_wt")
+    status, lines = check(folder, "m4")
+    wrong = [line for line in lines if line.startswith("FAIL")]
+    assert status != 0
+    assert wrong[0].startswith("FAIL layer=x0/fc index=")
+    assert {line.split()[1] for line in wrong[:-1]} <= {"layer=x0/fc", "layer=x1/fc"}
+
+
+def test_every_function_gives_its_goldens(tmp_path):
+    graph = exported.every_function(profile("cortex-m4"))
+    status, lines = check(write(tmp_path / "all", graph), "m4")
+    assert status == 0, lines
+
+
+@published.needed
+@pytest.mark.parametrize("name", published.NAMES)
+def test_published_networks_pass_in_their_own_memory(name, tmp_path):
+    assert check(write(tmp_path / name, pipeline.load(published.FOLDER / name)), "m4")[0] == 0
