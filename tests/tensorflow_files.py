@@ -18,9 +18,8 @@ class Type(int):
 
 
 def shape_of(message, dims):
-    """Fill a Shape message; None leaves all of it open."""
-    message.unknown_rank = dims is None
-    for size in dims or ():
+    """Fill a Shape message."""
+    for size in dims:
         dim = new("Dim")
         dim.size = size
         message.dim.append(dim.SerializeToString())
@@ -46,7 +45,8 @@ def value(given):
     if isinstance(given, str):
         message.s = given.encode()
     elif isinstance(given, tuple):
-        shape_of(message.shape, None if given == (None,) else given)
+        message.shape.SetInParent()
+        shape_of(message.shape, given)
     elif isinstance(given, list):
         message.list.i.extend(given)
     elif type(given) in kinds:

@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tensorflow_files import (
+    FLOAT,
     STRING,
     UINT8,
+    Type,
     const,
     graph,
     load,
@@ -149,7 +151,7 @@ REFUSED = [
         {},
         r"\[\?, \?, \?, 3\] in the graph; f",
     ),
-    ((placeholder(None), node("y", "Relu", "x")), {}, "'x' is not in the graph; freeze"),
+    ((placeholder(), node("y", "Relu", "x")), {}, "'x' is not in the graph; freeze"),
     (
         (placeholder(1, 3), node("y", "Relu", "x"), node("z", "Tanh", "x")),
         {},
@@ -162,6 +164,12 @@ REFUSED = [
         {},
         r"not supported: ArgMax 'z'; have: Add, .*; what is before can be read with output='y'",
     ),
+    (
+        (placeholder(1, 3), const("c", 1.0), node("y", "Relu", "x"), node("z", "Foo", "c y")),
+        {},
+        "before can be read with output='y'",
+    ),
+    ((placeholder(1, 3), node("y", "Shape", "x")), {}, "'y' is a constant, or no tensor"),
     (
         (placeholder(1, 3), placeholder(1, 3, name="k"), node("y", "Mul", "x k")),
         {},
@@ -210,6 +218,61 @@ def test_a_missing_library_is_named_with_the_way_to_get_it(tmp_path, monkeypatch
         qemu_nn.load(tmp_path / "net.pb")
 
 
+def test_only_tensors_that_all_behind_is_made_of_are_named_to_begin_at(tmp_path):
+    around = (
+        *(placeholder(1, 4), node("erf", "Erf", "x"), const("to", [-1, 4]), const("axis", 1)),
+        *(node("flat", "Reshape", "erf to"), node("relu", "Relu", "flat")),
+        *(node("sum", "Add", "relu flat"), node("parts", "Split", "axis sum", num_split=2)),
+        *(node("join", "ConcatV2", "parts:1 parts axis"), node("y", "Tanh", "join")),
+    )
+    with pytest.raises(ModelError, match=r"as input=: flat, sum, join$"):
+        load(tmp_path, *around)
+    with pytest.raises(ModelError, match=r"as input=: flat, sum$"):
+        load(tmp_path, *around, input="relu", output="parts:7")
+    with pytest.raises(ModelError, match="'parts:7' is a constant, or no tensor"):
+        load(tmp_path, *around, input="flat", output="parts:7")
+
+
+def test_a_part_of_a_node_gets_a_name_that_is_free(tmp_path):
+    nodes = (const("axes", [1, 2]), node("y", "Mean", "y/pool axes"), node("y/pool", "Relu", "x"))
+    network = load(tmp_path, placeholder(1, 2, 2, 1), *nodes)
+    assert [node.name for node in network.graph.nodes] == ["y/pool", "y/pool_", "y"]
+
+
+RANDOM = (
+    *(node("shape", "Shape", "flat"), node("uniform", "RandomUniform", "shape")),
+    *(const("min", 0.0), node("random", "Add", "uniform min")),
+)
+DROPOUTS = [
+    (  # of TensorFlow 1: floor(keep_prob + random) * (x / keep_prob)
+        placeholder(name="keep_prob"),
+        *(node("above", "Add", "keep_prob random"), node("mask", "Floor", "above")),
+        *(node("scaled", "RealDiv", "flat keep_prob"), node("drop", "Mul", "scaled mask")),
+    ),
+    (  # of TensorFlow 2: where(random >= rate, x * 2, 0)
+        *(const("rate", 0.5), node("mask", "GreaterEqual", "random rate"), const("two", 2.0)),
+        *(node("scaled", "Mul", "flat two"), node("drop", "SelectV2", "mask scaled min")),
+    ),
+]
+
+
+@pytest.mark.parametrize("dropout", DROPOUTS, ids=["floor", "select"])
+def test_dropout_that_training_left_drops_nothing(tmp_path, dropout):
+    nodes = (placeholder(-1, 4, name="flat"), *RANDOM, *dropout, node("y", "Relu", "drop"))
+    network = load(tmp_path, *nodes)
+    assert [type(node.operator).__name__ for node in network.graph.nodes] == ["Identity", "Relu"]
+    np.testing.assert_array_equal(network.evaluate(np.ones((2, 4)))["y"], np.ones((2, 4)))
+
+
+def test_what_only_looks_like_dropout_is_computed(tmp_path):
+    nodes = (
+        *(placeholder(-1, 4, name="flat"), const("two", 2.0), const("c", [1, 0, 0, 1])),
+        *(node("mask", "Cast", "c", DstT=Type(FLOAT)), node("scaled", "Mul", "flat two")),
+        node("y", "Mul", "scaled mask"),
+    )
+    np.testing.assert_array_equal(run(tmp_path, np.ones((1, 4)), *nodes), [[2, 0, 0, 2]])
+
+
 # The shape of the input
 
 
@@ -219,8 +282,16 @@ def test_the_shape_of_an_input_that_the_graph_leaves_open_is_what_reads_it(tmp_p
         node("image", "Reshape", "x to"),
         node("y", "Relu", "image"),
     )
-    assert load(tmp_path, placeholder(None), *nodes).graph.shape == (4,)
+    assert load(tmp_path, placeholder(), *nodes).graph.shape == (4,)
     assert load(tmp_path, placeholder(-1, -1, name="flat"), *DENSE).graph.shape == (4,)
+    turned = (const("w", np.ones((2, 4))), node("y", "MatMul", "x w", transpose_b=True))
+    assert load(tmp_path, placeholder(), *turned).graph.shape == (4,)
+    merged = (const("all", [-1]), node("y", "Reshape", "x all"))
+    with pytest.raises(ModelError, match="the shape of the input 'x' is not in the graph"):
+        load(tmp_path, placeholder(), *merged)
+    behind = (placeholder(), const("all", [-1]), node("y", "Reshape", "x all"))
+    with pytest.raises(ModelError, match="the shape of the input 'y' is not in the graph"):
+        load(tmp_path, *behind, node("z", "Relu", "y"), input="y")
 
 
 def test_a_placeholder_may_fix_the_batch_at_one_or_have_none(tmp_path):
@@ -238,3 +309,6 @@ def test_an_image_is_of_the_layout_that_what_reads_it_has(tmp_path):
     np.testing.assert_array_equal(
         network.evaluate(np.arange(8.0).reshape(1, 1, 4, 2))["y"], [[[[3], [7]]]]
     )
+    turned = (const("order", [0, 3, 1, 2]), node("turned", "Transpose", "x order"))
+    pool = node("y", "MaxPool", "turned", data_format="NCHW", **size)
+    assert load(tmp_path, placeholder(-1, 4, 2, 1), *turned, pool).graph.layout == "NHWC"

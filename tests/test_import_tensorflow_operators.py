@@ -13,6 +13,7 @@ from tensorflow_files import (
 )
 
 from qemu_nn.errors import ModelError
+from qemu_nn.operators import Relu
 
 RANDOM = np.random.default_rng(4)
 IMAGES = RANDOM.normal(size=(2, 7, 5, 4))
@@ -223,6 +224,22 @@ def test_batch_normalization_spelled_out_is_folded_to_two_operators(tmp_path):
     close(network.evaluate(IMAGES)["y"], NORMALIZED)
 
 
+def test_what_is_limited_from_zero_is_a_relu(tmp_path):
+    y = node("y", "ClipByValue", "x zero two")
+    graph = load(tmp_path, placeholder(-1, 4), *GIVEN, y, output="y").graph
+    assert graph.node("y").operator == Relu(limit=2.0)
+    y = node("y", "Maximum", "x zero")
+    graph = load(tmp_path, placeholder(-1, 4), *GIVEN, y, output="y").graph
+    assert graph.node("y").operator == Relu()
+
+
+POOL = {"ksize": [1, 2, 2, 1], "strides": [1, 1, 1, 1], "padding": "SAME"}
+
+
+def around(*pads):
+    return {"padding": "EXPLICIT", "explicit_paddings": list(pads)}
+
+
 REFUSED = [
     ("Conv2D", "x w", {"strides": [1, 1, 1, 1]}, r"its padding is '' \[\]; have: SAME, VALID"),
     ("Conv2D", "x w", {"padding": "SAME"}, r"its strides are \(\), must be 4 numbers"),
@@ -257,6 +274,26 @@ REFUSED = [
     ("StridedSlice", "x batch batch batch", {}, r"can not cut \[0\] to \[0\] by \[0\]"),
     ("Identity", "missing", {}, "'y' reads 'missing', which no node makes"),
     ("AddN", "x", {}, "it adds 1 terms"),
+    ("DepthwiseConv2dNative", "x none", {}, "must hold finite real numbers"),
+    ("ConcatV2", "x x rows", {}, "reads the integers .* where one is meant"),
+    ("Reshape", "x long", {}, "must be a short list of integers"),
+    ("Reshape", "x hole", {}, r"can not become \[0, -1\]"),
+    ("Squeeze", "x", {"squeeze_dims": [1]}, r"\[7, 5, 4\] can not become \[5, 4\]"),
+    ("Squeeze", "x", {"squeeze_dims": [1] * 65}, "'squeeze_dims' has more than 64 numbers"),
+    (
+        "StridedSlice",
+        "x ones ones ones",
+        {"begin_mask": 31, "end_mask": 31},
+        "it cuts more axes than",
+    ),
+    ("StridedSlice", "x back back ones", {}, "it can not cut"),
+    ("SplitV", "x hole channels", {}, r"4 elements can not be split into \[0, -1\]"),
+    ("FusedBatchNorm", "x c c c c", {"is_training": False}, "its variance is not above zero"),
+    ("MaxPool", "x", {**POOL, "strides": [1, 0, 1, 1]}, "must be 4 numbers of 1 to 4096"),
+    ("MaxPool", "x", {**POOL, "ksize": [1, 1, 2**40, 1]}, "must be 4 numbers of 1 to 4096"),
+    ("MaxPool", "x", {**POOL, **around(1, 0, 0, 0, 0, 0, 0, 0)}, "is not only around images"),
+    ("MaxPool", "x", {**POOL, **around(0, 0, 0, 0, 0, 0, 0, 1)}, "is not only around images"),
+    ("MaxPool", "x", {**POOL, **around(0, 0, 0, 2**40, 0, 0, 0, 0)}, "its padding is 'EXPLICIT'"),
 ]
 
 
@@ -265,7 +302,8 @@ def test_what_an_operator_can_not_do_is_refused(tmp_path, op, inputs, attributes
     given = (
         *(const("w", WEIGHTS), const("c", C), const("channels", [3]), const("batch", [0])),
         *(const("back", [3, 2, 1, 0]), const("rows", [[1, 1], [0, 0], [0, 0], [0, 0]])),
-        *(const("zero", 0.0), const("nan", np.float32("nan"))),
+        *(const("zero", 0.0), const("nan", np.float32("nan")), const("hole", [0, -1])),
+        *(const("none", np.ones((3, 2, 4, 0))), const("long", [1] * 65), const("ones", [1] * 5)),
     )
     with pytest.raises(ModelError, match=message):
         over(tmp_path, IMAGES, *given, node("y", op, inputs, **attributes))

@@ -47,6 +47,12 @@ SHAPED = [
         {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2},
         lambda x: x[:, -2],
     ),
+    (
+        "StridedSlice",
+        [[0, -1], [0, 0], [1, 1]],
+        {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2},
+        lambda x: x[:, -1],
+    ),
     ("StridedSlice", [[0, 1], [0, 3], [1, 1]], {"ellipsis_mask": 1}, lambda x: x[..., 1:3]),
     (
         "StridedSlice",
@@ -73,6 +79,12 @@ def test_squeezed_axes_are_gone_but_not_the_batch(tmp_path, dims):
     np.testing.assert_array_equal(
         over(tmp_path, x, node("y", "Squeeze", "x", **named)), x[:, :, 0, 0]
     )
+
+
+def test_what_is_squeezed_is_still_a_batch_of_rows(tmp_path):
+    x, weights = IMAGES[:, :, :1, :1], np.ones((7, 2))
+    nodes = (node("rows", "Squeeze", "x"), const("w", weights), node("y", "MatMul", "rows w"))
+    np.testing.assert_allclose(over(tmp_path, x, *nodes), x[:, :, 0, 0] @ weights)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from ...operators import (
     Softmax,
     Tanh,
 )
-from .building import Tensor
+from ..tensor import Tensor
 from .call import Call, Converter
 
 #: What stands for "no limit" in files that write their limits out.

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...errors import ModelError
 from ...operators import Affine, Dense, Elementwise, Shape
+from ..tensor import Tensor
 from .activation import clipped
-from .building import Tensor
 from .call import Call, Converter
 
 

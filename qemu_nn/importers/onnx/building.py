@@ -3,49 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
 from ...errors import ModelError
 from ...float_graph import TENSOR_LIMIT, FloatNode
 from ...operators import Operator, Shape
+from ..tensor import Tensor, Value
 from .reading import Model, Node
 
 #: Most elements of a constant that is computed, and of all of them together.
 FOLD_LIMIT = 2**24
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A tensor that depends on the network's input.
-
-    shape: as the file has it, for a batch of 1. batched: its first axis is the batch; a network
-    may drop that axis, then all of `shape` belongs to one sample.
-    """
-
-    name: str
-    shape: Shape
-    batched: bool
-
-    @property
-    def sample(self) -> Shape:
-        """The shape of one sample."""
-        return self.shape[1:] if self.batched else self.shape
-
-    def axis(self, axis: int) -> int:
-        """An axis of one sample, from an axis of the file."""
-        rank = len(self.shape)
-        if not -rank <= axis < rank:
-            raise ModelError(f"the shape {list(self.shape)} has no axis {axis}")
-        if self.batched and axis % rank == 0:
-            raise ModelError("it works on the batch axis; samples must be independent")
-        return axis % rank - self.batched
-
-
-#: What a name of the file stands for.
-Value = Union[Tensor, np.ndarray]
 
 
 class Builder:

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...errors import ModelError
 from ...operators import Identity, Operator, Reshape
-from .building import Builder, Tensor, Value
+from ..tensor import Tensor, Value
+from .building import Builder
 from .reading import Node
 
 

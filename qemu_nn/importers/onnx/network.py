@@ -8,9 +8,10 @@ from typing import Optional
 from ...errors import ModelError
 from ...float_graph import FloatGraph
 from ...operators import Reshape, Shape, Transpose
+from ..tensor import Tensor
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .building import Builder, Tensor
+from .building import Builder
 from .call import Call, Converter
 from .folding import FOLDS, fold
 from .reading import Model, Node

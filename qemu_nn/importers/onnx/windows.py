@@ -8,8 +8,8 @@ from ...errors import ModelError
 from ...float_graph import TENSOR_LIMIT
 from ...operators import Conv, Operator, Pool
 from ...operators.base import Pads, Pair, same_pads
+from ..tensor import Tensor
 from . import indices
-from .building import Tensor
 from .call import Call, Converter
 
 

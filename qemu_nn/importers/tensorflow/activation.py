@@ -9,7 +9,8 @@ import numpy as np
 
 from ...errors import ModelError
 from ...operators import Clip, Operator, Relu, Sigmoid, Softmax, Tanh
-from .building import Call, Converter, Tensor, scalar
+from ..tensor import Tensor
+from .building import Call, Converter, scalar
 
 #: The largest number of a float32, which stands for "no limit".
 _UNLIMITED = float(np.finfo(np.float32).max)

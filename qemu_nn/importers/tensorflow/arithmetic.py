@@ -8,8 +8,9 @@ import numpy as np
 
 from ...errors import ModelError
 from ...operators import Affine, Dense, Elementwise
+from ..tensor import Tensor, Value
 from .activation import limited
-from .building import Call, Converter, Tensor, Value, floats, scalar
+from .building import Call, Converter, floats, scalar
 from .windows import layout_of
 
 _ZERO, _ONE = np.array(0.0), np.array(1.0)

@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Callable, Optional, Union
+from typing import Callable, Optional
 
 import numpy as np
 
 from ...errors import ModelError
-from ...float_graph import TENSOR_LIMIT, FloatNode
+from ...float_graph import FloatNode
 from ...operators import Identity, Operator, Reshape, Shape
+from ..tensor import Tensor, Value
 from .reading import Node
 
 #: Most elements of all constants together that a file does not hold as they are.
 _ROOM = 2**24
 _MOST_NUMBERS = 64
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A tensor that depends on the network's input.
-
-    shape: as the graph has it for a batch of 1. batched: its first axis is the batch. A graph may
-    merge that axis into others, or begin without it: then all of `shape` belongs to one sample.
-    """
-
-    name: str
-    shape: Shape
-    batched: bool = True
-
-    @property
-    def sample(self) -> Shape:
-        """The shape of one sample."""
-        return self.shape[1:] if self.batched else self.shape
-
-    def axis(self, axis: int) -> int:
-        """An axis of one sample, from an axis of the graph."""
-        rank = len(self.shape)
-        if not -rank <= axis < rank:
-            raise ModelError(f"the shape {list(self.shape)} has no axis {axis}")
-        if self.batched and axis % rank == 0:
-            raise ModelError("it works on the batch axis; samples must be independent")
-        return axis % rank - self.batched
-
-
-#: What a tensor of the file is: computed from the input, or known.
-Value = Union[Tensor, np.ndarray]
 
 
 class Room:
@@ -74,8 +43,6 @@ class Builder:
     def add(self, name: str, operator: Operator, inputs: Sequence[Tensor], batched: bool) -> Tensor:
         """Add an operator and the tensor that it makes."""
         sample = operator.shape(*(tensor.sample for tensor in inputs))
-        if min(sample, default=1) < 1 or math.prod(sample) > TENSOR_LIMIT:
-            raise ModelError(f"it makes a tensor of the shape {list(sample)}: empty or too large")
         self.nodes.append(FloatNode(name, operator, tuple(tensor.name for tensor in inputs)))
         tensor = Tensor(name, (1, *sample) if batched else sample, batched)
         self.values[name] = tensor

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from ...errors import ModelError
+from ..tensor import Tensor, Value
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .building import Builder, Call, Converter, Room, Tensor, Value
+from .building import Builder, Call, Converter, Room
 from .folding import FOLDS, SHAPES, fold
 from .reading import Node, maker
 from .shaping import SHAPING

@@ -9,8 +9,9 @@ from typing import Callable
 import numpy as np
 
 from ...errors import ModelError
+from ..tensor import Value
 from . import indices
-from .building import Room, Value, integer, integers
+from .building import Room, integer, integers
 from .reading import Node
 from .tensors import array_of, dtype_of
 

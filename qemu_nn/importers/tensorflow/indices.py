@@ -39,8 +39,6 @@ def reshaped(shape: Shape, target: np.ndarray) -> Shape:
 def squeezed(node: Node, shape: Shape) -> Shape:
     """Squeeze: without the axes that are named; without all of one element if none are."""
     gone = axes(node.integers("squeeze_dims"), len(shape))
-    if any(shape[axis] != 1 for axis in gone):
-        raise ModelError(f"the axes {gone} of {list(shape)} do not all have one element")
     return tuple(n for axis, n in enumerate(shape) if (axis not in gone if gone else n != 1))
 
 

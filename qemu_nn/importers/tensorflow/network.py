@@ -9,8 +9,9 @@ from typing import Optional
 from ...errors import ModelError
 from ...float_graph import FloatGraph, FloatNode
 from ...operators import Conv, Pool, Transpose
-from .building import Tensor
+from ..tensor import Tensor
 from .converters import build
+from .dropout import without_dropout
 from .graph import only_output, section, tensor
 from .reading import Node
 from .start import only_input, refusal, start_tensor
@@ -21,10 +22,11 @@ def network(
 ) -> FloatGraph:
     """The float network between an input and an output, named or the graph's own."""
     end = only_output(nodes) if output is None else tensor(nodes, output)
+    nodes = without_dropout(nodes)
     part = section(nodes, end, None if input is None else tensor(nodes, input))
     if part.start is None:
         part = replace(part, start=only_input(part))
-    elif end == part.start or not any(part.start in node.inputs for node in part.order):
+    elif not any(part.start in node.inputs for node in part.order):
         raise ModelError(f"the output {end!r} is not computed from {part.start!r}")
     if part.start is None or part.unsupported:
         raise ModelError(refusal(part))

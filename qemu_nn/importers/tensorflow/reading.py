@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from ... import files
 from ...errors import ModelError
@@ -61,10 +61,10 @@ class Node:
             raise ModelError(f"its attribute {key!r} has more than {_MOST_NUMBERS} numbers")
         return list(found.i) if found is not None else []
 
-    def dims(self, key: str) -> Optional[tuple[int, ...]]:
-        """The axes of a shape, -1 where one is left open; None if nothing is known of it."""
+    def dims(self, key: str) -> tuple[int, ...]:
+        """The axes of a shape, -1 where one is left open; none if nothing is known of it."""
         shape = self._value(key, "shape", None)
-        return None if shape is None or shape.unknown_rank else tensors.dims(shape)
+        return () if shape is None else tensors.dims(shape)
 
     def tensor(self, key: str) -> Any:
         """A Tensor message."""

@@ -9,7 +9,7 @@ TENSORFLOW = Schema(
     "tensorflow",
     """
 Dim 1:size:int64
-Shape 2:dim:bytes* 3:unknown_rank:bool
+Shape 2:dim:bytes*
 Tensor 1:dtype:int32 2:tensor_shape:Shape 4:tensor_content:bytes 5:float_val:float*
     6:double_val:double* 7:int_val:int32* 10:int64_val:int64* 11:bool_val:bool* 13:half_val:int32*
     16:uint32_val:uint32* 17:uint64_val:uint64*

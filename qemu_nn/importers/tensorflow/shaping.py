@@ -6,8 +6,9 @@ import numpy as np
 
 from ...errors import ModelError
 from ...operators import Concat, Identity, Pad, Slice, Transpose
+from ..tensor import Tensor, Value
 from . import indices
-from .building import Call, Converter, Tensor, Value, integer, integers, scalar
+from .building import Call, Converter, integer, integers, scalar
 from .tensors import FLOAT_TYPES, type_name
 
 _ZERO = np.array(0.0)
@@ -60,8 +61,6 @@ def concat(call: Call, *values: Value) -> None:
     tensors = [part for part in parts if isinstance(part, Tensor)]
     if len(tensors) < max(len(parts), 1) or isinstance(axis, Tensor):
         raise ModelError("it joins constants and tensors; have: tensors alone")
-    if len({(x.batched, len(x.shape)) for x in tensors}) > 1:
-        raise ModelError(f"it can not join {', '.join(str(list(x.shape)) for x in tensors)}")
     call.put(Concat(tensors[0].axis(integer(axis))), *tensors)
 
 

@@ -10,7 +10,8 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from .building import Tensor, Value, integers
+from ..tensor import Tensor, Value
+from .building import integers
 from .converters import CONVERTERS, build
 from .graph import Section, section, shortened
 from .reading import Node, maker
@@ -47,10 +48,10 @@ def refusal(part: Section) -> str:
         why = f"these operators are not supported: {names}"
         have = f"{why}; have: {', '.join(sorted(CONVERTERS))}"
     known = _known(part.cuts, part.order, part.constants)
-    cuts = part.cuts[part.cuts.index(known[0]) : -1] if known else ()
-    if cuts:
-        names = shortened(node.name for node in cuts)
-        return f"{why}; what is behind one of these can be read, as input=: {names}"
+    cuts = part.cuts[part.cuts.index(known[0]) :] if known else ()
+    starts = [node.name for node in cuts if node.name != part.output]
+    if starts:
+        return f"{why}; what is behind one of these can be read, as input=: {shortened(starts)}"
     made = {node.name for node in part.order} - {part.start, *(node.name for node in bad)}
     ends = [name for name in bad[0].inputs if name in made and name not in part.constants]
     return f"{have}; what is before can be read with output={ends[0]!r}" if ends else have
@@ -92,7 +93,7 @@ def _known(
 def _declared(node: Node, constants: Mapping[str, np.ndarray]) -> Optional[Tensor]:
     """What a Placeholder says, or the constant shape that a Reshape gives."""
     if node.op in _PLACEHOLDERS:
-        return _sized(node.name, node.dims("shape") or ())
+        return _sized(node.name, node.dims("shape"))
     if node.op == "Reshape" and len(node.inputs) == 2 and node.inputs[1] in constants:
         to = integers(constants[node.inputs[1]])
         return _sized(node.name, to) if len(to) > 1 else None
@@ -126,8 +127,8 @@ def _sized(name: str, dims: Sequence[int]) -> Optional[Tensor]:
 
 
 def _unknown(node: Node, name: str) -> str:
-    dims = node.dims("shape") if node.op in _PLACEHOLDERS else None
-    open_ = ", ".join("?" if size < 0 else str(size) for size in dims or ())
+    dims = node.dims("shape") if node.op in _PLACEHOLDERS else ()
+    open_ = ", ".join("?" if size < 0 else str(size) for size in dims)
     says = f"is [{open_}] in the graph" if dims else "is not in the graph"
     return (
         f"the shape of the input {name!r} {says}; freeze the graph for inputs of one size, or "

@@ -60,7 +60,7 @@ def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
     spend: told how many elements are made that the file does not hold, before they are.
     """
     shape, dtype = dims(tensor.tensor_shape), dtype_of(tensor.dtype)
-    if tensor.tensor_shape.unknown_rank or min(shape, default=0) < 0:
+    if min(shape, default=0) < 0:
         raise ModelError(f"there is no array of the shape {list(shape)}")
     stored, field = np.dtype(_TYPES[tensor.dtype][0]), _TYPES[tensor.dtype][1]
     listed, content = getattr(tensor, field), tensor.tensor_content

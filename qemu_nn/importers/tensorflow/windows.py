@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
-from ...operators import Conv, Pool, Shape
+from ...operators import Conv, Pool
 from ...operators.base import Pads, Pair, image, same_pads
-from .building import Call, Converter, Tensor, floats, integers
+from ..tensor import Tensor
+from .building import Call, Converter, floats, integers
 from .reading import Node
 
 _LARGEST = 4096  # of a kernel, stride, padding or dilation
@@ -36,7 +37,7 @@ def depthwise(call: Call, x: Tensor, weights: np.ndarray) -> None:
 
 def _convolution(call: Call, x: Tensor, weights: np.ndarray, depthwise: bool) -> None:
     layout = layout_of(call.node)
-    height, width, channels = image(_image(x), layout)
+    height, width, channels = image(x.sample, layout)
     if floats(weights).ndim != 4:
         raise ModelError(f"its weights have the shape {list(weights.shape)}, not 4 axes")
     kernel = weights.shape[:2]
@@ -54,7 +55,7 @@ def _convolution(call: Call, x: Tensor, weights: np.ndarray, depthwise: bool) ->
 def pool(call: Call, x: Tensor, kind: str) -> None:
     """MaxPool and AvgPool; an average does not count padding."""
     layout = layout_of(call.node)
-    size = image(_image(x), layout)[:2]
+    size = image(x.sample, layout)[:2]
     kernel, stride = (_pair(call.node, key, layout) for key in ("ksize", "strides"))
     pads = _pads(call.node, size, kernel, stride, (1, 1), layout)
     call.put(Pool(kind, kernel, stride, pads, layout=layout), x)
@@ -87,12 +88,6 @@ def reduce(call: Call, x: Tensor, axes: np.ndarray, kind: str) -> None:
         call.put(operator, x)
     else:
         call.reshape(call.put(operator, x, part="pool"), to, batched=batched)
-
-
-def _image(x: Tensor) -> Shape:
-    if not x.batched or len(x.shape) != 4:
-        raise ModelError(f"it needs a batch of images, 4 axes, gets {list(x.shape)}")
-    return x.sample
 
 
 def _pair(node: Node, key: str, layout: str, default: Sequence[int] = ()) -> Pair:

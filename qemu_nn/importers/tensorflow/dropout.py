@@ -1,0 +1,55 @@
+"""Dropout as training leaves it in a graph: a random mask over scaled elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Optional
+
+from .reading import Node
+
+#: What a mask is made of random numbers with, and in how many nodes at most.
+_MAKES_MASKS = ("Floor", "Cast", "GreaterEqual", "Add", "AddV2", "Sub", "Mul")
+_MOST_NODES = 16
+
+
+def without_dropout(nodes: Mapping[str, Node]) -> dict[str, Node]:
+    """The graph as it is used: nodes that drop elements at random leave them as they are."""
+    kept = {}
+    for node in nodes.values():
+        source = _undropped(nodes, node)
+        kept[node.name] = node if source is None else replace(node, op="Identity", inputs=(source,))
+    return kept
+
+
+def _undropped(nodes: Mapping[str, Node], node: Node) -> Optional[str]:
+    """The tensor of which a node drops elements: Mul(scaled, mask) or SelectV2(mask, scaled, 0).
+
+    Scaled is x divided by, or multiplied with, something.
+    """
+    if node.op == "Mul" and len(node.inputs) == 2:
+        scaled, mask = node.inputs
+    elif node.op in ("Select", "SelectV2") and len(node.inputs) == 3:
+        mask, scaled, _ = node.inputs
+    else:
+        return None
+    makes = nodes.get(mask)
+    if makes is None or makes.op not in ("Floor", "Cast", "GreaterEqual"):
+        return None
+    scaling = nodes.get(scaled)
+    if scaling is None or scaling.op not in ("RealDiv", "Mul") or not _random(nodes, makes):
+        return None
+    return scaling.inputs[0] if scaling.inputs else None
+
+
+def _random(nodes: Mapping[str, Node], mask: Node) -> bool:
+    """Whether a mask is computed from random numbers."""
+    seen, stack = set[str](), [mask]
+    while stack and len(seen) < _MOST_NODES:
+        node = stack.pop()
+        if node.op == "RandomUniform":
+            return True
+        if node.op in _MAKES_MASKS and node.name not in seen:
+            seen.add(node.name)
+            stack.extend(nodes[name] for name in node.inputs if name in nodes)
+    return False
