@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from ..errors import ModelError
@@ -163,3 +163,18 @@ def get_net_input_output(layer_list: Sequence[Layer]) -> tuple[list[str], list[s
 def find(layer_list: Sequence[Layer], tensor: str) -> Optional[Layer]:
     """The layer that makes a tensor."""
     return next((layer for layer in layer_list if tensor in layer.tops), None)
+
+
+def check_layers(
+    layer_list: Sequence[Layer], param_dict: Optional[Mapping[str, Any]] = None
+) -> bool:
+    """Does the network break a limit of the hardware? Each one is printed: layer, limit, section.
+
+    param_dict: if it holds fractions, the fixed-point parameters are checked, too.
+    """
+    from .check import warnings  # which reads layers itself
+
+    found = warnings(layer_list, param_dict)
+    for text in found:
+        print(f"warning: {text}")
+    return bool(found)
