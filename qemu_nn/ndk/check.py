@@ -18,7 +18,7 @@ _WINDOWED = {"Convolution": "6.7", "Pooling": "6.8"}
 _SEVERAL = {"Slice": "6.12", "Concat": "6.13", "Eltwise": "6.14"}
 _AFTER_SUM = {"LogSoftmax": "6.16", "ShuffleChannel": "6.17"}
 
-#: Largest kernel side, stride, dilation, reach of a dilated kernel, side of an InnerProduct's input.
+#: Largest kernel side, stride, dilation, reach of a kernel, side of what an InnerProduct reads.
 _KERNEL, _STRIDE, _DILATION, _REACH, _SIDE = 16, 6, 6, 32, 16
 #: Largest sum of products and width of a LogSoftmax, with 8 bits and with 16.
 _PRODUCTS, _SOFTMAX_WIDTH = (8192, 4096), (32, 16)
