@@ -12,6 +12,7 @@
 #endif
 
 _Static_assert((-3 >> 1) == -2, "qemu_nn needs an arithmetic right shift of negative numbers");
+_Static_assert(((int64_t)-3 >> 1) == -2, "qemu_nn needs the same in 64 bits");
 _Static_assert((int32_t)UINT32_MAX == -1, "qemu_nn needs two's complement conversions");
 
 /* x modulo 2^8, 2^16, 2^32, read as two's complement. */
@@ -21,6 +22,10 @@ static inline int32_t qn_wrap32(uint32_t x) { return (int32_t)x; }
 
 /* x clamped to [low, high]. */
 static inline int32_t qn_clamp(int32_t x, int32_t low, int32_t high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+static inline int64_t qn_clamp64(int64_t x, int64_t low, int64_t high) {
     return x < low ? low : x > high ? high : x;
 }
 
@@ -38,6 +43,12 @@ static inline uint32_t qn_shl(int32_t x, int shift) { return (uint32_t)x << shif
 
 /* floor(x / 2^shift), 0 <= shift <= 31. */
 static inline int32_t qn_asr(int32_t x, int shift) { return x >> shift; }
+
+/* The same in 64 bits, 0 <= shift <= 63. */
+static inline int64_t qn_asr64(int64_t x, int shift) { return x >> shift; }
+
+/* floor(x / n), n > 0. */
+static inline int64_t qn_floor_div64(int64_t x, int64_t n) { return x / n - (x % n < 0); }
 
 /* floor(x / 2^shift) of an unsigned x (a logical shift), 0 <= shift <= 31. */
 static inline uint32_t qn_lsr(uint32_t x, int shift) { return x >> shift; }

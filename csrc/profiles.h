@@ -32,6 +32,9 @@
 #define QN_MVE (QN_SET(0, QN_PATH_MVE) | QN_SET(1, QN_PATH_MVE))
 #define QN_DSP (QN_SET(0, QN_PATH_DSP) | QN_SET(1, QN_PATH_DSP))
 
+/* The NPU of the WuQi WQ5007, as the manual of its kit describes it. */
+#define QN_NPU (1u << QN_PROFILE_NPU)
+
 /* Every path that compiles Arm's portable C for the layer functions. */
 #define QN_PORTABLE (QN_M0 | QN_SCALAR | QN_MVE)
 #define QN_ANY (QN_560 | QN_590)

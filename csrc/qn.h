@@ -29,6 +29,9 @@ enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1 };
 enum { QN_PATH_M0 = 0, QN_PATH_SCALAR = 1, QN_PATH_MVE = 2, QN_PATH_DSP = 3 };
 enum { QN_NEAREST = 0, QN_TRUNCATE = 1 };
 
+/* One more profile, which is not of CMSIS. */
+enum { QN_PROFILE_NPU = 16 };
+
 /* Parameters of an op. Every one starts with the profile; the other fields have Arm's names.
  * A square function fills the _x and the _y field with the same value. */
 typedef struct qn_conv {
@@ -65,6 +68,40 @@ typedef struct qn_s_pool {
     int32_t filter_h, filter_w, stride_h, stride_w, pad_h, pad_w;
     int32_t output_h, output_w, act_min, act_max;
 } qn_s_pool;
+
+/* Of the NPU; images [y][x][channel]. */
+typedef struct qn_npu_conv {
+    int32_t profile;
+    int32_t in_h, in_w, group, depth, out_h, out_w, out_c;
+    int32_t kernel_h, kernel_w, stride_h, stride_w, pad_n, pad_w, dilation_h, dilation_w;
+} qn_npu_conv;
+
+typedef struct qn_npu_pool {
+    int32_t profile;
+    int32_t in_h, in_w, channels, out_h, out_w;
+    int32_t kernel_h, kernel_w, stride_h, stride_w, pad_n, pad_w, pad_s, dilation_h, dilation_w;
+    int32_t hw_aligned, up, down;
+} qn_npu_pool;
+
+typedef struct qn_npu_each {
+    int32_t profile;
+    int32_t length, slope, high;
+} qn_npu_each;
+
+typedef struct qn_npu_add {
+    int32_t profile;
+    int32_t length, shift;
+} qn_npu_add;
+
+typedef struct qn_npu_pixels {
+    int32_t profile;
+    int32_t pixels, channels, shift;
+} qn_npu_pixels;
+
+typedef struct qn_npu_channels {
+    int32_t profile;
+    int32_t pixels, channels_a, channels_b, channels_out;
+} qn_npu_channels;
 
 typedef struct qn_vector {
     int32_t profile;

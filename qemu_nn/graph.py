@@ -140,7 +140,7 @@ def _check(graph: Graph) -> None:
 
 
 def _check_tensor(where: str, tensor: Tensor) -> None:
-    if tensor.dtype not in BITS:
+    if tensor.dtype not in (*BITS, "uint8"):  # what an NPU is given may be unsigned
         raise ModelError(f"{where} is {tensor.dtype}; have: {', '.join(BITS)}")
     if tensor.frac is not None and abs(tensor.frac) > 64:
         raise ModelError(f"{where} has {tensor.frac} fraction bits")

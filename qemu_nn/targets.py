@@ -32,6 +32,8 @@ RELEASES = {"5.6.0": 0, "5.9.0": 1}
 #: Rounding -> its number: "nearest" as Arm ships it, "truncate" as with ARM_NN_TRUNCATE.
 ROUNDINGS = {"nearest": 0, "truncate": 1}
 
+_NPU_NUMBER = 16
+
 DEFAULT_CORE = "cortex-m4"
 DEFAULT_CMSIS = "5.9.0"
 DEFAULT_ROUNDING = "nearest"
@@ -51,10 +53,16 @@ class Profile:
     @property
     def number(self) -> int:
         """The profile as csrc/qn.h counts it; rows of the kernel table claim sets of these."""
+        if self.path == "npu":
+            return _NPU_NUMBER
         return 8 * RELEASES[self.cmsis] + 2 * PATHS[self.path] + ROUNDINGS[self.rounding]
 
     def __str__(self) -> str:
-        return f"CMSIS {self.cmsis}, {self.path}, {self.rounding}"
+        return "NPU" if self.path == "npu" else f"CMSIS {self.cmsis}, {self.path}, {self.rounding}"
+
+
+#: The NPU of the WuQi WQ5007: every shift rounds down.
+NPU = Profile("none", "npu", "floor")
 
 
 def _one_of(choices: dict[str, int], value: str, what: str) -> str:
@@ -86,7 +94,7 @@ def profile(
 
 
 def all_profiles() -> list[Profile]:
-    """Every profile that exists."""
+    """Every profile of CMSIS that exists."""
     return [
         Profile(cmsis, path, rounding)
         for cmsis in RELEASES

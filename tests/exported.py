@@ -106,7 +106,8 @@ def every_function(wanted):
         if function.in_place:
             own = [array.name for array in function.inputs].index(function.output.name)
             target = inputs[own]
-        scratch = Address("scratch", 0) if extent(function.scratch, params) else None
+        uses_scratch = wanted.path == "dsp" and extent(function.scratch, params)
+        scratch = Address("scratch", 0) if uses_scratch else None
         places[name] = Place(inputs, target, scratch)
     memory = Memory(dict.fromkeys(("data", "out", "scratch"), _ROOM), places, Address("data", 0))
     entry = Tensor("data", (_ROOM,), "int8")

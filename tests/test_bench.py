@@ -84,7 +84,10 @@ def test_a_network_is_the_same_each_time():
 
 def test_every_op_has_a_case():
     covered = {(FUNCTIONS[c.function].op, FUNCTIONS[c.function].type) for c in CASES}
-    assert covered == {(row.op.name, row.op.type) for row in kernels.ROWS}
+    cmsis = [
+        row.op for row in kernels.ROWS if row.op.arithmetic != "n"
+    ]  # the NPU's are plain alone
+    assert covered == {(op.name, op.type) for op in cmsis}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.function}: {case}")

@@ -43,6 +43,7 @@ static int64_t expand_reordered(uint32_t bytes) {
 POWERS = [1 << k for k in range(31)]
 INT32 = sorted({s * p + d for p in POWERS for s in (1, -1) for d in (-1, 0, 1)})
 INT32 += [-(2**31), -(2**31) + 1, 2**31 - 1]
+INT64 = sorted({x * 2**31 + d for x in INT32 for d in (-1, 0, 1)} | set(INT32))
 UINT32 = sorted({x % 2**32 for x in INT32})
 INT16 = [-32768, -32767, -16385, -256, -129, -128, -1, 0, 1, 127, 255, 16384, 32766, 32767]
 SHIFTS = range(32)
@@ -95,6 +96,9 @@ TABLE = [
     ("qn_clamp(a, b, c)", clamp, grid(INT32, [-9, -1, 0], [0, 6, 9])),
     ("qn_sat8(a)", lambda a, b, c: saturate(a, 8), grid([*range(-1000, 1000), *INT32])),
     ("qn_sat16(a)", lambda a, b, c: saturate(a, 16), grid(INT32)),
+    ("qn_clamp64(a, b, c)", lambda a, b, c: clamp(a, b, c), grid(INT64, [-128, 0], [127, 2**40])),
+    ("qn_asr64(a, b)", lambda a, b, c: a >> b, grid(INT64, range(64))),
+    ("qn_floor_div64(a, b)", lambda a, b, c: a // b, grid(INT64, (1, 2, 3, 9, 2**31, 2**47 + 1))),
     ("qn_mean(a, b)", lambda a, b, c: mean(a, b), grid(SUMS, (1, 2, 3, 4, 7, 25, 65534, 65535))),
     ("qn_usat(a, b)", lambda a, b, c: clamp(a, 0, 2**b - 1), grid(INT32, range(31))),
     ("qn_shl(a, b)", lambda a, b, c: (a << b) % 2**32, grid(INT32, SHIFTS)),

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from qemu_nn import kernels
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.layers import FUNCTIONS, NPU_FUNCTIONS
 from qemu_nn.targets import all_profiles
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +30,7 @@ def test_the_list_names_each_row_once():
 
 
 def test_every_function_of_the_firmware_has_rows_and_every_op_a_function():
-    declared = {(f.op, f.type) for f in FUNCTIONS.values()}
+    declared = {(f.op, f.type) for f in (*FUNCTIONS.values(), *NPU_FUNCTIONS.values())}
     assert declared == {(row.op.name, row.op.type) for row in kernels.ROWS}
 
 

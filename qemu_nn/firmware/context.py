@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..graph import Address, Graph, Tensor
+from ..graph import Graph
 from ..layers.prototypes import C_TYPES, prototype
 from .c_array import definition, dimensions, in_comment
 from .c_text import comment, wrapped
@@ -20,72 +20,70 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
     """Everything that network.c and .h, parameter.h, weights.h and main.c are made of."""
     taken = set(symbols.arrays.values())
     buffers = {name: array_name(name, "memory", taken) for name in layout.buffers}
-    tensors = {tensor.name: tensor for tensor in (graph.input, *graph.states)}
-    places = {graph.input.name: layout.input, **layout.states}
-    for node, call in zip(graph.nodes, layout.calls):
-        tensors[node.name], places[node.name] = node.output, call.output
-    described_tensors = {
-        name: {
-            "stem": symbols.stems[name],
-            "words": f"{in_comment(name)}: {described(tensor)}",
-            **_memory(tensor, places[name], buffers),
+    tensors = _tensors(graph, layout, symbols, buffers)
+    entry = tensors[graph.input.name]
+    outputs = _arguments("output", graph.outputs, tensors)
+    states = _arguments("state", tuple(state.name for state in graph.states), tensors)
+    layers = [
+        {
+            **tensors[layer.node.name],
+            **_call(call, layer, buffers),
+            "output": outputs.get(layer.node.name, {}).get("argument"),
         }
-        for name, tensor in tensors.items()
-    }
-    outputs = _named("output", graph.outputs, symbols.stems)
-    states = _named("state", tuple(state.name for state in graph.states), symbols.stems)
+        for call, layer in zip(layout.calls, symbols.layers)
+    ]
+    written = [f"{each['type']} *{each['argument']}" for each in outputs.values()]
+    started = [f"const {each['type']} *{each['argument']}" for each in states.values()]
     return {
         "title": comment(
             f"{in_comment(graph.name)} for {in_comment(about.core)} ({about.profile}), made by "
             f"qemu_nn {about.version}."
         ),
         "recurrent": bool(graph.states),
-        "run": wrapped(
-            "int network_run(",
-            [
-                f"const {C_TYPES[graph.input.dtype]} *input",
-                *(f"{described_tensors[name]['type']} *{c}" for name, c in outputs.items()),
-            ],
-            ")",
-            0,
-        ),
-        "start": wrapped(
-            "void network_start(",
-            [f"const {described_tensors[name]['type']} *{c}" for name, c in states.items()],
-            ")",
-            0,
-        ),
+        "run": wrapped("int network_run(", [f"const {entry['type']} *input", *written], ")", 0),
+        "start": wrapped("void network_start(", started, ")", 0),
         "ram": sum(layout.buffers.values()),
         "flash": sum(graph.arrays[name].nbytes for name in symbols.arrays),
         "buffers": [{"name": buffers[each], "size": size} for each, size in layout.buffers.items()],
         "headers": sorted({prototype(node.function).header for node in graph.nodes}),
-        "input": {**described_tensors[graph.input.name], "macros": symbols.input},
-        "states": [{**described_tensors[name], "argument": c} for name, c in states.items()],
-        "outputs": [{**described_tensors[name], "argument": c} for name, c in outputs.items()],
-        "layers": [
-            {
-                **described_tensors[layer.node.name],
-                **_call(call, layer, buffers),
-                "output": outputs.get(layer.node.name),
-            }
-            for call, layer in zip(layout.calls, symbols.layers)
-        ],
+        "input": {**entry, "macros": symbols.input},
+        "states": list(states.values()),
+        "outputs": list(outputs.values()),
+        "layers": layers,
         "arrays": [_array(graph, name, symbol) for name, symbol in symbols.arrays.items()],
     }
 
 
-def _named(what: str, names: tuple[str, ...], stems: Mapping[str, str]) -> dict[str, str]:
-    """Tensor -> its C argument: `output`, or `output_<stem>` of several."""
-    return {name: what if len(names) == 1 else f"{what}_{stems[name]}" for name in names}
-
-
-def _memory(tensor: Tensor, at: Address, buffers: Buffers) -> dict[str, Any]:
-    type = C_TYPES[tensor.dtype]
+def _tensors(
+    graph: Graph, layout: Layout, symbols: Symbols, buffers: Buffers
+) -> dict[str, dict[str, Any]]:
+    """Input, states and results: names, words, C type, size, and where each is."""
+    placed = [(graph.input, layout.input)]
+    placed += [(state, layout.states[state.name]) for state in graph.states]
+    placed += [(call.step.node.output, call.output) for call in layout.calls]
     return {
-        "type": type,
-        "place": pointer(type, at, buffers),
-        "size": tensor.nbytes,
-        "count": math.prod(tensor.shape),
+        tensor.name: {
+            "stem": symbols.stems[tensor.name],
+            "words": f"{in_comment(tensor.name)}: {described(tensor)}",
+            "type": C_TYPES[tensor.dtype],
+            "place": pointer(C_TYPES[tensor.dtype], at, buffers),
+            "size": tensor.nbytes,
+            "count": math.prod(tensor.shape),
+        }
+        for tensor, at in placed
+    }
+
+
+def _arguments(
+    what: str, names: tuple[str, ...], tensors: Mapping[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Tensors that are C arguments: `output`, or `output_<stem>` where there are several."""
+    return {
+        name: {
+            **tensors[name],
+            "argument": what if len(names) == 1 else f"{what}_{tensors[name]['stem']}",
+        }
+        for name in names
     }
 
 

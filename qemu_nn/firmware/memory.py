@@ -31,7 +31,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Call:
-    """One call with its pointers. step: the row that computes it when the device is a stand-in."""
+    """One call with its pointers. step: has the row that stands in for the function."""
 
     step: Step
     inputs: tuple[Address, ...]
@@ -109,6 +109,7 @@ def _copy(
 
 
 def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Mapping[str, int]) -> Layout:
+    """The firmware's own addresses, and those of its buffers that they name."""
     calls = []
     for step in steps:
         place, size = memory.places[step.node.name], needed[step.node.name]
@@ -118,7 +119,12 @@ def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Mapping[str,
                 f"{size} bytes of scratch memory; its memory has {place.scratch or 'none'}"
             )
         calls.append(Call(step, place.inputs, place.output, place.scratch, size))
-    return Layout(memory.buffers, memory.input, memory.states, tuple(calls))
+    used = {memory.input.buffer, *(address.buffer for address in memory.states.values())}
+    for call in calls:
+        pointers = (*call.inputs, call.output, *([call.scratch] if call.scratch else []))
+        used |= {address.buffer for address in pointers}
+    buffers = {name: size for name, size in memory.buffers.items() if name in used}
+    return Layout(buffers, memory.input, memory.states, tuple(calls))
 
 
 def _holds(memory: Memory, address: Optional[Address], size: int) -> bool:

@@ -57,7 +57,7 @@ def implementation(found: Iterable[StandIn], profile: Profile) -> dict[str, Any]
     """What the template of the C file says."""
     return {
         "profile": str(profile),
-        "headers": _headers(found),
+        "headers": sorted({prototype(each.function).header for each in found}),
         "spare": max(each.spare for each in found),
         "functions": [_definition(each, profile) for each in found],
     }
@@ -80,17 +80,15 @@ def headers(found: Iterable[StandIn]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _headers(found: Iterable[StandIn]) -> list[str]:
-    return sorted({prototype(each.function).header for each in found})
-
-
 def _definition(stand_in: StandIn, profile: Profile) -> str:
     """The function under Arm's name: fills the structs of the row and calls it."""
     function = stand_in.function
     declared = prototype(function)
     given = [each.name for each in declared.arguments if each.name in SCRATCH]
-    used = "" if stand_in.spare or not given else given[0]
-    scratch = "spare.bytes" if stand_in.spare else {"": "NULL", "ctx": "ctx->buf"}.get(used, used)
+    used = given[0] if given and not stand_in.spare else ""
+    scratch = {"": "NULL", "ctx": "ctx->buf"}.get(used, used)
+    if stand_in.spare:
+        scratch = "spare.bytes"
     params = [
         f".{name} = {value}"
         for name, value in _fields(function, declared, profile).items()

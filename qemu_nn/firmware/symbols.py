@@ -26,8 +26,8 @@ _SPELLED = {
     "blockSize": "BLOCK_SIZE",
 }
 
-#: Macros that the templates define.
-_OWN = ("NETWORK_H", "NETWORK_TEST", "NETWORK_INPUT_SIZE", "NETWORK_RAM", "NETWORK_FLASH")
+#: What a layer's macro could be called, but is a template's own.
+_OWN = {"NETWORK_INPUT_SIZE"}
 
 _TABLES = {number: name for name, number in ENUMERATORS.items()}
 

@@ -1,6 +1,6 @@
 """Every layer function of the firmware that can be emulated, declared once, by its C name."""
 
-from . import activation, convolve, elementwise, fully_connected, layouts, pool
+from . import activation, convolve, elementwise, fully_connected, layouts, npu, pool
 from .base import Array, Function
 
 #: C name -> declaration.
@@ -10,4 +10,7 @@ FUNCTIONS: dict[str, Function] = {
     for function in family.FUNCTIONS
 }
 
-__all__ = ["FUNCTIONS", "Array", "Function", "layouts"]
+#: The same for the NPU, under names of ours.
+NPU_FUNCTIONS: dict[str, Function] = {function.name: function for function in npu.FUNCTIONS}
+
+__all__ = ["FUNCTIONS", "NPU_FUNCTIONS", "Array", "Function", "layouts"]

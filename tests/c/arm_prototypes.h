@@ -1,7 +1,6 @@
 /* The functions that networks call, typed from the reference of CMSIS-NN 5.9.0, of CMSIS-DSP and of
- * ML-KWS-for-MCU: a compiler that reads this beside our own declarations finds every difference. */
-typedef uint16_t u16;
-typedef uint32_t u32;
+ * ML-KWS-for-MCU, for a test to compare with our own declarations; u16 and u32 are uint16_t and
+ * uint32_t. */
 
 #define IN_OUT(type, name)                                                                         \
     arm_status name(const type *Im_in, u16 dim_im_in, u16 ch_im_in, const type *wt, u16 ch_im_out, \

@@ -1,0 +1,27 @@
+/* What the NPU computes of single elements, and of two tensors.
+ *
+ *   relu             out = x                       for x >= 0
+ *                    out = floor(x * slope / 64)   for x < 0            slope: 0..255, in 1/64
+ *   clip             out = min(max(x, 0), high)                         ReLU6: high = 6 * 2^f
+ *   lookup           out = table[x]: sigmoid and tanh; the table has an entry for every code,
+ *                    from the lowest to the highest
+ *   add              out = saturate(floor((a + b) / 2^shift)), the sum exact
+ *   scale_by_tensor  out[p][c] = saturate(floor(a[p][c] * b[c] / 2^shift)), p: a pixel
+ *   log_softmax      of each pixel over its channels, folded in order from the first:
+ *                    L = x[0];  L = max(L, x[c]) + table[|L - x[c]|];  out[c] = saturate(x[c] - L)
+ *                    table[d] = floor(log(1 + e^(-d * 2^-f)) * 2^f), 0 from its length on
+ *   channels         out[p][i] = the channel map[i] of in[0] and in[1], as if joined; what a slice,
+ *                    a concatenation and a shuffle are
+ *
+ * Legal: lengths 1..2^31 - 1, shift 0..31, high 0..32767. channels of in[1] may be 0. An entry of
+ * map outside of the joined channels reads channel 0. L saturates like what is written.
+ * In place: all of single elements (relu, clip, lookup). Scratch: none. */
+#ifndef QN_NPU_EACH_H
+#define QN_NPU_EACH_H
+
+#include "element.h"
+
+/* The entries of a table of log(1 + e^-d): behind them all are 0. */
+enum { N_LOG_TABLE_S8 = 64, N_LOG_TABLE_S16 = 40960 };
+
+#endif

@@ -1,0 +1,24 @@
+"""The NPU kit's own interface: scripts from its manual run with `import qemu_nn.ndk as ndk`.
+
+So far: layers, importing, files, running (float and fixed, bit for bit), headers.
+"""
+
+from . import (
+    caffe_interface,
+    layers,
+    modelpack,
+    onnx_interface,
+    quant_tools,
+    tensorflow_interface,
+    utils,
+)
+
+__all__ = [
+    "caffe_interface",
+    "layers",
+    "modelpack",
+    "onnx_interface",
+    "quant_tools",
+    "tensorflow_interface",
+    "utils",
+]

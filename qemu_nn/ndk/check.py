@@ -1,0 +1,169 @@
+"""What of a network the hardware does not support, each limit with its section of the manual."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Optional
+
+import numpy as np
+
+from ..errors import ModelError
+from .as_fixed import fixed_graph
+from .layers import Layer, find
+from .shapes import Shape, feature_shapes, windows
+
+_NONLINEAR = {"Sigmoid": "6.2", "ReLU": "6.3", "ReLU6": "6.4", "TanH": "6.5"}
+_WINDOWED = {"Convolution": "6.7", "Pooling": "6.8"}
+_SEVERAL = {"Slice": "6.12", "Concat": "6.13", "Eltwise": "6.14"}
+_AFTER_SUM = {"LogSoftmax": "6.16", "ShuffleChannel": "6.17"}
+
+#: Largest kernel side, stride, dilation, reach of a kernel, side of what an InnerProduct reads.
+_KERNEL, _STRIDE, _DILATION, _REACH, _SIDE = 16, 6, 6, 32, 16
+#: Largest sum of products and width of a LogSoftmax, with 8 bits and with 16.
+_PRODUCTS, _SOFTMAX_WIDTH = (8192, 4096), (32, 16)
+
+
+def warnings(
+    layer_list: Sequence[Layer], param_dict: Optional[Mapping[str, Any]] = None
+) -> list[str]:
+    """A sentence for each limit that is broken: layer, limit, what was found, section."""
+    found = list(_structure(layer_list))
+    if found:
+        return found
+    try:
+        shapes = feature_shapes(layer_list)
+    except ModelError as error:
+        return [str(error)]
+    for layer in layer_list[1:]:
+        for section, text in _of_layer(layer, layer_list, shapes):
+            found.append(f"layer {layer.name!r} ({layer.type}): {text} (§{section})")
+    if not found and param_dict is not None and any(k.endswith("_frac") for k in param_dict):
+        found += _fixed(layer_list, param_dict)
+    return found
+
+
+def _structure(layer_list: Sequence[Layer]) -> Iterator[str]:
+    """Names, order, and who reads what."""
+    if not layer_list or layer_list[0].type != "Input":
+        yield "the first layer must be an Input (§4.1.1)"
+        return
+    for name, count in Counter(layer.name for layer in layer_list).items():
+        if count > 1:
+            yield f"{count} layers are called {name!r} (§3.1)"
+    made = Counter(name for layer in layer_list for name in layer.tops)
+    for name, count in made.items():
+        if count > 1:
+            yield f"{count} layers make the tensor {name!r} (§3.1)"
+    for layer in layer_list[1:]:
+        if layer.type == "Input":
+            yield f"layer {layer.name!r} is a second Input (§6.1)"
+        for name in layer.bottoms:
+            if name not in made:
+                yield f"layer {layer.name!r} reads {name!r}, which nothing makes (§3.1)"
+
+
+def _of_layer(
+    layer: Layer, layer_list: Sequence[Layer], shapes: Mapping[str, Shape]
+) -> Iterator[tuple[str, str]]:
+    """Section and text of every limit that a layer breaks."""
+    shape, before = shapes[layer.bottoms[0]], find(layer_list, layer.bottoms[0])
+    if layer.type in _WINDOWED:
+        yield from ((_WINDOWED[layer.type], text) for text in _window_limits(layer, shape))
+    if layer.type == "Convolution":
+        yield from (("6.7", text) for text in _convolution_limits(layer, shape))
+    if layer.type == "InnerProduct" and max(shape[1:]) > _SIDE:
+        yield "6.6", f"its input is {shape[1]} x {shape[2]}, at most {_SIDE} x {_SIDE}"
+    if layer.type in _NONLINEAR and before is not None and before.type in _NONLINEAR:
+        yield _NONLINEAR[layer.type], f"it follows another nonlinear layer, {before.name!r}"
+    if layer.type in _SEVERAL:
+        yield from ((_SEVERAL[layer.type], text) for text in _several(layer, layer_list))
+    if layer.type in _AFTER_SUM and not _is_sum(before):
+        what = "an ungrouped Convolution or an InnerProduct"
+        yield _AFTER_SUM[layer.type], f"it may only follow {what}"
+    if layer.type == "LogSoftmax":
+        if shape[1] != 1:
+            yield "6.16", f"its input has a height of {shape[1]}, must be 1"
+        yield from (("6.16", text) for text in _by_width("a width", shape[2], _SOFTMAX_WIDTH))
+    if layer.type == "Softmax":
+        yield "6.15", "there is no Softmax in fixed point; use a LogSoftmax, or the CPU"
+    if layer.type == "Eltwise" and layer.attributes()["operation"] != "sum":
+        yield "6.14", f"the operation {layer.attributes()['operation']!r} is not supported, sum is"
+    if layer.type == "ShuffleChannel" and shape[0] % layer.attributes()["group"]:
+        yield "6.17", f"group {layer.attributes()['group']} does not divide {shape[0]} channels"
+
+
+def _window_limits(layer: Layer, shape: Shape) -> Iterator[str]:
+    own = layer.attributes()
+    if max(own["kernel_size"]) > _KERNEL:
+        yield f"its kernel is {_pair(own['kernel_size'])}, at most {_KERNEL} on a side"
+    for name, most in (("stride", _STRIDE), ("dilation", _DILATION)):
+        if len(set(own[name])) > 1:
+            yield f"its {name} is {_pair(own[name])}, must be the same in both directions"
+        if max(own[name]) > most:
+            yield f"its {name} is {_pair(own[name])}, at most {most}"
+    reach = [d * (k - 1) + 1 for d, k in zip(own["dilation"], own["kernel_size"])]
+    if max(own["dilation"]) > 1 and max(reach) > _REACH:
+        yield f"its dilated kernel reaches over {_pair(reach)}, at most {_REACH}"
+    for direction, (_, rest) in zip(("height", "width"), windows(layer, shape)):
+        if rest:
+            yield f"its windows leave {rest} of the {direction}: pad or crop it until none is left"
+
+
+def _convolution_limits(layer: Layer, shape: Shape) -> Iterator[str]:
+    own = layer.attributes()
+    group, out = own["group"], own["num_output"]
+    if shape[0] % group or out % group:
+        yield f"group {group} does not divide {shape[0]} and {out} channels"
+        return
+    if group > 1 and out // group != 1 and out // group % 16:
+        yield f"each of its {group} groups has {out // group} outputs, must be 1 or 16, 32, ..."
+    products = own["kernel_size"][0] * own["kernel_size"][1] * (shape[0] // group)
+    yield from _by_width("sums of", products, _PRODUCTS)
+
+
+def _by_width(what: str, value: int, most: tuple[int, int]) -> Iterator[str]:
+    if value > most[0]:
+        yield f"it has {what} {value}, at most {most[0]} with 8 bits and {most[1]} with 16"
+    elif value > most[1]:
+        yield f"it has {what} {value}, at most {most[1]} with 16 bits"
+
+
+def _several(layer: Layer, layer_list: Sequence[Layer]) -> Iterator[str]:
+    """Layers of several tensors."""
+    inputs = [name for each in layer_list if each.type == "Input" for name in each.tops]
+    if any(name in inputs for name in layer.bottoms):
+        yield "it may not be the first layer"
+    if layer.type == "Slice":
+        return
+    if len(set(layer.bottoms)) < len(layer.bottoms):
+        yield "it reads a tensor twice"
+    for name in dict.fromkeys(layer.bottoms):
+        others = [
+            each.name
+            for each in layer_list
+            if each is not layer and each.type in ("Concat", "Eltwise") and name in each.bottoms
+        ]
+        if others:
+            yield f"{name!r} is read by {others[0]!r} too, and may be by one such layer alone"
+
+
+def _is_sum(layer: Optional[Layer]) -> bool:
+    if layer is None:
+        return False
+    ungrouped = layer.type == "Convolution" and layer.attributes()["group"] == 1
+    return ungrouped or layer.type == "InnerProduct"
+
+
+def _fixed(layer_list: Sequence[Layer], params: Mapping[str, Any]) -> Iterator[str]:
+    """What building the fixed-point network stumbles over."""
+    arrays = [np.asarray(v) for k, v in params.items() if "_quant_" in k]
+    wide = any(a.size and (a.min() < -128 or a.max() > 127) for a in arrays)
+    try:
+        fixed_graph(layer_list, params, 16 if wide else 8)
+    except ModelError as error:
+        yield str(error)
+
+
+def _pair(values: Sequence[int]) -> str:
+    return " x ".join(map(str, values))

@@ -1,0 +1,166 @@
+"""Runs networks, float or as the chip does, and reads weights as real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+from ...errors import Error
+from ...float_graph import FloatGraph
+from ...runtime.evaluate import evaluate
+from ...runtime.session import Session
+from ...targets import NPU
+from ..as_fixed import fixed_graph
+from ..as_float import float_graph
+from ..layers import Layer, get_tensor_name_list
+
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NumpyLayers:
+    """A network that is built once and run often: the chip's (session), or the float one."""
+
+    session: Optional[Session]
+    graph: Optional[FloatGraph]
+    fracs: Mapping[str, int]
+    bitwidth: int
+    on_grid: bool = False
+
+
+def build_numpy_layers(
+    layer_list: Sequence[Layer],
+    param_dict: Params,
+    quant: bool = True,
+    bitwidth: int = 8,
+    hw_aligned: bool = False,
+    quant_weight_only: bool = False,
+    quant_feature_only: bool = False,
+) -> NumpyLayers:
+    """What run_layers() takes as numpy_layers. Raises ModelError that names the layer."""
+    if quant and quant_weight_only and quant_feature_only:
+        raise Error("quant_weight_only and quant_feature_only exclude each other")
+    fracs = {k[: -len("_frac")]: int(v) for k, v in param_dict.items() if k.endswith("_frac")}
+    if quant and not (quant_weight_only or quant_feature_only):
+        graph = fixed_graph(layer_list, param_dict, bitwidth, hw_aligned)
+        return NumpyLayers(Session(graph, NPU), None, fracs, bitwidth)
+    values = dict(param_dict)
+    if quant and quant_weight_only:
+        features = get_tensor_name_list(layer_list, feature_only=True)
+        names = get_tensor_name_list(layer_list)[len(features) :]
+        values.update(get_layer_weight_bias(names, param_dict, True, bitwidth))
+    on_grid = quant and quant_feature_only
+    return NumpyLayers(None, float_graph(layer_list, values), fracs, bitwidth, on_grid)
+
+
+def run_layers(
+    input_data_batch: np.ndarray,
+    layer_list: Sequence[Layer],
+    target_feature_tensor_list: Sequence[str],
+    param_dict: Optional[Params] = None,
+    quant: bool = False,
+    bitwidth: int = 8,
+    hw_aligned: bool = False,
+    numpy_layers: Optional[NumpyLayers] = None,
+    log_on: bool = False,
+    use_ai_framework: bool = True,
+    quant_weight_only: bool = False,
+    quant_feature_only: bool = False,
+) -> dict[str, np.ndarray]:
+    """Feature tensor -> its values [N, C, H, W] as real numbers, for a batch [N, C, H, W].
+
+    quant: as the chip computes, bit for bit; the input is rounded down into its format first.
+    quant_weight_only: features stay float; quant_feature_only: weights stay float, features are
+    rounded down into their formats. hw_aligned: averages next to padding as the hardware divides.
+    numpy_layers: what build_numpy_layers() made, in place of building it here. log_on prints a
+    line for each tensor. use_ai_framework is accepted and changes nothing. Raises Error for
+    tensors that the network does not have.
+    """
+    known = get_tensor_name_list(layer_list, feature_only=True)
+    for name in target_feature_tensor_list:
+        if name not in known:
+            raise Error(f"the network has no tensor {name!r}; have: {', '.join(known)}")
+    net = numpy_layers
+    if net is None:
+        if param_dict is None:
+            raise Error("run_layers() needs param_dict, or numpy_layers that were built from one")
+        net = build_numpy_layers(
+            layer_list,
+            param_dict,
+            quant,
+            bitwidth,
+            hw_aligned,
+            quant_weight_only,
+            quant_feature_only,
+        )
+    x = np.asarray(input_data_batch)
+    if x.ndim != 4 or x.dtype.kind not in "fiub":
+        raise Error(f"a batch is real numbers [N, C, H, W], not {x.dtype} {list(x.shape)}")
+    found = _chip(net, x) if net.session is not None else _real(net, x)
+    results = {name: found[name] for name in target_feature_tensor_list}
+    if log_on:
+        for name, values in results.items():
+            print(f"{name}: {list(values.shape)}, {values.min():.6g} .. {values.max():.6g}")
+    return results
+
+
+def _chip(net: NumpyLayers, x: np.ndarray) -> dict[str, np.ndarray]:
+    """All tensors as the chip computes them."""
+    assert net.session is not None
+    start = net.session.graph.input
+    limits = np.iinfo(start.dtype)
+    grid = np.floor(np.ldexp(x.astype(np.float64), start.frac or 0))
+    integers = np.moveaxis(np.clip(grid, limits.min, limits.max), 1, -1).astype(start.dtype)
+    integers = np.ascontiguousarray(integers)
+    found = {start.name: integers, **net.session.run(integers, trace=True)}
+    return {
+        name: np.ldexp(np.moveaxis(values, -1, 1).astype(np.float64), -net.fracs.get(name, 0))
+        for name, values in found.items()
+    }
+
+
+def _real(net: NumpyLayers, x: np.ndarray) -> dict[str, np.ndarray]:
+    """All tensors in float64; rounded down into their formats one by one, if on the grid."""
+    assert net.graph is not None
+    if not net.on_grid:
+        return evaluate(net.graph, x.astype(np.float64), trace=True)
+    values = {net.graph.input: _grid(net, net.graph.input, x.astype(np.float64))}
+    for node in net.graph.nodes:
+        result = node.operator.evaluate(*(values[name] for name in node.inputs))
+        values[node.name] = _grid(net, node.name, result)
+    return values
+
+
+def _grid(net: NumpyLayers, name: str, values: np.ndarray) -> np.ndarray:
+    """Values rounded down into the format of a tensor, where it has one."""
+    if name not in net.fracs:
+        return values
+    most = 2 ** (net.bitwidth - 1)
+    grid = np.clip(np.floor(np.ldexp(values, net.fracs[name])), -most, most - 1)
+    result: np.ndarray = np.ldexp(grid, -net.fracs[name])
+    return result
+
+
+def get_layer_weight_bias(
+    target_tensor_list: Sequence[str], param_dict: Params, quant: bool = False, bitwidth: int = 8
+) -> dict[str, np.ndarray]:
+    """Name (LAYER_weight, LAYER_bias) -> its values, of the fixed-point ones as real numbers.
+
+    Raises Error for what the parameters do not have.
+    """
+    found = {}
+    for name in target_tensor_list:
+        layer, _, role = name.rpartition("_")
+        keys = [f"{layer}_quant_{role}", f"{layer}_frac_{role}"] if quant else [name]
+        if role not in ("weight", "bias") or any(key not in param_dict for key in keys):
+            raise Error(f"the parameters have no {' and '.join(keys)}")
+        values = np.asarray(param_dict[keys[0]])
+        if quant:
+            frac = np.asarray(param_dict[keys[1]]).ravel()
+            shape = (-1, *[1] * (values.ndim - 1)) if frac.size > 1 else ()
+            values = np.ldexp(values.astype(np.float64), -frac.reshape(shape))
+        found[name] = values
+    return found

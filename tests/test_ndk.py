@@ -1,0 +1,397 @@
+"""The NPU kit's interface: networks as layers, in files, run float and as the chip does."""
+
+import shutil
+import subprocess
+
+import npu_oracle as oracle
+import numpy as np
+import pytest
+
+import qemu_nn.ndk as ndk
+from qemu_nn.errors import Error, ModelError
+from qemu_nn.layers.npu import LOG_ENTRIES
+from qemu_nn.ndk.layers import Layer, get_net_input_output, get_network_output, get_tensor_name_list
+from qemu_nn.ndk.quant_tools.numpy_net import (
+    build_numpy_layers,
+    get_layer_weight_bias,
+    run_layers,
+)
+
+RNG = np.random.default_rng(8)
+
+
+def start(*dim):
+    return Layer("Input", name="input", top="x", dim=(1, *dim))
+
+
+def everything():
+    """A network with one of each layer that has a fixed-point form."""
+    conv = {"kernel_size": (3, 3), "stride": (2, 2), "pad": (1, 0, 1, 0)}
+    return [
+        start(3, 8, 8),
+        Layer("Convolution", name="conv", bottom="x", top="c", num_output=4, **conv),
+        Layer("ReLU", name="relu", bottom="c", top="r", negative_slope=0.25),
+        Layer("BatchNorm", name="bn", bottom="r", top="b"),
+        Layer("Scale", name="scale", bottom="b", top="s", bias_term=False),
+        Layer("Bias", name="bias", bottom="s", top="d"),
+        Layer("Slice", name="cut", bottom="d", top=["lo", "hi"], slice_point=[1]),
+        Layer("Concat", name="join", bottom=["hi", "lo"], top="j"),
+        Layer("ShuffleChannel", name="mix", bottom="j", top="m", group=2),
+        Layer("Eltwise", name="sum", bottom=["m", "r"], top="e", operation="sum"),
+        Layer("Pooling", name="max", bottom="e", top="p", kernel_size=(2, 2), stride=2, pool="MAX"),
+        Layer("Pooling", name="mean", bottom="p", top="g", kernel_size=2, pool="AVE"),
+        Layer("TanH", name="gate", bottom="g", top="t"),
+        Layer("ScaleByTensor", name="se", bottom=["e", "t"], top="w"),
+        Layer("ReLU6", name="six", bottom="w", top="v"),
+        Layer("InnerProduct", name="fc", bottom="v", top="f", num_output=5),
+        Layer("LogSoftmax", name="log", bottom="f", top="y"),
+        Layer("Sigmoid", name="off", bottom="f", top="z"),
+    ]
+
+
+def parameters(bits):
+    """Quantized parameters of it; some fractions differ between channels."""
+    more = 0 if bits == 8 else 8
+    half = 2 ** (bits - 1)
+    fracs = {"x": 4, "c": 3, "r": 3, "b": 3, "s": 3, "d": 3, "lo": 3, "hi": 3, "j": 3, "m": 3}
+    fracs |= {"e": 3, "p": 3, "g": 5, "t": 7, "w": 4, "v": 4, "f": 4, "y": 4, "z": 7}
+    params = {f"{name}_frac": frac + more for name, frac in fracs.items()}
+
+    def layer(name, weights, frac, bias=None):
+        small = half // 4
+        params[f"{name}_quant_weight"] = RNG.integers(-small, small, weights)
+        params[f"{name}_frac_weight"] = frac
+        if bias is not None:
+            params[f"{name}_quant_bias"] = RNG.integers(-half, half, weights[0])
+            params[f"{name}_frac_bias"] = bias
+
+    layer("conv", (4, 3, 3, 3), np.array([6, 7, 6, 5]) + more, np.array([5, 6, 7, 4]) + more)
+    layer("bn", (4,), 5 + more, 4 + more)
+    layer("scale", (4,), 5 + more)
+    params["bias_quant_bias"], params["bias_frac_bias"] = RNG.integers(-half, half, 4), 2 + more
+    layer("fc", (5, 4, 4, 4), 7 + more, 6 + more)
+    return params
+
+
+def nested(features):
+    """[C, H, W] as [H][W][C] in lists."""
+    return np.moveaxis(features, 0, -1).tolist()
+
+
+def window(layer, image, out, **more):
+    (kh, kw), (sh, sw), (dh, dw) = layer.kernel_size, layer.stride, layer.dilation
+    north, south, west, _ = layer.pad
+    p = {"in_h": len(image), "in_w": len(image[0]), "kernel_h": kh, "kernel_w": kw, "stride_h": sh}
+    p |= {"stride_w": sw, "dilation_h": dh, "dilation_w": dw, "pad_n": north, "pad_w": west}
+    return p | {"pad_s": south, "out_h": out.shape[1], "out_w": out.shape[2], **more}
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("hw_aligned", [False, True])
+def test_every_layer_computes_what_the_manual_says_of_the_integers_before_it(bits, hw_aligned):
+    layers, params, kind = everything(), parameters(bits), f"s{bits}"
+    names = get_tensor_name_list(layers, feature_only=True)
+    x = RNG.normal(size=(2, 3, 8, 8)) * 2
+    real = run_layers(x, layers, names, params, True, bits, hw_aligned)
+    frac = {name: params[f"{name}_frac"] for name in names}
+    for sample in range(2):
+        q = {n: np.ldexp(real[n][sample], frac[n]).astype(np.int64) for n in names}
+        limits = oracle.LIMITS[kind]
+        assert q["x"].ravel().tolist() == [
+            max(limits[0], min(limits[1], int(np.floor(v))))
+            for v in np.ldexp(x[sample], frac["x"]).ravel()
+        ]
+        for layer in layers[1:]:
+            expected = meaning(layer, q, frac, params, kind, hw_aligned)
+            got = q[layer.tops[-1]]
+            assert np.moveaxis(got, 0, -1).ravel().tolist() == expected, layer.name
+
+
+def meaning(layer, q, frac, params, kind, hw_aligned):
+    """The last output of a layer from its integer inputs, [y][x][c] in one list."""
+    image, out = nested(q[layer.bottoms[0]]), q[layer.tops[-1]]
+    fi, fo = frac[layer.bottoms[0]], frac[layer.tops[-1]]
+    channels = len(image[0][0])
+    flat = [v for row in image for pixel in row for v in pixel]
+    if layer.type in ("Convolution", "InnerProduct", "BatchNorm", "Scale", "Bias"):
+        return products(layer, q, image, out, fi, fo, params, kind)
+    if layer.type == "Pooling":
+        step = fo - fi
+        p = window(layer, image, out, channels=channels, up=max(step, 0), down=max(-step, 0))
+        p["hw_aligned"] = hw_aligned
+        return oracle.pool(kind, {"MAX": "max", "AVE": "average"}[layer.pool], p, image)
+    if layer.type == "ReLU":
+        return [oracle.relu(kind, v, round(layer.negative_slope * 64)) for v in flat]
+    if layer.type == "ReLU6":
+        return [min(max(v, 0), 6 << fo) for v in flat]
+    if layer.type in ("Sigmoid", "TanH"):
+        function = np.tanh if layer.type == "TanH" else lambda v: 1 / (1 + np.exp(-v))
+        return [oracle.saturate(int(np.floor(function(v * 2.0**-fi) * 2**fo)), kind) for v in flat]
+    if layer.type == "LogSoftmax":
+        table = oracle.log_table(LOG_ENTRIES[kind], fi)
+        return [v for row in image for pixel in row for v in oracle.log_softmax(kind, pixel, table)]
+    other = q[layer.bottoms[-1]]
+    if layer.type == "Eltwise":
+        both = zip(flat, np.moveaxis(other, 0, -1).ravel().tolist())
+        return [oracle.saturate((a + b) // 2 ** (fi - fo), kind) for a, b in both]
+    if layer.type == "ScaleByTensor":
+        shift = fi + frac[layer.bottoms[1]] - fo
+        scales = other.ravel().tolist() * (len(flat) // channels)
+        return [oracle.saturate(a * s // 2**shift, kind) for a, s in zip(flat, scales)]
+    moved = {
+        "Slice": lambda: q[layer.bottoms[0]][layer.slice_point[-1] :],
+        "Concat": lambda: np.concatenate([q[name] for name in layer.bottoms]),
+        "ShuffleChannel": lambda: (
+            q[layer.bottoms[0]]
+            .reshape(layer.group, -1, *out.shape[1:])
+            .swapaxes(0, 1)
+            .reshape(out.shape)
+        ),
+    }[layer.type]()
+    return np.moveaxis(moved, 0, -1).ravel().tolist()
+
+
+def products(layer, q, image, out, fi, fo, params, kind):
+    count, name, channels = len(out), layer.name, len(image[0][0])
+    fw = np.broadcast_to(params.get(f"{name}_frac_weight", 0), count)
+    fb = np.broadcast_to(params.get(f"{name}_frac_bias", 0), count)
+    bias = params.get(f"{name}_quant_bias", np.zeros(count, np.int64))
+    weights = params.get(f"{name}_quant_weight", np.ones((count, 1, 1, 1), np.int64))
+    p = {
+        "group": 1,
+        "depth": channels,
+        "out_c": count,
+        "out_h": out.shape[1],
+        "out_w": out.shape[2],
+    }
+    if layer.type == "Convolution":
+        p |= window(layer, image, out)
+    else:
+        whole = layer.type == "InnerProduct"
+        size = (len(image), len(image[0])) if whole else (1, 1)
+        p |= {"in_h": len(image), "in_w": len(image[0]), "kernel_h": size[0], "kernel_w": size[1]}
+        p |= dict.fromkeys(("stride_h", "stride_w", "dilation_h", "dilation_w"), 1)
+        p |= {"pad_n": 0, "pad_w": 0}
+        if not whole:
+            weights = np.reshape(weights, (count, 1, 1, 1))
+            p |= {"group": count, "depth": 1}
+    pairs = [[int(b) << int(fi + w - n), int(fi + w - fo)] for b, w, n in zip(bias, fw, fb)]
+    return oracle.convolve(kind, p, image, np.moveaxis(weights, 1, -1).tolist(), pairs)
+
+
+def test_an_unsigned_input_uses_all_of_its_codes():
+    layers = [
+        start(2, 3, 3),
+        Layer(
+            "Convolution",
+            name="c",
+            bottom="x",
+            top="y",
+            num_output=1,
+            kernel_size=1,
+            bias_term=False,
+        ),
+    ]
+    params = {"x_frac": 0, "x_signed": False, "y_frac": -2, "c_frac_weight": 0}
+    params["c_quant_weight"] = np.ones((1, 2, 1, 1), np.int64)
+    x = np.full((1, 2, 3, 3), 255.0)
+    assert (run_layers(x, layers, ["y"], params, True, 8)["y"] == 4 * (510 // 4)).all()
+    with pytest.raises(ModelError, match="only 8 bits"):
+        run_layers(x, layers, ["y"], params, True, 16)
+
+
+def floats(layers, params):
+    """Float parameters that the quantized ones stand for."""
+    names = [n for n in get_tensor_name_list(layers) if n.rpartition("_")[2] in ("weight", "bias")]
+    return get_layer_weight_bias(names, params, quant=True)
+
+
+def test_the_float_network_is_what_the_fixed_one_comes_close_to():
+    layers, params = everything(), parameters(16)
+    small = {k: v // 16 for k, v in params.items() if "_quant_" in k}  # so that nothing saturates
+    params = {**params, **small}
+    names = get_tensor_name_list(layers, feature_only=True)
+    x = RNG.normal(size=(3, 3, 8, 8)) / 4
+    fixed = run_layers(x, layers, names, params, True, 16)
+    real = run_layers(x, layers, names, floats(layers, params))
+    for name in names:
+        assert np.abs(fixed[name] - real[name]).max() < 0.05, name
+
+
+def test_weights_or_features_alone_can_be_on_their_grid():
+    layers, params = everything(), parameters(8)
+    x = RNG.normal(size=(2, 3, 8, 8))
+    exact = floats(layers, params)
+    weights = run_layers(x, layers, ["y"], params, True, quant_weight_only=True)
+    np.testing.assert_array_equal(weights["y"], run_layers(x, layers, ["y"], exact)["y"])
+    features = run_layers(x, layers, ["c", "y"], {**params, **exact}, True, quant_feature_only=True)
+    scaled = np.ldexp(features["c"], params["c_frac"])
+    np.testing.assert_array_equal(scaled, np.floor(scaled))
+    with pytest.raises(Error, match="exclude each other"):
+        run_layers(x, layers, ["y"], params, True, quant_weight_only=True, quant_feature_only=True)
+
+
+def test_layers_built_once_give_the_same_and_need_no_parameters(capsys):
+    layers, params = everything(), parameters(8)
+    x = RNG.normal(size=(2, 3, 8, 8))
+    built = build_numpy_layers(layers, params, quant=True, bitwidth=8)
+    got = run_layers(x, layers, ["y"], numpy_layers=built, log_on=True, use_ai_framework=False)
+    np.testing.assert_array_equal(got["y"], run_layers(x, layers, ["y"], params, True)["y"])
+    assert "y: [2, 5, 1, 1]" in capsys.readouterr().out
+    with pytest.raises(Error, match="needs param_dict"):
+        run_layers(x, layers, ["y"])
+    with pytest.raises(Error, match="no tensor 'q'; have: x, c"):
+        run_layers(x, layers, ["q"], params)
+    with pytest.raises(Error, match=r"\[N, C, H, W\]"):
+        run_layers(x[0], layers, ["y"], params, True)
+
+
+def test_names_of_tensors_and_layers():
+    layers = everything()
+    assert ndk.layers.get_layer_name_list(layers)[:3] == ["input", "conv", "relu"]
+    names = get_tensor_name_list(layers)
+    assert names[:2] == ["x", "c"]
+    assert names[-5:] == ["bn_bias", "scale_weight", "bias_bias", "fc_weight", "fc_bias"]
+    assert get_network_output(layers) == ["y", "z"]
+    assert get_net_input_output(layers) == (["x"], ["y", "z"])
+
+
+def test_files_give_back_what_was_saved(tmp_path):
+    layers, params = everything(), {**parameters(8), "x_signed": True, "é weight": np.float32(0.1)}
+    text, arrays = tmp_path / "net.prototxt", tmp_path / "net.npz"
+    ndk.modelpack.save_to_file(layers, text, params, arrays)
+    again, got = ndk.modelpack.load_from_file(text, arrays)
+    assert [repr(layer) for layer in again] == [repr(layer) for layer in layers]
+    assert got.keys() == params.keys()
+    for key, value in params.items():
+        np.testing.assert_array_equal(got[key], value)
+        assert type(got[key]) in (np.ndarray, int, bool, float)
+    with pytest.raises(Error, match="no fname_npz"):
+        ndk.modelpack.save_to_file(layers, text, params)
+
+
+def test_names_of_any_kind_survive_the_text(tmp_path):
+    odd = 'a "quoted"\\back\nline # no comment {'
+    layers = [start(1, 2, 2), Layer("Sigmoid", name=odd, bottom="x", top=odd)]
+    path = tmp_path / "net.prototxt"
+    ndk.modelpack.save_to_file(layers, path)
+    np.savez(tmp_path / "none.npz", a=1)
+    again, _ = ndk.modelpack.load_from_file(path, tmp_path / "none.npz")
+    assert (again[1].name, again[1].top) == (odd, odd)
+
+
+def test_the_manual_s_own_spelling_is_read(tmp_path):
+    (tmp_path / "m.prototxt").write_text(
+        """layer {
+          name: "input"  type: "Input"  top: "net_input"
+          input_param { shape { dim: 1 # useless
+            dim: 3 dim: 32 dim: 32 } }
+        }
+        layer { name: "pool1" type: "Pooling" bottom: "net_input" top: "out"
+          pooling_param { kernel_size_h: 3 kernel_size_w: 2 stride_h: 2 stride_w: 2
+            pad_n: 1 pad_s: -1 pad_w: 0 pad_e: 1 dilation_h: 1 dilation_w: 1 pool: MAX } }"""
+    )
+    np.savez(tmp_path / "m.npz", a=1)
+    (_, pool), _ = ndk.modelpack.load_from_file(tmp_path / "m.prototxt", tmp_path / "m.npz")
+    assert (pool.kernel_size, pool.stride, pool.pad, pool.pool) == (
+        (3, 2),
+        (2, 2),
+        (1, -1, 0, 1),
+        "MAX",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "not a list of layers"),
+        ("layer {", "ends in the middle|must be here"),
+        ("layer }", "no value"),
+        ('layer { name: "a" }', "no name or no type"),
+        ('layer { name: "a" type: "Gelu" }', "no layer type 'Gelu'"),
+        ('layer { name: "a" type: "ReLU" relu_param { speed: 1 } }', "ReLU has no 'speed'"),
+        ('layer { name: "a" type: "ReLU" mystery: 1 }', "no field 'mystery'"),
+        ('layer { name: "a" name: "b" type: "ReLU" }', "2 fields 'name'"),
+        ('layer { name: "a" type: "Convolution" }', "lacks num_output, kernel_size"),
+        ("layer " + "{ a " * 50, "nested too deeply"),
+        ("layer { name: ] }", "no name or no type|not the text"),
+    ],
+)
+def test_other_texts_are_refused_with_the_reason(tmp_path, text, reason):
+    (tmp_path / "m.prototxt").write_text(text)
+    np.savez(tmp_path / "m.npz", a=1)
+    with pytest.raises(ModelError, match=reason):
+        ndk.modelpack.load_from_file(tmp_path / "m.prototxt", tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"c_frac": None}, "'conv' .*needs 'c_frac'"),
+        ({"conv_quant_weight": None}, "'conv' .*needs 'conv_quant_weight'"),
+        ({"conv_quant_weight": np.full((4, 3, 3, 3), 128)}, "not 8-bit integers"),
+        ({"conv_frac_weight": np.array([1, 2])}, "has 4 channels, but its frac_weight is"),
+        ({"c_frac": 20}, r"shifts its sum by -\d+, out of 0..15"),
+        ({"conv_frac_bias": 30}, r"shifts its bias by -\d+, out of 0..15"),
+        ({"r_frac": 4}, "'relu' .*needs one fraction for all of its tensors, has c 3, r 4"),
+        ({"t_frac": 6}, "'gate' .*needs 7 fraction bits for 't', which has 6"),
+    ],
+)
+def test_parameters_that_no_hardware_takes_name_the_layer(change, reason):
+    params = {**parameters(8), **{k: v for k, v in change.items() if v is not None}}
+    for key in [k for k, v in change.items() if v is None]:
+        del params[key]
+    with pytest.raises(ModelError, match=reason):
+        build_numpy_layers(everything(), params)
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize(("bits", "signed"), [(8, True), (8, False), (16, True)])
+def test_a_header_holds_the_numbers_aligned_and_packed(tmp_path, aligned, bits, signed):
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler named cc")
+    x = RNG.normal(size=(1, 2, 3, 5)) * 60
+    ndk.utils.save_quantized_feature_to_header(
+        tmp_path / "f.h", x, bits, 1, signed=signed, name_in_header="net_in", aligned=aligned
+    )
+    (tmp_path / "p.c").write_text(
+        '#include <stdio.h>\n#include "f.h"\n'
+        "int main(void) {\n"
+        "    for (unsigned i = 0; i < sizeof net_in / sizeof net_in[0]; i++)\n"
+        '        printf("%d\\n", net_in[i]);\n'
+        "    return 0;\n}\n"
+    )
+    command = [compiler, "-Wall", "-Werror", "-o", tmp_path / "p", tmp_path / "p.c"]
+    subprocess.run(command, check=True)
+    printed = subprocess.run([tmp_path / "p"], check=True, capture_output=True, text=True).stdout
+    low, high = oracle.LIMITS[f"{'s' if signed else 'u'}{bits}"]
+    values = np.clip(np.floor(x * 2), low, high).astype(int)
+    if aligned:
+        values = np.pad(values, ((0, 0),) * 3 + ((0, 32 // (bits // 8) - 5),))
+    assert [int(line) for line in printed.split()] == values.ravel().tolist()
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [({"bit_width": 4}, "8 or 16 bits"), ({"name_in_header": "1a"}, "no name in C")],
+)
+def test_headers_that_can_not_be_are_refused(tmp_path, how, reason):
+    how = {"bit_width": 8, "frac": 0, **how}
+    with pytest.raises(Error, match=reason):
+        ndk.utils.save_quantized_feature_to_header(tmp_path / "f.h", np.zeros((1, 1, 1, 1)), **how)
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"type": "Gelu"}, "no layer type 'Gelu'; have: Input"),
+        ({"type": "ReLU", "speed": 1}, "no attribute 'speed'; have: negative_slope"),
+        ({"type": "Convolution", "num_output": 3}, "lacks kernel_size"),
+        ({"type": "Pooling", "kernel_size": (1, 2, 3)}, "kernel_size must be 2 integers"),
+        ({"type": "Pooling", "kernel_size": (1.5, 2)}, "kernel_size must be 2 integers"),
+    ],
+)
+def test_layers_that_can_not_be_are_refused(how, reason):
+    with pytest.raises(ModelError, match=reason):
+        Layer(name="a", bottom="x", top="y", **how)

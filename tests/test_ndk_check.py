@@ -1,0 +1,160 @@
+"""Limits of the NPU: each is told for a layer that breaks it, and not for one that just fits."""
+
+import pytest
+from test_ndk import everything, parameters, start
+
+from qemu_nn.ndk.check import warnings
+from qemu_nn.ndk.layers import Layer, check_layers
+
+
+def conv(**changes):
+    values = {"num_output": 16, "kernel_size": (3, 3), "stride": (1, 1), "pad": (1, 1, 1, 1)}
+    return Layer("Convolution", name="c", bottom="x", top="c", **{**values, **changes})
+
+
+def pool(**changes):
+    values = {"kernel_size": (2, 2), "stride": (2, 2)}
+    return Layer("Pooling", name="p", bottom="x", top="p", **{**values, **changes})
+
+
+def log(bottom="f"):
+    return Layer("LogSoftmax", name="log", bottom=bottom, top="y")
+
+
+def dense(bottom="x", name="f"):
+    return Layer("InnerProduct", name=name, bottom=bottom, top=name, num_output=4)
+
+
+def relu(bottom, name):
+    return Layer("ReLU", name=name, bottom=bottom, top=name)
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [start(16, 32, 32), conv()],
+        [start(16, 32, 32), conv(kernel_size=(16, 16), pad=(0, 0, 0, 0), stride=1)],
+        [start(16, 32, 32), conv(stride=6, kernel_size=2, pad=(0, 0, 0, 0))],
+        [start(16, 64, 64), conv(dilation=6, kernel_size=6, pad=(0, 0, 0, 0))],
+        [start(16, 8, 8), conv(group=16)],
+        [start(32, 8, 8), conv(group=2, num_output=32)],
+        [start(455, 8, 8), conv()],
+        [start(16, 32, 32), pool()],
+        [start(4, 16, 16), dense(), log()],
+        [start(4, 8, 8), conv(), relu("c", "r"), conv()][:3],
+    ],
+    ids=range(10),
+)
+def test_what_just_fits_is_not_warned_of(layers, capsys):
+    assert warnings(layers) == []
+    assert check_layers(layers) is False
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("layers", "text"),
+    [
+        ([conv()], "first layer must be an Input"),
+        ([start(3, 8, 8), conv(), conv()], "2 layers are called 'c'"),
+        ([start(3, 8, 8), relu("q", "r")], "reads 'q', which nothing makes"),
+        (
+            [start(3, 40, 40), conv(kernel_size=17, pad=(8,) * 4)],
+            "kernel is 17 x 17, at most 16 on a side (§6.7)",
+        ),
+        (
+            [start(3, 8, 8), conv(stride=(1, 2), pad=(1, 1, 1, 0))],
+            "stride is 1 x 2, must be the same",
+        ),
+        (
+            [start(3, 64, 64), conv(stride=7, kernel_size=1, pad=(0,) * 4)],
+            "stride is 7 x 7, at most 6",
+        ),
+        ([start(3, 64, 64), conv(dilation=7, pad=(7,) * 4)], "dilation is 7 x 7, at most 6"),
+        (
+            [start(3, 64, 64), conv(dilation=(1, 2), pad=(1, 1, 2, 2))],
+            "dilation is 1 x 2, must be the same",
+        ),
+        (
+            [start(3, 64, 64), conv(dilation=6, kernel_size=7, pad=(0,) * 4)],
+            "reaches over 37 x 37, at most 32",
+        ),
+        ([start(4, 8, 8), conv(group=2)], "each of its 2 groups has 8 outputs"),
+        ([start(3, 8, 8), conv(group=2)], "group 2 does not divide 3 and 16"),
+        ([start(456, 8, 8), conv()], "sums of 4104, at most 4096 with 16 bits"),
+        ([start(911, 8, 8), conv()], "sums of 8199, at most 8192 with 8 bits"),
+        ([start(3, 8, 8), conv(stride=2)], "leave 1 of the height: pad or crop"),
+        ([start(3, 9, 8), pool()], "leave 1 of the height"),
+        ([start(3, 34, 34), pool(kernel_size=17, stride=1)], "at most 16 on a side (§6.8)"),
+        ([start(3, 17, 8), dense()], "its input is 17 x 8, at most 16 x 16 (§6.6)"),
+        (
+            [start(3, 8, 8), conv(), relu("c", "r"), relu("r", "s")],
+            "follows another nonlinear layer, 'r' (§6.3)",
+        ),
+        (
+            [start(4, 8, 8), Layer("Slice", name="s", bottom="x", top=["a", "b"], slice_point=[2])],
+            "may not be the first layer (§6.12)",
+        ),
+        (
+            [start(4, 8, 8), conv(), Layer("Eltwise", name="e", bottom=["c", "c"], top="e")],
+            "reads a tensor twice (§6.14)",
+        ),
+        (
+            [
+                start(4, 8, 8),
+                conv(),
+                Layer("Eltwise", name="e", bottom=["c", "x"], top="e", operation="max"),
+            ],
+            "operation 'max' is not supported",
+        ),
+        (
+            [start(4, 8, 8), conv(), relu("c", "r"), log("r")],
+            "may only follow an ungrouped Convolution",
+        ),
+        (
+            [
+                start(16, 8, 8),
+                conv(group=16),
+                Layer("ShuffleChannel", name="m", bottom="c", top="m", group=2),
+            ],
+            "may only follow an ungrouped",
+        ),
+        ([start(4, 8, 8), conv(), log("c")], "height of 8, must be 1 (§6.16)"),
+        (
+            [start(4, 1, 17), conv(kernel_size=1, pad=(0,) * 4), log("c")],
+            "a width 17, at most 16 with 16 bits",
+        ),
+        (
+            [start(4, 8, 8), dense(), Layer("Softmax", name="s", bottom="f", top="s")],
+            "no Softmax in fixed point",
+        ),
+    ],
+)
+def test_a_broken_limit_is_told_with_its_section(layers, text, capsys):
+    (found, *_) = [each for each in warnings(layers) if text in each] or [None]
+    assert found, warnings(layers)
+    assert "§" in found
+    assert check_layers(layers) is True
+    assert f"warning: {found}" in capsys.readouterr().out
+
+
+def test_a_tensor_of_two_layers_of_several_inputs_is_told():
+    layers = [
+        start(4, 8, 8),
+        conv(),
+        relu("c", "r"),
+        Layer("Eltwise", name="e", bottom=["c", "r"], top="e"),
+        Layer("Concat", name="j", bottom=["e", "r"], top="j"),
+    ]
+    told = " ".join(warnings(layers))
+    assert "'r' is read by 'j' too" in told
+    assert "'r' is read by 'e' too" in told
+
+
+def test_fixed_point_parameters_are_checked_when_there_are_any():
+    layers = [start(3, 8, 8), conv(num_output=4, stride=2, pad=(1, 0, 1, 0))]
+    layers[1].name = "conv"
+    params = {k: v for k, v in parameters(8).items() if k.startswith(("conv", "x_", "c_"))}
+    assert warnings(layers, params) == []
+    assert "shifts its sum" in warnings(layers, {**params, "c_frac": 20})[0]
+    assert warnings(layers, {"conv_weight": 1}) == []
+    assert len(everything()) > 10
