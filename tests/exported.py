@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import warnings
+from random import Random
 
 import networks
 import numpy as np
@@ -84,7 +85,7 @@ def every_function(wanted):
     rng = np.random.default_rng(3)
     nodes, places, arrays = [], {}, {}
     for name, function in FUNCTIONS.items():
-        params = _legal_params(rng, function, wanted)
+        params = _legal_params(Random(name), function, wanted)
         if params is None:
             continue
         held = {}

@@ -5,8 +5,6 @@
 
 #if QN_HAS_X86
 
-#include <string.h>
-
 #include "../gemm/unroll.h"
 
 #include "../gemm/target_avx2.h"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 
 from ..graph import Graph
@@ -40,7 +42,7 @@ _LONG = {
 _LONGEST = {"vector": 2500, "image": 200}
 
 
-def values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
+def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
     """An array of one kind; every kind is in the dtype's range."""
     limits = np.iinfo(dtype)
     size = int(np.prod(shape))
@@ -58,40 +60,43 @@ def values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: s
     return flat.astype(dtype).reshape(shape)
 
 
-def random_params(rng: np.random.Generator, function: Function) -> dict[str, int]:
+def _one_in(rng: Random, n: int) -> bool:
+    return rng.randrange(n) == n - 1
+
+
+def random_params(rng: Random, function: Function) -> dict[str, int]:
     """C arguments of ordinary size; some break a constraint of the function, most do not."""
     params = {}
     for name in function.params:
         stem = name[:-2] if name.endswith(("_x", "_y", "_h", "_w")) else name
-        low, high = _RANGES.get(stem, (0, 0))
-        params[name] = int(rng.integers(low, high + 1) if stem in _RANGES else rng.choice(_SIZES))
+        params[name] = rng.randint(*_RANGES[stem]) if stem in _RANGES else rng.choice(_SIZES)
     kind = "image" if {"ch_im_in", "channels"} & set(params) else "vector"
     can_be_long = kind == "vector" or "depthwise" in function.name or "pool" in function.name
-    if "num_of_rows" not in params and rng.random() < 0.3 and can_be_long:
+    if "num_of_rows" not in params and can_be_long and _one_in(rng, 3):
         long = [name for name in params if name in _LONG[kind]]
-        params.update({name: int(rng.integers(1, _LONGEST[kind])) for name in long})
+        params.update({name: rng.randint(1, _LONGEST[kind]) for name in long})
     if "offset" in params:
         high = 127 if function.type == "q7" else 32767
-        params["offset"] = int(rng.integers(-high - 1, high + 1))
-    if "shift" in " ".join(params) and rng.random() < 0.6:  # keep most results off the rails
-        params.update({n: int(rng.integers(0, 13)) for n in params if n.endswith("_shift")})
+        params["offset"] = rng.randint(-high - 1, high)
+    if "shift" in " ".join(params) and not _one_in(rng, 3):  # keep most results off the rails
+        params.update({n: rng.randint(0, 12) for n in params if n.endswith("_shift")})
     if "act_min" in params:
         limits = np.iinfo(function.output.dtype)
-        ends = rng.integers(limits.min, limits.max, 2, endpoint=True)
-        whole = rng.random() < 0.5
-        params["act_min"] = int(limits.min if whole else min(ends))
-        params["act_max"] = int(limits.max if whole else max(ends))
+        low, high = int(limits.min), int(limits.max)
+        if _one_in(rng, 2):
+            low, high = sorted((rng.randint(low, high), rng.randint(low, high)))
+        params.update(act_min=low, act_max=high)
     _satisfy(rng, function, params)
     return params
 
 
-def _satisfy(rng: np.random.Generator, function: Function, params: dict[str, int]) -> None:
+def _satisfy(rng: Random, function: Function, params: dict[str, int]) -> None:
     """Meet the constraints of the fast functions, nine times out of ten."""
-    if rng.random() < 0.1:
+    if _one_in(rng, 10):
         return
     if "fast" in function.name:
-        params["ch_im_in"] = 4 * int(rng.integers(1, 5))
-        params["ch_im_out"] = 2 * int(rng.integers(1, 6))
+        params["ch_im_in"] = 4 * rng.randint(1, 4)
+        params["ch_im_out"] = 2 * rng.randint(1, 5)
     if "RGB" in function.name:
         params["ch_im_in"] = 3
     if "depthwise" in function.name:
@@ -110,20 +115,21 @@ def _satisfy(rng: np.random.Generator, function: Function, params: dict[str, int
         if f"filter{axis}" in params:
             params[f"pad{axis}"] = min(params[f"pad{axis}"], params[f"filter{axis}"] - 1)
             room = params[f"input{axis}"] + params[f"pad{axis}"] - 1
-            params[f"output{axis}"] = 1 + int(rng.integers(0, room // params[f"stride{axis}"] + 1))
+            params[f"output{axis}"] = 1 + rng.randint(0, room // params[f"stride{axis}"])
 
 
-def _natural(params: dict[str, int], axis: str, rng: np.random.Generator) -> int:
+def _natural(params: dict[str, int], axis: str, rng: Random) -> int:
     """The output size that the geometry gives, now and then rounded up."""
     room = params[f"dim_im_in{axis}"] + 2 * params[f"padding{axis}"] - params[f"dim_kernel{axis}"]
-    return max(1, room // params[f"stride{axis}"] + 1 + int(rng.random() < 0.1))
+    return max(1, room // params[f"stride{axis}"] + 1 + _one_in(rng, 10))
 
 
-def random_arguments(rng: np.random.Generator, function: Function) -> dict[str, object]:
+def random_arguments(rng: Random, function: Function) -> dict[str, object]:
     """All keyword arguments of one call: scalars and arrays."""
     params = random_params(rng, function)
+    elements = np.random.default_rng(rng.getrandbits(32))
     arrays = {
-        array.name: values(rng, array.dtype, array.shape(params), str(rng.choice(VALUES)))
+        array.name: _values(elements, array.dtype, array.shape(params), rng.choice(VALUES))
         for array in function.arrays
     }
     return {**params, **arrays}

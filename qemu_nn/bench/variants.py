@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Optional
 
 import numpy as np
@@ -60,7 +61,7 @@ def _outputs(function: Function, profile: Profile, calls: int) -> list[Optional[
     """What each call computes; None where the profile does not accept it."""
     outputs: list[Optional[np.ndarray]] = []
     for seed in range(calls):
-        arguments = random_arguments(np.random.default_rng(seed), function)
+        arguments = random_arguments(Random(seed), function)
         try:
             outputs.append(invoke(function, arguments, profile))
         except (Refused, SizeMismatch):
