@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any, Optional
 
 import click
-import numpy as np
 from tqdm import tqdm
 
 from . import files, inspection, pipeline
 from .arrays import read_array
 from .cli_options import PATH, device, form
-from .data import batches
 from .errors import Error
 
 
@@ -41,15 +39,12 @@ def analyze(
     if html is not None and not html.parent.is_dir():
         raise Error(f"there is no folder {html.parent} for {html.name}: make it first")
     network = pipeline.load_quantized(model)
-    source: Any = data
-    if labels is not None:
-        reference = network.reference
-        if reference is None:
-            raise Error(f"{model} has no float reference: quantize it from a float model")
-        parts = [b.x for b in batches(data, reference.shape, reference.layout, how["layout"])]
-        source, how["layout"] = (np.concatenate(parts), read_array(labels, "y")), None
     report = inspection.analyze(
-        network, source, progress=lambda turns: tqdm(turns, disable=None, leave=False), **how
+        network,
+        data,
+        None if labels is None else read_array(labels, "y"),
+        progress=lambda turns: tqdm(turns, disable=None, leave=False),
+        **how,
     )
     if html is not None:
         files.write_bytes(html, report.html().encode("utf-8"))

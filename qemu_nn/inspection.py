@@ -2,60 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 import numpy as np
 
 from .analysis.advice import advise
+from .analysis.choices import Choices
 from .analysis.layer_figures import Gathered, LayerFigures, WeightFigures, weight_figures
 from .analysis.report import Report
-from .data import batches
+from .data import Batch, batches
 from .errors import Error
 from .float_graph import FloatGraph
 from .formats import q_format, quantize
-from .graph import Graph, Node
-from .layers import layouts
+from .graph import Graph, Node, Tensor
 from .lower import device_part, prepare
 from .operators import Conv, Dense
 from .pipeline import Network
-from .runtime.accumulate import accumulators, shifted
+from .quantizer.rules import kept_range
+from .runtime.accumulate import accumulators, products, unsaturated
 from .runtime.evaluate import each_tensor
 from .runtime.session import Session
 from .runtime.single import Calls
-from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, profile
+from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, Profile, profile
 
 Arrays = Mapping[str, np.ndarray]
+Progress = Callable[[Iterable], Iterable]
 
 
 def analyze(
     network: Network,
     data: Any,
+    labels: Optional[np.ndarray] = None,
     *,
     target: str = DEFAULT_CORE,
     cmsis: str = DEFAULT_CMSIS,
     rounding: str = DEFAULT_ROUNDING,
     layout: Optional[str] = None,
     threads: int = 1,
-    progress: Optional[Callable[[Iterable], Iterable]] = None,
+    progress: Optional[Progress] = None,
 ) -> Report:
     """What quantization cost and where: the network's exact run against its float reference.
 
     network: as quantize() makes it. data: float inputs as data.batches() takes them, of the
-    network or of the file it came from; with labels, accuracies and confusion are reported.
-    Raises Error for a network without a reference, for data that do not fit, and as a session.
+    network or of the file it came from. labels: the right class of every sample, if not in the
+    data; with them, accuracies and confusion are reported. Raises Error for a network without a
+    reference, for data and labels that do not fit, and as a session.
     """
     reference, graph = network.reference, network.graph
     if reference is None:
         raise Error(
             f"{graph.name} has no float reference to compare with: quantize it from a float model"
         )
+    _check_pair(graph, reference)
     wanted = profile(target, cmsis, rounding)
     session = Session(graph, wanted, threads=threads)
-    run = _Run(graph, reference, Calls(graph, wanted, threads))
+    run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
     source = batches(data, reference.shape, reference.layout, layout)
-    for batch in progress(source) if progress else source:
+    for batch in _labelled(progress(source) if progress else source, labels):
+        if not len(batch.x):
+            continue
         real = dict(each_tensor(reference, batch.x))
         start = graph.input
         x = quantize(real[start.name], start.frac or 0, start.dtype)
@@ -63,7 +71,41 @@ def analyze(
         run.add(real, {start.name: x, **session.run(x, trace=True)}, batch.y)
     if not run.samples:
         raise Error("there are no data to analyze with")
-    return run.report(str(wanted))
+    return run.report()
+
+
+def _check_pair(graph: Graph, reference: FloatGraph) -> None:
+    """A file may hold any two networks."""
+    shapes = reference.shapes
+    tensors = [graph.input, *(node.output for node in graph.nodes)]
+    fits = all(math.prod(shapes.get(t.name, t.shape)) == math.prod(t.shape) for t in tensors)
+    if graph.memory is not None or graph.input.name not in shapes or not fits:
+        raise _stranger(graph)
+
+
+def _stranger(graph: Graph) -> Error:
+    return Error(f"the float reference of {graph.name} is another network: quantize it again")
+
+
+def _labelled(source: Iterable[Batch], labels: Optional[np.ndarray]) -> Iterator[Batch]:
+    """Batches with the labels that are given apart from the data, if they are."""
+    if labels is None:
+        yield from source
+        return
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise Error(
+            f"labels are one integer for each sample, not {labels.dtype} {list(labels.shape)}"
+        )
+    done = 0
+    for batch in source:
+        start, done = done, done + len(batch.x)
+        if done > len(labels):
+            break
+        yield Batch(batch.x, labels[start:done])
+    if done != len(labels):
+        more = "more than " if done > len(labels) else ""
+        raise Error(f"there are {len(labels)} labels for {more}{min(done, len(labels))} samples")
 
 
 @dataclass
@@ -72,143 +114,128 @@ class _Run:
 
     graph: Graph
     reference: FloatGraph
+    profile: Profile
     calls: Calls
     samples: int = 0
-    figures: dict[str, Gathered] = field(default_factory=dict)
-    chosen: list[tuple[np.ndarray, np.ndarray, Optional[np.ndarray]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        names = set(self.reference.shapes)
+        tensors = [self.graph.input, *(node.output for node in self.graph.nodes)]
+        self.tensors = {tensor.name: tensor for tensor in tensors}
+        self.figures = {
+            name: Gathered(tensor.frac or 0, tensor.dtype, kept_range(self.reference, name))
+            for name, tensor in self.tensors.items()
+            if name in names
+        }
+        scores = self.tensors[self.graph.outputs[-1]]
+        size = math.prod(scores.shape)
+        one_vector = max(scores.shape, default=1) == size > 1 and scores.name in names
+        self.choices = Choices(size) if one_vector else None
 
     def add(self, real: Arrays, device: Arrays, labels: Optional[np.ndarray]) -> None:
         """One batch: real and integer values of every tensor, and labels if there are any."""
+        first = self.graph.input
+        x = device[first.name]
+        exact = real[first.name].reshape(x.shape)
+        self.figures[first.name].add(exact, x, x)
+        self.figures[first.name].add_unsaturated(np.rint(np.ldexp(exact, first.frac or 0)))
         single: dict[str, np.ndarray] = {}
-        tensors = {self.graph.input.name: self.graph.input}
         for node in self.graph.nodes:
-            fed = []
-            for name in node.inputs:
-                tensor = tensors[name]
-                if name in real:
-                    values = quantize(real[name], tensor.frac or 0, tensor.dtype)
-                    fed.append(values.reshape(len(values), *tensor.shape))
-                else:  # a part of a layer that is several calls
-                    fed.append(single[name])
+            fed = [self._rounded(real, name, single) for name in node.inputs]
             single[node.name] = self.calls.run(node, fed)
-            tensors[node.name] = node.output
-            if node.name in real:
+            if node.name in self.figures:
                 self._compare(node, real, device, single[node.name])
-        self._choose(real, device, labels)
+        self.samples += len(x)
+        if self.choices is not None:
+            name = self.graph.outputs[-1]
+            self.choices.add(device[name], real[name], labels)
+        elif labels is not None:
+            raise Error(f"{self.graph.name} does not end in the scores of classes: no labels fit")
+
+    def _rounded(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:
+        """What a call is fed alone: the real tensor, or the call before it in the same layer."""
+        if name not in real:
+            return single[name]
+        tensor = self.tensors[name]
+        values = quantize(real[name], tensor.frac or 0, tensor.dtype)
+        return values.reshape(len(values), *tensor.shape)
 
     def _compare(self, node: Node, real: Arrays, device: Arrays, single: np.ndarray) -> None:
-        name, output = node.name, node.output
-        start = Gathered(output.frac or 0, output.dtype)
-        figures = self.figures.setdefault(name, start)
-        exact = real[name].reshape(device[name].shape)
-        figures.add(exact, device[name], single.reshape(exact.shape))
-        sums = accumulators(self.graph, node, device[node.inputs[0]])
+        figures, got = self.figures[node.name], device[node.name]
+        figures.add(real[node.name].reshape(got.shape), got, single.reshape(got.shape))
+        inputs = [device[name] for name in node.inputs]
+        sums = accumulators(self.graph, node, inputs[0], self.profile)
         if sums is not None:
-            readers = {n.function.op for n in self.graph.nodes if name in n.inputs}
-            below, above = readers - {"relu", "offset"}, readers - {"offset"}
-            end = name in self.graph.outputs
-            figures.add_sums(sums, shifted(node, sums), bool(below) or end, bool(above) or end)
+            figures.add_sums(sums)
+        outputs = unsaturated(node, inputs, sums, self.profile)
+        if outputs is not None:
+            figures.add_unsaturated(outputs)
 
-    def _choose(self, real: Arrays, device: Arrays, labels: Optional[np.ndarray]) -> None:
-        name = self.graph.outputs[-1]
-        scores = device[name].reshape(len(device[name]), -1)
-        self.samples += len(scores)
-        if scores.shape[1] > 1 and name in real:
-            best = real[name].reshape(len(scores), -1).argmax(1)
-            self.chosen.append((scores.argmax(1), best, labels))
-
-    def report(self, profile: str) -> Report:
+    def report(self) -> Report:
         """All figures."""
         weights = tuple(self._weights())
         formats = {(w.layer, w.role): w.format for w in weights}
-        layers = tuple(
-            self._layer(node, formats) for node in self.graph.nodes if node.name in self.figures
-        )
+        nodes = {node.name: node for node in self.graph.nodes}
+        layers = tuple(self._layer(name, nodes.get(name), formats) for name in self.figures)
         return Report(
             self.graph.name,
-            profile,
+            str(self.profile),
             self.samples,
             layers,
             weights,
-            advise(layers, weights, self._softmax_frac()),
-            **self._classes(),
+            advise(layers, weights),
+            **(self.choices.figures() if self.choices else {}),
         )
 
-    def _layer(self, node: Node, formats: Mapping[tuple[str, str], str]) -> LayerFigures:
-        found, name = self.figures[node.name], node.name
-        alive = found.alive if found.alive is not None else np.ones(1, bool)
+    def _layer(
+        self, name: str, node: Optional[Node], formats: Mapping[tuple[str, str], str]
+    ) -> LayerFigures:
+        found = self.figures[name]
+        params = node.params if node and node.weights else {}
+        source: Optional[Tensor] = self.tensors[node.inputs[0]] if node else None
+        dead, channels = found.dead()
         return LayerFigures(
-            name,
-            node.function.name,
-            q_format(found.dtype, found.frac),
-            formats.get((name, "weights")),
-            formats.get((name, "bias")),
-            node.params.get("bias_shift"),
-            node.params.get("out_shift") if node.weights else None,
-            found.real.low,
-            found.real.high,
-            found.saturated,
-            found.elements,
-            found.sums,
-            found.whole.errors(),
-            found.single.errors(),
-            int(np.count_nonzero(~alive)),
-            alive.size,
-            found.bars(),
+            name=name,
+            operator=type(self.reference.node(name).operator).__name__ if node else "Input",
+            function=node.function.name if node else None,
+            format=q_format(found.dtype, found.frac),
+            weight_format=formats.get((name, "weights")),
+            bias_format=formats.get((name, "bias")),
+            bias_shift=params.get("bias_shift"),
+            out_shift=params.get("out_shift"),
+            input_frac=source.frac if source else None,
+            low=found.real.low,
+            high=found.real.high,
+            saturated=found.saturated,
+            lost=found.lost,
+            elements=found.elements,
+            sums=found.sums,
+            whole=found.whole.errors(),
+            single=found.single.errors(),
+            crowded=found.crowded(),
+            dead=dead,
+            channels=channels,
+            bars=found.bars(),
         )
-
-    def _softmax_frac(self) -> Optional[int]:
-        tensors = {node.name: node.output for node in self.graph.nodes}
-        tensors[self.graph.input.name] = self.graph.input
-        found = [tensors[n.inputs[0]].frac for n in self.graph.nodes if n.function.op == "softmax"]
-        return found[0] if found else None
 
     def _weights(self) -> Iterable[WeightFigures]:
         """The arrays of every layer, next to the real ones that they stand for."""
         bits = 8 * np.dtype(self.graph.input.dtype).itemsize
         prepared, _ = prepare(device_part(self.reference), bits)
         real = {node.name: node.operator for node in prepared.nodes}
-        fracs = {self.graph.input.name: self.graph.input.frac or 0}
+        fracs = {name: tensor.frac or 0 for name, tensor in self.tensors.items()}
         for node in self.graph.nodes:
-            fracs[node.name] = node.output.frac or 0
-            operator = real.get(node.name)
-            if node.weights is None or not isinstance(operator, (Conv, Dense)):
+            operator, own = real.get(node.name), products(self.graph, node)
+            if own is None or not isinstance(operator, (Conv, Dense)):
                 continue
+            if own.weights.shape != operator.weights.shape:
+                raise _stranger(self.graph)
             product = node.params["out_shift"] + fracs[node.name]
-            integers = _natural(node, self.graph.arrays[node.weights])
+            integers = own.weights.astype(node.output.dtype)
             frac = product - fracs[node.inputs[0]]
-            same = integers.reshape(operator.weights.shape)
-            yield weight_figures(node.name, "weights", operator.weights, same, frac)
+            yield weight_figures(node.name, "weights", operator.weights, integers, frac)
             if operator.bias is not None and node.bias is not None:
                 bias = self.graph.arrays[node.bias]
                 frac = product - node.params["bias_shift"]
-                yield weight_figures(node.name, "bias", operator.bias, bias, frac)
-
-    def _classes(self) -> dict[str, Any]:
-        """Agreement, accuracies and confusion, as far as they are known."""
-        if not self.chosen:
-            return {}
-        got, best = (np.concatenate([each[i] for each in self.chosen]) for i in (0, 1))
-        known: dict[str, Any] = {"agreement": float(np.mean(got == best))}
-        labels = [each[2] for each in self.chosen if each[2] is not None]
-        if len(labels) != len(self.chosen):
-            return known
-        y = np.concatenate(labels)
-        size = int(np.prod(self.graph.node(self.graph.outputs[-1]).output.shape))
-        if y.min() < 0 or y.max() >= size:
-            raise Error(f"labels must be classes 0..{size - 1} of the network")
-        confusion = np.zeros((size, size), np.int64)
-        np.add.at(confusion, (y, got), 1)
-        accuracies = {"accuracy": got == y, "float_accuracy": best == y}
-        known.update({name: float(np.mean(right)) for name, right in accuracies.items()})
-        return {**known, "confusion": confusion}
-
-
-def _natural(node: Node, array: np.ndarray) -> np.ndarray:
-    """Weights of a call in the order that its operator has them in."""
-    if node.function.interleave is not None:
-        rows, columns = node.params["num_of_rows"], node.params["dim_vec"]
-        return layouts.unpack(array, rows, columns, node.function.interleave)
-    if node.function.op == "depthwise":
-        return np.moveaxis(array, 2, 0)
-    return array
+                quarter = math.ldexp(0.25, -fracs[node.name])  # of a step of the output
+                yield weight_figures(node.name, "bias", operator.bias, bias, frac, quarter)

@@ -13,10 +13,14 @@ from qemu_nn.analysis.errors import errors_of
 from qemu_nn.cli import main
 from qemu_nn.errors import Error
 from qemu_nn.float_graph import FloatGraph, FloatNode
+from qemu_nn.formats import quantize
 from qemu_nn.operators import Clip, Conv, Dense, Elementwise, Pool, Relu, Reshape, Sigmoid, Softmax
-from qemu_nn.runtime.accumulate import accumulators, shifted
+from qemu_nn.quantizer.rules import kept_range
+from qemu_nn.runtime.accumulate import accumulators, unsaturated
 
 RNG = np.random.default_rng(2)
+GOOD = RNG.uniform(-1, 1, size=(200, 4))
+PLAIN = RNG.uniform(-1, 1, size=(3, 4))
 
 
 def dense(weights, bias=None, *, data, formats=None, activation=None, bits=8, **how):
@@ -42,8 +46,10 @@ def images(bits=8):
         ),
         FloatNode("clip", Clip(-1.0, 2.0), ("conv",)),
         FloatNode("deep", Conv(RNG.normal(size=(4, 3, 3, 1)), pads=(1,) * 4, groups=4), ("clip",)),
-        FloatNode("sum", Elementwise("add"), ("deep", "clip")),
-        FloatNode("six", Relu(limit=1.5), ("sum",)),
+        FloatNode("pixel", Conv(RNG.normal(size=(4, 1, 1, 4)) / 2), ("deep",)),
+        FloatNode("sum", Elementwise("add"), ("pixel", "clip")),
+        FloatNode("square", Elementwise("multiply"), ("sum", "clip")),
+        FloatNode("six", Relu(limit=1.5), ("square",)),
         FloatNode("pool", Pool("average", (6, 6)), ("six",)),
         FloatNode("flat", Reshape((4,)), ("pool",)),
         FloatNode("fc", Dense(RNG.normal(size=(8, 4)), RNG.normal(size=8)), ("flat",)),
@@ -63,17 +69,16 @@ def test_every_layer_of_the_float_network_is_compared_whole_and_alone(bits):
     network, x = images(bits)
     report = qemu_nn.analyze(network, x)
     assert [each.name for each in report.layers] == (
-        ["conv", "clip", "deep", "sum", "six", "pool", "fc", "gate"]
+        ["x", "conv", "clip", "deep", "pixel", "sum", "square", "six", "pool", "fc", "gate"]
     )
     assert report.samples == 20
     for each in report.layers:
-        if each.name != "conv":  # whose values the clip behind it cuts off, so they may saturate
+        if each.name not in ("conv", "square"):  # what saturates there, the next layer cuts off
             assert each.whole.sqnr > (15 if bits == 8 else 60), each.name
             assert each.single.sqnr > (18 if bits == 8 else 60), each.name
             assert each.single.cosine > 0.99
-        assert each.saturated == 0, each.name
-    first = report.layers[0]
-    assert first.whole == first.single
+        assert each.lost == 0, each.name
+    assert all(each.whole == each.single for each in report.layers[:2])
 
 
 def test_the_layer_alone_is_better_than_behind_a_bad_one():
@@ -85,37 +90,70 @@ def test_the_layer_alone_is_better_than_behind_a_bad_one():
     assert layer(report, "deep").single.sqnr > layer(report, "deep").whole.sqnr + 6
 
 
-def test_accumulators_are_the_device_s_sums():
-    for bits in (8, 16):
-        network, x = images(bits)
-        graph = network.graph
-        integers = qemu_nn.formats.quantize(x, graph.input.frac, graph.input.dtype)
-        trace = {graph.input.name: integers, **network.session().run(integers, trace=True)}
-        seen = 0
-        for node in graph.nodes:
-            sums = accumulators(graph, node, trace[node.inputs[0]])
-            if sums is not None:
-                limits = np.iinfo(node.output.dtype)
-                expected = np.clip(shifted(node, sums), limits.min, limits.max)
-                np.testing.assert_array_equal(
-                    expected.reshape(trace[node.name].shape), trace[node.name], node.name
-                )
-                seen += 1
-        assert seen == 3
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("rounding", ["nearest", "truncate"])
+def test_saturating_what_is_said_to_be_unsaturated_gives_the_device_s_bits(bits, rounding):
+    network, x = images(bits)
+    graph = network.graph
+    session = network.session(rounding=rounding)
+    integers = quantize(x, graph.input.frac, graph.input.dtype)
+    trace = {graph.input.name: integers, **session.run(integers, trace=True)}
+    seen = []
+    for node in graph.nodes:
+        inputs = [trace[name] for name in node.inputs]
+        sums = accumulators(graph, node, inputs[0], session.profile)
+        exact = unsaturated(node, inputs, sums, session.profile)
+        if exact is not None:
+            limits = np.iinfo(node.output.dtype)
+            expected = np.clip(exact, limits.min, limits.max).reshape(trace[node.name].shape)
+            np.testing.assert_array_equal(expected, trace[node.name], node.name)
+            seen.append(node.name)
+    assert seen == ["conv", "deep", "pixel", "sum", "square", "fc"]
 
 
 def test_saturated_outputs_and_sums_are_counted():
-    data = [[1.0, 0.0], [0.5, 0.0], [-1.0, 0.0]]
-    network = dense([[1.0, 0.0], [0.25, 0.0]], data=data, formats={"fc": {"output": 7}})
-    x = np.array([[2.0, 0.0], [0.5, 0.0], [-4.0, 0.0]])
-    report = qemu_nn.analyze(network, x)
+    network = dense([[1.0, 0.0], [0.25, 0.0]], data=np.eye(2), formats={"fc": {"output": 7}})
+    report = qemu_nn.analyze(network, np.array([[2.0, 0.0], [0.5, 0.0], [-4.0, 0.0]]))
+    # The input saturates to 127, 64 and -128; weights are 1.0 and 0.25 with 7 and 9 fraction bits.
+    assert layer(report, "x").saturated == layer(report, "x").lost == 2
     fc = layer(report, "fc")
-    node = network.graph.node("fc")
-    # x saturates to +-1 on the device, so that only the first row's results reach the ends
-    sums = accumulators(network.graph, node, np.array([[127, 0], [64, 0], [-128, 0]], np.int8))
-    assert fc.sums == (int(sums.min()), int(sums.max()))
-    assert fc.saturated == np.count_nonzero(np.abs(shifted(node, sums) + 0.5) > 128)
-    assert fc.elements == 6
+    shift = fc.out_shift
+    one = 2 ** (7 + shift - 7)
+    sums = [x * min(w, 127) + 2**shift // 2 for x in (127, 64, -128) for w in (one, one // 4)]
+    assert fc.sums == (min(sums), max(sums))
+    assert fc.saturated == sum(not -128 <= each >> shift <= 127 for each in sums) == 0
+
+
+def test_a_step_beyond_the_format_saturates_but_is_not_lost():
+    network = dense(np.eye(2), data=np.eye(2))
+    fc = layer(qemu_nn.analyze(network, np.eye(2)), "x")
+    assert (fc.format, fc.saturated, fc.lost, fc.elements) == ("Q0.7", 2, 0, 4)
+
+
+def test_what_an_activation_behind_cuts_off_is_saturated_but_not_lost():
+    data = RNG.uniform(-1, 1, size=(200, 4))
+    cut = dense(PLAIN * 8, data=data, activation=Relu(limit=1.0))
+    fc = layer(qemu_nn.analyze(cut, data), "fc")
+    assert fc.saturated > 100
+    assert fc.lost == 0
+    assert "fc:" not in advice(cut, data)
+    plain = dense(PLAIN * 8, data=data, formats={"fc": {"output": 7}})
+    fc = layer(qemu_nn.analyze(plain, data), "fc")
+    assert fc.saturated >= fc.lost > 100
+
+
+def test_a_sum_of_two_tensors_that_saturates_is_counted():
+    nodes = (
+        FloatNode("a", Dense(np.eye(4)), ("x",)),
+        FloatNode("b", Dense(np.eye(4)), ("x",)),
+        FloatNode("sum", Elementwise("add"), ("a", "b")),
+    )
+    graph = FloatGraph("net", "x", (4,), None, nodes, ("sum",))
+    x = np.full((10, 4), 0.75)
+    for frac, expected in ((7, 40), (6, 0)):
+        formats = {"sum": {"output": frac}}
+        network = qemu_nn.quantize(pipeline.FloatNetwork(graph), x, formats=formats)
+        assert layer(qemu_nn.analyze(network, x), "sum").lost == expected
 
 
 def test_errors_are_the_textbook_figures():
@@ -155,10 +193,87 @@ def test_a_stream_of_batches_gives_the_figures_of_all_at_once():
         assert a.whole.sqnr == pytest.approx(b.whole.sqnr)
 
 
+def test_labels_may_come_apart_from_a_stream_of_data():
+    data = np.eye(3)
+    network = dense(np.eye(3), data=data)
+    right = np.array([0, 1, 1])
+    together = qemu_nn.analyze(network, (data, right))
+    apart = qemu_nn.analyze(network, (data[i : i + 2] for i in (0, 2)), right)
+    np.testing.assert_array_equal(apart.confusion, together.confusion)
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        ([0, 1], "2 labels for more than 2 samples"),
+        ([0, 1, 2, 0], "4 labels for 3 samples"),
+        ([0.0, 1.0, 2.0], "one integer for each sample, not float64"),
+        ([[0], [1], [2]], r"not int64 \[3, 1\]"),
+        ([0, -1, 2], r"classes 0\.\.2"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(labels, reason):
+    network = dense(np.eye(3), data=np.eye(3))
+    with pytest.raises(Error, match=reason):
+        qemu_nn.analyze(network, np.eye(3), labels)
+
+
+def test_labels_of_an_image_are_refused_and_thousands_of_classes_have_no_confusion():
+    conv = FloatNode("conv", Conv(np.ones((2, 1, 1, 2))), ("x",))
+    graph = FloatGraph("net", "x", (4, 4, 2), "NHWC", (conv,), ("conv",))
+    x = RNG.normal(size=(3, 4, 4, 2))
+    network = qemu_nn.quantize(pipeline.FloatNetwork(graph), x)
+    assert qemu_nn.analyze(network, x).agreement is None
+    with pytest.raises(Error, match="does not end in the scores of classes"):
+        qemu_nn.analyze(network, x, [0, 1, 0])
+    many = dense(RNG.normal(size=(1001, 2)), data=np.eye(2))
+    report = qemu_nn.analyze(many, np.eye(2), [1000, 0])
+    assert report.accuracy is not None
+    assert report.confusion is None
+
+
+def test_histograms_hold_all_values_and_the_whole_format():
+    network, x = images()
+    for each in qemu_nn.analyze(network, np.concatenate([x, 5 * x])).layers:
+        bars = each.bars
+        assert len(bars.real) == len(bars.quantized) <= 64
+        assert sum(bars.real) == pytest.approx(1)
+        assert sum(bars.quantized) == pytest.approx(1)
+        assert bars.low <= min(each.low, bars.limits[0] if each.low < 0 else 0)
+        assert bars.high >= max(each.high, bars.limits[1])
+
+
 def test_a_network_without_a_reference_is_refused():
     network, x, _ = pipeline.example()
     with pytest.raises(Error, match=r"no float reference .* quantize it from a float model"):
         qemu_nn.analyze(network, x)
+
+
+def test_a_reference_of_another_network_is_refused():
+    network = dense(PLAIN, data=GOOD)
+    others = (dense(PLAIN[:2], data=GOOD), dense(PLAIN[:, :2], data=GOOD[:, :2]), images()[0])
+    for other in others:
+        with pytest.raises(Error, match="is another network: quantize it again"):
+            qemu_nn.analyze(replace(network, reference=other.reference), GOOD)
+    with pytest.raises(Error, match="there are no data"):
+        qemu_nn.analyze(network, iter(()))
+
+
+def test_only_activations_right_behind_a_tensor_limit_what_of_it_counts():
+    def behind(*operators, outputs=("last",)):
+        names = ["conv", *(f"n{i}" for i in range(len(operators) - 1)), "last"]
+        first = FloatNode("conv", Conv(np.ones((2, 1, 1, 2))), ("x",))
+        more = [FloatNode(b, o, (a,)) for a, b, o in zip(names, names[1:], operators)]
+        graph = FloatGraph("net", "x", (4, 4, 2), "NHWC", (first, *more), outputs)
+        return kept_range(graph, "conv")
+
+    infinity = float("inf")
+    assert behind(Relu()) == (0, infinity)
+    assert behind(Pool("max", (2, 2)), Relu(limit=6.0)) == (0, 6)
+    assert behind(Clip(-1.0, 2.0), Relu()) == (0, 2)
+    assert behind(Pool("average", (2, 2)), Relu()) == (-infinity, infinity)
+    assert behind(Relu(slope=0.125)) == (-infinity, infinity)
+    assert behind(Relu(), outputs=("last", "conv")) == (-infinity, infinity)
 
 
 # ---- advice: each on a network that has the fault, and not on one that has not ----
@@ -168,10 +283,6 @@ def advice(network, x):
     return " ".join(qemu_nn.analyze(network, np.array(x, float)).advice)
 
 
-GOOD = RNG.uniform(-1, 1, size=(200, 4))
-PLAIN = RNG.uniform(-1, 1, size=(3, 4))
-
-
 def test_a_sound_network_gets_no_advice():
     network = dense(PLAIN, [0.5, -0.5, 0.25], data=GOOD)
     assert advice(network, GOOD) == ""
@@ -179,7 +290,8 @@ def test_a_sound_network_gets_no_advice():
 
 def test_saturation_is_told_with_its_share():
     network = dense(PLAIN, data=GOOD, formats={"fc": {"output": 8}})
-    assert "% of its outputs saturate in Q-1.8" in advice(network, GOOD)
+    assert "fc: " in advice(network, GOOD)
+    assert "% of its values saturate in Q-1.8" in advice(network, GOOD)
 
 
 def test_an_accumulator_that_wraps_is_told():
@@ -190,25 +302,41 @@ def test_an_accumulator_that_wraps_is_told():
     assert "fc: its accumulator wraps" in advice(wrapped, np.full((2, 4), 1.0))
 
 
-def test_outliers_are_told():
-    x = GOOD.copy()
+def test_a_few_values_far_beyond_the_format_are_told():
+    network = dense(np.eye(4), data=GOOD)
+    far = np.tile(GOOD, (10, 1))
+    far[0] = 50.0
+    assert f"x: {100 / len(far):.2g} % of its values saturate" in advice(network, far)
+
+
+def test_outliers_are_told_once_and_only_where_the_format_makes_room_for_them():
+    x = np.tile(GOOD, (10, 1))
     x[0] = 40.0
-    network = dense(np.eye(4), data=np.tile(x, (20, 1))[:2000])
-    many = np.concatenate([np.tile(GOOD, (10, 1)), x[:1]])
-    assert "fc: a few outliers set its range" in advice(network, many)
+    wide = dense(np.eye(4), data=x, activation=Relu())
+    told = advice(wide, x)
+    assert "fc: a few outliers set its range -0.9" in told
+    assert "act: a few" not in told
+    close = dense(np.eye(4), data=GOOD, activation=Relu())
+    assert "outliers" not in advice(close, x)
+    assert "outliers" not in advice(wide, GOOD)
 
 
 def test_dead_and_unreached_layers_are_told():
     dead = dense(
-        np.concatenate([-np.ones((2, 4)), np.ones((2, 4))]), data=np.abs(GOOD), activation=Relu()
+        np.concatenate([-np.ones((1, 4)), np.ones((3, 4))]), data=np.abs(GOOD), activation=Relu()
     )
-    assert "act: 2 of its 4 channels are zero" in advice(dead, np.abs(GOOD))
+    assert "act: channels that are 0 on all data: 1 of 4" in advice(dead, np.abs(GOOD))
+    assert "channels" not in advice(dead, np.abs(GOOD)[:50])  # too few to tell
+    assert "channels" not in advice(dead, GOOD)
     assert "fc: it is 0 everywhere" in advice(dense(PLAIN, data=GOOD), np.zeros((3, 4)))
 
 
-def test_a_lost_bias_is_told():
-    network = dense(PLAIN * 60, [0.001, 0.002, -0.001], data=GOOD * 100)
-    assert "fc: its bias is lost by its shift: 3 of 3" in advice(network, GOOD * 100)
+def test_a_bias_that_is_lost_is_told_if_the_output_would_show_it():
+    weights = np.vstack([PLAIN, np.zeros(4)])
+    shown = dense(weights, [0.2, -0.2, 0.2, -60.0], data=GOOD, activation=Relu())
+    assert "fc: its bias is lost by its shift: 3 of 4" in advice(shown, GOOD)
+    hidden = dense(PLAIN * 60, [0.001, 0.002, -0.001], data=GOOD * 100)
+    assert "bias" not in advice(hidden, GOOD * 100)
 
 
 def test_weights_of_few_bits_are_told():
@@ -218,7 +346,9 @@ def test_weights_of_few_bits_are_told():
 
 def test_a_softmax_that_is_fed_fractions_is_told():
     network = dense(PLAIN, data=GOOD, activation=Softmax())
-    assert "softmax reads integers with" in advice(network, GOOD)
+    assert "act: it raises 2 to the integers" in advice(network, GOOD)
+    whole = dense(PLAIN * 40, data=GOOD, activation=Softmax(), formats={"fc": {"output": 0}})
+    assert "raises" not in advice(whole, GOOD)
 
 
 # ---- the report ----
@@ -227,7 +357,7 @@ def test_a_softmax_that_is_fed_fractions_is_told():
 def test_csv_and_json_hold_the_layers():
     network, x = images()
     report = qemu_nn.analyze(network, x)
-    assert report.csv().splitlines()[1].startswith('"conv","arm_convolve_HWC_q7_RGB","Q')
+    assert report.csv().splitlines()[2].startswith('"conv","arm_convolve_HWC_q7_RGB","Q')
     document = json.loads(report.json())
     assert [row["layer"] for row in document["layers"]] == [each.name for each in report.layers]
     assert document["samples"] == 20

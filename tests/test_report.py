@@ -50,8 +50,8 @@ def test_names_are_text_and_nothing_else(report):
 
 def test_the_page_holds_every_layer_and_the_confusion(report):
     page = report.html()
-    assert page.count("<figure>") == len(report.layers) == 3
-    assert page.count('<svg viewBox="0 0 1000 22"') == 3
+    assert page.count("<figure>") == len(report.layers) == 4  # the input too
+    assert page.count('<svg viewBox="0 0 1000 20"') == 4
     assert "Confusion" in page
     assert "Confusion" not in replace(report, confusion=None).html()
 
@@ -72,4 +72,4 @@ def test_a_browser_shows_it_without_a_complaint_or_a_request(report, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "CONSOLE" not in done.stderr
     assert "<title>taken" not in done.stdout
-    assert done.stdout.count("<figure>") == 3
+    assert done.stdout.count("<figure>") == 4

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Optional
 
 from .layer_figures import LayerFigures, WeightFigures
 
-#: What is worth a word: the share of saturated elements (percent), of values in the innermost
-#: eighth of the range; so few bits in use; one channel in so many dead.
-_SATURATING, _CROWDED, _FEW_BITS, _DEAD = 1.0, 0.999, 3, 4
+#: What is worth a word: lost elements in percent; the share of values within an eighth of the
+#: largest; so few bits in use; one value of a bias in so many.
+_LOST, _CROWDED, _FEW_BITS, _BIAS = 1.0, 0.999, 3, 10
+
+#: Below so many dB of a layer alone any lost element is worth a word.
+_POOR = 15
+
+#: Values that a channel must have had before it is called dead.
+_ENOUGH = 100
+
+#: Operators whose format is not chosen for their own values.
+_TIED = ("Relu", "Clip", "Pool", "Softmax", "Sigmoid", "Tanh")
 
 
-def advise(
-    layers: Sequence[LayerFigures], weights: Sequence[WeightFigures], softmax_frac: Optional[int]
-) -> tuple[str, ...]:
-    """Sentences, each about one layer. softmax_frac: fraction bits of what a softmax reads."""
+def advise(layers: Sequence[LayerFigures], arrays: Sequence[WeightFigures]) -> tuple[str, ...]:
+    """Sentences, each about one layer: what is wrong with it, by which figure, and what to try."""
     found = [line for layer in layers for line in _of_layer(layer)]
-    found += [line for array in weights for line in _of_array(array)]
-    if softmax_frac:
-        found.append(
-            f"softmax reads integers with {softmax_frac} fraction bits as powers of two: its order "
-            "is right, its probabilities are not; compute them on the host, or take the scores"
-        )
-    return tuple(found)
+    return (*found, *(line for array in arrays for line in _of_array(array)))
 
 
 def _of_layer(layer: LayerFigures) -> Iterator[str]:
@@ -33,52 +33,56 @@ def _of_layer(layer: LayerFigures) -> Iterator[str]:
             f"{name}: its accumulator wraps ({layer.sums[0]:,} .. {layer.sums[1]:,} leaves 32 "
             f"bits): give its weights fewer fraction bits, --format {name}.weights=N"
         )
-    if layer.saturated_share >= _SATURATING:
+    if layer.lost_share >= _LOST or (layer.lost and layer.single.sqnr < _POOR):
         yield (
-            f"{name}: {layer.saturated_share:.1f} % of its outputs saturate in {layer.format}: "
+            f"{name}: {layer.lost_share:.2g} % of its values saturate in {layer.format}: "
             f"give it fewer fraction bits, --format {name}.output=N, or calibrate with more data"
         )
     if layer.low == layer.high:
         yield f"{name}: it is {layer.low:g} everywhere: the data do not reach it"
-    elif _DEAD * layer.dead >= layer.channels and "relu" in layer.function:
+    elif layer.operator == "Relu" and layer.dead and layer.elements >= _ENOUGH * layer.channels:
         yield (
-            f"{name}: {layer.dead} of its {layer.channels} channels are zero on all data: a dead "
-            "ReLU, or data that are not those it was trained with (scaled otherwise?)"
+            f"{name}: channels that are 0 on all data: {layer.dead} of {layer.channels}: dead "
+            "ReLUs, which the network could do without; if there are many, are the data scaled as "
+            "in training?"
         )
-    if _outliers(layer):
+    if _has_outliers(layer):
         yield (
-            f"{name}: a few outliers set its range {layer.low:.4g} .. {layer.high:.4g}, nearly all "
-            "values use an eighth of it: try --method mse, 99.9 or search"
+            f"{name}: a few outliers set its range {layer.low:.4g} .. {layer.high:.4g}, "
+            f"{100 * layer.crowded:.2f} % of its values use an eighth of it: try --method mse, "
+            "99.9 or search"
+        )
+    if layer.operator == "Softmax" and layer.input_frac:
+        yield (
+            f"{name}: it raises 2 to the integers that it reads, whose {layer.input_frac} fraction "
+            "bits it does not know: the order is right, the probabilities are not; compute them on "
+            "the host from the scores, --no-softmax"
         )
 
 
-def _outliers(layer: LayerFigures) -> bool:
-    """Are nearly all values in the innermost eighth of the range?"""
-    bars = layer.bars
-    step = (bars.high - bars.low) / len(bars.real)
-    inner = max(abs(bars.low), bars.high) / 8
-    share = sum(
-        value
-        for index, value in enumerate(bars.real)
-        if -inner <= bars.low + (index + 0.5) * step <= inner
-    )
-    return layer.low < layer.high and _CROWDED <= share < 1
+def _has_outliers(layer: LayerFigures) -> bool:
+    """Are nearly all values small against the largest, in a format that makes room for it?"""
+    largest = max(-layer.low, layer.high)
+    roomy = layer.bars.limits[1] >= largest / 2
+    return layer.operator not in _TIED and roomy and layer.crowded >= _CROWDED
 
 
 def _of_array(array: WeightFigures) -> Iterator[str]:
     name = f"{array.layer}: its {array.role}"
-    if array.role == "bias" and array.lost and 2 * array.lost >= array.elements:
+    if array.role == "bias" and array.lost and _BIAS * array.lost >= array.elements:
         yield (
-            f"{name} is lost by its shift: {array.lost} of {array.elements} values are zero in "
-            f"{array.format}: its input or weights have too few fraction bits"
+            f"{name} is lost by its shift: {array.lost} of {array.elements} values are 0 in "
+            f"{array.format}, though the output would show them: give it more fraction bits, "
+            f"--format {array.layer}.bias=N, and the weights too where bias_shift is 0"
         )
     elif array.role == "weights" and array.elements and 1 < array.bits <= _FEW_BITS:
         yield (
             f"{name} use {array.bits} bits alone in {array.format}: give them more fraction bits, "
             f"--format {array.layer}.weights=N"
         )
-    if 100 * array.saturated >= _SATURATING * array.elements and array.saturated:
+    if 100 * array.saturated >= _LOST * array.elements and array.saturated:
         yield (
             f"{name} saturate: {array.saturated} of {array.elements} in {array.format} "
-            f"({array.low:.4g} .. {array.high:.4g})"
+            f"({array.low:.4g} .. {array.high:.4g}): fewer fraction bits hold them, "
+            f"--format {array.layer}.{array.role}=N"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -14,8 +15,8 @@ from .errors import Errors, Tally, errors_of
 
 @dataclass(frozen=True)
 class Bars:
-    """A histogram for a picture: shares of equal bins over [low, high]; limits: what the format
-    can represent.
+    """A histogram for a picture: shares of equal bins over [low, high], which holds all values and
+    what the format can represent, from limits[0] to limits[1]; its half below 0 only if in use.
     """
 
     low: float
@@ -27,28 +28,35 @@ class Bars:
 
 @dataclass(frozen=True)
 class LayerFigures:
-    """One layer. low, high: range of the real values. saturated: of `elements`, those that left
-    the format where the next layer would not have cut them off.
+    """One layer, or the input. operator: what the float network computes there; function: the
+    device, None for the input. low, high: range of the real values.
 
-    sums: least and largest accumulator; wraps: it leaves 32 bits. whole: errors accumulate
-    through the network; single: the layer alone, on the real inputs rounded into its format.
-    dead: channels that are never anything but zero, of `channels`.
+    saturated: of `elements`, those whose exact value left the format; lost: those of them that
+    left it by more than a step, and that no activation behind the layer would have cut off.
+    sums: least and largest accumulator. whole: errors accumulate through the network; single: the
+    layer alone, on the real inputs rounded into its format. crowded: share of the values that
+    are not 0 within an eighth of the largest. dead: of `channels`, those that are 0 always.
+    input_frac: fraction bits of what it reads.
     """
 
     name: str
-    function: str
+    operator: str
+    function: Optional[str]
     format: str
     weight_format: Optional[str]
     bias_format: Optional[str]
     bias_shift: Optional[int]
     out_shift: Optional[int]
+    input_frac: Optional[int]
     low: float
     high: float
     saturated: int
+    lost: int
     elements: int
     sums: Optional[tuple[int, int]]
     whole: Errors
     single: Errors
+    crowded: float
     dead: int
     channels: int
     bars: Bars
@@ -63,11 +71,17 @@ class LayerFigures:
         """Of all elements, in percent."""
         return 100 * self.saturated / max(self.elements, 1)
 
+    @property
+    def lost_share(self) -> float:
+        """Of all elements, in percent."""
+        return 100 * self.lost / max(self.elements, 1)
+
 
 @dataclass(frozen=True)
 class WeightFigures:
     """Weights or bias of a layer. saturated of `elements` lie more than a step outside of the
-    format, lost became zero; bits: that the largest integer needs.
+    format; lost became zero, though they are large enough to matter; bits: that the largest
+    integer needs.
     """
 
     layer: str
@@ -84,15 +98,20 @@ class WeightFigures:
 
 @dataclass
 class Gathered:
-    """The figures of one layer while batches come in."""
+    """The figures of one tensor while batches come in.
+
+    kept: the real values that the activations behind it let through, lowest and highest.
+    """
 
     frac: int
     dtype: str
+    kept: tuple[float, float] = (-math.inf, math.inf)
     whole: Tally = field(default_factory=Tally)
     single: Tally = field(default_factory=Tally)
     real: Statistics = field(default_factory=Statistics)
     device: Statistics = field(default_factory=Statistics)
     saturated: int = 0
+    lost: int = 0
     elements: int = 0
     sums: Optional[tuple[int, int]] = None
     alive: Optional[np.ndarray] = None
@@ -108,41 +127,63 @@ class Gathered:
         alive = (real != 0).reshape(-1, real.shape[-1]).any(0)
         self.alive = alive if self.alive is None else self.alive | alive
 
-    def add_sums(self, sums: np.ndarray, outputs: np.ndarray, below: bool, above: bool) -> None:
-        """The accumulators of one batch, and the outputs that they stand for, unsaturated.
-
-        below, above: does it matter there? What the next call cuts off anyway does not.
-        """
+    def add_sums(self, sums: np.ndarray) -> None:
+        """The accumulators of one batch."""
         low, high = int(sums.min()), int(sums.max())
         now = self.sums or (low, high)
         self.sums = (min(now[0], low), max(now[1], high))
-        limits = np.iinfo(self.dtype)
-        lost = (below & (outputs < limits.min)) | (above & (outputs > limits.max))
-        self.saturated += int(np.count_nonzero(lost))
 
-    def bars(self, bins: int = 48) -> Bars:
-        """The histograms of real and quantized values over one range."""
+    def add_unsaturated(self, outputs: np.ndarray) -> None:
+        """The integers of one batch as they would be in a format without ends."""
         limits = np.iinfo(self.dtype)
-        ends = (np.ldexp(float(limits.min), -self.frac), np.ldexp(float(limits.max), -self.frac))
-        span = max(self.real.largest, self.device.largest, 1e-12)
-        edges = np.linspace(-span if self.real.low < 0 else 0.0, span, bins + 1)
+        self.saturated += int(np.count_nonzero((outputs < limits.min) | (outputs > limits.max)))
+        needed = np.clip(outputs, *np.ldexp(self.kept, self.frac))
+        self.lost += int(np.count_nonzero((needed < limits.min - 1) | (needed > limits.max + 1)))
+
+    def crowded(self) -> float:
+        """The share of the real values other than 0 within an eighth of the largest."""
+        inner = np.abs(self.real.centres) <= self.real.largest / 8
+        return float(self.real.counts[inner].sum() / max(self.real.counts.sum(), 1))
+
+    def dead(self) -> tuple[int, int]:
+        """How many channels are 0 on all data, of how many."""
+        return (0, 0) if self.alive is None else (int((~self.alive).sum()), self.alive.size)
+
+    def bars(self, most: int = 64) -> Bars:
+        """The histograms of real and quantized values in at most so many bins.
+
+        Bins are some power of two of the format's steps wide, and hold what rounds into them.
+        """
+        limits, step = np.iinfo(self.dtype), math.ldexp(1.0, -self.frac)
+        ends = (limits.min * step, limits.max * step)
+        negative = min(self.real.low, self.device.low) < 0
+        low = min(self.real.low, ends[0]) if negative else 0.0
+        high = max(self.real.high, ends[1])
+        width, count = step / 2, most + 1
+        while count > most:
+            width *= 2
+            start = math.floor(low / width) * width
+            count = math.floor((high + step / 2 - start) / width) + 1
         shares = []
         for statistics in (self.real, self.device):
-            place = np.searchsorted(edges, statistics.centres, "right") - 1
-            counts = np.bincount(np.clip(place, 0, bins - 1), statistics.counts, bins)
-            zero = np.clip(np.searchsorted(edges, 0.0, "right") - 1, 0, bins - 1)
-            counts[zero] += statistics.zeros
-            total = max(counts.sum(), 1.0)
-            shares.append(tuple(float(count / total) for count in counts))
-        return Bars(float(edges[0]), span, shares[0], shares[1], (float(ends[0]), float(ends[1])))
+            values = np.append(statistics.centres, 0.0)
+            place = np.floor((values + step / 2 - start) / width).astype(np.int64)
+            counts = np.append(statistics.counts, statistics.zeros)
+            found = np.bincount(np.clip(place, 0, count - 1), counts, count)
+            shares.append(tuple(float(each) for each in found / max(found.sum(), 1.0)))
+        return Bars(start, start + count * width, shares[0], shares[1], ends)
 
 
 def weight_figures(
-    layer: str, role: str, real: np.ndarray, integers: np.ndarray, frac: int
+    layer: str, role: str, real: np.ndarray, integers: np.ndarray, frac: int, matters: float = 0.0
 ) -> WeightFigures:
-    """The figures of an array of integers [...] of a layer, and the real one that it stands for."""
+    """The figures of an array of integers [...] of a layer, and the real one that it stands for.
+
+    matters: the least magnitude whose loss matters.
+    """
     limits = np.iinfo(integers.dtype)
-    exact = np.rint(np.ldexp(np.asarray(real, np.float64), frac))
+    real = np.asarray(real, np.float64)
+    exact = np.rint(np.ldexp(real, frac))
     return WeightFigures(
         layer,
         role,
@@ -152,6 +193,6 @@ def weight_figures(
         int(np.count_nonzero((exact < limits.min - 1) | (exact > limits.max + 1))),
         integers.size,
         int(np.abs(integers.astype(np.int64)).max(initial=0)).bit_length() + 1,
-        int(np.count_nonzero((integers == 0) & (np.asarray(real) != 0))),
+        int(np.count_nonzero((integers == 0) & (real != 0) & (np.abs(real) >= matters))),
         errors_of(real, np.ldexp(integers.astype(np.float64), -frac)),
     )

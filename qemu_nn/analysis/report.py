@@ -11,14 +11,19 @@ from typing import Any, Optional
 import numpy as np
 
 from ..extras import require
+from .errors import Errors
 from .layer_figures import LayerFigures, WeightFigures
 from .summary import facts_text
 from .table import Cell, Table
 
-_COLUMNS = (
-    *("layer", "function", "format", "bias_shift", "out_shift", "min", "max", "saturated_%"),
-    *("sum_min", "sum_max", "sqnr_whole_db", "sqnr_single_db", "cosine", "max_error", "mean_error"),
+#: Columns of the table of layers: how each is computed, and what it cost.
+_HOW = ("function", "format", "weights", "bias", "bias_shift", "out_shift", "sum_min", "sum_max")
+_COST = (
+    *("min", "max", "saturated_%", "lost_%"),
+    *("sqnr_whole_db", "cosine_whole", "max_error_whole", "mean_error_whole"),
+    *("sqnr_single_db", "cosine_single", "max_error_single", "mean_error_single"),
 )
+_COLUMNS = ("layer", *_HOW, *_COST)
 _WEIGHTS = ("layer", "array", "format", "min", "max", "saturated", "bits_used", "sqnr_db")
 
 
@@ -46,7 +51,7 @@ class Report:
             "network": self.network,
             "profile": self.profile,
             "samples": self.samples,
-            "output_sqnr": f"{self.layers[-1].whole.sqnr:.1f} dB",
+            "output_sqnr": f"{_decibels(self.layers[-1].whole.sqnr)} dB",
         }
         for name, value in (
             ("top-1_agreement", self.agreement),
@@ -74,7 +79,9 @@ class Report:
 
     def text(self) -> str:
         """Tables, facts and advice for a terminal."""
-        parts = [self.table().text(), self.weights_table().text(), facts_text(self.facts)]
+        layers = self.table()
+        parts = [layers.part("layer", *columns).text() for columns in (_HOW, _COST)]
+        parts += [self.weights_table().text(), facts_text(self.facts)]
         parts += ["\n".join(f"advice: {line}" for line in self.advice)] if self.advice else []
         return "\n\n".join(parts)
 
@@ -83,9 +90,14 @@ class Report:
         return self.table().csv()
 
     def json(self) -> str:
-        """One object: facts, layers, weights, advice, confusion."""
+        """One object: figures, layers, weights, advice, confusion; null for what is not known."""
         document = {
-            **self.facts,
+            "network": self.network,
+            "profile": self.profile,
+            "samples": self.samples,
+            "agreement": self.agreement,
+            "accuracy": self.accuracy,
+            "float_accuracy": self.float_accuracy,
             "layers": self.table().records(),
             "weights": self.weights_table().records(),
             "advice": list(self.advice),
@@ -98,19 +110,26 @@ class Report:
         jinja2: Any = require("jinja2", "report", "a report as a page")
         text = resources.files(__package__).joinpath("templates/report.html").read_text("utf-8")
         environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-        environment.filters["number"] = _spelled
+        environment.filters.update(number=_spelled, decibels=_decibels)
         template = environment.from_string(text)
         return str(template.render(report=self, most=_most(self.layers)))
 
 
 def _layer_row(layer: LayerFigures) -> tuple[Cell, ...]:
-    sums = layer.sums or (None, None)
     return (
-        *(layer.name, layer.function, layer.format, layer.bias_shift, layer.out_shift),
-        *(_short(layer.low), _short(layer.high), round(layer.saturated_share, 3), *sums),
-        *(_short(layer.whole.sqnr), _short(layer.single.sqnr), round(layer.whole.cosine, 6)),
-        *(_short(layer.whole.largest), _short(layer.whole.mean)),
+        *(layer.name, layer.function or "input", layer.format),
+        *(layer.weight_format, layer.bias_format, layer.bias_shift, layer.out_shift),
+        *(layer.sums or (None, None)),
+        *(_short(layer.low), _short(layer.high)),
+        *(round(layer.saturated_share, 3), round(layer.lost_share, 3)),
+        *(cell for errors in (layer.whole, layer.single) for cell in _error_cells(errors)),
     )
+
+
+def _error_cells(errors: Errors) -> tuple[Cell, ...]:
+    """The ratio, the cosine, the largest and the mean error."""
+    ends = (_short(errors.largest), _short(errors.mean))
+    return (_short(errors.sqnr), round(errors.cosine, 6), *ends)
 
 
 def _short(value: float) -> Cell:
@@ -119,9 +138,15 @@ def _short(value: float) -> Cell:
 
 
 def _spelled(value: Optional[float]) -> str:
-    if value is None or not math.isfinite(value):
+    """A figure on the page: four digits."""
+    if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def _decibels(ratio: float) -> str:
+    """A ratio on the page."""
+    return f"{ratio:.1f}" if math.isfinite(ratio) else "exact" if ratio > 0 else "no signal"
 
 
 def _most(layers: tuple[LayerFigures, ...]) -> float:

@@ -26,6 +26,11 @@ class Table:
             if len(row) != len(self.columns):
                 raise ValueError(f"{len(self.columns)} columns, but {len(row)} cells: {row}")
 
+    def part(self, *columns: str) -> Table:
+        """Some of the columns."""
+        places = [self.columns.index(name) for name in columns]
+        return Table(columns, tuple(tuple(row[place] for place in places) for row in self.rows))
+
     def text(self) -> str:
         """Aligned for a terminal: numbers to the right, in groups of three; None as '-'."""
         lines = [self.columns, *(tuple(spell(cell) for cell in row) for row in self.rows)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -112,3 +113,21 @@ def groups(graph: FloatGraph) -> dict[str, Group]:
         )
         made.update(dict.fromkeys(tensors, group))
     return made
+
+
+def kept_range(graph: FloatGraph, name: str) -> tuple[float, float]:
+    """The values of a tensor, lowest and highest, that the activations behind it let through."""
+    low, high = -math.inf, math.inf
+    while name not in graph.outputs and len(graph.readers(name)) == 1:
+        (reader,) = graph.readers(name)
+        operator, name = reader.operator, reader.name
+        if isinstance(operator, Relu) and not operator.slope:
+            limits = (0.0, math.inf if operator.limit is None else operator.limit)
+        elif isinstance(operator, Clip):
+            limits = (operator.low, operator.high)
+        elif isinstance(operator, Pool) and operator.kind == "max":
+            continue
+        else:
+            break
+        low, high = max(low, limits[0]), min(high, limits[1])
+    return low, high

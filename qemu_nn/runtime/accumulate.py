@@ -1,52 +1,72 @@
-"""The exact sums inside of a layer with weights, before the device shifts and saturates them."""
+"""What calls would compute, could every number grow: sums that never wrap, nothing saturated."""
 
 from __future__ import annotations
 
-from typing import Optional
+from collections.abc import Sequence
+from typing import Optional, Union
 
 import numpy as np
 
 from ..graph import Graph, Node
 from ..layers import layouts
-from ..operators import Conv, Dense, Operator
+from ..operators import Conv, Dense
+from ..targets import Profile
 
 
-def accumulators(graph: Graph, node: Node, x: np.ndarray) -> Optional[np.ndarray]:
-    """The sums that a node computes of integer inputs x [N, ...], bias and rounding not wrapped.
+def accumulators(graph: Graph, node: Node, x: np.ndarray, profile: Profile) -> Optional[np.ndarray]:
+    """The sums of a node with weights over integers x [N, ...], with bias and rounding; else None.
 
-    Exact: float64 holds every sum below 2^53. Rounding is half up. None for a node without
-    weights, and where padding is more than the image asks for on the far side.
+    Exact, and not wrapped: float64 holds every integer below 2^53.
     """
-    if node.weights is None or node.bias is None or "out_shift" not in node.params:
-        return None
-    operator = _operator(graph, node)
-    if operator is None:
+    operator = products(graph, node)
+    if operator is None or node.bias is None:
         return None
     shape = node.function.inputs[0].shape(node.params)
     sums = operator.evaluate(x.astype(np.float64).reshape(len(x), *shape))
     start = np.ldexp(graph.arrays[node.bias].astype(np.float64), node.params["bias_shift"])
-    result: np.ndarray = sums + start + float(2 ** node.params["out_shift"] // 2)
+    result: np.ndarray = sums + start + _rounding(node, profile)
     return result
 
 
-def shifted(node: Node, sums: np.ndarray) -> np.ndarray:
-    """What the output would be, could it hold any integer."""
+def unsaturated(
+    node: Node, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray], profile: Profile
+) -> Optional[np.ndarray]:
+    """The output [N, ...] of a node of these inputs, could it hold any integer.
+
+    sums: its accumulators, if it has some. None where a node does not add or multiply.
+    """
+    if sums is None:
+        a, b = (inputs[0].astype(np.float64), inputs[-1].astype(np.float64))
+        op = node.function.op
+        if op == "nn_mult":
+            sums = a * b + _rounding(node, profile)
+        elif op in ("add", "sub"):
+            return a + b if op == "add" else a - b
+        else:
+            return None
     result: np.ndarray = np.floor(np.ldexp(sums, -node.params["out_shift"]))
     return result
 
 
-def _operator(graph: Graph, node: Node) -> Optional[Operator]:
-    """The node's products as an operator on integers."""
-    params, op = node.params, node.function.op
+def _rounding(node: Node, profile: Profile) -> float:
+    """The term that is added before the shift down; csrc/fixed.h has its corner at 31."""
+    shift = node.params["out_shift"]
+    if profile.rounding == "truncate":
+        return 0.0
+    return -(2.0**30) if shift == 31 and profile.cmsis == "5.9.0" else float(2**shift // 2)
+
+
+def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
+    """A convolution or fully connected layer as an operator on integers; None for all others."""
+    params, op, declared = node.params, node.function.op, node.function.weights
+    if declared is None or not op.startswith(("convolve", "depthwise", "fully_connected")):
+        return None
     array = graph.arrays[node.weights or ""].astype(np.float64)
     if op.startswith("fully_connected"):
         rows, columns = params["num_of_rows"], params["dim_vec"]
         if node.function.interleave is not None:
             return Dense(layouts.unpack(array, rows, columns, node.function.interleave))
         return Dense(array.reshape(rows, columns))
-    declared = node.function.weights
-    if declared is None or not op.startswith(("convolve", "depthwise")):
-        return None
     weights: np.ndarray = array.reshape(declared.shape(params))
     groups = 1
     if op.startswith("depthwise"):

@@ -1,0 +1,48 @@
+"""Which class the device and the float network choose for every sample, and which is right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import numpy as np
+
+from ..errors import Error
+
+#: Most classes of a confusion matrix, whose size is their square.
+_MOST = 1000
+
+
+@dataclass
+class Choices:
+    """The choices among `classes` while batches come in."""
+
+    classes: int
+    device: list[np.ndarray] = field(default_factory=list)
+    reference: list[np.ndarray] = field(default_factory=list)
+    labels: list[Optional[np.ndarray]] = field(default_factory=list)
+
+    def add(self, device: np.ndarray, reference: np.ndarray, labels: Optional[np.ndarray]) -> None:
+        """The scores [N, ...] of a batch, N > 0, and the right classes [N] if they are known."""
+        self.device.append(device.reshape(len(device), -1).argmax(1))
+        self.reference.append(reference.reshape(len(device), -1).argmax(1))
+        if labels is not None and not 0 <= labels.min() <= labels.max() < self.classes:
+            raise Error(f"labels must be classes 0..{self.classes - 1} of the network")
+        self.labels.append(labels)
+
+    def figures(self) -> dict[str, Any]:
+        """Agreement; with all labels accuracies too, and confusion[label, class] of the device."""
+        if not self.device:
+            return {}
+        got, best = np.concatenate(self.device), np.concatenate(self.reference)
+        known: dict[str, Any] = {"agreement": float(np.mean(got == best))}
+        labels = [each for each in self.labels if each is not None]
+        if len(labels) < len(self.labels):
+            return known
+        y = np.concatenate(labels)
+        known["accuracy"] = float(np.mean(got == y))
+        known["float_accuracy"] = float(np.mean(best == y))
+        if self.classes <= _MOST:
+            pairs = np.bincount(y.astype(np.int64) * self.classes + got, minlength=self.classes**2)
+            known["confusion"] = pairs.reshape(self.classes, self.classes)
+        return known
