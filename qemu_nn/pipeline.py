@@ -1,39 +1,36 @@
-"""The only place where stages meet: load, save, a network that runs, goldens of it."""
+"""The only place where stages meet: load, save, a network that runs, goldens of it.
+
+What only goldens and reports need is imported by the functions that make them: a program that
+loads a network and runs it starts without.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Callable, Optional, Union
+from typing import TYPE_CHECKING, Callable, Optional, Union
 
 import numpy as np
 
 from . import __version__
-from .analysis import compare as comparing
-from .analysis.compare import Comparison
-from .analysis.summary import Summary, summarize
 from .arrays import read_npz
-from .cmsis import buffer_size
 from .errors import Error, ModelError
-from .firmware.golden import About, GoldenSet, write
-from .firmware.sample import Golden, sample
 from .float_graph import FloatGraph
 from .graph import Graph
-from .importers import FLOAT_FORMATS, device, load_float
+from .importers import FLOAT_FORMATS, load_float
 from .package import load_package, model_hash, save_package
 from .runtime.evaluate import evaluate
 from .runtime.rivals import rivals
 from .runtime.session import Session, State
-from .targets import (
-    DEFAULT_CMSIS,
-    DEFAULT_CORE,
-    DEFAULT_ROUNDING,
-    Profile,
-    profile,
-)
+from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, Profile, profile
+
+if TYPE_CHECKING:
+    from .analysis.compare import Comparison
+    from .analysis.summary import Summary
+    from .firmware.golden import GoldenSet
+    from .firmware.sample import Golden
 
 
 @dataclass(frozen=True)
@@ -118,6 +115,8 @@ def load(
             return FloatNetwork(found.reference)
         return Network(found.graph, found.reference)
     if path.suffix == ".json":
+        from .importers import device
+
         return Network(device.load(path))
     have = ", ".join([".qnz", "network.json", *FLOAT_FORMATS])
     raise ModelError(f"{path} is not a model this version reads; have: {have}")
@@ -149,6 +148,8 @@ def golden(
     progress: wraps the iteration over inputs, as tqdm does. Raises Error as a session does, and
     where the folder holds something else or can not be written; then nothing is left behind.
     """
+    from .firmware.golden import About, write
+
     wanted = profile(target, cmsis, rounding)
     session = Session(network.graph, wanted, threads=threads)
     x = np.asarray(x)
@@ -166,13 +167,19 @@ def compare(golden: Path, dump: Path) -> Comparison:
     Raises Error where the golden set is damaged, a dump can not be read, or none has the name of
     a golden.
     """
-    return comparing.compare(golden, dump)
+    from .analysis.compare import compare
+
+    return compare(golden, dump)
 
 
 def _samples(
     sessions: Mapping[Profile, Session], x: np.ndarray, state: State, threads: int
 ) -> Iterator[Iterator[Golden]]:
     """The goldens of each input under the first profile; profiles are computed side by side."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from .firmware.sample import sample
+
     graph = next(iter(sessions.values())).graph
     starts = _starts(graph, state, len(x))
     with ThreadPoolExecutor(threads) as pool:
@@ -214,6 +221,9 @@ def describe(
 
     Arguments and errors are those of Network.session().
     """
+    from .analysis.summary import summarize
+    from .cmsis import buffer_size
+
     plan = network.session(target, cmsis, rounding, variant).plan
     scratch = {
         node.name: buffer_size(node.function.name, node.params, target)

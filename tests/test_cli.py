@@ -433,6 +433,13 @@ def test_importing_the_package_does_not_load_numpy():
         assert running.communicate() == ("False True\n", "")
 
 
+def test_loading_brings_nothing_along_that_only_goldens_and_reports_need():
+    others = "qemu_nn.analysis qemu_nn.firmware qemu_nn.cmsis concurrent.futures secrets"
+    probe = f"import sys, qemu_nn; qemu_nn.load; print(*set('{others}'.split()) & set(sys.modules))"
+    with start("-c", probe) as running:
+        assert running.communicate() == ("\n", "")
+
+
 def test_the_package_has_no_other_names():
     assert all(hasattr(qemu_nn, name) for name in qemu_nn.__all__)
     with pytest.raises(AttributeError, match="no attribute 'lode'"):
