@@ -1,0 +1,71 @@
+"""A session runs whatever fits its network, in any order, from any thread."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from qemu_nn.bench.calls import random_inputs
+from qemu_nn.bench.networks import NETWORKS
+from qemu_nn.errors import Error
+from qemu_nn.runtime.session import Session
+from qemu_nn.targets import profile
+
+
+@pytest.fixture
+def graph():
+    return NETWORKS["lenet5"]()
+
+
+def last(results):
+    (values,) = results.values()
+    return values
+
+
+def test_batches_of_changing_size_do_not_disturb_each_other(graph):
+    x = random_inputs(graph, 4)
+    session = Session(graph, profile())
+    want = last(session.run(x))
+    for count in (1, 3, 0, 4, 4, 2):
+        np.testing.assert_array_equal(last(session.run(x[:count])), want[:count])
+    np.testing.assert_array_equal(last(session.run(x[::-1])), want[::-1])
+
+
+def test_no_samples_are_an_empty_result(graph):
+    for threads in (1, 2):
+        results = Session(graph, profile(), threads=threads).run(random_inputs(graph, 0))
+        assert last(results).shape == (0, 10)
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [((), "[]"), ((28,), "[28]"), ((28, 28, 1), "[28, 28, 1]"), ((1, 28, 28), "[1, 28, 28]")],
+)
+def test_an_input_of_another_shape_is_refused_at_any_time(graph, shape, told):
+    session = Session(graph, profile())
+    for _ in range(2):
+        with pytest.raises(Error) as caught:
+            session.run(np.zeros(shape, np.int8))
+        assert str(caught.value) == f"the input must have the shape [N, 28, 28, 1], has {told}"
+        session.run(random_inputs(graph, 1))
+
+
+def test_an_input_of_another_type_is_refused_though_its_shape_is_known(graph):
+    session = Session(graph, profile())
+    x = random_inputs(graph, 1)
+    session.run(x)
+    with pytest.raises(Error, match="the input must be int8, is float64"):
+        session.run(x.astype(float))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_session_runs_in_several_threads_at_a_time(graph, threads):
+    x = random_inputs(graph, 24)
+    session = Session(graph, profile(), threads=threads)
+    want = last(session.run(x))
+    with ThreadPoolExecutor(4) as pool:
+        for start in range(40):
+            parts = [slice(start % 5 + i, 24, 4) for i in range(4)]
+            together = list(pool.map(session.run, [x[part] for part in parts]))
+            for part, results in zip(parts, together):
+                np.testing.assert_array_equal(last(results), want[part])
