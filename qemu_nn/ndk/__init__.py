@@ -1,6 +1,6 @@
 """The NPU kit's own interface: scripts from its manual run with `import qemu_nn.ndk as ndk`.
 
-So far: layers, importing, files, running (float and fixed, bit for bit), headers.
+So far: layers, importing, files, running (float and fixed, bit for bit), figures, headers.
 """
 
 from . import (
@@ -10,6 +10,7 @@ from . import (
     onnx_interface,
     optimize,
     quant_tools,
+    quantize,
     tensorflow_interface,
     utils,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "onnx_interface",
     "optimize",
     "quant_tools",
+    "quantize",
     "tensorflow_interface",
     "utils",
 ]
