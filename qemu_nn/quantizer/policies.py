@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import Error
 from ..formats import dec_bit
-from ..statistics import BINS, Statistics
+from ..statistics import Statistics
 
 Policy = Callable[[Statistics, int], int]
 
@@ -37,7 +37,8 @@ def percentile(percent: float) -> Policy:
         raise Error(f"a percentile lies above 0 and up to 100, not at {percent}")
 
     def policy(statistics: Statistics, bits: int) -> int:
-        folded = statistics.counts[BINS // 2 :] + statistics.counts[: BINS // 2][::-1]
+        middle = statistics.bins // 2
+        folded = statistics.counts[middle:] + statistics.counts[:middle][::-1]
         total = int(folded.sum()) + statistics.zeros
         reached = np.cumsum(folded) + statistics.zeros >= total * percent / 100
         bound = (int(np.argmax(reached)) + 1) * statistics.width

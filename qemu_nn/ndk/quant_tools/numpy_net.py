@@ -29,6 +29,7 @@ class NumpyLayers:
     fracs: Mapping[str, int]
     bitwidth: int
     on_grid: bool = False
+    unsigned: tuple[str, ...] = ()
 
 
 def build_numpy_layers(
@@ -53,7 +54,10 @@ def build_numpy_layers(
         names = get_tensor_name_list(layer_list)[len(features) :]
         values.update(get_layer_weight_bias(names, param_dict, True, bitwidth))
     on_grid = quant and quant_feature_only
-    return NumpyLayers(None, float_graph(layer_list, values), fracs, bitwidth, on_grid)
+    unsigned = tuple(
+        key[: -len("_signed")] for key, s in param_dict.items() if key.endswith("_signed") and not s
+    )
+    return NumpyLayers(None, float_graph(layer_list, values), fracs, bitwidth, on_grid, unsigned)
 
 
 def run_layers(
@@ -138,8 +142,9 @@ def _grid(net: NumpyLayers, name: str, values: np.ndarray) -> np.ndarray:
     """Values rounded down into the format of a tensor, where it has one."""
     if name not in net.fracs:
         return values
-    most = 2 ** (net.bitwidth - 1)
-    grid = np.clip(np.floor(np.ldexp(values, net.fracs[name])), -most, most - 1)
+    least = 0 if name in net.unsigned else -(2 ** (net.bitwidth - 1))
+    grid = np.floor(np.ldexp(values, net.fracs[name]))
+    grid = np.clip(grid, least, least + 2**net.bitwidth - 1)
     result: np.ndarray = np.ldexp(grid, -net.fracs[name])
     return result
 
