@@ -31,6 +31,14 @@ def write_bytes(path: Path, data: bytes) -> None:
         stream.write(data)
 
 
+def make_folder(path: Path) -> None:
+    """A folder with all those above it; fine if it is there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"can not make the folder {path}: {reason(error)}") from None
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
     """A stream to a file beside the path, renamed when all is written: nobody ever sees half."""

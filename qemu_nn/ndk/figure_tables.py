@@ -11,7 +11,6 @@ from typing import Any, Union
 import numpy as np
 
 from .. import files
-from ..errors import Error
 from .figures import Target
 
 PathLike = Union[str, Path, None]
@@ -93,9 +92,5 @@ def _divergence(p: np.ndarray, q: np.ndarray) -> float:
 def _write(folder: Union[str, Path], name: str, rows: Iterable[Iterable[Any]]) -> None:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Error(f"can not make the folder {folder}: {error.strerror}") from None
-    files.write_bytes(folder / name, text.getvalue().encode("utf-8"))
+    files.make_folder(Path(folder))
+    files.write_bytes(Path(folder) / name, text.getvalue().encode("utf-8"))

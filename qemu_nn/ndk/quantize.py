@@ -3,16 +3,137 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Optional, Union
 
 import numpy as np
+from tqdm import tqdm
 
+from .. import files
+from ..errors import Error, ModelError
 from .figure_tables import comparison, distribution
-from .gathering import Gathering
-from .layers import Layer
+from .gathering import Gathering, batches
+from .layers import Layer, check_layers, find, get_tensor_name_list, has_bias
+from .model_quantizer import ModelQuantizer
+from .preferences import Preferences
+from .quant_tools.numpy_net import build_numpy_layers, run_layers
+from .shifts import ORDERS
 
 Batches = Iterator[Mapping[str, Any]]
+
+
+def quantize_model(
+    layer_list: Sequence[Layer],
+    param_dict: Mapping[str, Any],
+    bitwidth: int,
+    data_generator: Batches,
+    usr_param_dict: Optional[Mapping[str, Any]] = None,
+    method_dict: Optional[Mapping[str, str]] = None,
+    aggressive: bool = True,
+    gaussian_approx: bool = False,
+    factor_num_bin: int = 4,
+    num_step_pre: int = 20,
+    num_step: int = 100,
+    drop_logsoftmax: bool = True,
+    priority_mode: str = "fwb",
+    compensate_floor_on_bias: bool = True,
+    log_dir: Union[str, Path, None] = None,
+) -> tuple[list[Layer], dict[str, Any]]:
+    """Choose the fractions of a float network and round its weights (§4.3.1 of the manual).
+
+    data_generator gives {"input": [N, C, H, W]}, ready for the network; at most num_step_pre and
+    then num_step batches are taken (with aggressive=False num_step for each tensor), and it may
+    end earlier. usr_param_dict: fractions that are obeyed, LAYER_weight_frac, LAYER_bias_frac,
+    TENSOR_frac; also TENSOR_signed of the input, which else is unsigned where its values are not
+    negative, at 8 bits. method_dict: TENSOR, LAYER_weight or LAYER_bias -> MINMAX (the default),
+    MSE or KL, over 2^(bitwidth + factor_num_bin) bins. aggressive: all statistics from the float
+    network; False: each tensor's from a network whose layers before it are in fixed point.
+    gaussian_approx is accepted and does nothing. drop_logsoftmax: a LogSoftmax at the end is taken
+    away, with a warning; False: the bias before it moves its input into its range.
+    priority_mode: who gives way least to the hardware's shifts: f (output), w (weights), b (bias).
+    compensate_floor_on_bias: half a step of the output on top of each bias, so that rounding down
+    becomes rounding to nearest. log_dir: where quantize_model.log tells why.
+
+    Returns the layers, and the parameters with LAYER_quant_weight, _quant_bias, _frac_weight,
+    _frac_bias (one for each output channel), TENSOR_frac and TENSOR_signed. Limits of the hardware
+    that the result breaks are printed. Raises Error for arguments, data and parameters that do not
+    fit, ModelError for a network that no fixed point can hold.
+    """
+    methods = dict(method_dict or {})
+    _check(layer_list, bitwidth, methods, factor_num_bin, num_step_pre, num_step, priority_mode)
+    preferences = Preferences(methods, bitwidth, 2 ** (bitwidth + factor_num_bin))
+    layers, params = list(layer_list), dict(param_dict)
+    last = layers[-1]
+    if last.type == "LogSoftmax" and drop_logsoftmax:
+        print(f"warning: the LogSoftmax {last.name!r} is taken away: compute it on the CPU")
+        del layers[-1]
+    total = num_step_pre + num_step * (1 if aggressive else len(layers))
+    source = batches(tqdm(data_generator, total=total, disable=None, leave=False), total)
+    first = list(islice(source, num_step_pre))
+    if not first:
+        raise Error("data_generator gives no batch")
+    if layers[-1].type == "LogSoftmax":
+        _centre(layers, params, first, bitwidth)
+    work = ModelQuantizer(
+        *(layers, params, bitwidth, source, dict(usr_param_dict or {}), preferences),
+        *(priority_mode, compensate_floor_on_bias, aggressive, num_step),
+    )
+    work.run(first)
+    if log_dir is not None:
+        files.make_folder(Path(log_dir))
+        text = "\n".join([*work.log, ""])
+        files.write_bytes(Path(log_dir) / "quantize_model.log", text.encode("utf-8"))
+    check_layers(layers, work.params)
+    return layers, work.params
+
+
+def _check(
+    layer_list: Sequence[Layer],
+    bitwidth: int,
+    methods: Mapping[str, str],
+    factor_num_bin: int,
+    num_step_pre: int,
+    num_step: int,
+    priority_mode: str,
+) -> None:
+    """Arguments that can not be meant."""
+    if bitwidth not in (8, 16):
+        raise Error(f"bitwidth is 8 or 16, not {bitwidth}")
+    if not layer_list:
+        raise ModelError("layer_list is empty")
+    if priority_mode not in ORDERS:
+        raise Error(f"priority_mode is one of {', '.join(ORDERS)}, not {priority_mode!r}")
+    if not 0 <= factor_num_bin <= 8:
+        raise Error(f"factor_num_bin lies in 0..8, not at {factor_num_bin}")
+    if num_step_pre < 1 or num_step < 0:
+        raise Error(
+            f"num_step_pre is at least 1 and num_step at least 0, not {num_step_pre}, {num_step}"
+        )
+    every = get_tensor_name_list(layer_list)
+    for name in methods:
+        if name not in every:
+            raise Error(f"method_dict: no tensor {name!r}; have: {', '.join(every)}")
+
+
+def _centre(
+    layers: Sequence[Layer], params: dict[str, Any], first: Sequence[np.ndarray], bitwidth: int
+) -> None:
+    """Move what the last layer, a LogSoftmax, reads into the range that it can: [-8, 8).
+
+    Adding one number to all classes changes nothing in its result.
+    """
+    (name,) = layers[-1].bottoms
+    before = find(layers, name)
+    if before is None or not has_bias(before):
+        return
+    net = build_numpy_layers(layers, params, quant=False)
+    values = [run_layers(x, layers, [name], numpy_layers=net)[name] for x in first]
+    low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
+    top = 8 - 2.0 ** (-4 if bitwidth == 8 else -12)
+    more = min(max(-8 - low, 0.0), top - high)
+    key = f"{before.name}_bias"
+    params[key] = np.asarray(params[key], np.float64) + more
 
 
 def analyze_tensor_distribution(

@@ -1,0 +1,75 @@
+"""Fractions of one layer with weights, within the shifts of the hardware.
+
+With P = f_in + f_weight, both P - f_out (the sum's shift) and P - f_bias (the bias') lie in 0..S,
+for every output channel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Optional
+
+import numpy as np
+
+#: S, by width.
+WIDEST = {8: 15, 16: 31}
+
+ORDERS = ("fwb", "fbw", "wfb", "wbf", "bfw", "bwf")
+
+
+@dataclass(frozen=True)
+class Fractions:
+    """Of the output, of the products (P), and of the bias by channel; None: not decided yet."""
+
+    out: Optional[int] = None
+    products: Optional[np.ndarray] = None
+    bias: Optional[np.ndarray] = None
+
+
+def settle(order: str, wanted: Fractions, given: Fractions, widest: int) -> Fractions:
+    """What is wanted, moved as little as the order of priority asks for; what is given stays.
+
+    order: of f (output), w (weights), b (bias), the most important first.
+    """
+    now = given
+    for letter in order:
+        if letter == "f" and now.out is None and wanted.out is not None:
+            now = replace(now, out=_out(wanted.out, now, widest))
+        elif letter == "w" and now.products is None and wanted.products is not None:
+            now = replace(now, products=_products(wanted.products, now, widest))
+        elif letter == "b" and now.bias is None and wanted.bias is not None:
+            now = replace(now, bias=_bias(wanted.bias, now, widest))
+    return now
+
+
+def _out(wanted: int, now: Fractions, widest: int) -> int:
+    if now.products is not None:
+        return _within(wanted, int(now.products.max()) - widest, int(now.products.min()))
+    if now.bias is not None:
+        return _within(wanted, int(now.bias.max()) - widest, int(now.bias.min()) + widest)
+    return wanted
+
+
+def _products(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
+    others = [np.asarray(each) for each in (now.bias, now.out) if each is not None]
+    if others:
+        low, high = np.maximum(others[0], others[-1]), np.minimum(others[0], others[-1]) + widest
+        wanted = np.clip(wanted, low, high)
+    return wanted if now.out is not None else _close(wanted, widest)
+
+
+def _bias(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
+    if now.products is not None:
+        return np.clip(wanted, now.products - widest, now.products)
+    if now.out is not None:
+        return np.clip(wanted, now.out - widest, now.out + widest)
+    return _close(wanted, widest)
+
+
+def _close(wanted: np.ndarray, widest: int) -> np.ndarray:
+    """No further apart than one output can serve: the finest give way."""
+    return np.minimum(wanted, wanted.min() + widest)
+
+
+def _within(value: int, low: int, high: int) -> int:
+    return max(min(value, high), low)

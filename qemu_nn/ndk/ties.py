@@ -1,0 +1,81 @@
+"""Which feature tensors share one fraction, and which fractions the hardware fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Optional
+
+from ..errors import ModelError
+from .layers import Layer
+
+#: Types whose tensors all have one fraction (of Pooling: MAX; of Eltwise: the inputs).
+_PASSING = ("ReLU", "ReLU6", "Slice", "Concat", "ShuffleChannel", "LogSoftmax")
+
+#: Fractions that the hardware fixes, with 8 bits and with 16: of what a layer reads, and makes.
+_FIXED = {
+    "ReLU6": ((4, 12), (4, 12)),
+    "LogSoftmax": ((4, 12), (4, 12)),
+    "Sigmoid": ((4, 12), (7, 15)),
+    "TanH": ((5, 13), (7, 15)),
+}
+
+
+@dataclass
+class Group:
+    """Tensors that share a fraction. deciding: those whose values it is chosen for."""
+
+    tensors: list[str]
+    deciding: list[str] = field(default_factory=list)
+    fixed: Optional[int] = None
+    frac: Optional[int] = None
+
+
+def groups(layer_list: Sequence[Layer], bitwidth: int) -> dict[str, Group]:
+    """Tensor -> its group. Raises ModelError where the hardware asks for two fractions at once.
+
+    What only a ReLU reads decides nothing: what the ReLU cuts off need not be represented.
+    """
+    found: dict[str, Group] = {}
+    for layer in layer_list:
+        for name in layer.tops:
+            found[name] = Group([name])
+        for names in _tied(layer):
+            _join(found, names)
+    for layer in layer_list:
+        if layer.type in _FIXED:
+            for name, pair in zip((layer.bottoms[0], layer.tops[0]), _FIXED[layer.type]):
+                _fix(found[name], pair[bitwidth == 16], layer)
+    for name, group in found.items():
+        readers = [layer for layer in layer_list if name in layer.bottoms]
+        if not readers or not all(_cuts(layer) for layer in readers):
+            group.deciding.append(name)
+    return found
+
+
+def _tied(layer: Layer) -> Iterable[Sequence[str]]:
+    if layer.type in _PASSING or (layer.type == "Pooling" and layer.attributes()["pool"] == "MAX"):
+        yield [*layer.bottoms, *layer.tops]
+    elif layer.type == "Eltwise":
+        yield layer.bottoms
+
+
+def _join(found: dict[str, Group], names: Sequence[str]) -> None:
+    tensors = list(dict.fromkeys(each for name in names for each in found[name].tensors))
+    group = Group(tensors)
+    found.update(dict.fromkeys(tensors, group))
+
+
+def _fix(group: Group, frac: int, layer: Layer) -> None:
+    if group.fixed not in (None, frac):
+        raise ModelError(
+            f"layer {layer.name!r} ({layer.type}): it needs {frac} fraction bits for "
+            f"{', '.join(group.tensors)}, another layer needs {group.fixed}"
+        )
+    group.fixed = group.frac = frac
+
+
+def _cuts(layer: Layer) -> bool:
+    return layer.type == "ReLU6" or (
+        layer.type == "ReLU" and not layer.attributes()["negative_slope"]
+    )
