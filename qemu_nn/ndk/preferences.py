@@ -16,9 +16,7 @@ from ..statistics import Statistics, statistics_of
 def minmax(statistics: Statistics, bits: int) -> int:
     """floor(-log2(largest magnitude / (2^(bits - 1) - 1))): nothing saturates."""
     most = 2 ** (bits - 1) - 1
-    frac = (
-        math.frexp(most / statistics.largest)[1] - 1
-    )  # of a quotient that may be rounded: hold it against the range itself
+    frac = math.frexp(most / statistics.largest)[1] - 1  # the quotient may be rounded
     while math.ldexp(statistics.largest, frac) > most:
         frac -= 1
     while math.ldexp(statistics.largest, frac + 1) <= most:
