@@ -6,10 +6,10 @@ import subprocess
 import npu_oracle as oracle
 import numpy as np
 import pytest
+from ndk_networks import check_layer_by_layer, everything, parameters, start
 
 import qemu_nn.ndk as ndk
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.layers.npu import LOG_ENTRIES
 from qemu_nn.ndk.layers import Layer, get_net_input_output, get_network_output, get_tensor_name_list
 from qemu_nn.ndk.quant_tools.numpy_net import (
     build_numpy_layers,
@@ -20,163 +20,11 @@ from qemu_nn.ndk.quant_tools.numpy_net import (
 RNG = np.random.default_rng(8)
 
 
-def start(*dim):
-    return Layer("Input", name="input", top="x", dim=(1, *dim))
-
-
-def everything():
-    """A network with one of each layer that has a fixed-point form."""
-    conv = {"kernel_size": (3, 3), "stride": (2, 2), "pad": (1, 0, 1, 0)}
-    return [
-        start(3, 8, 8),
-        Layer("Convolution", name="conv", bottom="x", top="c", num_output=4, **conv),
-        Layer("ReLU", name="relu", bottom="c", top="r", negative_slope=0.25),
-        Layer("BatchNorm", name="bn", bottom="r", top="b"),
-        Layer("Scale", name="scale", bottom="b", top="s", bias_term=False),
-        Layer("Bias", name="bias", bottom="s", top="d"),
-        Layer("Slice", name="cut", bottom="d", top=["lo", "hi"], slice_point=[1]),
-        Layer("Concat", name="join", bottom=["hi", "lo"], top="j"),
-        Layer("ShuffleChannel", name="mix", bottom="j", top="m", group=2),
-        Layer("Eltwise", name="sum", bottom=["m", "r"], top="e", operation="sum"),
-        Layer("Pooling", name="max", bottom="e", top="p", kernel_size=(2, 2), stride=2, pool="MAX"),
-        Layer("Pooling", name="mean", bottom="p", top="g", kernel_size=2, pool="AVE"),
-        Layer("TanH", name="gate", bottom="g", top="t"),
-        Layer("ScaleByTensor", name="se", bottom=["e", "t"], top="w"),
-        Layer("ReLU6", name="six", bottom="w", top="v"),
-        Layer("InnerProduct", name="fc", bottom="v", top="f", num_output=5),
-        Layer("LogSoftmax", name="log", bottom="f", top="y"),
-        Layer("Sigmoid", name="off", bottom="f", top="z"),
-    ]
-
-
-def parameters(bits):
-    """Quantized parameters of it; some fractions differ between channels."""
-    more = 0 if bits == 8 else 8
-    half = 2 ** (bits - 1)
-    fracs = {"x": 4, "c": 3, "r": 3, "b": 3, "s": 3, "d": 3, "lo": 3, "hi": 3, "j": 3, "m": 3}
-    fracs |= {"e": 3, "p": 3, "g": 5, "t": 7, "w": 4, "v": 4, "f": 4, "y": 4, "z": 7}
-    params = {f"{name}_frac": frac + more for name, frac in fracs.items()}
-
-    def layer(name, weights, frac, bias=None):
-        small = half // 4
-        params[f"{name}_quant_weight"] = RNG.integers(-small, small, weights)
-        params[f"{name}_frac_weight"] = frac
-        if bias is not None:
-            params[f"{name}_quant_bias"] = RNG.integers(-half, half, weights[0])
-            params[f"{name}_frac_bias"] = bias
-
-    layer("conv", (4, 3, 3, 3), np.array([6, 7, 6, 5]) + more, np.array([5, 6, 7, 4]) + more)
-    layer("bn", (4,), 5 + more, 4 + more)
-    layer("scale", (4,), 5 + more)
-    params["bias_quant_bias"], params["bias_frac_bias"] = RNG.integers(-half, half, 4), 2 + more
-    layer("fc", (5, 4, 4, 4), 7 + more, 6 + more)
-    return params
-
-
-def nested(features):
-    """[C, H, W] as [H][W][C] in lists."""
-    return np.moveaxis(features, 0, -1).tolist()
-
-
-def window(layer, image, out, **more):
-    (kh, kw), (sh, sw), (dh, dw) = layer.kernel_size, layer.stride, layer.dilation
-    north, south, west, _ = layer.pad
-    p = {"in_h": len(image), "in_w": len(image[0]), "kernel_h": kh, "kernel_w": kw, "stride_h": sh}
-    p |= {"stride_w": sw, "dilation_h": dh, "dilation_w": dw, "pad_n": north, "pad_w": west}
-    return p | {"pad_s": south, "out_h": out.shape[1], "out_w": out.shape[2], **more}
-
-
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("hw_aligned", [False, True])
 def test_every_layer_computes_what_the_manual_says_of_the_integers_before_it(bits, hw_aligned):
-    layers, params, kind = everything(), parameters(bits), f"s{bits}"
-    names = get_tensor_name_list(layers, feature_only=True)
-    x = RNG.normal(size=(2, 3, 8, 8)) * 2
-    real = run_layers(x, layers, names, params, True, bits, hw_aligned)
-    frac = {name: params[f"{name}_frac"] for name in names}
-    for sample in range(2):
-        q = {n: np.ldexp(real[n][sample], frac[n]).astype(np.int64) for n in names}
-        limits = oracle.LIMITS[kind]
-        assert q["x"].ravel().tolist() == [
-            max(limits[0], min(limits[1], int(np.floor(v))))
-            for v in np.ldexp(x[sample], frac["x"]).ravel()
-        ]
-        for layer in layers[1:]:
-            expected = meaning(layer, q, frac, params, kind, hw_aligned)
-            got = q[layer.tops[-1]]
-            assert np.moveaxis(got, 0, -1).ravel().tolist() == expected, layer.name
-
-
-def meaning(layer, q, frac, params, kind, hw_aligned):
-    """The last output of a layer from its integer inputs, [y][x][c] in one list."""
-    image, out = nested(q[layer.bottoms[0]]), q[layer.tops[-1]]
-    fi, fo = frac[layer.bottoms[0]], frac[layer.tops[-1]]
-    channels = len(image[0][0])
-    flat = [v for row in image for pixel in row for v in pixel]
-    if layer.type in ("Convolution", "InnerProduct", "BatchNorm", "Scale", "Bias"):
-        return products(layer, q, image, out, fi, fo, params, kind)
-    if layer.type == "Pooling":
-        step = fo - fi
-        p = window(layer, image, out, channels=channels, up=max(step, 0), down=max(-step, 0))
-        p["hw_aligned"] = hw_aligned
-        return oracle.pool(kind, {"MAX": "max", "AVE": "average"}[layer.pool], p, image)
-    if layer.type == "ReLU":
-        return [oracle.relu(kind, v, round(layer.negative_slope * 64)) for v in flat]
-    if layer.type == "ReLU6":
-        return [min(max(v, 0), 6 << fo) for v in flat]
-    if layer.type in ("Sigmoid", "TanH"):
-        function = np.tanh if layer.type == "TanH" else lambda v: 1 / (1 + np.exp(-v))
-        return [oracle.saturate(int(np.floor(function(v * 2.0**-fi) * 2**fo)), kind) for v in flat]
-    if layer.type == "LogSoftmax":
-        table = oracle.log_table(LOG_ENTRIES[kind], fi)
-        return [v for row in image for pixel in row for v in oracle.log_softmax(kind, pixel, table)]
-    other = q[layer.bottoms[-1]]
-    if layer.type == "Eltwise":
-        both = zip(flat, np.moveaxis(other, 0, -1).ravel().tolist())
-        return [oracle.saturate((a + b) // 2 ** (fi - fo), kind) for a, b in both]
-    if layer.type == "ScaleByTensor":
-        shift = fi + frac[layer.bottoms[1]] - fo
-        scales = other.ravel().tolist() * (len(flat) // channels)
-        return [oracle.saturate(a * s // 2**shift, kind) for a, s in zip(flat, scales)]
-    moved = {
-        "Slice": lambda: q[layer.bottoms[0]][layer.slice_point[-1] :],
-        "Concat": lambda: np.concatenate([q[name] for name in layer.bottoms]),
-        "ShuffleChannel": lambda: (
-            q[layer.bottoms[0]]
-            .reshape(layer.group, -1, *out.shape[1:])
-            .swapaxes(0, 1)
-            .reshape(out.shape)
-        ),
-    }[layer.type]()
-    return np.moveaxis(moved, 0, -1).ravel().tolist()
-
-
-def products(layer, q, image, out, fi, fo, params, kind):
-    count, name, channels = len(out), layer.name, len(image[0][0])
-    fw = np.broadcast_to(params.get(f"{name}_frac_weight", 0), count)
-    fb = np.broadcast_to(params.get(f"{name}_frac_bias", 0), count)
-    bias = params.get(f"{name}_quant_bias", np.zeros(count, np.int64))
-    weights = params.get(f"{name}_quant_weight", np.ones((count, 1, 1, 1), np.int64))
-    p = {
-        "group": 1,
-        "depth": channels,
-        "out_c": count,
-        "out_h": out.shape[1],
-        "out_w": out.shape[2],
-    }
-    if layer.type == "Convolution":
-        p |= window(layer, image, out)
-    else:
-        whole = layer.type == "InnerProduct"
-        size = (len(image), len(image[0])) if whole else (1, 1)
-        p |= {"in_h": len(image), "in_w": len(image[0]), "kernel_h": size[0], "kernel_w": size[1]}
-        p |= dict.fromkeys(("stride_h", "stride_w", "dilation_h", "dilation_w"), 1)
-        p |= {"pad_n": 0, "pad_w": 0}
-        if not whole:
-            weights = np.reshape(weights, (count, 1, 1, 1))
-            p |= {"group": count, "depth": 1}
-    pairs = [[int(b) << int(fi + w - n), int(fi + w - fo)] for b, w, n in zip(bias, fw, fb)]
-    return oracle.convolve(kind, p, image, np.moveaxis(weights, 1, -1).tolist(), pairs)
+    layers, params = everything(), parameters(bits)
+    check_layer_by_layer(layers, params, RNG.normal(size=(2, 3, 8, 8)) * 2, bits, hw_aligned)
 
 
 def test_an_unsigned_input_uses_all_of_its_codes():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -60,7 +61,7 @@ def float_graph(layers: Sequence[Layer], params: Params) -> FloatGraph:
                 raise ModelError(f"layer {layer.name!r} ({layer.type}): {error}") from None
             nodes.append(FloatNode(name, operator, tuple(inputs)))
     outputs = tuple(name for name in get_network_output(layers) if name in shapes)
-    return FloatGraph("ndk", start.tops[0], shape, "NCHW", tuple(nodes), outputs)
+    return FloatGraph("the network", start.tops[0], shape, "NCHW", tuple(nodes), outputs)
 
 
 def parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
@@ -69,6 +70,17 @@ def parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
     if key not in params:
         raise ModelError(f"the parameters have no {key!r}")
     return np.asarray(params[key], np.float64)
+
+
+def _weights(layer: Layer, params: Params, shape: tuple[int, ...]) -> np.ndarray:
+    """The float weights of a layer in the shape it needs: [outputs, depth, height, width]."""
+    values = parameter(layer, "weight", params)
+    if values.shape != shape and (layer.type == "Convolution" or values.size != math.prod(shape)):
+        raise ModelError(
+            f"layer {layer.name!r} ({layer.type}): its weights are {list(values.shape)}, must be "
+            f"{list(shape)}"
+        )
+    return values.reshape(shape)
 
 
 def _nodes(
@@ -103,8 +115,7 @@ def _operator(layer: Layer, params: Params, shape: tuple[int, ...]) -> Operator:
     if layer.type == "ShuffleChannel":
         return Shuffle(own["group"], 0)
     if layer.type == "InnerProduct":
-        weights = parameter(layer, "weight", params)
-        weights = weights.reshape(len(weights), *shape).transpose(0, 2, 3, 1)
+        weights = _weights(layer, params, (own["num_output"], *shape)).transpose(0, 2, 3, 1)
         bias = parameter(layer, "bias", params).ravel() if has_bias(layer) else None
         return Conv(weights, bias, layout="NCHW")
     scale = np.ones(1) if layer.type == "Bias" else parameter(layer, "weight", params)
@@ -124,7 +135,9 @@ def _windowed(
         source = f"{top}/cut"
     pads = (north, west, max(south, 0), max(east, 0))
     if layer.type == "Convolution":
-        weights = parameter(layer, "weight", params).transpose(0, 2, 3, 1)
+        depth = shapes[source][0] // own["group"] if own["group"] > 0 else 0
+        wanted = (own["num_output"], depth, *own["kernel_size"])
+        weights = _weights(layer, params, wanted).transpose(0, 2, 3, 1)
         bias = parameter(layer, "bias", params).ravel() if has_bias(layer) else None
         conv = Conv(weights, bias, own["stride"], pads, own["dilation"], own["group"], "NCHW")
         yield top, conv, [source]

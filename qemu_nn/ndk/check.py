@@ -25,9 +25,14 @@ _PRODUCTS, _SOFTMAX_WIDTH = (8192, 4096), (32, 16)
 
 
 def warnings(
-    layer_list: Sequence[Layer], param_dict: Optional[Mapping[str, Any]] = None
+    layer_list: Sequence[Layer],
+    param_dict: Optional[Mapping[str, Any]] = None,
+    bitwidth: Optional[int] = None,
 ) -> list[str]:
-    """A sentence for each limit that is broken: layer, limit, what was found, section."""
+    """A sentence for each limit that is broken: layer, limit, what was found, section.
+
+    bitwidth: of the fixed-point parameters; None: told by their values.
+    """
     found = list(_structure(layer_list))
     if found:
         return found
@@ -39,7 +44,10 @@ def warnings(
         for section, text in _of_layer(layer, layer_list, shapes):
             found.append(f"layer {layer.name!r} ({layer.type}): {text} (§{section})")
     if not found and param_dict is not None and any(k.endswith("_frac") for k in param_dict):
-        found += _fixed(layer_list, param_dict)
+        widths = _widths(param_dict) if bitwidth is None else [bitwidth]
+        errors = [_stumble(layer_list, param_dict, width) for width in widths]
+        if all(errors):
+            found.append(errors[0])
     return found
 
 
@@ -155,14 +163,22 @@ def _is_sum(layer: Optional[Layer]) -> bool:
     return ungrouped or layer.type == "InnerProduct"
 
 
-def _fixed(layer_list: Sequence[Layer], params: Mapping[str, Any]) -> Iterator[str]:
-    """What building the fixed-point network stumbles over."""
-    arrays = [np.asarray(v) for k, v in params.items() if "_quant_" in k]
-    wide = any(a.size and (a.min() < -128 or a.max() > 127) for a in arrays)
+def _widths(params: Mapping[str, Any]) -> list[int]:
+    """Those that the quantized weights and biases may have."""
+    arrays = [np.asarray(value) for key, value in params.items() if "_quant_" in key]
+    if any(each.dtype == np.int8 for each in arrays):
+        return [8]
+    wide = any(each.size and (each.min() < -128 or each.max() > 127) for each in arrays)
+    return [16] if wide else [8, 16]
+
+
+def _stumble(layer_list: Sequence[Layer], params: Mapping[str, Any], bitwidth: int) -> str:
+    """What building the fixed-point network stumbles over, or nothing."""
     try:
-        fixed_graph(layer_list, params, 16 if wide else 8)
+        fixed_graph(layer_list, params, bitwidth)
     except ModelError as error:
-        yield str(error)
+        return str(error)
+    return ""
 
 
 def _pair(values: Sequence[int]) -> str:

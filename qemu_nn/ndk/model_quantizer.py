@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -17,6 +17,7 @@ from .quant_tools.numpy_net import NumpyLayers, build_numpy_layers, run_layers
 from .shapes import feature_shapes
 from .shifts import WIDEST, Fractions, settle
 from .ties import Group, groups
+from .wishes import Wishes
 
 #: What can read an unsigned input.
 _UNSIGNED = ("Convolution", "InnerProduct", "BatchNorm", "Scale", "Bias")
@@ -36,7 +37,7 @@ class ModelQuantizer:
     params: dict[str, Any]
     bits: int
     source: Iterator[np.ndarray]
-    user: Mapping[str, Any]
+    wishes: Wishes
     preferences: Preferences
     order: str
     compensate: bool
@@ -47,6 +48,8 @@ class ModelQuantizer:
     def __post_init__(self) -> None:
         self.shapes = feature_shapes(self.layers)
         self.groups = groups(self.layers, self.bits)
+        for group in self.groups.values():
+            self.wishes.feature(group)  # raises where it can not be
         self.seen: dict[str, Statistics] = {}
 
     def run(self, first: Sequence[np.ndarray]) -> None:
@@ -81,7 +84,7 @@ class ModelQuantizer:
             values = run_layers(x, self.layers, names, numpy_layers=net)
             for name in names:
                 if name not in self.seen:
-                    self.seen[name] = Statistics(self.preferences.bins)
+                    self.seen[name] = Statistics(self.preferences.bins_of(name))
                 try:
                     self.seen[name].add(values[name])
                 except Error as error:
@@ -117,17 +120,9 @@ class ModelQuantizer:
 
     def _wanted(self, group: Group) -> int:
         """The fraction that holds all the tensors that decide."""
-        given = {self.user[f"{n}_frac"] for n in group.tensors if f"{n}_frac" in self.user}
-        if len(given) > 1:
-            raise Error(f"usr_param_dict: {', '.join(group.tensors)} must have one fraction")
-        if given:
-            (frac,) = given
-            if group.fixed not in (None, frac):
-                raise Error(
-                    f"usr_param_dict: the hardware fixes {group.fixed} fraction bits for "
-                    f"{', '.join(group.tensors)}, not {frac}"
-                )
-            return int(frac)
+        given = self.wishes.feature(group)
+        if given is not None:
+            return given
         if group.fixed is not None:
             return group.fixed
         found = {
@@ -138,10 +133,10 @@ class ModelQuantizer:
             low, high = self.seen[name].low, self.seen[name].high
             method = self.preferences.method(name)
             self.log.append(f"{name}: {low:.6g} .. {high:.6g}, {method} asks for {frac}")
-        return min(found.values())
+        return min(max(min(found.values()), group.least), group.most)
 
     def _given(self, group: Group) -> bool:
-        return group.fixed is not None or any(f"{n}_frac" in self.user for n in group.tensors)
+        return group.fixed is not None or self.wishes.feature(group) is not None
 
     def _signed(self, name: str) -> bool:
         return bool(self.params.get(f"{name}_signed", True))
@@ -160,10 +155,15 @@ class ModelQuantizer:
         name = layer.tops[0]
         readers = [each for each in self.layers if name in each.bottoms]
         able = self.bits == 8 and all(each.type in _UNSIGNED for each in readers)
-        wanted = self.user.get(f"{name}_signed", not (able and self.seen[name].low >= 0))
+        wanted = self.wishes.signed(name)
+        if wanted is None:
+            wanted = not (able and self.seen[name].low >= 0)
         if not wanted and not able:
-            raise Error(f"usr_param_dict: {name!r} can not be unsigned: 8 bits and {_UNSIGNED} can")
-        self.params[f"{name}_signed"] = bool(wanted)
+            raise Error(
+                f"usr_param_dict: {name!r} can not be unsigned: an input of 8 bits can that only "
+                f"{', '.join(_UNSIGNED)} read"
+            )
+        self.params[f"{name}_signed"] = wanted
         self._set(self.groups[name], self._wanted(self.groups[name]))
 
     def _other(self, layer: Layer) -> None:
@@ -194,7 +194,7 @@ class ModelQuantizer:
         for role, values in real.items():
             if values is not None:
                 wanted[role] = self.preferences.channels(f"{layer.name}_{role}", values)
-                given[role] = weights.asked(layer, role, channels, self.user)
+                given[role] = self.wishes.parameter(layer, role, channels)
                 now = wanted[role] if given[role] is None else given[role]
                 self._put(layer, role, values, now)  # its output is looked at with these
         known = group.frac

@@ -42,6 +42,10 @@ class Preferences:
         """Of a tensor."""
         return self.methods.get(name, "MINMAX")
 
+    def bins_of(self, name: str) -> int:
+        """Of the histogram that the method of a tensor reads: MINMAX reads none."""
+        return 4 if self.method(name) == "MINMAX" else self.bins
+
     def feature(self, name: str, statistics: Statistics, signed: bool = True) -> int:
         """Of a feature tensor; the width if it is 0 everywhere."""
         if not statistics.largest:
@@ -51,7 +55,7 @@ class Preferences:
     def channels(self, name: str, values: np.ndarray) -> np.ndarray:
         """Of weights or biases [C, ...], one for each channel; one of zeros takes the least."""
         rows = values.reshape(len(values), -1)
-        bins = self.bins if self.method(name) != "MINMAX" else 4
+        bins = self.bins_of(name)
         found = [
             METHODS[self.method(name)](statistics_of(row, bins), self.bits) if row.any() else None
             for row in rows

@@ -12,13 +12,15 @@ from tqdm import tqdm
 
 from .. import files
 from ..errors import Error, ModelError
+from .check import warnings
 from .figure_tables import comparison, distribution
 from .gathering import Gathering, batches
-from .layers import Layer, check_layers, find, get_tensor_name_list, has_bias
+from .layers import Layer, find, get_tensor_name_list, has_bias
 from .model_quantizer import ModelQuantizer
 from .preferences import Preferences
 from .quant_tools.numpy_net import build_numpy_layers, run_layers
 from .shifts import ORDERS
+from .wishes import Wishes
 
 Batches = Iterator[Mapping[str, Any]]
 
@@ -62,6 +64,7 @@ def quantize_model(
     """
     methods = dict(method_dict or {})
     _check(layer_list, bitwidth, methods, factor_num_bin, num_step_pre, num_step, priority_mode)
+    wishes = Wishes(usr_param_dict or {}, layer_list)
     preferences = Preferences(methods, bitwidth, 2 ** (bitwidth + factor_num_bin))
     layers, params = list(layer_list), dict(param_dict)
     last = layers[-1]
@@ -76,7 +79,7 @@ def quantize_model(
     if layers[-1].type == "LogSoftmax":
         _centre(layers, params, first, bitwidth)
     work = ModelQuantizer(
-        *(layers, params, bitwidth, source, dict(usr_param_dict or {}), preferences),
+        *(layers, params, bitwidth, source, wishes, preferences),
         *(priority_mode, compensate_floor_on_bias, aggressive, num_step),
     )
     work.run(first)
@@ -84,7 +87,8 @@ def quantize_model(
         files.make_folder(Path(log_dir))
         text = "\n".join([*work.log, ""])
         files.write_bytes(Path(log_dir) / "quantize_model.log", text.encode("utf-8"))
-    check_layers(layers, work.params)
+    for text in warnings(layers, work.params, bitwidth):
+        print(f"warning: {text}")
     return layers, work.params
 
 

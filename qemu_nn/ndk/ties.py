@@ -8,6 +8,7 @@ from typing import Optional
 
 from ..errors import ModelError
 from .layers import Layer
+from .shifts import WIDEST
 
 #: Types whose tensors all have one fraction (of Pooling: MAX; of Eltwise: the inputs).
 _PASSING = ("ReLU", "ReLU6", "Slice", "Concat", "ShuffleChannel", "LogSoftmax")
@@ -20,13 +21,21 @@ _FIXED = {
     "TanH": ((5, 13), (7, 15)),
 }
 
+#: A number of fraction bits that nothing reaches.
+_FAR = 2000
+
 
 @dataclass
 class Group:
-    """Tensors that share a fraction. deciding: those whose values it is chosen for."""
+    """Tensors that share a fraction. deciding: those whose values it is chosen for.
+
+    least, most: what a sum of them, whose own fraction is fixed, can be shifted from.
+    """
 
     tensors: list[str]
     deciding: list[str] = field(default_factory=list)
+    least: int = -_FAR
+    most: int = _FAR
     fixed: Optional[int] = None
     frac: Optional[int] = None
 
@@ -46,6 +55,9 @@ def groups(layer_list: Sequence[Layer], bitwidth: int) -> dict[str, Group]:
         if layer.type in _FIXED:
             for name, pair in zip((layer.bottoms[0], layer.tops[0]), _FIXED[layer.type]):
                 _fix(found[name], pair[bitwidth == 16], layer)
+    for layer in reversed(layer_list):
+        if layer.type in ("Eltwise", "Bias"):
+            _bound(found[layer.bottoms[0]], found[layer.tops[0]], WIDEST[bitwidth], layer)
     for name, group in found.items():
         readers = [layer for layer in layer_list if name in layer.bottoms]
         if not readers or not all(_cuts(layer) for layer in readers):
@@ -73,6 +85,17 @@ def _fix(group: Group, frac: int, layer: Layer) -> None:
             f"{', '.join(group.tensors)}, another layer needs {group.fixed}"
         )
     group.fixed = group.frac = frac
+
+
+def _bound(group: Group, total: Group, widest: int, layer: Layer) -> None:
+    """A sum is shifted to the right, by so many bits at most."""
+    least, most = (total.least, total.most) if total.fixed is None else (total.fixed, total.fixed)
+    group.least, group.most = max(group.least, least), min(group.most, most + widest)
+    if group.fixed is not None and not group.least <= group.fixed <= group.most:
+        raise ModelError(
+            f"layer {layer.name!r} ({layer.type}): another layer needs {total.fixed} fraction "
+            f"bits for its sum, and what it reads has {group.fixed}"
+        )
 
 
 def _cuts(layer: Layer) -> bool:

@@ -1,4 +1,4 @@
-"""Weights and biases: their real numbers, the fractions a user asks for, and the integers."""
+"""Weights and biases: their real numbers, and the integers they become."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ..errors import Error, ModelError
+from ..errors import ModelError
 from .as_float import parameter
 from .layers import WEIGHTED, Layer, has_bias
 
@@ -30,17 +30,6 @@ def real(
             f"numbers for {channels} channels"
         )
     return values
-
-
-def asked(layer: Layer, role: str, channels: int, user: Mapping[str, Any]) -> Optional[np.ndarray]:
-    """The user's fractions [C], under either name that the manual has for them, or None."""
-    for key in (f"{layer.name}_{role}_frac", f"{layer.name}_frac_{role}"):
-        if key in user:
-            value = np.asarray(user[key])
-            if value.dtype.kind not in "iu" or value.size not in (1, channels):
-                raise Error(f"usr_param_dict: {key} is an integer, or one for each channel")
-            return np.broadcast_to(value.ravel(), (channels,)).astype(np.int64)
-    return None
 
 
 def rounded(values: np.ndarray, fracs: np.ndarray, bits: int) -> np.ndarray:
