@@ -282,14 +282,51 @@ def test_orders_of_priority_differ_where_the_shifts_are_too_narrow():
 
 @pytest.mark.parametrize("bits", [8, 16])
 def test_half_a_step_on_the_bias_rounds_to_the_nearest(bits):
-    plain = quantize(bits=bits, compensate_floor_on_bias=False)
-    other = quantize(bits=bits)
+    real = {**REAL, "conv_bias": np.array([0.011, 0.02, -0.03])}
+    plain = quantize(params=real, bits=bits, compensate_floor_on_bias=False)
+    other = quantize(params=real, bits=bits)
     np.testing.assert_array_equal(plain["conv_quant_weight"], other["conv_quant_weight"])
-    steps = np.ldexp(other["conv_quant_bias"] * 1.0, -other["conv_frac_bias"]) - np.ldexp(
-        plain["conv_quant_bias"] * 1.0, -plain["conv_frac_bias"]
-    )
-    np.testing.assert_allclose(steps, 2.0 ** -(other["c_frac"] + 1), atol=2.0 ** -(bits - 2))
+    assert min(plain["conv_frac_bias"]) > other["c_frac"] + 3
+    for found, half in ((plain, 0.0), (other, 2.0 ** -(other["c_frac"] + 1))):
+        fracs = found["conv_frac_bias"]
+        expected = np.floor(np.ldexp(real["conv_bias"] + half, fracs) + 0.5)
+        np.testing.assert_array_equal(found["conv_quant_bias"], expected)
     assert noise(other, bits) < noise(plain, bits)
+
+
+def test_a_bias_that_half_a_step_takes_over_the_edge_gets_a_wider_range():
+    found = line(0.1, 0.0155, [1.0])
+    assert found["y_frac"] == 10
+    assert found["fc_frac_bias"].tolist() == [12]
+    assert found["fc_quant_bias"].tolist() == [round((0.0155 + 2.0**-11) * 4096)]
+
+
+def test_channels_far_apart_are_brought_together_as_one_output_can_serve():
+    far = np.array([1, 2.0**-25, 1]).reshape(3, 1, 1, 1)
+    real = {**REAL, "conv_weight": REAL["conv_weight"] * far}
+    for order in ORDERS:
+        found = quantize(params=real, priority_mode=order)
+        assert np.ptp(found["conv_frac_weight"]) <= 15
+        assert not warnings(CONV, found, 8)
+
+
+def test_a_sum_is_shifted_no_further_than_the_hardware_can():
+    conv = {"num_output": 2, "kernel_size": 1}
+    layers = [
+        start(2, 4, 4),
+        *(Layer("Convolution", name=n, bottom="x", top=f"{n}y", **conv) for n in "ab"),
+        Layer("Eltwise", name="sum", bottom=["ay", "by"], top="y"),
+    ]
+    real = {f"{n}_weight": RNG.normal(size=(2, 2, 1, 1)) for n in "ab"}
+    real |= {f"{n}_bias": np.zeros(2) for n in "ab"}
+    assert quantize(layers, real)["y_frac"] < 10
+    assert quantize(layers, real, usr_param_dict={"ay_frac": 25})["y_frac"] == 10
+
+
+def test_where_the_batches_end_the_first_ones_must_do():
+    how = {"data": DATA[:1], "num_step_pre": 1}
+    for aggressive in (True, False):
+        assert quantize(aggressive=aggressive, **how)["y_frac"] == 3
 
 
 def test_a_log_tells_why(tmp_path):
