@@ -23,6 +23,7 @@ from .arrays import read_array, read_state, write_npz
 from .cli_analyze import analyze
 from .cli_bench import bench, variants
 from .cli_export import export
+from .cli_ndk import ndk
 from .cli_options import PATH, device, form, state, variant
 from .cli_quantize import import_, quantize
 from .errors import DeviceWarning, Error
@@ -222,5 +223,5 @@ def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
     return Table(("array", "dtype", "shape"), rows)
 
 
-for _verb in (bench, variants, import_, quantize, analyze, export):
+for _verb in (bench, variants, import_, quantize, analyze, export, ndk):
     main.add_command(_verb)

@@ -33,7 +33,9 @@ def load_float(
     Raises ModelError with one sentence for anything that is not such a network, Error where a
     library to read it is missing.
     """
-    name = FLOAT_FORMATS[path.suffix.lower()]
+    name = FLOAT_FORMATS.get(path.suffix.lower())
+    if name is None:
+        raise Error(f"{path} is no model file by its name; have: {', '.join(FLOAT_FORMATS)}")
     if weights is not None and name != "caffe":
         raise Error(f"{path} holds its own weights; there is nothing to read from {weights}")
     files = {} if weights is None else {"weights": weights}

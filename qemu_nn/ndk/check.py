@@ -44,8 +44,8 @@ def warnings(
         for section, text in _of_layer(layer, layer_list, shapes):
             found.append(f"layer {layer.name!r} ({layer.type}): {text} (§{section})")
     if not found and param_dict is not None and any(k.endswith("_frac") for k in param_dict):
-        widths = _widths(param_dict) if bitwidth is None else [bitwidth]
-        errors = [_stumble(layer_list, param_dict, width) for width in widths]
+        possible = widths(param_dict) if bitwidth is None else [bitwidth]
+        errors = [_stumble(layer_list, param_dict, width) for width in possible]
         if all(errors):
             found.append(errors[0])
     return found
@@ -163,11 +163,12 @@ def _is_sum(layer: Optional[Layer]) -> bool:
     return ungrouped or layer.type == "InnerProduct"
 
 
-def _widths(params: Mapping[str, Any]) -> list[int]:
-    """Those that the quantized weights and biases may have."""
+def widths(params: Mapping[str, Any]) -> list[int]:
+    """Those that the quantized weights and biases may have, the likeliest first."""
     arrays = [np.asarray(value) for key, value in params.items() if "_quant_" in key]
-    if any(each.dtype == np.int8 for each in arrays):
-        return [8]
+    for width in (8, 16):
+        if any(each.dtype == np.dtype(f"int{width}") for each in arrays):
+            return [width]
     wide = any(each.size and (each.min() < -128 or each.max() > 127) for each in arrays)
     return [16] if wide else [8, 16]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import files
 from ..errors import Error
+from .integers import as_integers
 
 #: Bytes of a row of an aligned tensor.
 _ROW = 32
@@ -38,19 +39,18 @@ def save_quantized_feature_to_header(
         raise Error(f"{name_in_header!r} is no name in C")
     if not np.isfinite(feature).all():
         raise Error("the tensor has values that are not finite")
-    kind = f"{'' if signed else 'u'}int{bit_width}"
-    limits = np.iinfo(kind)
-    values = np.clip(np.floor(np.ldexp(feature.astype(np.float64), frac)), limits.min, limits.max)
+    values = as_integers(feature, bit_width, frac, signed)
     if aligned:
         short = -values.shape[3] % (_ROW // (bit_width // 8))
         values = np.pad(values, ((0, 0), (0, 0), (0, 0), (0, short)))
-    rows = values.astype(np.int64).reshape(-1, values.shape[3])
+    rows = values.reshape(-1, values.shape[3])
     lines = ",\n    ".join(", ".join(map(str, row)) for row in rows.tolist())
     guard = f"{name_in_header.upper()}_H"
     text = (
         f"/* {' x '.join(map(str, feature.shape))} (N, C, H, W), {frac} fraction bits"
         f"{', rows of 32 bytes' if aligned else ''} */\n"
         f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n"
-        f"static const {kind}_t {name_in_header}[{values.size}] = {{\n    {lines}\n}};\n\n#endif\n"
+        f"static const {values.dtype}_t {name_in_header}[{values.size}] = {{\n"
+        f"    {lines}\n}};\n\n#endif\n"
     )
     files.write_bytes(Path(filename), text.encode("ascii"))

@@ -1,0 +1,155 @@
+"""The command line of the NPU's kit, on files."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from ndk_networks import start
+
+import qemu_nn.ndk as ndk
+from qemu_nn.cli import main
+from qemu_nn.ndk.layers import Layer
+from qemu_nn.ndk.quant_tools.numpy_net import run_layers
+
+RNG = np.random.default_rng(5)
+LAYERS = [
+    start(2, 6, 6),
+    Layer("Convolution", name="conv", bottom="x", top="c", num_output=4, kernel_size=3),
+    Layer("ReLU", name="relu", bottom="c", top="r"),
+    Layer("InnerProduct", name="fc", bottom="r", top="y", num_output=3),
+    Layer("LogSoftmax", name="log", bottom="y", top="p"),
+]
+PARAMS = {
+    "conv_weight": RNG.normal(size=(4, 2, 3, 3)) / 3,
+    "conv_bias": RNG.normal(size=4) / 4,
+    "fc_weight": RNG.normal(size=(3, 4, 4, 4)) / 8,
+    "fc_bias": RNG.normal(size=3) / 4,
+}
+X = RNG.normal(size=(100, 2, 6, 6))
+
+
+def qemu_nn(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(each) for each in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """float.prototxt and .npz, data.npz with classes, and net.prototxt and .npz at 8 bits."""
+    ndk.modelpack.save_to_file(LAYERS, tmp_path / "float.prototxt", PARAMS, tmp_path / "float.npz")
+    y = run_layers(X, LAYERS, ["y"], PARAMS)["y"].reshape(100, 3).argmax(1)
+    np.savez(tmp_path / "data.npz", x=X, y=y)
+    quantize(tmp_path, "net.prototxt")
+    return tmp_path
+
+
+def quantize(folder, name, *more):
+    data, output = folder / "data.npz", folder / name
+    return qemu_nn("ndk", "quantize", folder / "float.prototxt", "-d", data, "-o", output, *more)
+
+
+def loaded(folder, name="net"):
+    return ndk.modelpack.load_from_file(folder / f"{name}.prototxt", folder / f"{name}.npz")
+
+
+def test_quantize_is_quantize_model_on_the_data(folder):
+    layers, params = loaded(folder)
+    data = ({"input": X[i : i + 64]} for i in (0, 64))
+    expected = ndk.quantize.quantize_model(LAYERS, PARAMS, 8, data)
+    assert [layer.name for layer in layers] == [layer.name for layer in expected[0]]
+    assert params.keys() == expected[1].keys()
+    for key, value in expected[1].items():
+        np.testing.assert_array_equal(params[key], value)
+
+
+def test_every_option_of_quantize_reaches_it(folder):
+    text = quantize(folder, "b.prototxt", "--frac", "y=1", "--method", "x=MSE", "--bits", "16")
+    assert re.search(r"fc +InnerProduct +1 ", text)
+    assert loaded(folder, "b")[1]["fc_quant_weight"].dtype == np.int16
+    quantize(folder, "c.prototxt", "--no-drop-logsoftmax", "--log-dir", folder / "log")
+    assert len(loaded(folder, "c")[0]) == 5
+    assert "x: " in (folder / "log" / "quantize_model.log").read_text()
+    plain, more = loaded(folder)[1], ("--priority-mode", "bwf", "--no-compensate-floor-on-bias")
+    quantize(folder, "d.prototxt", *more, "--num-step-pre", "1", "--num-step", "0")
+    assert any((plain[k] != v).any() for k, v in loaded(folder, "d")[1].items() if "_bias" in k)
+    quantize(folder, "e.prototxt", "--no-aggressive", "--factor-num-bin", "1", "--no-merge")
+    assert len(loaded(folder, "e")[0]) == 4
+
+
+def test_run_writes_the_chip_s_integers_or_the_float_network_s_numbers(folder):
+    layers, params = loaded(folder)
+    net, data, out = folder / "net.prototxt", folder / "data.npz", folder / "out.npz"
+    text = qemu_nn("ndk", "run", net, "-i", data, "-o", out, "--trace", "--labels", data)
+    assert re.search(r"accuracy: \d\d.\d\d % \(\d+ of 100\)", text)
+    expected = run_layers(X, layers, ["x", "c", "y"], params, True, 8, hw_aligned=True)
+    with np.load(out) as found:
+        for name, values in expected.items():
+            assert found[name].dtype == np.int8
+            np.testing.assert_array_equal(found[name] * 2.0 ** -params[f"{name}_frac"], values)
+    text = qemu_nn("ndk", "run", net, "-i", data, "-o", out, "--float", "--labels", data)
+    assert "accuracy: 100.00 % (100 of 100)" in text
+    with np.load(out) as found:
+        assert list(found) == ["y"]
+        np.testing.assert_allclose(found["y"], run_layers(X, layers, ["y"], params)["y"])
+
+
+def test_analyze_and_compare_print_the_kit_s_figures(folder):
+    layers, params = loaded(folder)
+    net, data = folder / "net.prototxt", folder / "data.npz"
+    how = ("--tensor", "y", "--tensor", "fc_weight", "--json", "-o", folder / "csv")
+    rows = json.loads(qemu_nn("ndk", "analyze", net, "-d", data, *how, "--num-bin", 5))
+    y = run_layers(X, layers, ["y"], params, True, 8, hw_aligned=True)["y"]
+    assert [row["tensor"] for row in rows] == ["y", "fc_weight"]
+    assert rows[0]["max"] == y.max()
+    assert {path.name for path in (folder / "csv").iterdir()} == {"stats.csv", "prob.csv"}
+    rows = json.loads(qemu_nn("ndk", "analyze", net, "-d", data, *how, "--float"))
+    real = run_layers(X, layers, ["y"], params)["y"]
+    assert rows[0]["max"] == real.max()
+    rows = json.loads(qemu_nn("ndk", "compare", net, "-d", data, *how))
+    assert rows[0]["maxae"] == abs(y - real).max()
+    assert rows[0]["qsnr"] > 20
+    assert (folder / "csv" / "comp_results.csv").exists()
+    assert "top1err" in qemu_nn("ndk", "compare", net, "-d", data, "--max-abs-val", 2)
+
+
+def test_check_exits_with_1_where_a_limit_is_broken(folder):
+    assert qemu_nn("ndk", "check", folder / "net.prototxt") == ""
+    layers = [LAYERS[0], Layer("Eltwise", name="sum", bottom=["x", "x"], top="y")]
+    text, arrays = folder / "sum.prototxt", folder / "sum.npz"
+    ndk.modelpack.save_to_file(layers, text, {"x_frac": 3, "y_frac": 3}, arrays)
+    assert "it may not be the first layer (§6.14)" in qemu_nn("ndk", "check", text, code=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["quantize", "float.prototxt", "-d", "data.npz", "-o", "net.qnz"], "is a .prototxt in a"),
+        (["quantize", "gone.prototxt", "-d", "data.npz", "-o", "a.prototxt"], "gone"),
+        (
+            ["quantize", "float.prototxt", "-d", "data.npz", "-o", "a.prototxt", "--frac", "y"],
+            "--frac y is not TENSOR=VALUE",
+        ),
+        (
+            ["quantize", "float.prototxt", "-d", "data.npz", "-o", "a.prototxt", "--frac", "y=a"],
+            "--frac: 'a' is not an integer",
+        ),
+        (["run", "net.prototxt", "-i", "data.npz", "-o", "out.npy"], "is an .npz in a folder"),
+        (["run", "net.prototxt", "-i", "labels.npy", "-o", "out.npz"], "must hold inputs"),
+        (
+            ["run", "float.prototxt", "-i", "data.npz", "-o", "out.npz"],
+            "quantize the network first",
+        ),
+        (["analyze", "net.prototxt", "-d", "data.npz", "--tensor", "z"], "no tensor 'z'"),
+        (["compare", "net.prototxt", "-d", "labels.npy"], "takes samples [2, 6, 6]"),
+        (["check", "data.npz"], "data.npz is no model file by its name; have: .onnx"),
+    ],
+)
+def test_what_can_not_be_done_is_one_sentence(folder, monkeypatch, arguments, reason):
+    monkeypatch.chdir(folder)
+    np.save("labels.npy", np.arange(4))
+    output = qemu_nn("ndk", *arguments, code=2)
+    assert reason in output
+    assert "Traceback" not in output
