@@ -102,7 +102,8 @@ def test_what_just_fits_is_not_warned_of(layers, capsys):
             [
                 start(4, 8, 8),
                 conv(),
-                Layer("Eltwise", name="e", bottom=["c", "x"], top="e", operation="max"),
+                relu("c", "r"),
+                Layer("Eltwise", name="e", bottom=["c", "r"], top="e", operation="max"),
             ],
             "operation 'max' is not supported",
         ),

@@ -14,6 +14,7 @@ from ..layers.npu import CODES, LOG_ENTRIES
 from .layers import Layer, get_network_output, has_bias
 from .lowering import Lowering, Params
 from .moving import concat, shuffle_channel, slice_channels
+from .shapes import feature_shapes
 
 
 def fixed_graph(
@@ -26,8 +27,7 @@ def fixed_graph(
     """
     if bitwidth not in (8, 16):
         raise ModelError(f"the bit width is 8 or 16, not {bitwidth}")
-    if not layers or layers[0].type != "Input" or len(layers[0].tops) != 1:
-        raise ModelError("a network starts with an Input layer, which makes one tensor")
+    feature_shapes(layers)
     low = Lowering(layers[0], params, bitwidth, hw_aligned)
     start, (_, channels, height, width) = layers[0].tops[0], layers[0].attributes()["dim"]
     low.shapes[start] = (channels, height, width)
@@ -39,34 +39,29 @@ def fixed_graph(
     first = Tensor(start, (height, width, channels), dtype, low.frac(start))
     for layer in layers[1:]:
         low.layer = layer
-        missing = [name for name in layer.bottoms if name not in low.shapes]
-        if missing:
-            raise low.error(f"reads {missing[0]!r}, which nothing makes")
-        if not layer.bottoms or not layer.tops or layer.type not in _LAYERS:
-            raise low.error("has no fixed-point form, or reads or makes nothing")
+        if layer.type not in _LAYERS:
+            raise low.error("has no fixed-point form")
         _LAYERS[layer.type](low, layer, layer.attributes())
     outputs = tuple(name for name in get_network_output(layers) if name != start)
     return Graph("ndk", first, tuple(low.nodes), outputs, low.arrays)
 
 
 def _convolution(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
-    _convolve(low, low.integers("weight").transpose(0, 2, 3, 1), own)
+    depth = low.shapes[layer.bottoms[0]][0] // own["group"]
+    weights = low.integers("weight", own["num_output"], depth, *own["kernel_size"])
+    _convolve(low, weights.transpose(0, 2, 3, 1), own)
 
 
 def _innerproduct(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     channels, height, width = low.shapes[layer.bottoms[0]]
-    weights = low.integers("weight")
-    if weights.size != own["num_output"] * channels * height * width:
-        raise low.error(
-            f"has weights {list(weights.shape)} for an input {[channels, height, width]}"
-        )
-    weights = weights.reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
+    weights = low.integers("weight", own["num_output"], channels, height, width)
+    weights = weights.transpose(0, 2, 3, 1)
     _convolve(low, weights, {"kernel_size": (height, width)})
 
 
 def _batchnorm(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     channels = low.shapes[layer.bottoms[0]][0]
-    weights = low.integers("weight").reshape(-1, 1, 1, 1)
+    weights = low.integers("weight", channels).reshape(-1, 1, 1, 1)
     _convolve(low, weights, {"kernel_size": (1, 1), "group": channels})
 
 
@@ -81,21 +76,15 @@ def _convolve(
 ) -> None:
     """weights [out, y, x, depth]; fracs: of the weights, if not among the parameters."""
     source, top, out = low.layer.bottoms[0], low.layer.tops[0], len(weights)
-    channels, height, width = low.shapes[source]
+    _, height, width = low.shapes[source]
     group, depth = own.get("group", 1), weights.shape[3]
-    if group * depth != channels or out % group:
-        raise low.error(
-            f"has weights {list(weights.shape)} in {group} groups for {channels} channels"
-        )
     products = low.frac(source) + (low.fracs("weight", out) if fracs is None else fracs)
     start = np.zeros(out, np.int64)
     if has_bias(low.layer):
         shifts = [low.shift("bias", int(n)) for n in products - low.fracs("bias", out)]
-        start = low.integers("bias").ravel().astype(np.int64) * 2 ** np.array(shifts, np.int64)
+        start = low.integers("bias", out).astype(np.int64) * 2 ** np.array(shifts, np.int64)
     shifts = [low.shift("sum", int(n)) for n in products - low.frac(top)]
     geometry, size = low.windows(own, (height, width))
-    if geometry["kernel_h"] != weights.shape[1] or geometry["kernel_w"] != weights.shape[2]:
-        raise low.error(f"has weights {list(weights.shape)} for its kernel {own['kernel_size']}")
     params = {**geometry, "group": group, "depth": depth, "out_c": out}
     kind = "u8" if source in low.unsigned else None
     pairs = np.stack([start, np.array(shifts, np.int64)], 1)

@@ -26,6 +26,7 @@ from ..operators import (
     Tanh,
 )
 from .layers import Layer, get_network_output, has_bias
+from .shapes import feature_shapes
 
 Params = Mapping[str, Any]
 
@@ -44,17 +45,13 @@ def float_graph(layers: Sequence[Layer], params: Params) -> FloatGraph:
 
     params: float weights and biases by name. Raises ModelError that names the layer.
     """
-    if not layers or layers[0].type != "Input" or len(layers[0].tops) != 1:
-        raise ModelError("a network starts with an Input layer, which makes one tensor")
+    feature_shapes(layers)
     start = layers[0]
     shape = tuple(start.attributes()["dim"][1:])
     shapes = {start.tops[0]: shape}
     nodes: list[FloatNode] = []
     for layer in layers[1:]:
         for name, operator, inputs in _nodes(layer, params, shapes):
-            missing = [each for each in inputs if each not in shapes]
-            if missing:
-                raise ModelError(f"layer {layer.name!r} reads {missing[0]!r}, which nothing makes")
             try:
                 shapes[name] = operator.shape(*(shapes[each] for each in inputs))
             except ModelError as error:
@@ -65,11 +62,25 @@ def float_graph(layers: Sequence[Layer], params: Params) -> FloatGraph:
 
 
 def parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
-    """The float weights or bias of a layer; ModelError if it has none."""
+    """The float weights or bias of a layer; ModelError where there are no finite numbers."""
     key = f"{layer.name}_{role}"
     if key not in params:
         raise ModelError(f"the parameters have no {key!r}")
-    return np.asarray(params[key], np.float64)
+    values = np.asarray(params[key])
+    if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+        raise ModelError(f"layer {layer.name!r} ({layer.type}): {key} must hold finite numbers")
+    return values.astype(np.float64)
+
+
+def _vector(layer: Layer, role: str, params: Params, count: int) -> np.ndarray:
+    """One number for each channel."""
+    values = parameter(layer, role, params)
+    if values.size != count:
+        raise ModelError(
+            f"layer {layer.name!r} ({layer.type}): its {role} is {list(values.shape)}, must be "
+            f"[{count}]"
+        )
+    return values.ravel()
 
 
 def _weights(layer: Layer, params: Params, shape: tuple[int, ...]) -> np.ndarray:
@@ -88,19 +99,19 @@ def _nodes(
 ) -> Iterator[tuple[str, Operator, list[str]]]:
     """Name, operator and inputs of what a layer becomes."""
     inputs, tops, kind = layer.bottoms, layer.tops, layer.type
-    if not inputs or not tops or kind == "Input":
-        raise ModelError(f"layer {layer.name!r} ({kind}) must read and make a tensor")
+    if kind == "Input":
+        raise ModelError(f"layer {layer.name!r} is a second Input")
     if kind in ("Convolution", "Pooling"):
         yield from _windowed(layer, params, inputs[0], shapes)
     elif kind == "Slice":
-        channels = shapes[inputs[0]][0] if inputs[0] in shapes else 0
+        channels = shapes[inputs[0]][0]
         points = [0, *layer.attributes()["slice_point"], channels]
         for top, first, last in zip(tops, points, points[1:]):
             yield top, Slice(0, first, last), inputs
     elif kind == "Eltwise":
         yield from _sum(layer)
     else:
-        yield tops[0], _operator(layer, params, shapes.get(inputs[0], ())), inputs
+        yield tops[0], _operator(layer, params, shapes[inputs[0]]), inputs
 
 
 def _operator(layer: Layer, params: Params, shape: tuple[int, ...]) -> Operator:
@@ -116,10 +127,11 @@ def _operator(layer: Layer, params: Params, shape: tuple[int, ...]) -> Operator:
         return Shuffle(own["group"], 0)
     if layer.type == "InnerProduct":
         weights = _weights(layer, params, (own["num_output"], *shape)).transpose(0, 2, 3, 1)
-        bias = parameter(layer, "bias", params).ravel() if has_bias(layer) else None
+        bias = _vector(layer, "bias", params, own["num_output"]) if has_bias(layer) else None
         return Conv(weights, bias, layout="NCHW")
-    scale = np.ones(1) if layer.type == "Bias" else parameter(layer, "weight", params)
-    offset = parameter(layer, "bias", params) if has_bias(layer) else np.zeros(1)
+    count = shape[0]
+    scale = np.ones(1) if layer.type == "Bias" else _vector(layer, "weight", params, count)
+    offset = _vector(layer, "bias", params, count) if has_bias(layer) else np.zeros(1)
     return Affine(scale.reshape(-1, 1, 1), offset.reshape(-1, 1, 1))
 
 
@@ -135,10 +147,9 @@ def _windowed(
         source = f"{top}/cut"
     pads = (north, west, max(south, 0), max(east, 0))
     if layer.type == "Convolution":
-        depth = shapes[source][0] // own["group"] if own["group"] > 0 else 0
-        wanted = (own["num_output"], depth, *own["kernel_size"])
+        wanted = (own["num_output"], shapes[source][0] // own["group"], *own["kernel_size"])
         weights = _weights(layer, params, wanted).transpose(0, 2, 3, 1)
-        bias = parameter(layer, "bias", params).ravel() if has_bias(layer) else None
+        bias = _vector(layer, "bias", params, own["num_output"]) if has_bias(layer) else None
         conv = Conv(weights, bias, own["stride"], pads, own["dilation"], own["group"], "NCHW")
         yield top, conv, [source]
         return

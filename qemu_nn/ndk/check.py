@@ -97,8 +97,6 @@ def _of_layer(
         yield "6.15", "there is no Softmax in fixed point; use a LogSoftmax, or the CPU"
     if layer.type == "Eltwise" and layer.attributes()["operation"] != "sum":
         yield "6.14", f"the operation {layer.attributes()['operation']!r} is not supported, sum is"
-    if layer.type == "ShuffleChannel" and shape[0] % layer.attributes()["group"]:
-        yield "6.17", f"group {layer.attributes()['group']} does not divide {shape[0]} channels"
 
 
 def _window_limits(layer: Layer, shape: Shape) -> Iterator[str]:
@@ -121,9 +119,6 @@ def _window_limits(layer: Layer, shape: Shape) -> Iterator[str]:
 def _convolution_limits(layer: Layer, shape: Shape) -> Iterator[str]:
     own = layer.attributes()
     group, out = own["group"], own["num_output"]
-    if shape[0] % group or out % group:
-        yield f"group {group} does not divide {shape[0]} and {out} channels"
-        return
     if group > 1 and out // group != 1 and out // group % 16:
         yield f"each of its {group} groups has {out // group} outputs, must be 1 or 16, 32, ..."
     products = own["kernel_size"][0] * own["kernel_size"][1] * (shape[0] // group)

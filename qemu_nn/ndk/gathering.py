@@ -87,6 +87,8 @@ class Gathering:
             get_layer_weight_bias([name], self.params, quant, self.bitwidth)[name]
             for quant in self.kinds
         ]
+        if len({each.shape for each in values}) > 1:
+            raise Error(f"{name} has another shape in fixed point than as real numbers")
         target = self._target(_ends([values]))
         target.add([np.asarray(each, np.float64) for each in values])
         return target

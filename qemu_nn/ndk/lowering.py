@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
@@ -17,6 +18,17 @@ Params = Mapping[str, Any]
 #: Width -> element type of kernels and its numpy type.
 _KINDS = {8: ("s8", "int8"), 16: ("s16", "int16")}
 _WIDEST_SHIFT = {8: 15, 16: 31}
+
+#: No fraction is further from 0.
+_FAR = 1000
+
+
+def fraction(key: str, value: Any) -> int:
+    """Fraction bits among the parameters; ModelError for anything but an integer of sense."""
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "iu" or abs(float(array.item())) > _FAR:
+        raise ModelError(f"{key} is an integer of at most {_FAR}, not {value!r}")
+    return int(array.item())
 
 
 class Lowering:
@@ -37,7 +49,7 @@ class Lowering:
 
     def frac(self, tensor: str) -> int:
         """Fraction bits of a feature."""
-        return int(self.param(f"{tensor}_frac"))
+        return fraction(f"{tensor}_frac", self.param(f"{tensor}_frac"))
 
     def param(self, key: str) -> Any:
         """A parameter by its name."""
@@ -50,17 +62,23 @@ class Lowering:
         value = np.asarray(self.param(f"{self.layer.name}_frac_{role}"))
         if value.size not in (1, channels) or value.dtype.kind not in "iu":
             raise self.error(f"has {channels} channels, but its frac_{role} is {value.tolist()}")
+        if abs(value.astype(np.float64)).max() > _FAR:
+            raise self.error(f"has a frac_{role} that is further from 0 than {_FAR}")
         return np.broadcast_to(value.ravel(), (channels,)).astype(np.int64)
 
-    def integers(self, role: str) -> np.ndarray:
-        """The quantized weights or bias of the layer."""
+    def integers(self, role: str, *shape: int) -> np.ndarray:
+        """The quantized weights or bias of the layer, in their shape; only images must have it."""
         value = np.asarray(self.param(f"{self.layer.name}_quant_{role}"))
+        if value.shape != shape and (
+            value.size != math.prod(shape) or (self.layer.type == "Convolution" and len(shape) > 1)
+        ):
+            raise self.error(f"has a quant_{role} {list(value.shape)}, must be {list(shape)}")
         limits = np.iinfo(self.dtype)
         if value.dtype.kind not in "iu" or (
             value.size and not limits.min <= value.min() <= value.max() <= limits.max
         ):
             raise self.error(f"has a quant_{role} that is not {self.bits}-bit integers")
-        return value
+        return value.reshape(shape)
 
     def shift(self, what: str, bits: int) -> int:
         """A shift that the hardware has."""

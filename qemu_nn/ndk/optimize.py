@@ -12,6 +12,7 @@ import numpy as np
 from .. import files
 from ..errors import ModelError
 from .layers import Layer, find, has_bias
+from .shapes import feature_shapes
 
 _SCALES = ("BatchNorm", "Scale", "Bias")
 _SUMS = ("Convolution", "InnerProduct")
@@ -31,8 +32,9 @@ def merge_layers(
     behind it if the offset is zero or there is no padding (with padding the outermost elements
     would change, so it stays). The layer with weights keeps its name, the last tensor its own. The
     arguments stay as they are. fname_log: a file for a line about each layer that was met. Raises
-    ModelError where parameters are missing.
+    ModelError where parameters are missing, or the layers are no network.
     """
+    feature_shapes(layer_list)
     layers = [copy.deepcopy(layer) for layer in layer_list]
     params = {
         key: np.array(value, np.float64) if _is_float(value) else value

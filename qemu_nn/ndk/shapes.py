@@ -2,47 +2,113 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+
+import numpy as np
 
 from ..errors import ModelError
 from .layers import Layer
 
 Shape = tuple[int, int, int]
 
+#: Nothing has so many values.
+_LARGEST = 2**31
+
+
+#: Type -> how many tensors it reads, where that is not one; None: two or more.
+_READS = {"Input": 0, "ScaleByTensor": 2, "Concat": None, "Eltwise": None}
+
+#: Attribute -> its least value; negative pads to the south and east drop rows and columns.
+_LEAST = {"num_output": 1, "group": 1, "dim": 1, "kernel_size": 1, "stride": 1, "dilation": 1}
+_LEAST_PADS = (0, -_LARGEST, 0, -_LARGEST)
+
 
 def feature_shapes(layer_list: Sequence[Layer]) -> dict[str, Shape]:
-    """Tensor -> (channels, height, width). Raises ModelError that names the layer."""
+    """Tensor -> (channels, height, width).
+
+    Raises ModelError that names the layer for tensors that there are not, or twice; for attributes
+    out of any range, and for features of nothing, or of more than 2^31 values.
+    """
+    if not layer_list or layer_list[0].type != "Input":
+        raise ModelError("a network starts with an Input layer, which makes one tensor")
     shapes: dict[str, Shape] = {}
     for layer in layer_list:
-        missing = [name for name in layer.bottoms if name not in shapes]
-        if missing:
-            raise ModelError(f"layer {layer.name!r} reads {missing[0]!r}, which nothing makes")
-        made = _made(layer, [shapes[name] for name in layer.bottoms])
-        if any(min(shape) < 1 for shape in made):
-            raise ModelError(f"layer {layer.name!r} makes {made}: nothing is left")
-        shapes.update(zip(layer.tops, made))
+        where = f"layer {layer.name!r} ({layer.type})"
+        _sound(layer, where)
+        for name in layer.bottoms:
+            if name not in shapes:
+                raise ModelError(f"{where} reads {name!r}, which nothing makes before it")
+        made = _made(layer, [shapes[name] for name in layer.bottoms], where)
+        for name, shape in zip(layer.tops, made):
+            if name in shapes:
+                raise ModelError(f"{where} makes {name!r}, which is there already")
+            if min(shape) < 1 or math.prod(shape) >= _LARGEST:
+                raise ModelError(f"{where} makes {name!r} {list(shape)}: nothing, or too much")
+            shapes[name] = shape
     return shapes
 
 
-def _made(layer: Layer, inputs: list[Shape]) -> list[Shape]:
+def _sound(layer: Layer, where: str) -> None:
+    """Does the layer read and make as many tensors as its type, with attributes in range?"""
+    own, reads = layer.attributes(), _READS.get(layer.type, 1)
+    makes = len(own["slice_point"]) + 1 if layer.type == "Slice" else 1
+    if len(layer.bottoms) != reads and (reads is not None or len(layer.bottoms) < 2):
+        wanted = "two or more" if reads is None else reads
+        raise ModelError(f"{where} reads {len(layer.bottoms)} tensors, must read {wanted}")
+    if len(layer.tops) != makes:
+        raise ModelError(f"{where} makes {len(layer.tops)} tensors, must make {makes}")
+    for key, value in own.items():
+        least = _LEAST_PADS if key == "pad" else _LEAST.get(key)
+        if least is not None:
+            values = np.atleast_1d(np.array(value, object))
+            if not ((values >= np.array(least)) & (values < _LARGEST)).all():
+                raise ModelError(f"{where} has {key} {value}, out of range")
+    if not 0 <= own.get("negative_slope", 0) < 4:
+        raise ModelError(f"{where} has negative_slope {own['negative_slope']}, out of 0..3.98")
+
+
+def _made(layer: Layer, inputs: list[Shape], where: str) -> list[Shape]:
     own = layer.attributes()
     if layer.type == "Input":
         return [tuple(own["dim"][1:])]
-    if not inputs:
-        raise ModelError(f"layer {layer.name!r} ({layer.type}) reads nothing")
     channels, height, width = inputs[0]
     if layer.type == "InnerProduct":
         return [(own["num_output"], 1, 1)]
     if layer.type in ("Convolution", "Pooling"):
         out = own["num_output"] if layer.type == "Convolution" else channels
+        if channels % own.get("group", 1) or out % own.get("group", 1):
+            counts = f"{channels} and {out} channels"
+            raise ModelError(f"{where}: group {own['group']} does not divide {counts} (§6.7)")
         rows, columns = (count for count, _ in windows(layer, (channels, height, width)))
         return [(out, rows, columns)]
     if layer.type == "Slice":
         points = [0, *own["slice_point"], channels]
+        if points != sorted(set(points)):
+            raise ModelError(f"{where} cuts {channels} channels at {own['slice_point']}")
         return [(last - first, height, width) for first, last in zip(points, points[1:])]
-    if layer.type == "Concat":
-        return [(sum(shape[0] for shape in inputs), height, width)]
-    return [inputs[0]]
+    if layer.type == "ShuffleChannel" and channels % own["group"]:
+        raise ModelError(
+            f"{where}: group {own['group']} does not divide {channels} channels (§6.17)"
+        )
+    return [_joined(layer, inputs, where)]
+
+
+def _joined(layer: Layer, inputs: list[Shape], where: str) -> Shape:
+    """Of layers that keep the shape, or join several tensors."""
+    channels, height, width = inputs[0]
+    fits = {
+        "Concat": all(shape[1:] == (height, width) for shape in inputs),
+        "Eltwise": len(set(inputs)) == 1,
+        "ScaleByTensor": inputs[-1] == (channels, 1, 1),
+    }
+    if not fits.get(layer.type, True):
+        raise ModelError(f"{where} reads tensors of shapes that do not fit: {inputs}")
+    return (
+        sum(shape[0] for shape in inputs) if layer.type == "Concat" else channels,
+        height,
+        width,
+    )
 
 
 def windows(layer: Layer, shape: Shape) -> list[tuple[int, int]]:
@@ -57,7 +123,5 @@ def windows(layer: Layer, shape: Shape) -> list[tuple[int, int]]:
         own["dilation"],
     ):
         room = size - dilation * (kernel - 1) - 1
-        if min(kernel, stride, dilation) < 1:
-            raise ModelError(f"layer {layer.name!r}: kernel, stride and dilation start at 1")
         found.append((room // stride + 1, room % stride))
     return found

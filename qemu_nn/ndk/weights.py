@@ -7,7 +7,6 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ..errors import ModelError
 from .as_float import parameter
 from .layers import WEIGHTED, Layer, has_bias
 
@@ -15,21 +14,11 @@ from .layers import WEIGHTED, Layer, has_bias
 def real(
     layer: Layer, role: str, channels: int, param_dict: Mapping[str, Any]
 ) -> Optional[np.ndarray]:
-    """Float weights or biases [C, ...], or None where the layer has none.
-
-    Raises ModelError for numbers that are missing, not finite or not for so many channels.
-    """
-    if (role == "weight" and layer.type not in WEIGHTED) or (
-        role == "bias" and not has_bias(layer)
-    ):
+    """Float weights or biases [C, ...], or None where the layer has none."""
+    if not (has_bias(layer) if role == "bias" else layer.type in WEIGHTED):
         return None
     values = parameter(layer, role, param_dict)
-    if values.shape[:1] != (channels,) or not np.isfinite(values).all():
-        raise ModelError(
-            f"layer {layer.name!r}: {layer.name}_{role} {list(values.shape)} must be finite "
-            f"numbers for {channels} channels"
-        )
-    return values
+    return values if values.shape[:1] == (channels,) else values.reshape(channels, -1)
 
 
 def rounded(values: np.ndarray, fracs: np.ndarray, bits: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from ...targets import NPU
 from ..as_fixed import fixed_graph
 from ..as_float import float_graph
 from ..layers import Layer, get_tensor_name_list
+from ..lowering import fraction
 
 Params = Mapping[str, Any]
 
@@ -44,7 +45,9 @@ def build_numpy_layers(
     """What run_layers() takes as numpy_layers. Raises ModelError that names the layer."""
     if quant and quant_weight_only and quant_feature_only:
         raise Error("quant_weight_only and quant_feature_only exclude each other")
-    fracs = {k[: -len("_frac")]: int(v) for k, v in param_dict.items() if k.endswith("_frac")}
+    fracs = {
+        k[: -len("_frac")]: fraction(k, v) for k, v in param_dict.items() if k.endswith("_frac")
+    }
     if quant and not (quant_weight_only or quant_feature_only):
         graph = fixed_graph(layer_list, param_dict, bitwidth, hw_aligned)
         return NumpyLayers(Session(graph, NPU), None, fracs, bitwidth)
@@ -163,8 +166,12 @@ def get_layer_weight_bias(
         if role not in ("weight", "bias") or any(key not in param_dict for key in keys):
             raise Error(f"the parameters have no {' and '.join(keys)}")
         values = np.asarray(param_dict[keys[0]])
+        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+            raise Error(f"{keys[0]} must hold finite numbers")
         if quant:
             frac = np.asarray(param_dict[keys[1]]).ravel()
+            if frac.dtype.kind not in "iu" or frac.size not in (1, *values.shape[:1]):
+                raise Error(f"{keys[1]} is an integer, or one for each channel of {keys[0]}")
             shape = (-1, *[1] * (values.ndim - 1)) if frac.size > 1 else ()
             values = np.ldexp(values.astype(np.float64), -frac.reshape(shape))
         found[name] = values
