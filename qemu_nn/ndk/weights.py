@@ -12,6 +12,11 @@ from .as_float import parameter
 from .layers import WEIGHTED, Layer, has_bias
 
 
+def role_missing(layer: Layer, role: str) -> bool:
+    """Has the layer no weights, or no bias?"""
+    return layer.type not in WEIGHTED if role == "weight" else not has_bias(layer)
+
+
 def real(
     layer: Layer, role: str, channels: int, param_dict: Mapping[str, Any]
 ) -> Optional[np.ndarray]:
@@ -19,9 +24,7 @@ def real(
 
     Raises ModelError for numbers that are missing, not finite or not for so many channels.
     """
-    if (role == "weight" and layer.type not in WEIGHTED) or (
-        role == "bias" and not has_bias(layer)
-    ):
+    if role_missing(layer, role):
         return None
     values = parameter(layer, role, param_dict)
     if values.shape[:1] != (channels,) or not np.isfinite(values).all():
