@@ -10,11 +10,11 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Graph, Tensor
-from ..layers.npu import CODES, LOG_ENTRIES
 from .layers import Layer, get_network_output, has_bias
 from .lowering import Lowering, Params
 from .moving import concat, shuffle_channel, slice_channels
 from .shapes import feature_shapes
+from .tables import FRACS, of_codes, of_distances
 
 
 def fixed_graph(
@@ -124,35 +124,22 @@ def _relu(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
 
 def _relu6(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     for name in (layer.bottoms[0], layer.tops[0]):
-        frac = low.fixed(name, 4, 12)
+        frac = low.fixed(name, *FRACS[layer.type])
     _each(low, "clip", high=6 << frac)
 
 
-def _sigmoid(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
+def _lookup(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     low.fixed(layer.tops[0], 7, 15)
-    frac = low.fixed(layer.bottoms[0], 4, 12)
-    _each(low, "lookup", _table(low, frac, lambda x: 1 / (1 + np.exp(-x))))
-
-
-def _tanh(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
-    low.fixed(layer.tops[0], 7, 15)
-    _each(low, "lookup", _table(low, low.fixed(layer.bottoms[0], 5, 13), np.tanh))
-
-
-def _table(low: Lowering, frac: int, function: Any) -> np.ndarray:
-    """floor(f(x) * 2^f_out) for every code, the largest code at most."""
-    half = CODES[low.kind] // 2
-    x = np.arange(-half, half) * 2.0**-frac
-    return np.minimum(np.floor(function(x) * half), half - 1).astype(low.dtype)
+    low.fixed(layer.bottoms[0], *FRACS[layer.type])
+    _each(low, "lookup", of_codes(layer.type, low.bits))
 
 
 def _logsoftmax(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     for name in (layer.bottoms[0], layer.tops[0]):
-        frac = low.fixed(name, 4, 12)
+        low.fixed(name, *FRACS[layer.type])
     source, top = layer.bottoms[0], layer.tops[0]
     channels, height, width = low.shapes[source]
-    distances = np.arange(LOG_ENTRIES[low.kind]) * 2.0**-frac
-    table = np.floor(np.log1p(np.exp(-distances)) * 2**frac).astype(low.dtype)
+    table = of_distances(low.bits)
     params = {"pixels": height * width, "channels": channels}
     low.call("log_softmax", params, [source], top, low.shapes[source], None, None, table)
 
@@ -193,8 +180,8 @@ _LAYERS: dict[str, Callable[[Lowering, Layer, Mapping[str, Any]], None]] = {
     "Pooling": _pooling,
     "ReLU": _relu,
     "ReLU6": _relu6,
-    "Sigmoid": _sigmoid,
-    "TanH": _tanh,
+    "Sigmoid": _lookup,
+    "TanH": _lookup,
     "LogSoftmax": _logsoftmax,
     "Eltwise": _eltwise,
     "ScaleByTensor": _scalebytensor,

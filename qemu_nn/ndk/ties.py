@@ -9,17 +9,13 @@ from typing import Optional
 from ..errors import ModelError
 from .layers import Layer
 from .shifts import WIDEST
+from .tables import FRACS, fraction
 
 #: Types whose tensors all have one fraction (of Pooling: MAX; of Eltwise: the inputs).
 _PASSING = ("ReLU", "ReLU6", "Slice", "Concat", "ShuffleChannel", "LogSoftmax")
 
-#: Fractions that the hardware fixes, with 8 bits and with 16: of what a layer reads, and makes.
-_FIXED = {
-    "ReLU6": ((4, 12), (4, 12)),
-    "LogSoftmax": ((4, 12), (4, 12)),
-    "Sigmoid": ((4, 12), (7, 15)),
-    "TanH": ((5, 13), (7, 15)),
-}
+#: Of layers that read a fixed fraction and make another one, with 8 bits and with 16.
+_MADE = {"Sigmoid": (7, 15), "TanH": (7, 15)}
 
 #: A number of fraction bits that nothing reaches.
 _FAR = 2000
@@ -52,9 +48,11 @@ def groups(layer_list: Sequence[Layer], bitwidth: int) -> dict[str, Group]:
         for names in _tied(layer):
             _join(found, names)
     for layer in layer_list:
-        if layer.type in _FIXED:
-            for name, pair in zip((layer.bottoms[0], layer.tops[0]), _FIXED[layer.type]):
-                _fix(found[name], pair[bitwidth == 16], layer)
+        if layer.type in FRACS:
+            read = fraction(layer.type, bitwidth)
+            made = _MADE.get(layer.type, (read, read))[bitwidth == 16]
+            _fix(found[layer.bottoms[0]], read, layer)
+            _fix(found[layer.tops[0]], made, layer)
     for layer in reversed(layer_list):
         if layer.type in ("Eltwise", "Bias"):
             _bound(found[layer.bottoms[0]], found[layer.tops[0]], WIDEST[bitwidth], layer)

@@ -11,14 +11,20 @@ from .as_float import parameter
 from .layers import WEIGHTED, Layer, has_bias
 
 
+def role_missing(layer: Layer, role: str) -> bool:
+    """Has the layer no weights, or no bias?"""
+    return layer.type not in WEIGHTED if role == "weight" else not has_bias(layer)
+
+
 def real(
     layer: Layer, role: str, channels: int, param_dict: Mapping[str, Any]
 ) -> Optional[np.ndarray]:
     """Float weights or biases [C, ...], or None where the layer has none."""
-    if not (has_bias(layer) if role == "bias" else layer.type in WEIGHTED):
+    if role_missing(layer, role):
         return None
     values = parameter(layer, role, param_dict)
-    return values if values.shape[:1] == (channels,) else values.reshape(channels, -1)
+    flat = values.shape[:1] != (channels,) and values.size % channels == 0
+    return values.reshape(channels, -1) if flat else values
 
 
 def rounded(values: np.ndarray, fracs: np.ndarray, bits: int) -> np.ndarray:

@@ -1,0 +1,186 @@
+"""A network of the NPU's kit as a PyTorch module that can be trained in fixed point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...errors import Error, ModelError
+from ..as_fixed import fixed_graph
+from ..layers import BIASED, Layer, get_network_output, get_tensor_name_list
+from ..shapes import feature_shapes
+from . import nodes, pooling
+from .weighted import ROLES, Weighted
+
+
+class QuantizedNet(nn.Module):
+    """The network, batch in, output out (§4.3.3 of the manual); in double precision it is exact.
+
+    quant_output, quant_weight, quant_bias: which values go through a quantization node, for which
+    the parameters must have fractions. hw_aligned: averages divide as the hardware does.
+    bitwidth: 8 or 16. for_training: begin with NAME_weight and NAME_bias, and with half a step of
+    the output on top of each bias if quant_output, so that rounding down becomes rounding to
+    nearest; False: begin with NAME_quant_weight and NAME_quant_bias, and compute what the chip
+    does: bit for bit after `.double()`. The parameters are NAME.weight and NAME.bias, with a
+    dot in a layer's name as an underscore. `quantized` holds the names of the layers whose nodes
+    work, at first all.
+
+    Raises Error for arguments that can not be meant, ModelError that names the layer for missing
+    or unfitting parameters and, with all three kinds of nodes, for what no hardware computes.
+    """
+
+    def __init__(
+        self,
+        layer_list: Sequence[Layer],
+        param_dict: Mapping[str, Any],
+        quant_output: bool = True,
+        quant_weight: bool = True,
+        quant_bias: bool = True,
+        hw_aligned: bool = True,
+        bitwidth: int = 8,
+        for_training: bool = True,
+    ) -> None:
+        super().__init__()
+        if bitwidth not in (8, 16):
+            raise Error(f"bitwidth is 8 or 16, not {bitwidth}")
+        if not layer_list or layer_list[0].type != "Input" or len(layer_list[0].tops) != 1:
+            raise ModelError("a network starts with an Input layer, which makes one tensor")
+        self.layer_list, self.param_dict = list(layer_list), dict(param_dict)
+        self.bitwidth, self.hw_aligned, self.quant_output = bitwidth, hw_aligned, quant_output
+        self.quant = {"weight": quant_weight, "bias": quant_bias}
+        self.shapes = feature_shapes(layer_list)
+        self.outputs = get_network_output(layer_list)
+        self.quantized = {layer.name for layer in layer_list}
+        self._modules_of: dict[str, str] = {}
+        self._steps = self._output_steps() if quant_output else {}
+        for layer in self.layer_list:
+            if layer.type in BIASED:
+                part = Weighted(layer, param_dict, self.shapes, bitwidth, self.quant, for_training)
+                self._modules_of[layer.name] = self._free(layer.name)
+                self.add_module(self._modules_of[layer.name], part)
+                if for_training and quant_output and part.bias is not None:
+                    part.lift("bias", self._steps[layer.tops[0]] / 2)
+            else:
+                self._check(layer)
+        if quant_output and quant_weight and quant_bias:
+            fixed_graph(self.layer_list, self.get_param_dict(), bitwidth, hw_aligned)
+
+    def _free(self, name: str) -> str:
+        """A name for the module of a layer that no attribute has."""
+        name = name.replace(".", "_") or "_"
+        while hasattr(self, name):
+            name += "_"
+        return name
+
+    def _output_steps(self) -> dict[str, float]:
+        for name in get_tensor_name_list(self.layer_list, feature_only=True):
+            if not isinstance(self.param_dict.get(f"{name}_frac"), (int, np.integer)):
+                raise ModelError(
+                    f"the parameters need {name}_frac, an integer: quantize the network first"
+                )
+        return {name: 2.0 ** -int(self.param_dict[f"{name}_frac"]) for name in self.shapes}
+
+    def _check(self, layer: Layer) -> None:
+        """Raise ModelError for a layer that has no fixed point."""
+        if layer.type == "Softmax":
+            raise ModelError(f"layer {layer.name!r}: Softmax has no fixed point; use LogSoftmax")
+        if layer.type == "Eltwise" and layer.attributes()["operation"] != "sum":
+            raise ModelError(f"layer {layer.name!r}: only the sum of tensors has a fixed point")
+        if layer.type == "Pooling" and layer.attributes()["pool"] not in ("MAX", "AVE"):
+            raise ModelError(f"layer {layer.name!r}: pool is MAX or AVE")
+
+    def part(self, name: str) -> Weighted:
+        """The module of a layer with weights or a bias."""
+        found = getattr(self, self._modules_of[name])
+        assert isinstance(found, Weighted)
+        return found
+
+    def get_param_dict(self) -> dict[str, Any]:
+        """Parameters as §3.2 of the manual has them; run_layers() with them equals the module.
+
+        NAME_weight and NAME_bias (float64, without what was added for rounding), the chip's
+        NAME_quant_weight and NAME_quant_bias where they have nodes, and all that was given.
+        """
+        found = dict(self.param_dict)
+        for layer in self.layer_list:
+            if layer.name not in self._modules_of:
+                continue
+            part = self.part(layer.name)
+            for role in ROLES:
+                if getattr(part, role) is not None:
+                    real = part.real(role).detach().double().cpu().numpy()
+                    found[f"{layer.name}_{role}"] = real
+                    if self.quant[role]:
+                        found[f"{layer.name}_quant_{role}"] = part.integers(role)
+        return found
+
+    def forward(self, x: Tensor) -> Union[Tensor, dict[str, Tensor]]:
+        """The output [N, C, H, W] of a batch [N, C, H, W]; of several outputs a dict by name.
+
+        The batch is not quantized: give real numbers on the grid of the input tensor.
+        """
+        start = self.layer_list[0].tops[0]
+        if x.ndim != 4 or tuple(x.shape[1:]) != self.shapes[start]:
+            raise Error(f"a batch is [N, {self.shapes[start]}], not {list(x.shape)}")
+        values = {start: x}
+        for layer in self.layer_list[1:]:
+            results = self._compute(layer, [values[name] for name in layer.bottoms])
+            quantized = self.quant_output and layer.name in self.quantized
+            for name, result in zip(layer.tops, results):
+                if quantized:
+                    step = torch.tensor(self._steps[name], dtype=x.dtype, device=x.device)
+                    result = nodes.quantize(result, step, self.bitwidth)
+                values[name] = result
+        if len(self.outputs) == 1:
+            return values[self.outputs[0]]
+        return {name: values[name] for name in self.outputs}
+
+    def _compute(self, layer: Layer, inputs: list[Tensor]) -> list[Tensor]:
+        """What a layer makes, before rounding."""
+        own, x, kind = layer.attributes(), inputs[0], layer.type
+        quantized = layer.name in self.quantized
+        if layer.name in self._modules_of:
+            return [self.part(layer.name)(x, quantized)]
+        if kind == "Pooling":
+            return [self._pooled(layer, x, quantized and self.quant_output)]
+        if kind == "Slice":
+            points = [0, *own["slice_point"], x.shape[1]]
+            return [x[:, first:last] for first, last in zip(points, points[1:])]
+        if kind == "Concat":
+            return [torch.cat(inputs, 1)]
+        if kind == "ShuffleChannel":
+            groups = x.reshape(len(x), own["group"], -1, *x.shape[2:])
+            return [groups.transpose(1, 2).reshape(x.shape)]
+        if kind == "Eltwise":
+            return [torch.stack(inputs).sum(0)]
+        if kind == "ScaleByTensor":
+            return [x * inputs[1]]
+        return [self._activation(layer, x, quantized and self.quant_output)]
+
+    def _activation(self, layer: Layer, x: Tensor, exact: bool) -> Tensor:
+        kind = layer.type
+        if kind == "ReLU":
+            slope = layer.attributes()["negative_slope"]
+            slope = round(slope * 64) / 64 if exact else slope
+            return torch.where(x >= 0, x, x * slope)
+        if kind == "ReLU6":
+            return x.clamp(0, 6)
+        if kind == "LogSoftmax":
+            return nodes.log_softmax(x, self.bitwidth) if exact else torch.log_softmax(x, 1)
+        if exact:
+            return nodes.lookup(x, kind, self.bitwidth)
+        return torch.sigmoid(x) if kind == "Sigmoid" else torch.tanh(x)
+
+    def _pooled(self, layer: Layer, x: Tensor, exact: bool) -> Tensor:
+        """An average is floored right: where the quotient is no integer it is further than 2^-16
+        from one, and a double of 16 bits before the point is off by less than 2^-36."""
+        if layer.attributes()["pool"] == "MAX":
+            lowest = -(2 ** (self.bitwidth - 1)) * self._steps[layer.tops[0]] if exact else -np.inf
+            return pooling.maximum(x, layer, lowest)
+        size = self.shapes[layer.bottoms[0]][1:]
+        divisors = pooling.divisors(layer, (size[0], size[1]), self.hw_aligned)
+        return pooling.sums(x, layer) / divisors.to(x)

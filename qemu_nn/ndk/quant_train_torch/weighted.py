@@ -1,0 +1,152 @@
+"""One layer with weights or a bias: its parameters, and what it computes of an image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from torch import Tensor, nn
+
+from ...errors import ModelError
+from .. import weights
+from ..layers import Layer
+from ..shapes import Shape
+from .nodes import quantize
+from .pooling import padded
+
+ROLES = ("weight", "bias")
+
+
+class Weighted(nn.Module):
+    """`weight` and `bias` (parameters, where the layer has them), their steps and lifts (buffers).
+
+    A lift is what a parameter holds on top of its real number, so that rounding down gives the
+    nearest; a layer that is not quantized computes without it.
+    """
+
+    weight: Optional[nn.Parameter]
+    bias: Optional[nn.Parameter]
+
+    def __init__(
+        self,
+        layer: Layer,
+        params: Mapping[str, Any],
+        shapes: Mapping[str, Shape],
+        bits: int,
+        quant: Mapping[str, bool],
+        floats: bool,
+    ) -> None:
+        """quant: role -> is there a node; floats: begin with the float numbers, not the chip's."""
+        super().__init__()
+        self.layer, self.bits = layer, bits
+        channels = shapes[layer.tops[0]][0]
+        for role in ROLES:
+            fracs = _fractions(layer, role, channels, params) if quant[role] else None
+            source = params if floats or not quant[role] else _on_grid(layer, role, params, bits)
+            values = weights.real(layer, role, channels, source)
+            self.register_parameter(role, None)
+            if values is None:
+                continue
+            _fits(layer, role, values, shapes)
+            self.register_parameter(role, nn.Parameter(torch.tensor(values, dtype=torch.float32)))
+            step = None
+            if fracs is not None:
+                powers = np.ldexp(1.0, -fracs).reshape(-1, *[1] * (values.ndim - 1))
+                step = torch.tensor(powers, dtype=torch.float32)
+            self.register_buffer(f"{role}_step", step)
+            self.register_buffer(f"{role}_lift", torch.zeros([1] * values.ndim))
+
+    def lift(self, role: str, amount: Any) -> None:
+        """Add a number, or one for each channel, that real() takes off again."""
+        parameter, lift = getattr(self, role), getattr(self, f"{role}_lift")
+        with torch.no_grad():
+            parameter += amount
+            setattr(self, f"{role}_lift", lift + amount)
+
+    def real(self, role: str) -> Tensor:
+        """The float parameter without its lift."""
+        result: Tensor = getattr(self, role) - getattr(self, f"{role}_lift")
+        return result
+
+    def value(self, role: str, quantized: bool) -> Tensor:
+        """What the layer computes with: rounded down to the grid, if there is a node."""
+        step = getattr(self, f"{role}_step")
+        if not quantized:
+            return self.real(role)
+        parameter: Tensor = getattr(self, role)
+        return parameter if step is None else quantize(parameter, step, self.bits)
+
+    def integers(self, role: str) -> np.ndarray:
+        """The chip's integers."""
+        exact = getattr(self, role).detach().double(), getattr(self, f"{role}_step").double()
+        found = torch.round(quantize(*exact, self.bits) / exact[1])
+        return found.cpu().numpy().astype(f"int{self.bits}")
+
+    def forward(self, x: Tensor, quantized: bool) -> Tensor:
+        """An image [N, C, H, W] or vector [N, C, 1, 1], not rounded yet."""
+        if self.weight is not None:
+            x = self._product(x, self.value("weight", quantized))
+        if self.bias is not None:
+            x = x + self.value("bias", quantized).reshape(1, -1, 1, 1)
+        return x
+
+    def _product(self, x: Tensor, weight: Tensor) -> Tensor:
+        if self.layer.type == "Convolution":
+            own = self.layer.attributes()
+            x = padded(x, self.layer)
+            return F.conv2d(x, weight, None, own["stride"], 0, own["dilation"], own["group"])
+        if self.layer.type == "InnerProduct":
+            return F.linear(x.flatten(1), weight.flatten(1))[:, :, None, None]
+        return x * weight.reshape(1, -1, 1, 1)
+
+
+def _fractions(
+    layer: Layer, role: str, channels: int, params: Mapping[str, Any]
+) -> Optional[np.ndarray]:
+    key = f"{layer.name}_frac_{role}"
+    if weights.role_missing(layer, role):
+        return None
+    if key not in params:
+        raise ModelError(f"layer {layer.name!r}: the parameters have no {key!r}: quantize it first")
+    value = np.asarray(params[key])
+    if value.dtype.kind not in "iu" or value.size not in (1, channels):
+        raise ModelError(f"{key} is an integer, or one for each of {channels} channels")
+    return value.ravel().astype(np.int64)
+
+
+def _on_grid(layer: Layer, role: str, params: Mapping[str, Any], bits: int) -> dict[str, Any]:
+    """The real numbers that the chip's integers stand for, as float parameters."""
+    name, key = f"{layer.name}_{role}", f"{layer.name}_quant_{role}"
+    if weights.role_missing(layer, role):
+        return {}
+    if key not in params:
+        raise ModelError(f"layer {layer.name!r}: the parameters have no {key!r}: quantize it first")
+    values = np.asarray(params[key])
+    half = 2 ** (bits - 1)
+    if values.dtype.kind not in "iu" or values.min() < -half or values.max() >= half:
+        raise ModelError(f"{key} must be integers of {bits} bits")
+    fracs = np.asarray(params[f"{layer.name}_frac_{role}"]).ravel()
+    return {name: np.ldexp(values.astype(np.float64), -fracs.reshape(-1, *[1] * (values.ndim - 1)))}
+
+
+def _fits(layer: Layer, role: str, values: np.ndarray, shapes: Mapping[str, Shape]) -> None:
+    """Raise ModelError for weights of another shape than the layer's."""
+    channels, height, width = shapes[layer.bottoms[0]]
+    count = shapes[layer.tops[0]][0]
+    wanted: tuple[int, ...] = (count,)
+    fits = values.size == count
+    if role == "weight" and layer.type == "Convolution":
+        own = layer.attributes()
+        wanted = (count, channels // max(own["group"], 1), *own["kernel_size"])
+        fits = values.shape == wanted
+    elif role == "weight" and layer.type == "InnerProduct":
+        wanted = (count, channels, height, width)
+        fits = values.size == count * channels * height * width
+    if not fits:
+        raise ModelError(
+            f"layer {layer.name!r}: {layer.name}_{role} has the shape {list(values.shape)}, "
+            f"the layer needs {list(wanted)}"
+        )
