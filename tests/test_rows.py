@@ -9,17 +9,20 @@ from hypothesis import strategies as st
 from qemu_nn import cmsis, kernels
 from qemu_nn.bench.calls import random_arguments
 from qemu_nn.errors import Refused, SizeMismatch
-from qemu_nn.layers import FUNCTIONS
-from qemu_nn.targets import all_profiles
+from qemu_nn.layers import FUNCTIONS, NPU_FUNCTIONS
+from qemu_nn.targets import NPU, all_profiles
 
 GUARD = 64
+
+EVERY_FUNCTION = (*FUNCTIONS.values(), *NPU_FUNCTIONS.values())
+EVERY_PROFILE = (*all_profiles(), NPU)
 
 #: Draws whatever is asked of it, so that a failing call is made small.
 DRAWN = st.randoms(use_true_random=False)
 
 
 def rows_beside_plain_ones():
-    for function in FUNCTIONS.values():
+    for function in EVERY_FUNCTION:
         for row in kernels.rows_of(function.op, function.type):
             if row.kind != "plain":
                 yield row_param(function, row=row, id=f"{function.name}-{row}")
@@ -28,7 +31,7 @@ def rows_beside_plain_ones():
 def drawn_call(rng, function, row):
     """A call that the contract allows and the row takes: a profile, its struct, its arguments."""
     arguments = random_arguments(rng, function)
-    profile = rng.choice([p for p in all_profiles() if row.claims(p)])
+    profile = rng.choice([p for p in EVERY_PROFILE if row.claims(p)])
     params = {name: arguments[name] for name in function.params}
     note(f"{function.name} of {profile}: {params}")
     struct = kernels.make_params(row.op, profile, function.struct_values(params))
@@ -65,7 +68,7 @@ def test_a_row_equals_the_plain_row_on_thousands_of_calls(function, row, rng):
 
 
 def all_rows():
-    for function in FUNCTIONS.values():
+    for function in EVERY_FUNCTION:
         for row in kernels.rows_of(function.op, function.type):
             yield row_param(function, row=row, id=f"{function.name}-{row}")
 

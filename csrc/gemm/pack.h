@@ -5,11 +5,11 @@
 
 #include <stdint.h>
 
-/* All _step count bytes of the image. */
+/* All _step count bytes of the image; pitch: elements of the output from pixel to pixel. */
 typedef struct gemm_shape {
     int32_t rows, columns, channels;
     int32_t runs, steps;
-    int64_t row_step, column_step, run_step;
+    int64_t row_step, column_step, run_step, pitch;
 } gemm_shape;
 
 /* Vectors of channels side by side in one pass: 4 while there are as many, then 2, then 1. */

@@ -15,6 +15,8 @@
  *   element, stage, stage_put(last, out, next, count, pixels, vectors, acc)
  *                              the arithmetic's last step: stores `count` channels of some pixels,
  *                              which lie `next` elements apart
+ *   STAGE_FROM(last, v)        the last step of channels from vector v on, where channels differ in
+ *                              it; their order is gemm_channel()'s
  * With FOLDS (16 lanes), one vector of channels is computed four steps at a time where runs are
  * long enough, so that a load serves four channels' worth of products:
  *   vec_broadcast_4(): four dwords, repeated; vec_spread(): four values, one to every fourth lane;
@@ -27,6 +29,10 @@
 
 #include "pack.h"
 #include "unroll.h"
+
+#ifndef STAGE_FROM
+#define STAGE_FROM(last, v) (*(last))
+#endif
 
 /* Where a tile stands: image and output of its first pixel, and its group of channels. */
 typedef struct gemm_spot {
@@ -72,7 +78,7 @@ QN_INLINE void tile(const int pixels, const int vectors, const gemm_shape *shape
             }
         }
     }
-    stage_put(last, spot->out, shape->channels, spot->count, pixels, vectors, acc);
+    stage_put(last, spot->out, shape->pitch, spot->count, pixels, vectors, acc);
 }
 
 #if FOLDS
@@ -111,7 +117,7 @@ QN_INLINE void tile_folded(const int pixels, const gemm_shape *shape, const gemm
     for (int p = 0; p < pixels; p++) {
         acc[p][0] = vec_fold(acc[p]);
     }
-    stage_put(last, spot->out, shape->channels, spot->count, pixels, 1, acc);
+    stage_put(last, spot->out, shape->pitch, spot->count, pixels, 1, acc);
 }
 #endif
 
@@ -150,7 +156,7 @@ QN_INLINE void rows(const int most, const int vectors, const gemm_shape *shape, 
             const int32_t x = shape->columns - left - (left < size ? size - left : 0);
             gemm_spot at = spot;
             at.image += x * shape->column_step;
-            at.out += (ptrdiff_t)x * shape->channels;
+            at.out += x * shape->pitch;
             if (size == most) {
                 any_tile(most, vectors, shape, &at, last);
             } else if (most > 8 && size == 8) {
@@ -165,7 +171,7 @@ QN_INLINE void rows(const int most, const int vectors, const gemm_shape *shape, 
             left -= size;
         }
         spot.image += shape->row_step;
-        spot.out += (ptrdiff_t)shape->columns * shape->channels;
+        spot.out += shape->columns * shape->pitch;
     }
 }
 
@@ -224,7 +230,8 @@ static void gemm_run(const gemm_shape *shape, const uint8_t *image, const int32_
             .weights = weights,
             .count = (int)(left < group * LANES ? left : group * LANES),
         };
-        rows_of_group(group, shape, &spot, last);
+        const stage here = STAGE_FROM(last, v);
+        rows_of_group(group, shape, &spot, &here);
         weights += group * LANES * shape->runs * gemm_steps(shape, group);
     }
 }

@@ -33,6 +33,7 @@ static gemm_shape shape_of(const qn_conv *p) {
         .row_step = p->stride_y * row_bytes,
         .column_step = p->stride_x * pixel_bytes,
         .run_step = row_bytes,
+        .pitch = p->ch_im_out,
     };
     if (reach_x(p) == p->dim_im_out_x && reach_y(p) == p->dim_im_out_y) {
         shape.columns *= shape.rows; /* windows of one pixel, side by side: the rows join */

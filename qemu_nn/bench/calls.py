@@ -8,6 +8,7 @@ import numpy as np
 
 from ..graph import Graph
 from ..layers import Function
+from .npu_calls import random_npu_params, start_shift
 
 #: How the values of an array are chosen.
 VALUES = ("random", "lowest", "highest", "alternating", "one_hot", "small")
@@ -126,12 +127,15 @@ def _natural(params: dict[str, int], axis: str, rng: Random) -> int:
 
 def random_arguments(rng: Random, function: Function) -> dict[str, object]:
     """All keyword arguments of one call: scalars and arrays."""
-    params = random_params(rng, function)
+    npu = function.op.startswith("npu_")
+    params = random_npu_params(rng, function) if npu else random_params(rng, function)
     elements = np.random.default_rng(rng.getrandbits(32))
     arrays = {
         array.name: _values(elements, array.dtype, array.shape(params), rng.choice(VALUES))
         for array in function.arrays
     }
+    if "start_shift" in arrays:
+        arrays["start_shift"] = start_shift(elements, params["out_c"])
     return {**params, **arrays}
 
 

@@ -1,0 +1,39 @@
+/* Convolutions of signed images of 8 bits on AVX-512 VNNI: 64 products an instruction. */
+#include "convolve.h"
+
+#if QN_HAS_X86
+
+#include "../gemm/target_avx512.h"
+
+#include "../gemm/avx512vnni.h"
+
+#include "stage_avx512.h"
+
+typedef int8_t input;
+typedef uint8_t pixel;
+typedef int8_t weight;
+enum { PER_STEP = 4, OFFSET = 128, LOWEST = INT8_MIN, HIGHEST = INT8_MAX };
+#define vec_dot vec_dot_u8_s8
+#define plain n_convolve_s8_ref
+
+#include "../gemm/strips_avx512.h"
+#include "../gemm/tile.h"
+
+#include "convolve_fast.h"
+
+int n_convolve_s8_avx512(const void *params, const qn_buffers *b) {
+    return convolve_run(params, b);
+}
+
+int64_t n_convolve_s8_avx512_scratch(const void *params) { return convolve_scratch(params); }
+
+int64_t n_convolve_s8_avx512_packed(const void *params) { return convolve_packed(params); }
+
+void n_convolve_s8_avx512_pack(const void *params, const void *weights, const void *bias,
+                               void *packed) {
+    convolve_pack(params, weights, bias, packed);
+}
+
+#include "../gemm/target_end.h"
+
+#endif
