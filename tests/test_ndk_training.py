@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import qemu_nn.ndk as ndk
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ndk.layers import Layer, check_layers
-from qemu_nn.ndk.quant_tools.numpy_net import run_layers
+from qemu_nn.ndk.quant_tools.numpy_net import get_layer_weight_bias, run_layers
 from qemu_nn.ndk.quantize import quantize_model, quantize_model_with_training
 from qemu_nn.ndk.shapes import feature_shapes
 
@@ -218,6 +218,26 @@ def test_each_kind_of_node_can_be_left_out():
     assert value(quant_output=False, quant_weight=False) == near(1.75 * 0.8 + 0.25, abs=1e-6)
     assert value(quant_output=False, quant_bias=False) == near(1.75 * 0.5 + 0.3, abs=1e-6)
     assert value(for_training=False) == 1.5  # floor2(1.75 * 0.5 + 0.75)
+
+
+def test_layers_whose_nodes_do_not_work_are_those_of_the_float_network():
+    rng = np.random.default_rng(7)
+    for name, (kind, own) in SINGLE.items():
+        layers = [start(4, 6, 6), Layer(kind, name=name, bottom="x", top="y", **own)]
+        frac = {"TanH": 5}.get(kind, 4)
+        params = {"x_frac": frac, "y_frac": {"TanH": 7, "Sigmoid": 7}.get(kind, frac)}
+        if kind in ("Convolution", "InnerProduct", "BatchNorm", "Scale", "Bias"):
+            params |= weights_for(layers[1], (4, 6, 6), own.get("num_output", 4), 8, rng)
+            roles = [r for r in ("weight", "bias") if f"{name}_quant_{r}" in params]
+            params |= get_layer_weight_bias([f"{name}_{r}" for r in roles], params, True)
+        if own.get("dilation", 1) != 1 and kind == "Pooling":
+            continue  # which the float network does not have
+        net = QuantizedNet(layers, params, hw_aligned=False).double()
+        net.quantized = set()
+        x = rng.normal(0, 9, (3, 4, 6, 6))
+        y = net(torch.from_numpy(x)).detach().numpy()
+        real = run_layers(x, layers, ["y"], params)["y"]
+        np.testing.assert_allclose(y, real, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
 def test_a_width_of_16_bits_saturates_later():
