@@ -20,7 +20,15 @@ from .model_quantizer import ModelQuantizer
 from .preferences import Preferences
 from .quant_tools.numpy_net import build_numpy_layers, run_layers
 from .shifts import ORDERS
+from .training import quantize_model_with_training
 from .wishes import Wishes
+
+__all__ = [
+    "analyze_tensor_distribution",
+    "compare_float_and_quant",
+    "quantize_model",
+    "quantize_model_with_training",
+]
 
 Batches = Iterator[Mapping[str, Any]]
 

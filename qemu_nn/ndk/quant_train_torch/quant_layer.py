@@ -93,6 +93,10 @@ class QuantizedNet(nn.Module):
         if layer.type == "Pooling" and layer.attributes()["pool"] not in ("MAX", "AVE"):
             raise ModelError(f"layer {layer.name!r}: pool is MAX or AVE")
 
+    def has_part(self, name: str) -> bool:
+        """Has the layer weights or a bias?"""
+        return name in self._modules_of
+
     def part(self, name: str) -> Weighted:
         """The module of a layer with weights or a bias."""
         found = getattr(self, self._modules_of[name])
@@ -107,7 +111,7 @@ class QuantizedNet(nn.Module):
         """
         found = dict(self.param_dict)
         for layer in self.layer_list:
-            if layer.name not in self._modules_of:
+            if not self.has_part(layer.name):
                 continue
             part = self.part(layer.name)
             for role in ROLES:
@@ -143,7 +147,7 @@ class QuantizedNet(nn.Module):
         """What a layer makes, before rounding."""
         own, x, kind = layer.attributes(), inputs[0], layer.type
         quantized = layer.name in self.quantized
-        if layer.name in self._modules_of:
+        if self.has_part(layer.name):
             return [self.part(layer.name)(x, quantized)]
         if kind == "Pooling":
             return [self._pooled(layer, x, quantized and self.quant_output)]

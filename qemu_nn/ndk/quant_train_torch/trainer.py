@@ -1,0 +1,190 @@
+"""Trains a QuantizedNet group of layers by group, on PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from torch import Tensor
+from tqdm import tqdm
+
+from ...errors import Error
+from ..layers import Layer
+from ..modelpack import save_to_file
+from ..training_data import Grid, classes
+from .quant_layer import QuantizedNet
+from .weighted import ROLES
+
+#: How often the loss and the optimizer are asked for, in the words of their errors.
+_LOSS = "give a function (outputs, targets) -> scalar torch tensor, such as torch.nn.MSELoss()"
+_OPTIMIZER = "give a function of the parameters: lambda p: torch.optim.SGD(p, lr=0.01)"
+
+
+@dataclass
+class Trainer:
+    """A network, where its batches come from, and what is asked of the training."""
+
+    net: QuantizedNet
+    source: Iterator[tuple[np.ndarray, np.ndarray]]
+    grid: Grid
+    loss_fn: Optional[Callable[..., Any]]
+    optimizer: Optional[Callable[..., Any]]
+    steps: int
+    steps_log: int
+    log_dir: Path
+    done: int = 0
+    writer: Any = field(default=None)
+
+    def run(self, groups: Sequence[Sequence[Layer]]) -> None:
+        """Put the nodes in group by group; train that group and all after it each time."""
+        lift(self.net)
+        self.net.quantized = set()
+        self.net.train()
+        self.writer = event_writer(self.log_dir)
+        try:
+            for number, group in enumerate(groups, 1):
+                self.net.quantized |= {layer.name for layer in group}
+                self._group(f"group {number} of {len(groups)}")
+                for layer in group:
+                    if self.net.has_part(layer.name):
+                        self.net.part(layer.name).requires_grad_(False)
+                self._save(f"group_{number}")
+        finally:
+            if self.writer is not None:
+                self.writer.close()
+
+    def _save(self, name: str) -> None:
+        layers, params = self.net.layer_list, self.net.get_param_dict()
+        stem = self.log_dir / name
+        save_to_file(layers, f"{stem}.prototxt", params, f"{stem}.npz")
+
+    def _group(self, title: str) -> None:
+        parameters = [each for each in self.net.parameters() if each.requires_grad]
+        if not parameters:
+            return
+        make = self.optimizer or (lambda p: torch.optim.Adam(p, lr=0.001))
+        optimizer = make(parameters)
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise Error(f"optimizer made a {type(optimizer).__name__}: {_OPTIMIZER}")
+        for step in tqdm(range(1, self.steps + 1), desc=title, disable=None, leave=False):
+            where = f"step {step} of {title}"
+            pair = next(self.source, None)
+            if pair is None:
+                raise Error(f"the batches ended before {where}: {self.steps} are needed per group")
+            outputs = self.net(torch.from_numpy(self._inputs(pair[0])))
+            loss = self._loss(outputs, pair[1])
+            if not torch.isfinite(loss):
+                raise Error(
+                    f"the loss is {loss.item()} at {where}: begin with a smaller learning rate"
+                )
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            self.done += 1
+            if step % self.steps_log == 0:
+                self._log(where, loss.item(), accuracy(outputs, pair[1]))
+
+    def _inputs(self, x: np.ndarray) -> np.ndarray:
+        if x.shape[1:] != self.grid.shape:
+            raise Error(f"an input batch is [N, {self.grid.shape}], not {list(x.shape)}")
+        return self.grid.rounded(x)
+
+    def _loss(self, outputs: Any, labels: np.ndarray) -> Tensor:
+        if self.loss_fn is None:
+            return cross_entropy(outputs, labels)
+        targets = labels.astype(np.float32) if labels.dtype.kind == "f" else labels
+        if targets.dtype.kind in "iub":
+            targets = targets.astype(np.int64)
+        loss = self.loss_fn(outputs, torch.from_numpy(np.ascontiguousarray(targets)))
+        if not isinstance(loss, Tensor) or loss.numel() != 1 or not loss.requires_grad:
+            raise Error(f"loss_fn returned {_spelled(loss)}: {_LOSS}")
+        return loss.reshape(())
+
+    def _log(self, where: str, loss: float, right: Optional[float]) -> None:
+        more = "" if right is None else f", accuracy {right:.4f}"
+        print(f"{where}: loss {loss:.6g}{more}")
+        if self.writer is not None:
+            self.writer.add_scalar("loss", loss, self.done)
+            if right is not None:
+                self.writer.add_scalar("accuracy", right, self.done)
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, Tensor):
+        graph = "with" if value.requires_grad else "without"
+        return f"a tensor {list(value.shape)} {graph} a gradient"
+    return f"a {type(value).__name__}"
+
+
+def lift(net: QuantizedNet) -> None:
+    """Half a step on top of all weights and biases: nodes, which round down, give the nearest."""
+    for layer in net.layer_list:
+        if net.has_part(layer.name):
+            part = net.part(layer.name)
+            for role in ROLES:
+                if getattr(part, role) is not None:
+                    part.lift(role, getattr(part, f"{role}_step") / 2)
+
+
+def _scores(outputs: Any) -> Optional[Tensor]:
+    """[N, C] of the only output, if it is one vector for each sample."""
+    if isinstance(outputs, Tensor) and outputs.shape[2:] == (1, 1):
+        return outputs[:, :, 0, 0]
+    return None
+
+
+def cross_entropy(outputs: Any, labels: np.ndarray) -> Tensor:
+    """The mean of -log softmax at the labels' classes."""
+    scores = _scores(outputs)
+    if scores is None:
+        raise Error(f"without loss_fn the network must make one output [N, C, 1, 1]: {_LOSS}")
+    return F.cross_entropy(scores, torch.from_numpy(classes(labels, scores.shape[1])))
+
+
+def accuracy(outputs: Any, labels: np.ndarray) -> Optional[float]:
+    """How often the largest output is the label's class, or None where there are no classes."""
+    scores = _scores(outputs)
+    if scores is None:
+        return None
+    try:
+        wanted = classes(labels, scores.shape[1])
+    except Error:
+        return None
+    return float((scores.detach().argmax(1).numpy() == wanted).mean())
+
+
+def event_writer(log_dir: Path) -> Any:
+    """What writes TensorBoard's files, or None and a line of text where it is not installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        print("no event files: pip install tensorboard, to see the training in TensorBoard")
+        return None
+    return SummaryWriter(str(log_dir))
+
+
+def check_callables(loss_fn: Any, optimizer: Any) -> None:
+    """Raise Error for what is no function of PyTorch, with what to give instead."""
+    for name, value, instead in (("loss_fn", loss_fn, _LOSS), ("optimizer", optimizer, _OPTIMIZER)):
+        if value is None:
+            continue
+        modules = {str(getattr(each, "__module__", "")) for each in (value, type(value))}
+        if any(each.split(".")[0] in ("tensorflow", "keras", "tf_keras") for each in modules):
+            raise Error(f"{name} is TensorFlow's, but training runs on PyTorch: {instead}")
+        if isinstance(value, torch.optim.Optimizer):
+            raise Error(f"{name} is made already, for other parameters: {instead}")
+        if not callable(value):
+            raise Error(f"{name} is a {type(value).__name__}: {instead}")
+
+
+def train(trainer: Trainer, groups: Sequence[Sequence[Layer]], seed: Optional[int]) -> None:
+    """Run with a seed of its own; PyTorch's random numbers go on as if nothing had been drawn."""
+    with torch.random.fork_rng(devices=[]):
+        if seed is not None:
+            torch.manual_seed(seed)
+        trainer.run(groups)

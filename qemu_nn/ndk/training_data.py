@@ -1,0 +1,101 @@
+"""Batches for fixed-point training, drawn one by one from what the user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import Error
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The format of the network's input: shape [C, H, W], fraction bits, least and largest code."""
+
+    shape: tuple[int, ...]
+    frac: int
+    least: int
+    largest: int
+
+    def rounded(self, x: np.ndarray) -> np.ndarray:
+        """Real numbers rounded down into the format, as float32, which holds them exactly."""
+        codes = np.clip(np.floor(np.ldexp(x, self.frac)), self.least, self.largest)
+        result: np.ndarray = np.ldexp(codes, -self.frac).astype(np.float32)
+        return result
+
+
+def pairs(data_generator: Any, input_fn: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Inputs [N, C, H, W] as float64 and what belongs to them, from exactly one of the two.
+
+    data_generator gives {"input": ..., "output": ...}; input_fn is called for each (features,
+    labels), or once for an iterable of them; an iterable itself will do. Raises Error for
+    anything else.
+    """
+    if (data_generator is None) == (input_fn is None):
+        raise Error("give exactly one of data_generator and input_fn")
+    if data_generator is not None:
+        return (_checked(*_from_dict(turn)) for turn in _iterated("data_generator", data_generator))
+    return (_checked(*turn) for turn in _from_function(input_fn))
+
+
+def _iterated(name: str, source: Any) -> Iterator[Any]:
+    try:
+        return iter(source)
+    except TypeError:
+        raise Error(f"{name} gives no batches: it is a {type(source).__name__}") from None
+
+
+def _from_dict(turn: Any) -> tuple[Any, Any]:
+    if not isinstance(turn, Mapping) or "input" not in turn or "output" not in turn:
+        raise Error('data_generator must give dictionaries with the keys "input" and "output"')
+    return turn["input"], turn["output"]
+
+
+def _from_function(input_fn: Any) -> Iterator[tuple[Any, Any]]:
+    first = input_fn() if callable(input_fn) else input_fn
+    if isinstance(first, tuple) and callable(input_fn):
+        while True:
+            yield _pair(first)
+            first = input_fn()
+    for turn in _iterated("input_fn", first):
+        yield _pair(turn)
+
+
+def _pair(turn: Any) -> tuple[Any, Any]:
+    if not isinstance(turn, (tuple, list)) or len(turn) != 2:
+        raise Error("input_fn must give pairs (features, labels)")
+    return turn[0], turn[1]
+
+
+def _checked(inputs: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
+    x, y = np.asarray(inputs), np.asarray(labels)
+    if x.ndim != 4 or x.dtype.kind not in "fiub" or not len(x):
+        raise Error(f"an input batch is real numbers [N, C, H, W], not {x.dtype} {list(x.shape)}")
+    if not np.isfinite(x).all():
+        raise Error("an input batch has values that are not finite")
+    if y.dtype.kind not in "fiub" or y.shape[:1] != x.shape[:1]:
+        raise Error(f"{len(x)} inputs have outputs {y.dtype} {list(y.shape)}: one each is needed")
+    return x.astype(np.float64), y
+
+
+def classes(labels: np.ndarray, count: int) -> np.ndarray:
+    """Class numbers [N] of labels: numbers [N], [N, 1, 1, 1], or one-hot [N, C, 1, 1].
+
+    Raises Error where they are none of the network's classes.
+    """
+    flat = labels.reshape(len(labels), -1)
+    if flat.shape[1] == 1:
+        found = flat[:, 0]
+    elif flat.shape[1] == count and ((flat == 0) | (flat == 1)).all() and (flat.sum(1) == 1).all():
+        found = flat.argmax(1)
+    else:
+        raise Error(
+            f"labels are class numbers [N], [N, 1, 1, 1] or one-hot [N, {count}, 1, 1], not "
+            f"{list(labels.shape)}; for others give a loss_fn"
+        )
+    if (found != np.floor(found)).any() or found.min() < 0 or found.max() >= count:
+        raise Error(f"labels are class numbers from 0 to {count - 1}; for others give a loss_fn")
+    return np.asarray(found.astype(np.int64))
