@@ -11,6 +11,8 @@ import numpy as np
 from ..layers import Function
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
+#: Channels of a dense convolution: its sums of 16 bits have up to seven parts.
+_DEPTHS, _WIDTHS = (*_SIZES, 31, 130), (*_SIZES, 33, 70)
 #: Now and then enough for several vectors of a fast row, with every remainder.
 _LONGEST = 200
 
@@ -53,7 +55,7 @@ def _channels(rng: Random) -> dict[str, int]:
     """Channels of a convolution: dense, in groups, or each for itself."""
     kind = rng.choice(("dense", "dense", "groups", "each"))
     if kind == "dense":
-        return {"group": 1, "depth": rng.choice(_SIZES), "out_c": rng.choice((*_SIZES, 33, 70))}
+        return {"group": 1, "depth": rng.choice(_DEPTHS), "out_c": rng.choice(_WIDTHS)}
     if kind == "each":
         channels = rng.choice((*_SIZES, rng.randint(1, _LONGEST)))
         return {"group": channels, "depth": 1, "out_c": channels}
