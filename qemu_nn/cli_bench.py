@@ -13,6 +13,7 @@ from .analysis.table import Table
 from .arrays import read_array, read_state
 from .bench.contest import contest
 from .bench.networks import NETWORKS
+from .bench.npu_networks import NPU_NETWORKS
 from .bench.report import Report, check_picture, draw, host
 from .bench.rows import time_rows
 from .bench.variants import function_variants, network_variants
@@ -22,7 +23,8 @@ from .graph import Graph
 from .targets import profile
 
 _COUNT = click.IntRange(1)
-_NAMES = ", ".join(NETWORKS)
+_NETWORKS = {**NETWORKS, **NPU_NETWORKS}
+_NAMES = ", ".join(_NETWORKS)
 
 
 @click.command()
@@ -64,7 +66,7 @@ def bench(
     tables: dict[str, Table] = {}
     notes: tuple[str, ...] = ()
     if networks or not rows:
-        graphs = [_graph(name) for name in networks or NETWORKS]
+        graphs = [_graph(name) for name in networks or _NETWORKS]
         sizes = (batches or (1, 32), threads or (1,), turns)
         tables["networks"], notes = contest(graphs, profile(**_axes(names)), variant, *sizes)
     if rows:
@@ -106,8 +108,8 @@ def _axes(names: dict[str, str]) -> dict[str, str]:
 
 def _graph(name: str) -> Graph:
     """A network that comes with the package, or one from a file."""
-    if name in NETWORKS:
-        return NETWORKS[name]()
+    if name in _NETWORKS:
+        return _NETWORKS[name]()
     if not Path(name).exists():
         raise Error(f"there is no file {name} and no network of this name; have: {_NAMES}")
     return pipeline.load_quantized(name).graph

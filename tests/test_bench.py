@@ -15,6 +15,7 @@ from qemu_nn.bench.calls import random_inputs
 from qemu_nn.bench.cases import CASES, Case
 from qemu_nn.bench.contest import contest
 from qemu_nn.bench.networks import NETWORKS
+from qemu_nn.bench.npu_cases import NPU_CASES
 from qemu_nn.bench.peak import Peak, peaks_of
 from qemu_nn.bench.peers import PEERS
 from qemu_nn.bench.peers.chain import chain
@@ -23,7 +24,6 @@ from qemu_nn.bench.rows import time_rows
 from qemu_nn.bench.stopwatch import race
 from qemu_nn.cli import main
 from qemu_nn.errors import Error
-from qemu_nn.layers import FUNCTIONS
 from qemu_nn.layers.base import extent
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
@@ -83,14 +83,11 @@ def test_a_network_is_the_same_each_time():
 
 
 def test_every_op_has_a_case():
-    covered = {(FUNCTIONS[c.function].op, FUNCTIONS[c.function].type) for c in CASES}
-    cmsis = [
-        row.op for row in kernels.ROWS if row.op.arithmetic != "n"
-    ]  # the NPU's are plain alone
-    assert covered == {(op.name, op.type) for op in cmsis}
+    covered = {(c.declared.op, c.declared.type) for c in (*CASES, *NPU_CASES)}
+    assert covered == {(row.op.name, row.op.type) for row in kernels.ROWS}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.function}: {case}")
+@pytest.mark.parametrize("case", [*CASES, *NPU_CASES], ids=lambda case: f"{case.function}: {case}")
 def test_the_calls_of_a_case_are_equal(case):
     graph, count = case.graph()
     calls = [node for node in graph.nodes if node.function.name == case.function]

@@ -5,7 +5,7 @@
 #if QN_HAS_X86
 
 #include "../gemm/target_avx2.h"
-#include "edge_avx2.h"
+#include "../gemm/edge_avx2.h"
 
 /* Lanes 0..room-1. */
 static inline __m256i valid_q7(int64_t room) {

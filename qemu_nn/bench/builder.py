@@ -9,7 +9,8 @@ from typing import Optional
 import numpy as np
 
 from ..graph import Graph, Node, Tensor
-from ..layers import FUNCTIONS, Array
+from ..layers import FUNCTIONS, NPU_FUNCTIONS, Array
+from .npu_calls import npu_arrays
 
 #: Root mean square that the weights of a layer are scaled to give its output, in 8-bit units.
 _SIGNAL = 40.0
@@ -49,9 +50,13 @@ class Builder:
 
         shape: of the output, where it is not the one that the function declares.
         """
-        declared, params = FUNCTIONS[function], dict(given)
-        own = {}
-        if declared.weights is not None:
+        declared = FUNCTIONS.get(function) or NPU_FUNCTIONS[function]
+        params, own = dict(given), {}
+        if function in NPU_FUNCTIONS:
+            arrays = npu_arrays(self._rng, declared, params)
+            own = {role: f"{name}_{role}" for role in arrays}
+            self._arrays.update((own[role], array) for role, array in arrays.items())
+        elif declared.weights is not None:
             outputs = declared.output.shape(params)[-1]
             own = self._weigh(name, declared.weights, outputs, params)
         self._rms *= _CHANGE.get(declared.op.split("_")[0], 1.0)

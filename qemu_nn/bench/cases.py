@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..graph import Graph
-from ..layers import FUNCTIONS
+from ..layers import FUNCTIONS, NPU_FUNCTIONS, Function
 from ..layers.base import extent
 from .builder import Builder
 
@@ -23,12 +23,18 @@ class Case:
     params: Mapping[str, int] = field(default_factory=dict)
     batch: int = 1
 
+    @property
+    def declared(self) -> Function:
+        """The function's declaration."""
+        return FUNCTIONS.get(self.function) or NPU_FUNCTIONS[self.function]
+
     def __str__(self) -> str:
-        declared = FUNCTIONS[self.function]
+        declared = self.declared
         sizes = ["x".join(map(str, a.shape(self.params))) for a in declared.inputs[:1]]
         sizes += ["x".join(map(str, declared.output.shape(self.params)))]
         square = self.params.get("dim_kernel", 0)
         kernel = [self.params.get(f"dim_kernel_{axis}", square) for axis in "yx"]
+        kernel = [self.params.get(f"kernel_{axis}", side) for axis, side in zip("hw", kernel)]
         window = ", {}x{}".format(*kernel) if any(kernel) else ""
         many = f", batch {self.batch}" if self.batch > 1 else ""
         return f"{' -> '.join(sizes)}{window}{many}"
@@ -36,16 +42,16 @@ class Case:
     @property
     def macs(self) -> int:
         """Multiply-accumulates of one call; 0 for what does not multiply."""
-        return extent(FUNCTIONS[self.function].macs, self.params)
+        return extent(self.declared.macs, self.params)
 
     @property
     def elements(self) -> int:
         """Elements of the first input."""
-        return math.prod(FUNCTIONS[self.function].inputs[0].shape(self.params))
+        return math.prod(self.declared.inputs[0].shape(self.params))
 
     def graph(self) -> tuple[Graph, int]:
         """Equal calls on one input, sharing their weights; and how many there are."""
-        declared = FUNCTIONS[self.function]
+        declared = self.declared
         first = declared.inputs[0]
         builder = Builder(self.function, first.shape(self.params), first.dtype)
         prepared = any(array.dtype != first.dtype for array in declared.inputs)

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..analysis.table import Cell, Table
 from ..graph import Graph
+from ..layers import NPU_FUNCTIONS
 from ..runtime.session import Session
-from ..targets import Profile
+from ..targets import NPU, Profile
 from .calls import random_inputs
 from .peers import PEERS
 from .stopwatch import REST, TURNS, race
@@ -34,6 +35,7 @@ def contest(
 ) -> tuple[Table, tuple[str, ...]]:
     """Microseconds of one inference, all runtimes in turns: the best, the median, the quartiles.
 
+    profile: of the networks that are not the NPU's, which has no peers.
     times_ours: the runtime's median by ours. Peers compute the same layers, not the same bits;
     one that is missing or can not compute a network is named in the notes, which are returned
     beside the table. Raises Error where the profile can not run a network or no layer has the
@@ -43,8 +45,10 @@ def contest(
     notes: dict[str, None] = {}
     for graph, batch, count in product(graphs, batches, threads):
         x = random_inputs(graph, batch)
-        session = Session(graph, profile, variant, count)
-        runtimes = {OURS: _ours(session, x), **_theirs(graph, x, count, notes)}
+        npu = all(node.function.name in NPU_FUNCTIONS for node in graph.nodes)
+        session = Session(graph, NPU if npu else profile, variant, count)
+        peers = {} if npu else _theirs(graph, x, count, notes)
+        runtimes = {OURS: _ours(session, x), **peers}
         timings = race(runtimes, turns, rest=REST if count > 1 else 0.0)
         for name, t in timings.items():
             us = (round(s / batch * 1e6, 2) for s in (t.best, t.median, t.low, t.high))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Optional
 
@@ -10,6 +11,8 @@ import numpy as np
 from ..layers import Function
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
+#: Channels of a dense convolution: its sums of 16 bits have up to seven parts.
+_DEPTHS, _WIDTHS = (*_SIZES, 31, 130), (*_SIZES, 33, 70)
 #: Now and then enough for several vectors of a fast row, with every remainder.
 _LONGEST = 200
 
@@ -52,12 +55,30 @@ def _channels(rng: Random) -> dict[str, int]:
     """Channels of a convolution: dense, in groups, or each for itself."""
     kind = rng.choice(("dense", "dense", "groups", "each"))
     if kind == "dense":
-        return {"group": 1, "depth": rng.choice(_SIZES), "out_c": rng.choice((*_SIZES, 33, 70))}
+        return {"group": 1, "depth": rng.choice(_DEPTHS), "out_c": rng.choice(_WIDTHS)}
     if kind == "each":
         channels = rng.choice((*_SIZES, rng.randint(1, _LONGEST)))
         return {"group": channels, "depth": 1, "out_c": channels}
     group = rng.choice((2, 3, 5))
     return {"group": group, "depth": rng.choice(_SIZES[:7]), "out_c": group * rng.choice(_SIZES)}
+
+
+def npu_arrays(
+    rng: np.random.Generator, function: Function, params: Mapping[str, int]
+) -> dict[str, np.ndarray]:
+    """Weights and bias of a call, by role; its sums fit 32 bits."""
+    found = {}
+    if function.weights is not None:
+        limits = np.iinfo(function.weights.dtype)
+        high = params["channels_out"] - 1 if "channels_out" in params else limits.max
+        low = 0 if "channels_out" in params else limits.min
+        shape = function.weights.shape(params)
+        values = rng.integers(low, high, shape, endpoint=True)
+        found["weights"] = values.astype(function.weights.dtype)
+    if function.bias is not None:
+        found["bias"] = np.zeros(function.bias.shape(params), np.int64)
+        found["bias"][:, 1] = 12 if function.type == "s16" else 9
+    return found
 
 
 def start_shift(rng: np.random.Generator, channels: int) -> np.ndarray:

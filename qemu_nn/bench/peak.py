@@ -10,7 +10,7 @@ from ..kernels import FEATURES, Row
 _ROUNDS = 20_000
 
 #: Bits of the factors of a type; q7_q15 multiplies as q15 does.
-_BITS = {"q7": 8, "s8": 8, "q15": 16, "q7_q15": 16}
+_BITS = {"q7": 8, "s8": 8, "u8": 8, "s16": 16, "q15": 16, "q7_q15": 16}
 
 
 @dataclass(frozen=True)

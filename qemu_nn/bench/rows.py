@@ -8,11 +8,11 @@ from typing import Callable, Optional
 from .. import kernels
 from ..analysis.table import Cell, Table
 from ..kernels import Row
-from ..layers import FUNCTIONS
 from ..runtime.session import Session
-from ..targets import Profile, all_profiles, profile
+from ..targets import NPU, Profile, all_profiles, profile
 from .calls import random_inputs
 from .cases import CASES, Case
+from .npu_cases import NPU_CASES
 from .peak import peaks_of
 from .stopwatch import Timing, race
 
@@ -22,7 +22,7 @@ _COLUMNS = ("row", "shape", "us", "low_us", "high_us", "rate", "unit", "peak_per
 _TURNS = 9
 
 
-def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
+def time_rows(cases: Iterable[Case] = (*CASES, *NPU_CASES), turns: int = _TURNS) -> Table:
     """A line for each case and row that this host can run, all of a case in turns.
 
     us: microseconds of one call, median and quartiles. rate: 10^9 multiply-accumulates in a
@@ -43,7 +43,7 @@ def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
 
 def _usable(case: Case) -> list[Row]:
     """The rows that this host can run and that take the shape."""
-    function = FUNCTIONS[case.function]
+    function = case.declared
     able = []
     for row in kernels.rows_of(function.op, function.type):
         node = case.graph()[0].nodes[-1]
@@ -55,6 +55,8 @@ def _usable(case: Case) -> list[Row]:
 
 def bits(row: Row) -> Profile:
     """A profile that the row claims: the usual device if possible, or the next to it."""
+    if row.claims(NPU):
+        return NPU
     usual = profile()
     claimed = [p for p in reversed(all_profiles()) if row.claims(p)]
     return usual if usual in claimed else claimed[-1]

@@ -1,7 +1,7 @@
 /* One operation on every element, a vector of 32 bytes at a time; the last bytes through a vector
- * of their own. An output may be one of the inputs. Included after gemm/target_avx2.h. */
-#ifndef QN_Q_EACH_AVX2_H
-#define QN_Q_EACH_AVX2_H
+ * of their own. An output may be one of the inputs. Included after target_avx2.h. */
+#ifndef QN_GEMM_EACH_AVX2_H
+#define QN_GEMM_EACH_AVX2_H
 
 #include "edge_avx2.h"
 

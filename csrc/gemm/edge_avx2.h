@@ -1,12 +1,12 @@
 /* Vectors near the end of an array: whole where `room` bytes are left, otherwise what there is.
- * Included after gemm/target_avx2.h. */
-#ifndef QN_Q_EDGE_AVX2_H
-#define QN_Q_EDGE_AVX2_H
+ * Included after target_avx2.h. */
+#ifndef QN_GEMM_EDGE_AVX2_H
+#define QN_GEMM_EDGE_AVX2_H
 
 #include <stdint.h>
 #include <string.h>
 
-#include "../gemm/unroll.h"
+#include "unroll.h"
 
 /* The first `count` bytes, 0..8, in the low bytes. Two loads may overlap: both have the same bytes
  * there. Loads of just these bytes from a copy would wait until the copy is written. */

@@ -1,0 +1,95 @@
+"""Networks of the NPU on fast rows: the bits of the plain ones, and no slow row left in them."""
+
+import numpy as np
+import pytest
+
+from qemu_nn import cmsis, kernels
+from qemu_nn.bench.calls import random_inputs
+from qemu_nn.bench.networks import NETWORKS
+from qemu_nn.bench.npu_networks import NPU_NETWORKS
+from qemu_nn.layers import NPU_FUNCTIONS
+from qemu_nn.layers.base import extent
+from qemu_nn.runtime.session import Session
+from qemu_nn.targets import NPU
+
+SMALL = ("lenet5_npu", "mobilenet_025_96_npu")
+
+
+@pytest.mark.parametrize("name", NPU_NETWORKS)
+def test_a_network_has_the_work_of_its_twin(name):
+    network, twin = NPU_NETWORKS[name](), NETWORKS[name[: -len("_npu")]]()
+    work = [
+        sum(extent(node.function.macs, node.params) for node in graph.nodes)
+        for graph in (network, twin)
+    ]
+    assert work[0] == work[1]
+    assert [node.output.shape for node in network.nodes] == [n.output.shape for n in twin.nodes]
+
+
+@pytest.mark.parametrize("cap", ["avx2", "avx512vnni"])
+@pytest.mark.parametrize("name", SMALL)
+def test_every_layer_of_a_network_has_the_bits_of_its_plain_rows(name, cap, monkeypatch):
+    graph = NPU_NETWORKS[name]()
+    x = random_inputs(graph, 2)
+    plain = Session(graph, NPU, "ref").run(x, trace=True)
+    monkeypatch.setenv(kernels.CAP, cap)
+    fast = Session(graph, NPU).run(x, trace=True)
+    for layer in plain:
+        np.testing.assert_array_equal(fast[layer], plain[layer], layer)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_activation_saturates_or_vanishes(name):
+    graph = NPU_NETWORKS[name]()
+    trace = Session(graph, NPU).run(random_inputs(graph, 1), trace=True)
+    for node in graph.nodes[:-1]:
+        values = trace[node.name]
+        assert np.mean((values == -128) | (values == 127)) < 0.2, f"{node.name} saturates"
+        assert np.count_nonzero(values) > 0.2 * values.size, f"{node.name} vanishes"
+
+
+@pytest.mark.skipif(not kernels.cpu_features() & kernels.FEATURES["avx2"], reason="needs AVX2")
+@pytest.mark.parametrize("name", SMALL)
+def test_no_layer_but_the_last_runs_on_a_plain_row(name):
+    steps = Session(NPU_NETWORKS[name](), NPU).plan.steps
+    assert [s.row.op.name for s in steps if s.row.kind == "plain"] == ["npu_log_softmax"]
+
+
+def convolve(type, image, weights, start, shift, variant):
+    """One output of a window as wide as the image, [x][c]."""
+    width, depth = image.shape
+    shape = {"in_h": 1, "in_w": width, "group": 1, "depth": depth, "out_c": 1, "kernel_w": width}
+    ones = ("out_h", "out_w", "kernel_h", "stride_h", "stride_w")
+    shape.update(dict.fromkeys((*ones, "dilation_h", "dilation_w"), 1), pad_n=0, pad_w=0)
+    pairs = np.array([[start, shift]], np.int64)
+    arguments = {**shape, "input": image, "weights": weights, "start_shift": pairs}
+    function = NPU_FUNCTIONS[f"npu_convolve_{type}"]
+    return int(cmsis.invoke(function, arguments, NPU, variant).item())
+
+
+def fast_rows(type):
+    return [r.variant for r in kernels.rows_of("npu_convolve", type) if r.runs_here()]
+
+
+@pytest.mark.parametrize("type", ["s8", "u8"])
+def test_sums_that_leave_32_bits_are_exact(type):
+    dtype, highest = (np.int8, 127) if type == "s8" else (np.uint8, 255)
+    image, weights = np.full((8, 2**15), highest, dtype), np.full((8, 2**15), 127, np.int8)
+    total = highest * 127 * 2**18
+    assert total > 2**31
+    for variant in fast_rows(type):
+        for start in (0, -total, 2**40, -(2**40)):
+            want = max(-128, min(127, (total + start) >> 26))
+            assert convolve(type, image, weights, start, 26, variant) == want, variant
+
+
+@pytest.mark.parametrize("weight", [-32768, 32767, 127, 128, -128, -129])
+@pytest.mark.parametrize("depth", [1, 509, 510, 511, 1021, 5000])
+def test_sums_of_16_bits_are_exact_at_the_ends_of_every_part(depth, weight):
+    for value in (-32768, 32767):
+        image, weights = (np.full((1, depth), v, np.int16) for v in (value, weight))
+        total = depth * value * weight
+        for variant in fast_rows("s16"):
+            for low in (-1, 0, 32767):  # what is left of the sum, down to its last bit
+                start = low - total
+                assert convolve("s16", image, weights, start, 0, variant) == low, variant
