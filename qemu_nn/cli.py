@@ -25,6 +25,7 @@ from .cli_bench import bench, variants
 from .cli_export import export
 from .cli_options import PATH, device, form, state, variant
 from .cli_quantize import import_, quantize
+from .cli_sdk import sdk
 from .errors import DeviceWarning, Error
 from .kernels import ROWS
 from .runtime import batch
@@ -222,5 +223,5 @@ def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
     return Table(("array", "dtype", "shape"), rows)
 
 
-for _verb in (bench, variants, import_, quantize, analyze, export):
+for _verb in (bench, variants, import_, quantize, analyze, export, sdk):
     main.add_command(_verb)
