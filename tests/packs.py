@@ -86,10 +86,11 @@ def plain(bits, seed=3):
     layers = [
         start(1, 5, 4),
         Layer("InnerProduct", name="fc", bottom="x", top="f", num_output=7),
-        Layer("ReLU", name="relu", bottom="f", top="r"),
+        Layer("ReLU", name="relu", bottom="f", top="r", negative_slope=0.25),
     ]
-    rng, half = np.random.default_rng(seed), 2 ** (bits - 1)
-    params = {"x_frac": 4, "f_frac": 3, "r_frac": 3, "fc_frac_weight": 6, "fc_frac_bias": 5}
+    rng, half, more = np.random.default_rng(seed), 2 ** (bits - 1), bits - 8
+    params = {"x_frac": 4, "f_frac": 2, "r_frac": 2}
+    params |= {"fc_frac_weight": 6 + more, "fc_frac_bias": 5 + more}
     params |= {"fc_quant_weight": rng.integers(-half, half, (7, 1, 5, 4))}
     return layers, params | {"fc_quant_bias": rng.integers(-half, half, 7)}
 

@@ -80,7 +80,9 @@ def test_every_call_returns_what_the_manual_says(programs, tmp_path):
     params |= {"c_quant_bias": np.zeros(64, np.int8), "c_frac_bias": 0}
     modelpack(8, [packs.start(64, 48, 48), conv], params, tmp_path, "slow")
     done = run(programs["codes"], "slow.bin", cwd=tmp_path)
-    said = "loaded 1,idle 0,start 0,again 2,busy 1,other 3,once more 0,idle 0,deleted 1,copy 1,run 1"
+    said = (
+        "loaded 1,idle 0,start 0,again 2,busy 1,other 3,once more 0,idle 0,deleted 1,copy 1,run 1"
+    )
     assert done.stdout.splitlines()[:-1] == said.split(",")
     assert done.stdout.endswith("none 1 there is no such file, nor one below custom/\n")
     assert "can not load the network no such pack: there is no such file" in done.stderr

@@ -78,8 +78,10 @@ def modelpack(
     """
     if not isinstance(model_name, str) or not model_name or set(model_name) & set("/\\\0"):
         raise Error(f"model_name is the name of a file without its folder, not {model_name!r}")
-    _refuse(bitwidth, layer_list, param_dict)
+    _refuse(warnings(layer_list))
     data = encode(bitwidth, layer_list, param_dict)
+    _refuse(warnings(layer_list, param_dict))
+    Session(fixed_graph(layer_list, param_dict, bitwidth), NPU)  # kernels have their say, too
     folder = Path(out_file_path)
     files.make_folder(folder)
     files.write_bytes(folder / f"{model_name}.bin", data)
@@ -106,10 +108,6 @@ def load_pack(path: PathLike) -> tuple[int, list[Layer], dict[str, Any]]:
     return decode(files.read_bytes(Path(path), _PACK_LIMIT), Path(path).name)
 
 
-def _refuse(bitwidth: int, layer_list: Sequence[Layer], param_dict: Mapping[str, Any]) -> None:
-    """Raise the reason why the NPU does not run a network, if there is one."""
-    graph = fixed_graph(layer_list, param_dict, bitwidth)
-    found = warnings(layer_list, param_dict)
+def _refuse(found: Sequence[str]) -> None:
     if found:
         raise ModelError(f"the NPU does not run this network: {found[0]}")
-    Session(graph, NPU)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ModelError
 from .as_fixed import fixed_graph
-from .layers import WEIGHTED, Layer, get_network_output, get_tensor_name_list, has_bias
+from .layers import WEIGHTED, Layer, get_tensor_name_list, has_bias
 from .shapes import Shape, feature_shapes
 
 MAGIC, VERSION = b"NPUPACK\x1a", 1
@@ -95,8 +95,6 @@ def _check(
     for name in tops[1:]:
         if not params.get(f"{name}_signed", True):
             raise ModelError(f"tensor {name!r} is unsigned, which only a network's input can be")
-    if not [name for name in get_network_output(layers) if name != tops[0]]:
-        raise ModelError("the network computes nothing: it has an Input layer alone")
     for layer in layers:
         if layer.type in ("Slice", "Concat") and layer.attributes()["axis"] != 1:
             raise ModelError(f"layer {layer.name!r} ({layer.type}): its axis is not 1, channels")

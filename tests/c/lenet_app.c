@@ -45,7 +45,8 @@ int main(int count, char **words) {
     failed |= cnn_start_net_pack(&pack_info);
     while (cnn_get_status()) {
     }
-    failed |= write_file(words[3], ".aligned", pack_info.output_addr, pack_info.output_aligned_size);
+    failed |=
+        write_file(words[3], ".aligned", pack_info.output_addr, pack_info.output_aligned_size);
     if (pack_info.feature_byte == 1) {
         cnn_print_top5(net_output, pack_info.output_size);
     }

@@ -95,9 +95,9 @@ static int exact(const uint8_t *pack, size_t size) {
 
 /* One to four changes: a byte, a field of 4 bytes, a range moved, the end cut off. */
 static size_t change(uint8_t *data, size_t size) {
-    static const uint32_t hurting[] = {0,     1,      2,          255,        256,        32767,
-                                       65535, 65536,  0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe,
-                                       1024,  0x4000, 8,          16};
+    static const uint32_t hurting[] = {
+        0,          1,          2,          255,        256,  32767,  65535, 65536,
+        0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe, 1024, 0x4000, 8,     16};
     for (uint32_t n = 1 + below(4); n > 0; n--) {
         size_t head = below(2) && size > 400 ? 400 : size;
         size_t at = CNN_HEADER_BYTES - 12 + below((uint32_t)head - CNN_HEADER_BYTES - 4 + 12);
