@@ -1,7 +1,9 @@
 """Networks and parameters for packs, and the C programs that run them."""
 
+import os
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 
@@ -124,15 +126,19 @@ def integers(bits, layers, params, x):
     }
 
 
-def build(source, program, flags="", compiler="cc"):
+@cache
+def answer(what, site=None):
+    """What the package says of its library; site: the folder of another package than this one."""
+    here = None if site is None else {**os.environ, "PYTHONPATH": str(site)}
+    command = [sys.executable, "-m", "qemu_nn", "sdk", what]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, env=here, cwd=site)
+    return done.stdout.split()
+
+
+def build(source, program, flags="", site=None):
     """Compile a C file of the tests with the library, as the package says to."""
-
-    def answer(what):
-        command = [sys.executable, "-m", "qemu_nn", "sdk", what]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-
-    command = [compiler, str(source), *answer("--sources"), *answer("--cflags"), *flags.split()]
-    done = subprocess.run([*command, "-o", str(program)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr, done.stderr
+    command = ["cc", str(source), *answer("--sources", site), *answer("--cflags", site)]
+    command += [*flags.split(), "-o", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
     return program

@@ -118,3 +118,16 @@ def test_the_verb_needs_a_question():
     done = subprocess.run([sys.executable, "-m", "qemu_nn", "sdk"], capture_output=True, text=True)
     assert done.returncode == 2
     assert "--sources, --include, --cflags, --libs" in done.stderr
+
+
+def test_an_installed_package_has_all_that_an_application_compiles(programs, tmp_path):
+    root = Path(__file__).parents[1]
+    package = tmp_path / "site"
+    command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(package)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for built in (root / "qemu_nn").glob("_native*"):
+        shutil.copy(built, package / "qemu_nn")
+    assert packs.answer("--include", package) == [str(package / "qemu_nn" / "csrc" / "sdk")]
+    app = packs.build(C / "lenet_app.c", tmp_path / "app", site=package)
+    assert "no such file" in run(app, "none", "x", "y", 1, cwd=tmp_path).stderr
