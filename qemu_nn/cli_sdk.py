@@ -32,7 +32,7 @@ def _sources() -> list[Path]:
 @click.option("--cflags", "what", flag_value="cflags", help="Flags for the compiler.")
 @click.option("--libs", "what", flag_value="libs", help="Flags for the linker.")
 def sdk(what: Optional[str]) -> None:
-    """Print what a C application needs to run networks of ndk.modelpack.
+    """Print what C applications that run packs compile.
 
     `cc app.c $(qemu-nn sdk --sources) $(qemu-nn sdk --cflags) -o app` builds one.
     """
