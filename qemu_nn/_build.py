@@ -1,4 +1,4 @@
-"""Turns all of csrc/ into the one extension module qemu_nn._native (cffi, abi3)."""
+"""Turns csrc/, all but sdk/, into the one extension module qemu_nn._native (cffi, abi3)."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ def _declarations() -> str:
 
 def _relative(pattern: str) -> list[str]:
     found = (ROOT / CSRC).rglob(pattern)
-    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+    return sorted(path.relative_to(ROOT).as_posix() for path in found if path.parent.name != "sdk")
 
 
 builder = FFI()

@@ -26,6 +26,7 @@ from .cli_export import export
 from .cli_ndk import ndk
 from .cli_options import PATH, device, form, state, variant
 from .cli_quantize import import_, quantize
+from .cli_sdk import sdk
 from .errors import DeviceWarning, Error
 from .kernels import ROWS
 from .runtime import batch
@@ -223,5 +224,5 @@ def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
     return Table(("array", "dtype", "shape"), rows)
 
 
-for _verb in (bench, variants, import_, quantize, analyze, export, ndk):
+for _verb in (bench, variants, import_, quantize, analyze, export, ndk, sdk):
     main.add_command(_verb)

@@ -1,4 +1,4 @@
-"""The verbs of the NPU's kit: qemu-nn ndk quantize, run, analyze, compare, check."""
+"""The verbs of the NPU's kit: qemu-nn ndk quantize, run, analyze, compare, pack, check."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from .analysis.table import Table
 from .cli_ndk_run import (
     Network,
     analyze,
+    bits_option,
     compare,
     data_option,
     feed,
     layout_option,
+    net_files,
     read,
     run,
+    width_of,
 )
 from .cli_options import PATH
 from .errors import Error
@@ -89,6 +92,20 @@ def quantize(
     )
     modelpack.save_to_file(layers, output, params, output.with_suffix(".npz"))
     click.echo(_formats(layers, params).text())
+
+
+@ndk.command()
+@net_files
+@click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
+@click.option("--name", help="Of the .bin; NET's if not given.")
+@bits_option
+def pack(
+    net: Path, params: Optional[Path], output: Path, name: Optional[str], bits: Optional[str]
+) -> None:
+    """Write NET as one .bin for the chip's application."""
+    layers, numbers = read(net, params)
+    modelpack.modelpack(width_of(numbers, bits), layers, numbers, output, name or net.stem)
+    click.echo(f"{output / (name or net.stem)}.bin")
 
 
 @ndk.command()

@@ -115,6 +115,17 @@ def test_analyze_and_compare_print_the_kit_s_figures(folder):
     assert "top1err" in qemu_nn("ndk", "compare", net, "-d", data, "--max-abs-val", 2)
 
 
+def test_pack_writes_what_load_pack_reads(folder):
+    text = qemu_nn("ndk", "pack", folder / "net.prototxt", "-o", folder / "out", "--name", "small")
+    assert text.strip().endswith("small.bin")
+    bits, layers, params = ndk.modelpack.load_pack(folder / "out" / "small.bin")
+    assert bits == 8
+    found = run_layers(X, layers, ["y"], params, True, 8, True)
+    layers, params = loaded(folder)
+    expected = run_layers(X, layers, ["y"], params, True, 8, True)
+    np.testing.assert_array_equal(found["y"], expected["y"])
+
+
 def test_check_exits_with_1_where_a_limit_is_broken(folder):
     assert qemu_nn("ndk", "check", folder / "net.prototxt") == ""
     layers = [LAYERS[0], Layer("Eltwise", name="sum", bottom=["x", "x"], top="y")]
@@ -144,6 +155,7 @@ def test_check_exits_with_1_where_a_limit_is_broken(folder):
         ),
         (["analyze", "net.prototxt", "-d", "data.npz", "--tensor", "z"], "no tensor 'z'"),
         (["compare", "net.prototxt", "-d", "labels.npy"], "takes samples [2, 6, 6]"),
+        (["pack", "float.prototxt", "-o", "out"], "quantize the network first"),
         (["check", "data.npz"], "data.npz is no model file by its name; have: .onnx"),
     ],
 )

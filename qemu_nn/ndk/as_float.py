@@ -155,9 +155,7 @@ def _windowed(
         return
     if own["dilation"] != (1, 1):
         raise ModelError(f"layer {layer.name!r}: pooling with a dilation has no float form here")
-    kind = {"MAX": "max", "AVE": "average"}.get(own["pool"])
-    if kind is None:
-        raise ModelError(f"layer {layer.name!r}: pool is {own['pool']!r}; have: MAX, AVE")
+    kind = {"MAX": "max", "AVE": "average"}[own["pool"]]
     yield top, Pool(kind, own["kernel_size"], own["stride"], pads, layout="NCHW"), [source]
 
 

@@ -1,4 +1,4 @@
-"""Models to files and back: .prototxt for the layers, .npz for the parameters."""
+"""Models to files and back: .prototxt and .npz of a kit, and the .bin that a device loads."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ import numpy as np
 from .. import files
 from ..arrays import read_npz, write_npz
 from ..errors import Error, ModelError
+from ..runtime.session import Session
+from ..targets import NPU
+from .as_fixed import fixed_graph
+from .check import warnings
 from .layers import Layer
+from .pack_format import encode
 from .prototxt import read_layers, write_layers
+from .unpack import decode
 
 _TEXT_LIMIT = 16 * files.MEGABYTE
+_PACK_LIMIT = 512 * files.MEGABYTE
 
 PathLike = Union[str, Path]
 
@@ -54,3 +61,53 @@ def load_from_file(
 def _plain(value: np.ndarray) -> Any:
     """A number where a number was saved."""
     return value.item() if value.ndim == 0 else value
+
+
+def modelpack(
+    bitwidth: int,
+    layer_list: Sequence[Layer],
+    param_dict: Mapping[str, Any],
+    out_file_path: PathLike,
+    model_name: str = "model",
+) -> None:
+    """Write a quantized network as `<out_file_path>/<model_name>.bin`, docs/npu_pack.md.
+
+    bitwidth: 8 or 16. out_file_path: a folder, made if it is not there. model_name: the manual
+    has a default but its value is lost; here it is "model". Raises ModelError, before anything is
+    written, for a limit of the hardware that the network breaks, and for what is not quantized.
+    """
+    if not isinstance(model_name, str) or not model_name or set(model_name) & set("/\\\0"):
+        raise Error(f"model_name is the name of a file without its folder, not {model_name!r}")
+    _refuse(warnings(layer_list))
+    data = encode(bitwidth, layer_list, param_dict)
+    _refuse(warnings(layer_list, param_dict))
+    Session(fixed_graph(layer_list, param_dict, bitwidth), NPU)  # kernels have their say, too
+    folder = Path(out_file_path)
+    files.make_folder(folder)
+    files.write_bytes(folder / f"{model_name}.bin", data)
+
+
+def modelpack_from_file(
+    bitwidth: int,
+    fname_prototxt: PathLike,
+    fname_npz: PathLike,
+    out_file_path: PathLike,
+    model_name: str = "model",
+) -> None:
+    """modelpack() of what save_to_file() wrote; raises what both of them raise."""
+    layers, params = load_from_file(fname_prototxt, fname_npz)
+    modelpack(bitwidth, layers, params, out_file_path, model_name)
+
+
+def load_pack(path: PathLike) -> tuple[int, list[Layer], dict[str, Any]]:
+    """Bit width, layers and fixed-point parameters of a pack; they compute the same bits.
+
+    A negative_slope comes back in the 64ths that the hardware has. Raises ModelError with the
+    reason for a file that is truncated, damaged, of another version, or no pack at all.
+    """
+    return decode(files.read_bytes(Path(path), _PACK_LIMIT), Path(path).name)
+
+
+def _refuse(found: Sequence[str]) -> None:
+    if found:
+        raise ModelError(f"the NPU does not run this network: {found[0]}")

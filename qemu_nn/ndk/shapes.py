@@ -34,8 +34,8 @@ def feature_shapes(layer_list: Sequence[Layer]) -> dict[str, Shape]:
         raise ModelError("a network starts with an Input layer, which makes one tensor")
     shapes: dict[str, Shape] = {}
     for layer in layer_list:
-        where = f"layer {layer.name!r} ({layer.type})"
-        _sound(layer, where)
+        where = _where(layer)
+        sound(layer)
         for name in layer.bottoms:
             if name not in shapes:
                 raise ModelError(f"{where} reads {name!r}, which nothing makes before it")
@@ -49,9 +49,16 @@ def feature_shapes(layer_list: Sequence[Layer]) -> dict[str, Shape]:
     return shapes
 
 
-def _sound(layer: Layer, where: str) -> None:
-    """Does the layer read and make as many tensors as its type, with attributes in range?"""
-    own, reads = layer.attributes(), _READS.get(layer.type, 1)
+def _where(layer: Layer) -> str:
+    return f"layer {layer.name!r} ({layer.type})"
+
+
+def sound(layer: Layer) -> None:
+    """Does the layer read and make as many tensors as its type, with attributes in range?
+
+    Raises ModelError that names the layer.
+    """
+    own, where, reads = layer.attributes(), _where(layer), _READS.get(layer.type, 1)
     makes = len(own["slice_point"]) + 1 if layer.type == "Slice" else 1
     if len(layer.bottoms) != reads and (reads is not None or len(layer.bottoms) < 2):
         wanted = "two or more" if reads is None else reads
@@ -66,6 +73,9 @@ def _sound(layer: Layer, where: str) -> None:
                 raise ModelError(f"{where} has {key} {value}, out of range")
     if not 0 <= own.get("negative_slope", 0) < 4:
         raise ModelError(f"{where} has negative_slope {own['negative_slope']}, out of 0..3.98")
+    for key, have in (("pool", ("MAX", "AVE")), ("axis", (1,))):
+        if own.get(key, have[0]) not in have:
+            raise ModelError(f"{where} has {key} {own[key]!r}; have: {', '.join(map(str, have))}")
 
 
 def _made(layer: Layer, inputs: list[Shape], where: str) -> list[Shape]:

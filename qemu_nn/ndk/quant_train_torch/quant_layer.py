@@ -47,8 +47,6 @@ class QuantizedNet(nn.Module):
         super().__init__()
         if bitwidth not in (8, 16):
             raise Error(f"bitwidth is 8 or 16, not {bitwidth}")
-        if not layer_list or layer_list[0].type != "Input" or len(layer_list[0].tops) != 1:
-            raise ModelError("a network starts with an Input layer, which makes one tensor")
         self.layer_list, self.param_dict = list(layer_list), dict(param_dict)
         self.bitwidth, self.hw_aligned, self.quant_output = bitwidth, hw_aligned, quant_output
         self.quant = {"weight": quant_weight, "bias": quant_bias}
@@ -90,8 +88,6 @@ class QuantizedNet(nn.Module):
             raise ModelError(f"layer {layer.name!r}: Softmax has no fixed point; use LogSoftmax")
         if layer.type == "Eltwise" and layer.attributes()["operation"] != "sum":
             raise ModelError(f"layer {layer.name!r}: only the sum of tensors has a fixed point")
-        if layer.type == "Pooling" and layer.attributes()["pool"] not in ("MAX", "AVE"):
-            raise ModelError(f"layer {layer.name!r}: pool is MAX or AVE")
 
     def has_part(self, name: str) -> bool:
         """Has the layer weights or a bias?"""

@@ -1,0 +1,239 @@
+/* The one NPU: which networks it has, which one it computes, and whether it is busy. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net.h"
+#include "wq_cnn.h"
+
+enum { FILE_BYTES = 1 << 29, CHUNK = 1 << 16 };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t idle;
+    cnn_net *nets;
+    const cnn_net *running; /* NULL: idle */
+    uint32_t last_id;
+} npu = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, NULL, 0};
+
+/* Of a number that a copy of an info still has: NULL once it is deleted. Needs the lock. */
+static cnn_net *find(uint32_t id) {
+    cnn_net *net = npu.nets;
+    while (net && net->id != id) {
+        net = net->next;
+    }
+    return net;
+}
+
+/* The network that an info means, and why not. Needs the lock. */
+static uint8_t chosen(const struct cnn_net_pack_info *info, cnn_net **net) {
+    *net = info ? find(info->net) : NULL;
+    if (!*net) {
+        return CNN_DELETED;
+    }
+    return info->feature_byte == (*net)->element ? CNN_OK : CNN_WRONG_FEATURE_BYTE;
+}
+
+static void finish(void) {
+    pthread_mutex_lock(&npu.lock);
+    npu.running = NULL;
+    pthread_cond_broadcast(&npu.idle);
+    pthread_mutex_unlock(&npu.lock);
+}
+
+static void *work(void *argument) {
+    cnn_net *net = argument;
+    cnn_put_input(net, net->input, CNN_ROW_BYTES);
+    cnn_compute(net);
+    cnn_get_outputs(net, net->output, CNN_ROW_BYTES);
+    finish();
+    return NULL;
+}
+
+uint8_t cnn_start_net_pack(struct cnn_net_pack_info *info) {
+    cnn_net *net;
+    pthread_mutex_lock(&npu.lock);
+    uint8_t status = chosen(info, &net);
+    if (status == CNN_OK && npu.running) {
+        status = CNN_BUSY;
+    }
+    if (status == CNN_OK) {
+        npu.running = net;
+    }
+    pthread_mutex_unlock(&npu.lock);
+    if (status == CNN_OK) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, work, net) == 0) {
+            pthread_detach(thread);
+        } else {
+            work(net); /* no thread to be had: it is done when this returns */
+        }
+    }
+    return status;
+}
+
+uint8_t cnn_run_net_pack(struct cnn_net_pack_info *info, const void *input, void *output) {
+    cnn_net *net;
+    pthread_mutex_lock(&npu.lock);
+    while (npu.running) {
+        pthread_cond_wait(&npu.idle, &npu.lock);
+    }
+    uint8_t status = chosen(info, &net);
+    if (status == CNN_OK) {
+        npu.running = net;
+    }
+    pthread_mutex_unlock(&npu.lock);
+    if (status == CNN_OK) {
+        cnn_put_input(net, input, 1);
+        cnn_compute(net);
+        cnn_get_outputs(net, output, 1);
+        finish();
+    }
+    return status;
+}
+
+int8_t cnn_get_status(void) {
+    pthread_mutex_lock(&npu.lock);
+    int8_t busy = npu.running != NULL;
+    pthread_mutex_unlock(&npu.lock);
+    return busy;
+}
+
+void cnn_delete_net_pack(struct cnn_net_pack_info *info) {
+    if (!info) {
+        return;
+    }
+    pthread_mutex_lock(&npu.lock);
+    cnn_net *net = find(info->net);
+    while (net && npu.running == net) {
+        pthread_cond_wait(&npu.idle, &npu.lock);
+        net = find(info->net);
+    }
+    for (cnn_net **link = &npu.nets; *link && net; link = &(*link)->next) {
+        if (*link == net) {
+            *link = net->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&npu.lock);
+    if (net) {
+        cnn_free(net);
+    }
+    info->input_addr = info->output_addr = NULL;
+    info->net = 0;
+}
+
+/* Memory for the features, and for input and output as the application sees them. */
+static int allocate(cnn_net *net, struct cnn_net_pack_info *info) {
+    int64_t packed = 0, aligned = 0;
+    for (uint32_t i = 0; i < net->given; i++) {
+        if (cnn_is_output(net, i)) {
+            packed += cnn_size(net, &net->tensors[i], 1);
+            aligned += cnn_size(net, &net->tensors[i], CNN_ROW_BYTES);
+        }
+    }
+    int64_t input = cnn_size(net, &net->tensors[0], CNN_ROW_BYTES);
+    if (packed == 0 || aligned > CNN_ARENA_BYTES || input > CNN_ARENA_BYTES) {
+        return cnn_deny(net, "its outputs are none, or aligned rows of more than 2^30 bytes");
+    }
+    net->arena = malloc((size_t)net->arena_bytes);
+    net->input = calloc(1, (size_t)input);
+    net->output = calloc(1, (size_t)aligned);
+    if (!net->arena || !net->input || !net->output) {
+        return cnn_deny(net, "there is no memory for its features");
+    }
+    info->input_addr = net->input;
+    info->output_addr = net->output;
+    info->feature_byte = (uint8_t)net->element;
+    info->input_size = (uint32_t)net->tensors[0].bytes;
+    info->output_size = (uint32_t)packed;
+    info->input_aligned_size = (uint32_t)input;
+    info->output_aligned_size = (uint32_t)aligned;
+    return 0;
+}
+
+static struct cnn_net_pack_info load(const uint8_t *data, size_t size) {
+    struct cnn_net_pack_info info;
+    memset(&info, 0, sizeof info);
+    char why[QN_WHY] = "";
+    cnn_net *net = calloc(1, sizeof *net);
+    if (!net) {
+        snprintf(info.error, sizeof info.error, "there is no memory");
+        return info;
+    }
+    net->why = why;
+    if (cnn_read(net, data, size) || allocate(net, &info)) {
+        snprintf(info.error, sizeof info.error, "%.200s", why);
+        cnn_free(net);
+        return info;
+    }
+    net->why = NULL;
+    pthread_mutex_lock(&npu.lock);
+    npu.last_id += npu.last_id == UINT32_MAX ? 2 : 1; /* 0 is none */
+    info.net = net->id = npu.last_id;
+    net->next = npu.nets;
+    npu.nets = net;
+    pthread_mutex_unlock(&npu.lock);
+    return info;
+}
+
+struct cnn_net_pack_info cnn_load_net_pack_from(const void *pack, uint32_t size) {
+    return load(pack, pack ? size : 0);
+}
+
+/* The whole of a file; NULL where it is too long, unreadable, or there is no memory. */
+static uint8_t *whole(FILE *file, size_t *size) {
+    uint8_t *data = NULL;
+    size_t room = 0, got = 1;
+    for (*size = 0; got > 0; *size += got) {
+        if (*size == room) {
+            room = room ? 2 * room : CHUNK;
+            uint8_t *larger = room <= FILE_BYTES ? realloc(data, room) : NULL;
+            if (!larger) {
+                free(data);
+                return NULL;
+            }
+            data = larger;
+        }
+        got = fread(data + *size, 1, room - *size, file);
+    }
+    if (ferror(file)) {
+        free(data);
+        return NULL;
+    }
+    return data;
+}
+
+static FILE *open_pack(const char *name) {
+    FILE *file = fopen(name, "rb");
+    char inside[1024];
+    int length = file ? 0 : snprintf(inside, sizeof inside, "custom/%s", name);
+    if (length > 0 && length < (int)sizeof inside) {
+        file = fopen(inside, "rb");
+    }
+    return file;
+}
+
+struct cnn_net_pack_info cnn_load_net_pack(const char *name) {
+    struct cnn_net_pack_info info;
+    memset(&info, 0, sizeof info);
+    FILE *file = name ? open_pack(name) : NULL;
+    if (!file) {
+        snprintf(info.error, sizeof info.error, "there is no such file, nor one below custom/");
+    } else {
+        size_t size;
+        uint8_t *data = whole(file, &size);
+        fclose(file);
+        if (data) {
+            info = load(data, size);
+        } else {
+            snprintf(info.error, sizeof info.error, "it can not be read, or is too long");
+        }
+        free(data);
+    }
+    if (info.error[0]) {
+        fprintf(stderr, "can not load the network %s: %s\n", name ? name : "", info.error);
+    }
+    return info;
+}
