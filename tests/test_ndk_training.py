@@ -429,6 +429,25 @@ def test_a_layer_can_have_one_fraction_for_all_channels(tmp_path):
     assert not check_layers(layers[:4], found)
 
 
+def test_inputs_are_rounded_into_their_format(tmp_path):
+    def moved(by):
+        for batch in task():
+            grid = np.floor(batch["input"] * 16).clip(-128, 127) / 16
+            yield {"input": grid + by, "output": batch["output"]}
+
+    layers, params = network()
+    more = {"num_step_pre": 2, "num_step": 2}
+    user = {"x_frac": 4, "x_signed": True}
+    plain = quantize_model(layers, params, 8, task(), usr_param_dict=user, **more)[1]
+    own = {"log_dir": tmp_path, "num_step_train": 5, "layer_group": 9}
+    found = [
+        quantize_model_with_training(layers, 8, plain, moved(by), **own)[1]["conv_weight"]
+        for by in (0, 1 / 32, 1 / 16)
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (found[0] != found[2]).any()
+
+
 def test_given_fractions_stay_and_only_missing_ones_take_batches(tmp_path):
     taken = []
 
