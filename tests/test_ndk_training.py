@@ -286,6 +286,8 @@ def test_what_the_module_can_not_be_made_of_is_an_error():
         QuantizedNet(layers, params, bitwidth=4)
     with pytest.raises(Error, match="a batch is"):
         QuantizedNet(layers, params)(torch.zeros(1, 2, 1, 1))
+    with pytest.raises(Error, match="a tensor of real numbers"):
+        QuantizedNet(layers, params)(np.zeros((1, 1, 1, 1)))
     with pytest.raises(ModelError, match="Softmax"):
         QuantizedNet([layers[0], Layer("Softmax", name="s", bottom="x", top="y")], params)
     with pytest.raises(ModelError, match="starts with an Input"):
@@ -591,6 +593,15 @@ def test_inputs_and_labels_that_do_not_fit_are_errors(tmp_path):
     bad = {"input": np.full((1, 1, 6, 6), np.inf), "output": [0]}
     with pytest.raises(Error, match="not finite"):
         trained(tmp_path, data_generator=itertools.repeat(bad))
+
+
+def test_a_fraction_that_is_no_integer_is_an_error(tmp_path):
+    layers, params = network()
+    for frac in ("a", 2.5, None):
+        with pytest.raises(Error, match="c_frac is an integer"):
+            quantize_model_with_training(
+                layers, 8, params | {"c_frac": frac}, task(), log_dir=tmp_path
+            )
 
 
 def test_a_log_softmax_at_the_end_is_refused_with_advice(tmp_path):
