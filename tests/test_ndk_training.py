@@ -286,6 +286,8 @@ def test_what_the_module_can_not_be_made_of_is_an_error():
         QuantizedNet(layers, params, bitwidth=4)
     with pytest.raises(Error, match="a batch is"):
         QuantizedNet(layers, params)(torch.zeros(1, 2, 1, 1))
+    with pytest.raises(Error, match="a tensor of real numbers"):
+        QuantizedNet(layers, params)(np.zeros((1, 1, 1, 1)))
     with pytest.raises(ModelError, match="Softmax"):
         QuantizedNet([layers[0], Layer("Softmax", name="s", bottom="x", top="y")], params)
     with pytest.raises(ModelError, match="starts with an Input"):
@@ -427,6 +429,25 @@ def test_a_layer_can_have_one_fraction_for_all_channels(tmp_path):
     assert isinstance(found["conv_frac_bias"], int)
     assert len(found["fc_frac_weight"]) == 4
     assert not check_layers(layers[:4], found)
+
+
+def test_inputs_are_rounded_into_their_format(tmp_path):
+    def moved(by):
+        for batch in task():
+            grid = np.floor(batch["input"] * 16).clip(-128, 127) / 16
+            yield {"input": grid + by, "output": batch["output"]}
+
+    layers, params = network()
+    more = {"num_step_pre": 2, "num_step": 2}
+    user = {"x_frac": 4, "x_signed": True}
+    plain = quantize_model(layers, params, 8, task(), usr_param_dict=user, **more)[1]
+    own = {"log_dir": tmp_path, "num_step_train": 5, "layer_group": 9}
+    found = [
+        quantize_model_with_training(layers, 8, plain, moved(by), **own)[1]["conv_weight"]
+        for by in (0, 1 / 32, 1 / 16)
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (found[0] != found[2]).any()
 
 
 def test_given_fractions_stay_and_only_missing_ones_take_batches(tmp_path):
@@ -572,6 +593,15 @@ def test_inputs_and_labels_that_do_not_fit_are_errors(tmp_path):
     bad = {"input": np.full((1, 1, 6, 6), np.inf), "output": [0]}
     with pytest.raises(Error, match="not finite"):
         trained(tmp_path, data_generator=itertools.repeat(bad))
+
+
+def test_a_fraction_that_is_no_integer_is_an_error(tmp_path):
+    layers, params = network()
+    for frac in ("a", 2.5, None):
+        with pytest.raises(Error, match="c_frac is an integer"):
+            quantize_model_with_training(
+                layers, 8, params | {"c_frac": frac}, task(), log_dir=tmp_path
+            )
 
 
 def test_a_log_softmax_at_the_end_is_refused_with_advice(tmp_path):

@@ -134,6 +134,9 @@ def _with_fractions(
     missing = False
     for name in get_tensor_name_list(layer_list, feature_only=True):
         known.update({k: params[k] for k in (f"{name}_frac", f"{name}_signed") if k in params})
+        frac = params.get(f"{name}_frac", 0)
+        if isinstance(frac, bool) or not isinstance(frac, (int, np.integer)):
+            raise Error(f"param_dict: {name}_frac is an integer, not {frac!r}")
         missing |= f"{name}_frac" not in params
     for layer in layer_list:
         for role in _ROLES if layer.type in BIASED else ():

@@ -71,7 +71,10 @@ def lookup(x: Tensor, kind: str, bits: int) -> Tensor:
 
 
 def log_softmax(x: Tensor, bits: int) -> Tensor:
-    """LogSoftmax by pairs of channels as the chip has it; the gradient is the function's own."""
+    """LogSoftmax by pairs of channels as the chip has it; the gradient is the function's own.
+
+    What saturates is left to the node behind it.
+    """
     half, table = 2 ** (bits - 1), torch.from_numpy(of_distances(bits)).long().to(x.device)
     codes = _codes(x, "LogSoftmax", bits)
     total = codes[:, 0]
@@ -79,7 +82,6 @@ def log_softmax(x: Tensor, bits: int) -> Tensor:
         distance = (total - channel).abs()
         more = torch.where(distance < len(table), table[distance.clamp(max=len(table) - 1)], 0)
         total = (torch.maximum(total, channel) + more).clamp(-half, half - 1)
-    exact = (codes - total.unsqueeze(1)).clamp(-half, half - 1).to(x)
-    exact = exact / 2 ** fraction("LogSoftmax", bits)
+    exact = (codes - total.unsqueeze(1)).to(x) / 2 ** fraction("LogSoftmax", bits)
     result: Tensor = _Instead.apply(torch.log_softmax(x, 1), exact)
     return result

@@ -124,6 +124,8 @@ class QuantizedNet(nn.Module):
         The batch is not quantized: give real numbers on the grid of the input tensor.
         """
         start = self.layer_list[0].tops[0]
+        if not isinstance(x, Tensor) or not x.is_floating_point():
+            raise Error("a batch is a tensor of real numbers: torch.from_numpy(x).float()")
         if x.ndim != 4 or tuple(x.shape[1:]) != self.shapes[start]:
             raise Error(f"a batch is [N, {self.shapes[start]}], not {list(x.shape)}")
         values = {start: x}

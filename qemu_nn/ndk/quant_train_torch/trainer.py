@@ -20,7 +20,7 @@ from ..training_data import Grid, classes
 from .quant_layer import QuantizedNet
 from .weighted import ROLES
 
-#: How often the loss and the optimizer are asked for, in the words of their errors.
+#: What to give, for errors.
 _LOSS = "give a function (outputs, targets) -> scalar torch tensor, such as torch.nn.MSELoss()"
 _OPTIMIZER = "give a function of the parameters: lambda p: torch.optim.SGD(p, lr=0.01)"
 
