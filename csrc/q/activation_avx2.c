@@ -5,6 +5,7 @@
 #if QN_HAS_X86
 
 #include "../gemm/target_avx2.h"
+
 #include "../gemm/each_avx2.h"
 
 /* Sixteen entries of a table of 256 at a time, as many as the indices can reach. */

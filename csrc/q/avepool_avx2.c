@@ -7,6 +7,7 @@
 #if QN_HAS_X86
 
 #include "../gemm/target_avx2.h"
+
 #include "../gemm/edge_avx2.h"
 
 enum { LANES = 8 };

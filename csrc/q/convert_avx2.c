@@ -4,6 +4,7 @@
 #if QN_HAS_X86
 
 #include "../gemm/target_avx2.h"
+
 #include "../gemm/each_avx2.h"
 
 /* Where the four values of a group come from: 0 1 2 3, or 0 2 1 3 as the DSP path has them. */

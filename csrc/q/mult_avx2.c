@@ -4,6 +4,7 @@
 #if QN_HAS_X86
 
 #include "../gemm/target_avx2.h"
+
 #include "../gemm/each_avx2.h"
 
 /* The rounding term and the shift; logical: as 5.6.0 with a rounding term has it. */

@@ -5,6 +5,7 @@
 #if QN_HAS_X86
 
 #include "../gemm/target_avx2.h"
+
 #include "../gemm/edge_avx2.h"
 
 /* Lanes 0..room-1. */

@@ -4,6 +4,7 @@
 #if QN_HAS_X86
 
 #include "../gemm/target_avx2.h"
+
 #include "../gemm/each_avx2.h"
 
 QN_INLINE __m256i add_q7(__m256i x, __m256i y, const void *k) {

@@ -1,7 +1,4 @@
-"""The NPU kit's own interface: scripts from its manual run with `import qemu_nn.ndk as ndk`.
-
-So far: layers, importing, files, running (float and fixed, bit for bit), figures, headers.
-"""
+"""The NPU kit's own interface: scripts from its manual run with `import qemu_nn.ndk as ndk`."""
 
 from . import (
     caffe_interface,
