@@ -119,11 +119,12 @@ class Lowering:
                 own[role] = f"{top}_{role}"
                 self.arrays[own[role]] = np.ascontiguousarray(array)
         channels, height, width = shape
-        dtype = "uint8" if top in self.unsigned else self.dtype
+        if not self.params.get(f"{top}_signed", True):
+            raise self.error(f"makes {top!r} unsigned, which only the network's input can be")
         output = Tensor(
             top,
             (height, width, channels),
-            dtype,
+            self.dtype,
             self.frac(top) if f"{top}_frac" in self.params else None,
         )
         function = NPU_FUNCTIONS[f"npu_{op}_{kind or self.kind}"]

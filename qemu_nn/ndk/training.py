@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
@@ -11,7 +12,16 @@ import numpy as np
 from .. import files
 from ..errors import Error, ModelError
 from ..extras import require
-from .layers import BIASED, Layer, check_layers, get_layer_name_list, get_tensor_name_list
+from .layers import (
+    BIASED,
+    WEIGHTED,
+    Layer,
+    check_layers,
+    get_layer_name_list,
+    get_tensor_name_list,
+    has_bias,
+)
+from .shapes import feature_shapes
 from .training_data import Grid, pairs
 from .weights import role_missing
 
@@ -21,7 +31,7 @@ _ROLES = ("weight", "bias")
 def quantize_model_with_training(
     layer_list: Sequence[Layer],
     bitwidth: int,
-    param_dict: Mapping[str, Any],
+    param_dict: Optional[Mapping[str, Any]],
     data_generator: Optional[Iterator[Mapping[str, Any]]] = None,
     input_fn: Optional[Callable[[], Any]] = None,
     log_dir: Union[str, Path] = "log",
@@ -35,7 +45,8 @@ def quantize_model_with_training(
 ) -> tuple[list[Layer], dict[str, Any]]:
     """Train float weights until the network is good in fixed point (§4.3.2 of the manual).
 
-    param_dict: NAME_weight and NAME_bias to begin with, and fractions that are obeyed:
+    param_dict: NAME_weight and NAME_bias to begin with (random weights and biases of 0 where there
+    are none, so None trains from nothing), and fractions that are obeyed:
     TENSOR_frac, NAME_weight_frac (or NAME_frac_weight), NAME_bias_frac. Where any is missing,
     quantize_model() chooses, on batches from the same source. Exactly one of data_generator, which
     gives {"input": [N, C, H, W], "output": labels}, and input_fn, which returns (features, labels)
@@ -60,7 +71,8 @@ def quantize_model_with_training(
     trainer.check_callables(loss_fn, optimizer)
     shared = _names(layer_list, perlayer_quant_layer_names)
     source = pairs(data_generator, input_fn)
-    params = _with_fractions(layer_list, dict(param_dict), bitwidth, source)
+    params = {**random_start(layer_list, rnd_seed), **(param_dict or {})}
+    params = _with_fractions(layer_list, params, bitwidth, source)
     for name in shared:
         for role in _ROLES:
             key = f"{name}_frac_{role}"
@@ -87,6 +99,24 @@ def groups(layer_list: Sequence[Layer], layer_group: int) -> list[list[Layer]]:
     ends = [1, *range(1 + layer_group, len(layers), layer_group), len(layers)]
     found = [layers[first:last] for first, last in zip(ends, ends[1:])]
     return [[layers[0], *found[0]], *found[1:]]
+
+
+def random_start(layer_list: Sequence[Layer], seed: Optional[int]) -> dict[str, np.ndarray]:
+    """Weights whose outputs vary about as much as their inputs, behind rectifiers; biases of 0."""
+    shapes, rng, found = feature_shapes(layer_list), np.random.default_rng(seed), {}
+    for layer in layer_list:
+        outputs = shapes[layer.tops[0]][0]
+        if layer.type in ("Convolution", "InnerProduct"):
+            own, (depth, *size) = layer.attributes(), shapes[layer.bottoms[0]]
+            depth //= own.get("group", 1)
+            shape = (outputs, depth, *own.get("kernel_size", size))
+            scale = np.sqrt(2 / math.prod(shape[1:]))
+            found[f"{layer.name}_weight"] = rng.normal(size=shape) * scale
+        elif layer.type in WEIGHTED:
+            found[f"{layer.name}_weight"] = np.ones(outputs)
+        if has_bias(layer):
+            found[f"{layer.name}_bias"] = np.zeros(outputs)
+    return found
 
 
 def _check(
