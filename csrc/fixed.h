@@ -62,7 +62,7 @@ static inline int32_t qn_sub32(int32_t a, int32_t b) {
 }
 
 /* The parts of a profile number. */
-static inline int qn_release(int32_t profile) { return (int)(profile >> 3) & 1; }
+static inline int qn_release(int32_t profile) { return (int)(profile >> 3) & 3; }
 static inline int qn_path(int32_t profile) { return (int)(profile >> 1) & 3; }
 static inline int qn_rounding(int32_t profile) { return (int)profile & 1; }
 
@@ -95,6 +95,56 @@ static inline int8_t qn_acc_q7(uint32_t acc, int out_shift) {
 }
 static inline int16_t qn_acc_q15(uint32_t acc, int out_shift) {
     return qn_sat16(qn_asr(qn_wrap32(acc), out_shift));
+}
+
+/* ---- s8 and s16: real factors as multiplier * 2^(shift - 31), 2^30 <= multiplier < 2^31 ---- */
+
+/* x / 2^n rounded to nearest, halves away from zero (RDP), 0 <= n <= 31. */
+static inline int32_t qn_rdp(int32_t x, int n) {
+    int32_t mask = (int32_t)((1u << n) - 1u), rest = x & mask;
+    return qn_asr(x, n) + (rest > qn_asr(mask, 1) + (x < 0));
+}
+
+/* floor((a * b + 2^30) / 2^31) modulo 2^32: the high half of the doubled product, halves up (HM).
+ * |a * b| <= 2^62, so that the sum stays inside 64 bits. */
+static inline int32_t qn_hm(int32_t a, int32_t b) {
+    return (int32_t)(uint32_t)qn_asr64((int64_t)a * b + (1 << 30), 31);
+}
+
+/* The same, saturated: only -2^31 * -2^31 leaves the range. */
+static inline int32_t qn_hm_sat(int32_t a, int32_t b) {
+    return a == INT32_MIN && b == INT32_MIN ? INT32_MAX : qn_hm(a, b);
+}
+
+/* x * multiplier * 2^(shift - 31), -31 <= shift <= 31:
+ *   double rounding   RDP(HM(x * 2^max(shift, 0) modulo 2^32, multiplier), max(-shift, 0))
+ *   single rounding   floor((floor(x * multiplier / 2^(30 - shift)) + 1) / 2), both on 64 bits, read
+ *                     modulo 2^32 between; shift <= 30 */
+static inline int32_t qn_requantize_double(int32_t x, int32_t multiplier, int shift) {
+    int left = shift > 0 ? shift : 0;
+    return qn_rdp(qn_hm(qn_wrap32(qn_shl(x, left)), multiplier), left - shift);
+}
+
+static inline int32_t qn_requantize_single(int32_t x, int32_t multiplier, int shift) {
+    int32_t twice = (int32_t)(uint32_t)qn_asr64((int64_t)x * multiplier, 30 - shift);
+    return qn_asr(qn_add32(twice, 1), 1);
+}
+
+static inline int32_t qn_requantize(int32_t profile, int32_t x, int32_t multiplier, int shift) {
+    return qn_rounding(profile) == QN_SINGLE ? qn_requantize_single(x, multiplier, shift)
+                                             : qn_requantize_double(x, multiplier, shift);
+}
+
+/* The 16 bits of a multiplier that a sum of 64 bits is multiplied by. */
+static inline int32_t qn_multiplier16(int32_t multiplier) {
+    return multiplier >= 0x7fff0000 ? 0x7fff : qn_asr(multiplier + (1 << 15), 16);
+}
+
+/* A sum of 64 bits, |x| < 2^47, -31 <= shift <= 7, by either rounding:
+ *   (t + 1) >> 1,  t = floor(x * qn_multiplier16() / 2^(14 - shift)) modulo 2^32 */
+static inline int32_t qn_requantize64(int64_t x, int32_t multiplier, int shift) {
+    int64_t product = (int64_t)((uint64_t)x * (uint64_t)(int64_t)qn_multiplier16(multiplier));
+    return qn_asr(qn_add32((int32_t)(uint32_t)qn_asr64(product, 14 - shift), 1), 1);
 }
 
 #endif

@@ -27,6 +27,13 @@
 
 #define QN_560 0x00ffu
 #define QN_590 0xff00u
+/* The s8 and s16 API as of CMSIS-NN 7.0.0, which no longer has the q7 and q15 functions. */
+#define QN_700 0xff0000u
+#define QN_700_MVE QN_SET(QN_RELEASE_700, QN_PATH_MVE)
+#define QN_700_DSP QN_SET(QN_RELEASE_700, QN_PATH_DSP)
+#define QN_700_SINGLE 0xaa0000u
+
+/* Core paths of the q7 and q15 API. */
 #define QN_M0 (QN_SET(0, QN_PATH_M0) | QN_SET(1, QN_PATH_M0))
 #define QN_SCALAR (QN_SET(0, QN_PATH_SCALAR) | QN_SET(1, QN_PATH_SCALAR))
 #define QN_MVE (QN_SET(0, QN_PATH_MVE) | QN_SET(1, QN_PATH_MVE))
@@ -35,7 +42,7 @@
 /* The NPU of the WuQi WQ5007, as the manual of its kit describes it. */
 #define QN_NPU (1u << QN_PROFILE_NPU)
 
-/* Every path that compiles Arm's portable C for the layer functions. */
+/* Every path that compiles Arm's portable C for the q7 and q15 functions. */
 #define QN_PORTABLE (QN_M0 | QN_SCALAR | QN_MVE)
 #define QN_ANY (QN_560 | QN_590)
 

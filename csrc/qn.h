@@ -1,12 +1,15 @@
 /* The whole C interface of qemu_nn.
  *
- * This file is also the cffi declaration: qemu_nn/_build.py drops the lines that start with '#',
- * so every constant is an enum with a literal value and nothing here needs a preprocessor. */
+ * This file and the two it includes are also the cffi declaration: qemu_nn/_build.py drops the lines
+ * that start with '#', so every constant is an enum with a literal value and nothing here needs a preprocessor. */
 #ifndef QN_H
 #define QN_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "qn_params.h"
+#include "qn_params_s.h"
 
 /* What a contract answers. QN_SIZE_MISMATCH is the device's own ARM_MATH_SIZE_MISMATCH; QN_REFUSED
  * marks parameters for which the device would leave its buffers, or does nothing at all. */
@@ -25,108 +28,15 @@ enum {
 
 /* A profile says whose bits they are: 8 * release + 2 * path + rounding.
  * Rows claim sets of profiles as a mask: bit p stands for profile p. */
-enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1 };
+enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1, QN_RELEASE_700 = 2 };
 enum { QN_PATH_M0 = 0, QN_PATH_SCALAR = 1, QN_PATH_MVE = 2, QN_PATH_DSP = 3 };
-enum { QN_NEAREST = 0, QN_TRUNCATE = 1 };
+
+/* Roundings: of the q7 and q15 API nearest or truncating, of the s8 and s16 API (7.0.0) once at the
+ * end, or twice, as TFLite does. Zero is what Arm ships. */
+enum { QN_NEAREST = 0, QN_TRUNCATE = 1, QN_DOUBLE = 0, QN_SINGLE = 1 };
 
 /* One more profile, which is not of CMSIS. */
-enum { QN_PROFILE_NPU = 16 };
-
-/* Parameters of an op. Every one starts with the profile; the other fields have Arm's names.
- * A square function fills the _x and the _y field with the same value. */
-typedef struct qn_conv {
-    int32_t profile;
-    int32_t dim_im_in_x, dim_im_in_y, ch_im_in, ch_im_out;
-    int32_t dim_kernel_x, dim_kernel_y, padding_x, padding_y, stride_x, stride_y;
-    int32_t bias_shift, out_shift;
-    int32_t dim_im_out_x, dim_im_out_y;
-    int32_t relu; /* see qn_kernel.relu */
-} qn_conv;
-
-typedef struct qn_fc {
-    int32_t profile;
-    int32_t dim_vec, num_of_rows, bias_shift, out_shift;
-    int32_t relu; /* see qn_kernel.relu */
-} qn_fc;
-
-typedef struct qn_mat_mult {
-    int32_t profile;
-    int32_t ch_im_out, numCol_A, bias_shift, out_shift;
-} qn_mat_mult;
-
-typedef struct qn_pool {
-    int32_t profile;
-    int32_t dim_im_in_x, dim_im_in_y, ch_im_in;
-    int32_t dim_kernel_x, dim_kernel_y, padding_x, padding_y, stride_x, stride_y;
-    int32_t dim_im_out_x, dim_im_out_y, out_lshift;
-} qn_pool;
-
-/* Of the s8 and s16 API; images [batch][y][x][channel]. */
-typedef struct qn_s_pool {
-    int32_t profile;
-    int32_t batches, input_h, input_w, channels;
-    int32_t filter_h, filter_w, stride_h, stride_w, pad_h, pad_w;
-    int32_t output_h, output_w, act_min, act_max;
-} qn_s_pool;
-
-/* Of the NPU; images [y][x][channel]. */
-typedef struct qn_npu_conv {
-    int32_t profile;
-    int32_t in_h, in_w, group, depth, out_h, out_w, out_c;
-    int32_t kernel_h, kernel_w, stride_h, stride_w, pad_n, pad_w, dilation_h, dilation_w;
-} qn_npu_conv;
-
-typedef struct qn_npu_pool {
-    int32_t profile;
-    int32_t in_h, in_w, channels, out_h, out_w;
-    int32_t kernel_h, kernel_w, stride_h, stride_w, pad_n, pad_w, pad_s, dilation_h, dilation_w;
-    int32_t hw_aligned, up, down;
-} qn_npu_pool;
-
-typedef struct qn_npu_each {
-    int32_t profile;
-    int32_t length, slope, high;
-} qn_npu_each;
-
-typedef struct qn_npu_add {
-    int32_t profile;
-    int32_t length, shift;
-} qn_npu_add;
-
-typedef struct qn_npu_pixels {
-    int32_t profile;
-    int32_t pixels, channels, shift;
-} qn_npu_pixels;
-
-typedef struct qn_npu_channels {
-    int32_t profile;
-    int32_t pixels, channels_a, channels_b, channels_out;
-} qn_npu_channels;
-
-typedef struct qn_vector {
-    int32_t profile;
-    int32_t length;
-} qn_vector;
-
-typedef struct qn_mult {
-    int32_t profile;
-    int32_t length, out_shift;
-} qn_mult;
-
-typedef struct qn_offset {
-    int32_t profile;
-    int32_t length, offset;
-} qn_offset;
-
-typedef struct qn_activation {
-    int32_t profile;
-    int32_t length, int_width, type; /* type: 0 sigmoid, anything else tanh */
-} qn_activation;
-
-typedef struct qn_softmax {
-    int32_t profile;
-    int32_t nb_batches, dim_vec;
-} qn_softmax;
+enum { QN_PROFILE_NPU = 24 };
 
 /* The memory one call works on. Weights and bias may be NULL where the op has none.
  * Only ops whose contract says so write to an input. */

@@ -10,8 +10,10 @@ CSRC = Path("csrc")
 
 
 def _declarations() -> str:
-    """qn.h without its preprocessor lines: the same text is the C header and the cffi cdef."""
-    lines = (ROOT / CSRC / "qn.h").read_text(encoding="utf-8").splitlines()
+    """The interface without preprocessor lines: the same text is the C header and the cffi cdef."""
+    parts = ("qn_params.h", "qn_params_s.h", "qn.h")
+    text = "\n".join((ROOT / CSRC / part).read_text(encoding="utf-8") for part in parts)
+    lines = text.splitlines()
     return "\n".join(line for line in lines if not line.startswith("#"))
 
 

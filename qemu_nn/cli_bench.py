@@ -18,9 +18,9 @@ from .bench.report import Report, check_picture, draw, host
 from .bench.rows import time_rows
 from .bench.variants import function_variants, network_variants
 from .cli_options import PATH, device, form, state, variant
+from .devices import profile_for
 from .errors import Error
 from .graph import Graph
-from .targets import profile
 
 _COUNT = click.IntRange(1)
 _NETWORKS = {**NETWORKS, **NPU_NETWORKS}
@@ -68,7 +68,7 @@ def bench(
     if networks or not rows:
         graphs = [_graph(name) for name in networks or _NETWORKS]
         sizes = (batches or (1, 32), threads or (1,), turns)
-        tables["networks"], notes = contest(graphs, profile(**_axes(names)), variant, *sizes)
+        tables["networks"], notes = contest(graphs, _axes(names), variant, *sizes)
     if rows:
         tables["kernels"] = time_rows(turns=turns)
     report = Report(host(__version__), tables, notes)
@@ -90,19 +90,20 @@ def variants(
 
     KERNEL is a C function (arm_softmax_q7) or an op (softmax), compared on random calls.
     """
-    wanted = profile(**_axes(names))
     if what in NETWORKS or Path(what).exists() or Path(what).suffix:
         x = read_array(inputs, "x") if inputs else None
-        table = network_variants(_graph(what), wanted, x, read_state(state))
+        graph = _graph(what)
+        wanted = profile_for(graph.ops, **_axes(names))
+        table = network_variants(graph, wanted, x, read_state(state))
     else:
         if inputs or state:
             raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
-        table = function_variants(what, wanted)
+        table = function_variants(what, _axes(names))
     click.echo(getattr(table, form or "text")())
 
 
 def _axes(names: dict[str, str]) -> dict[str, str]:
-    """The options of a device as profile() calls them."""
+    """The options of a device as profile_for() calls them."""
     return {"core": names["target"], "cmsis": names["cmsis"], "rounding": names["rounding"]}
 
 

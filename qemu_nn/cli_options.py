@@ -7,7 +7,7 @@ from typing import Callable
 
 import click
 
-from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING
+from .targets import DEFAULT_CORE
 
 PATH = click.Path(path_type=Path)
 
@@ -18,8 +18,8 @@ state = click.option("--state", type=PATH, help="Start of a recurrent network: [
 def device(verb: Callable[..., None]) -> Callable[..., None]:
     """The options that say whose arithmetic it is: target, cmsis, rounding."""
     for name, default, text in (
-        ("--rounding", DEFAULT_ROUNDING, "Rounding: nearest, or truncate (ARM_NN_TRUNCATE)."),
-        ("--cmsis", DEFAULT_CMSIS, "CMSIS release: 5.6.0 or 5.9.0."),
+        ("--rounding", None, "nearest or truncate (ARM_NN_TRUNCATE); s8: double or single."),
+        ("--cmsis", None, "CMSIS release: 5.6.0, 5.9.0; 7.0.0 (s8).  [default: the newest]"),
         ("--target", DEFAULT_CORE, "Core, such as cortex-m3, or its path: scalar, dsp."),
     ):
         verb = click.option(name, default=default, show_default=True, help=text)(verb)

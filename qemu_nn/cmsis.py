@@ -1,11 +1,14 @@
-"""Every legacy CMSIS-NN function under its C name, on numpy arrays.
+"""Every CMSIS-NN function under its C name, on numpy arrays.
 
-Keyword arguments are the C parameter names; scratch buffers are not passed and the result is
-returned in its natural shape. Each function takes four more:
+Keyword arguments are the C parameter names, those inside of Arm's structs too; scratch buffers are
+not passed and the result is returned in its natural shape. A dimension need not be given where the
+shape of an array tells it; None stands for NULL. Each function takes four more:
 
 - ``core``: a core ("cortex-m4") or a path ("scalar", "dsp"); default "cortex-m4"
-- ``cmsis``: "5.6.0" or "5.9.0" (default)
-- ``rounding``: "nearest" (default) or "truncate", as a library built with ARM_NN_TRUNCATE
+- ``cmsis``: "5.6.0" or "5.9.0" (default) of the q7 and q15 functions, "7.0.0" of the s8 and s16
+  ones
+- ``rounding``: "nearest" (default) or "truncate", as a library built with ARM_NN_TRUNCATE; of the
+  s8 and s16 functions "double" (default) or "single" (CMSIS_NN_USE_SINGLE_ROUNDING)
 - ``variant``: the row of the kernel table to run; default the best for this host
 
 and ``in_place=True``, which leaves the input buffer as the device leaves it: the result of an
@@ -26,10 +29,11 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import kernels
+from .devices import profile_for
 from .errors import Error
 from .layers import FUNCTIONS, Array, Function
 from .layers.base import extent
-from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, Profile, profile
+from .targets import DEFAULT_CORE, Profile, profile
 
 
 def find(name: str) -> Function:
@@ -65,6 +69,17 @@ def _argument(function: Function, array: Array, value: object, params: dict[str,
     return given
 
 
+def _told_by_shapes(function: Function, arguments: Mapping[str, object]) -> dict[str, int]:
+    """The scalar arguments that are the length of an axis of an array, from arrays of that rank."""
+    told: dict[str, int] = {}
+    for array in function.arrays:
+        given: Any = arguments.get(array.name)
+        shape = np.shape(given)
+        if len(shape) == len(array.axes):
+            told.update((a, n) for a, n in zip(array.axes, shape) if a in function.params)
+    return told
+
+
 def _memory(given: np.ndarray, keep: bool, where: str) -> np.ndarray:
     """C-contiguous memory of an input: its own if the caller wants to see the changes."""
     if not keep:
@@ -83,16 +98,23 @@ def invoke(
 ) -> np.ndarray:
     """Run one declared function; see the module's docstring for the arguments."""
     names = {array.name for array in function.arrays}
-    missing = sorted(names - set(arguments))
+    needed = {array.name for array in function.arrays if not array.optional}
+    missing = sorted(name for name in needed if arguments.get(name) is None)
     if missing:
         raise Error(f"{function.name} lacks {', '.join(missing)}")
-    params = function.parse_params({k: v for k, v in arguments.items() if k not in names})
+    scalars = {k: v for k, v in arguments.items() if k not in names}
+    params = function.parse_params({**_told_by_shapes(function, arguments), **scalars})
     rows = kernels.rows_of(function.op, function.type)
     struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
     sizes = kernels.check(rows[0], struct)
     keep_input = not (in_place and sizes.destroys)
     row = kernels.choose(rows, wanted, struct, variant, keep_input)
-    given = {a.name: _argument(function, a, arguments[a.name], params) for a in function.arrays}
+    given = {
+        array.name: _argument(function, array, arguments[array.name], params)
+        if arguments.get(array.name) is not None
+        else np.zeros(array.shape(params), array.dtype)
+        for array in function.arrays
+    }
     written = {function.output.name} | ({function.inputs[0].name} if sizes.destroys else set())
     memory = {}
     for name, value in given.items():
@@ -109,7 +131,7 @@ def invoke(
         [memory[array.name] for array in function.inputs],
         output,
         memory[function.weights.name] if function.weights else None,
-        memory[function.bias.name] if function.bias else None,
+        function.bias_of(memory),
     )
     return output if function.in_place else output.reshape(function.output.shape(params))
 
@@ -118,13 +140,14 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
     def bound(
         *,
         core: str = DEFAULT_CORE,
-        cmsis: str = DEFAULT_CMSIS,
-        rounding: str = DEFAULT_ROUNDING,
+        cmsis: Optional[str] = None,
+        rounding: Optional[str] = None,
         variant: Optional[str] = None,
         in_place: bool = False,
         **arguments: object,
     ) -> np.ndarray:
-        return invoke(function, arguments, profile(core, cmsis, rounding), variant, in_place)
+        wanted = profile_for([(function.op, function.type)], core, cmsis, rounding)
+        return invoke(function, arguments, wanted, variant, in_place)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [inspect.Parameter(a.name, keyword) for a in function.arrays]

@@ -15,15 +15,15 @@ from .firmware.project import Firmware
 from .package import model_hash
 from .pipeline import Network, golden
 from .runtime.plan import plan
-from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, profile
+from .targets import DEFAULT_CORE
 
 
 def export(
     network: Network,
     folder: Union[str, Path],
     target: str = DEFAULT_CORE,
-    cmsis: str = DEFAULT_CMSIS,
-    rounding: str = DEFAULT_ROUNDING,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
     x: Optional[np.ndarray] = None,
     one_header: bool = False,
 ) -> Firmware:
@@ -33,7 +33,7 @@ def export(
     empty, or an earlier export, which is replaced. one_header: write layers.h, everything as plain
     macros, too. Raises Error as golden() does, and where a device could not run the network so.
     """
-    wanted, folder = profile(target, cmsis, rounding), Path(folder).resolve()
+    wanted, folder = network.profile(target, cmsis, rounding), Path(folder).resolve()
     about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
     traced = plan(network.graph, wanted, trace=True)
     x = random_inputs(network.graph, 2) if x is None else np.asarray(x)

@@ -12,7 +12,7 @@ from .errors import ModelError
 
 T = TypeVar("T")
 
-_KINDS = {str: "a string", int: "an integer", dict: "an object", list: "a list"}
+_KINDS = {str: "a string", int: "an integer", float: "a number", dict: "an object", list: "a list"}
 _DIGITS = 20
 
 
@@ -82,6 +82,12 @@ class Fields:
     def integer(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[int, T]:
         """An integer that fits into 64 bits."""
         return self._get(key, int, default)
+
+    def number(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[float, T]:
+        """A real number."""
+        if key in self and isinstance(self.values[key], int):
+            return float(self._checked(repr(key), self.values[key], int))
+        return self._get(key, float, default)
 
     def texts(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[list[str], T]:
         """A list of strings."""

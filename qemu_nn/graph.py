@@ -11,26 +11,10 @@ from typing import Optional
 import numpy as np
 
 from .errors import ModelError
-from .formats import BITS
 from .layers import Array, Function
-
-#: Most bytes of one tensor, and of all of a firmware's buffers: more than any microcontroller has.
-MEMORY_LIMIT = 256 * 2**20
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A named array of integers: shape of one sample (HWC for images), dtype, fraction bits."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    frac: Optional[int] = None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of one sample."""
-        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+from .tensors import MEMORY_LIMIT as MEMORY_LIMIT
+from .tensors import Tensor as Tensor
+from .tensors import check_tensor
 
 
 @dataclass(frozen=True)
@@ -108,6 +92,11 @@ class Graph:
     def __post_init__(self) -> None:
         _check(self)
 
+    @property
+    def ops(self) -> set[tuple[str, str]]:
+        """What its nodes compute: names and types of the kernel table."""
+        return {(node.function.op, node.function.type) for node in self.nodes}
+
     def node(self, name: str) -> Node:
         """The node with this name."""
         return next(node for node in self.nodes if node.name == name)
@@ -122,7 +111,7 @@ def _check(graph: Graph) -> None:
     if not graph.nodes:
         raise ModelError(f"{graph.name} has no layers")
     for tensor in (graph.input, *graph.states, *(node.output for node in graph.nodes)):
-        _check_tensor(f"{graph.name}: {tensor.name}", tensor)
+        check_tensor(f"{graph.name}: {tensor.name}", tensor)
     layers = {node.name for node in graph.nodes}
     for name in graph.outputs:
         if name not in layers:
@@ -137,17 +126,6 @@ def _check(graph: Graph) -> None:
         raise ModelError(f"{graph.name}: a recurrent network needs its memory described")
     if graph.memory is not None:
         _check_memory(graph, graph.memory)
-
-
-def _check_tensor(where: str, tensor: Tensor) -> None:
-    if tensor.dtype not in (*BITS, "uint8"):  # what an NPU is given may be unsigned
-        raise ModelError(f"{where} is {tensor.dtype}; have: {', '.join(BITS)}")
-    if tensor.frac is not None and abs(tensor.frac) > 64:
-        raise ModelError(f"{where} has {tensor.frac} fraction bits")
-    if not all(axis > 0 for axis in tensor.shape):
-        raise ModelError(f"{where} has the shape {list(tensor.shape)}")
-    if len(tensor.shape) > 8 or tensor.nbytes > MEMORY_LIMIT:
-        raise ModelError(f"{where} has {len(tensor.shape)} axes and {tensor.nbytes} bytes")
 
 
 def _check_memory(graph: Graph, memory: Memory) -> None:

@@ -26,7 +26,7 @@ from .runtime.accumulate import accumulators, products, unsaturated
 from .runtime.evaluate import each_tensor
 from .runtime.session import Session
 from .runtime.single import Calls
-from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, Profile, profile
+from .targets import DEFAULT_CORE, Profile
 
 Arrays = Mapping[str, np.ndarray]
 Progress = Callable[[Iterable], Iterable]
@@ -38,8 +38,8 @@ def analyze(
     labels: Optional[np.ndarray] = None,
     *,
     target: str = DEFAULT_CORE,
-    cmsis: str = DEFAULT_CMSIS,
-    rounding: str = DEFAULT_ROUNDING,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
     layout: Optional[str] = None,
     threads: int = 1,
     progress: Optional[Progress] = None,
@@ -57,7 +57,7 @@ def analyze(
             f"{graph.name} has no float reference to compare with: quantize it from a float model"
         )
     _check_pair(graph, reference)
-    wanted = profile(target, cmsis, rounding)
+    wanted = network.profile(target, cmsis, rounding)
     session = Session(graph, wanted, threads=threads)
     run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
     source = batches(data, reference.shape, reference.layout, layout)

@@ -184,9 +184,9 @@ def choose(
 def _claimed(rows: Sequence[Row]) -> str:
     """The profiles that any of these rows claims, in words: paths by release."""
     paths: dict[str, dict[str, None]] = {}
-    for profile in all_profiles():
-        if any(row.claims(profile) for row in rows):
-            paths.setdefault(profile.cmsis, {})[profile.path] = None
+    for each in all_profiles():
+        if any(row.claims(each) for row in rows):
+            paths.setdefault(each.cmsis, {})[each.path] = None
     return "; ".join(f"CMSIS {cmsis} ({', '.join(names)})" for cmsis, names in paths.items())
 
 

@@ -28,6 +28,7 @@ from .package_float import FLOAT_GRAPH, float_entries, float_names, read_float
 _FORMAT = "qemu_nn graph"
 _VERSION = 1
 _GRAPH = "graph.json"
+_ARRAYS = (*BITS, "int64")
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,9 @@ def _entry(index: int) -> str:
 
 def _checked(graph: Graph, name: str) -> np.ndarray:
     array = graph.arrays[name]
-    if array.dtype.name not in BITS:
-        raise ModelError(f"{graph.name}: array {name!r} is {array.dtype}; have: {', '.join(BITS)}")
+    if array.dtype.name not in _ARRAYS:
+        have = ", ".join(_ARRAYS)
+        raise ModelError(f"{graph.name}: array {name!r} is {array.dtype}; have: {have}")
     return array
 
 
@@ -136,6 +138,7 @@ def _from_tensor(tensor: Tensor) -> dict[str, Any]:
         "shape": list(tensor.shape),
         "dtype": tensor.dtype,
         "frac": tensor.frac,
+        **({} if tensor.scale is None else {"scale": tensor.scale, "zero": tensor.zero_point}),
     }
 
 
@@ -192,7 +195,14 @@ def _to_graph(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph:
 
 def _to_tensor(fields: Fields) -> Tensor:
     shape = tuple(fields.integers("shape"))
-    return Tensor(fields.text("name"), shape, fields.text("dtype"), fields.integer("frac", None))
+    return Tensor(
+        fields.text("name"),
+        shape,
+        fields.text("dtype"),
+        fields.integer("frac", None),
+        fields.number("scale", None),
+        fields.integer("zero", 0),
+    )
 
 
 def _to_node(fields: Fields) -> Node:

@@ -16,6 +16,7 @@ import numpy as np
 
 from . import __version__
 from .arrays import read_npz
+from .devices import profile_for
 from .errors import Error, ModelError
 from .float_graph import FloatGraph
 from .graph import Graph
@@ -24,7 +25,7 @@ from .package import load_package, model_hash, save_package
 from .runtime.evaluate import evaluate
 from .runtime.rivals import rivals
 from .runtime.session import Session, State
-from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, Profile, profile
+from .targets import DEFAULT_CORE, Profile
 
 if TYPE_CHECKING:
     from .analysis.compare import Comparison
@@ -49,18 +50,29 @@ class Network:
     def session(
         self,
         target: str = DEFAULT_CORE,
-        cmsis: str = DEFAULT_CMSIS,
-        rounding: str = DEFAULT_ROUNDING,
+        cmsis: Optional[str] = None,
+        rounding: Optional[str] = None,
         variant: Optional[str] = None,
         threads: int = 1,
     ) -> Session:
-        """Plan the network for a core ("cortex-m4"), a CMSIS release and a rounding.
+        """Plan the network for a core ("cortex-m4"), a CMSIS release and a rounding; see profile().
 
         variant: the row of the kernel table to run wherever a layer has one of that name;
         threads: samples computed at a time. Raises Error with the choices for unknown names, and
         the layer's constraint where the device could not run it.
         """
-        return Session(self.graph, profile(target, cmsis, rounding), variant, threads)
+        return Session(self.graph, self.profile(target, cmsis, rounding), variant, threads)
+
+    def profile(
+        self,
+        target: str = DEFAULT_CORE,
+        cmsis: Optional[str] = None,
+        rounding: Optional[str] = None,
+    ) -> Profile:
+        """A device's profile; cmsis: by default the newest release with the network's functions,
+        rounding: by default as Arm ships that one ("nearest", "double").
+        """
+        return profile_for(self.graph.ops, target, cmsis, rounding)
 
     def save(self, path: Union[str, Path]) -> None:
         """Write the network, with its reference, as the project's own single file (.qnz)."""
@@ -135,8 +147,8 @@ def golden(
     x: np.ndarray,
     folder: Path,
     target: str = DEFAULT_CORE,
-    cmsis: str = DEFAULT_CMSIS,
-    rounding: str = DEFAULT_ROUNDING,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
     threads: int = 1,
     progress: Optional[Callable[[Iterable], Iterable]] = None,
     state: State = None,
@@ -150,7 +162,7 @@ def golden(
     """
     from .firmware.golden import About, write
 
-    wanted = profile(target, cmsis, rounding)
+    wanted = network.profile(target, cmsis, rounding)
     session = Session(network.graph, wanted, threads=threads)
     x = np.asarray(x)
     if x.size == 0 or x.ndim == 0:
@@ -213,8 +225,8 @@ def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
 def describe(
     network: Network,
     target: str = DEFAULT_CORE,
-    cmsis: str = DEFAULT_CMSIS,
-    rounding: str = DEFAULT_ROUNDING,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
     variant: Optional[str] = None,
 ) -> Summary:
     """The network on a device: layers, formats, costs and the kernel rows that run.

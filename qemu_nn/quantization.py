@@ -25,7 +25,7 @@ from .quantizer.statistics import observe
 from .runtime.evaluate import each_tensor, evaluate
 from .runtime.session import Session
 from .statistics import Statistics
-from .targets import DEFAULT_CMSIS, DEFAULT_CORE, DEFAULT_ROUNDING, Profile, profile
+from .targets import DEFAULT_CORE, Profile, profile
 
 Progress = Callable[[Iterable], Iterable]
 
@@ -35,8 +35,8 @@ def quantize(
     data: Any,
     *,
     target: str = DEFAULT_CORE,
-    cmsis: str = DEFAULT_CMSIS,
-    rounding: str = DEFAULT_ROUNDING,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
     bits: int = 8,
     method: Union[str, float] = "minmax",
     weight_method: Union[str, float] = "minmax",

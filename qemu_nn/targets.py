@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Optional
 
 from .errors import Error
 
@@ -11,7 +13,7 @@ from .errors import Error
 #: Helium (a few support functions keep their DSP body there), "dsp" the DSP extension.
 PATHS = {"m0": 0, "scalar": 1, "mve": 2, "dsp": 3}
 
-#: Core -> the path its build of CMSIS-NN takes (q7/q15 functions).
+#: Core -> the path its build of CMSIS-NN takes.
 CORES = {
     "cortex-m0": "m0",
     "cortex-m0+": "m0",
@@ -23,20 +25,27 @@ CORES = {
     "cortex-m23": "m0",
     "cortex-m33": "dsp",
     "cortex-m35p": "dsp",
+    "cortex-m52": "mve",
     "cortex-m55": "mve",
+    "cortex-m85": "mve",
 }
 
-#: CMSIS release -> its number in csrc/qn.h.
-RELEASES = {"5.6.0": 0, "5.9.0": 1}
+#: CMSIS release -> its number in csrc/qn.h. 5.x: the releases of CMSIS with the q7 and q15
+#: functions; 7.0.0: CMSIS-NN, which has the s8 and s16 functions.
+RELEASES = {"5.6.0": 0, "5.9.0": 1, "7.0.0": 2}
 
-#: Rounding -> its number: "nearest" as Arm ships it, "truncate" as with ARM_NN_TRUNCATE.
-ROUNDINGS = {"nearest": 0, "truncate": 1}
+#: Rounding -> its number: of the q7 and q15 functions "nearest" as Arm ships them, "truncate" as
+#: with ARM_NN_TRUNCATE; of 7.0.0 "double" as Arm ships it, "single" as with
+#: CMSIS_NN_USE_SINGLE_ROUNDING.
+ROUNDINGS = {"nearest": 0, "truncate": 1, "double": 0, "single": 1}
 
-_NPU_NUMBER = 16
+_LEGACY_ROUNDINGS, _AFFINE_ROUNDINGS = ("nearest", "truncate"), ("double", "single")
+
+_NPU_NUMBER = 24
 
 DEFAULT_CORE = "cortex-m4"
-DEFAULT_CMSIS = "5.9.0"
-DEFAULT_ROUNDING = "nearest"
+LEGACY_CMSIS = "5.9.0"
+AFFINE_CMSIS = "7.0.0"
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,12 @@ class Profile:
 NPU = Profile("none", "npu", "floor")
 
 
-def _one_of(choices: dict[str, int], value: str, what: str) -> str:
+def roundings(cmsis: str) -> tuple[str, ...]:
+    """The roundings that a release of CMSIS can be built with, Arm's own choice first."""
+    return _AFFINE_ROUNDINGS if cmsis == AFFINE_CMSIS else _LEGACY_ROUNDINGS
+
+
+def _one_of(choices: Iterable[str], value: str, what: str) -> str:
     if value not in choices:
         raise Error(f"no {what} {value!r}; have: {', '.join(choices)}")
     return value
@@ -82,12 +96,22 @@ def core_path(core: str) -> str:
 
 
 def profile(
-    core: str = DEFAULT_CORE, cmsis: str = DEFAULT_CMSIS, rounding: str = DEFAULT_ROUNDING
+    core: str = DEFAULT_CORE, cmsis: Optional[str] = None, rounding: Optional[str] = None
 ) -> Profile:
-    """The profile of a device, from names; unknown ones raise Error with the choices."""
+    """The profile of a device, from names; unknown ones raise Error with the choices.
+
+    cmsis: by default the release that has `rounding`, 5.9.0 if that is not given either;
+    rounding: by default as Arm ships that release.
+    """
     path = core_path(core)
-    _one_of(RELEASES, cmsis, "CMSIS release")
-    _one_of(ROUNDINGS, rounding, "rounding")
+    if rounding is not None:
+        _one_of(ROUNDINGS, rounding, "rounding")
+    if cmsis is None:
+        cmsis = AFFINE_CMSIS if rounding in _AFFINE_ROUNDINGS else LEGACY_CMSIS
+    have = roundings(_one_of(RELEASES, cmsis, "CMSIS release"))
+    if rounding is None:
+        rounding = have[0]
+    _one_of(have, rounding, f"rounding of CMSIS {cmsis}:")
     if path == "mve" and cmsis == "5.6.0":
         raise Error(f"CMSIS 5.6.0 does not know {core} (Helium came later); use cmsis='5.9.0'")
     return Profile(cmsis, path, rounding)
@@ -99,6 +123,6 @@ def all_profiles() -> list[Profile]:
         Profile(cmsis, path, rounding)
         for cmsis in RELEASES
         for path in PATHS
-        for rounding in ROUNDINGS
+        for rounding in roundings(cmsis)
         if not (path == "mve" and cmsis == "5.6.0")
     ]

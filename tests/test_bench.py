@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from qemu_nn import cmsis, kernels
 from qemu_nn.bench import report as reports
+from qemu_nn.bench.affine_cases import AFFINE_CASES
 from qemu_nn.bench.calls import random_inputs
 from qemu_nn.bench.cases import CASES, Case
 from qemu_nn.bench.contest import contest
@@ -83,11 +84,13 @@ def test_a_network_is_the_same_each_time():
 
 
 def test_every_op_has_a_case():
-    covered = {(c.declared.op, c.declared.type) for c in (*CASES, *NPU_CASES)}
+    covered = {(c.declared.op, c.declared.type) for c in (*CASES, *AFFINE_CASES, *NPU_CASES)}
     assert covered == {(row.op.name, row.op.type) for row in kernels.ROWS}
 
 
-@pytest.mark.parametrize("case", [*CASES, *NPU_CASES], ids=lambda case: f"{case.function}: {case}")
+@pytest.mark.parametrize(
+    "case", [*CASES, *AFFINE_CASES, *NPU_CASES], ids=lambda case: f"{case.function}: {case}"
+)
 def test_the_calls_of_a_case_are_equal(case):
     graph, count = case.graph()
     calls = [node for node in graph.nodes if node.function.name == case.function]
@@ -154,7 +157,7 @@ def test_a_race_takes_turns_and_tells_the_slow_from_the_fast():
 
 
 def test_what_peers_can_not_compute_is_said():
-    table, notes = contest([networks.recurrent()], profile(), None, (1,), (1,), 2)
+    table, notes = contest([networks.recurrent()], {}, None, (1,), (1,), 2)
     assert [record["runtime"] for record in table.records()] == ["qemu_nn"]
     assert len(notes) in (1, 2)
     assert all(note.startswith("no ") for note in notes)
@@ -162,7 +165,7 @@ def test_what_peers_can_not_compute_is_said():
 
 def test_a_missing_peer_is_named_with_the_way_to_get_it(monkeypatch):
     hide(monkeypatch, *("ai_edge_litert", "flatbuffers", "onnx", "onnxruntime"))
-    _, notes = contest([networks.average()], profile(), None, (1,), (1,), 2)
+    _, notes = contest([networks.average()], {}, None, (1,), (1,), 2)
     assert len(notes) == 2
     assert all("pip install 'qemu_nn[peers]'" in note for note in notes)
 
@@ -226,7 +229,7 @@ def test_a_peer_that_fails_leaves_a_note(monkeypatch):
         raise RuntimeError("no such operator")
 
     monkeypatch.setitem(PEERS, "LiteRT", fail)
-    table, notes = contest([networks.average()], profile(), None, (1,), (1,), 2)
+    table, notes = contest([networks.average()], {}, None, (1,), (1,), 2)
     assert "no LiteRT: no such operator" in notes
     assert "qemu_nn" in {record["runtime"] for record in table.records()}
 
@@ -272,7 +275,7 @@ def test_bench_says_before_any_work_why_it_can_not_draw(monkeypatch, tmp_path):
 
 def test_a_report_becomes_a_picture(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[plot]'")
-    table, _ = contest([networks.average()], profile(), None, (1,), (1,), 2)
+    table, _ = contest([networks.average()], {}, None, (1,), (1,), 2)
     tables = {"networks": table, "kernels": time_rows([Case(*SMALL)], turns=2)}
     reports.draw(Report({"machine": "one"}, tables), tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")

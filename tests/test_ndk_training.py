@@ -326,14 +326,14 @@ def test_without_parameters_training_begins_with_random_weights(tmp_path):
     layers, _ = network()
     layers.insert(2, Layer("Scale", name="scale", bottom="c", top="s"))
     layers[3].bottom = "s"
-    how = {"num_step_train": 60, "layer_group": 9, "log_dir": tmp_path}
+    how = {"num_step_train": 150, "layer_group": 9, "log_dir": tmp_path}
     found = [
         quantize_model_with_training(layers, 8, None, task(), rnd_seed=seed, **how)[1]
         for seed in (3, 3, 4)
     ]
     np.testing.assert_array_equal(found[0]["fc_weight"], found[1]["fc_weight"])
     assert (found[0]["fc_weight"] != found[2]["fc_weight"]).any()
-    assert right(layers, found[0]) > 0.8
+    assert right(layers, found[0]) > 0.6  # by chance: 0.25
 
 
 def trained(tmp_path, **more):

@@ -95,7 +95,7 @@ def test_a_row_writes_its_output_whole_and_nothing_else(function, row, rng, seed
     destroys = kernels.check(row, struct).destroys
     inputs = [guarded(arguments[array.name], canaries) for array in function.inputs]
     weights = function.weights and arguments[function.weights.name]
-    bias = function.bias and arguments[function.bias.name]
+    bias = function.bias_of(arguments)
     results = []
     for fill in (0, -1):  # an element that is not written shows as one of the two
         start = np.full(function.output.shape(arguments), fill, function.output.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..kernels import Row
-from ..targets import ROUNDINGS, Profile, all_profiles
+from ..targets import Profile, all_profiles, roundings
 from .table import Table
 
 _COLUMNS = ("op", "type", "variant", "kind", "profiles", "cpu", "runs_here")
@@ -36,7 +36,7 @@ def profiles_text(row: Row) -> str:
 
 
 def spell_profiles(profiles: Sequence[Profile]) -> str:
-    """Profiles in words: "all", or core paths by release: "5.6.0: dsp; 5.9.0: mve, dsp".
+    """Profiles in words: "all", or releases, with core paths: "5.6.0: dsp; 5.9.0: mve, dsp".
 
     A path that is there in one rounding only has that behind it: "dsp (truncate)".
     """
@@ -46,11 +46,14 @@ def spell_profiles(profiles: Sequence[Profile]) -> str:
     for profile in profiles:
         paths = releases.setdefault(profile.cmsis, {})
         paths.setdefault(profile.path, []).append(profile.rounding)
+    whole = {cmsis: [p for p in all_profiles() if p.cmsis == cmsis] for cmsis in releases}
     return "; ".join(
-        f"{cmsis}: {', '.join(_path_text(*item) for item in paths.items())}"
+        cmsis
+        if set(whole[cmsis]) <= set(profiles)
+        else f"{cmsis}: {', '.join(_path_text(*item, roundings(cmsis)) for item in paths.items())}"
         for cmsis, paths in releases.items()
     )
 
 
-def _path_text(path: str, roundings: list[str]) -> str:
-    return path if len(roundings) == len(ROUNDINGS) else f"{path} ({', '.join(roundings)})"
+def _path_text(path: str, found: list[str], have: tuple[str, ...]) -> str:
+    return path if len(found) == len(have) else f"{path} ({', '.join(found)})"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Optional
 
 import numpy as np
 
-from ..targets import PATHS, RELEASES, ROUNDINGS, Profile, all_profiles
+from ..targets import PATHS, RELEASES, ROUNDINGS, Profile, all_profiles, roundings
 from .compare import difference, spell_position
 from .kernel_table import spell_profiles
 from .table import Cell, Table
@@ -40,25 +40,28 @@ def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: 
                 groups.setdefault((start, bits), []).append(profile)
         for (start, _), profiles in groups.items():
             found = _found(wanted, others[profiles[0]][layer])
-            rows.append((layer, _spell(profiles), *found, start))
+            rows.append((layer, _spell(profiles, others), *found, start))
         if not groups:
             elements = sum(want.size for want in wanted if want is not None)
             rows.append((layer, "none", 0, elements, *(None,) * 5))
     return Table(_COLUMNS, tuple(rows))
 
 
-def _spell(profiles: Sequence[Profile]) -> str:
-    """Profiles in words: what they have in common, if that is not true of any other."""
+def _spell(profiles: Sequence[Profile], others: Iterable[Profile]) -> str:
+    """Profiles in words: what they have in common, if no other of the same API has it."""
+    kinds = {roundings(p.cmsis) for p in others}
+    every = [p for p in all_profiles() if roundings(p.cmsis) in kinds]
+    releases = {p.cmsis for p in every}
     axes = {
         name: [value for value in values if any(getattr(p, name) == value for p in profiles)]
         for name, values in (("cmsis", RELEASES), ("path", PATHS), ("rounding", ROUNDINGS))
     }
-    common = [p for p in all_profiles() if all(getattr(p, n) in v for n, v in axes.items())]
+    common = [p for p in every if all(getattr(p, n) in v for n, v in axes.items())]
     if len(common) != len(profiles):
         return spell_profiles(profiles)
-    whole = [p for p in all_profiles() if p.cmsis in axes["cmsis"]]
+    whole = [p for p in every if p.cmsis in axes["cmsis"]]
     narrow = {name for name in axes if {getattr(p, name) for p in whole} != set(axes[name])}
-    if len(axes["cmsis"]) < len(RELEASES):
+    if len(axes["cmsis"]) < len(releases):
         narrow.add("cmsis")
     return "; ".join(" or ".join(axes[name]) for name in axes if name in narrow)
 

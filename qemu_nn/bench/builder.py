@@ -10,6 +10,7 @@ import numpy as np
 
 from ..graph import Graph, Node, Tensor
 from ..layers import FUNCTIONS, NPU_FUNCTIONS, Array
+from .affine_calls import affine_arrays, is_affine
 from .npu_calls import npu_arrays
 
 #: Root mean square that the weights of a layer are scaled to give its output, in 8-bit units.
@@ -54,6 +55,10 @@ class Builder:
         params, own = dict(given), {}
         if function in NPU_FUNCTIONS:
             arrays = npu_arrays(self._rng, declared, params)
+            own = {role: f"{name}_{role}" for role in arrays}
+            self._arrays.update((own[role], array) for role, array in arrays.items())
+        elif is_affine(declared):
+            arrays = affine_arrays(self._rng, declared, params)
             own = {role: f"{name}_{role}" for role in arrays}
             self._arrays.update((own[role], array) for role, array in arrays.items())
         elif declared.weights is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Callable
 
 import numpy as np
 
 from ..graph import Graph
 from ..layers import Function
+from .affine_calls import is_affine, quantization, random_affine_params
 from .npu_calls import random_npu_params, start_shift
 
 #: How the values of an array are chosen.
@@ -125,15 +127,23 @@ def _natural(params: dict[str, int], axis: str, rng: Random) -> int:
     return max(1, room // params[f"stride{axis}"] + 1 + _one_in(rng, 10))
 
 
+def _random_params_of(function: Function) -> Callable[[Random, Function], dict[str, int]]:
+    if function.op.startswith("npu_"):
+        return random_npu_params
+    return random_affine_params if is_affine(function) else random_params
+
+
 def random_arguments(rng: Random, function: Function) -> dict[str, object]:
     """All keyword arguments of one call: scalars and arrays."""
-    npu = function.op.startswith("npu_")
-    params = random_npu_params(rng, function) if npu else random_params(rng, function)
+    params = _random_params_of(function)(rng, function)
     elements = np.random.default_rng(rng.getrandbits(32))
     arrays = {
         array.name: _values(elements, array.dtype, array.shape(params), rng.choice(VALUES))
         for array in function.arrays
     }
+    for array in (*function.stack, *((function.bias,) if is_affine(function) else ())):
+        if array is not None and array.name in arrays:
+            arrays[array.name] = quantization(elements, array, array.shape(params))
     if "start_shift" in arrays:
         arrays["start_shift"] = start_shift(elements, params["out_c"])
     return {**params, **arrays}

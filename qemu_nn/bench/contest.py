@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 
 from ..analysis.table import Cell, Table
+from ..devices import profile_for
 from ..graph import Graph
 from ..layers import NPU_FUNCTIONS
 from ..runtime.session import Session
-from ..targets import NPU, Profile
+from ..targets import NPU
 from .calls import random_inputs
 from .peers import PEERS
 from .stopwatch import REST, TURNS, race
@@ -27,7 +28,7 @@ _COLUMNS = (
 
 def contest(
     graphs: Iterable[Graph],
-    profile: Profile,
+    device: Mapping[str, Any],
     variant: Optional[str] = None,
     batches: Sequence[int] = (1, 32),
     threads: Sequence[int] = (1,),
@@ -35,10 +36,10 @@ def contest(
 ) -> tuple[Table, tuple[str, ...]]:
     """Microseconds of one inference, all runtimes in turns: the best, the median, the quartiles.
 
-    profile: of the networks that are not the NPU's, which has no peers.
+    device: arguments of profile_for(), for networks that are not the NPU's, which has no peers.
     times_ours: the runtime's median by ours. Peers compute the same layers, not the same bits;
     one that is missing or can not compute a network is named in the notes, which are returned
-    beside the table. Raises Error where the profile can not run a network or no layer has the
+    beside the table. Raises Error where the device can not run a network or no layer has the
     variant.
     """
     rows: list[tuple[Cell, ...]] = []
@@ -46,7 +47,7 @@ def contest(
     for graph, batch, count in product(graphs, batches, threads):
         x = random_inputs(graph, batch)
         npu = all(node.function.name in NPU_FUNCTIONS for node in graph.nodes)
-        session = Session(graph, NPU if npu else profile, variant, count)
+        session = Session(graph, NPU if npu else profile_for(graph.ops, **device), variant, count)
         peers = {} if npu else _theirs(graph, x, count, notes)
         runtimes = {OURS: _ours(session, x), **peers}
         timings = race(runtimes, turns, rest=REST if count > 1 else 0.0)

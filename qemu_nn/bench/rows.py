@@ -7,9 +7,11 @@ from typing import Callable, Optional
 
 from .. import kernels
 from ..analysis.table import Cell, Table
+from ..devices import profile_for
 from ..kernels import Row
 from ..runtime.session import Session
-from ..targets import NPU, Profile, all_profiles, profile
+from ..targets import NPU, Profile, all_profiles
+from .affine_cases import AFFINE_CASES
 from .calls import random_inputs
 from .cases import CASES, Case
 from .npu_cases import NPU_CASES
@@ -22,7 +24,9 @@ _COLUMNS = ("row", "shape", "us", "low_us", "high_us", "rate", "unit", "peak_per
 _TURNS = 9
 
 
-def time_rows(cases: Iterable[Case] = (*CASES, *NPU_CASES), turns: int = _TURNS) -> Table:
+def time_rows(
+    cases: Iterable[Case] = (*CASES, *AFFINE_CASES, *NPU_CASES), turns: int = _TURNS
+) -> Table:
     """A line for each case and row that this host can run, all of a case in turns.
 
     us: microseconds of one call, median and quartiles. rate: 10^9 multiply-accumulates in a
@@ -57,7 +61,7 @@ def bits(row: Row) -> Profile:
     """A profile that the row claims: the usual device if possible, or the next to it."""
     if row.claims(NPU):
         return NPU
-    usual = profile()
+    usual = profile_for([(row.op.name, row.op.type)])
     claimed = [p for p in reversed(all_profiles()) if row.claims(p)]
     return usual if usual in claimed else claimed[-1]
 

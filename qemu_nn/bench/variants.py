@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
 from ..analysis.table import Table
 from ..analysis.variants import compare_profiles
 from ..cmsis import invoke
+from ..devices import profile_for
 from ..errors import Error, Refused, SizeMismatch
 from ..graph import Graph
+from ..kernels import rows_of
 from ..layers import FUNCTIONS, Function
 from ..runtime.rivals import rivals
 from ..runtime.session import Session, State
@@ -41,19 +44,24 @@ def _trace(session: Session, x: np.ndarray, state: State) -> dict[str, list[Opti
     return {name: list(values) for name, values in session.run(x, state, trace=True).items()}
 
 
-def function_variants(name: str, wanted: Profile, calls: int = _CALLS) -> Table:
+def function_variants(name: str, device: Mapping[str, Any], calls: int = _CALLS) -> Table:
     """Where a function, or every function of an op, differs from itself under the wanted profile.
 
     name: a C name ("arm_softmax_q7"), an op ("softmax"), or an op with its type ("softmax_q7").
-    Compared are random calls, of every kind of values, that both profiles accept.
+    device: arguments of profile_for(). Compared are random calls, of every kind of values, that
+    both profiles accept.
     """
     functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
     if not functions:
         raise Error(f"no function or op {name!r}; have: {', '.join(sorted(FUNCTIONS))}")
+    wanted = profile_for([(f.op, f.type) for f in functions], **device)
     every = {
         profile: {f.name: _outputs(f, profile, calls) for f in functions}
         for profile in all_profiles()
+        if any(row.claims(profile) for f in functions for row in rows_of(f.op, f.type))
     }
+    if wanted not in every:
+        invoke(functions[0], random_arguments(Random(0), functions[0]), wanted)  # says what it has
     return compare_profiles(every.pop(wanted), every, chained=False)
 
 

@@ -30,11 +30,15 @@ def extent(value: Extent, params: Mapping[str, int]) -> int:
 
 @dataclass(frozen=True)
 class Array:
-    """A pointer argument: its C name, numpy dtype and shape (extents, outermost axis first)."""
+    """A pointer argument: its C name, numpy dtype and shape (extents, outermost axis first).
+
+    optional: C takes NULL, which stands for zeros.
+    """
 
     name: str
     dtype: str
     axes: tuple[Extent, ...]
+    optional: bool = False
 
     def shape(self, params: Mapping[str, int]) -> tuple[int, ...]:
         """The shape with these C arguments."""
@@ -55,7 +59,8 @@ class Function:
     fills `dim_x` and `dim_y`, as the square functions mean it. fixed: fields the C function
     itself sets. scratch: bytes of its bufferA or vec_buffer as Arm's header documents them (used
     on cores with the DSP extension only). macs: multiply-accumulates. interleave: order of a
-    weight stream that is not row-major (see layers/layouts.py).
+    weight stream that is not row-major (see layers/layouts.py). stack: C pointer arguments that
+    one array, `bias`, holds as its rows, in this order.
     """
 
     name: str
@@ -71,12 +76,20 @@ class Function:
     scratch: Extent = 0
     macs: Extent = 0
     interleave: Optional[str] = None
+    stack: tuple[Array, ...] = ()
     note: str = ""
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """All arrays that are read: inputs, weights, bias."""
-        return (*self.inputs, *(array for array in (self.weights, self.bias) if array))
+        """All arrays that are read, as C takes them: inputs, weights, bias or the rows of it."""
+        rest = (self.weights, *(self.stack or (self.bias,)))
+        return (*self.inputs, *(array for array in rest if array))
+
+    def bias_of(self, arrays: Mapping[str, np.ndarray]) -> Optional[np.ndarray]:
+        """The array `bias` from arrays by their C names; None if there is none."""
+        if self.bias is None or not self.stack:
+            return None if self.bias is None else arrays[self.bias.name]
+        return np.array([arrays[row.name].ravel() for row in self.stack], self.bias.dtype)
 
     @property
     def in_place(self) -> bool:
@@ -113,6 +126,11 @@ class Function:
             target = self.fields.get(name, name)
             values[target] = values[f"{target}_x"] = values[f"{target}_y"] = params[name]
         return values
+
+
+def stack(dtype: str, *rows: Array) -> Array:
+    """The array that holds these arrays of one length as its rows."""
+    return Array("_and_".join(row.name for row in rows), dtype, (len(rows), *rows[0].axes))
 
 
 def vector(name: str, dtype: str, length: Extent) -> Array:

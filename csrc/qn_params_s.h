@@ -1,0 +1,57 @@
+/* Parameters of the ops of the s8 and s16 API; part of the C interface, see qn.h. Every one starts
+ * with the profile; the other fields have Arm's names. Images are [batch][y][x][channel]. */
+#ifndef QN_PARAMS_S_H
+#define QN_PARAMS_S_H
+
+#include <stdint.h>
+
+/* ---- pooling ---- */
+typedef struct qn_s_pool {
+    int32_t profile;
+    int32_t batches, input_h, input_w, channels;
+    int32_t filter_h, filter_w, stride_h, stride_w, pad_h, pad_w;
+    int32_t output_h, output_w, act_min, act_max;
+} qn_s_pool;
+
+/* ---- convolution ---- */
+/* filter_c: input channels of one group. Every field up to act_max has its counterpart in the
+ * depthwise and in the transposed convolution. bias_is_int32: of the s16 type. */
+typedef struct qn_s_conv {
+    int32_t profile;
+    int32_t batches, input_h, input_w, input_c, filter_h, filter_w, filter_c;
+    int32_t output_h, output_w, output_c;
+    int32_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+    int32_t input_offset, output_offset, act_min, act_max;
+    int32_t bias_is_int32;
+} qn_s_conv;
+
+/* Output channel input_c * ch_mult + k. */
+typedef struct qn_s_depthwise {
+    int32_t profile;
+    int32_t batches, input_h, input_w, input_c, filter_h, filter_w, ch_mult;
+    int32_t output_h, output_w;
+    int32_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+    int32_t input_offset, output_offset, act_min, act_max;
+} qn_s_depthwise;
+
+/* ---- fully connected, matrix products ---- */
+/* multiplier and shift: of the ops that have one pair for all outputs. */
+typedef struct qn_s_fc {
+    int32_t profile;
+    int32_t batches, input_c, output_c;
+    int32_t input_offset, filter_offset, output_offset, act_min, act_max, multiplier, shift;
+} qn_s_fc;
+
+/* ---- recurrent ---- */
+
+/* ---- element-wise ---- */
+
+/* ---- softmax, activations ---- */
+
+/* ---- moving bytes ---- */
+
+/* ---- of TensorFlow Lite Micro ---- */
+
+/* ---- primitives ---- */
+
+#endif

@@ -1,0 +1,68 @@
+/* What every function of the s8 and s16 API with weights shares: the last step, and its ranges.
+ *
+ *   out = clamp(requantize(acc, multiplier, shift) + output_offset, act_min, act_max)
+ *
+ * with the requantizations of fixed.h. Where each output channel has its own pair, the array `bias`
+ * holds three rows of as many elements as there are channels: bias, multiplier, shift; a function
+ * without a bias has zeros in the first. Outside the legal ranges nothing is undefined: a shift is
+ * read modulo 64 after clamping by s_shift(), a multiplier is as it is. */
+#ifndef QN_S_AFFINE_H
+#define QN_S_AFFINE_H
+
+#include "../contract.h"
+#include "../kernels.h"
+
+/* Rows of a per-channel `bias` array. */
+typedef struct s_channels {
+    const int32_t *bias, *multiplier, *shift;
+} s_channels;
+
+static inline s_channels s_channels_of(const void *array, int64_t channels) {
+    const int32_t *rows = array;
+    return (s_channels){rows, rows + channels, rows + 2 * channels};
+}
+
+/* A shift as the device can have it, -31..30: arrays are not looked at when a plan is checked. */
+static inline int32_t s_shift(int32_t shift) { return qn_clamp(shift, -31, 30); }
+
+/* The last step of one sum. */
+typedef struct s_stage {
+    int32_t profile, output_offset, act_min, act_max;
+} s_stage;
+
+static inline int32_t s_output(const s_stage *s, int32_t acc, int32_t multiplier, int32_t shift) {
+    int32_t scaled = qn_requantize(s->profile, acc, multiplier, s_shift(shift));
+    return qn_clamp(qn_add32(scaled, s->output_offset), s->act_min, s->act_max);
+}
+
+/* The ranges of parameters, one after the other. */
+typedef struct s_range {
+    const char *name;
+    int32_t value, low, high;
+} s_range;
+
+static inline int s_in_ranges(const s_range *ranges, size_t count, char *why) {
+    int status = QN_OK;
+    for (size_t i = 0; i < count && status == QN_OK; i++) {
+        status = qn_in_range(ranges[i].name, ranges[i].value, ranges[i].low, ranges[i].high, why);
+    }
+    return status;
+}
+
+/* Elements of an array with up to five sides of 1..65535; -1 if its bytes do not fit 31 bits. */
+static inline int64_t s_elements(int64_t element, const int32_t *sides, int count) {
+    int64_t most = INT32_MAX / element, product = 1;
+    for (int i = 0; i < count; i++) {
+        product *= sides[i]; /* below 2^31 * 2^16 */
+        if (product > most) {
+            return -1;
+        }
+    }
+    return product;
+}
+
+static inline int s_too_large(const char *what, char *why) {
+    return qn_deny(why, QN_REFUSED, "the %s has more than 2^31 - 1 bytes", what);
+}
+
+#endif

@@ -1,0 +1,23 @@
+"""Whose bits a call or a network has, where the user does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Optional
+
+from .kernels import rows_of
+from .targets import AFFINE_CMSIS, DEFAULT_CORE, LEGACY_CMSIS, Profile, profile
+
+
+def profile_for(
+    ops: Iterable[tuple[str, str]],
+    core: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+) -> Profile:
+    """targets.profile(), by default of the release that has all these ops (name, type)."""
+    if cmsis is None and rounding is None:
+        legacy = profile(core)
+        found = all(any(row.claims(legacy) for row in rows_of(*op)) for op in ops)
+        cmsis = LEGACY_CMSIS if found else AFFINE_CMSIS
+    return profile(core, cmsis, rounding)
