@@ -49,7 +49,7 @@ def _depthwise(name: str, op: str) -> Function:
         type="s8",
         params=(*_IMAGE, "ch_mult", *_SIDES, *_WINDOW, *_OFFSETS),
         inputs=(Array("input", "int8", ("batches", "input_h", "input_w", "input_c")),),
-        weights=Array("filter", "int8", ("filter_h", "filter_w", channels)),
+        weights=Array("filter", "int8", (1, "filter_h", "filter_w", channels)),
         bias=stack("int32", *rows),
         stack=rows,
         output=Array("output", "int8", ("batches", "output_h", "output_w", channels)),
