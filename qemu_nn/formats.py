@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .errors import Error
@@ -58,6 +60,43 @@ def dequantize_affine(q: np.ndarray, scale: float, zero_point: int) -> np.ndarra
         scale
     )
     return result
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """(multiplier, shift) with multiplier * 2^(shift - 31) nearest to a real factor >= 0.
+
+    As TFLite's QuantizeMultiplier: 2^30 <= multiplier < 2^31, halves away from zero; 0, and what a
+    shift below -31 would have to hold, is (0, 0). Kernels take no shift above 30.
+    """
+    if not 0 <= real < math.inf:
+        raise Error(f"no multiplier stands for the factor {real}; it must be finite and >= 0")
+    fraction, shift = math.frexp(float(real))
+    multiplier = math.floor(fraction * 2**31 + 0.5)
+    if multiplier == 2**31:
+        multiplier, shift = 2**30, shift + 1
+    return (multiplier, shift) if multiplier and shift >= -31 else (0, 0)
+
+
+def softmax_scaling(beta: float, scale: float, integer_bits: int = 5) -> tuple[int, int, int]:
+    """(mult, shift, diff_min) of the softmax of 8-bit values that stand for `scale` each.
+
+    As TFLite's PreprocessSoftmaxScaling and CalculateInputRadius: beta * scale in units of
+    2^(integer_bits - 31), at most 2^31 - 1. It must be above 1.
+    """
+    fraction_bits = 31 - integer_bits
+    factor = min(float(beta) * float(scale) * 2**fraction_bits, 2.0**31 - 1)
+    if not factor > 1:
+        raise Error(
+            f"softmax needs beta * scale above 2^-{fraction_bits}, is {beta} * {scale}: "
+            "all outputs would be equal"
+        )
+    mult, shift = quantize_multiplier(factor)
+    return mult, shift, -(((2**integer_bits - 1) << fraction_bits) >> shift)
+
+
+def softmax_scaling_s16(beta: float, scale: float) -> tuple[int, int]:
+    """(mult, shift) of the softmax of 16-bit values, as TFLite: steps of 10 / 65535."""
+    return quantize_multiplier(float(scale) * float(beta) / (10.0 / 65535.0))
 
 
 def q_format(dtype: str, frac: int) -> str:

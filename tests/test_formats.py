@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qemu_nn.errors import Error
-from qemu_nn.formats import dec_bit, q_format, quantize
+from qemu_nn.formats import (
+    dec_bit,
+    q_format,
+    quantize,
+    quantize_multiplier,
+    softmax_scaling,
+    softmax_scaling_s16,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +80,42 @@ def test_quantize_gives_every_integer_back(value, frac):
 )
 def test_formats_have_arms_names(dtype, frac, name):
     assert q_format(dtype, frac) == name
+
+
+@pytest.mark.parametrize(
+    ("real", "pair"),
+    [
+        *((0.0, (0, 0)), (1.0, (2**30, 1)), (0.5, (2**30, 0)), (0.75, (3 * 2**29, 0))),
+        *((2.0**-32, (2**30, -31)), (2.0**-33, (0, 0)), (2.0**-33 * 1.999, (0, 0))),
+        *((1 - 2.0**-33, (2**30, 1)), (1 - 2.0**-32, (2**30, 1)), (1 - 2.0**-31, (2**31 - 1, 0))),
+        *((0.5 + 2.0**-32, (2**30 + 1, 0)), (0.5 + 2.0**-33, (2**30, 0))),
+        *((np.nextafter(2.0**-32, 0), (2**30, -31)), (2.0**31 - 1, (2**31 - 1, 31))),
+    ],
+)
+def test_a_factor_becomes_the_nearest_multiplier_and_shift(real, pair):
+    assert quantize_multiplier(real) == pair
+
+
+@pytest.mark.parametrize("real", [-1.0, np.inf, np.nan])
+def test_no_multiplier_stands_for_a_factor_that_is_negative_or_not_finite(real):
+    with pytest.raises(Error, match="must be finite and >= 0"):
+        quantize_multiplier(real)
+
+
+@given(st.floats(1e-9, 1e9))
+def test_a_multiplier_is_within_half_a_step_of_its_factor(real):
+    multiplier, shift = quantize_multiplier(real)
+    assert 2**30 <= multiplier < 2**31
+    assert abs(multiplier * 2.0 ** (shift - 31) - real) <= 2.0 ** (shift - 32)
+
+
+def test_softmax_scaling_is_that_of_recorded_calls():
+    assert softmax_scaling(1.0, np.float32(0.05)) == (1717986944, 22, -496)
+    assert softmax_scaling(1.0, 2.0**-25) == (2**30, 2, -(31 << 24))
+    assert softmax_scaling(1.0, 1e6) == (2**31 - 1, 31, 0)
+    assert softmax_scaling_s16(1.0, 10 / 65535) == (2**30, 1)
+
+
+def test_softmax_scaling_refuses_what_makes_all_outputs_equal():
+    with pytest.raises(Error, match=r"above 2\^-26"):
+        softmax_scaling(1.0, 2.0**-26)
