@@ -11,6 +11,7 @@ import click
 from . import __version__, kernels, pipeline
 from .analysis.table import Table
 from .arrays import read_array, read_state
+from .bench.affine_networks import AFFINE_NETWORKS
 from .bench.contest import contest
 from .bench.networks import NETWORKS
 from .bench.npu_networks import NPU_NETWORKS
@@ -23,7 +24,7 @@ from .errors import Error
 from .graph import Graph
 
 _COUNT = click.IntRange(1)
-_NETWORKS = {**NETWORKS, **NPU_NETWORKS}
+_NETWORKS = {**NETWORKS, **AFFINE_NETWORKS, **NPU_NETWORKS}
 _NAMES = ", ".join(_NETWORKS)
 
 

@@ -89,7 +89,7 @@ def kws_dscnn() -> Graph:
 
 
 #: Channels of MobileNetV1's separable blocks at width 1, and how far each steps.
-_BLOCKS: tuple[tuple[int, int], ...] = (
+BLOCKS: tuple[tuple[int, int], ...] = (
     (64, 1),
     (128, 2),
     (128, 1),
@@ -99,7 +99,7 @@ _BLOCKS: tuple[tuple[int, int], ...] = (
     (512, 1),
     (512, 1),
 )
-_BLOCKS += ((512, 1), (512, 1), (512, 1), (1024, 2), (1024, 1))
+BLOCKS += ((512, 1), (512, 1), (512, 1), (1024, 2), (1024, 1))
 
 
 def _mobilenet(name: str, dim: int, quarters: int, classes: int) -> Graph:
@@ -114,7 +114,7 @@ def _mobilenet(name: str, dim: int, quarters: int, classes: int) -> Graph:
     halve = {"padding": 1, "stride": 2}
     network.image("conv0", "arm_convolve_HWC_q7_RGB", 3, dim, **halve, ch_im_out=channels)
     network.relu("relu0")
-    for index, (full, stride) in enumerate(_BLOCKS, 1):
+    for index, (full, stride) in enumerate(BLOCKS, 1):
         dim //= stride
         depthwise, pointwise = f"dw{index}", f"pw{index}"
         window = {"padding": 1, "stride": stride, "ch_im_out": channels}

@@ -13,8 +13,13 @@ from ..graph import Graph, Tensor
 from ..targets import Profile
 from .compiled import Batch, Compiled
 from .plan import Plan, plan
+from .together import together
 
 State = Union[np.ndarray, Mapping[str, np.ndarray], None]
+
+
+#: Samples in one call, where a network gains from that.
+TOGETHER = 16
 
 
 class Session:
@@ -37,6 +42,7 @@ class Session:
         self._batch = Batch((-1,), (), 0, 0)  # no array has this shape
         self._traced: Optional[Compiled] = None
         self._compiled = self._compile(trace=False)
+        self._many: Union[Graph, Compiled, None] = together(graph, TOGETHER)
         for message in self.plan.warnings:
             warnings.warn(message, DeviceWarning, stacklevel=3)
 
@@ -70,7 +76,24 @@ class Session:
         if trace:
             self._traced = self._traced or self._compile(trace=True)
             return self._traced.run(x, batch, state)
+        if self._many is not None and batch.samples >= TOGETHER:
+            return self._run_together(x, batch.samples)
         return self._compiled.run(x, batch, state)
+
+    def _run_together(self, x: np.ndarray, samples: int) -> dict[str, np.ndarray]:
+        """As many samples as can be side by side, then the others one by one."""
+        if not isinstance(self._many, Compiled):
+            assert self._many is not None
+            self._many = Compiled(plan(self._many, self.profile, self._variant), self.threads)
+        groups, rest = divmod(samples, TOGETHER)
+        whole = x[: samples - rest]
+        lead = Batch(whole.shape, (groups,), groups, 1)
+        results = self._many.run(whole, lead, None)
+        results = {k: v.reshape(groups * TOGETHER, *v.shape[2:]) for k, v in results.items()}
+        if not rest:
+            return results
+        last = self._compiled.run(x[-rest:], Batch(x[-rest:].shape, (rest,), rest, 1), None)
+        return {name: np.concatenate([results[name], last[name]]) for name in results}
 
     def _measured(self, x: np.ndarray) -> Batch:
         axes = ("N", "T") if self.graph.states else ("N",)

@@ -1,9 +1,9 @@
-"""A graph of int8 calls as the plain chain of layers that other runtimes know."""
+"""A graph of int8 calls as the plain layers that other runtimes know."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Optional
+from typing import Optional, Union
 
 import numpy as np
 
@@ -30,6 +30,9 @@ _KINDS = {
 #: Scale of input and weights: Q0.7.
 UNIT = 2.0**-7
 
+#: What the first layer reads.
+INPUT = "input"
+
 
 @dataclass(frozen=True)
 class Window:
@@ -45,16 +48,21 @@ class Window:
 class Layer:
     """One layer. Shapes without the batch: (height, width, channels) or (values,).
 
-    weights: int8, OHWI; depthwise [1, y, x, channel]; dense [row, column]. bias: int32, shifted
-    to the accumulator. scales: what one unit of the input and of the output stands for; all
-    weights have the scale UNIT, so that an output shift is exact. relu: rectified on the way.
+    sources: the layers it reads, or "input"; `input` is the shape of the first. weights: int8,
+    OHWI; depthwise [1, y, x, channel]; dense [row, column]. bias: int32, shifted to the
+    accumulator. scales, zeros: of the (first) input and of the output: what one unit stands for,
+    and which integer for 0. weight_scale: of all weights, or of each output channel. relu:
+    rectified on the way.
     """
 
     name: str
     kind: str
+    sources: tuple[str, ...]
     input: tuple[int, ...]
     output: tuple[int, ...]
     scales: tuple[float, float]
+    zeros: tuple[int, int] = (0, 0)
+    weight_scale: Union[float, np.ndarray] = UNIT
     window: Optional[Window] = None
     weights: Optional[np.ndarray] = None
     bias: Optional[np.ndarray] = None
@@ -63,6 +71,8 @@ class Layer:
 
 def chain(graph: Graph) -> list[Layer]:
     """The layers of a graph; raises Error with the reason where peers can not compute it."""
+    if any(node.output.scale is not None for node in graph.nodes):
+        return affine_layers(graph)
     layers: list[Layer] = []
     tensor, scale = graph.input, UNIT
     if tensor.dtype != "int8":
@@ -78,15 +88,15 @@ def chain(graph: Graph) -> list[Layer]:
             continue
         if node.function.op not in _KINDS or node.params.get("out_lshift"):
             raise Error(f"{graph.name}: no peer computes {node.function.name} ({node.name})")
-        before = layers[-1].output if layers else graph.input.shape
-        layers.append(_layer(graph, node, before, scale))
+        layers.append(_layer(graph, node, layers[-1] if layers else None, scale))
         scale = layers[-1].scales[1]
     return layers
 
 
-def _layer(graph: Graph, node: Node, before: tuple[int, ...], scale: float) -> Layer:
+def _layer(graph: Graph, node: Node, last: Optional[Layer], scale: float) -> Layer:
     kind = _KINDS[node.function.op]
-    layer = Layer(node.name, kind, before, node.output.shape, (scale, scale))
+    source, before = (last.name, last.output) if last else (INPUT, graph.input.shape)
+    layer = Layer(node.name, kind, (source,), before, node.output.shape, (scale, scale))
     if kind in ("convolve", "depthwise", "maxpool", "avepool"):
         layer = replace(layer, window=_window(node))
     if node.weights is None or node.bias is None:
@@ -117,3 +127,67 @@ def _weights(node: Node, array: np.ndarray) -> np.ndarray:
         return layouts.unpack(array, rows, columns, node.function.interleave)
     weights = array.reshape(declared.shape(node.params))
     return weights[np.newaxis] if node.function.op == "depthwise" else weights
+
+
+# ---- networks of the s8 API ----
+
+_AFFINE_KINDS = {
+    "convolve_wrapper": "convolve",
+    "depthwise_conv_wrapper": "depthwise",
+    "fully_connected": "dense",
+    "max_pool": "maxpool",
+    "avgpool": "avepool",
+    "softmax": "softmax",
+    "elementwise_add": "add",
+}
+
+
+def affine_layers(graph: Graph) -> list[Layer]:
+    """The layers of a graph of s8 calls whose tensors all have a scale and a zero point."""
+    tensors = {graph.input.name: graph.input, **{node.name: node.output for node in graph.nodes}}
+    layers = []
+    for node in graph.nodes:
+        kind = _AFFINE_KINDS.get(node.function.op)
+        source, output = tensors[node.inputs[0]], node.output
+        if kind is None or output.dtype != "int8" or not source.scale or not output.scale:
+            raise Error(f"{graph.name}: no peer computes {node.function.name} ({node.name})")
+        layer = Layer(
+            node.name,
+            kind,
+            tuple(INPUT if name == graph.input.name else name for name in node.inputs),
+            source.shape,
+            output.shape,
+            (source.scale, output.scale),
+            (source.zero_point, output.zero_point),
+        )
+        if kind in ("convolve", "depthwise", "maxpool", "avepool"):
+            layer = replace(layer, window=_affine_window(node))
+        layers.append(_weighted(graph, node, layer) if node.weights else layer)
+    return layers
+
+
+def _affine_window(node: Node) -> Window:
+    p = node.params
+    pairs = [(p[f"{n}_h"], p[f"{n}_w"]) for n in ("filter", "stride", "pad", "input", "output")]
+    kernel, stride, padding, before, out = pairs
+    after = [max(0, (out[i] - 1) * stride[i] + kernel[i] - before[i] - padding[i]) for i in (0, 1)]
+    return Window(kernel, stride, padding, (after[0], after[1]))
+
+
+def _weighted(graph: Graph, node: Node, layer: Layer) -> Layer:
+    """With weights, bias and the scales of weights that the multipliers stand for."""
+    declared = node.function.weights
+    assert declared is not None
+    bias = graph.arrays[node.bias or ""]
+    multiplier, shift = (
+        (bias[1], bias[2])
+        if node.function.stack
+        else (node.params["multiplier"], node.params["shift"])
+    )
+    scale = np.ldexp(np.asarray(multiplier, float), np.asarray(shift) - 31)
+    return replace(
+        layer,
+        weights=graph.arrays[node.weights or ""].reshape(declared.shape(node.params)),
+        bias=np.ascontiguousarray(bias[0] if node.function.stack else bias),
+        weight_scale=scale * layer.scales[1] / layer.scales[0],
+    )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
 from ...errors import Error
 from ...graph import Graph
-from .chain import UNIT, Layer, Window, chain
+from .chain import INPUT, Layer, Window, chain
 
 #: The version of most operators that takes int8.
 _INT8 = 2
@@ -48,12 +48,17 @@ class _Model:
         self._tensors: list[Any] = []
         self._operators: list[Any] = []
         self._codes: list[int] = []
-        self._last = self._tensor("input", (batch, *input_shape), [UNIT])
+        self._input_shape = (batch, *input_shape)
+        self._made: dict[str, int] = {}
+        self._last = 0
 
     def build(self, layers: Sequence[Layer]) -> bytes:
         """The flatbuffer of these layers."""
         import flatbuffers
 
+        first = next(layer for layer in layers if layer.sources[0] == INPUT)
+        scale, zero = first.scales[0], first.zeros[0]
+        self._made[INPUT] = self._tensor(INPUT, self._input_shape, [scale], zero=zero)
         for layer in layers:
             self._append(layer)
         graph = self._schema.SubGraphT()
@@ -76,7 +81,7 @@ class _Model:
         self,
         name: str,
         shape: tuple[int, ...],
-        scales: Sequence[float],
+        scales: Union[Sequence[float], np.ndarray],
         content: Optional[np.ndarray] = None,
         axis: int = 0,
         zero: int = 0,
@@ -86,7 +91,8 @@ class _Model:
         is_bias = content is not None and content.dtype == np.int32
         tensor.type = getattr(self._schema.TensorType, "INT32" if is_bias else "INT8")
         tensor.name, tensor.shape, tensor.buffer = name, list(shape), 0
-        quantization.scale, quantization.zeroPoint = list(scales), [zero] * len(scales)
+        scales = [float(scale) for scale in scales]
+        quantization.scale, quantization.zeroPoint = scales, [zero] * len(scales)
         quantization.quantizedDimension = axis
         tensor.quantization = quantization
         if content is not None:
@@ -99,18 +105,19 @@ class _Model:
 
     def _append(self, layer: Layer) -> None:
         """One operator, its weights and its output."""
-        inputs = [self._last]
+        inputs = [self._made[name] for name in layer.sources]
         if layer.weights is not None and layer.bias is not None:
             channels = len(layer.bias)
             axis = layer.weights.ndim - 1 if layer.kind == "depthwise" else 0
-            name, shape, scales = layer.name, layer.weights.shape, [UNIT] * channels
+            name, shape = layer.name, layer.weights.shape
+            scales = np.broadcast_to(layer.weight_scale, channels)
             inputs.append(self._tensor(f"{name}_weights", shape, scales, layer.weights, axis))
-            scales = [layer.scales[0] * UNIT] * channels
+            scales = layer.scales[0] * scales
             inputs.append(self._tensor(f"{name}_bias", (channels,), scales, layer.bias))
         is_softmax = layer.kind == "softmax"
-        scale, zero = (2.0**-8, -128) if is_softmax else (layer.scales[1], 0)
+        scale, zero = (2.0**-8, -128) if is_softmax else (layer.scales[1], layer.zeros[1])
         shape = (self._batch, *layer.output)
-        self._last = self._tensor(layer.name, shape, [scale], zero=zero)
+        self._last = self._made[layer.name] = self._tensor(layer.name, shape, [scale], zero=zero)
         self._operate(layer, inputs)
 
     def _operate(self, layer: Layer, inputs: list[int]) -> None:
@@ -160,6 +167,11 @@ class _Model:
         options = self._schema.FullyConnectedOptionsT()
         options.fusedActivationFunction = self._activation(layer)
         return self._schema.BuiltinOperator.FULLY_CONNECTED, "FullyConnectedOptions", options
+
+    def _add(self, layer: Layer) -> tuple[int, str, Any]:
+        options = self._schema.AddOptionsT()
+        options.fusedActivationFunction = self._activation(layer)
+        return self._schema.BuiltinOperator.ADD, "AddOptions", options
 
     def _softmax(self, layer: Layer) -> tuple[int, str, Any]:
         options = self._schema.SoftmaxOptionsT()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any, Callable, Union
 
 import numpy as np
 
 from ...graph import Graph
-from .chain import UNIT, Layer, chain
+from .chain import INPUT, Layer, chain
 
 
 def prepare(graph: Graph, x: np.ndarray, threads: int) -> Callable[[], np.ndarray]:
@@ -45,15 +45,18 @@ class _Model:
         self._batch = batch
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
-        self._last, self._scale, self._zero = "input", UNIT, 128
+        self._made: dict[str, tuple[float, int]] = {}
 
     def build(self, name: str, input_shape: tuple[int, ...], layers: Sequence[Layer]) -> bytes:
         """The model of these layers, serialized."""
+        first = next(layer for layer in layers if layer.sources[0] == INPUT)
+        self._made[INPUT] = first.scales[0], first.zeros[0] + 128
         for layer in layers:
             self._append(layer)
+        last = layers[-1].name
         helper, u8 = self._onnx.helper, self._onnx.TensorProto.UINT8
-        fed = helper.make_tensor_value_info("input", u8, (self._batch, *_first(input_shape)))
-        scores = helper.make_tensor_value_info(self._last, u8, (self._batch, layers[-1].output[-1]))
+        fed = helper.make_tensor_value_info(INPUT, u8, (self._batch, *_first(input_shape)))
+        scores = helper.make_tensor_value_info(last, u8, (self._batch, layers[-1].output[-1]))
         graph = helper.make_graph(self._nodes, name, [fed], [scores], self._constants)
         opset = [helper.make_opsetid("", 17)]
         model = helper.make_model(graph, opset_imports=opset, ir_version=8)
@@ -68,40 +71,54 @@ class _Model:
         self._nodes.append(node)
         return output
 
-    def _scaled(self, name: str, scale: float, zero: np.generic) -> list[str]:
-        """The names of a scale and a zero point."""
+    def _scaled(
+        self, name: str, scale: Union[float, np.ndarray], zero: Union[np.generic, np.ndarray]
+    ) -> list[str]:
+        """The names of a scale and a zero point, or of one for each element of the first axis."""
         return [
             self._constant(f"{name}.scale", np.array(scale, np.float32)),
             self._constant(f"{name}.zero", np.array(zero)),
         ]
 
-    def _dequantized(self, name: str, scale: float, zero: np.generic) -> str:
-        parts = [name, *self._scaled(f"{name}.dequantize", scale, zero)]
-        return self._node("DequantizeLinear", parts, f"{name}.real")
+    def _dequantized(self, name: str, scale: float, zero: np.generic, reader: str) -> str:
+        parts = [name, *self._scaled(f"{reader}.dequantize", scale, zero)]
+        return self._node("DequantizeLinear", parts, f"{reader}.real")
+
+    def _constant_dequantized(
+        self, name: str, values: np.ndarray, scale: Union[float, np.ndarray]
+    ) -> str:
+        zero = np.zeros(np.shape(scale), values.dtype)
+        parts = [self._constant(name, values), *self._scaled(f"{name}.dequantize", scale, zero)]
+        axis = {"axis": 0} if np.ndim(scale) else {}
+        return self._node("DequantizeLinear", parts, f"{name}.real", **axis)
 
     def _append(self, layer: Layer) -> None:
         """Dequantize, compute in real numbers, quantize."""
-        source = self._dequantized(self._last, self._scale, np.uint8(self._zero))
+        sources = []
+        for name in layer.sources:
+            scale, zero = self._made[name]
+            sources.append(self._dequantized(name, scale, np.uint8(zero), f"{layer.name}.{name}"))
         if layer.kind in ("dense", "softmax") and len(layer.input) == 3:
-            source = self._flattened(layer, source)
-        real = getattr(self, f"_{layer.kind}")(layer, [source, *self._weights(layer)])
+            sources = [self._flattened(layer, sources[0])]
+        real = getattr(self, f"_{layer.kind}")(layer, [*sources, *self._weights(layer)])
         if layer.relu:
             real = self._node("Relu", [real], f"{layer.name}.relu")
-        self._scale = layer.scales[1]
+        scale, zero = self._made[layer.sources[0]]
         if layer.relu:
-            self._zero = 0  # rectified: all of the range is used
-        elif layer.weights is not None:
-            self._zero = 128
-        if layer.kind == "softmax":
-            self._scale, self._zero = 2.0**-8, 0
-        zero = np.uint8(self._zero)
-        parts = [real, *self._scaled(f"{layer.name}.quantize", self._scale, zero)]
-        self._last = self._node("QuantizeLinear", parts, layer.name)
+            scale, zero = layer.scales[1], 0  # rectified: all of the range is used
+        elif layer.kind == "softmax":
+            scale, zero = 2.0**-8, 0
+        elif layer.weights is not None or layer.kind == "add":
+            scale, zero = layer.scales[1], layer.zeros[1] + 128
+        self._made[layer.name] = scale, zero
+        parts = [real, *self._scaled(f"{layer.name}.quantize", scale, np.uint8(zero))]
+        self._node("QuantizeLinear", parts, layer.name)
 
     def _flattened(self, layer: Layer, source: str) -> str:
         """The image as vectors, in a quantized group of its own."""
         flat = self._node("Flatten", [source], f"{layer.name}.flat", axis=1)
-        parts = self._scaled(f"{layer.name}.flat_again", self._scale, np.uint8(self._zero))
+        scale, zero = self._made[layer.sources[0]]
+        parts = self._scaled(f"{layer.name}.flat_again", scale, np.uint8(zero))
         whole = self._node("QuantizeLinear", [flat, *parts], f"{layer.name}.flat_u8")
         return self._node("DequantizeLinear", [whole, *parts], f"{layer.name}.flat_real")
 
@@ -117,11 +134,11 @@ class _Model:
             height, width, channels = layer.input
             grid = weights.reshape(len(weights), height, width, channels)
             weights = grid.transpose(0, 3, 1, 2).reshape(len(weights), -1)
-        named = self._constant(f"{layer.name}.weights", np.ascontiguousarray(weights))
-        bias = self._constant(f"{layer.name}.bias", layer.bias)
+        values, scale = np.ascontiguousarray(weights), layer.weight_scale
+        before, _ = self._made[layer.sources[0]]
         return [
-            self._dequantized(named, UNIT, np.int8(0)),
-            self._dequantized(bias, self._scale * UNIT, np.int32(0)),
+            self._constant_dequantized(f"{layer.name}.weights", values, scale),
+            self._constant_dequantized(f"{layer.name}.bias", layer.bias, before * scale),
         ]
 
     def _windowed(self, operator: str, layer: Layer, inputs: Sequence[str], **more: Any) -> str:
@@ -155,6 +172,9 @@ class _Model:
 
     def _dense(self, layer: Layer, inputs: Sequence[str]) -> str:
         return self._node("Gemm", inputs, f"{layer.name}.result", transB=1)
+
+    def _add(self, layer: Layer, inputs: Sequence[str]) -> str:
+        return self._node("Add", inputs, f"{layer.name}.result")
 
     def _softmax(self, layer: Layer, inputs: Sequence[str]) -> str:
         return self._node("Softmax", inputs, f"{layer.name}.result", axis=1)

@@ -1,0 +1,40 @@
+"""A batch of a fully connected network = its samples one by one."""
+
+import numpy as np
+import pytest
+
+from qemu_nn.bench.affine_networks import ad_s8, kws_dscnn_s8
+from qemu_nn.bench.calls import random_inputs
+from qemu_nn.bench.networks import lenet5
+from qemu_nn.runtime.session import TOGETHER, Session
+from qemu_nn.runtime.together import together
+from qemu_nn.targets import profile
+
+DEVICE = profile(cmsis="7.0.0")
+
+
+@pytest.mark.parametrize("samples", [0, 1, TOGETHER - 1, TOGETHER, TOGETHER + 1, 5 * TOGETHER + 3])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_is_its_samples(samples, threads):
+    graph = ad_s8()
+    x = random_inputs(graph, samples)
+    session = Session(graph, DEVICE, threads=threads)
+    (output,) = session.run(x).values()
+    assert output.shape == (samples, 640)
+    plain = Session(graph, DEVICE, variant="ref")
+    for sample, values in zip(x, output):
+        np.testing.assert_array_equal(values, plain.run(sample[None])["dense10"][0])
+
+
+def test_a_trace_of_a_batch_is_that_of_its_samples():
+    graph = ad_s8()
+    x = random_inputs(graph, TOGETHER + 1)
+    session = Session(graph, DEVICE)
+    trace = session.run(x, trace=True)
+    assert set(trace) == {node.name for node in graph.nodes}
+    np.testing.assert_array_equal(trace["dense10"], session.run(x)["dense10"])
+
+
+def test_other_networks_go_sample_by_sample():
+    assert together(kws_dscnn_s8(), 4) is None
+    assert together(lenet5(), 4) is None
