@@ -98,7 +98,7 @@ def test_the_manifest_knows_the_bits_of_every_other_profile(tmp_path):
     entries = {e["layer"]: e for e in manifest(tmp_path / "set")["goldens"]}
     own = pipeline.Network(graph).session().run(x, trace=True)
     different = 0
-    for other in all_profiles():
+    for other in (p for p in all_profiles() if p.rounding in ("nearest", "truncate")):
         arguments = {"target": other.path, "cmsis": other.cmsis, "rounding": other.rounding}
         trace = pipeline.Network(graph).session(**arguments).run(x, trace=True)
         for layer, values in trace.items():
