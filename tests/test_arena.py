@@ -104,6 +104,6 @@ def test_scratch_lives_while_its_layer_runs():
 def test_outputs_stay_to_the_end_and_an_unread_input_lives_at_the_start():
     graph = residual()
     held = Graph("held", graph.input, graph.nodes, ("a", "end"), {})
-    assert tensor_arena(held, dict.fromkeys("a b sum end".split(), 0)).live["end"] == 3072
+    assert tensor_arena(held, dict.fromkeys(["a", "b", "sum", "end"], 0)).live["end"] == 3072
     lone = Graph("lone", graph.input, (graph.nodes[0], pool("c", "a", 8)), ("c",), {})
     assert tensor_arena(lone, {"a": 0, "c": 0}).live == {"a": 2048, "c": 2048}
