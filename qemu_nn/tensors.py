@@ -9,7 +9,7 @@ from typing import Optional
 import numpy as np
 
 from .errors import ModelError
-from .formats import BITS, q_format
+from .formats import BITS
 
 #: Most bytes of one tensor, and of all of a firmware's buffers: more than any microcontroller has.
 MEMORY_LIMIT = 256 * 2**20
@@ -34,13 +34,6 @@ class Tensor:
     def nbytes(self) -> int:
         """Bytes of one sample."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
-
-    @property
-    def format(self) -> Optional[str]:
-        """The format in words: Q0.7, or scale 0.0235294 zero -128; None where it is not known."""
-        if self.scale is not None:
-            return f"scale {self.scale:.6g} zero {self.zero_point}"
-        return None if self.frac is None else q_format(self.dtype, self.frac)
 
 
 def check_tensor(where: str, tensor: Tensor) -> None:

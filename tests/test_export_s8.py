@@ -2,10 +2,9 @@
 
 import shutil
 
+import affine_networks
 import pytest
 from exported import check, flip, needs, write
-
-from qemu_nn.bench.affine_builder import AffineBuilder
 
 on_pc, on_m4 = needs("pc"), needs("m4")
 
@@ -14,20 +13,11 @@ def copied(project, tmp_path):
     return shutil.copytree(project, tmp_path / "copy")
 
 
-def small():
-    """Convolution, depthwise and pointwise, a residual sum, pooling, a dense layer, softmax."""
-    network = AffineBuilder("small", (9, 8, 3))
-    network.convolve("conv", 8, (3, 3), 2)
-    network.depthwise("dw", (3, 3))
-    network.convolve("pw", 8, (1, 1), relu=False)
-    network.average("pool")
-    network.dense("dense", 5, relu=False)
-    return network.graph()
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("export") / "small", small(), one_header=True)
+    return write(
+        tmp_path_factory.mktemp("export") / "small", affine_networks.small(), one_header=True
+    )
 
 
 @on_pc

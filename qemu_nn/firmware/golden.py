@@ -22,7 +22,7 @@ from ..targets import Profile
 from ..tensors import Tensor
 from .c_array import dimensions, header, symbol, table
 from .folder import replacing
-from .sample import Golden, crc32
+from .sample import Golden, crc32, format_words
 
 FORMAT = "qemu_nn golden"
 VERSION = 1
@@ -111,7 +111,7 @@ class _Names:
 def _format(tensor: Optional[Tensor]) -> dict[str, Any]:
     """What the integers of a golden stand for: fraction bits, or a scale and a zero point."""
     if tensor is None or tensor.scale is None:
-        return {"frac": tensor and tensor.frac}
+        return {"frac": tensor.frac if tensor else None}
     return {"frac": None, "scale": tensor.scale, "zero_point": tensor.zero_point}
 
 
@@ -150,7 +150,7 @@ class _Writer:
         (self._folder / name).parent.mkdir(parents=True, exist_ok=True)
         self._put(f"{name}.npy", format_npy(values))
         self._put(f"{name}.bin", values.tobytes())
-        words = self._comment(entry, tensor and tensor.format)
+        words = self._comment(entry, format_words(tensor) if tensor else None)
         text = header(symbol(name), values, words, self._about.profile.cmsis)
         self._put(f"{name}.h", text.encode("ascii"))
 

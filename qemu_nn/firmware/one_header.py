@@ -10,6 +10,7 @@ from ..graph import Graph, Node, Tensor
 from ..layers.base import Extent
 from .c_array import in_comment, lines
 from .constants import constants
+from .sample import format_words
 from .symbols import Symbols, macro_name
 
 
@@ -38,7 +39,7 @@ def _definitions(graph: Graph, symbols: Symbols) -> Iterator[str]:
             yield define(stem, "SCALE", f"{tensor.scale!r}f")
             yield define(stem, "ZERO_POINT", _number(tensor.zero_point))
 
-    if graph.input.format:
+    if format_words(graph.input):
         yield ""
         yield from formats(symbols.stems[graph.input.name], graph.input)
     for layer in symbols.layers:

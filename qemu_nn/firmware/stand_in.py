@@ -17,8 +17,8 @@ from .c_text import signature, wrapped
 from .memory import Call
 from .stacked import put_rows
 
-#: The headers of Arm's that are always there, by release; the first has the types.
-_LEGACY, _AFFINE = ("arm_math.h", "arm_nnfunctions.h"), ("arm_nn_types.h", "arm_nnfunctions.h")
+#: The headers of Arm's that are always there: of the types, before 7.0.0 or in it, of functions.
+_TYPES, _FUNCTIONS = {False: "arm_math.h", True: "arm_nn_types.h"}, "arm_nnfunctions.h"
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ def implementation(found: Iterable[StandIn], profile: Profile) -> dict[str, Any]
 def headers(found: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
     """File name -> what the template of a header says; Arm's, or of functions of our own."""
     prototypes = [prototype(each.function, cmsis) for each in found]
-    always = _AFFINE if cmsis == AFFINE_CMSIS else _LEGACY
+    always = [_TYPES[cmsis == AFFINE_CMSIS], _FUNCTIONS]
     if any(one.header == OWN_HEADER for one in prototypes):
-        always = (OWN_HEADER,)
+        always = [OWN_HEADER]
     declared: dict[str, list[str]] = {name: [] for name in always}
     for one in prototypes:
         declared.setdefault(one.header, []).append(signature(one, ";"))

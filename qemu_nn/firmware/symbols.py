@@ -12,6 +12,7 @@ from ..graph import Graph, Node, Tensor
 from ..layers.base import ENUMERATORS
 from .c_array import in_comment
 from .constants import Constant, constants
+from .sample import format_words
 
 #: C argument -> how firmware spells its macro behind the layer's name, where that is not itself.
 _SPELLED = {
@@ -95,7 +96,7 @@ class Symbols:
 def described(tensor: Tensor) -> str:
     """A tensor in words: int8 8x8x1 Q0.7."""
     shape = "x".join(map(str, tensor.shape))
-    return " ".join(filter(None, (tensor.dtype, shape, tensor.format)))
+    return " ".join(filter(None, (tensor.dtype, shape, format_words(tensor))))
 
 
 def symbols(graph: Graph, stems: Mapping[str, str]) -> Symbols:
