@@ -6,8 +6,8 @@
  * and stage_<isa>.h, gemm/strips_<isa>.h, gemm/tile.h.
  *
  * As (in + input_offset) is 0 beside the image, the sums start from bias + input_offset * the sum of
- * the weights, and the edge is -input_offset. Packed are, for each group: the stage's rows, then
- * what the engine packs. */
+ * the weights, and the edge is -input_offset. Packed are 64 bytes with the kind of the stage, then for
+ * each group: the stage's rows, and what the engine packs. */
 #ifndef QN_S_WEIGHTED_FAST_H
 #define QN_S_WEIGHTED_FAST_H
 
@@ -20,6 +20,7 @@
 typedef struct filters {
     const s_layer *layer;
     gemm_shape shape;
+    stage_kind kind;
     int64_t first; /* output channel */
 } filters;
 
@@ -97,18 +98,47 @@ static int64_t group_dwords(const gemm_shape *shape) {
     return stage_dwords(shape->channels) + gemm_packed_bytes(shape) / (int64_t)sizeof(int32_t);
 }
 
+enum { HEAD = 16 }; /* dwords */
+
 static int64_t layer_packed(const s_layer *l) {
     strips_shape strips;
     if (goes_in_strips(&l->image, &strips)) {
-        return stage_dwords(blocks_of(&strips) * LANES) * 4 + strips_packed_bytes(&strips);
+        int64_t rows = stage_dwords(blocks_of(&strips) * LANES);
+        return (HEAD + rows) * 4 + strips_packed_bytes(&strips);
     }
     gemm_shape shape = shape_of(&l->image);
-    return l->image.group * group_dwords(&shape) * 4;
+    return (HEAD + l->image.group * group_dwords(&shape)) * 4;
 }
 
-static void pack_lane_of(const s_layer *l, int64_t o, int32_t *rows, int lane) {
-    stage_pack_lane(rows, LANES, lane, l->last.profile, l->q.multiplier[o * l->pair_step],
-                    l->q.shift[o * l->pair_step]);
+/* No sum of a channel passes |bias| + the most of |in + input_offset|, times those of the weights. */
+static stage_channel channel_of(const s_layer *l, int64_t o) {
+    const int64_t most = l->image.edge < 0 ? 127 - l->image.edge : 128 + l->image.edge;
+    const int8_t *weights = l->weights + o * l->channel_step;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < image_taps(&l->image); i++, weights += l->tap_step) {
+        sum += *weights < 0 ? -*weights : *weights;
+    }
+    int64_t bias = l->q.bias[o];
+    return (stage_channel){l->q.multiplier[o * l->pair_step], l->q.shift[o * l->pair_step],
+                           (bias < 0 ? -bias : bias) + most * sum};
+}
+
+static stage_kind kind_of(const s_layer *l) {
+    if (qn_rounding(l->last.profile) == QN_SINGLE) {
+        return STAGE_SINGLE;
+    }
+    for (int64_t o = 0; o < l->image.out_c; o++) {
+        const stage_channel channel = channel_of(l, o);
+        if (!stage_is_quick(&channel)) {
+            return STAGE_DOUBLE;
+        }
+    }
+    return STAGE_QUICK;
+}
+
+static void pack_lane_of(const filters *f, int64_t o, int32_t *rows, int lane) {
+    const stage_channel channel = channel_of(f->layer, f->first + o);
+    stage_pack_lane(rows, LANES, lane, f->kind, &channel, f->layer->last.output_offset);
 }
 
 static void pack_stage(const filters *f, int32_t *rows) {
@@ -120,7 +150,7 @@ static void pack_stage(const filters *f, int32_t *rows) {
             int64_t o = v * LANES + gemm_channel(group, i / LANES, i % LANES);
             int32_t *of_vector = rows + (v + i / LANES) * STAGE_ROWS * LANES;
             int64_t held = o < f->shape.channels ? o : 0;
-            pack_lane_of(f->layer, f->first + held, of_vector, i % LANES);
+            pack_lane_of(f, held, of_vector, i % LANES);
         }
     }
 }
@@ -131,14 +161,17 @@ static void pack_strips(const strips_shape *shape, const filters *f, int32_t *pa
     for (int32_t lane = 0; lane < lanes; lane++) {
         int32_t c = lane % pitch_of(shape);
         int32_t *rows = packed + (int64_t)(lane / LANES) * STAGE_ROWS * LANES;
-        pack_lane_of(f->layer, c < shape->channels ? c : 0, rows, lane % LANES);
+        pack_lane_of(f, c < shape->channels ? c : 0, rows, lane % LANES);
     }
     strips_pack(shape, &of, packed + stage_dwords(lanes));
 }
 
 static void layer_pack(const s_layer *l, int32_t *packed) {
-    filters f = {l, shape_of(&l->image), 0};
+    filters f = {l, shape_of(&l->image), kind_of(l), 0};
     strips_shape strips;
+    memset(packed, 0, HEAD * sizeof(int32_t));
+    packed[0] = (int32_t)f.kind;
+    packed += HEAD;
     if (goes_in_strips(&l->image, &strips)) {
         pack_strips(&strips, &f, packed);
         return;
@@ -152,10 +185,11 @@ static void layer_pack(const s_layer *l, int32_t *packed) {
 }
 
 static void run_groups(const s_layer *l, const qn_buffers *b, const input *in, int8_t *out) {
+    const stage_kind kind = (stage_kind)((const int32_t *)b->packed)[0];
     const gemm_shape shape = shape_of(&l->image);
-    const int32_t *packed = b->packed;
+    const int32_t *packed = (const int32_t *)b->packed + HEAD;
     for (int32_t g = 0; g < l->image.group; g++, packed += group_dwords(&shape)) {
-        stage last = stage_of(&l->last, packed);
+        stage last = stage_of(&l->last, kind, packed);
         pad_image(&l->image, in + (int64_t)g * l->image.depth, b->scratch);
         gemm_run(&shape, b->scratch, packed + stage_dwords(shape.channels),
                  out + (int64_t)g * shape.channels, &last);
@@ -170,8 +204,8 @@ static int layer_run(const s_layer *l, const qn_buffers *b) {
     int in_strips = goes_in_strips(p, &strips);
     for (int32_t n = 0; n < l->batches; n++) {
         if (in_strips) {
-            const int32_t *packed = b->packed;
-            stage last = stage_of(&l->last, packed);
+            const int32_t *packed = (const int32_t *)b->packed + HEAD;
+            stage last = stage_of(&l->last, (stage_kind)packed[-HEAD], packed);
             packed += stage_dwords(blocks_of(&strips) * LANES);
             strips_run(&strips, in, b->scratch, packed, out, &last);
         } else {
