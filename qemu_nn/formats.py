@@ -99,6 +99,12 @@ def softmax_scaling_s16(beta: float, scale: float) -> tuple[int, int]:
     return quantize_multiplier(float(scale) * float(beta) / (10.0 / 65535.0))
 
 
+def affine_format(dtype: str, scale: float, zero_point: int) -> str:
+    """What an integer q stands for in an affine format: int8 0.0235*(q+128)."""
+    q = f"(q{-zero_point:+d})" if zero_point else "q"
+    return f"{dtype} {scale:.6g}*{q}"
+
+
 def q_format(dtype: str, frac: int) -> str:
     """The name of a power-of-two format, sign bit not counted: Q0.7, Q5.2, Q-1.8."""
     return f"Q{BITS[dtype] - 1 - frac}.{frac}"

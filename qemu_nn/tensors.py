@@ -9,7 +9,7 @@ from typing import Optional
 import numpy as np
 
 from .errors import ModelError
-from .formats import BITS
+from .formats import BITS, affine_format, q_format
 
 #: Most bytes of one tensor, and of all of a firmware's buffers: more than any microcontroller has.
 MEMORY_LIMIT = 256 * 2**20
@@ -29,6 +29,13 @@ class Tensor:
     frac: Optional[int] = None
     scale: Optional[float] = None
     zero_point: int = 0
+
+    @property
+    def format(self) -> Optional[str]:
+        """The number format in a few letters, where it is known."""
+        if self.scale is not None:
+            return affine_format(self.dtype, self.scale, self.zero_point)
+        return None if self.frac is None else q_format(self.dtype, self.frac)
 
     @property
     def nbytes(self) -> int:
