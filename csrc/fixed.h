@@ -147,4 +147,18 @@ static inline int32_t qn_requantize64(int64_t x, int32_t multiplier, int shift) 
     return qn_asr(qn_add32((int32_t)(uint32_t)qn_asr64(product, 14 - shift), 1), 1);
 }
 
+/* x * 2^n, saturated, 0 <= n <= 31. */
+static inline int32_t qn_shl_sat(int32_t x, int n) {
+    return (int32_t)qn_clamp64((int64_t)x * ((int64_t)1 << n), INT32_MIN, INT32_MAX);
+}
+
+/* Zeros before the first one of 32 bits; 32 of 0 (CLZ). */
+static inline int qn_leading_zeros(uint32_t x) {
+    int zeros = 0;
+    for (uint32_t bit = 1u << 31; bit != 0 && (x & bit) == 0; bit >>= 1) {
+        zeros++;
+    }
+    return zeros;
+}
+
 #endif
