@@ -218,7 +218,7 @@ def _integers(graph: Graph, path: Path) -> np.ndarray:
     given = read_array(path, "x")
     x = pipeline.integers(graph, given)
     if x.dtype != given.dtype:
-        click.echo(f"{given.dtype} inputs quantized as {graph.input.format}")
+        click.echo(f"{given.dtype} inputs quantized as {graph.input.spelled}")
     return x
 
 
