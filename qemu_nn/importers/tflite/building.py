@@ -173,6 +173,4 @@ def _format(tensor: FileTensor) -> tuple[float, int]:
     limits = np.iinfo(tensor.dtype)
     if not limits.min <= zero <= limits.max:
         raise ModelError(f"{tensor} has the zero point {zero}, which is no {tensor.type}")
-    if tensor.dtype == "int16" and zero:
-        raise ModelError(f"{tensor} is INT16 with the zero point {zero}; it must be 0")
     return scale, zero

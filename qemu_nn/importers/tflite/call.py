@@ -77,6 +77,13 @@ class Call:
             raise ModelError(f"its input {index}, {tensor}, must be a short list of integers")
         return [int(number) for number in data.reshape(-1)]
 
+    def operand(self, index: int, output: Value) -> Value:
+        """An input that is computed or a constant, in the shape of the output."""
+        value = self.value(index)
+        if value.shape != output.shape:
+            raise ModelError(f"{list(value.shape)} is not {list(output.shape)}")
+        return value
+
     def output(self, index: int = 0) -> Value:
         """An output as the file describes it."""
         return self.builder.declared(self.operator.outputs[index])
@@ -161,6 +168,11 @@ def same_type(*values: Value) -> str:
     if len({value.dtype for value in values}) != 1:
         names = ", ".join(f"{value.name[:60]!r} {value.dtype}" for value in values)
         raise ModelError(f"its tensors are of different types: {names}")
+    for value in values:
+        if value.dtype == "int16" and value.zero:
+            raise ModelError(
+                f"{value.name[:60]!r} is int16 with the zero point {value.zero}; it must be 0"
+            )
     return SUFFIXES[values[0].dtype]
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from ...errors import Error, ModelError
 from ...graph import Graph
+from .activation import ACTIVATIONS
+from .arithmetic import ARITHMETIC
 from .building import Builder, Value
 from .call import Call, Converter
 from .dense import DENSE
@@ -14,7 +16,7 @@ from .shaping import SHAPING
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.
-CONVERTERS: dict[str, Converter] = {**WINDOWS, **DENSE, **SHAPING}
+CONVERTERS: dict[str, Converter] = {**WINDOWS, **DENSE, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
 
 #: Operators of the real ends of a network, which are cut off.
 _ENDS = ("QUANTIZE", "DEQUANTIZE")
