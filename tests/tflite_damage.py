@@ -11,7 +11,9 @@ from qemu_nn.importers.tflite.checked import Table
 _WORDS = (
     *(0, 1, 2, 3, 4, 5, 7, 8, 16, 100, 127, 128, 255, 256, 1000, 65535, 65536, 2**24, 2**28),
     *(2**31 - 1, 2**31, 2**31 + 1, 2**32 - 4, 2**32 - 2, 2**32 - 1),
-    *struct.unpack("<8I", np.float32([np.nan, np.inf, -np.inf, -1, 1, 1e-45, 3e38, -0.0]).tobytes()),
+    *struct.unpack(
+        "<8I", np.float32([np.nan, np.inf, -np.inf, -1, 1, 1e-45, 3e38, -0.0]).tobytes()
+    ),
 )
 
 

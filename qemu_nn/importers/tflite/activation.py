@@ -52,4 +52,12 @@ def softmax(call: Call) -> None:
     call.put(f"arm_softmax_{kind}", params, [x], output)
 
 
-ACTIVATIONS: dict[str, Converter] = {"SOFTMAX": softmax}
+def dequantize(call: Call) -> None:
+    """DEQUANTIZE, where it does not end the network."""
+    raise ModelError(
+        "it makes real numbers inside of the network; networks of integers are read, which may end "
+        "with DEQUANTIZE"
+    )
+
+
+ACTIVATIONS: dict[str, Converter] = {"SOFTMAX": softmax, "DEQUANTIZE": dequantize}
