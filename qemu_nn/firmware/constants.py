@@ -1,0 +1,38 @@
+"""The arrays of a network as its C has them: one for each pointer argument."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graph import Graph, Node
+
+
+@dataclass(frozen=True)
+class Constant:
+    """What a pointer argument points to. key: the same of two layers that share it; part: what it
+    is to its layer."""
+
+    key: tuple[str, str]
+    part: str
+    values: np.ndarray
+
+
+def constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
+    """C argument -> its array, in C's order of the arguments' declaration."""
+    function = node.function
+    found = {}
+    if function.weights is not None and node.weights is not None:
+        found[function.weights.name] = Constant(
+            (node.weights, ""), "wt", graph.arrays[node.weights]
+        )
+    if function.bias is not None and node.bias is not None:
+        array = graph.arrays[node.bias]
+        rows = array.reshape(len(function.stack), -1) if function.stack else (array,)
+        for declared, row in zip(function.stack or (function.bias,), rows):
+            part = declared.name if function.stack else "bias"
+            values = row.astype(declared.dtype)
+            found[declared.name] = Constant((node.bias, declared.name), part, values)
+    return found
