@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..formats import q_format
 from ..graph import Graph, Node, Tensor
 from ..layers.base import extent
 from ..runtime.plan import Plan, Step
@@ -64,7 +63,7 @@ def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
         "network": plan.graph.name,
         "profile": str(plan.profile),
         "input": _shape(plan.graph.input),
-        "input_format": _format(plan.graph.input),
+        "input_format": plan.graph.input.spelled,
         "macs": sum(_macs(node) for node in plan.graph.nodes),
         "weight_bytes": sum(array.nbytes for array in plan.graph.arrays.values()),
         "activation_bytes": activations,
@@ -87,7 +86,7 @@ def _layer(graph: Graph, node: Node, scratch: int, kernel: str) -> tuple[Cell, .
         node.name,
         node.function.name,
         _shape(node.output),
-        _format(node.output),
+        node.output.spelled,
         node.params.get("bias_shift"),
         node.params.get("out_shift"),
         _macs(node),
@@ -103,7 +102,3 @@ def _macs(node: Node) -> int:
 
 def _shape(tensor: Tensor) -> str:
     return f"{tensor.dtype} {'x'.join(map(str, tensor.shape))}"
-
-
-def _format(tensor: Tensor) -> Cell:
-    return None if tensor.frac is None else q_format(tensor.dtype, tensor.frac)
