@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
 
@@ -49,9 +51,14 @@ def quantize_affine(
     if np.isnan(x).any():
         raise Error("the data contains NaN, which no integer stands for")
     limits = np.iinfo(dtype)
-    ratio = (x / np.float32(scale)).astype(np.float64)
-    rounded = np.copysign(np.floor(np.abs(ratio) + 0.5), ratio)
+    rounded = _half_away((x / np.float32(scale)).astype(np.float64))
     return np.clip(rounded + zero_point, limits.min, limits.max).astype(dtype)
+
+
+def _half_away(x: np.ndarray) -> np.ndarray:
+    """To the nearest integer, halves away from zero."""
+    result: np.ndarray = np.copysign(np.floor(np.abs(x) + 0.5), x)
+    return result
 
 
 def dequantize_affine(q: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
@@ -99,6 +106,114 @@ def softmax_scaling_s16(beta: float, scale: float) -> tuple[int, int]:
     return quantize_multiplier(float(scale) * float(beta) / (10.0 / 65535.0))
 
 
+def add_scaling(first: float, second: float, output: float, left_shift: int = 20) -> dict[str, int]:
+    """The multipliers and shifts of a sum (or difference) of tensors with two scales, as TFLite.
+
+    Both inputs are brought to twice the larger scale, in steps of 2^-left_shift of it.
+    """
+    twice = 2 * max(first, second)
+    factors = {
+        "input_1": first / twice,
+        "input_2": second / twice,
+        "out": twice / (2**left_shift * output),
+    }
+    made = {"left_shift": left_shift}
+    for name, factor in factors.items():
+        made[f"{name}_mult"], made[f"{name}_shift"] = quantize_multiplier(factor)
+    return made
+
+
 def q_format(dtype: str, frac: int) -> str:
     """The name of a power-of-two format, sign bit not counted: Q0.7, Q5.2, Q-1.8."""
     return f"Q{BITS[dtype] - 1 - frac}.{frac}"
+
+
+@dataclass(frozen=True)
+class Format:
+    """What integers q of a type stand for: scale * (q - zero_point).
+
+    frac: fraction bits, where the scale is the power of two 2^-frac and the zero point 0.
+    """
+
+    dtype: str
+    scale: float
+    zero_point: int = 0
+    frac: Optional[int] = None
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the largest integer."""
+        limits = np.iinfo(self.dtype)
+        return int(limits.min), int(limits.max)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What these stand for."""
+        low, high = self.limits
+        return self.scale * (low - self.zero_point), self.scale * (high - self.zero_point)
+
+    def place(self, x: np.ndarray) -> np.ndarray:
+        """Where real numbers lie among the integers, not rounded and without ends."""
+        result: np.ndarray = np.asarray(x, np.float64) / self.scale + self.zero_point
+        return result
+
+    def quantize(self, x: np.ndarray) -> np.ndarray:
+        """Real numbers as integers, as quantize() or quantize_affine() have it."""
+        if self.frac is not None:
+            return quantize(x, self.frac, self.dtype)
+        return quantize_affine(x, self.scale, self.zero_point, self.dtype)
+
+    def dequantize(self, q: np.ndarray) -> np.ndarray:
+        """The real numbers, float64, that integers stand for."""
+        result: np.ndarray = (np.asarray(q, np.float64) - self.zero_point) * self.scale
+        return result
+
+    def __str__(self) -> str:
+        if self.frac is not None:
+            return q_format(self.dtype, self.frac)
+        shifted = f"(q{-self.zero_point:+d})" if self.zero_point else "q"
+        return f"{self.scale:.4g}*{shifted}"
+
+
+def power_of_two(dtype: str, frac: int) -> Format:
+    """The format of integers with so many fraction bits."""
+    return Format(dtype, math.ldexp(1.0, -frac), 0, frac)
+
+
+def affine_format(low: float, high: float, dtype: str = "int8") -> Format:
+    """The format whose ends are low and high, as TFLite's converter chooses it, in float32.
+
+    The range is made to contain 0, which gets an integer of its own, so that the ends move by up
+    to half a step. A range of 0 alone gets the format of 0..1.
+    """
+    least, most = (int(end) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    low32, high32 = np.float32(min(low, 0.0)), np.float32(max(high, 0.0))
+    scale = (high32 - low32) / np.float32(most - least)
+    if not scale > 0:
+        low32, scale = np.float32(0), np.float32(1 / (most - least))
+    if not np.isfinite(scale):
+        raise Error(f"no format holds {low} .. {high}")
+    zero = int(_half_away(np.float64(np.float32(least) - low32 / scale)))
+    return Format(dtype, float(scale), min(max(zero, least), most))
+
+
+def activation_limits(low: float, high: float, output: Format) -> dict[str, int]:
+    """act_min and act_max of a layer whose real output is clamped to low .. high, as TFLite."""
+    least, most = output.limits
+    return {
+        "act_min": least if low == -math.inf else _clamped(low, output),
+        "act_max": most if high == math.inf else _clamped(high, output),
+    }
+
+
+def _clamped(value: float, output: Format) -> int:
+    return int(quantize_affine(np.array(value), output.scale, output.zero_point, output.dtype))
+
+
+def quantize_symmetric(x: np.ndarray, scale: np.ndarray, most: int) -> np.ndarray:
+    """Real numbers, divided by scales that broadcast to them, as integers -most .. most (int64).
+
+    Halves away from zero, as TFLite's converter rounds weights (most 127) and biases.
+    """
+    rounded = _half_away(np.asarray(x, np.float64) / scale)
+    return np.clip(rounded, -most, most).astype(np.int64)

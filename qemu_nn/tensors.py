@@ -9,7 +9,7 @@ from typing import Optional
 import numpy as np
 
 from .errors import ModelError
-from .formats import BITS
+from .formats import BITS, Format, power_of_two
 
 #: Most bytes of one tensor, and of all of a firmware's buffers: more than any microcontroller has.
 MEMORY_LIMIT = 256 * 2**20
@@ -34,6 +34,20 @@ class Tensor:
     def nbytes(self) -> int:
         """Bytes of one sample."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    @property
+    def format(self) -> Format:
+        """What its integers stand for; where nobody knows, for themselves."""
+        if self.scale is not None:
+            return Format(self.dtype, self.scale, self.zero_point)
+        return power_of_two(self.dtype, self.frac or 0)
+
+    @property
+    def spelled(self) -> Optional[str]:
+        """The format in a few letters, Q0.7 or int8 0.0235*(q+128); None where nobody knows it."""
+        if self.scale is not None:
+            return f"{self.dtype} {self.format}"
+        return None if self.frac is None else str(self.format)
 
 
 def check_tensor(where: str, tensor: Tensor) -> None:

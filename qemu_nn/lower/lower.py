@@ -57,7 +57,7 @@ def lower(
     ModelError that names every operator that has no function, Error for functions that do not fit.
     """
     wanted = dict(functions or {})
-    _check_wanted(graph, wanted)
+    check_wanted(graph, wanted)
     holder = {graph.input: graph.input}
     nodes: list[Node] = []
     arrays: dict[str, np.ndarray] = {}
@@ -73,9 +73,9 @@ def lower(
             node.operator,
             tuple(holder[name] for name in node.inputs),
             tuple(graph.shapes[name] for name in tensors),
+            wanted.get(node.name),
             tuple(formats.tensors[name] for name in tensors),
             formats,
-            wanted.get(node.name),
             dsp=profile.path == "dsp",
             old=profile.cmsis == "5.6.0",
         )
@@ -98,7 +98,8 @@ def lower(
     return Graph(graph.name, start, tuple(nodes), outputs, arrays, classes=graph.classes)
 
 
-def _check_wanted(graph: FloatGraph, wanted: Mapping[str, str]) -> None:
+def check_wanted(graph: FloatGraph, wanted: Mapping[str, str]) -> None:
+    """Every layer that a function is chosen for exists."""
     for name in wanted:
         if name not in graph.shapes:
             have = ", ".join(node.name for node in graph.nodes)

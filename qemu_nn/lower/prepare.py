@@ -42,23 +42,17 @@ def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGr
     outputs = list(graph.outputs)
     for node in graph.nodes:
         operator = node.operator
-        at_end = node.name in outputs and not graph.readers(node.name)
-        if isinstance(operator, Softmax) and at_end and (operator.log or not softmax):
+        if isinstance(operator, Pool):
+            operator = averaging(node, operator, graph, notes)
+        if ends_in_softmax(node, graph, softmax):
             outputs[outputs.index(node.name)] = node.inputs[0]
             notes.append(f"{node.name}: left out; the output is {node.inputs[0]}")
         elif isinstance(operator, Conv):
             nodes.append(replace(node, operator=_plain_filters(node.name, operator, bits, notes)))
-        elif isinstance(operator, Pool) and operator.kind == "average" and operator.count_pads:
-            channels = graph.shapes[node.inputs[0]][2]
-            made = _counting_average(operator, channels, graph.shapes[node.inputs[0]])
-            if isinstance(made, Conv):
-                notes.append(f"{node.name}: averages with their padding, as a convolution")
-                made = _plain_filters(node.name, made, bits, notes)
-            nodes.append(replace(node, operator=made))
         elif isinstance(operator, Dense) and len(graph.shapes[node.inputs[0]]) > 1:
             nodes += _dense_rows(node, operator, graph)
         else:
-            nodes.append(node)
+            nodes.append(replace(node, operator=operator))
     return replace(graph, nodes=tuple(nodes), outputs=tuple(dict.fromkeys(outputs))), notes
 
 
@@ -84,19 +78,30 @@ def _plain_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
     return replace(conv, weights=weights, dilation=(1, 1), groups=groups)
 
 
-def _counting_average(pool: Pool, channels: int, shape: tuple[int, ...]) -> Conv | Pool:
+def ends_in_softmax(node: FloatNode, graph: FloatGraph, softmax: bool) -> bool:
+    """Is it a softmax at the end that is to be left out: its logarithm, or any if not `softmax`?"""
+    at_end = node.name in graph.outputs and not graph.readers(node.name)
+    operator = node.operator
+    return isinstance(operator, Softmax) and at_end and (operator.log or not softmax)
+
+
+def averaging(node: FloatNode, pool: Pool, graph: FloatGraph, notes: list[str]) -> Conv | Pool:
     """An average that counts its padding, as a depthwise convolution of equal weights.
 
     Without padding it is a Pool that counts nothing; where windows are cut behind the padding, the
     divisor varies and it stays.
     """
+    shape = graph.shapes[node.inputs[0]]
+    if pool.kind != "average" or not pool.count_pads:
+        return pool
     if not any(pool.pads):
         return replace(pool, count_pads=False)
     whole = replace(pool, ceil=False)
     if pool.ceil and whole.shape(shape) != pool.shape(shape):
         return pool
-    weights = np.full((channels, *pool.kernel, 1), 1.0 / math.prod(pool.kernel))
-    return Conv(weights, None, pool.stride, pool.pads, groups=channels)
+    notes.append(f"{node.name}: averages with their padding, as a convolution")
+    weights = np.full((shape[2], *pool.kernel, 1), 1.0 / math.prod(pool.kernel))
+    return Conv(weights, None, pool.stride, pool.pads, groups=shape[2])
 
 
 def _dense_rows(node: FloatNode, dense: Dense, graph: FloatGraph) -> list[FloatNode]:

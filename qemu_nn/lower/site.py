@@ -19,34 +19,20 @@ Dims = tuple[int, int, int]
 
 
 @dataclass
-class Site:
-    """name: of the tensor that is made. sources: device tensors that hold the inputs.
+class AnySite:
+    """What a site is with formats of either kind.
 
-    shapes: of the inputs, then of the output. asked: the function that the user wants, or None.
-    old: whether the device has CMSIS 5.6.0, which lacks the s8 and s16 functions.
+    name: of the tensor that is made. sources: device tensors that hold the inputs. shapes: of the
+    inputs, then of the output. asked: the function that the user wants, or None.
     """
 
     name: str
     operator: Operator
     sources: tuple[str, ...]
     shapes: tuple[Shape, ...]
-    fracs: tuple[int, ...]
-    formats: Formats
     asked: Optional[str]
-    dsp: bool
-    old: bool
-    nodes: list[Node] = field(default_factory=list)
-    arrays: dict[str, np.ndarray] = field(default_factory=dict)
-
-    @property
-    def dtype(self) -> str:
-        """Of activations and weights."""
-        return "int8" if self.formats.bits == 8 else "int16"
-
-    @property
-    def suffix(self) -> str:
-        """What Arm's function names end in."""
-        return "q7" if self.formats.bits == 8 else "q15"
+    nodes: list[Node] = field(default_factory=list, init=False)
+    arrays: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
     def image(self, index: int = 0) -> Dims:
         """An input's, or with -1 the output's, height, width and channels."""
@@ -70,6 +56,30 @@ class Site:
             tried = ", ".join(name for name, _ in candidates)
             raise ModelError(f"no function of CMSIS-NN takes this geometry, not {tried}{hint}")
         return fits[0]
+
+
+@dataclass
+class Site(AnySite):
+    """With formats in powers of two, for the q7 and q15 functions.
+
+    fracs: fraction bits of the inputs, then of the output. old: whether the device has CMSIS
+    5.6.0, which lacks the s8 and s16 functions.
+    """
+
+    fracs: tuple[int, ...]
+    formats: Formats
+    dsp: bool
+    old: bool
+
+    @property
+    def dtype(self) -> str:
+        """Of activations and weights."""
+        return "int8" if self.formats.bits == 8 else "int16"
+
+    @property
+    def suffix(self) -> str:
+        """What Arm's function names end in."""
+        return "q7" if self.formats.bits == 8 else "q15"
 
     def call(
         self,

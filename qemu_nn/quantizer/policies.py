@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Callable, Union
+import math
+from typing import Callable, NamedTuple, Union
 
 import numpy as np
 
@@ -11,6 +12,19 @@ from ..formats import dec_bit
 from ..statistics import Statistics
 
 Policy = Callable[[Statistics, int], int]
+
+
+class Grid(NamedTuple):
+    """What a format can represent: multiples of `step`, from `low` to `high`."""
+
+    step: float
+    low: float
+    high: float
+
+
+#: What rounding and saturating cost by some measure: of a histogram, on a grid.
+Loss = Callable[[Statistics, Grid], float]
+
 
 #: Formats a policy considers: the one the range asks for, and up to 3 integer bits fewer.
 _SPAN = 4
@@ -23,12 +37,12 @@ def minmax(statistics: Statistics, bits: int) -> int:
 
 def mse(statistics: Statistics, bits: int) -> int:
     """The least mean square error, of rounding and of saturation together."""
-    return _best(statistics, bits, _square_error)
+    return _best(statistics, bits, square_error)
 
 
 def kl(statistics: Statistics, bits: int) -> int:
     """The least Kullback-Leibler divergence of the quantized distribution from the real one."""
-    return _best(statistics, bits, _divergence)
+    return _best(statistics, bits, divergence)
 
 
 def percentile(percent: float) -> Policy:
@@ -36,15 +50,17 @@ def percentile(percent: float) -> Policy:
     if not 0 < percent <= 100:
         raise Error(f"a percentile lies above 0 and up to 100, not at {percent}")
 
-    def policy(statistics: Statistics, bits: int) -> int:
-        middle = statistics.bins // 2
-        folded = statistics.counts[middle:] + statistics.counts[:middle][::-1]
-        total = int(folded.sum()) + statistics.zeros
-        reached = np.cumsum(folded) + statistics.zeros >= total * percent / 100
-        bound = (int(np.argmax(reached)) + 1) * statistics.width
-        return dec_bit(min(bound, statistics.largest), bits)
+    return lambda statistics, bits: dec_bit(reach(statistics, percent), bits)
 
-    return policy
+
+def reach(statistics: Statistics, percent: float) -> float:
+    """The magnitude that so much of the data does not exceed."""
+    middle = statistics.bins // 2
+    folded = statistics.counts[middle:] + statistics.counts[:middle][::-1]
+    total = int(folded.sum()) + statistics.zeros
+    reached = np.cumsum(folded) + statistics.zeros >= total * percent / 100
+    bound = (int(np.argmax(reached)) + 1) * statistics.width
+    return min(bound, statistics.largest)
 
 
 POLICIES: dict[str, Policy] = {"minmax": minmax, "mse": mse, "kl": kl}
@@ -62,40 +78,43 @@ def policy(method: Union[str, float]) -> Policy:
     return percentile(percent)
 
 
-def _best(statistics: Statistics, bits: int, loss: Callable[[Statistics, int, int], float]) -> int:
+def _best(statistics: Statistics, bits: int, loss: Loss) -> int:
     """The format of least loss; of equals the one with the widest range."""
     start = minmax(statistics, bits)
     if not statistics.largest:
         return start
-    return min(range(start, start + _SPAN), key=lambda frac: loss(statistics, bits, frac))
+    return min(range(start, start + _SPAN), key=lambda frac: loss(statistics, _grid(bits, frac)))
 
 
-def _quantized(statistics: Statistics, bits: int, frac: int) -> np.ndarray:
-    """What each bin's centre becomes in the format."""
-    most = 2 ** (bits - 1)
-    grid = np.rint(np.ldexp(statistics.centres, frac))
-    return np.ldexp(np.clip(grid, -most, most - 1), -frac)
+def _grid(bits: int, frac: int) -> Grid:
+    """Of so many bits, so many of them fraction bits."""
+    step, most = math.ldexp(1.0, -frac), 2 ** (bits - 1)
+    return Grid(step, -most * step, (most - 1) * step)
 
 
-def _square_error(statistics: Statistics, bits: int, frac: int) -> float:
+def _quantized(statistics: Statistics, grid: Grid) -> np.ndarray:
+    """What each bin's centre becomes."""
+    return np.clip(np.rint(statistics.centres / grid.step) * grid.step, grid.low, grid.high)
+
+
+def square_error(statistics: Statistics, grid: Grid) -> float:
     """Sum of squares; a step finer than a bin errs by step^2 / 12 inside of the range."""
-    error = (_quantized(statistics, bits, frac) - statistics.centres) ** 2
-    step = 2.0**-frac
+    centres, step = statistics.centres, grid.step
+    error = (_quantized(statistics, grid) - centres) ** 2
     if step < statistics.width:
-        inside = np.abs(statistics.centres) < step * 2 ** (bits - 1)
+        inside = (centres > grid.low) & (centres < grid.high + step)
         error = np.where(inside, step**2 / 12, error)
     return float(statistics.counts @ error)
 
 
-def _divergence(statistics: Statistics, bits: int, frac: int) -> float:
+def divergence(statistics: Statistics, grid: Grid) -> float:
     """KL of the histogram from itself with every level's share spread over the level's bins.
 
     What saturates counts to the outermost level of the real distribution too, but not to the
     shape of the quantized one: so clipping costs as much as it distorts.
     """
-    levels = np.unique(_quantized(statistics, bits, frac), return_inverse=True)[1].ravel()
-    half = 2.0 ** (bits - 1 - frac)
-    inside = (statistics.centres >= -half) & (statistics.centres < half)
+    levels = np.unique(_quantized(statistics, grid), return_inverse=True)[1].ravel()
+    inside = (statistics.centres >= grid.low) & (statistics.centres < grid.high + grid.step)
     kept = np.where(inside, statistics.counts, 0).astype(float)
     real = kept.copy()
     first, last = np.flatnonzero(inside)[[0, -1]] if inside.any() else (0, -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Callable
 
 from ..float_graph import FloatGraph
 from ..operators import (
@@ -24,6 +25,7 @@ from ..operators import (
     Tanh,
     Transpose,
 )
+from .fusion import bounds
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Group:
     integer_bits: int
 
 
-def groups(graph: FloatGraph) -> dict[str, Group]:
+def groups(graph: FloatGraph, rule_of: Callable[[Operator], Rule] = rule) -> dict[str, Group]:
     """Tensor name -> the group it is in."""
     head = {name: name for name in graph.shapes}
 
@@ -87,7 +89,7 @@ def groups(graph: FloatGraph) -> dict[str, Group]:
     readers: dict[str, list[Rule]] = {name: [] for name in graph.shapes}
     fixed, integer_bits = set(), dict.fromkeys(graph.shapes, 64)
     for node in graph.nodes:
-        own = rule(node.operator)
+        own = rule_of(node.operator)
         for name in node.inputs:
             readers[name].append(own)
             integer_bits[name] = min(integer_bits[name], own.integer_bits)
@@ -121,13 +123,9 @@ def kept_range(graph: FloatGraph, name: str) -> tuple[float, float]:
     while name not in graph.outputs and len(graph.readers(name)) == 1:
         (reader,) = graph.readers(name)
         operator, name = reader.operator, reader.name
-        if isinstance(operator, Relu) and not operator.slope:
-            limits = (0.0, math.inf if operator.limit is None else operator.limit)
-        elif isinstance(operator, Clip):
-            limits = (operator.low, operator.high)
-        elif isinstance(operator, Pool) and operator.kind == "max":
-            continue
-        else:
+        limits = bounds(operator)
+        if limits is not None:
+            low, high = max(low, limits[0]), min(high, limits[1])
+        elif not (isinstance(operator, Pool) and operator.kind == "max"):
             break
-        low, high = max(low, limits[0]), min(high, limits[1])
     return low, high

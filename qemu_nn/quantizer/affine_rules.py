@@ -1,0 +1,50 @@
+"""What each operator asks of the formats around it, where a scale and a zero point stand for all.
+
+Rescaling is part of most functions, so fewer tensors share a format than with powers of two; these
+are the rules of TensorFlow Lite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Optional
+
+from ..float_graph import FloatGraph
+from ..formats import Format
+from ..operators import Concat, Elementwise, Identity, Operator, Relu, Sigmoid, Softmax, Tanh
+from .rules import Rule, rule
+
+#: Operators whose function has an output of one format always: what they reach, and no more.
+FIXED: Mapping[type, Format] = {
+    Softmax: Format("int8", 1 / 256, -128),
+    Sigmoid: Format("int8", 1 / 256, -128),
+    Tanh: Format("int8", 1 / 128, 0),
+}
+
+
+class Rescale(Identity):
+    """The same values in another format."""
+
+
+def affine_rule(operator: Operator) -> Rule:
+    """The rule of an operator."""
+    if isinstance(operator, Elementwise):
+        return Rule(tied=operator.kind in ("maximum", "minimum"))
+    if isinstance(operator, Rescale) or (isinstance(operator, Relu) and operator.slope):
+        return Rule()
+    return Rule(fixed=True) if type(operator) in FIXED else rule(operator)
+
+
+def joins(operator: Operator) -> bool:
+    """Does it take several tensors, all in the format of its output?"""
+    return isinstance(operator, (Concat, Elementwise)) and affine_rule(operator).tied
+
+
+def fixed_formats(graph: FloatGraph) -> dict[str, Optional[Format]]:
+    """Tensor -> the format that it has in any case; None where it can be chosen."""
+    found: dict[str, Optional[Format]] = {graph.input: None}
+    for node in graph.nodes:
+        formats = {found[name] for name in node.inputs}
+        same = len(formats) == 1 and affine_rule(node.operator).tied
+        found[node.name] = FIXED.get(type(node.operator), formats.pop() if same else None)
+    return found

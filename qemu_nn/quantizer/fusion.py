@@ -1,0 +1,67 @@
+"""Which activations a call computes along: those that clamp what it alone is read for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Optional
+
+from ..float_graph import FloatGraph, FloatNode
+from ..operators import Clip, Conv, Dense, Elementwise, Operator, Pool, Relu
+
+_SUMS = ("add", "subtract", "multiply")
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """The tensor that a call makes, and the real values that it is clamped to."""
+
+    tensor: str
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Lowest and highest."""
+        return self.low, self.high
+
+
+def clamps(graph: FloatGraph) -> dict[str, Clamp]:
+    """Node -> what its call clamps to, of every node that has a call to itself.
+
+    A node whose output only an activation reads makes that one's tensor, and the activation,
+    which has no call then, is not in the result.
+    """
+    found: dict[str, Clamp] = {}
+    fused: set[str] = set()
+    for node in graph.nodes:
+        if node.name in fused:
+            continue
+        own = Clamp(node.name, *(bounds(node.operator) or (-math.inf, math.inf)))
+        while _clamps(node.operator) and (behind := _activation(graph, own.tensor)) is not None:
+            low, high = bounds(behind.operator) or (own.low, own.high)
+            ends = (min(max(end, low), high) for end in own.ends)
+            own = Clamp(behind.name, *ends)
+            fused.add(behind.name)
+        found[node.name] = own
+    return found
+
+
+def bounds(operator: Operator) -> Optional[tuple[float, float]]:
+    """Lowest and highest value behind an activation that only clamps; None for all others."""
+    if isinstance(operator, Relu) and not operator.slope:
+        return 0.0, math.inf if operator.limit is None else operator.limit
+    return (operator.low, operator.high) if isinstance(operator, Clip) else None
+
+
+def _clamps(operator: Operator) -> bool:
+    """Does the function of an operator have act_min and act_max?"""
+    if isinstance(operator, Elementwise):
+        return operator.kind in _SUMS
+    return isinstance(operator, (Conv, Dense, Pool)) or bounds(operator) is not None
+
+
+def _activation(graph: FloatGraph, name: str) -> Optional[FloatNode]:
+    readers = graph.readers(name)
+    alone = len(readers) == 1 and name not in graph.outputs
+    return readers[0] if alone and bounds(readers[0].operator) is not None else None

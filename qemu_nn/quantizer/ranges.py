@@ -1,0 +1,75 @@
+"""How to choose the range that an affine format holds: the methods of policies.py on real ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Optional, Union
+
+import numpy as np
+
+from ..errors import Error
+from ..formats import affine_format
+from ..statistics import Statistics, statistics_of
+from .policies import Grid, Loss, divergence, reach, square_error
+
+#: Ends that a loss is asked about: down to an eighth of the range, in quarters of an octave.
+_FACTORS = tuple(2.0 ** (-step / 4) for step in range(13))
+
+_LOSSES: dict[str, Optional[Loss]] = {"minmax": None, "mse": square_error, "kl": divergence}
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """A method: the range of least loss; without one, what `percent` of the data do not exceed."""
+
+    loss: Optional[Loss] = None
+    percent: float = 100.0
+
+    def of_activations(self, statistics: Statistics) -> tuple[float, float]:
+        """The ends, each chosen for itself; 8 bits."""
+        low, high = statistics.low, statistics.high
+        if self.loss is None:
+            bound = statistics.largest if self.percent == 100 else reach(statistics, self.percent)
+            return max(low, -bound), min(high, bound)
+        if not statistics.largest:
+            return low, high
+        tried = [(a, b) for a in _ends(min(low, 0.0)) for b in _ends(max(high, 0.0))]
+        costs = [self.loss(statistics, _asymmetric(a, b)) for a, b in tried]
+        return tried[int(np.argmin(costs))]
+
+    def of_weights(self, values: np.ndarray, most: int = 127) -> float:
+        """The magnitude that becomes the integer `most`."""
+        largest = float(np.abs(values).max(initial=0.0))
+        if not largest or (self.loss is None and self.percent == 100):
+            return largest
+        statistics = statistics_of(values)
+        if self.loss is None:
+            return reach(statistics, self.percent)
+        tried = list(_ends(largest))
+        costs = [self.loss(statistics, Grid(end / most, -end, end)) for end in tried]
+        return tried[int(np.argmin(costs))]
+
+
+def ranges(method: Union[str, float]) -> Ranges:
+    """A method by its name, or a percentile of the magnitudes by its number (99.9, or "99.9")."""
+    if method in _LOSSES:
+        return Ranges(_LOSSES[str(method)])
+    try:
+        percent = float(method)
+    except ValueError:
+        have = ", ".join(_LOSSES)
+        raise Error(f"no method {method!r}; have: {have}, or a percentile as a number") from None
+    if not 0 < percent <= 100:
+        raise Error(f"a percentile lies above 0 and up to 100, not at {percent}")
+    return Ranges(None, percent)
+
+
+def _ends(end: float) -> Iterator[float]:
+    """The widest first: of equals it is taken."""
+    return (end * factor for factor in (_FACTORS if end else (1.0,)))
+
+
+def _asymmetric(low: float, high: float) -> Grid:
+    held = affine_format(low, high)
+    return Grid(held.scale, *held.ends)
