@@ -45,8 +45,27 @@ typedef struct qn_s_fc {
 /* ---- recurrent ---- */
 
 /* ---- element-wise ---- */
+typedef struct qn_s_add {
+    int32_t profile;
+    int32_t block_size;
+    int32_t input_1_offset, input_1_mult, input_1_shift;
+    int32_t input_2_offset, input_2_mult, input_2_shift;
+    int32_t left_shift, out_offset, out_mult, out_shift, act_min, act_max;
+} qn_s_add;
+
+typedef struct qn_s_mul {
+    int32_t profile;
+    int32_t block_size, batch_size, batch_offset;
+    int32_t input_1_offset, input_2_offset;
+    int32_t out_offset, out_mult, out_shift, act_min, act_max;
+} qn_s_mul;
 
 /* ---- softmax, activations ---- */
+/* diff_min: of 8-bit rows. */
+typedef struct qn_s_softmax {
+    int32_t profile;
+    int32_t num_rows, row_size, mult, shift, diff_min;
+} qn_s_softmax;
 
 /* ---- moving bytes ---- */
 

@@ -98,7 +98,7 @@ def test_a_row_writes_its_output_whole_and_nothing_else(function, row, rng, seed
     bias = function.bias_of(arguments)
     results = []
     for fill in (0, -1):  # an element that is not written shows as one of the two
-        start = np.full(function.output.shape(arguments), fill, function.output.dtype)
+        start = np.full(function.output.shape(arguments), fill).astype(function.output.dtype)
         output, intact = guarded(start, canaries)
         fed = [array.copy() if destroys else array for array, _ in inputs]
         kernels.call(row, struct, fed, output, weights, bias)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..kernels import rows_of
 from ..layers import Array, Function
+from .affine_rest_calls import random_rest_params, rest_arrays
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 #: Channels of a dense layer: several vectors of a fast row, with every remainder.
@@ -33,6 +34,9 @@ def is_affine(function: Function) -> bool:
 
 def random_affine_params(rng: Random, function: Function) -> dict[str, int]:
     """Arguments that mostly meet the contract."""
+    rest = random_rest_params(rng, function)
+    if rest is not None:
+        return rest
     p = {
         name: rng.randint(*_RANGES[name]) if name in _RANGES else rng.choice(_SIZES)
         for name in function.params
@@ -109,6 +113,9 @@ def affine_arrays(
             bias[1] = rng.integers(2**30, 2**31 - 1, shape[1:])
             bias[2] = usual_shift(function, params)
         found["bias"] = bias.astype(function.bias.dtype)
+    settled = rest_arrays(function)
+    roles = {"weights": function.weights, "bias": function.bias}
+    found.update({r: settled[a.name] for r, a in roles.items() if a and a.name in settled})
     return found
 
 

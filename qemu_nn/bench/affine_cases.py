@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .affine_rest_cases import REST_CASES
 from .cases import Case
 
 _RANGE = {"input_offset": 128, "output_offset": -128, "act_min": -128, "act_max": 127}
@@ -47,4 +48,5 @@ AFFINE_CASES = (
         for columns, rows in ((64, 10), (256, 256))
     ),
     Case("arm_fully_connected_per_channel_s8", _dense(256, 256)),
+    *(Case(function, params) for function, params in REST_CASES),
 )

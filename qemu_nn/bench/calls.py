@@ -10,6 +10,7 @@ import numpy as np
 from ..graph import Graph
 from ..layers import Function
 from .affine_calls import is_affine, quantization, random_affine_params
+from .affine_rest_calls import rest_arrays
 from .npu_calls import random_npu_params, start_shift
 
 #: How the values of an array are chosen.
@@ -144,6 +145,7 @@ def random_arguments(rng: Random, function: Function) -> dict[str, object]:
     for array in (*function.stack, *((function.bias,) if is_affine(function) else ())):
         if array is not None and array.name in arrays:
             arrays[array.name] = quantization(elements, array, array.shape(params))
+    arrays.update(rest_arrays(function))
     if "start_shift" in arrays:
         arrays["start_shift"] = start_shift(elements, params["out_c"])
     return {**params, **arrays}

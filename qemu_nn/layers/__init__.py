@@ -1,12 +1,27 @@
 """Every layer function of the firmware that can be emulated, declared once, by its C name."""
 
-from . import activation, affine, convolve, elementwise, fully_connected, layouts, npu, pool
+from . import (
+    activation,
+    affine,
+    affine_elementwise,
+    affine_softmax,
+    convolve,
+    elementwise,
+    fully_connected,
+    layouts,
+    npu,
+    pool,
+    tflm,
+)
 from .base import Array, Function
 
 #: C name -> declaration.
 FUNCTIONS: dict[str, Function] = {
     function.name: function
-    for family in (convolve, fully_connected, pool, activation, elementwise, affine)
+    for family in (
+        *(convolve, fully_connected, pool, activation, elementwise),
+        *(affine, affine_elementwise, affine_softmax, tflm),
+    )
     for function in family.FUNCTIONS
 }
 

@@ -1,0 +1,105 @@
+"""Calls at random of the s8 and s16 API's functions without weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Callable, Optional
+
+import numpy as np
+
+from ..layers import Function, softmax_tables
+
+_SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
+#: Enough for several vectors of a fast row, with every remainder.
+_LONGEST = 2500
+
+#: C argument -> what it may be.
+_RANGES = {
+    "left_shift": (0, 21),
+    "input_1_shift": (-6, 0),
+    "input_2_shift": (-6, 0),
+    "out_shift": (-20, -2),
+}
+
+#: Element type -> smallest and largest zero point.
+_ZERO_POINTS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
+
+
+def _length(rng: Random) -> int:
+    return rng.randint(1, _LONGEST) if rng.randrange(3) == 2 else rng.choice(_SIZES)
+
+
+def _scaled(rng: Random, function: Function) -> dict[str, int]:
+    """Offsets, multipliers, shifts and the range of the output, of the function's types."""
+    source, target = function.inputs[0].dtype, function.output.dtype
+    found: dict[str, int] = {}
+    for name in function.params:
+        if name.endswith("_mult"):
+            found[name] = rng.randint(2**30, 2**31 - 1)
+        elif name.startswith("input_") and name.endswith("_offset"):
+            found[name] = -rng.randint(*_ZERO_POINTS[source])
+        elif name == "out_offset":
+            found[name] = rng.randint(*_ZERO_POINTS[target])
+        elif name in _RANGES:
+            found[name] = rng.randint(*_RANGES[name])
+    return {**found, **_activation(rng, function)}
+
+
+def _activation(rng: Random, function: Function) -> dict[str, int]:
+    if "act_min" not in function.params:
+        return {}
+    limits = np.iinfo(function.output.dtype)
+    low, high = int(limits.min), int(limits.max)
+    if rng.randrange(2):
+        low, high = sorted((rng.randint(low, high), rng.randint(low, high)))
+    return {"act_min": low, "act_max": high}
+
+
+def _sum(rng: Random, function: Function) -> dict[str, int]:
+    """Now and then left_shift is what TFLite has: then most sums are inside of the range."""
+    found = {**_scaled(rng, function), "block_size": _length(rng)}
+    most = 15 if function.type == "s16" else 20
+    if rng.randrange(4):
+        found.update(left_shift=most, out_shift=-rng.randint(most - 4, most))
+    found["left_shift"] = min(found["left_shift"], most)
+    return found
+
+
+def _product(rng: Random, function: Function) -> dict[str, int]:
+    found = {**_scaled(rng, function), "block_size": _length(rng)}
+    if "batch_size" in function.params:
+        found.update(batch_size=rng.randint(1, 3), batch_offset=1)
+    return found
+
+
+def _softmax(rng: Random, function: Function) -> dict[str, int]:
+    found = {"num_rows": rng.randint(1, 3), "row_size": _length(rng)}
+    found["mult"] = rng.randint(2**30, 2**31 - 1)
+    if "diff_min" not in function.params:
+        return {**found, "shift": rng.randint(-8, 4)}
+    shift = rng.randint(13, 31)
+    return {**found, "shift": shift, "diff_min": -((31 << 26) >> shift)}
+
+
+_PARAMS: Mapping[str, Callable[[Random, Function], dict[str, int]]] = {
+    "elementwise_add": _sum,
+    "elementwise_sub": _sum,
+    "elementwise_mul": _product,
+    "elementwise_mul_acc": _product,
+    "softmax": _softmax,
+}
+
+
+def random_rest_params(rng: Random, function: Function) -> Optional[dict[str, int]]:
+    """Arguments that mostly meet the contract; None where the function is not one of these."""
+    make = _PARAMS.get(function.op)
+    return make(rng, function) if make else None
+
+
+def rest_arrays(function: Function) -> dict[str, np.ndarray]:
+    """Arrays that are not any numbers, by their C names."""
+    if function.name == "arm_softmax_s16":
+        tables = (softmax_tables.exp_lut(), softmax_tables.one_by_one_lut())
+        return dict(zip(("exp_lut", "one_by_one_lut"), tables))
+    return {}

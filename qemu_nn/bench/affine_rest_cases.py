@@ -1,0 +1,66 @@
+"""Calls that stand for the ops of the s8 and s16 API without weights."""
+
+from __future__ import annotations
+
+from ..formats import softmax_scaling, softmax_scaling_s16
+
+#: As quantization has it where both inputs have about the output's scale.
+_PAIR = {"mult": 2**30 + 12345, "shift": -1}
+_LENGTH = 4096
+
+#: Element type -> zero point, and the type's range.
+_TYPES = {"s8": (3, -128, 127), "s16": (0, -32768, 32767), "u8": (128, 0, 255)}
+
+
+def _range(type: str) -> dict[str, int]:
+    _, low, high = _TYPES[type]
+    return {"act_min": low, "act_max": high}
+
+
+def _sum(type: str) -> dict[str, int]:
+    """A sum of two tensors, as TFLite has it."""
+    zero, left = _TYPES[type][0], 15 if type == "s16" else 20
+    both = {f"input_{i}_{n}": v for i in (1, 2) for n, v in {**_PAIR, "offset": -zero}.items()}
+    output = {"out_offset": zero, "out_mult": 2**30 + 999, "out_shift": 1 - left}
+    return {**both, **output, "left_shift": left, **_range(type), "block_size": _LENGTH}
+
+
+def _product(type: str, *leave_out: str) -> dict[str, int]:
+    zero = _TYPES[type][0]
+    offsets = {"input_1_offset": -zero, "input_2_offset": -zero, "out_offset": zero}
+    scale = {"out_mult": 2**30 + 999, "out_shift": -6 if type == "s8" else -14}
+    found = {**offsets, **scale, **_range(type), "block_size": _LENGTH}
+    return {name: value for name, value in found.items() if name not in leave_out}
+
+
+def _softmax(rows: int, size: int) -> dict[str, int]:
+    mult, shift, diff_min = softmax_scaling(1.0, 0.1)
+    found = {"num_rows": rows, "row_size": size, "mult": mult, "shift": shift}
+    return {**found, "diff_min": diff_min}
+
+
+def _softmax_s16(rows: int, size: int) -> dict[str, int]:
+    mult, shift = softmax_scaling_s16(1.0, 0.0005)
+    return {"num_rows": rows, "row_size": size, "mult": mult, "shift": shift}
+
+
+_NO_OFFSETS = ("input_1_offset", "input_2_offset")
+
+#: Function and arguments.
+REST_CASES: tuple[tuple[str, dict[str, int]], ...] = (
+    *((f"arm_elementwise_add_{type}", _sum(type)) for type in ("s8", "s16")),
+    *((f"tflm_sub_{type}", _sum(type)) for type in ("s8", "s16")),
+    ("tflm_add_u8", _sum("u8")),
+    *((f"arm_elementwise_mul_{type}", _product(type)) for type in ("s8", "s16")),
+    (
+        "arm_elementwise_mul_s16_s8",
+        {
+            **_product("s16", *_NO_OFFSETS, "act_min", "act_max"),
+            **{"out_shift": -22, "batch_size": 1, "batch_offset": 1},
+        },
+    ),
+    ("arm_elementwise_mul_acc_s16", _product("s16", *_NO_OFFSETS, "out_offset")),
+    *((f"arm_softmax_{type}", _softmax(1, 10)) for type in ("s8", "s8_s16", "u8")),
+    ("arm_softmax_s8", _softmax(1, 1000)),
+    ("arm_softmax_s16", _softmax_s16(1, 1000)),
+)

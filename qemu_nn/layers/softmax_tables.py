@@ -1,0 +1,49 @@
+"""The two tables that softmax of 16 bits reads, as TensorFlow Lite Micro makes them.
+
+513 entries of 16 bits over an interval of 512 steps, for linear interpolation between neighbours.
+An entry is lowered by half of what the interpolation would be too high in the step's middle. All of
+it is float32, which decides two entries of the second table.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Callable
+
+import numpy as np
+
+_STEPS = 512
+_ONE = 32768
+
+
+def _rounded(x: np.floating) -> int:
+    """To the nearest integer, halves away from zero."""
+    return int(math.copysign(math.floor(abs(float(x)) + 0.5), x))
+
+
+def _table(function: Callable[[float], float], low: float, high: float) -> np.ndarray:
+    step = np.float32((high - low) / _STEPS)
+
+    def scaled(x: np.floating) -> np.float32:
+        return np.float32(np.float32(function(float(x))) * np.float32(_ONE))
+
+    entries = []
+    for i in range(_STEPS):
+        start = np.float32(low) + np.float32(i) * step
+        end = np.float32(low) + np.float32(i + 1) * step
+        sample = _rounded(scaled(start))
+        between = _rounded((scaled(end) + np.float32(sample)) / np.float32(2))
+        middle = _rounded(scaled(start + step / np.float32(2)))
+        entries.append(sample - _rounded(np.float32(between - middle) / np.float32(2)))
+    entries.append(_rounded(scaled(np.float32(high))))
+    return np.clip(entries, -_ONE, _ONE - 1).astype(np.int16)
+
+
+def exp_lut() -> np.ndarray:
+    """e^x for x from -10 to 0, int16 [513]."""
+    return _table(math.exp, -10.0, 0.0)
+
+
+def one_by_one_lut() -> np.ndarray:
+    """1 / (1 + x) for x from 0 to 1, int16 [513]; the quotient is float32."""
+    return _table(lambda x: 1.0 / float(np.float32(1.0 + x)), 0.0, 1.0)
