@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from qemu_nn import delivery, kernels, pipeline
+from qemu_nn.bench.affine_calls import affine_arrays, is_affine, random_affine_params
 from qemu_nn.bench.calls import random_params
 from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.graph import Address, Graph, Memory, Node, Place, Tensor
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.layers.base import extent
+from qemu_nn.layers.struct_api import NOT_CALLED
 
 pytest.importorskip("jinja2", reason="export needs jinja2")
 
@@ -86,21 +88,14 @@ def every_function(wanted):
     nodes, places, arrays = [], {}, {}
     for name, function in FUNCTIONS.items():
         params = _legal_params(Random(name), function, wanted)
-        if params is None:
+        if params is None or name in NOT_CALLED:
             continue
         held = {}
-        for array in (function.weights, function.bias):
-            if array is not None:
-                limits = np.iinfo(array.dtype)
-                key = f"{name}.{array.name}"
-                shape = array.shape(params)
-                arrays[key] = rng.integers(limits.min, limits.max, shape, array.dtype)
-                held[array.name] = key
+        for role, values in _arrays(rng, function, params).items():
+            held[role] = f"{name}.{role}"
+            arrays[held[role]] = values
         output = Tensor(name, function.output.shape(params), function.output.dtype)
-        keys = [
-            held.get(array.name) if array else None for array in (function.weights, function.bias)
-        ]
-        nodes.append(Node(function, params, (), output, *keys))
+        nodes.append(Node(function, params, (), output, **held))
         inputs = tuple(Address("data", i * _ROOM // 2) for i in range(len(function.inputs)))
         target = Address("out", 0)
         if function.in_place:
@@ -114,13 +109,27 @@ def every_function(wanted):
     return Graph("every function", entry, tuple(nodes), (nodes[-1].name,), arrays, memory)
 
 
+def _arrays(rng, function, params):
+    """Weights and bias of a call, by role; of any values where no quantization is at work."""
+    if is_affine(function):
+        return affine_arrays(rng, function, params)
+    found = {}
+    for role in ("weights", "bias"):
+        array = getattr(function, role)
+        if array is not None:
+            limits = np.iinfo(array.dtype)
+            found[role] = rng.integers(limits.min, limits.max, array.shape(params), array.dtype)
+    return found
+
+
 def _legal_params(rng, function, wanted):
     """Arguments of a small call that the device takes; None if it has no such function."""
     rows = kernels.rows_of(function.op, function.type)
     if not any(row.claims(wanted) for row in rows):
         return None
+    choose = random_affine_params if is_affine(function) else random_params
     while True:
-        params = random_params(rng, function)
+        params = choose(rng, function)
         struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
         try:
             sizes = kernels.check(rows[0], struct)

@@ -1,5 +1,6 @@
 """An exported network is strict C that says what the graph says, and its self-test finds faults."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,10 +20,12 @@ from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.firmware.memory import layout
 from qemu_nn.graph import Address, Graph, Memory, Place, Tensor
 from qemu_nn.importers.c_header import read_array, read_integer
+from qemu_nn.kernels import rows_of
 from qemu_nn.layers import FUNCTIONS
-from qemu_nn.layers.prototypes import prototype
+from qemu_nn.layers.prototypes import is_own, prototype
+from qemu_nn.layers.struct_api import NOT_CALLED
 from qemu_nn.runtime.plan import plan
-from qemu_nn.targets import profile
+from qemu_nn.targets import all_profiles, profile
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 on_pc = needs("pc")
@@ -69,6 +72,9 @@ def test_a_wrong_weight_is_found_in_its_layer_and_in_no_other(demo, tmp_path):
         ("cortex-m3", "5.9.0", "nearest"),
         ("cortex-m0", "5.6.0", "nearest"),
         ("cortex-m55", "5.9.0", "truncate"),
+        ("cortex-m4", "7.0.0", "double"),
+        ("cortex-m0", "7.0.0", "single"),
+        ("cortex-m55", "7.0.0", "double"),
     ],
     ids="-".join,
 )
@@ -115,12 +121,27 @@ def test_the_network_is_strict_c99_and_the_kernels_strict_c11(compiler, demo):
 
 
 @pytest.mark.skipif(not COMPILERS, reason="no C compiler is installed")
-def test_our_declarations_are_arms():
-    header = Path(__file__).parent / "c" / "arm_prototypes.h"
-    text = subprocess.check_output([COMPILERS[0], "-E", "-P", str(header)], text=True)
-    text = " ".join(text.replace("u16", "uint16_t").replace("u32", "uint32_t").split())
-    typed = {line.strip() for line in text.split(";")[:-1]}
-    assert {str(prototype(function)) for function in FUNCTIONS.values()} == typed
+@pytest.mark.parametrize(
+    ("header", "release"), [("arm_prototypes.h", "5.9.0"), ("arm_prototypes_700.h", "7.0.0")]
+)
+def test_our_declarations_are_arms(header, release):
+    path = Path(__file__).parent / "c" / header
+    text = subprocess.check_output([COMPILERS[0], "-E", "-P", str(path)], text=True)
+    for short, long in (("u16", "uint16_t"), ("u32", "uint32_t"), ("i32", "int32_t")):
+        text = re.sub(rf"\b{short}\b", long, text)
+    typed = {" ".join(line.split()).replace("( ", "(") for line in text.split(";")[:-1]}
+    declared = [
+        function
+        for function in FUNCTIONS.values()
+        if has(function, release) and not is_own(function) and function.name not in NOT_CALLED
+    ]
+    assert {str(prototype(function, release)) for function in declared} == typed
+
+
+def has(function, release):
+    """Has any core the function, with that release?"""
+    rows = rows_of(function.op, function.type)
+    return any(row.claims(p) for row in rows for p in all_profiles() if p.cmsis == release)
 
 
 @on_pc

@@ -24,9 +24,10 @@ def test_the_example_passes_until_a_weight_is_wrong(tmp_path):
     assert {line.split()[1] for line in wrong[:-1]} <= {"layer=x0/fc", "layer=x1/fc"}
 
 
-def test_every_function_gives_its_goldens(tmp_path):
-    graph = exported.every_function(profile("cortex-m4"))
-    status, lines = check(write(tmp_path / "all", graph), "m4")
+@pytest.mark.parametrize("cmsis", ["5.9.0", "7.0.0"])
+def test_every_function_gives_its_goldens(tmp_path, cmsis):
+    graph = exported.every_function(profile("cortex-m4", cmsis))
+    status, lines = check(write(tmp_path / "all", graph, cmsis=cmsis), "m4")
     assert status == 0, lines
 
 

@@ -13,8 +13,9 @@
  *   value, ROWS, OFFSET          a dword holds ROWS values; the strip holds them plus OFFSET
  *   vec_load(lanes)              LANES dwords from anywhere
  *   dot(acc, values, weights)    acc + the sum of the ROWS products of each lane, modulo 2^32
- *   interleave(rows, at, count, lanes)   count lanes from rows[ROWS] at `at`; a NULL row is zeros;
- *                                up to STRIP_SLACK lanes behind them become zeros too
+ *   interleave(rows, at, count, edge, lanes)   count lanes from rows[ROWS] at `at`; a NULL row is
+ *                                `edge` throughout; up to STRIP_SLACK lanes behind them become
+ *                                that, too
  *   stage, put(stage, acc, out, count)   the arithmetic's last step: stores `count` bytes
  *   STAGE_FROM(last, v)          the last step of lanes from vector v on, where channels differ */
 #ifndef QN_GEMM_STRIPS_H
@@ -33,6 +34,7 @@ enum { STRIP_SLACK = 64, MOST_STRIP_BYTES = 1 << 24 };
 typedef struct strips_shape {
     int32_t in_h, in_w, channels, out_h, out_w;
     int32_t kernel_h, kernel_w, stride_h, stride_w, pad_n, pad_w, dilation_h, dilation_w;
+    int32_t edge; /* what lies beside the image */
 } strips_shape;
 
 static inline int32_t round_up(int32_t number, int32_t step) {
@@ -112,7 +114,21 @@ static void strips_pack(const strips_shape *p, const strips_filters *of, void *p
     }
 }
 
-/* The strips for one row of outputs. Their edges were filled with zeros beforehand. */
+/* All of the strips as if they lay beside the image: ROWS values fill a lane. */
+static void clear_strips(const strips_shape *p, int32_t *strips) {
+    const int64_t lanes = strips_bytes(p) / (int64_t)sizeof(int32_t);
+    value beside[ROWS];
+    int32_t lane;
+    for (int r = 0; r < ROWS; r++) {
+        beside[r] = (value)(p->edge + OFFSET);
+    }
+    memcpy(&lane, beside, sizeof lane);
+    for (int64_t i = 0; i < lanes; i++) {
+        strips[i] = lane;
+    }
+}
+
+/* The strips for one row of outputs. Their edges were cleared beforehand. */
 static void make_strips(const strips_shape *p, const int8_t *in, int32_t out_y, int32_t *strips) {
     int32_t pitch = pitch_of(p), channels = p->channels;
     int64_t room = columns_of(p) - p->pad_w;
@@ -130,11 +146,11 @@ static void make_strips(const strips_shape *p, const int8_t *in, int32_t out_y, 
             rows[r] = inside ? in + y * p->in_w * channels : NULL;
         }
         if (pitch == channels) {
-            interleave(rows, 0, visible * channels, lanes);
+            interleave(rows, 0, visible * channels, p->edge, lanes);
             continue;
         }
         for (int32_t x = 0; x < visible; x++) {
-            interleave(rows, x * channels, channels, lanes + x * pitch);
+            interleave(rows, x * channels, channels, p->edge, lanes + x * pitch);
         }
     }
 }
@@ -198,7 +214,7 @@ static void strips_run(const strips_shape *p, const int8_t *in, int32_t *strips,
         w.count = round_up(row, LANES) / LANES;
         w.in_step = w.out_step = LANES;
     }
-    memset(strips, OFFSET, (size_t)strips_bytes(p));
+    clear_strips(p, strips);
     for (int32_t y = 0; y < p->out_h; y++) {
         int8_t *out = all + (int64_t)y * row;
         make_strips(p, in, y, strips);

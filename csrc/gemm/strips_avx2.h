@@ -15,8 +15,9 @@ enum { ROWS = 2 };
 #define dot vec_dot_s16
 
 /* 16 values of a row; the last ones go through a vector of their own. */
-static inline __m128i row_values(const int8_t *row, int64_t at, int32_t count) {
-    int8_t some[16] = {0};
+static inline __m128i row_values(const int8_t *row, int64_t at, int32_t count, int32_t edge) {
+    int8_t some[16];
+    memset(some, edge, sizeof some);
     if (row && count >= 16) {
         return _mm_loadu_si128((const __m128i *)(row + at));
     }
@@ -26,10 +27,11 @@ static inline __m128i row_values(const int8_t *row, int64_t at, int32_t count) {
     return _mm_loadu_si128((const __m128i *)some);
 }
 
-static void interleave(const int8_t *const rows[ROWS], int64_t at, int32_t count, int32_t *lanes) {
+static void interleave(const int8_t *const rows[ROWS], int64_t at, int32_t count, int32_t edge,
+                       int32_t *lanes) {
     for (int32_t i = 0; i < count; i += 16, at += 16, lanes += 16) {
-        __m128i a = row_values(rows[0], at, count - i);
-        __m128i b = row_values(rows[1], at, count - i);
+        __m128i a = row_values(rows[0], at, count - i, edge);
+        __m128i b = row_values(rows[1], at, count - i, edge);
         vec low = widened(_mm_unpacklo_epi8(a, b));
         vec high = widened(_mm_unpackhi_epi8(a, b));
         _mm256_storeu_si256((vec *)lanes, low);

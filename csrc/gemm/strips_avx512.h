@@ -12,23 +12,24 @@ enum { ROWS = 4 };
 
 /* 64 values of a row, sorted so that the unpacking below, which works within quarters, leaves the
  * lanes in order. */
-static inline vec row_values(const int8_t *row, int64_t at, __mmask64 some) {
+static inline vec row_values(const int8_t *row, int64_t at, __mmask64 some, vec edge) {
     const vec transposed = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     if (!row) {
-        return _mm512_setzero_si512();
+        return edge;
     }
-    return _mm512_permutexvar_epi32(transposed, _mm512_maskz_loadu_epi8(some, row + at));
+    return _mm512_permutexvar_epi32(transposed, _mm512_mask_loadu_epi8(edge, some, row + at));
 }
 
 /* OFFSET, 128 or 0, turns the sign bit over or leaves it. */
-static void interleave(const int8_t *const rows[ROWS], int64_t at, int32_t count, int32_t *lanes) {
-    const vec offset = _mm512_set1_epi8(-OFFSET);
+static void interleave(const int8_t *const rows[ROWS], int64_t at, int32_t count, int32_t edge,
+                       int32_t *lanes) {
+    const vec offset = _mm512_set1_epi8(-OFFSET), beside = _mm512_set1_epi8((int8_t)edge);
     for (int32_t i = 0; i < count; i += 64, at += 64, lanes += 64) {
         __mmask64 some = count - i < 64 ? ((__mmask64)1 << (count - i)) - 1 : ~(__mmask64)0;
-        vec a = _mm512_xor_si512(row_values(rows[0], at, some), offset);
-        vec b = _mm512_xor_si512(row_values(rows[1], at, some), offset);
-        vec c = _mm512_xor_si512(row_values(rows[2], at, some), offset);
-        vec d = _mm512_xor_si512(row_values(rows[3], at, some), offset);
+        vec a = _mm512_xor_si512(row_values(rows[0], at, some, beside), offset);
+        vec b = _mm512_xor_si512(row_values(rows[1], at, some, beside), offset);
+        vec c = _mm512_xor_si512(row_values(rows[2], at, some, beside), offset);
+        vec d = _mm512_xor_si512(row_values(rows[3], at, some, beside), offset);
         vec ab = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
         vec cd = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
         _mm512_storeu_si512(lanes, _mm512_unpacklo_epi16(ab, cd));

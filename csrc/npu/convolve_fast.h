@@ -109,7 +109,7 @@ static int goes_in_strips(const qn_npu_conv *p, strips_shape *shape) {
 
 static int64_t convolve_scratch(const qn_npu_conv *p) {
     strips_shape strips;
-    return goes_in_strips(p, &strips) ? strips_bytes(&strips) : image_bytes(p);
+    return goes_in_strips(p, &strips) ? strips_bytes(&strips) : padded_bytes(p);
 }
 
 /* Dwords of one group: shifts, then what the engine packs. */
@@ -125,7 +125,7 @@ static int64_t convolve_packed(const qn_npu_conv *p) {
     if (goes_in_strips(p, &strips)) {
         return HEAD * 4 + blocks_of(&strips) * LANES * 4 + strips_packed_bytes(&strips);
     }
-    gemm_shape shape = shape_of(p);
+    gemm_shape shape = group_shape(p);
     return HEAD * 4 + p->group * group_dwords(&shape) * 4;
 }
 
@@ -153,7 +153,7 @@ static void pack_strips(const strips_shape *shape, const filters *f, int32_t *pa
 
 static void convolve_pack(const qn_npu_conv *p, const int8_t *weights, const int64_t *pairs,
                           int32_t *packed) {
-    filters f = {p, shape_of(p), weights, pairs};
+    filters f = {p, group_shape(p), weights, pairs};
     strips_shape strips;
     memset(packed, 0, HEAD * sizeof(int32_t));
     packed[0] = fits(p, weights, pairs);
@@ -185,10 +185,10 @@ static int convolve_run(const qn_npu_conv *p, const qn_buffers *b) {
         strips_run(&strips, b->in[0], b->scratch, packed, b->out, &last);
         return QN_OK;
     }
-    gemm_shape shape = shape_of(p);
+    gemm_shape shape = group_shape(p);
     for (int32_t g = 0; g < p->group; g++, packed += group_dwords(&shape)) {
         last = stage_of(packed);
-        pad_image(p, (const input *)b->in[0] + (int64_t)g * p->depth, b->scratch);
+        pad_group(p, (const input *)b->in[0] + (int64_t)g * p->depth, b->scratch);
         gemm_run(&shape, b->scratch, packed + shift_lanes(&shape),
                  (element *)b->out + (int64_t)g * shape.channels, &last);
     }

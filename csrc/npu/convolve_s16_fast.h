@@ -19,11 +19,11 @@ static int64_t convolve_scratch(const qn_npu_conv *p) {
     if (each_alone(p)) {
         return 0;
     }
-    int64_t image = image_bytes(p);
+    int64_t image = padded_bytes(p);
     if (image < 0) {
         return QN_NOT_TAKEN;
     }
-    gemm_shape shape = shape_of(p);
+    gemm_shape shape = group_shape(p);
     return totals_bytes(&shape) / 2 * 3 + image;
 }
 
@@ -31,7 +31,7 @@ static int64_t convolve_packed(const qn_npu_conv *p) {
     if (each_alone(p)) {
         return n_convolve_row(p) * p->out_c * (int64_t)sizeof(int16_t);
     }
-    gemm_shape shape = shape_of(p);
+    gemm_shape shape = group_shape(p);
     int64_t dwords = 0;
     for (int32_t i = 0; i < parts_of(&shape); i++) {
         dwords += 2 * part_dwords(&shape, part_at(&shape, i));
@@ -54,7 +54,7 @@ static void convolve_pack(const qn_npu_conv *p, const int16_t *weights, void *pa
         pack_each(p, weights, packed);
         return;
     }
-    gemm_shape shape = shape_of(p);
+    gemm_shape shape = group_shape(p);
     int32_t *to = packed;
     filters f = {.length = n_convolve_row(p), .channels = shape.channels};
     f.run = f.length / shape.runs;
@@ -155,14 +155,14 @@ static int convolve_run(const qn_npu_conv *p, const qn_buffers *b) {
     if (each_alone(p)) {
         return convolve_each(p, b);
     }
-    gemm_shape shape = shape_of(p);
+    gemm_shape shape = group_shape(p);
     const int32_t *packed = b->packed;
     int64_t *totals = b->scratch, dwords = convolve_packed(p) / 4 / p->group;
     uint8_t *image = (uint8_t *)b->scratch + totals_bytes(&shape) / 2 * 3;
     for (int32_t g = 0; g < p->group; g++, packed += dwords) {
         int16_t *out = (int16_t *)b->out + (int64_t)g * shape.channels;
         const int64_t *pairs = (const int64_t *)b->bias + 2 * (int64_t)g * shape.channels;
-        pad_image(p, (const int16_t *)b->in[0] + (int64_t)g * p->depth, (pixel *)image);
+        pad_group(p, (const int16_t *)b->in[0] + (int64_t)g * p->depth, (pixel *)image);
         for (int64_t y = 0; y < shape.rows; y++) {
             for (int64_t x = 0; x < shape.columns; x += BLOCK) {
                 int64_t left = shape.columns - x;

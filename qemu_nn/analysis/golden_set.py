@@ -108,8 +108,8 @@ def _entry(golden: Fields) -> Entry:
     name, dtype, shape = golden.text("name"), golden.text("dtype"), golden.integers("shape")
     if not _NAME.fullmatch(name):
         raise golden.error("'name' is no name of a golden")
-    if dtype not in ("int8", "int16", "int32"):
-        raise golden.error("'dtype' must be int8, int16 or int32")
+    if dtype not in ("int8", "uint8", "int16", "int32"):
+        raise golden.error("'dtype' must be int8, uint8, int16 or int32")
     if len(shape) > 8 or not all(0 < axis < 2**31 for axis in shape):
         raise golden.error("'shape' is not the shape of a layer")
     others = golden.object("others")

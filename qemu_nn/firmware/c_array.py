@@ -8,13 +8,13 @@ from itertools import groupby
 
 import numpy as np
 
-from ..layers.prototypes import C_TYPES
+from ..layers.prototypes import c_types
+from ..targets import AFFINE_CMSIS
 
 _PER_LINE = 16
 
 #: Arm's headers declare the same types under these guards, and C99 allows a typedef only once.
-_TYPES = """\
-#include <stdint.h>
+_LEGACY_TYPES = """\
 #if !defined(QN_TYPES) && !defined(_ARM_MATH_H) && !defined(_ARM_MATH_TYPES_H_) && \\
     !defined(_ARM_NN_MATH_TYPES_H_)
 typedef int8_t q7_t;
@@ -42,10 +42,11 @@ def symbol(name: str) -> str:
     return name.replace("/", "_")
 
 
-def header(symbol: str, values: np.ndarray, comment: Sequence[str]) -> str:
+def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) -> str:
     """A header that defines `static const q7_t symbol[COUNT] = {...};`, flat, with its guard.
 
-    symbol: a valid identifier. comment: lines in front; they are made harmless here.
+    symbol: a valid identifier. comment: lines in front; they are made harmless here. cmsis: the
+    release, whose headers name the types.
     """
     guard = f"QN_GOLDEN_{symbol.upper()}_H"
     return "\n".join(
@@ -54,8 +55,9 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str]) -> str:
             f"#ifndef {guard}",
             f"#define {guard}",
             "",
-            _TYPES,
-            definition(symbol, values),
+            "#include <stdint.h>",
+            "" if cmsis == AFFINE_CMSIS else _LEGACY_TYPES,
+            definition(symbol, values, cmsis),
             "",
             "#endif",
             "",
@@ -63,12 +65,11 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str]) -> str:
     )
 
 
-def definition(symbol: str, values: np.ndarray) -> str:
+def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
     """`static const q7_t symbol[COUNT] = {...};`, flat."""
     rows = ",\n    ".join(lines(values))
-    return (
-        f"static const {C_TYPES[values.dtype.name]} {symbol}[{values.size}] = {{\n    {rows},\n}};"
-    )
+    type = c_types(cmsis)[values.dtype.name]
+    return f"static const {type} {symbol}[{values.size}] = {{\n    {rows},\n}};"
 
 
 def lines(values: np.ndarray) -> list[str]:
@@ -77,17 +78,18 @@ def lines(values: np.ndarray) -> list[str]:
     return [", ".join(flat[i : i + _PER_LINE]) for i in range(0, len(flat), _PER_LINE)]
 
 
-def table(network: str, names: Iterable[tuple[int, str]]) -> str:
-    """golden_table.h from (input, name of a golden), input by input."""
+def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
+    """golden_table.h from (input, name of a golden, its dtype), input by input."""
     includes, rows = [], []
     for index, group in groupby(names, key=lambda pair: pair[0]):
         condition = f"#if QN_HAS_INPUT({index})"
         includes.append(condition)
         rows.append(condition)
-        for _, name in group:
-            array = symbol(name)
+        for _, name, dtype in group:
+            array, unsigned = symbol(name), int(dtype.startswith("u"))
             includes.append(f'#include "{name}.h"')
-            rows.append(f'    {{"{name}", {array}, sizeof {array}, sizeof {array}[0]}},')
+            sizes = f"sizeof {array}, sizeof {array}[0], {unsigned}"
+            rows.append(f'    {{"{name}", {array}, {sizes}}},')
         includes.append("#endif")
         rows.append("#endif")
     return "\n".join(
@@ -103,7 +105,7 @@ def table(network: str, names: Iterable[tuple[int, str]]) -> str:
             "",
             "static const qn_golden qn_goldens[] = {",
             *rows,
-            "    {NULL, NULL, 0, 0},",
+            "    {NULL, NULL, 0, 0, 0},",
             "};",
             "",
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Sequence
 
@@ -10,11 +9,21 @@ from ..layers.prototypes import Prototype
 
 _WIDTH = 100
 
+#: A space where no line may end.
+_HARD = "\0"
+
 
 def wrapped(head: str, parts: Sequence[str], tail: str, indent: int = 4) -> str:
-    """head, parts and tail within the line's width, broken after commas alone."""
-    text = re.sub("(?<!,) ", "\0", f"{head}{', '.join(parts)}{tail}")
-    return _fill(text, indent, " " * (indent + 4)).replace("\0", " ").lstrip()
+    """head, parts and tail within the line's width, broken between the parts alone.
+
+    If not even the first part fits behind the head, all parts go below it.
+    """
+    hard = [text.replace(" ", _HARD) for text in parts]
+    lines = _fill(f"{head.replace(' ', _HARD)}{', '.join(hard)}{tail}", indent, " " * (indent + 4))
+    if len(lines.split("\n")[0]) > _WIDTH:
+        below = _fill(f"{', '.join(hard)}{tail}", indent + 4, " " * (indent + 4))
+        lines = f"{head}\n{below}"
+    return lines.lstrip(" ").replace(_HARD, " ")
 
 
 def signature(declared: Prototype, tail: str) -> str:

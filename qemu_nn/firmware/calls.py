@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Optional
 
 from ..graph import Address
-from ..layers.prototypes import C_TYPES, SCRATCH, STRUCTS, prototype
+from ..layers.base import Extent
+from ..layers.prototypes import SCRATCH, Argument, c_types, prototype
+from ..layers.struct_api import Struct
 from .c_text import wrapped
 from .memory import Call
 from .symbols import Layer
@@ -14,49 +17,84 @@ from .symbols import Layer
 #: Name of a buffer -> its C identifier.
 Buffers = Mapping[str, str]
 
+#: Columns in front of a call that has structs, and of one that has none.
+_INNER, _OUTER = 8, 4
+
+
+@dataclass(frozen=True)
+class CallText:
+    """A call as C. structs: definitions in front of it; answers: does it return a status?"""
+
+    structs: tuple[str, ...]
+    call: str
+    answers: bool
+
 
 def pointer(type: str, address: Address, buffers: Buffers) -> str:
     """An address as a C pointer to this type."""
     return f"AT({type}, {buffers[address.buffer]}, {address.offset})"
 
 
-def call_text(call: Call, layer: Layer, buffers: Buffers) -> str:
-    """The call of one layer: arm_relu_q7(AT(q7_t, arena, 0), RELU1_SIZE)."""
-    node, function = layer.node, layer.node.function
-    values = {name: macro.name for name, macro in layer.params.items()}
+def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallText:
+    """The call of one layer: arm_relu_q7(AT(q7_t, arena, 0), RELU1_SIZE), in this release's types.
+
+    An argument that is a struct is defined in front of it, under the argument's own name.
+    """
+    function, types = layer.node.function, c_types(cmsis)
+    values = {name: macro.name for name, macro in layer.params.items()} | {**layer.arrays}
     for array, address in zip(function.inputs, call.inputs):
-        values[array.name] = pointer(C_TYPES[array.dtype], address, buffers)
-    values[function.output.name] = pointer(C_TYPES[node.output.dtype], call.output, buffers)
-    for declared, symbol in ((function.weights, layer.weights), (function.bias, layer.bias)):
-        if declared is not None and symbol is not None:
-            values[declared.name] = symbol
-    arguments = []
-    for argument in prototype(function).arguments:
-        type = argument.type.replace("const ", "").rstrip(" *")
-        if argument.name in STRUCTS:
-            members = {m: values[scalar] for m, scalar in STRUCTS[argument.name].items()}
-            arguments.append(_literal(type, members))
+        values[array.name] = pointer(types[array.dtype], address, buffers)
+    values[function.output.name] = pointer(types[function.output.dtype], call.output, buffers)
+    declared = prototype(function, cmsis)
+    structs, arguments = [], []
+    for argument in declared.arguments:
+        members = _members(argument, call, values, buffers)
+        if members is not None:
+            structs.append(_definition(argument, members))
+            arguments.append(f"&{argument.name}")
         elif argument.name in SCRATCH:
-            arguments.append(_scratch(call, argument.name, type, buffers))
+            arguments.append(_scratch(call, argument, buffers))
         else:
             arguments.append(values[argument.name])
-    return wrapped(f"{function.name}(", arguments, ")")
+    indent = _INNER + 4 if structs and declared.answers else _INNER if structs else _OUTER
+    text = wrapped(f"{function.name}(", arguments, ")", indent)
+    return CallText(tuple(structs), text, declared.answers)
 
 
-def _scratch(call: Call, name: str, type: str, buffers: Buffers) -> str:
-    """A scratch argument; no function uses its bufferB."""
-    if call.scratch is None or name == "bufferB":
-        return "NULL" if name != "ctx" else _literal(type, {"buf": "NULL", "size": "0"})
-    if name != "ctx":
-        return pointer(type, call.scratch, buffers)
+def _members(
+    argument: Argument, call: Call, values: Mapping[str, str], buffers: Buffers
+) -> Optional[dict[str, str]]:
+    """Member -> C text of what a struct argument holds; None if the argument is no struct."""
+    if argument.struct is not None:
+        return {
+            member: _member(argument.struct, value, values)
+            for member, value in argument.struct.members.items()
+        }
+    if argument.name != "ctx":
+        return None
+    if call.scratch is None:
+        return {"buf": "NULL", "size": "0"}
     place = pointer("void", call.scratch, buffers)
-    return _literal(type, {"buf": place, "size": str(call.scratch_bytes)})
+    return {"buf": place, "size": str(call.scratch_bytes)}
 
 
-def _literal(type: str, members: Mapping[str, str]) -> str:
-    """The address of a struct with these members."""
-    inside = ", ".join(f".{member} = {value}" for member, value in members.items())
-    return f"&(const {type}){{{inside}}}"
+def _member(struct: Struct, value: Extent, values: Mapping[str, str]) -> str:
+    if isinstance(value, tuple):
+        return " * ".join(_member(struct, part, values) for part in value)
+    return struct.cast + values[value] if isinstance(value, str) else str(value)
+
+
+def _definition(argument: Argument, members: Mapping[str, str]) -> str:
+    type = argument.type.rstrip(" *")
+    parts = [f".{member} = {value}" for member, value in members.items()]
+    return wrapped(f"{type} {argument.name} = {{", parts, "};", _INNER)
+
+
+def _scratch(call: Call, argument: Argument, buffers: Buffers) -> str:
+    """A scratch argument; no function uses its bufferB."""
+    if call.scratch is None or argument.name == "bufferB":
+        return "NULL"
+    return pointer(argument.type.rstrip(" *"), call.scratch, buffers)
 
 
 def copy_text(call: Call, buffers: Buffers) -> Optional[str]:

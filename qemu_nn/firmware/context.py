@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..graph import Graph
-from ..layers.prototypes import C_TYPES, prototype
+from ..layers.prototypes import c_types, prototype
 from .c_array import definition, dimensions, in_comment
 from .c_text import comment, wrapped
 from .calls import Buffers, call_text, copy_text, pointer
+from .constants import Constant
 from .golden import About
 from .memory import Call, Layout
 from .symbols import Layer, Symbols, array_name, described
@@ -18,16 +19,16 @@ from .symbols import Layer, Symbols, array_name, described
 
 def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dict[str, Any]:
     """Everything that network.c and .h, parameter.h, weights.h and main.c are made of."""
-    taken = set(symbols.arrays.values())
+    taken, cmsis = set(symbols.arrays), about.profile.cmsis
     buffers = {name: array_name(name, "memory", taken) for name in layout.buffers}
-    tensors = _tensors(graph, layout, symbols, buffers)
+    tensors = _tensors(graph, layout, symbols, buffers, cmsis)
     entry = tensors[graph.input.name]
     outputs = _arguments("output", graph.outputs, tensors)
     states = _arguments("state", tuple(state.name for state in graph.states), tensors)
     layers = [
         {
             **tensors[layer.node.name],
-            **_call(call, layer, buffers),
+            **_call(call, layer, buffers, cmsis),
             "output": outputs.get(layer.node.name, {}).get("argument"),
         }
         for call, layer in zip(layout.calls, symbols.layers)
@@ -43,21 +44,22 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
         "run": wrapped("int network_run(", [f"const {entry['type']} *input", *written], ")", 0),
         "start": wrapped("void network_start(", started, ")", 0),
         "ram": sum(layout.buffers.values()),
-        "flash": sum(graph.arrays[name].nbytes for name in symbols.arrays),
+        "flash": sum(constant.values.nbytes for constant in symbols.arrays.values()),
         "buffers": [{"name": buffers[each], "size": size} for each, size in layout.buffers.items()],
-        "headers": sorted({prototype(node.function).header for node in graph.nodes}),
+        "headers": sorted({prototype(node.function, cmsis).header for node in graph.nodes}),
         "input": {**entry, "macros": symbols.input},
         "states": list(states.values()),
         "outputs": list(outputs.values()),
         "layers": layers,
-        "arrays": [_array(graph, name, symbol) for name, symbol in symbols.arrays.items()],
+        "arrays": [_array(symbol, each, cmsis) for symbol, each in symbols.arrays.items()],
     }
 
 
 def _tensors(
-    graph: Graph, layout: Layout, symbols: Symbols, buffers: Buffers
+    graph: Graph, layout: Layout, symbols: Symbols, buffers: Buffers, cmsis: str
 ) -> dict[str, dict[str, Any]]:
     """Input, states and results: names, words, C type, size, and where each is."""
+    types = c_types(cmsis)
     placed = [(graph.input, layout.input)]
     placed += [(state, layout.states[state.name]) for state in graph.states]
     placed += [(call.step.node.output, call.output) for call in layout.calls]
@@ -65,8 +67,8 @@ def _tensors(
         tensor.name: {
             "stem": symbols.stems[tensor.name],
             "words": f"{in_comment(tensor.name)}: {described(tensor)}",
-            "type": C_TYPES[tensor.dtype],
-            "place": pointer(C_TYPES[tensor.dtype], at, buffers),
+            "type": types[tensor.dtype],
+            "place": pointer(types[tensor.dtype], at, buffers),
             "size": tensor.nbytes,
             "count": math.prod(tensor.shape),
         }
@@ -87,20 +89,23 @@ def _arguments(
     }
 
 
-def _call(call: Call, layer: Layer, buffers: Buffers) -> dict[str, Any]:
+def _call(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> dict[str, Any]:
+    text = call_text(call, layer, buffers, cmsis)
     return {
         "comment": comment(layer.words),
         "inner_comment": comment(layer.words, 4),
         "before": copy_text(call, buffers),
-        "call": call_text(call, layer, buffers),
-        "answers": prototype(layer.node.function).returns == "arm_status",
+        "structs": text.structs,
+        "call": text.call,
+        "answers": text.answers,
         "macros": layer.macros,
     }
 
 
-def _array(graph: Graph, name: str, symbol: str) -> dict[str, str]:
-    values = graph.arrays[name]
+def _array(symbol: str, constant: Constant, cmsis: str) -> dict[str, str]:
+    name = ": ".join(filter(None, constant.key))
+    words = f"{in_comment(name)}: {dimensions(constant.values.shape)}"
     return {
-        "comment": comment(f"{in_comment(name)}: {dimensions(values.shape)}"),
-        "definition": definition(symbol, values),
+        "comment": comment(words),
+        "definition": definition(symbol, constant.values, cmsis),
     }

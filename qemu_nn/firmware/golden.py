@@ -14,15 +14,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from ..archive import format_npy, little_endian
 from ..errors import Error
-from ..formats import q_format
 from ..targets import Profile
+from ..tensors import Tensor
 from .c_array import dimensions, header, symbol, table
 from .folder import replacing
-from .sample import Golden, crc32
+from .sample import Golden, crc32, format_words
 
 FORMAT = "qemu_nn golden"
 VERSION = 1
@@ -108,6 +108,13 @@ class _Names:
         return self.stems[layer]
 
 
+def _format(tensor: Optional[Tensor]) -> dict[str, Any]:
+    """What the integers of a golden stand for: fraction bits, or a scale and a zero point."""
+    if tensor is None or tensor.scale is None:
+        return {"frac": tensor.frac if tensor else None}
+    return {"frac": None, "scale": tensor.scale, "zero_point": tensor.zero_point}
+
+
 class _Writer:
     """A golden set in the making: its files, and the lists of them."""
 
@@ -128,14 +135,14 @@ class _Writer:
     def _add(self, golden: Golden) -> None:
         parts = [f"x{self.inputs}", golden.group, self.names[golden.layer]]
         name = "/".join(part for part in parts if part)
-        values = little_endian(golden.values)
+        values, tensor = little_endian(golden.values), golden.tensor
         entry = {
             "name": name,
             "input": self.inputs,
             "layer": golden.layer,
             "dtype": values.dtype.name,
             "shape": list(values.shape),
-            "frac": golden.frac,
+            **_format(tensor),
             "crc32": f"{crc32(values):08x}",
             "others": {profile: f"{crc:08x}" for profile, crc in golden.others.items()},
         }
@@ -143,15 +150,15 @@ class _Writer:
         (self._folder / name).parent.mkdir(parents=True, exist_ok=True)
         self._put(f"{name}.npy", format_npy(values))
         self._put(f"{name}.bin", values.tobytes())
-        text = header(symbol(name), values, self._comment(entry))
+        words = self._comment(entry, format_words(tensor) if tensor else None)
+        text = header(symbol(name), values, words, self._about.profile.cmsis)
         self._put(f"{name}.h", text.encode("ascii"))
 
-    def _comment(self, entry: Mapping[str, Any]) -> list[str]:
-        about, frac = self._about, entry["frac"]
-        known = "unknown Q format" if frac is None else q_format(entry["dtype"], frac)
+    def _comment(self, entry: Mapping[str, Any], known: Optional[str]) -> list[str]:
+        about = self._about
         return [
             f"{entry['name']}: {entry['layer']} of {about.network}, input {entry['input']}",
-            f"shape {dimensions(entry['shape'])}, {known}",
+            f"shape {dimensions(entry['shape'])}, {known or 'unknown Q format'}",
             f"{about.core} ({about.profile.path}), CMSIS {about.profile.cmsis}, "
             f"rounding {about.profile.rounding}",
             f"CRC-32 of the little-endian bytes: 0x{entry['crc32']}",
@@ -167,7 +174,7 @@ class _Writer:
         for template in _TEMPLATES:
             source = (files(__package__) / "templates" / template).read_text(encoding="ascii")
             self._put(template, source.encode("ascii"))
-        names = [(golden["input"], golden["name"]) for golden in self.goldens]
+        names = [(each["input"], each["name"], each["dtype"]) for each in self.goldens]
         self._put("golden_table.h", table(self._about.network, names).encode("ascii"))
         profile = self._about.profile
         manifest = {

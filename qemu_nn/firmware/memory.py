@@ -10,8 +10,10 @@ from ..errors import Error
 from ..graph import Address, Graph, Memory
 from ..kernels import choose, rows_of
 from ..layers.base import extent
+from ..runtime.arena import tensor_arena
 from ..runtime.place import planned
 from ..runtime.plan import Plan, Step
+from ..targets import AFFINE_CMSIS
 
 #: Name of the buffer of a network that brings no memory of its own.
 ARENA = "arena"
@@ -54,6 +56,9 @@ class Layout:
 def layout(plan: Plan) -> Layout:
     """The graph's own memory where it has one; otherwise one arena, planned by liveness.
 
+    Calls of the s8 and s16 API share it as in TensorFlow Lite Micro; others work in place where
+    they may.
+
     plan: traced, so that it has a step for each node. Raises Error where a device would need more
     than the memory says: scratch buffers, or zeros that nothing has written.
     """
@@ -64,6 +69,8 @@ def layout(plan: Plan) -> Layout:
     needed = {step.node.name: _scratch_bytes(plan, step) for step in steps}
     if graph.memory is not None:
         return _given(graph, graph.memory, steps, needed)
+    if plan.profile.cmsis == AFFINE_CMSIS:
+        return _as_tflm(graph, steps, needed)
     placement = planned(graph, steps, lambda step: needed[step.node.name], _ALIGNMENT)
     calls = []
     for step, spot in zip(steps, placement.spots):
@@ -77,6 +84,22 @@ def layout(plan: Plan) -> Layout:
         calls.append(Call(step, tuple(inputs), output, scratch, size, copy))
     buffers = {ARENA: placement.arena_bytes}
     return Layout(buffers, Address(ARENA, placement.input), {}, tuple(calls))
+
+
+def _as_tflm(graph: Graph, steps: list[Step], needed: Mapping[str, int]) -> Layout:
+    """Every tensor in a place of its own while it lives, as TensorFlow Lite Micro has them."""
+    planned = tensor_arena(graph, needed)
+    calls = []
+    for step in steps:
+        node = step.node
+        inputs = [Address(ARENA, planned.tensors[name]) for name in node.inputs]
+        output = Address(ARENA, planned.tensors[node.name])
+        copy = _copy(step, inputs, output, None)
+        scratch = planned.scratch.get(node.name)
+        place = None if scratch is None else Address(ARENA, scratch)
+        calls.append(Call(step, tuple(inputs), output, place, needed[node.name], copy))
+    entry = Address(ARENA, planned.tensors[graph.input.name])
+    return Layout({ARENA: planned.arena.nbytes}, entry, {}, tuple(calls))
 
 
 def _plain(plan: Plan, step: Step) -> Step:

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..graph import Graph
+from ..graph import Graph, Node, Tensor
+from ..layers.base import Extent
 from .c_array import in_comment, lines
+from .constants import constants
+from .sample import format_words
 from .symbols import Symbols, macro_name
 
 
@@ -29,21 +32,49 @@ def _definitions(graph: Graph, symbols: Symbols) -> Iterator[str]:
     def define(stem: str, what: str, value: object) -> str:
         return f"#define {macro_name(stem, what, taken)} {value}"
 
-    if graph.input.frac is not None:
+    def formats(stem: str, tensor: Tensor) -> Iterator[str]:
+        if tensor.frac is not None:
+            yield define(stem, "DEC_BITS", tensor.frac)
+        if tensor.scale is not None:
+            yield define(stem, "SCALE", f"{tensor.scale!r}f")
+            yield define(stem, "ZERO_POINT", _number(tensor.zero_point))
+
+    if format_words(graph.input):
         yield ""
-        yield define(symbols.stems[graph.input.name], "DEC_BITS", graph.input.frac)
+        yield from formats(symbols.stems[graph.input.name], graph.input)
     for layer in symbols.layers:
         node = layer.node
         yield ""
         yield f"/* {layer.words} */"
-        if node.output.frac is not None:
-            yield define(layer.stem, "DEC_BITS", node.output.frac)
-        for shift in ("out_shift", "bias_shift"):
-            if shift in node.params:
-                yield define(layer.stem, shift.upper(), node.params[shift])
-        for name, what in ((node.weights, "WEIGHT"), (node.bias, "BIAS")):
-            if name is not None:
-                yield define(layer.stem, what, _braced(graph.arrays[name]))
+        yield from formats(layer.stem, node.output)
+        scalars = _scalars(node)
+        for name, value in node.params.items():
+            if name in scalars:
+                yield define(layer.stem, name.upper(), _number(value))
+        for constant in constants(graph, node).values():
+            what = "WEIGHT" if constant.part == "wt" else constant.part.upper()
+            yield define(layer.stem, what, _braced(constant.values))
+
+
+def _number(value: int) -> str:
+    return str(value) if value >= 0 else f"({value})"
+
+
+def _scalars(node: Node) -> set[str]:
+    """The shifts of a call; of one that is affine, all arguments that are no sizes."""
+    if node.output.scale is None:
+        return {"out_shift", "bias_shift"} & set(node.params)
+    function = node.function
+    sizes = {axis for array in (*function.arrays, function.output) for axis in _flat(array.axes)}
+    return set(node.params) - sizes
+
+
+def _flat(axes: tuple[Extent, ...]) -> Iterator[str]:
+    for axis in axes:
+        if isinstance(axis, tuple):
+            yield from _flat(axis)
+        elif isinstance(axis, str):
+            yield axis
 
 
 def _braced(values: np.ndarray) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,12 +12,14 @@ from typing import Any
 
 from ..errors import Error
 from ..extras import require
+from ..layers.prototypes import is_own
 from ..runtime.plan import Plan
+from ..targets import Profile
 from . import stand_in
 from .context import context
 from .folder import replacing
 from .golden import About, GoldenSet
-from .memory import layout
+from .memory import Call, layout
 from .one_header import one_header
 from .symbols import symbols
 
@@ -52,13 +54,9 @@ def write(
     named = symbols(graph, goldens.stems)
     said = context(graph, placed, named, about)
     said.update(profile=str(plan.profile), inputs=goldens.inputs, steps=steps)
+    said["own"] = any(is_own(call.step.node.function) for call in placed.calls)
     contents = {name: _rendered(name, said) for name in (*_TEMPLATES, "Makefile")}
-    found = stand_in.stand_ins(placed.calls)
-    for name, content in stand_in.headers(found).items():
-        contents[f"kernels/{name}"] = _rendered("stand_in.h", content)
-    implementation = stand_in.implementation(found, plan.profile)
-    contents["kernels/stand_in.c"] = _rendered("stand_in.c", implementation)
-    contents.update({f"kernels/{p}": text for p, text in stand_in.sources(found).items()})
+    contents.update(_functions(placed.calls, plan.profile))
     for name in ("startup.c", "mps2_an386.ld"):
         contents[f"mps2/{name}"] = _template(name)
     if one:
@@ -68,6 +66,26 @@ def write(
         (folder / path).write_bytes(text.encode("utf-8"))
     _write_manifest(folder, about)
     return Firmware(said["ram"], said["flash"])
+
+
+def _functions(calls: Iterable[Call], profile: Profile) -> dict[str, str]:
+    """The functions of CMSIS-NN that stand in for Arm's, and those that are the network's own."""
+    found = stand_in.stand_ins(calls)
+    groups = {own: [each for each in found if each.own == own] for own in (True, False)}
+    contents: dict[str, str] = {}
+    for own, group in groups.items():
+        if own and not group:
+            continue
+        folder, name = ("tflm", "tflm") if own else ("kernels", "stand_in")
+        for header, content in stand_in.headers(group, profile.cmsis).items():
+            content["declarations"] = _template(content["types"]).rstrip()
+            contents[f"{folder}/{header}"] = _rendered("stand_in.h", content)
+        said = {"own": own, **stand_in.implementation(group, profile)}
+        contents[f"{folder}/{name}.c"] = _rendered("stand_in.c", said)
+        for path, text in stand_in.sources(group).items():
+            if path.endswith(".h") or f"tflm/{path}" not in contents:
+                contents[f"{folder}/{path}"] = text
+    return contents
 
 
 @contextmanager

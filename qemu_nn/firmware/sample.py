@@ -10,7 +10,9 @@ from typing import Optional
 import numpy as np
 
 from ..archive import little_endian
+from ..formats import q_format
 from ..graph import Graph
+from ..tensors import Tensor
 
 #: Layer -> what it computes for one input, [T, *shape] in a recurrent network, [*shape] otherwise.
 Trace = Mapping[str, np.ndarray]
@@ -20,15 +22,24 @@ Trace = Mapping[str, np.ndarray]
 class Golden:
     """What one layer computes for one input, or what the input or a state is.
 
-    group: "", or its folder inside the input's: "t0" at that time step, "start" before the first.
-    others: profile in words -> CRC-32 of what it computes instead, where its bits differ.
+    tensor: the layer's, if it has one: its format. group: "", or its folder inside the input's:
+    "t0" at that time step, "start" before the first. others: profile in words -> CRC-32 of what it
+    computes instead, where its bits differ.
     """
 
     layer: str
     values: np.ndarray
-    frac: Optional[int] = None
+    tensor: Optional[Tensor] = None
     group: str = ""
     others: Mapping[str, int] = field(default_factory=dict)
+
+
+def format_words(tensor: Tensor) -> Optional[str]:
+    """What an integer q of a tensor stands for: Q0.7, or 0.0235 x (q+128); None if nobody knows."""
+    if tensor.scale is not None:
+        q = f"(q{-tensor.zero_point:+d})" if tensor.zero_point else "q"
+        return f"{tensor.scale:.6g} x {q}"
+    return None if tensor.frac is None else q_format(tensor.dtype, tensor.frac)
 
 
 def crc32(values: np.ndarray) -> int:
@@ -45,16 +56,16 @@ def sample(
     rivals: profile in words -> what it computes; a layer that it has not is passed over.
     """
     tensors = (graph.input, *graph.states, *(node.output for node in graph.nodes))
-    frac = {tensor.name: tensor.frac for tensor in tensors}
+    known = {tensor.name: tensor for tensor in tensors}
     for name, values in start.items():
-        yield Golden(name, values, frac[name], "start")
+        yield Golden(name, values, known[name], "start")
     groups = [(f"t{step}", (step,)) for step in range(len(x))] if graph.states else [("", ())]
     for group, at in groups:
-        yield Golden(graph.input.name, x[at], frac[graph.input.name], group)
+        yield Golden(graph.input.name, x[at], graph.input, group)
         for layer, values in trace.items():
             found = {name: rival[layer][at] for name, rival in rivals.items() if layer in rival}
             others = _others(values[at], found)
-            yield Golden(layer, values[at], frac.get(layer), group, others)
+            yield Golden(layer, values[at], known.get(layer), group, others)
 
 
 def _others(values: np.ndarray, rivals: Trace) -> dict[str, int]:

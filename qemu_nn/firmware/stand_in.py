@@ -1,34 +1,44 @@
-"""C functions under Arm's names that compute a network's calls with the project's plain kernels."""
+"""C functions that compute a network's calls with the project's plain kernels: under Arm's names
+for a build without CMSIS-NN, and those that CMSIS-NN has not for every build."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Union
 
 from ..kernels import Row
 from ..layers import Function
-from ..layers.prototypes import SCRATCH, STRUCTS, Prototype, prototype
-from ..targets import Profile
+from ..layers.prototypes import OWN_HEADER, SCRATCH, Prototype, is_own, prototype
+from ..targets import AFFINE_CMSIS, Profile
 from . import plain_kernels
 from .c_text import signature, wrapped
 from .memory import Call
+from .stacked import put_rows
 
-#: The headers of Arm's that are always there; the first has the types.
-_TYPES, _FUNCTIONS = "arm_math.h", "arm_nnfunctions.h"
+#: The headers of Arm's that are always there: of the types, before 7.0.0 or in it, of functions.
+_TYPES, _FUNCTIONS = {False: "arm_math.h", True: "arm_nn_types.h"}, "arm_nnfunctions.h"
 
 
 @dataclass(frozen=True)
 class StandIn:
     """A function, the row that computes it, and the fields of the row's C parameters.
 
-    spare: bytes of scratch memory that the row needs where the calls bring none.
+    spare: bytes of scratch memory that the row needs where the calls bring none. stacked: bytes of
+    the array that holds what belongs to each channel, if the calls have that in several.
     """
 
     function: Function
     row: Row
     fields: tuple[str, ...]
     spare: int
+    stacked: int
+
+    @property
+    def own(self) -> bool:
+        """Is it a function that CMSIS-NN has not?"""
+        return is_own(self.function)
 
 
 def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
@@ -44,7 +54,9 @@ def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
         row = first.row if first else step.row
         needed = row.scratch(step.params)
         spare = max(needed if needed > call.scratch_bytes else 0, first.spare if first else 0)
-        found[function.name] = StandIn(function, row, tuple(dir(step.params)), spare)
+        stacked = step.sizes.bias if function.stack else 0
+        stacked = max(stacked, first.stacked if first else 0)
+        found[function.name] = StandIn(function, row, tuple(dir(step.params)), spare, stacked)
     return sorted(found.values(), key=lambda each: each.function.name)
 
 
@@ -55,25 +67,31 @@ def sources(found: Iterable[StandIn]) -> dict[str, str]:
 
 def implementation(found: Iterable[StandIn], profile: Profile) -> dict[str, Any]:
     """What the template of the C file says."""
+    found = list(found)
     return {
         "profile": str(profile),
-        "headers": sorted({prototype(each.function).header for each in found}),
-        "spare": max(each.spare for each in found),
+        "headers": sorted({prototype(each.function, profile.cmsis).header for each in found}),
+        "spare": max((each.spare for each in found), default=0),
+        "stacked": max((each.stacked for each in found), default=0),
         "functions": [_definition(each, profile) for each in found],
     }
 
 
-def headers(found: Iterable[StandIn]) -> dict[str, dict[str, Any]]:
-    """File name -> what the template of a header says."""
-    declared: dict[str, list[str]] = {name: [] for name in (_TYPES, _FUNCTIONS)}
-    for each in found:
-        one = prototype(each.function)
+def headers(found: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
+    """File name -> what the template of a header says; Arm's, or of functions of our own."""
+    prototypes = [prototype(each.function, cmsis) for each in found]
+    always = [_TYPES[cmsis == AFFINE_CMSIS], _FUNCTIONS]
+    if any(one.header == OWN_HEADER for one in prototypes):
+        always = [OWN_HEADER]
+    declared: dict[str, list[str]] = {name: [] for name in always}
+    for one in prototypes:
         declared.setdefault(one.header, []).append(signature(one, ";"))
     return {
         name: {
             "name": name,
             "guard": f"STAND_IN_{name[:-2].upper()}_H",
-            "types": name == _TYPES,
+            "types": always[0],
+            "own": name == OWN_HEADER,
             "prototypes": prototypes,
         }
         for name, prototypes in declared.items()
@@ -83,48 +101,76 @@ def headers(found: Iterable[StandIn]) -> dict[str, dict[str, Any]]:
 def _definition(stand_in: StandIn, profile: Profile) -> str:
     """The function under Arm's name: fills the structs of the row and calls it."""
     function = stand_in.function
-    declared = prototype(function)
-    given = [each.name for each in declared.arguments if each.name in SCRATCH]
-    used = given[0] if given and not stand_in.spare else ""
-    scratch = {"": "NULL", "ctx": "ctx->buf"}.get(used, used)
-    if stand_in.spare:
-        scratch = "spare.bytes"
+    declared = prototype(function, profile.cmsis)
+    values = _expressions(declared)
     params = [
         f".{name} = {value}"
-        for name, value in _fields(function, declared, profile).items()
+        for name, value in _fields(function, values, profile).items()
         if name in stand_in.fields
     ]
-    inputs = ", ".join(f"(void *){array.name}" for array in function.inputs)
+    inputs = ", ".join(f"(void *){values[array.name]}" for array in function.inputs)
     buffers = [f".in = {{{inputs}}}"]
-    for role, array in (("weights", function.weights), ("bias", function.bias)):
-        buffers += [f".{role} = {array.name}"] if array else []
-    buffers += [f".out = {function.output.name}", f".scratch = {scratch}"]
+    if function.weights is not None:
+        buffers.append(f".weights = {values[function.weights.name]}")
+    if function.bias is not None:
+        bias = "stacked.bytes" if function.stack else values[function.bias.name]
+        buffers.append(f".bias = {bias}")
+    buffers += [
+        f".out = {values[function.output.name]}",
+        f".scratch = {_scratch(stand_in, declared)}",
+    ]
+    body = [
+        *put_rows(function, values),
+        f"    {wrapped(f'const {stand_in.row.op.params} params = {{', params, '};')}",
+        f"    {wrapped('const qn_buffers buffers = {', buffers, '};')}",
+    ]
     return "\n".join(
         [
             signature(declared, " {"),
-            f"    {wrapped(f'const {stand_in.row.op.params} params = {{', params, '};')}",
-            f"    {wrapped('const qn_buffers buffers = {', buffers, '};')}",
-            *(f"    (void){name};" for name in given if name != used),
+            *body,
+            *_unused(declared, "\n".join(body)),
             *_ending(function, declared, plain_kernels.symbol(stand_in.row)),
             "}",
         ]
     )
 
 
+def _scratch(stand_in: StandIn, declared: Prototype) -> str:
+    """C text of the scratch memory: what the call brings, if that is enough."""
+    given = [each.name for each in declared.arguments if each.name in SCRATCH]
+    if stand_in.spare:
+        return "spare.bytes"
+    return {"": "NULL", "ctx": "ctx->buf"}.get(given[0], given[0]) if given else "NULL"
+
+
+def _expressions(declared: Prototype) -> Mapping[str, str]:
+    """C argument -> C text of it inside of the function."""
+    values = {each.name: each.name for each in declared.arguments if each.struct is None}
+    for each in declared.arguments:
+        for member, held in each.struct.members.items() if each.struct else ():
+            if isinstance(held, str):
+                values.setdefault(held, f"{each.name}->{member}")
+    return values
+
+
 def _fields(
-    function: Function, declared: Prototype, profile: Profile
+    function: Function, values: Mapping[str, str], profile: Profile
 ) -> Mapping[str, Union[int, str]]:
-    """Field of the row's parameters -> the C expression that fills it."""
-    scalars = {name: name for name in function.params}
-    for struct in (each.name for each in declared.arguments if each.name in STRUCTS):
-        scalars.update({scalar: f"{struct}->{m}" for m, scalar in STRUCTS[struct].items()})
+    """Field of the row's parameters -> the C text that fills it."""
+    scalars = {name: values[name] for name in function.params}
     return {"profile": profile.number, **function.struct_values(scalars)}
+
+
+def _unused(declared: Prototype, body: str) -> list[str]:
+    """Arguments of Arm's that the row has no use for."""
+    words = set(re.findall(r"\w+", body))
+    return [f"    (void){each.name};" for each in declared.arguments if each.name not in words]
 
 
 def _ending(function: Function, declared: Prototype, run: str) -> list[str]:
     call = f"{run}(&params, &buffers);"
-    if declared.returns == "arm_status":
-        return [f"    return (arm_status){call}"]
+    if declared.answers:
+        return [f"    return ({declared.returns}){call}"]
     if declared.returns == "void":
         return [f"    {call}"]
     behind = " * ".join(map(str, function.output.axes))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
 from ..formats import q_format
 from ..graph import Graph, Node, Tensor
 from ..layers.base import ENUMERATORS
+from ..layers.prototypes import is_own
+from ..layers.struct_api import ORDERS
 from .c_array import in_comment
+from .constants import Constant, constants
+from .sample import format_words
 
 #: C argument -> how firmware spells its macro behind the layer's name, where that is not itself.
 _SPELLED = {
@@ -52,23 +56,21 @@ class Formats:
 
 @dataclass(frozen=True)
 class Layer:
-    """A node in C. stem: its identifier; params: C argument -> macro; macros: of its formats too.
-
-    weights, bias: symbols of the arrays.
+    """A node in C. stem: its identifier; params: C argument -> macro; numbers: macros of its
+    formats; arrays: C argument -> symbol.
     """
 
     node: Node
     stem: str
     formats: Formats
     params: Mapping[str, Macro]
-    fractions: tuple[Macro, ...]
-    weights: Optional[str] = None
-    bias: Optional[str] = None
+    numbers: tuple[Macro, ...]
+    arrays: Mapping[str, str]
 
     @property
     def macros(self) -> tuple[Macro, ...]:
         """What parameter.h defines for it."""
-        return (*self.params.values(), *self.fractions)
+        return (*self.params.values(), *self.numbers)
 
     @property
     def words(self) -> str:
@@ -85,43 +87,45 @@ class Layer:
 @dataclass(frozen=True)
 class Symbols:
     """A whole network in C. stems: input, states and layers -> identifiers; input: macros of the
-    input; arrays: name in the graph -> symbol."""
+    input; arrays: symbol -> what is in it."""
 
     stems: Mapping[str, str]
     input: tuple[Macro, ...]
     layers: tuple[Layer, ...]
-    arrays: Mapping[str, str]
+    arrays: Mapping[str, Constant]
 
 
 def described(tensor: Tensor) -> str:
     """A tensor in words: int8 8x8x1 Q0.7."""
     shape = "x".join(map(str, tensor.shape))
-    frac = "" if tensor.frac is None else f" {q_format(tensor.dtype, tensor.frac)}"
-    return f"{tensor.dtype} {shape}{frac}"
+    return " ".join(filter(None, (tensor.dtype, shape, format_words(tensor))))
 
 
 def symbols(graph: Graph, stems: Mapping[str, str]) -> Symbols:
     """C names for everything; stems: input and layers -> unique words of letters, digits and _."""
     taken = set(_OWN)
-    fracs = {tensor.name: tensor.frac for tensor in (graph.input, *graph.states)}
-    entry = _fractions(taken, stems[graph.input.name], {"FRAC": graph.input.frac})
-    layers, arrays = [], {}
+    tensors = {tensor.name: tensor for tensor in (graph.input, *graph.states)}
+    entry = _numbers(taken, stems[graph.input.name], graph.input)
+    layers: list[Layer] = []
+    named: dict[tuple[str, str], str] = {}
+    arrays: dict[str, Constant] = {}
     for node in graph.nodes:
         stem = stems[node.name]
-        formats = _formats(node, fracs)
-        fracs[node.name] = node.output.frac
+        formats = _formats(node, {name: tensor.frac for name, tensor in tensors.items()})
+        tensors[node.name] = node.output
         params = {
-            name: Macro(macro_name(stem, _spelled(name), taken), _value(name, value))
+            name: Macro(macro_name(stem, _spelled(node, name), taken), _value(name, value))
             for name, value in node.params.items()
         }
-        named = {"FRAC": formats.output, "WT_FRAC": formats.weights, "BIAS_FRAC": formats.bias}
-        for array, part in ((node.weights, "wt"), (node.bias, "bias")):
-            if array is not None and array not in arrays:
-                arrays[array] = array_name(stem, part, taken)
-        weights, bias = (arrays.get(name or "") for name in (node.weights, node.bias))
-        fractions = tuple(_fractions(taken, stem, named))
-        layers.append(Layer(node, stem, formats, params, fractions, weights, bias))
-    return Symbols(stems, tuple(entry), tuple(layers), arrays)
+        own = {}
+        for argument, constant in constants(graph, node).items():
+            if constant.key not in named:
+                symbol = named[constant.key] = array_name(stem, constant.part, taken)
+                arrays[symbol] = constant
+            own[argument] = named[constant.key]
+        numbers = _numbers(taken, stem, node.output, formats)
+        layers.append(Layer(node, stem, formats, params, numbers, own))
+    return Symbols(stems, entry, tuple(layers), arrays)
 
 
 def _formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:
@@ -133,14 +137,28 @@ def _formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:
     return Formats(read, weights, read + weights - node.params["bias_shift"], made)
 
 
-def _fractions(taken: set[str], stem: str, fracs: Mapping[str, Optional[int]]) -> Iterator[Macro]:
-    for what, frac in fracs.items():
-        if frac is not None:
-            yield Macro(macro_name(stem, what, taken), _value(what, frac))
+def _numbers(
+    taken: set[str], stem: str, tensor: Tensor, formats: Optional[Formats] = None
+) -> tuple[Macro, ...]:
+    """Macros of what the integers of a tensor stand for, and of those of the arrays behind it."""
+    found: dict[str, Optional[str]] = {}
+    weights, bias = (formats.weights, formats.bias) if formats else (None, None)
+    for what, frac in (("FRAC", tensor.frac), ("WT_FRAC", weights), ("BIAS_FRAC", bias)):
+        found[what] = None if frac is None else _value(what, frac)
+    if tensor.scale is not None:
+        found["SCALE"] = f"{tensor.scale!r}f"
+        found["ZERO_POINT"] = _value("ZERO_POINT", tensor.zero_point)
+    return tuple(
+        Macro(macro_name(stem, what, taken), value)
+        for what, value in found.items()
+        if value is not None
+    )
 
 
-def _spelled(name: str) -> str:
+def _spelled(node: Node, name: str) -> str:
     """The macro's ending of a C argument: OUT_CH for ch_im_out, KER_DIM_X for dim_kernel_x."""
+    if node.function.name in ORDERS or is_own(node.function):
+        return name.upper()
     stem, axis = (name[:-2], name[-2:]) if name.endswith(("_x", "_y")) else (name, "")
     return f"{_SPELLED.get(stem, stem)}{axis}".upper()
 

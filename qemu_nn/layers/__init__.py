@@ -4,6 +4,8 @@ from . import (
     activation,
     affine,
     affine_elementwise,
+    affine_moving,
+    affine_primitives,
     affine_softmax,
     convolve,
     elementwise,
@@ -20,7 +22,7 @@ FUNCTIONS: dict[str, Function] = {
     function.name: function
     for family in (
         *(convolve, fully_connected, pool, activation, elementwise),
-        *(affine, affine_elementwise, affine_softmax, tflm),
+        *(affine, affine_elementwise, affine_softmax, affine_moving, affine_primitives, tflm),
     )
     for function in family.FUNCTIONS
 }

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Optional
 
+from ..errors import Error
+from ..targets import AFFINE_CMSIS
 from .base import Function
+from .struct_api import NOT_CALLED, ORDERS, STATUS, Order, Struct
 
-#: Element type -> its name in the firmware.
-C_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
+_LEGACY_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
+_TYPES = {name: f"{name}_t" for name in ("int8", "uint8", "int16", "int32", "int64")}
 
 #: Scratch buffers, whose names no declaration has.
 SCRATCH = ("bufferA", "bufferB", "vec_buffer", "ctx")
 
-#: Struct arguments of the s8 and s16 API: C name -> member -> the scalar that it holds.
-STRUCTS: Mapping[str, Mapping[str, str]] = {
-    "pool_params": {
-        "stride.w": "stride_w",
-        "stride.h": "stride_h",
-        "padding.w": "pad_w",
-        "padding.h": "pad_h",
-        "activation.min": "act_min",
-        "activation.max": "act_max",
-    },
-    "input_dims": {"n": "batches", "h": "input_h", "w": "input_w", "c": "channels"},
-    "filter_dims": {"h": "filter_h", "w": "filter_w"},
-    "output_dims": {"n": "batches", "h": "output_h", "w": "output_w", "c": "channels"},
-}
+#: Functions of our own: what their names start with, and the header that declares them.
+_OWN, OWN_HEADER = "tflm_", "tflm.h"
 
 #: Arguments in C order. A function has the order whose names are those it declares.
 _ORDERS = (
@@ -40,7 +32,6 @@ _ORDERS = (
     "Im_in dim_im_in ch_im_in dim_kernel padding stride dim_im_out bufferA Im_out",
     "Im_in dim_im_in_x dim_im_in_y ch_im_in dim_kernel_x dim_kernel_y padding_x padding_y"
     " stride_x stride_y dim_im_out_x dim_im_out_y bufferA Im_out out_lshift",
-    "ctx pool_params input_dims input filter_dims output_dims output",
     "data size",
     "data size int_width type",
     "vec_in dim_vec p_out",
@@ -59,7 +50,8 @@ _SCALARS = {
     "type": "arm_nn_activation_type",
 }
 
-_STATUS = {"convolve", "depthwise", "fully_connected", "max_pool", "avgpool"}
+_STATUS_TYPES = ("arm_status", "arm_cmsis_nn_status")
+_STATUS = {"convolve", "depthwise", "fully_connected"}
 _HEADERS = {
     "arm_math.h": {"mult", "add", "sub", "offset"},
     "arm_nnsupportfunctions.h": {"nn_mult", "nn_add", "accumulate", "expand"},
@@ -70,10 +62,14 @@ _WRITES_INPUTS = {"maxpool", "avepool", "nn_mult"}
 
 @dataclass(frozen=True)
 class Argument:
-    """A C argument: its type, as C writes it in front of the name, and its name."""
+    """A C argument: its type, as C writes it in front of the name, and its name.
+
+    struct: what it holds, if it is the address of one.
+    """
 
     type: str
     name: str
+    struct: Optional[Struct] = None
 
     def __str__(self) -> str:
         return f"{self.type}{'' if self.type.endswith('*') else ' '}{self.name}"
@@ -81,7 +77,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Prototype:
-    """How C declares a function. returns: its type; header: the one of Arm's that declares it."""
+    """How C declares a function. returns: its type; header: the one that declares it."""
 
     header: str
     returns: str
@@ -92,18 +88,59 @@ class Prototype:
         space = "" if self.returns.endswith("*") else " "
         return f"{self.returns}{space}{self.name}({', '.join(map(str, self.arguments))})"
 
+    @property
+    def answers(self) -> bool:
+        """Does it return whether it could compute this?"""
+        return self.returns in _STATUS_TYPES
 
-def prototype(function: Function) -> Prototype:
-    """The prototype of a declared function, as CMSIS-NN 5.9.0 and CMSIS-DSP have it."""
-    family = _family(function.op)
-    header = next(
-        (name for name, ops in _HEADERS.items() if function.op in ops or family in ops), ""
+
+def c_types(cmsis: str) -> Mapping[str, str]:
+    """Element type -> its name in the headers of a release."""
+    return _TYPES if cmsis == AFFINE_CMSIS else _LEGACY_TYPES
+
+
+def prototype(function: Function, cmsis: str) -> Prototype:
+    """The prototype of a declared function, as that release of CMSIS-NN, or CMSIS-DSP, has it.
+
+    Raises Error for a function that no network calls.
+    """
+    if function.name in NOT_CALLED:
+        raise Error(f"{function.name} can not be exported: {NOT_CALLED[function.name]}")
+    order = ORDERS.get(function.name) or (_own if is_own(function) else _legacy)(function)
+    types, status = c_types(cmsis), _STATUS_TYPES[cmsis == AFFINE_CMSIS]
+    returns = {STATUS: status, "output": f"{types[function.output.dtype]} *"}
+    arguments = tuple(
+        Argument(_type(function, order, name, types), name, order.structs.get(name))
+        for name in order.names
     )
-    returns = "arm_status" if family in _STATUS else "void"
-    if family == "mat_mult":
-        returns = f"{C_TYPES[function.output.dtype]} *"
-    arguments = tuple(Argument(_type(function, name), name) for name in _order(function))
-    return Prototype(header or "arm_nnfunctions.h", returns, function.name, arguments)
+    return Prototype(
+        order.header, returns.get(order.returns, order.returns), function.name, arguments
+    )
+
+
+def is_own(function: Function) -> bool:
+    """Is it a function that CMSIS-NN has not?"""
+    return function.name.startswith(_OWN)
+
+
+def _own(function: Function) -> Order:
+    """The order of such a function: arrays that it reads, scalars, output."""
+    arrays = [array.name for array in function.arrays]
+    names = (*arrays, *function.params, function.output.name)
+    return Order(tuple(dict.fromkeys(names)), returns="void", header=OWN_HEADER)
+
+
+def _legacy(function: Function) -> Order:
+    """The order of a q7 or q15 function."""
+    family = _family(function.op)
+    header = (name for name, ops in _HEADERS.items() if function.op in ops or family in ops)
+    returns = STATUS if family in _STATUS else "void"
+    return Order(
+        _names(function),
+        returns="output" if family == "mat_mult" else returns,
+        types={**dict.fromkeys(function.params, "uint16_t"), **_SCALARS},
+        header=next(header, "arm_nnfunctions.h"),
+    )
 
 
 def _family(op: str) -> str:
@@ -112,30 +149,28 @@ def _family(op: str) -> str:
     return next((family for family in families if op.startswith(family)), op)
 
 
-def _order(function: Function) -> list[str]:
-    pointers = {array.name for array in (*function.arrays, function.output)}
-    declared = pointers | set(function.params)
+def _names(function: Function) -> tuple[str, ...]:
+    declared = {array.name for array in (*function.arrays, function.output)} | {*function.params}
     for order in map(str.split, _ORDERS):
-        scalars = [STRUCTS[name].values() for name in order if name in STRUCTS]
-        own = {name for name in order if name not in STRUCTS and name not in SCRATCH}
-        if own.union(*scalars) == declared:
-            return order
+        if {name for name in order if name not in SCRATCH} == declared:
+            return tuple(order)
     raise AssertionError(f"{function.name} has no order of arguments")
 
 
-def _type(function: Function, name: str) -> str:
-    if name in STRUCTS:
-        return f"const cmsis_nn_{'pool_params' if name == 'pool_params' else 'dims'} *"
+def _type(function: Function, order: Order, name: str, types: Mapping[str, str]) -> str:
+    if name in order.structs:
+        return f"const {order.structs[name].type} *"
     if name == "ctx":
         return "const cmsis_nn_context *"
     if name in SCRATCH:
-        return "q7_t *" if name == "bufferB" or "pool" in function.op else "q15_t *"
+        byte = name == "bufferB" or "pool" in function.op
+        return f"{types['int8' if byte else 'int16']} *"
     if name == "offset":
-        return C_TYPES[function.output.dtype]
+        return types[function.output.dtype]
     if name in function.params:
-        return _SCALARS.get(name, "uint16_t")
+        return order.types.get(name, "int32_t")
     if name == function.output.name:
-        return f"{C_TYPES[function.output.dtype]} *"
+        return f"{types[function.output.dtype]} *"
     array = next(array for array in function.arrays if array.name == name)
     const = "" if function.op in _WRITES_INPUTS and array in function.inputs else "const "
-    return f"{const}{C_TYPES[array.dtype]} *"
+    return f"{const}{types[array.dtype]} *"

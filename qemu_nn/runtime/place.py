@@ -10,10 +10,13 @@ from ..errors import Refused
 from ..graph import Address, Graph, Memory
 from ..kernels import Row, choose, rows_of
 from ..targets import Profile
+from .arena import Buffer, aligned, arrange
 from .observe import Access, Span, observe
 
 if TYPE_CHECKING:
     from .plan import Step
+
+_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4}
 
 #: Every buffer starts at a multiple of this many bytes.
 ALIGNMENT = 64
@@ -47,10 +50,6 @@ def place(graph: Graph, profile: Profile, steps: Sequence[Step], trace: bool) ->
     if graph.memory is None:
         return planned(graph, steps, lambda step: step.row.scratch(step.params))
     return _firmware(graph, graph.memory, profile, steps, trace)
-
-
-def _aligned(size: int, alignment: int = ALIGNMENT) -> int:
-    return -(-size // alignment) * alignment
 
 
 # ---- planned memory: tensors live from the step that makes them to the last that reads them ----
@@ -119,15 +118,12 @@ def _shared_input(step: Step, death: dict[str, int], index: int) -> Optional[str
 
 
 def _assign(blocks: Sequence[_Block], alignment: int) -> int:
-    """Greedy by size: each block at the lowest offset that is free while it lives."""
-    placed: list[_Block] = []
-    for block in sorted(blocks, key=lambda b: (-b.size, b.first)):
-        rivals = [b for b in placed if b.first <= block.last and block.first <= b.last]
-        for rival in sorted(rivals, key=lambda b: b.offset):
-            if block.offset + block.size > rival.offset:
-                block.offset = max(block.offset, _aligned(rival.offset + rival.size, alignment))
-        placed.append(block)
-    return max(_aligned(block.offset + block.size, alignment) for block in placed)
+    """Greedy by size, the earliest first among equals; returns the bytes of all."""
+    ordered = sorted(blocks, key=lambda block: block.first, reverse=True)
+    arena = arrange([Buffer("", b.size, b.first, b.last) for b in ordered], alignment)
+    for block, offset in zip(ordered, arena.offsets):
+        block.offset = offset
+    return arena.nbytes
 
 
 # ---- the firmware's memory: its own buffers at their own offsets ----
@@ -142,7 +138,7 @@ def _firmware(
     bases, cleared = {}, 0
     for name, size in memory.buffers.items():
         bases[name] = cleared
-        cleared += _aligned(size)
+        cleared += aligned(size, ALIGNMENT)
 
     def span(what: str, address: Address, size: int, itemsize: int) -> Span:
         start = address.offset
@@ -174,7 +170,7 @@ def _firmware(
         needed = row.scratch(step.params)
         at_home = access.scratch if row == access.device_row else None
         scratch = at_home.start if at_home else cleared
-        arena = max(arena, _aligned(scratch + needed))
+        arena = max(arena, aligned(scratch + needed, ALIGNMENT))
         inputs = tuple(part.start for part in access.inputs)
         spots.append(Spot(inputs, access.output.start, scratch if needed else 0, row=row))
     return Placement(
@@ -199,7 +195,7 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
         span(f"the input of {where}", address, size, 2 if array.dtype == "int16" else 1)
         for address, size, array in zip(spot.inputs, step.sizes.inputs, declared)
     )
-    itemsize = {"int8": 1, "int16": 2, "int32": 4}[node.output.dtype]
+    itemsize = _BYTES[node.output.dtype]
     output = span(f"the output of {where}", spot.output, step.sizes.output, itemsize)
     row = _device_row(step, profile)
     used = row.scratch(step.params) if row else 0

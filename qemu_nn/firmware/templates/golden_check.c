@@ -15,6 +15,7 @@ typedef struct qn_golden {
     const char *name;
     const void *values;
     size_t size, width; /* bytes of all elements, and of one */
+    int is_unsigned;
 } qn_golden;
 
 #include "golden_table.h" /* qn_goldens[]; its last entry has no name */
@@ -29,12 +30,16 @@ static const qn_golden *find(const char *name) {
 
 const void *qn_golden_values(const char *name) { return find(name)->values; }
 
-/* One element, in this machine's byte order. */
-static long element(const void *values, size_t index, size_t width) {
+/* One element, in this machine's byte order; unsigned ones are bytes. */
+static long element(const void *values, size_t index, const qn_golden *golden) {
+    const size_t width = golden->width;
     const unsigned char *at = (const unsigned char *)values + index * width;
     int8_t q7;
     int16_t q15;
     int32_t q31;
+    if (golden->is_unsigned) {
+        return *at;
+    }
     if (width == sizeof q7) {
         memcpy(&q7, at, sizeof q7);
         return q7;
@@ -60,16 +65,15 @@ int qn_check(const char *name, const void *buffer, size_t size) {
         return 1;
     }
     for (index = size / golden->width; index-- > 0;) {
-        if (element(buffer, index, golden->width) !=
-            element(golden->values, index, golden->width)) {
+        if (element(buffer, index, golden) != element(golden->values, index, golden)) {
             first = index;
             differing++;
         }
     }
     if (differing > 0) {
         QN_PRINTF("FAIL layer=%s index=%lu got=%ld want=%ld differing=%lu\n", name,
-                  (unsigned long)first, element(buffer, first, golden->width),
-                  element(golden->values, first, golden->width), (unsigned long)differing);
+                  (unsigned long)first, element(buffer, first, golden),
+                  element(golden->values, first, golden), (unsigned long)differing);
         return 1;
     }
     QN_PRINTF("PASS %s\n", name);

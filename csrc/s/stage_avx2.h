@@ -1,0 +1,100 @@
+/* The output stage of s8 on 8 lanes: every channel requantizes by its own pair. */
+#ifndef QN_S_STAGE_AVX2_H
+#define QN_S_STAGE_AVX2_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#include "stage_rows.h"
+
+typedef int8_t element;
+
+typedef struct stage {
+    const int32_t *rows; /* of the first vector of channels, as stage_rows.h has them */
+    __m256i offset, most, least;
+    stage_kind kind;
+} stage;
+
+static inline stage stage_of(const s_stage *last, stage_kind kind, const int32_t *rows) {
+    stage s = {rows, _mm256_set1_epi32(last->output_offset), _mm256_set1_epi32(last->act_max),
+               _mm256_set1_epi8((int8_t)last->act_min), kind};
+    return s;
+}
+
+static inline stage stage_from(const stage *all, int64_t v) {
+    stage s = *all;
+    s.rows += v * STAGE_ROWS * 8;
+    return s;
+}
+#define STAGE_FROM(last, v) stage_from(last, v)
+
+static inline __m256i row_of(const int32_t *rows, int row) {
+    return _mm256_loadu_si256((const __m256i *)(rows + row * 8));
+}
+
+/* The products of even lanes, and of odd ones. */
+static inline __m256i even_products(const int32_t *rows, __m256i a) {
+    return _mm256_mul_epi32(a, row_of(rows, MULTIPLIER));
+}
+static inline __m256i odd_products(const int32_t *rows, __m256i a) {
+    return _mm256_mul_epi32(_mm256_shuffle_epi32(a, 0xf5), row_of(rows, MULT_ODD));
+}
+
+/* The upper halves of 64 bits, each in its own lane. */
+static inline __m256i upper(__m256i even, __m256i odd) {
+    return _mm256_blend_epi32(_mm256_shuffle_epi32(even, 0xf5), odd, 0xaa);
+}
+
+static inline __m256i requantized_quick(const int32_t *rows, __m256i acc) {
+    __m256i a = _mm256_add_epi32(acc, acc);
+    __m256i even = _mm256_add_epi64(even_products(rows, a), row_of(rows, ADD_EVEN));
+    __m256i odd = _mm256_add_epi64(odd_products(rows, a), row_of(rows, ADD_ODD));
+    __m256i t = upper(even, odd);
+    t = _mm256_add_epi32(t, _mm256_cmpgt_epi32(row_of(rows, NUDGE), t)); /* -1 where negative */
+    return _mm256_srav_epi32(t, row_of(rows, RIGHT));
+}
+
+/* qn_hm(), then qn_rdp() of magnitudes: halves go away from zero, and no magnitude passes 2^31. */
+static inline __m256i requantized_double(const int32_t *rows, __m256i acc) {
+    const __m256i half = _mm256_set1_epi64x(1 << 30);
+    __m256i a = _mm256_sllv_epi32(acc, row_of(rows, LEFT));
+    __m256i even = _mm256_slli_epi64(_mm256_add_epi64(even_products(rows, a), half), 1);
+    __m256i odd = _mm256_slli_epi64(_mm256_add_epi64(odd_products(rows, a), half), 1);
+    __m256i high = upper(even, odd);
+    __m256i nudged = _mm256_add_epi32(_mm256_abs_epi32(high), row_of(rows, NUDGE));
+    return _mm256_sign_epi32(_mm256_srlv_epi32(nudged, row_of(rows, RIGHT)), high);
+}
+
+/* floor(x / 2^shift) of 64 bits, which AVX2 only has of unsigned x. */
+static inline __m256i shifted_64(__m256i x, __m256i shift) {
+    __m256i sign = _mm256_set1_epi64x(INT64_MIN);
+    __m256i moved = _mm256_srlv_epi64(_mm256_xor_si256(x, sign), shift);
+    return _mm256_sub_epi64(moved, _mm256_srlv_epi64(sign, shift));
+}
+
+/* qn_requantize_single(): RIGHT holds 30 - shift. */
+static inline __m256i requantized_single(const int32_t *rows, __m256i acc) {
+    __m256i right = row_of(rows, RIGHT), low = _mm256_set1_epi64x(UINT32_MAX);
+    __m256i even = shifted_64(even_products(rows, acc), _mm256_and_si256(right, low));
+    __m256i odd = shifted_64(odd_products(rows, acc), _mm256_srli_epi64(right, 32));
+    __m256i twice = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+    return _mm256_srai_epi32(_mm256_add_epi32(twice, _mm256_set1_epi32(1)), 1);
+}
+
+/* Saturated from below by 8 bits later, and from above by act_max, which most often is 127. */
+static inline __m256i shifted(const stage *s, int v, __m256i acc) {
+    const int32_t *rows = s->rows + v * STAGE_ROWS * 8;
+    __m256i out;
+    if (s->kind == STAGE_QUICK) {
+        out = requantized_quick(rows, acc);
+    } else {
+        out =
+            s->kind == STAGE_SINGLE ? requantized_single(rows, acc) : requantized_double(rows, acc);
+        out = _mm256_add_epi32(out, s->offset);
+    }
+    return _mm256_min_epi32(out, s->most);
+}
+
+#include "../gemm/bytes_avx2.h"
+
+#endif

@@ -1,0 +1,89 @@
+/* Layers with weights of the s8 API on AVX2: bytes widened to halfwords, 16 products an instruction. */
+#include "affine.h"
+
+#if QN_HAS_X86
+
+#include "../gemm/target_avx2.h"
+
+#include "../gemm/avx2.h"
+
+#include "stage_avx2.h"
+
+typedef int8_t input;
+typedef int16_t pixel;
+typedef int16_t weight;
+enum { PER_STEP = 2, OFFSET = 0 };
+#define vec_dot vec_dot_s16
+
+static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes); }
+
+#include "../gemm/strips_avx2.h"
+#include "../gemm/tile.h"
+
+#include "weighted_fast.h"
+
+int s_convolve_s8_avx2(const void *params, const qn_buffers *b) {
+    const s_layer layer = layer_of_convolve(params, b->weights, b->bias);
+    return layer_run(&layer, b);
+}
+
+int64_t s_convolve_s8_avx2_scratch(const void *params) { return convolve_scratch(params); }
+
+int64_t s_convolve_s8_avx2_packed(const void *params) {
+    const s_layer layer = layer_of_convolve(params, NULL, NULL);
+    return layer_packed(&layer);
+}
+
+void s_convolve_s8_avx2_pack(const void *params, const void *weights, const void *bias,
+                             void *packed) {
+    const s_layer layer = layer_of_convolve(params, weights, bias);
+    layer_pack(&layer, packed);
+}
+
+int s_depthwise_s8_avx2(const void *params, const qn_buffers *b) {
+    const s_layer layer = layer_of_depthwise(params, b->weights, b->bias);
+    return layer_run(&layer, b);
+}
+
+int64_t s_depthwise_s8_avx2_scratch(const void *params) {
+    const s_layer layer = layer_of_depthwise(params, NULL, NULL);
+    return layer_scratch(&layer);
+}
+
+int64_t s_depthwise_s8_avx2_packed(const void *params) {
+    const s_layer layer = layer_of_depthwise(params, NULL, NULL);
+    return layer_packed(&layer);
+}
+
+void s_depthwise_s8_avx2_pack(const void *params, const void *weights, const void *bias,
+                              void *packed) {
+    const s_layer layer = layer_of_depthwise(params, weights, bias);
+    layer_pack(&layer, packed);
+}
+
+int s_fc_s8_avx2(const void *params, const qn_buffers *b) {
+    const s_layer layer = layer_of_dense(params, b->weights, b->bias, 0);
+    return layer_run(&layer, b);
+}
+
+int64_t s_fc_s8_avx2_scratch(const void *params) { return dense_scratch(params); }
+
+int64_t s_fc_s8_avx2_packed(const void *params) {
+    const s_layer layer = layer_of_dense(params, NULL, NULL, 0);
+    return layer_packed(&layer);
+}
+
+void s_fc_s8_avx2_pack(const void *params, const void *weights, const void *bias, void *packed) {
+    const s_layer layer = layer_of_dense(params, weights, bias, 0);
+    layer_pack(&layer, packed);
+}
+
+void s_fc_s8_avx2_pack_per_channel(const void *params, const void *weights, const void *bias,
+                                   void *packed) {
+    const s_layer layer = layer_of_dense(params, weights, bias, 1);
+    layer_pack(&layer, packed);
+}
+
+#include "../gemm/target_end.h"
+
+#endif

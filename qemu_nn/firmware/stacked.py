@@ -1,0 +1,35 @@
+"""What belongs to each channel, from C's several arrays into the one that rows read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..layers import Function
+from ..layers.base import Extent
+from .c_text import wrapped
+
+
+def put_rows(function: Function, values: Mapping[str, str]) -> list[str]:
+    """C that fills `stacked`; values: C argument -> C text of it. None if there is one array."""
+    if not function.stack or function.bias is None:
+        return []
+    width = np.dtype(function.bias.dtype).itemsize
+    count = " * ".join(_factors(function.bias.axes[1:], values))
+    lines = []
+    for index, row in enumerate(function.stack):
+        own = np.dtype(row.dtype).itemsize
+        parts = [str(index), str(width), values[row.name], str(own), count]
+        lines.append(f"    {wrapped('put_row(', parts, ');')}")
+    return lines
+
+
+def _factors(axes: tuple[Extent, ...], values: Mapping[str, str]) -> list[str]:
+    found = []
+    for axis in axes:
+        if isinstance(axis, tuple):
+            found += _factors(axis, values)
+        else:
+            found.append(values[axis] if isinstance(axis, str) else str(axis))
+    return found

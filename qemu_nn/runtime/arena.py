@@ -1,0 +1,107 @@
+"""Memory of a network that is shared over time, planned as TensorFlow Lite Micro plans it.
+
+Its greedy planner takes the buffers from the largest to the smallest and puts each at the lowest
+offset that is free while the buffer lives. Sizes are rounded up to the alignment first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..graph import Graph
+
+#: Every buffer starts at a multiple of this many bytes in TensorFlow Lite Micro's arena.
+TFLM_ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Bytes that something needs from one moment to another, both included."""
+
+    name: str
+    nbytes: int
+    first: int
+    last: int
+
+    def meets(self, other: Buffer) -> bool:
+        """Do both live at some moment?"""
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Buffers, where each of them starts, and how many bytes hold them all."""
+
+    buffers: tuple[Buffer, ...]
+    offsets: tuple[int, ...]
+    nbytes: int
+    alignment: int
+
+    def live(self, moment: int) -> int:
+        """Bytes of the buffers that live at this moment, each rounded up to the alignment."""
+        return sum(
+            aligned(buffer.nbytes, self.alignment)
+            for buffer in self.buffers
+            if buffer.first <= moment <= buffer.last
+        )
+
+
+def aligned(nbytes: int, alignment: int) -> int:
+    """Rounded up to a multiple of the alignment."""
+    return -(-nbytes // alignment) * alignment
+
+
+def arrange(buffers: Sequence[Buffer], alignment: int = TFLM_ALIGNMENT) -> Arena:
+    """Offsets for all buffers; of buffers of one size, those that are listed last go first."""
+    sizes = [aligned(buffer.nbytes, alignment) for buffer in buffers]
+    offsets = [0] * len(buffers)
+    placed: list[int] = []
+    for index in sorted(range(len(buffers)), key=lambda i: (-sizes[i], -i)):
+        rivals = [other for other in placed if buffers[other].meets(buffers[index])]
+        for rival in sorted(rivals, key=lambda other: offsets[other]):
+            if offsets[index] + sizes[index] > offsets[rival]:
+                offsets[index] = max(offsets[index], offsets[rival] + sizes[rival])
+        placed.append(index)
+    nbytes = max((start + size for start, size in zip(offsets, sizes)), default=0)
+    return Arena(tuple(buffers), tuple(offsets), nbytes, alignment)
+
+
+@dataclass(frozen=True)
+class TensorArena:
+    """A network's arena. tensors: of the input and of each layer, scratch: of each layer that has
+    some -> offset; live: layer -> bytes that are in use while it runs; until: input and layers ->
+    the layer that is the last to need it."""
+
+    arena: Arena
+    tensors: Mapping[str, int]
+    scratch: Mapping[str, int]
+    live: Mapping[str, int]
+    until: Mapping[str, str]
+
+
+def tensor_arena(graph: Graph, scratch: Mapping[str, int]) -> TensorArena:
+    """The arena of a network as TensorFlow Lite Micro plans it.
+
+    scratch: layer -> bytes. A tensor lives from the layer that makes it to the last that reads it,
+    an output to the end, the input from the beginning; a layer's scratch lives while it runs.
+    """
+    moments = {node.name: moment for moment, node in enumerate(graph.nodes, 1)}
+    first = {graph.input.name: 0, **moments}
+    last = dict(first)
+    for node in graph.nodes:
+        last.update(dict.fromkeys(node.inputs, moments[node.name]))
+    last.update(dict.fromkeys(graph.outputs, len(graph.nodes)))
+    sizes = {graph.input.name: graph.input.nbytes}
+    sizes.update((node.name, node.output.nbytes) for node in graph.nodes)
+    tensors = [Buffer(name, sizes[name], first[name], last[name]) for name in sizes]
+    extra = [Buffer(name, scratch[name], at, at) for name, at in moments.items() if scratch[name]]
+    arena = arrange([*tensors, *extra])
+    offsets = list(zip((buffer.name for buffer in arena.buffers), arena.offsets))
+    return TensorArena(
+        arena,
+        dict(offsets[: len(tensors)]),
+        dict(offsets[len(tensors) :]),
+        {name: arena.live(moment) for name, moment in moments.items()},
+        {name: graph.nodes[max(moment, 1) - 1].name for name, moment in last.items()},
+    )
