@@ -82,12 +82,20 @@ def _softmax(rng: Random, function: Function) -> dict[str, int]:
     return {**found, "shift": shift, "diff_min": -((31 << 26) >> shift)}
 
 
+def _broadcast(rng: Random, function: Function) -> dict[str, int]:
+    sides = {axis: rng.choice(_SIZES) for axis in "nhwc"}
+    found = {f"input_{axis}": side if rng.randrange(2) else 1 for axis, side in sides.items()}
+    return {**found, **{f"output_{axis}": side for axis, side in sides.items()}}
+
+
 _PARAMS: Mapping[str, Callable[[Random, Function], dict[str, int]]] = {
     "elementwise_add": _sum,
     "elementwise_sub": _sum,
     "elementwise_mul": _product,
     "elementwise_mul_acc": _product,
     "softmax": _softmax,
+    "constant": lambda rng, function: {"length": _length(rng)},
+    "broadcast": _broadcast,
 }
 
 

@@ -4,6 +4,7 @@ from . import (
     activation,
     affine,
     affine_elementwise,
+    affine_operands,
     affine_softmax,
     convolve,
     elementwise,
@@ -20,7 +21,7 @@ FUNCTIONS: dict[str, Function] = {
     function.name: function
     for family in (
         *(convolve, fully_connected, pool, activation, elementwise),
-        *(affine, affine_elementwise, affine_softmax, tflm),
+        *(affine, affine_elementwise, affine_softmax, affine_operands, tflm),
     )
     for function in family.FUNCTIONS
 }
