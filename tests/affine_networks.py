@@ -6,13 +6,15 @@ from qemu_nn.bench.affine_builder import AffineBuilder
 
 
 def small():
-    """Convolution, depthwise and pointwise, average pooling, a dense layer."""
+    """Convolution, depthwise and pointwise, a residual sum, pooling, a dense layer, softmax."""
     network = AffineBuilder("small", (9, 8, 3))
-    network.convolve("conv", 8, (3, 3), 2)
+    around = network.convolve("conv", 8, (3, 3), 2)
     network.depthwise("dw", (3, 3))
-    network.convolve("pw", 8, (1, 1), relu=False)
+    inner = network.convolve("pw", 8, (1, 1), relu=False)
+    network.add("sum", around, inner)
     network.average("pool")
     network.dense("dense", 5, relu=False)
+    network.softmax()
     return network.graph()
 
 

@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import affine_networks
 import networks
 import numpy as np
 import pytest
 
+from qemu_nn import pipeline
+from qemu_nn.bench.affine_networks import AFFINE_NETWORKS
 from qemu_nn.graph import Graph, Tensor
 from qemu_nn.runtime.arena import Buffer, arrange, tensor_arena
 
@@ -107,3 +110,40 @@ def test_outputs_stay_to_the_end_and_an_unread_input_lives_at_the_start():
     assert tensor_arena(held, dict.fromkeys(["a", "b", "sum", "end"], 0)).live["end"] == 3072
     lone = Graph("lone", graph.input, (graph.nodes[0], pool("c", "a", 8)), ("c",), {})
     assert tensor_arena(lone, {"a": 0, "c": 0}).live == {"a": 2048, "c": 2048}
+
+
+def nothing(graph):
+    return {node.name: 0 for node in graph.nodes}
+
+
+def test_the_residual_network_of_mlperf_tiny_takes_what_tflite_micro_takes():
+    # three tensors of 32x32x16 at the first sum: the head that print_allocations() reports
+    graph = AFFINE_NETWORKS["resnet8_s8"]()
+    plan = tensor_arena(graph, nothing(graph))
+    assert plan.arena.nbytes == plan.live["add1"] == 3 * 32 * 32 * 16
+
+
+def test_the_keyword_network_of_mlperf_tiny_takes_what_tflite_micro_takes():
+    # two tensors of 25x5x64 at every layer
+    graph = AFFINE_NETWORKS["kws_dscnn_s8"]()
+    plan = tensor_arena(graph, nothing(graph))
+    assert plan.arena.nbytes == plan.live["pw3"] == 2 * 25 * 5 * 64
+
+
+def test_a_report_says_where_everything_lies_and_how_long():
+    network = pipeline.Network(affine_networks.small())
+    told = json.loads(pipeline.describe(network, target="cortex-m0").json())
+    rows = {row["layer"]: row for row in told["layers"]}
+    sizes = {"in": 224, "conv": 160, "dw": 160, "pw": 160, "sum": 160, "pool": 16, "dense": 16}
+    live = {"conv": ("in", "conv"), "dw": ("conv", "dw"), "pw": ("conv", "dw", "pw")}
+    live.update(sum=("conv", "pw", "sum"), pool=("sum", "pool"), dense=("pool", "dense"))
+    for layer, names in live.items():
+        own = sum(sizes[name] for name in names) + -(-rows[layer]["scratch_bytes"] // 16) * 16
+        assert rows[layer]["bytes_in_use"] == own
+    assert [row["needed_until"] for row in told["layers"]] == [
+        *("sum", "pw", "sum", "pool", "dense", "softmax", "softmax")
+    ]
+    assert told["peak_bytes"] == max(row["bytes_in_use"] for row in told["layers"])
+    assert rows[told["peak_layer"]]["bytes_in_use"] == told["peak_bytes"]
+    assert told["activation_bytes"] >= told["peak_bytes"]
+    assert "TFLite Micro" in told["activation_memory"]

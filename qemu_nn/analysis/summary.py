@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Optional
 
 from ..graph import Graph, Node, Tensor
 from ..layers.base import extent
+from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan, Step
+from ..targets import AFFINE_CMSIS
 from .table import Cell, Table, spell
 
-_LAYER = (
-    *("layer", "function", "output", "format", "bias_shift", "out_shift"),
-    *("macs", "weight_bytes", "scratch_bytes", "kernel"),
-)
+_LAYER = ("layer", "function", "output", "format")
+_SHIFTS = ("bias_shift", "out_shift")
+_COSTS = ("macs", "weight_bytes", "scratch_bytes")
+_ARENA = ("arena_offset", "needed_until", "bytes_in_use")
+
+_AFFINE_MEMORY = "arena of TFLite Micro, without the interpreter's part (its tail)"
 
 
 @dataclass(frozen=True)
@@ -49,16 +54,18 @@ def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
     """The summary of a plan; scratch: layer -> bytes that the device's function asks for.
 
     activation_bytes is all memory beside weights: the firmware's buffers where they are known,
-    otherwise what the planner needs; scratch_bytes is the most that one call asks for.
+    otherwise what the planner needs, for calls of the s8 and s16 API that of TFLite Micro;
+    scratch_bytes is the most that one call asks for, peak_bytes the most that is in use at a time.
     """
+    graph = plan.graph
+    shared = graph.memory is None and plan.profile.cmsis == AFFINE_CMSIS
+    arena = tensor_arena(graph, scratch) if shared else None
     rows = tuple(
-        _layer(plan.graph, node, scratch[node.name], kernel)
+        (*_layer(node), *_own(node, arena), *_costs(graph, node, scratch[node.name]), kernel)
         for step in plan.steps
         for node, kernel in _computed(step)
     )
-    layers = Table(_LAYER, rows)
-    memory = plan.graph.memory
-    activations = sum(memory.buffers.values()) if memory else plan.arena_bytes
+    layers = Table((*_LAYER, *(_ARENA if arena else _SHIFTS), *_COSTS, "kernel"), rows)
     facts: dict[str, Cell] = {
         "network": plan.graph.name,
         "profile": str(plan.profile),
@@ -66,11 +73,24 @@ def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
         "input_format": plan.graph.input.spelled,
         "macs": sum(_macs(node) for node in plan.graph.nodes),
         "weight_bytes": sum(array.nbytes for array in plan.graph.arrays.values()),
-        "activation_bytes": activations,
-        "activation_memory": "the firmware's buffers" if memory else "planned, scratch included",
+        **_memory(plan, arena),
         "scratch_bytes": max(scratch.values()),
     }
     return Summary(facts, layers)
+
+
+def _memory(plan: Plan, arena: Optional[TensorArena]) -> dict[str, Cell]:
+    """The facts of all memory beside weights."""
+    if arena is not None:
+        peak = max(arena.live, key=lambda layer: arena.live[layer])
+        own: dict[str, Cell] = {"peak_bytes": arena.live[peak], "peak_layer": peak}
+        size, words = arena.arena.nbytes, _AFFINE_MEMORY
+    elif plan.graph.memory is not None:
+        own, size = {}, sum(plan.graph.memory.buffers.values())
+        words = "the firmware's buffers"
+    else:
+        own, size, words = {}, plan.arena_bytes, "planned, scratch included"
+    return {"activation_bytes": size, "activation_memory": words, **own}
 
 
 def _computed(step: Step) -> Iterator[tuple[Node, str]]:
@@ -80,20 +100,20 @@ def _computed(step: Step) -> Iterator[tuple[Node, str]]:
         yield step.relu, f"with {step.node.name}"
 
 
-def _layer(graph: Graph, node: Node, scratch: int, kernel: str) -> tuple[Cell, ...]:
+def _layer(node: Node) -> tuple[Cell, ...]:
+    return (node.name, node.function.name, _shape(node.output), node.output.spelled)
+
+
+def _own(node: Node, arena: Optional[TensorArena]) -> tuple[Cell, ...]:
+    """Where its output lies in the arena, or its shifts where there is none."""
+    if arena is None:
+        return tuple(node.params.get(name) for name in _SHIFTS)
+    return (arena.tensors[node.name], arena.until[node.name], arena.live[node.name])
+
+
+def _costs(graph: Graph, node: Node, scratch: int) -> tuple[Cell, ...]:
     arrays = [graph.arrays[name] for name in (node.weights, node.bias) if name is not None]
-    return (
-        node.name,
-        node.function.name,
-        _shape(node.output),
-        node.output.spelled,
-        node.params.get("bias_shift"),
-        node.params.get("out_shift"),
-        _macs(node),
-        sum(array.nbytes for array in arrays),
-        scratch,
-        kernel,
-    )
+    return (_macs(node), sum(array.nbytes for array in arrays), scratch)
 
 
 def _macs(node: Node) -> int:

@@ -20,19 +20,27 @@ class Constant:
     values: np.ndarray
 
 
+#: What C calls the weights of a layer.
+_WEIGHTS = ("wt", "pM", "pA", "filter", "filter_packed_s4")
+
+
+def _part(argument: str) -> str:
+    return "wt" if argument in _WEIGHTS else argument
+
+
 def constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
     """C argument -> its array, in C's order of the arguments' declaration."""
     function = node.function
     found = {}
     if function.weights is not None and node.weights is not None:
         found[function.weights.name] = Constant(
-            (node.weights, ""), "wt", graph.arrays[node.weights]
+            (node.weights, ""), _part(function.weights.name), graph.arrays[node.weights]
         )
     if function.bias is not None and node.bias is not None:
         array = graph.arrays[node.bias]
         rows = array.reshape(len(function.stack), -1) if function.stack else (array,)
         for declared, row in zip(function.stack or (function.bias,), rows):
-            part = declared.name if function.stack else "bias"
             values = row.astype(declared.dtype)
-            found[declared.name] = Constant((node.bias, declared.name), part, values)
+            key = (node.bias, declared.name)
+            found[declared.name] = Constant(key, _part(declared.name), values)
     return found

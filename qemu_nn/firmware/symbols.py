@@ -10,6 +10,8 @@ from typing import Optional
 from ..formats import q_format
 from ..graph import Graph, Node, Tensor
 from ..layers.base import ENUMERATORS
+from ..layers.prototypes import is_own
+from ..layers.struct_api import ORDERS
 from .c_array import in_comment
 from .constants import Constant, constants
 from .sample import format_words
@@ -112,7 +114,7 @@ def symbols(graph: Graph, stems: Mapping[str, str]) -> Symbols:
         formats = _formats(node, {name: tensor.frac for name, tensor in tensors.items()})
         tensors[node.name] = node.output
         params = {
-            name: Macro(macro_name(stem, _spelled(name), taken), _value(name, value))
+            name: Macro(macro_name(stem, _spelled(node, name), taken), _value(name, value))
             for name, value in node.params.items()
         }
         own = {}
@@ -153,8 +155,10 @@ def _numbers(
     )
 
 
-def _spelled(name: str) -> str:
+def _spelled(node: Node, name: str) -> str:
     """The macro's ending of a C argument: OUT_CH for ch_im_out, KER_DIM_X for dim_kernel_x."""
+    if node.function.name in ORDERS or is_own(node.function):
+        return name.upper()
     stem, axis = (name[:-2], name[-2:]) if name.endswith(("_x", "_y")) else (name, "")
     return f"{_SPELLED.get(stem, stem)}{axis}".upper()
 

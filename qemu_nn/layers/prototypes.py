@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
+from ..errors import Error
 from ..targets import AFFINE_CMSIS
 from .base import Function
-from .struct_api import ORDERS, STATUS, Order, Struct
+from .struct_api import NOT_CALLED, ORDERS, STATUS, Order, Struct
 
 _LEGACY_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
 _TYPES = {name: f"{name}_t" for name in ("int8", "uint8", "int16", "int32", "int64")}
@@ -99,7 +100,12 @@ def c_types(cmsis: str) -> Mapping[str, str]:
 
 
 def prototype(function: Function, cmsis: str) -> Prototype:
-    """The prototype of a declared function, as that release of CMSIS-NN, or CMSIS-DSP, has it."""
+    """The prototype of a declared function, as that release of CMSIS-NN, or CMSIS-DSP, has it.
+
+    Raises Error for a function that no network calls.
+    """
+    if function.name in NOT_CALLED:
+        raise Error(f"{function.name} can not be exported: {NOT_CALLED[function.name]}")
     order = ORDERS.get(function.name) or (_own if is_own(function) else _legacy)(function)
     types, status = c_types(cmsis), _STATUS_TYPES[cmsis == AFFINE_CMSIS]
     returns = {STATUS: status, "output": f"{types[function.output.dtype]} *"}

@@ -116,6 +116,26 @@ _WEIGHTED = "quant_params input_dims input filter_dims filter bias_dims bias out
 
 _POOLING = _order("ctx pool_params input_dims input filter_dims output_dims output", _POOL)
 
+# ---- element-wise, softmax ----
+
+_TWO = "input1 input2 input_1_offset"
+_OUT = "out_offset out_mult out_shift act_min act_max block_size"
+_ADD = _order(
+    f"{_TWO} input_1_mult input_1_shift input_2_offset input_2_mult input_2_shift left_shift"
+    f" output {_OUT}"
+)
+_MUL = _order(f"{_TWO} input_2_offset output {_OUT}")
+_MUL_S16_S8 = (
+    "input1 input2 output out_offset out_mult out_shift block_size batch_size batch_offset"
+)
+_SOFTMAX = _order("input num_rows row_size mult shift diff_min output", returns="void")
+_TABLES = {"exp_lut": "exp_lut", "one_by_one_lut": "one_by_one_lut"}
+
+#: Functions that no exported network can call -> why.
+NOT_CALLED = {
+    "arm_elementwise_mul_acc_s16": "it adds to what its output holds before the call",
+}
+
 #: C name -> how C takes the arguments.
 ORDERS: Mapping[str, Order] = {
     "arm_max_pool_s8": _POOLING,
@@ -127,5 +147,17 @@ ORDERS: Mapping[str, Order] = {
     "arm_fully_connected_s8": _order(f"ctx fc_params {_WEIGHTED}", _DENSE),
     "arm_fully_connected_per_channel_s8": _order(
         f"ctx fc_params {_WEIGHTED}", {**_DENSE, "quant_params": _PER_CHANNEL}
+    ),
+    "arm_elementwise_add_s8": _ADD,
+    "arm_elementwise_add_s16": _ADD,
+    "arm_elementwise_mul_s8": _MUL,
+    "arm_elementwise_mul_s16": _MUL,
+    "arm_elementwise_mul_s16_s8": _order(_MUL_S16_S8, header=SUPPORT),
+    "arm_softmax_s8": _SOFTMAX,
+    "arm_softmax_s8_s16": _SOFTMAX,
+    "arm_softmax_u8": _SOFTMAX,
+    "arm_softmax_s16": _order(
+        "input num_rows row_size mult shift softmax_params output",
+        {"softmax_params": Struct("cmsis_nn_softmax_lut_s16", _TABLES)},
     ),
 }

@@ -70,12 +70,14 @@ def arrange(buffers: Sequence[Buffer], alignment: int = TFLM_ALIGNMENT) -> Arena
 @dataclass(frozen=True)
 class TensorArena:
     """A network's arena. tensors: of the input and of each layer, scratch: of each layer that has
-    some -> offset; live: layer -> bytes that are in use while it runs."""
+    some -> offset; live: layer -> bytes that are in use while it runs; until: input and layers ->
+    the layer that is the last to need it."""
 
     arena: Arena
     tensors: Mapping[str, int]
     scratch: Mapping[str, int]
     live: Mapping[str, int]
+    until: Mapping[str, str]
 
 
 def tensor_arena(graph: Graph, scratch: Mapping[str, int]) -> TensorArena:
@@ -101,4 +103,5 @@ def tensor_arena(graph: Graph, scratch: Mapping[str, int]) -> TensorArena:
         dict(offsets[: len(tensors)]),
         dict(offsets[len(tensors) :]),
         {name: arena.live(moment) for name, moment in moments.items()},
+        {name: graph.nodes[max(moment, 1) - 1].name for name, moment in last.items()},
     )

@@ -16,6 +16,8 @@ from .observe import Access, Span, observe
 if TYPE_CHECKING:
     from .plan import Step
 
+_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4}
+
 #: Every buffer starts at a multiple of this many bytes.
 ALIGNMENT = 64
 
@@ -193,7 +195,7 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
         span(f"the input of {where}", address, size, 2 if array.dtype == "int16" else 1)
         for address, size, array in zip(spot.inputs, step.sizes.inputs, declared)
     )
-    itemsize = {"int8": 1, "int16": 2, "int32": 4}[node.output.dtype]
+    itemsize = _BYTES[node.output.dtype]
     output = span(f"the output of {where}", spot.output, step.sizes.output, itemsize)
     row = _device_row(step, profile)
     used = row.scratch(step.params) if row else 0
