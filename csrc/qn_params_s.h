@@ -112,6 +112,10 @@ typedef struct qn_s_transpose {
 } qn_s_transpose;
 
 /* ---- of TensorFlow Lite Micro ---- */
+typedef struct qn_s_broadcast {
+    int32_t profile;
+    int32_t input_n, input_h, input_w, input_c, output_n, output_h, output_w, output_c;
+} qn_s_broadcast;
 
 /* ---- primitives: qn_vector ---- */
 

@@ -82,6 +82,12 @@ def _softmax(rng: Random, function: Function) -> dict[str, int]:
     return {**found, "shift": shift, "diff_min": -((31 << 26) >> shift)}
 
 
+def _broadcast(rng: Random, function: Function) -> dict[str, int]:
+    sides = {axis: rng.choice(_SIZES) for axis in "nhwc"}
+    found = {f"input_{axis}": side if rng.randrange(2) else 1 for axis, side in sides.items()}
+    return {**found, **{f"output_{axis}": side for axis, side in sides.items()}}
+
+
 def _activation_s16(rng: Random, function: Function) -> dict[str, int]:
     found = {"size": _length(rng), "left_shift": rng.randint(-5, 5)}
     return {**found, "type": rng.randrange(2)}
@@ -143,6 +149,8 @@ _PARAMS: Mapping[str, Callable[[Random, Function], dict[str, int]]] = {
     "elementwise_mul": _product,
     "elementwise_mul_acc": _product,
     "softmax": _softmax,
+    "constant": lambda rng, function: {"length": _length(rng)},
+    "broadcast": _broadcast,
     "nn_activation": _activation_s16,
     "minimum": _minmax,
     "maximum": _minmax,

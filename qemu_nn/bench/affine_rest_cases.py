@@ -44,6 +44,12 @@ def _softmax_s16(rows: int, size: int) -> dict[str, int]:
     return {"num_rows": rows, "row_size": size, "mult": mult, "shift": shift}
 
 
+def _broadcast() -> dict[str, int]:
+    """A number for each channel of an image."""
+    output = {"output_n": 1, "output_h": 16, "output_w": 16, "output_c": 16}
+    return {"input_n": 1, "input_h": 1, "input_w": 1, "input_c": 16, **output}
+
+
 def _image(*names: str) -> dict[str, int]:
     """Sides of an image, for each of the names."""
     sides = dict(zip("nhwc", (1, 24, 24, 16)))
@@ -84,6 +90,8 @@ REST_CASES: tuple[tuple[str, dict[str, int]], ...] = (
         },
     ),
     ("arm_elementwise_mul_acc_s16", _product("s16", *_NO_OFFSETS, "out_offset")),
+    *((f"tflm_constant_{type}", {"length": _LENGTH}) for type in ("s8", "s16", "u8")),
+    *((f"tflm_broadcast_{type}", _broadcast()) for type in ("s8", "s16", "u8")),
     *((f"arm_softmax_{type}", _softmax(1, 10)) for type in ("s8", "s8_s16", "u8")),
     ("arm_softmax_s8", _softmax(1, 1000)),
     ("arm_softmax_s16", _softmax_s16(1, 1000)),
