@@ -28,6 +28,7 @@ from .cli_options import PATH, device, form, state, variant
 from .cli_quantize import import_, quantize
 from .cli_sdk import sdk
 from .errors import DeviceWarning, Error
+from .graph import Graph
 from .kernels import ROWS
 from .runtime import batch
 
@@ -101,9 +102,9 @@ _threads = click.option(
 def main() -> None:
     """Run quantized networks bit for bit as a Cortex-M with CMSIS-NN computes them.
 
-    MODEL is a .qnz file, a network.json, or the folder of one. Arrays are .npy files, or .npz files
-    that hold x (inputs) or y (labels). Exit codes: 0 done or same, 1 compare found a difference,
-    2 the input is at fault.
+    MODEL is a .qnz or .tflite file, a network.json, or the folder of one. Arrays are .npy files, or
+    .npz files that hold x (inputs) or y (labels). Exit codes: 0 done or same, 1 compare found a
+    difference, 2 the input is at fault.
     """
 
 
@@ -159,7 +160,7 @@ def run(
     _check_output(output)
     network = pipeline.load_quantized(model)
     session = network.session(variant=variant, threads=threads, **names)
-    x = read_array(inputs, "x")
+    x = _integers(network.graph, inputs)
     h = read_state(state)
     y = None if labels is None else read_array(labels, "y")
     results = batch.run(session, x, h, trace, _progress)
@@ -183,7 +184,8 @@ def golden(
 
     For every input and layer a .npy, a .bin and a C header; and what checks them on a device.
     """
-    network, x, h = pipeline.load_quantized(model), read_array(inputs, "x"), read_state(state)
+    network = pipeline.load_quantized(model)
+    x, h = _integers(network.graph, inputs), read_state(state)
     how: dict[str, Any] = {**names, "threads": threads, "state": h, "progress": _progress}
     written = pipeline.golden(network, x, output, **how)
     click.echo(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
@@ -209,6 +211,15 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
 def kernels(form: Optional[str]) -> None:
     """Print every way to compute every op, best first."""
     click.echo(getattr(kernel_table(ROWS), form or "text")())
+
+
+def _integers(graph: Graph, path: Path) -> np.ndarray:
+    """The inputs of a file; real numbers are quantized, which is said."""
+    given = read_array(path, "x")
+    x = pipeline.integers(graph, given)
+    if x.dtype != given.dtype:
+        click.echo(f"{given.dtype} inputs quantized as {graph.input.spelled}")
+    return x
 
 
 def _check_output(path: Path) -> None:

@@ -19,8 +19,9 @@ from .arrays import read_npz
 from .devices import profile_for
 from .errors import Error, ModelError
 from .float_graph import FloatGraph
+from .formats import quantize_affine
 from .graph import Graph
-from .importers import FLOAT_FORMATS, load_float
+from .importers import FLOAT_FORMATS, QUANTIZED_FORMATS, load_float, load_integers
 from .package import load_package, model_hash, save_package
 from .runtime.evaluate import evaluate
 from .runtime.rivals import rivals
@@ -106,9 +107,9 @@ def load(
 ) -> Union[Network, FloatNetwork]:
     """A network from a file.
 
-    Quantized: .qnz, or network.json (or its folder) as firmware is described. Float: .onnx, .h5,
-    .keras, .pb, and .prototxt with `weights` beside it; input, output: tensors of the file between
-    which the network is cut out. Raises ModelError with a sentence for anything else.
+    Quantized: .qnz, .tflite, or network.json (or its folder) as firmware is described. Float:
+    .onnx, .h5, .keras, .pb, and .prototxt with `weights` beside it; input, output: tensors of the
+    file between which the network is cut out. Raises ModelError with a sentence for anything else.
     """
     path = Path(path)
     if path.is_dir():
@@ -120,6 +121,8 @@ def load(
         return FloatNetwork(load_float(path, input, output, beside))
     if input or output or weights:
         raise Error(f"{path} is a whole network: input, output and weights are for float models")
+    if path.suffix.lower() in QUANTIZED_FORMATS:
+        return Network(load_integers(path))
     if path.suffix == ".qnz":
         found = load_package(path)
         if found.graph is None:
@@ -130,7 +133,7 @@ def load(
         from .importers import device
 
         return Network(device.load(path))
-    have = ", ".join([".qnz", "network.json", *FLOAT_FORMATS])
+    have = ", ".join([".qnz", "network.json", *QUANTIZED_FORMATS, *FLOAT_FORMATS])
     raise ModelError(f"{path} is not a model this version reads; have: {have}")
 
 
@@ -140,6 +143,19 @@ def load_quantized(path: Union[str, Path]) -> Network:
     if not isinstance(network, Network):
         raise Error(f"{path} is a float network; quantize it first")
     return network
+
+
+def integers(graph: Graph, x: np.ndarray) -> np.ndarray:
+    """What a network is given, from real numbers or from integers.
+
+    Real numbers are quantized by the scale and zero point of its input, where it has them; whatever
+    else stays as it is.
+    """
+    x = np.asarray(x)
+    tensor = graph.input
+    if x.dtype.kind != "f" or tensor.scale is None:
+        return x
+    return quantize_affine(x, tensor.scale, tensor.zero_point, tensor.dtype)
 
 
 def golden(

@@ -42,6 +42,13 @@ class Tensor:
             return Format(self.dtype, self.scale, self.zero_point)
         return power_of_two(self.dtype, self.frac or 0)
 
+    @property
+    def spelled(self) -> Optional[str]:
+        """The format in a few letters, Q0.7 or int8 0.0235*(q+128); None where nobody knows it."""
+        if self.scale is not None:
+            return f"{self.dtype} {self.format}"
+        return None if self.frac is None else str(self.format)
+
 
 def check_tensor(where: str, tensor: Tensor) -> None:
     """Raise ModelError, beginning with `where`, for what no network can hold."""

@@ -66,6 +66,9 @@ static int32_t strips_weight_of(const void *context, int64_t c, int64_t ky, int6
 
 /* Each channel for itself goes in strips, unless a row of them is too long. */
 static int goes_in_strips(const image_shape *p, strips_shape *shape) {
+    if (p->depth != 1 || p->out_c != p->group) {
+        return 0;
+    }
     *shape = (strips_shape){
         .in_h = p->in_h,
         .in_w = p->in_w,
@@ -82,7 +85,7 @@ static int goes_in_strips(const image_shape *p, strips_shape *shape) {
         .dilation_w = p->dilation_w,
         .edge = p->edge,
     };
-    return p->depth == 1 && p->out_c == p->group && strips_bytes(shape) >= 0;
+    return strips_bytes(shape) >= 0;
 }
 
 static int64_t layer_scratch(const s_layer *l) {

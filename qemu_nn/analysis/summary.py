@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Optional
 
-from ..formats import q_format
 from ..graph import Graph, Node, Tensor
 from ..layers.base import extent
 from ..runtime.arena import TensorArena, tensor_arena
@@ -71,7 +70,7 @@ def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
         "network": plan.graph.name,
         "profile": str(plan.profile),
         "input": _shape(plan.graph.input),
-        "input_format": _format(plan.graph.input),
+        "input_format": plan.graph.input.spelled,
         "macs": sum(_macs(node) for node in plan.graph.nodes),
         "weight_bytes": sum(array.nbytes for array in plan.graph.arrays.values()),
         **_memory(plan, arena),
@@ -102,7 +101,7 @@ def _computed(step: Step) -> Iterator[tuple[Node, str]]:
 
 
 def _layer(node: Node) -> tuple[Cell, ...]:
-    return (node.name, node.function.name, _shape(node.output), _format(node.output))
+    return (node.name, node.function.name, _shape(node.output), node.output.spelled)
 
 
 def _own(node: Node, arena: Optional[TensorArena]) -> tuple[Cell, ...]:
@@ -123,7 +122,3 @@ def _macs(node: Node) -> int:
 
 def _shape(tensor: Tensor) -> str:
     return f"{tensor.dtype} {'x'.join(map(str, tensor.shape))}"
-
-
-def _format(tensor: Tensor) -> Cell:
-    return None if tensor.frac is None else q_format(tensor.dtype, tensor.frac)

@@ -8,6 +8,7 @@ from typing import Optional
 
 from ..errors import Error
 from ..float_graph import FloatGraph
+from ..graph import Graph
 
 #: File name suffix -> the module here that reads float networks of that format.
 FLOAT_FORMATS = {
@@ -18,6 +19,9 @@ FLOAT_FORMATS = {
     ".pb": "tensorflow",
     ".prototxt": "caffe",
 }
+
+#: File name suffix -> the module here that reads quantized networks of that format.
+QUANTIZED_FORMATS = {".tflite": "tflite"}
 
 
 def load_float(
@@ -42,4 +46,11 @@ def load_float(
     graph: FloatGraph = importlib.import_module(f".{name}", __name__).load(
         path, input, output, **files
     )
+    return graph
+
+
+def load_integers(path: Path) -> Graph:
+    """The quantized network of a model file; raises as load_float()."""
+    module = importlib.import_module(f".{QUANTIZED_FORMATS[path.suffix.lower()]}", __name__)
+    graph: Graph = module.load(path)
     return graph

@@ -77,9 +77,7 @@ class Group:
     integer_bits: int
 
 
-def groups(
-    graph: FloatGraph, rule_of: Callable[[Operator], Rule] = rule
-) -> dict[str, Group]:
+def groups(graph: FloatGraph, rule_of: Callable[[Operator], Rule] = rule) -> dict[str, Group]:
     """Tensor name -> the group it is in."""
     head = {name: name for name in graph.shapes}
 

@@ -128,7 +128,8 @@ class Session:
 def _expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
     if array.dtype != np.dtype(tensor.dtype):
         frac = "" if tensor.frac is None else f" with {tensor.frac} fraction bits"
+        form = f"{tensor.dtype}{frac}" if tensor.scale is None else tensor.spelled
         raise Error(
             f"{what} must be {tensor.dtype}, is {array.dtype}: quantize it to the network's "
-            f"input format first ({tensor.dtype}{frac})"
+            f"input format first ({form})"
         )

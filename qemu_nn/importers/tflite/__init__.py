@@ -1,0 +1,21 @@
+"""TensorFlow Lite: quantized networks from .tflite files, as TensorFlow Lite Micro runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...graph import Graph
+from .network import convert
+from .reading import Model
+
+
+def load(path: Path) -> Graph:
+    """The quantized network of a file: int8, or int16 with weights of int8.
+
+    Its calls are those of CMSIS-NN, and functions `tflm_...` for what TensorFlow Lite Micro
+    computes itself; tensors have the file's names and the shapes of one sample. Where a file begins
+    with QUANTIZE or ends with DEQUANTIZE, the network begins and ends with the integers. Raises
+    ModelError with one sentence for a file that is damaged or uses what is not supported; Error
+    where the libraries `tflite` and `flatbuffers` are missing.
+    """
+    return convert(Model(path))

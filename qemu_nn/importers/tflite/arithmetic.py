@@ -1,0 +1,68 @@
+"""Sums, differences and products of two tensors of the same shape, or that broadcast to it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ...errors import ModelError
+from ...formats import add_scaling
+from .building import Value
+from .call import Call, Converter, same_type
+from .scaling import multiplier
+
+#: Bits by which a sum's inputs are widened, by element type.
+_LEFT_SHIFT = {"s8": 20, "u8": 20, "s16": 15}
+
+
+def combine(call: Call, kind: str) -> None:
+    """ADD and SUB."""
+    first, second, output = _operands(call)
+    options = call.options(f"{kind.capitalize()}Options")
+    suffix = same_type(first, second, output)
+    names = {("add", "s8"): "arm_elementwise_add_s8", ("add", "s16"): "arm_elementwise_add_s16"}
+    params = {
+        **add_scaling(first.scale, second.scale, output.scale, _LEFT_SHIFT[suffix]),
+        **{"input_1_offset": -first.zero, "input_2_offset": -second.zero},
+        **{"out_offset": output.zero, "block_size": output.size},
+        **options.activation(output),
+    }
+    function = names.get((kind, suffix), f"tflm_{kind}_{suffix}")
+    call.put(function, params, [first, second], output)
+
+
+def multiply(call: Call) -> None:
+    """MUL."""
+    first, second, output = _operands(call)
+    real = first.scale * second.scale / output.scale
+    factor, shift = multiplier(real)
+    params = {
+        **{"input_1_offset": -first.zero, "input_2_offset": -second.zero},
+        **{"out_offset": output.zero, "out_mult": factor, "out_shift": shift},
+        **{"block_size": output.size},
+        **call.options("MulOptions").activation(output),
+    }
+    function = f"arm_elementwise_mul_{same_type(first, second, output)}"
+    call.put(function, params, [first, second], output)
+
+
+def _operands(call: Call) -> tuple[Value, Value, Value]:
+    """Both inputs in the shape of the output, and that."""
+    call.counts(2, 2)
+    output = call.output()
+    try:
+        shape = np.broadcast_shapes(*(call.tensor(i).shape for i in (0, 1)))
+    except ValueError:
+        shape = ()
+    if tuple(shape) != output.shape:
+        shapes = " and ".join(str(list(call.tensor(i).shape)) for i in (0, 1))
+        raise ModelError(f"{shapes} do not come to {list(output.shape)}")
+    return call.operand(0, output), call.operand(1, output), output
+
+
+ARITHMETIC: dict[str, Converter] = {
+    "ADD": partial(combine, kind="add"),
+    "SUB": partial(combine, kind="sub"),
+    "MUL": multiply,
+}

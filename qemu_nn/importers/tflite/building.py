@@ -1,0 +1,176 @@
+"""A quantized network under construction: its calls so far, and what each tensor of the file is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from ...graph import Node, Tensor
+from ...layers import FUNCTIONS
+from .reading import FileTensor, Model
+
+#: Most bytes of all constants: they may share the file's bytes, and no device has as many.
+_ARRAY_LIMIT = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor of integers that is computed.
+
+    name: of the graph's tensor that holds its numbers, which may have another shape. shape: the
+    file's, with the batch of 1. An integer q stands for scale * (q - zero).
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    scale: float
+    zero: int
+
+    @property
+    def size(self) -> int:
+        """Its elements."""
+        return math.prod(self.shape)
+
+    @property
+    def tensor(self) -> Tensor:
+        """It as a tensor of one sample, without the batch of 1 that its shape begins with."""
+        batched = len(self.shape) > 1 and self.shape[0] == 1
+        shape = self.shape[batched:] or (1,)
+        return Tensor(self.name, shape, self.dtype, None, self.scale, self.zero)
+
+
+class Builder:
+    """Values by the file's indices, and the calls that make them."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.nodes: list[Node] = []
+        self.arrays: dict[str, np.ndarray] = {}
+        self._values: dict[int, Value] = {}
+        self._aliases: dict[int, Value] = {}
+        self._names: dict[int, str] = {}
+        self._taken: set[str] = set()
+        self._room = _ARRAY_LIMIT
+
+    def value(self, index: int) -> Value:
+        """What an earlier operator has made of a tensor, or the network's input."""
+        if index not in self._values:
+            raise ModelError(f"it reads {self.model.tensor(index)}, which nothing before it makes")
+        return self._values[index]
+
+    def has(self, index: int) -> bool:
+        """Whether a tensor has been made."""
+        return index in self._values
+
+    def declared(self, index: int) -> Value:
+        """A tensor as the file describes it, for the operator that makes it."""
+        tensor = self.model.tensor(index)
+        if tensor.data is not None or tensor.variable or index in self._values:
+            kind = "a constant" if tensor.data is not None else "a variable"
+            raise ModelError(
+                f"it makes {tensor}, which is {'made already' if index in self._values else kind}"
+            )
+        if min(tensor.shape, default=1) < 1:
+            raise ModelError(f"it makes {tensor} of the shape {list(tensor.shape)}")
+        return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor))
+
+    def constant(self, tensor: FileTensor) -> Value:
+        """A constant as a value: its name is that of a call that brings it."""
+        return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor))
+
+    def make(self, index: int, value: Value) -> None:
+        """Say what a tensor is."""
+        self._values[index] = value
+
+    def alias(self, index: int, output: Value, x: Value) -> None:
+        """Say that a tensor is another one, in its own shape and format."""
+        self._values[index] = replace(output, name=x.name)
+        self._aliases[index] = output
+
+    def end(self, indices: Sequence[int]) -> tuple[str, ...]:
+        """The names of the network's outputs, each once.
+
+        Where one is another tensor in another shape, the call that makes that one now makes this.
+        """
+        found = dict.fromkeys(self.value(index).name for index in indices)
+        direct = {self.value(index).name for index in indices if index not in self._aliases}
+        for index in indices:
+            name = self.value(index).name
+            if index in self._aliases and found[name] is None and name not in direct:
+                self._rename(name, self._aliases[index])
+                found[name] = self._aliases[index].name
+        return tuple(new or name for name, new in found.items())
+
+    def _rename(self, name: str, output: Value) -> None:
+        new = {name: output.name}
+        for at, node in enumerate(self.nodes):
+            made = output.tensor if node.name == name else node.output
+            inputs = tuple(new.get(each, each) for each in node.inputs)
+            self.nodes[at] = replace(node, inputs=inputs, output=made)
+
+    def part(self, name: str, part: str) -> str:
+        """A new name for an earlier part of what an operator comes to."""
+        return self._unique(f"{name}/{part}")
+
+    def call(
+        self,
+        function: str,
+        params: Mapping[str, int],
+        inputs: Sequence[Value],
+        output: Value,
+        weights: Optional[np.ndarray] = None,
+        bias: Optional[np.ndarray] = None,
+    ) -> None:
+        """Add a call of a function that makes `output`."""
+        declared, arrays = FUNCTIONS[function], []
+        for kind, array in (("weights", weights), ("bias", bias)):
+            name = None if array is None else f"{output.name}/{kind}"
+            if name is not None and array is not None:
+                self._spend(array.nbytes)
+                self.arrays[name] = array
+            arrays.append(name)
+        names = tuple(value.name for value in inputs)
+        self.nodes.append(
+            Node(declared, declared.parse_params(params), names, output.tensor, *arrays)
+        )
+
+    def _spend(self, size: int) -> None:
+        self._room -= size
+        if self._room < 0:
+            raise ModelError(f"its constants take more than {_ARRAY_LIMIT // 2**20} MiB")
+
+    def _name(self, tensor: FileTensor) -> str:
+        if tensor.index not in self._names:
+            self._names[tensor.index] = self._unique(tensor.name or f"tensor{tensor.index}")
+        return self._names[tensor.index]
+
+    def _unique(self, name: str) -> str:
+        """A name that no other tensor has."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+
+def _format(tensor: FileTensor) -> tuple[float, int]:
+    """Scale and zero point of a tensor that has one of each."""
+    if tensor.dtype not in ("int8", "uint8", "int16"):
+        raise ModelError(
+            f"{tensor} holds {tensor.type}; networks of INT8, INT16 and UINT8 are read"
+        )
+    if len(tensor.scales) != 1 or len(tensor.zeros) > 1:
+        count = f"{len(tensor.scales)} scales and {len(tensor.zeros)} zero points"
+        raise ModelError(f"{tensor} has {count}, must have one of each")
+    scale, zero = float(tensor.scales[0]), int(tensor.zeros[0]) if len(tensor.zeros) else 0
+    if not 0 < scale < math.inf:
+        raise ModelError(f"{tensor} has the scale {scale}")
+    limits = np.iinfo(tensor.dtype)
+    if not limits.min <= zero <= limits.max:
+        raise ModelError(f"{tensor} has the zero point {zero}, which is no {tensor.type}")
+    return scale, zero

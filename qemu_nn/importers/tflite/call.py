@@ -1,0 +1,191 @@
+"""One operator of the file at work: what it asks of its options and inputs, and what it adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from .building import Builder, Value
+from .checked import Table, library
+from .reading import FileTensor, Operator
+from .scaling import activation_range
+
+#: Suffix of functions by element type.
+SUFFIXES = {"int8": "s8", "int16": "s16", "uint8": "u8"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator, and the network under construction.
+
+    Every question raises ModelError if the file answers with something that has no meaning.
+    """
+
+    operator: Operator
+    builder: Builder
+
+    # Options
+
+    def options(self, kind: str) -> Options:
+        """The operator's options, of the table that belongs to it."""
+        table, given = self.operator.table, self.operator.table.number("BuiltinOptionsType")
+        if given != getattr(library("BuiltinOptions"), kind):
+            raise ModelError(f"it lacks its options ({kind})")
+        found = table.table("BuiltinOptions", kind)
+        if found is None:
+            raise ModelError(f"it lacks its options ({kind})")
+        return Options(found)
+
+    # Tensors
+
+    def counts(self, least: int, most: int, outputs: int = 1) -> None:
+        """Say how many inputs and outputs there must be."""
+        inputs, made = len(self.operator.inputs), len(self.operator.outputs)
+        if not least <= inputs <= most or made != outputs:
+            raise ModelError(f"it has {inputs} inputs and {made} outputs")
+
+    def value(self, index: int = 0) -> Value:
+        """An input that is computed."""
+        return self.builder.value(self._input(index))
+
+    def tensor(self, index: int) -> FileTensor:
+        """An input as the file describes it."""
+        return self.builder.model.tensor(self._input(index))
+
+    def given(self, index: int) -> bool:
+        """Whether an optional input is there."""
+        inputs = self.operator.inputs
+        return index < len(inputs) and inputs[index] >= 0
+
+    def constant(self, index: int, *types: str) -> tuple[FileTensor, np.ndarray]:
+        """An input whose numbers the file holds, of one of these types."""
+        tensor = self.tensor(index)
+        if tensor.data is None:
+            raise ModelError(f"its input {index}, {tensor}, must be a constant")
+        if tensor.type not in types:
+            raise ModelError(f"its input {index}, {tensor}, is {tensor.type}; {_have(types)}")
+        return tensor, tensor.data
+
+    def integers(self, index: int, most: int = 8) -> list[int]:
+        """A short list of integers, or one."""
+        tensor, data = self.constant(index, "INT32", "INT64")
+        if len(tensor.shape) > 1 or data.size > most:
+            raise ModelError(f"its input {index}, {tensor}, must be a short list of integers")
+        return [int(number) for number in data.reshape(-1)]
+
+    def operand(self, index: int, output: Value) -> Value:
+        """An input that is computed or a constant, in the shape of the output."""
+        value = self.value(index)
+        if value.shape != output.shape:
+            raise ModelError(f"{list(value.shape)} is not {list(output.shape)}")
+        return value
+
+    def output(self, index: int = 0) -> Value:
+        """An output as the file describes it."""
+        return self.builder.declared(self.operator.outputs[index])
+
+    def _input(self, index: int) -> int:
+        if not self.given(index):
+            raise ModelError(f"its input {index} is missing")
+        return self.operator.inputs[index]
+
+    # The network
+
+    def put(
+        self,
+        function: str,
+        params: Mapping[str, int],
+        inputs: Sequence[Value],
+        output: Value,
+        weights: Optional[np.ndarray] = None,
+        bias: Optional[np.ndarray] = None,
+        at: int = 0,
+    ) -> None:
+        """Add the call that makes an output of the operator."""
+        self.builder.call(function, params, inputs, output, weights, bias)
+        self.builder.make(self.operator.outputs[at], output)
+
+    def part(
+        self,
+        part: str,
+        like: Value,
+        function: str,
+        params: Mapping[str, int],
+        inputs: Sequence[Value],
+        weights: Optional[np.ndarray] = None,
+    ) -> Value:
+        """Add a call that makes something on the way; like: its format, its shape, whose part."""
+        made = replace(like, name=self.builder.part(like.name, part))
+        self.builder.call(function, params, inputs, made, weights)
+        return made
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one operator."""
+
+    table: Table
+
+    def integer(self, field: str, low: int = 0, high: int = 2**31 - 1) -> int:
+        """An integer in a range."""
+        value = int(self.table.number(field))
+        if not low <= value <= high:
+            raise ModelError(f"its option {field} is {value}, must be {low} to {high}")
+        return value
+
+    def number(self, field: str) -> float:
+        """A finite real number."""
+        value = float(self.table.number(field))
+        if not np.isfinite(value):
+            raise ModelError(f"its option {field} is {value}")
+        return value
+
+    def flag(self, field: str) -> bool:
+        """A truth value."""
+        return bool(self.table.number(field))
+
+    def choice(self, field: str, kind: str) -> str:
+        """The name of an enumerator of the library's class `kind`."""
+        value = self.table.number(field)
+        names = {code: name for name, code in vars(library(kind)).items() if code == value}
+        if value not in names:
+            raise ModelError(f"its option {field} is {value}, which is no {kind}")
+        return names[value]
+
+    def activation(self, output: Value) -> dict[str, int]:
+        """act_min and act_max of the fused activation, for what its output holds."""
+        kind = self.choice("FusedActivationFunction", "ActivationFunctionType")
+        low, high = activation_range(kind, output.scale, output.zero, output.dtype)
+        return {"act_min": low, "act_max": high}
+
+
+def same_type(*values: Value) -> str:
+    """The suffix of a function for values of one type."""
+    if len({value.dtype for value in values}) != 1:
+        names = ", ".join(f"{value.name[:60]!r} {value.dtype}" for value in values)
+        raise ModelError(f"its tensors are of different types: {names}")
+    for value in values:
+        if value.dtype == "int16" and value.zero:
+            raise ModelError(
+                f"{value.name[:60]!r} is int16 with the zero point {value.zero}; it must be 0"
+            )
+    return SUFFIXES[values[0].dtype]
+
+
+def same_format(first: Value, second: Value) -> None:
+    """Refuse tensors that should stand for the same numbers and do not."""
+    if (first.dtype, first.scale, first.zero) != (second.dtype, second.scale, second.zero):
+        a, b = (f"{v.dtype} {v.scale:g} * (q - {v.zero})" for v in (first, second))
+        raise ModelError(f"it only moves numbers, but its input is {a}, its output {b}")
+
+
+def _have(types: Sequence[str]) -> str:
+    return f"must be {' or '.join(types)}"
+
+
+#: Adds the calls that one operator comes to.
+Converter = Callable[[Call], Any]

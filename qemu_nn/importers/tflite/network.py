@@ -1,0 +1,121 @@
+"""Operator by operator from a .tflite file to a quantized network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...errors import Error, ModelError
+from ...graph import Graph
+from .activation import ACTIVATIONS
+from .arithmetic import ARITHMETIC
+from .building import Builder, Value
+from .call import Call, Converter
+from .dense import DENSE
+from .reading import Model, Operator
+from .shaping import SHAPING
+from .windows import WINDOWS
+
+#: Operator -> what adds its calls to a network.
+CONVERTERS: dict[str, Converter] = {**WINDOWS, **DENSE, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
+
+#: Operators of the real ends of a network, which are cut off.
+_ENDS = ("QUANTIZE", "DEQUANTIZE")
+
+_VARIABLES = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
+
+
+def convert(model: Model) -> Graph:
+    """The network of a file, from its quantized input to its quantized outputs."""
+    try:
+        return _network(model)
+    except Error as error:
+        raise ModelError(f"{model.name}: {error}") from None
+
+
+def _network(model: Model) -> Graph:
+    _check(model)
+    builder = Builder(model)
+    outputs, operators = _outputs(model)
+    start, operators = _start(builder, operators)
+    for operator in operators:
+        try:
+            CONVERTERS[operator.name](Call(operator, builder))
+        except Error as error:
+            raise ModelError(f"{operator}: {error}") from None
+    names = builder.end(outputs)
+    if start.name in names:
+        raise ModelError("its output is its input")
+    name = Path(model.name).stem
+    return Graph(name, start.tensor, tuple(builder.nodes), names, builder.arrays)
+
+
+def _check(model: Model) -> None:
+    """Refuse operators that are not read, and what is no plain network."""
+    for operator in model.operators:
+        if operator.name in _VARIABLES:
+            raise ModelError(
+                f"{operator}: variables that a network keeps between its runs "
+                f"({', '.join(_VARIABLES)}) are not read; export it without them, or with SVDF"
+            )
+        if operator.name not in (*CONVERTERS, *_ENDS):
+            have = ", ".join(sorted({*CONVERTERS, *_ENDS}))
+            raise ModelError(f"{operator} is not read; have: {have}")
+    if model.subgraphs > 1:
+        raise ModelError(
+            f"it has {model.subgraphs} subgraphs; networks of one are read, without control flow"
+        )
+    if len(set(model.inputs)) != 1:
+        raise ModelError(f"it has {len(set(model.inputs))} inputs; networks of one are read")
+    if not model.outputs:
+        raise ModelError("it has no outputs")
+
+
+def _outputs(model: Model) -> tuple[list[int], list[Operator]]:
+    """The network's outputs before they are made real numbers, and the operators up to them."""
+    makers = {index: each for each in model.operators for index in each.outputs}
+    outputs, cut = [], set()
+    for index in model.outputs:
+        maker = makers.get(index)
+        real = model.tensor(index).type == "FLOAT32"
+        if real and maker and maker.name == "DEQUANTIZE" and len(maker.inputs) == 1:
+            cut.add(maker.index)
+            index = maker.inputs[0]
+        outputs.append(index)
+    if any(index < 0 for index in outputs):
+        raise ModelError("a DEQUANTIZE has no input")
+    return outputs, [each for each in model.operators if each.index not in cut]
+
+
+def _start(builder: Builder, operators: list[Operator]) -> tuple[Value, list[Operator]]:
+    """The network's first tensor of integers, and the operators behind it."""
+    model = builder.model
+    index = model.inputs[0]
+    tensor = model.tensor(index)
+    try:
+        if any(axis > 0 for axis in tensor.open_axes):
+            raise ModelError(f"{tensor} has no fixed size on axis {tensor.open_axes[-1]}")
+        if tensor.type != "FLOAT32":
+            return _begin(builder, [index]), operators
+        readers = [each for each in operators if index in each.inputs]
+        others = [each for each in readers if each.name != "QUANTIZE" or len(each.outputs) != 1]
+        if others or not readers:
+            reader = f", and {others[0]} reads them" if others else ""
+            raise ModelError(
+                f"{tensor} holds real numbers{reader}; only networks of integers are read, whose "
+                "first operator may be QUANTIZE: convert it with full integer quantization"
+            )
+        start = _begin(builder, [each.outputs[0] for each in readers])
+    except ModelError as error:
+        raise ModelError(f"the input: {error}") from None
+    return start, [each for each in operators if each not in readers]
+
+
+def _begin(builder: Builder, indices: list[int]) -> Value:
+    """The value that all these tensors are."""
+    first, *others = (builder.declared(index) for index in indices)
+    for other in others:
+        if (other.dtype, other.scale, other.zero) != (first.dtype, first.scale, first.zero):
+            raise ModelError("it is quantized in two ways; networks of one input are read")
+    for index in indices:
+        builder.make(index, first)
+    return first

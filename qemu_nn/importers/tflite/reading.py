@@ -1,0 +1,224 @@
+"""A .tflite file taken apart: its operators in order, and the tensors that they name by index."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from ...files import MEGABYTE, read_bytes
+from ...tensors import MEMORY_LIMIT
+from .checked import Table, library
+
+#: Most bytes of a file: more than any microcontroller holds.
+FILE_LIMIT = 512 * MEGABYTE
+
+#: Most operators of a file, most tensors of one operator, most axes, longest name.
+_OPERATOR_LIMIT, _TENSOR_LIMIT, _AXES_LIMIT, _NAME_LIMIT = 10_000, 1000, 8, 10_000
+
+#: The types whose numbers are read; others are named in messages.
+_DTYPES = {
+    "INT8": "int8",
+    "UINT8": "uint8",
+    "INT16": "int16",
+    "INT32": "int32",
+    "INT64": "int64",
+    "FLOAT32": "float32",
+}
+
+
+@dataclass(frozen=True)
+class FileTensor:
+    """A tensor of the file.
+
+    type: its name in the format's schema ("INT8"). scales, zeros: one for the whole tensor, or one
+    for each element of `axis`; none where it is not quantized. data: its numbers, in its shape,
+    if the file holds them. open_axes: those that the file says are not fixed.
+    """
+
+    index: int
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    scales: np.ndarray
+    zeros: np.ndarray
+    axis: int
+    data: Optional[np.ndarray]
+    variable: bool
+    open_axes: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"tensor {self.index} ({self.name[:60]!r})"
+
+    @property
+    def dtype(self) -> str:
+        """Its numpy type."""
+        if self.type not in _DTYPES:
+            raise ModelError(f"{self} is {self.type}; have: {', '.join(_DTYPES)}")
+        return _DTYPES[self.type]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A call of the file; inputs that are left out are -1."""
+
+    index: int
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    table: Table
+
+    def __str__(self) -> str:
+        return f"{self.name} (operator {self.index})"
+
+
+class Model:
+    """The first graph of a file. Raises ModelError for everything that does not hold together.
+
+    inputs, outputs: indices of its tensors. subgraphs: how many graphs the file has.
+    """
+
+    def __init__(self, path: Path) -> None:
+        data = read_bytes(path, FILE_LIMIT)
+        self.name = path.name
+        self._read: dict[int, FileTensor] = {}
+        if data[4:8] != b"TFL3":
+            raise ModelError(f"{path} is not a TensorFlow Lite model: it has no mark 'TFL3'")
+        try:
+            self._root = Table.root("Model", data)
+            self._graph = self._main()
+            self.inputs = self._indices(self._graph, "Inputs")
+            self.outputs = self._indices(self._graph, "Outputs")
+            self.operators = tuple(map(self._operator, range(self._operators())))
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from None
+
+    def tensor(self, index: int) -> FileTensor:
+        """A tensor by its index."""
+        if index not in self._read:
+            self._read[index] = self._tensor(index)
+        return self._read[index]
+
+    def _main(self) -> Table:
+        version = self._root.number("Version")
+        if version != 3:
+            raise ModelError(f"it has the format version {version}, this version reads 3")
+        self.subgraphs = self._root.count("Subgraphs")
+        if not self.subgraphs:
+            raise ModelError("it has no network")
+        return self._root.member("Subgraphs", "SubGraph", 0)
+
+    def _operators(self) -> int:
+        count = self._graph.count("Operators")
+        if not 0 < count <= _OPERATOR_LIMIT:
+            raise ModelError(f"it has {count} operators, 1 to {_OPERATOR_LIMIT} are read")
+        names = vars(library("BuiltinOperator")).items()
+        self._names = {code: name for name, code in names if isinstance(code, int)}
+        return count
+
+    def _indices(self, table: Table, field: str, least: int = 0) -> tuple[int, ...]:
+        """Indices of tensors, each of one that there is; least: -1 where some may be left out."""
+        found, have = table.numbers(field), self._graph.count("Tensors")
+        if len(found) > _TENSOR_LIMIT:
+            raise ModelError(f"{len(found)} {field.lower()} in one place are too many")
+        for index in found.tolist():
+            if not least <= index < have:
+                raise ModelError(f"among its {field.lower()} is tensor {index} of {have}")
+        return tuple(found.tolist())
+
+    def _operator(self, index: int) -> Operator:
+        table = self._graph.member("Operators", "Operator", index)
+        code, have = table.number("OpcodeIndex"), self._root.count("OperatorCodes")
+        if code >= have:
+            raise ModelError(f"operator {index} is of kind {code}, of which there are {have}")
+        kind = self._root.member("OperatorCodes", "OperatorCode", code)
+        number = max(kind.number("BuiltinCode"), kind.number("DeprecatedBuiltinCode"))
+        name = self._names.get(number, f"operator code {number}")
+        if name == "CUSTOM":
+            name = f"CUSTOM {kind.text('CustomCode')[:60]!r}"
+        try:
+            inputs = self._indices(table, "Inputs", -1)
+            return Operator(index, name, inputs, self._indices(table, "Outputs"), table)
+        except ModelError as error:
+            raise ModelError(f"{name} (operator {index}): {error}") from None
+
+    def _tensor(self, index: int) -> FileTensor:
+        table = self._graph.member("Tensors", "Tensor", index)
+        name = _printable(table.text("Name"))
+        shape = _shape(index, table)
+        kinds = {code: name for name, code in vars(library("TensorType")).items()}
+        kind = kinds.get(table.number("Type"), "of a type that is not known")
+        signature = table.numbers("ShapeSignature").tolist()
+        if table.table("Sparsity", "SparsityParameters") is not None:
+            raise ModelError(f"tensor {index} ({name[:60]!r}) is sparse; make it dense")
+        scales, zeros, axis = _quantization(table)
+        tensor = FileTensor(
+            index=index,
+            name=name,
+            type=kind,
+            shape=shape,
+            scales=scales,
+            zeros=zeros,
+            axis=axis,
+            data=None,
+            variable=table.number("IsVariable"),
+            open_axes=tuple(i for i, length in enumerate(signature) if length < 0),
+        )
+        data = self._data(tensor, table.number("Buffer"))
+        return tensor if data is None else _with_data(tensor, data)
+
+    def _data(self, tensor: FileTensor, index: int) -> Optional[np.ndarray]:
+        """The bytes of a buffer; None if it has none."""
+        have = self._root.count("Buffers")
+        if index >= have and index:  # without any, all tensors name the first
+            raise ModelError(f"{tensor} is in buffer {index} of {have}")
+        if not have:
+            return None
+        buffer = self._root.member("Buffers", "Buffer", index)
+        if buffer.number("Offset") > 1:
+            raise ModelError(f"{tensor} lies outside of the file's tables, as in files over 2 GiB")
+        data = buffer.numbers("Data")
+        return data if len(data) else None
+
+
+def _printable(text: str) -> str:
+    if len(text) > _NAME_LIMIT:
+        raise ModelError(f"a name of {len(text)} characters, {text[:20]!r}, is no name")
+    return "".join(c if c.isprintable() else "_" for c in text)
+
+
+def _shape(index: int, table: Table) -> tuple[int, ...]:
+    shape = tuple(table.numbers("Shape")[: _AXES_LIMIT + 1].tolist())
+    if len(shape) > _AXES_LIMIT or any(length < 0 for length in shape):
+        raise ModelError(f"tensor {index} has the shape {list(shape)}")
+    if math.prod(shape) > MEMORY_LIMIT:
+        raise ModelError(f"tensor {index} is too large: {list(shape)}")
+    return shape
+
+
+def _quantization(table: Table) -> tuple[np.ndarray, np.ndarray, int]:
+    found = table.table("Quantization", "QuantizationParameters")
+    if found is None:
+        return np.empty(0, np.float32), np.empty(0, np.int64), 0
+    if found.number("DetailsType"):
+        raise ModelError("a tensor is quantized by other means than scales and zero points")
+    return found.numbers("Scale"), found.numbers("ZeroPoint"), found.number("QuantizedDimension")
+
+
+def _with_data(tensor: FileTensor, data: np.ndarray) -> FileTensor:
+    """The tensor with its numbers, of which there must be as many as its shape says."""
+    if tensor.variable:
+        raise ModelError(f"{tensor} is a variable, and yet the file holds its numbers")
+    dtype = np.dtype(tensor.dtype).newbyteorder("<")
+    size = math.prod(tensor.shape) * dtype.itemsize
+    if data.size != size:
+        raise ModelError(
+            f"{tensor} has the shape {list(tensor.shape)}, which is {size} bytes of {tensor.type}, "
+            f"but the file holds {data.size}"
+        )
+    numbers = data.view(dtype).reshape(tensor.shape)
+    return replace(tensor, data=numbers.astype(tensor.dtype, copy=False))

@@ -1,0 +1,173 @@
+"""Convolutions and pooling: windows over images [1, height, width, channels]."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from .building import Value
+from .call import Call, Converter, Options, same_format, same_type
+from .reading import FileTensor
+from .scaling import multipliers
+
+#: The types of a bias, by that of the input.
+BIAS_TYPES = {"s8": ("INT32",), "s16": ("INT64", "INT32")}
+
+
+def image(value: Value) -> tuple[int, int, int, int]:
+    """Batches, height, width and channels."""
+    if len(value.shape) != 4:
+        raise ModelError(f"it needs images of 4 axes, {value.name[:60]!r} has {list(value.shape)}")
+    batches, height, width, channels = value.shape
+    return batches, height, width, channels
+
+
+def _window(
+    options: Options, x: Value, output: Value, sides: tuple[int, int], dilated: bool
+) -> dict[str, int]:
+    """Sizes, strides, padding and dilation; the output must have the size that they come to."""
+    padding, found = options.choice("Padding", "Padding"), {}
+    for axis, letter, side in ((1, "h", sides[0]), (2, "w", sides[1])):
+        size, out = x.shape[axis], output.shape[axis]
+        stride = options.integer(f"Stride{letter.upper()}", 1)
+        dilation = options.integer(f"Dilation{letter.upper()}Factor", 1) if dilated else 1
+        covered = (side - 1) * dilation + 1
+        if padding == "VALID" and covered > size:
+            raise ModelError(f"its window of {covered} is larger than the image of {size}")
+        expected = -(-size // stride) if padding == "SAME" else (size - covered) // stride + 1
+        if out != expected:
+            raise ModelError(
+                f"its output has the {'height' if letter == 'h' else 'width'} {out}; windows of "
+                f"{covered} in steps of {stride} over {size} come to {expected} ({padding})"
+            )
+        missing = max((out - 1) * stride + covered - size, 0)
+        found.update({f"input_{letter}": size, f"filter_{letter}": side, f"output_{letter}": out})
+        found.update({f"stride_{letter}": stride, f"pad_{letter}": missing // 2})
+        if dilated:
+            found[f"dilation_{letter}"] = dilation
+    return found
+
+
+def filter_scales(weights: FileTensor, axis: int) -> np.ndarray:
+    """Scales of weights along an axis, one for each element; their zero points must be 0."""
+    count, scales = weights.shape[axis], weights.scales
+    if weights.zeros.any() or len(weights.zeros) not in (0, len(scales)):
+        raise ModelError(f"its weights, {weights}, have zero points other than 0")
+    if len(scales) not in (1, count):
+        raise ModelError(f"its weights, {weights}, have {len(scales)} scales for {count} channels")
+    if len(scales) > 1 and weights.axis != axis:
+        raise ModelError(
+            f"its weights, {weights}, have scales along axis {weights.axis}; channels are on {axis}"
+        )
+    if not (np.isfinite(scales).all() and (scales > 0).all()):
+        raise ModelError(f"its weights, {weights}, have a scale that is not positive and finite")
+    return np.broadcast_to(scales, count)
+
+
+def channel_rows(
+    call: Call, x: Value, output: Value, weights: FileTensor, axis: int, at: int
+) -> np.ndarray:
+    """Bias, multiplier and shift of each output channel, as rows; at: the input with the bias."""
+    scales = filter_scales(weights, axis)
+    real = [x.scale * float(scale) / output.scale for scale in scales]
+    rows, values = multipliers(real), bias(call, at, same_type(x), len(scales))
+    none = np.zeros(len(scales), np.int32 if x.dtype == "int8" else np.int64)
+    first = none if values is None else values
+    return np.stack([first, *rows.astype(first.dtype)])
+
+
+def bias(call: Call, at: int, suffix: str, count: int) -> Optional[np.ndarray]:
+    """The bias, if there is one, in the type that the file holds it in."""
+    if not call.given(at):
+        return None
+    tensor, values = call.constant(at, *BIAS_TYPES[suffix])
+    if values.size != count:
+        raise ModelError(f"its bias, {tensor}, has {values.size} numbers for {count} channels")
+    return values.reshape(-1)
+
+
+def _offsets(x: Value, output: Value) -> dict[str, int]:
+    return {"input_offset": -x.zero, "output_offset": output.zero}
+
+
+def convolve(call: Call) -> None:
+    """CONV_2D, also grouped."""
+    call.counts(2, 3)
+    options, x, output = call.options("Conv2DOptions"), call.value(), call.output()
+    weights, data = call.constant(1, "INT8")
+    suffix, (batches, _, _, depth) = same_type(x, output), image(x)
+    if len(weights.shape) != 4 or min(weights.shape) < 1:
+        raise ModelError(f"its weights, {weights}, have the shape {list(weights.shape)}")
+    channels, height, width, own = weights.shape
+    if depth % own or channels % (depth // own):
+        raise ModelError(f"weights {list(weights.shape)} do not divide {depth} input channels")
+    _expect(output, batches, channels)
+    rows = channel_rows(call, x, output, weights, 0, 2)
+    params = {
+        **{"batches": batches, "input_c": depth, "filter_c": own, "output_c": channels},
+        **_window(options, x, output, (height, width), dilated=True),
+        **_offsets(x, output),
+        **options.activation(output),
+    }
+    if suffix == "s16":
+        params["bias_is_int32"] = int(call.given(2) and call.tensor(2).type == "INT32")
+        rows = rows.astype(np.int64)
+    call.put(f"arm_convolve_wrapper_{suffix}", params, [x], output, data, rows)
+
+
+def _expect(output: Value, batches: int, channels: int) -> None:
+    have = image(output)
+    if (have[0], have[3]) != (batches, channels):
+        raise ModelError(
+            f"its output {list(output.shape)} should have {batches} images of {channels} channels"
+        )
+
+
+def depthwise(call: Call) -> None:
+    """DEPTHWISE_CONV_2D."""
+    call.counts(2, 3)
+    options, x, output = call.options("DepthwiseConv2DOptions"), call.value(), call.output()
+    weights, data = call.constant(1, "INT8")
+    suffix, (batches, _, _, depth) = same_type(x, output), image(x)
+    if len(weights.shape) != 4 or min(weights.shape) < 1 or weights.shape[0] != 1:
+        raise ModelError(f"its weights, {weights}, have the shape {list(weights.shape)}")
+    _, height, width, channels = weights.shape
+    times = options.integer("DepthMultiplier")
+    if channels != depth * times:
+        raise ModelError(f"its {channels} filters are not {times} for each of {depth} channels")
+    _expect(output, batches, channels)
+    rows = channel_rows(call, x, output, weights, 3, 2)
+    params = {
+        **{"batches": batches, "input_c": depth, "ch_mult": times},
+        **_window(options, x, output, (height, width), dilated=True),
+        **_offsets(x, output),
+        **options.activation(output),
+    }
+    call.put(f"arm_depthwise_conv_wrapper_{suffix}", params, [x], output, data, rows)
+
+
+def pool(call: Call, kind: str) -> None:
+    """AVERAGE_POOL_2D and MAX_POOL_2D."""
+    call.counts(1, 1)
+    options, x, output = call.options("Pool2DOptions"), call.value(), call.output()
+    same_format(x, output)
+    batches, _, _, channels = image(x)
+    _expect(output, batches, channels)
+    sides = options.integer("FilterHeight", 1), options.integer("FilterWidth", 1)
+    params = {
+        **{"batches": batches, "channels": channels},
+        **_window(options, x, output, sides, dilated=False),
+        **options.activation(output),
+    }
+    call.put(f"{kind}_{same_type(x, output)}", params, [x], output)
+
+
+WINDOWS: dict[str, Converter] = {
+    "CONV_2D": convolve,
+    "DEPTHWISE_CONV_2D": depthwise,
+    "AVERAGE_POOL_2D": partial(pool, kind="arm_avgpool"),
+    "MAX_POOL_2D": partial(pool, kind="arm_max_pool"),
+}

@@ -1,0 +1,60 @@
+"""Damaged .tflite files: a sentence, soon, and never anything else."""
+
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("tflite")
+from tflite_cases import CASES
+from tflite_damage import changed
+
+import qemu_nn
+from qemu_nn.cli import main
+from qemu_nn.errors import Error, ModelError
+
+
+def outcome(data, path):
+    """The network that the bytes of a file are, or the sentence that it is none."""
+    path.write_bytes(data)
+    start = time.perf_counter()
+    try:
+        network = qemu_nn.load(path)
+    except ModelError as error:
+        network = str(error)
+        assert "net.tflite" in network
+        assert "\n" not in network
+    assert time.perf_counter() - start < 2
+    return network
+
+
+@pytest.mark.parametrize("name", list(CASES)[::4])
+def test_damage_of_any_kind_is_refused_or_harmless(name, tmp_path):
+    data = CASES[name]().bytes()
+    for number in range(40):
+        rng = np.random.default_rng(number)
+        network = outcome(changed(data, rng), tmp_path / "net.tflite")
+        if isinstance(network, str):
+            continue
+        tensor = network.graph.input
+        if tensor.nbytes < 2**20:
+            try:
+                network.session().run(np.ones((1, *tensor.shape), tensor.dtype))
+            except Error:  # a stride or an offset that the device has not
+                continue
+
+
+def test_no_beginning_of_a_file_is_read(tmp_path):
+    data = CASES["convolve_same"]().bytes()
+    for size in range(0, len(data) - 8, 3):
+        assert isinstance(outcome(data[:size], tmp_path / "net.tflite"), str), size
+
+
+def test_the_command_line_says_one_sentence(tmp_path):
+    path = tmp_path / "net.tflite"
+    path.write_bytes(CASES["convolve_same"]().bytes()[:200])
+    result = CliRunner().invoke(main, ["info", str(path)])
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: ")
+    assert len(result.output.splitlines()) == 1

@@ -1,0 +1,223 @@
+"""What a .tflite file may not hold: one sentence that names operator, tensor and reason."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tflite")
+from tflite_cases import CASES, Net
+
+import qemu_nn
+from qemu_nn.errors import Error, ModelError
+
+
+def refused(net, folder, message):
+    with pytest.raises(ModelError, match=message) as caught:
+        qemu_nn.load(net.save(folder))
+    assert "\n" not in str(caught.value)
+    assert "net.tflite" in str(caught.value)
+
+
+def tensor(index, **changes):
+    """A change of one tensor of the convolution's file: 0 input, 1 weights, 2 output, 3 bias."""
+    return lambda net: net.tensors[index].update(changes)
+
+
+def quantized(index, scale=0.05, zero=0):
+    return tensor(
+        index, scales=np.float32(np.atleast_1d(scale)), zeros=np.int64(np.atleast_1d(zero))
+    )
+
+
+def options(**changes):
+    return lambda net: net.operators[0][4].update(changes)
+
+
+def operator(**changes):
+    """Other inputs, outputs or options than those of the file."""
+
+    def change(net):
+        name, inputs, outputs, table, fields = net.operators[0]
+        parts = {"name": name, "inputs": inputs, "outputs": outputs, "table": table, **changes}
+        net.operators[0] = (*parts.values(), fields)
+
+    return change
+
+
+def data(index, content):
+    return lambda net: net.buffers.__setitem__(net.tensors[index]["buffer"], content)
+
+
+REFUSED = {
+    "it has the format version 4": lambda net: net.changes.update(version=4),
+    "it has 2 subgraphs; networks of one": lambda net: net.changes.update(subgraphs=2),
+    "it has 0 inputs": lambda net: net.inputs.clear(),
+    "it has 2 inputs": lambda net: net.inputs.append(3),
+    "it has no outputs": lambda net: net.outputs.clear(),
+    "its output is its input": lambda net: net.outputs.__setitem__(0, 0),
+    "among its inputs is tensor 99 of 4": lambda net: net.inputs.__setitem__(0, 99),
+    "among its inputs is tensor -1 of 4": lambda net: net.inputs.__setitem__(0, -1),
+    r"CONV_2D \(operator 0\): among its inputs is tensor 4 of 4": operator(inputs=[0, 1, 4]),
+    r"CONV_2D \(operator 0\): among its outputs is tensor -1": operator(outputs=[-1]),
+    r"CONV_2D \(operator 0\): its input 1 is missing": operator(inputs=[0, -1, 3]),
+    "it has 1 inputs and 1 outputs": operator(inputs=[0]),
+    "it has 4 inputs": operator(inputs=[0, 1, 3, 3]),
+    "has 3 inputs and 2 outputs": operator(outputs=[2, 0]),
+    "it reads tensor 2 .'output'., which nothing before it makes": operator(inputs=[2, 1, 3]),
+    "it makes tensor 0 .'input'., which is made already": operator(outputs=[0]),
+    "it makes tensor 1 .'t1'., which is a constant": operator(outputs=[1]),
+    "it makes tensor 2 .*, which is a variable": tensor(2, variable=True),
+    "tensor 1 .'t1'. is a variable, and yet": tensor(1, variable=True),
+    "it lacks its options": operator(table=None),
+    r"it lacks its options \(Conv2DOptions\)": operator(table="Pool2DOptions"),
+    "its input 1, tensor 1 .*, must be a constant": tensor(1, buffer=0),
+    "its input 2, .* is INT8; must be INT32": operator(inputs=[0, 1, 1]),
+    "tensor 1 .'t1'. is in buffer 9 of 3": tensor(1, buffer=9),
+    r"tensor 1 .'t1'. has the shape \[6, 3, 2, 5\], which is 180 bytes": tensor(
+        1, shape=[6, 3, 2, 5]
+    ),
+    r"\[6, 3, 2\], which is 36 bytes of INT8, but the file holds 144": tensor(1, shape=[6, 3, 2]),
+    "its bias, .*, has 5 numbers for 6 channels": lambda net: (
+        tensor(3, shape=[5])(net),
+        data(3, bytes(20))(net),
+    ),
+    "tensor 2 has the shape .*-9": tensor(2, shape=[1, -9, 10, 6]),
+    "tensor 2 is too large": tensor(2, shape=[1, 2**30, 2**30, 6]),
+    "it makes tensor 2 .* of the shape": tensor(2, shape=[1, 0, 10, 6]),
+    "tensor 2 has the shape .1, 1, 1, 1, 1": tensor(2, shape=[1] * 200),
+    "tensor 2 .* holds FLOAT32; networks of": tensor(2, type="FLOAT32"),
+    "tensor 2 .* is STRING; have": tensor(2, type="STRING"),
+    "its tensors are of different types": tensor(2, type="INT16", zeros=np.zeros(1, np.int64)),
+    "tensor 2 .* has 0 scales and 0 zero points": tensor(2, scales=[], zeros=[]),
+    "tensor 2 .* has 2 scales": quantized(2, [1, 2], [0, 0]),
+    "tensor 2 .* has the scale 0.0": quantized(2, 0.0),
+    "tensor 2 .* has the scale -1.0": quantized(2, -1),
+    "tensor 2 .* has the scale nan": quantized(2, math.nan),
+    "tensor 2 .* has the scale inf": quantized(2, math.inf),
+    "tensor 2 .* has the zero point 128, which is no INT8": quantized(2, 1, 128),
+    "tensor 2 .* has the zero point 5764607523034234880": quantized(2, 1, 5 << 60),
+    "its scales do not fit each other: their ratio is": quantized(2, 1e-38),
+    "its weights, .*, have a scale that is not positive": quantized(1, [1] * 5 + [np.nan], [0] * 6),
+    "have 5 scales for 6 channels": quantized(1, [1] * 5, [0] * 5),
+    "its weights, .*, have zero points other than 0": quantized(1, [1] * 6, [0] * 5 + [1]),
+    "have scales along axis 3; channels are on 0": tensor(1, axis=3),
+    "its option StrideH is 0": options(StrideH=0),
+    "its option StrideW is -1": options(StrideW=-1),
+    "its option DilationHFactor is 0": options(DilationHFactor=0),
+    "its option Padding is 2, which is no Padding": options(Padding=2),
+    "its fused activation is TANH; have: NONE": options(FusedActivationFunction="TANH"),
+    "is larger than the image of 9": options(DilationHFactor=9, Padding="VALID"),
+    "windows of 3 in steps of 2 over 9 come to 5": options(StrideH=2),
+    "should have 1 images of 6 channels": tensor(2, shape=[1, 9, 10, 7]),
+    r"it needs images of 4 axes, 'input' has \[9, 40\]": tensor(0, shape=[9, 40]),
+    "weights .* do not divide 3 input channels": tensor(0, shape=[1, 9, 10, 3]),
+    r"the input: tensor 0 .* has no fixed size on axis 1": tensor(0, signature=[-1, -1, 10, 4]),
+    r"holds real numbers, and CONV_2D \(operator 0\) reads them": tensor(0, type="FLOAT32"),
+    "a name of 20000 characters": tensor(2, name="x" * 20000),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_a_file_that_does_not_hold_together(message, tmp_path):
+    net = CASES["convolve_same"]()
+    REFUSED[message](net)
+    refused(net, tmp_path, message)
+
+
+def test_an_operator_that_is_not_read_is_named_with_those_that_are(tmp_path):
+    net = CASES["convolve_same"]()
+    net.operator("HARD_SWISH", [2], [net.middle(9, 10, 6)])
+    refused(net, tmp_path, r"HARD_SWISH \(operator 1\) is not read; have: ADD, .* SQUEEZE")
+
+
+def test_an_operator_of_somebody_is_named(tmp_path):
+    net = CASES["convolve_same"]()
+    net.operator("CUSTOM:Ethos", [2], [net.middle(9, 10, 6)])
+    refused(net, tmp_path, r"CUSTOM 'Ethos' \(operator 1\) is not read")
+
+
+@pytest.mark.parametrize("name", ["CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"])
+def test_variables_between_runs_are_refused_as_what_they_are(name, tmp_path):
+    net = CASES["convolve_same"]()
+    net.changes["subgraphs"] = 2
+    net.operator(name, [], [])
+    refused(net, tmp_path, rf"{name} \(operator 1\): variables that a network keeps between")
+
+
+def test_real_numbers_inside_of_a_network_are_refused(tmp_path):
+    net = CASES["pool_max"]()
+    net.operator("DEQUANTIZE", [1], [net.tensor((1, 4, 4, 5), "FLOAT32")])
+    refused(net, tmp_path, r"DEQUANTIZE \(operator 1\): it makes real numbers inside")
+
+
+@pytest.mark.parametrize("form", [{"scale": 0.06, "zero": 3}, {"scale": 0.05, "zero": 4}])
+def test_pooling_keeps_its_format(form, tmp_path):
+    net = Net()
+    x = net.begin(4, 4, 2)
+    y = net.end(4, 4, 2, **form)
+    window = {"StrideH": 1, "StrideW": 1, "FilterHeight": 2, "FilterWidth": 2, "Padding": "SAME"}
+    net.operator("MAX_POOL_2D", [x], [y], "Pool2DOptions", **window)
+    refused(net, tmp_path, "it only moves numbers, but its input is int8 0.05")
+
+
+def test_numbers_of_16_bits_have_no_zero_point(tmp_path):
+    net = CASES["elementwise_add_s16"]()
+    net.tensors[2]["zeros"] = np.int64([3])
+    refused(net, tmp_path, r"ADD \(operator 1\): 'output' is int16 with the zero point 3")
+
+
+def test_a_bias_in_other_steps_is_refused_as_the_device_does(tmp_path):
+    net = CASES["fully_connected_plain"]()
+    net.tensors[3]["scales"] = np.float32([0.5])
+    refused(net, tmp_path, "its bias, .*, has the scale 0.5")
+
+
+def test_the_dimension_of_a_bias_does_not_matter(tmp_path):
+    net = CASES["convolve_same"]()
+    net.tensors[3]["axis"] = 3
+    qemu_nn.load(net.save(tmp_path))
+
+
+def test_softmax_has_the_format_of_its_kernel(tmp_path):
+    net = CASES["softmax_s8"]()
+    net.tensors[1]["zeros"] = np.int64([0])
+    refused(net, tmp_path, "its output has the scale 0.00390625 and the zero point 0; softmax")
+
+
+@pytest.mark.parametrize("beta", [0.0, -1.0, math.nan, math.inf, 1e-30])
+def test_softmax_needs_a_slope(beta, tmp_path):
+    net = CASES["softmax_s8"]()
+    net.operators[0][4]["Beta"] = beta
+    refused(net, tmp_path, "beta|Beta")
+
+
+def test_constants_that_share_the_files_bytes_do_not_grow_without_end(tmp_path):
+    net = Net()
+    x, size = net.begin(8), 2**24
+    w = net.weights((size // 8, 8), 0, False)
+    for _ in range(20):
+        y = net.middle(size // 8)
+        net.operator("FULLY_CONNECTED", [x, w, -1], [y], "FullyConnectedOptions")
+    net.outputs.append(y)
+    refused(net, tmp_path, "its constants take more than 256 MiB")
+
+
+@pytest.mark.parametrize("content", [b"", b"TFL3", b"\0\0\0\0TFL3", b"\x08\0\0\0TFL3" + bytes(99)])
+def test_what_is_no_model_is_refused(content, tmp_path):
+    path = tmp_path / "net.tflite"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"net.tflite(: it is damaged| is not a TensorFlow Lite)"):
+        qemu_nn.load(path)
+
+
+@pytest.mark.parametrize("missing", ["tflite", "flatbuffers"])
+def test_a_missing_library_is_named_with_the_command(missing, tmp_path, monkeypatch):
+    path = CASES["convolve_same"]().save(tmp_path)
+    for name in list(sys.modules):
+        if name.split(".")[0] == missing:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(Error, match=rf"needs {missing}.*pip install 'qemu_nn\[tflite\]'"):
+        qemu_nn.load(path)

@@ -1,0 +1,76 @@
+"""Ways in which a .tflite file can be wrong."""
+
+import struct
+from functools import cache
+
+import numpy as np
+
+from qemu_nn.importers.tflite.checked import Table
+
+#: Words that mean trouble: counts, offsets, indices, and the floats that are no scales.
+_WORDS = (
+    *(0, 1, 2, 3, 4, 5, 7, 8, 16, 100, 127, 128, 255, 256, 1000, 65535, 65536, 2**24, 2**28),
+    *(2**31 - 1, 2**31, 2**31 + 1, 2**32 - 4, 2**32 - 2, 2**32 - 1),
+    *struct.unpack(
+        "<8I", np.float32([np.nan, np.inf, -np.inf, -1, 1, 1e-45, 3e38, -0.0]).tobytes()
+    ),
+)
+
+
+@cache
+def structure(data):
+    """Where the words of a whole file are that are no weights."""
+    inside = np.ones(len(data), bool)
+    start = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
+    root = Table.root("Model", data)
+    for index in range(root.count("Buffers")):
+        content = root.member("Buffers", "Buffer", index).numbers("Data")
+        at = content.__array_interface__["data"][0] - start
+        if content.size:
+            inside[at : at + content.size] = False
+    return np.flatnonzero(inside[: len(data) // 4 * 4 : 4]) * 4
+
+
+def changed(data, rng):
+    """The bytes of a file with one kind of damage, chosen at random."""
+    return rng.choice([_flipped, _cut, _joined, _edited, _edited, _edited, _moved])(data, rng)
+
+
+def _flipped(data, rng):
+    damaged = bytearray(data)
+    for at in rng.integers(0, len(data), rng.integers(1, 9)):
+        damaged[at] ^= 1 << rng.integers(8)
+    return bytes(damaged)
+
+
+def _cut(data, rng):
+    return data[: rng.integers(0, len(data))]
+
+
+def _joined(data, rng):
+    """Without a part, or with one twice."""
+    first, second = rng.integers(0, len(data), 2)
+    return data[:first] + data[second:]
+
+
+def _edited(data, rng):
+    """Words outside of the weights are others."""
+    damaged = bytearray(data)
+    for _ in range(rng.integers(1, 4)):
+        at = int(rng.choice(structure(data)))
+        (old,) = struct.unpack_from("<I", data, at)
+        kind = rng.integers(4)
+        new = int(rng.choice(_WORDS)) if kind else old + int(rng.integers(-8, 9))
+        if kind == 3:
+            new = int(rng.integers(0, len(data)))
+        damaged[at : at + 4] = struct.pack("<I", new % 2**32)
+    return bytes(damaged)
+
+
+def _moved(data, rng):
+    """Two words have changed their places."""
+    damaged = bytearray(data)
+    first, second = (int(at) for at in rng.choice(structure(data), 2))
+    damaged[first : first + 4] = data[second : second + 4]
+    damaged[second : second + 4] = data[first : first + 4]
+    return bytes(damaged)
