@@ -55,7 +55,7 @@ def test_the_manifest_has_scale_and_zero_point_of_every_tensor(made):
 
 def test_a_header_has_the_types_of_the_release_and_says_the_format(made):
     lines = (made / "x1" / "dw.h").read_text().splitlines()
-    assert lines[1] == " * shape [5][4][8], 0.0235294 x (q+128)"
+    assert lines[1] == " * shape [5][4][8], 0.02353 x (q+128)"
     assert lines[2] == " * cortex-m4 (dsp), CMSIS 7.0.0, rounding double"
     assert "static const int8_t x1_dw[160] = {" in lines
     assert not any("q7_t" in line for line in lines)

@@ -10,7 +10,6 @@ from typing import Optional
 import numpy as np
 
 from ..archive import little_endian
-from ..formats import q_format
 from ..graph import Graph
 from ..tensors import Tensor
 
@@ -35,11 +34,12 @@ class Golden:
 
 
 def format_words(tensor: Tensor) -> Optional[str]:
-    """What an integer q of a tensor stands for: Q0.7, or 0.0235 x (q+128); None if nobody knows."""
-    if tensor.scale is not None:
-        q = f"(q{-tensor.zero_point:+d})" if tensor.zero_point else "q"
-        return f"{tensor.scale:.6g} x {q}"
-    return None if tensor.frac is None else q_format(tensor.dtype, tensor.frac)
+    """What an integer q of a tensor stands for: Q0.7, or 0.0235 x (q+128); None if nobody knows.
+
+    Harmless in a comment.
+    """
+    known = tensor.frac is not None or tensor.scale is not None
+    return str(tensor.format).replace("*", " x ") if known else None
 
 
 def crc32(values: np.ndarray) -> int:
