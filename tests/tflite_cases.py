@@ -271,6 +271,81 @@ def softmax(type="INT8", out=("INT8", 2.0**-8, -128), **options):
 # ---- moving numbers ----
 
 
+@cases(
+    image={"borders": ((0, 0), (1, 2), (3, 0), (0, 0))},
+    channels={"borders": ((0, 0), (0, 0), (0, 1), (2, 1))},
+    three={"shape": (5, 4), "borders": ((0, 0), (1, 2), (3, 0))},
+    value={"borders": ((0, 0), (1, 1), (1, 1), (0, 0)), "value": 77},
+    s16={"borders": ((0, 0), (1, 2), (3, 0), (0, 0)), "type": "INT16"},
+)
+def pad(borders, shape=(4, 5, 3), value=None, type="INT8"):
+    net = Net(type)
+    x = net.begin(*shape)
+    sides = [a + n + b for (a, b), n in zip(borders[1:], shape)]
+    y = net.end(*sides, zero=3)
+    given = [net.tensor((len(borders), 2), "INT32", data=borders)]
+    if value is None:
+        net.operator("PAD", [x, *given], [y], "PadOptions")
+    else:
+        given.append(net.tensor((1,), type, net.scaled(0.05), net.zero(3), [value]))
+        net.operator("PADV2", [x, *given], [y], "PadV2Options")
+    return net
+
+
+@cases(
+    matrix={"shape": (5, 7), "order": (0, 2, 1)},
+    image={"shape": (4, 5, 3), "order": (0, 3, 1, 2)},
+    back={"shape": (3, 4, 5), "order": (0, 2, 3, 1)},
+    batch={"shape": (4, 5, 3), "order": (2, 0, 3, 1)},
+    five={"shape": (2, 1, 3, 4), "order": (0, 4, 1, 2, 3)},
+    s16={"shape": (4, 5, 3), "order": (0, 3, 2, 1), "type": "INT16"},
+)
+def transpose(shape, order, type="INT8"):
+    net = Net(type)
+    x = net.begin(*shape)
+    whole = (1, *shape)
+    y = net.output([whole[i] for i in order], net.scaled(0.05), net.zero(3), type)
+    net.operator("TRANSPOSE", [x, net.list(*order)], [y], "TransposeOptions")
+    return net
+
+
+@case
+def transpose_nothing():
+    """Of five axes, of which only one that has one element moves."""
+    net = Net()
+    x = net.begin(4, 1, 5, 3)
+    a, y = net.tensor((1, 1, 4, 5, 3), "INT8", 0.05, 3), net.output((1, 1, 4, 5, 2), 0.05, 3)
+    net.operator("TRANSPOSE", [x, net.list(2, 0, 1, 3, 4)], [a], "TransposeOptions")
+    w = net.weights((2, 3), 0, False)
+    net.operator("FULLY_CONNECTED", [a, w, -1], [y], "FullyConnectedOptions", KeepNumDims=True)
+    return net
+
+
+@cases(
+    channels={"axis": 3},
+    rows={"axis": 1},
+    last={"axis": -1},
+    columns={"axis": 2, "count": 5},
+    s16={"axis": 3, "type": "INT16"},
+    one={"axis": 3, "count": 1},
+)
+def concatenation(axis, count=3, type="INT8"):
+    """Of a tensor, its maxima, a constant, and so on."""
+    net = Net(type)
+    x = net.begin(4, 5, 3)
+    a = net.middle(4, 5, 3, zero=3)
+    window = {"Padding": "SAME", "StrideH": 1, "StrideW": 1, "FilterHeight": 3, "FilterWidth": 1}
+    net.operator("MAX_POOL_2D", [x], [a], "Pool2DOptions", **window)
+    values = net.rng.integers(-128, 128, (1, 4, 5, 3))
+    c = net.tensor((1, 4, 5, 3), type, net.scaled(0.05), net.zero(3), values)
+    parts = [a, x, c, a, c][:count]
+    shape = [1, 4, 5, 3]
+    shape[axis] *= count
+    y = net.output(shape, net.scaled(0.05), net.zero(3), type)
+    net.operator("CONCATENATION", parts, [y], "ConcatenationOptions", Axis=axis)
+    return net
+
+
 @case
 def reshape_inside():
     net = Net()

@@ -79,8 +79,7 @@ class Call:
 
     def operand(self, index: int, output: Value) -> Value:
         """An input, computed or a constant, in the shape of the output that it broadcasts to."""
-        tensor = self.tensor(index)
-        value = self.value(index) if tensor.data is None else self._brought(tensor)
+        value = self.brought(index)
         if value.size == output.size:
             return value
         suffix, rank = SUFFIXES[value.dtype], len(output.shape)
@@ -94,15 +93,15 @@ class Call:
         whole = replace(value, shape=output.shape)
         return self.part("broadcast", whole, f"tflm_broadcast_{suffix}", params, [value])
 
-    def _brought(self, tensor: FileTensor) -> Value:
-        """A constant as a tensor, by a call that brings it."""
-        if self.builder.has(tensor.index):
-            return self.builder.value(tensor.index)
+    def brought(self, index: int) -> Value:
+        """An input that is computed, or a constant, by a call that brings it."""
+        tensor = self.tensor(index)
+        if tensor.data is None or self.builder.has(tensor.index):
+            return self.value(index)
         value = self.builder.constant(tensor)
         params = {"length": value.size}
         function = f"tflm_constant_{SUFFIXES[value.dtype]}"
-        assert tensor.data is not None
-        self.builder.call(function, params, [], value, np.asarray(tensor.data).reshape(-1))
+        self.builder.call(function, params, [], value, tensor.data.reshape(-1))
         self.builder.make(tensor.index, value)
         return value
 
@@ -130,6 +129,13 @@ class Call:
         """Add the call that makes an output of the operator."""
         self.builder.call(function, params, inputs, output, weights, bias)
         self.builder.make(self.operator.outputs[at], output)
+
+    def function(self, names: Mapping[str, str], value: Value) -> str:
+        """The function for the type of a tensor, of those there are."""
+        suffix = SUFFIXES[value.dtype]
+        if suffix not in names:
+            raise ModelError(f"it takes no {value.dtype}")
+        return names[suffix]
 
     def part(
         self,
