@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional
@@ -64,11 +65,13 @@ class Call:
     def constant(self, index: int, *types: str) -> tuple[FileTensor, np.ndarray]:
         """An input whose numbers the file holds, of one of these types."""
         tensor = self.tensor(index)
-        if tensor.data is None:
-            raise ModelError(f"its input {index}, {tensor}, must be a constant")
         if tensor.type not in types:
             raise ModelError(f"its input {index}, {tensor}, is {tensor.type}; {_have(types)}")
-        return tensor, tensor.data
+        if tensor.data is not None:
+            return tensor, tensor.data
+        if math.prod(tensor.shape):
+            raise ModelError(f"its input {index}, {tensor}, must be a constant")
+        return tensor, np.empty(tensor.shape, tensor.dtype)
 
     def integers(self, index: int, most: int = 8) -> list[int]:
         """A short list of integers, or one."""
@@ -76,6 +79,13 @@ class Call:
         if len(tensor.shape) > 1 or data.size > most:
             raise ModelError(f"its input {index}, {tensor}, must be a short list of integers")
         return [int(number) for number in data.reshape(-1)]
+
+    def integer(self, index: int) -> int:
+        """One integer."""
+        numbers = self.integers(index, 1)
+        if not numbers:
+            raise ModelError(f"its input {index} is empty")
+        return numbers[0]
 
     def operand(self, index: int, output: Value) -> Value:
         """An input, computed or a constant, in the shape of the output that it broadcasts to."""
