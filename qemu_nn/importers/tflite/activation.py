@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
+
+import numpy as np
+
 from ...errors import ModelError
 from ...formats import softmax_scaling, softmax_scaling_s16
 from ...layers.softmax_tables import exp_lut, one_by_one_lut
 from .building import Value
-from .call import SUFFIXES, Call, Converter
+from .call import SUFFIXES, Call, Converter, same_format, same_type
+from .scaling import activation_range, multiplier
 
 #: What softmax makes of a type -> scale and zero point of the result, as the kernels have them.
 _SOFTMAX = {
@@ -15,6 +21,17 @@ _SOFTMAX = {
     "s8_s16": (2.0**-16, -32768),
     "s16": (2.0**-15, 0),
 }
+
+#: The same of the functions with a fixed range.
+_CURVES = {
+    ("logistic", "s8"): (2.0**-8, -128),
+    ("tanh", "s8"): (2.0**-7, 0),
+    ("logistic", "s16"): (2.0**-15, 0),
+    ("tanh", "s16"): (2.0**-15, 0),
+}
+
+#: Integer bits of what these functions are computed of, in 8 and in 16 bits.
+_INTEGER_BITS, _INTEGER_BITS_S16 = 4, 3
 
 
 def _elementwise(call: Call) -> tuple[Value, Value]:
@@ -25,20 +42,22 @@ def _elementwise(call: Call) -> tuple[Value, Value]:
     return x, output
 
 
+def _fixed(output: Value, form: tuple[float, int]) -> None:
+    if (output.scale, output.zero) != form:
+        raise ModelError(
+            f"its output has the scale {output.scale:g} and the zero point {output.zero}; it makes "
+            f"{form[0]:g} and {form[1]}"
+        )
+
+
 def softmax(call: Call) -> None:
     """SOFTMAX of the last axis."""
     x, output = _elementwise(call)
     beta = call.options("SoftmaxOptions").number("Beta")
-    kinds = dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output))
-    kind = "_".join(kinds)
+    kind = "_".join(dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output)))
     if kind not in _SOFTMAX:
         raise ModelError(f"it can not make {output.dtype} of {x.dtype}")
-    if (output.scale, output.zero) != _SOFTMAX[kind]:
-        scale, zero = _SOFTMAX[kind]
-        raise ModelError(
-            f"its output has the scale {output.scale:g} and the zero point {output.zero}; softmax "
-            f"makes {scale:g} and {zero}"
-        )
+    _fixed(output, _SOFTMAX[kind])
     if not beta > 0:
         raise ModelError(f"its beta is {beta}")
     rows = {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
@@ -52,6 +71,88 @@ def softmax(call: Call) -> None:
     call.put(f"arm_softmax_{kind}", params, [x], output)
 
 
+def curve(call: Call, kind: str) -> None:
+    """LOGISTIC and TANH."""
+    x, output = _elementwise(call)
+    suffix = same_type(x, output)
+    if (kind, suffix) not in _CURVES:
+        raise ModelError(f"it takes no {x.dtype}")
+    _fixed(output, _CURVES[kind, suffix])
+    scaling = (
+        _scaling_s8(x)
+        if suffix == "s8"
+        else _scaling_s16(x, (0,) if kind == "logistic" else (0, 1))
+    )
+    call.put(f"tflm_{kind}_{suffix}", {"length": x.size, **scaling}, [x], output)
+
+
+def _scaling_s8(x: Value) -> dict[str, int]:
+    """The input in steps of 2^-27, and where the function does not change any more."""
+    bits = 31 - _INTEGER_BITS
+    factor, shift = multiplier(x.scale * 2.0**bits)
+    if shift < 0:
+        raise ModelError(f"its input has the scale {x.scale:g}: all outputs would be equal")
+    return {
+        "input_zero_point": x.zero,
+        "input_range_radius": (((1 << _INTEGER_BITS) - 1) << bits) >> shift,
+        "input_multiplier": factor,
+        "input_left_shift": shift,
+    }
+
+
+def _scaling_s16(x: Value, shifts: tuple[int, ...]) -> dict[str, int]:
+    """The input in steps of 1 / (3 * 4096); shifts: what powers of two need no multiplier."""
+    log2 = float(np.float32(math.log(x.scale)) * (np.float32(1) / np.float32(math.log(2))))
+    shift = 15 - _INTEGER_BITS_S16 + round(log2)
+    if abs(log2 - round(log2)) < 1e-3 and shift in shifts:
+        return {"input_multiplier": 0, "input_left_shift": shift}
+    factor, shift = x.scale * 4096.0 * 3.0, 0
+    while factor <= 32767.0 / 2.0 and shift <= 30:
+        factor, shift = factor * 2.0, shift + 1
+    if factor >= 32768:
+        raise ModelError(f"its input has the scale {x.scale:g}, which is too large")
+    return {"input_multiplier": int(factor), "input_left_shift": shift}
+
+
+def requantize(call: Call) -> None:
+    """QUANTIZE of integers: the same numbers in another format."""
+    x, output = _elementwise(call)
+    types = f"{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
+    call.put(f"tflm_requantize_{types}", _rescaling(x, output), [x], output)
+
+
+def _rescaling(x: Value, output: Value) -> dict[str, int]:
+    factor, shift = multiplier(x.scale / output.scale)
+    zeros = {"input_zero_point": x.zero, "output_zero_point": output.zero}
+    return {"length": x.size, **zeros, "multiplier": factor, "shift": shift}
+
+
+def relu(call: Call, kind: str) -> None:
+    """RELU and RELU6, where they are operators of their own."""
+    x, output = _elementwise(call)
+    suffix = same_type(x, output)
+    if kind == "RELU6":  # which clamps, and never changes the scale
+        same_format(x, output)
+    low, high = activation_range(kind, output.scale, output.zero, output.dtype)
+    params = {**_rescaling(x, output), "act_min": low, "act_max": high}
+    call.put(f"tflm_relu_{suffix}", params, [x], output)
+
+
+def leaky_relu(call: Call) -> None:
+    """LEAKY_RELU; its factors are divided in float32."""
+    x, output = _elementwise(call)
+    alpha = np.float32(call.options("LeakyReluOptions").number("Alpha"))
+    if alpha < 0:
+        raise ModelError(f"its slope is {alpha:g}; it must not be negative")
+    source, target = np.float32(x.scale), np.float32(output.scale)
+    params = {"length": x.size, "input_zero_point": x.zero, "output_zero_point": output.zero}
+    with np.errstate(over="ignore"):
+        factors = {"identity": source / target, "alpha": source * alpha / target}
+    for name, factor in factors.items():
+        params[f"{name}_multiplier"], params[f"{name}_shift"] = multiplier(float(factor))
+    call.put(f"tflm_leaky_relu_{same_type(x, output)}", params, [x], output)
+
+
 def dequantize(call: Call) -> None:
     """DEQUANTIZE, where it does not end the network."""
     raise ModelError(
@@ -60,4 +161,13 @@ def dequantize(call: Call) -> None:
     )
 
 
-ACTIVATIONS: dict[str, Converter] = {"SOFTMAX": softmax, "DEQUANTIZE": dequantize}
+ACTIVATIONS: dict[str, Converter] = {
+    "SOFTMAX": softmax,
+    "LOGISTIC": partial(curve, kind="logistic"),
+    "TANH": partial(curve, kind="tanh"),
+    "RELU": partial(relu, kind="RELU"),
+    "RELU6": partial(relu, kind="RELU6"),
+    "LEAKY_RELU": leaky_relu,
+    "QUANTIZE": requantize,
+    "DEQUANTIZE": dequantize,
+}

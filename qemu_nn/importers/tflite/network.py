@@ -11,15 +11,20 @@ from .arithmetic import ARITHMETIC
 from .building import Builder, Value
 from .call import Call, Converter
 from .dense import DENSE
+from .picking import PICKING
 from .reading import Model, Operator
 from .shaping import SHAPING
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.
-CONVERTERS: dict[str, Converter] = {**WINDOWS, **DENSE, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
-
-#: Operators of the real ends of a network, which are cut off.
-_ENDS = ("QUANTIZE", "DEQUANTIZE")
+CONVERTERS: dict[str, Converter] = {
+    **WINDOWS,
+    **DENSE,
+    **ARITHMETIC,
+    **ACTIVATIONS,
+    **SHAPING,
+    **PICKING,
+}
 
 _VARIABLES = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
 
@@ -57,9 +62,8 @@ def _check(model: Model) -> None:
                 f"{operator}: variables that a network keeps between its runs "
                 f"({', '.join(_VARIABLES)}) are not read; export it without them, or with SVDF"
             )
-        if operator.name not in (*CONVERTERS, *_ENDS):
-            have = ", ".join(sorted({*CONVERTERS, *_ENDS}))
-            raise ModelError(f"{operator} is not read; have: {have}")
+        if operator.name not in CONVERTERS:
+            raise ModelError(f"{operator} is not read; have: {', '.join(sorted(CONVERTERS))}")
     if model.subgraphs > 1:
         raise ModelError(
             f"it has {model.subgraphs} subgraphs; networks of one are read, without control flow"
