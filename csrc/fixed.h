@@ -118,16 +118,16 @@ static inline int32_t qn_hm_sat(int32_t a, int32_t b) {
 
 /* x * multiplier * 2^(shift - 31), -31 <= shift <= 31:
  *   double rounding   RDP(HM(x * 2^max(shift, 0) modulo 2^32, multiplier), max(-shift, 0))
- *   single rounding   floor((floor(x * multiplier / 2^(30 - shift)) + 1) / 2), both on 64 bits, read
- *                     modulo 2^32 between; shift <= 30 */
+ *   single rounding   floor((floor(x * multiplier / 2^(30 - shift)) + 1) / 2) on 64 bits, read modulo
+ *                     2^32 at the end; shift <= 30 */
 static inline int32_t qn_requantize_double(int32_t x, int32_t multiplier, int shift) {
     int left = shift > 0 ? shift : 0;
     return qn_rdp(qn_hm(qn_wrap32(qn_shl(x, left)), multiplier), left - shift);
 }
 
 static inline int32_t qn_requantize_single(int32_t x, int32_t multiplier, int shift) {
-    int32_t twice = (int32_t)(uint32_t)qn_asr64((int64_t)x * multiplier, 30 - shift);
-    return qn_asr(qn_add32(twice, 1), 1);
+    int64_t twice = qn_asr64((int64_t)x * multiplier, 30 - shift);
+    return (int32_t)(uint32_t)qn_asr64(twice + 1, 1);
 }
 
 static inline int32_t qn_requantize(int32_t profile, int32_t x, int32_t multiplier, int shift) {
@@ -141,10 +141,15 @@ static inline int32_t qn_multiplier16(int32_t multiplier) {
 }
 
 /* A sum of 64 bits, |x| < 2^47, -31 <= shift <= 7, by either rounding:
- *   (t + 1) >> 1,  t = floor(x * qn_multiplier16() / 2^(14 - shift)) modulo 2^32 */
-static inline int32_t qn_requantize64(int64_t x, int32_t multiplier, int shift) {
-    int64_t product = (int64_t)((uint64_t)x * (uint64_t)(int64_t)qn_multiplier16(multiplier));
+ *   (t + 1) >> 1,  t = floor(x * qn_multiplier16() / 2^(14 - shift)) modulo 2^32
+ * and the same for a multiplier that has 16 bits already. */
+static inline int32_t qn_requantize64_by16(int64_t x, int32_t multiplier16, int shift) {
+    int64_t product = (int64_t)((uint64_t)x * (uint64_t)(int64_t)multiplier16);
     return qn_asr(qn_add32((int32_t)(uint32_t)qn_asr64(product, 14 - shift), 1), 1);
+}
+
+static inline int32_t qn_requantize64(int64_t x, int32_t multiplier, int shift) {
+    return qn_requantize64_by16(x, qn_multiplier16(multiplier), shift);
 }
 
 /* x * 2^n, saturated, 0 <= n <= 31. */

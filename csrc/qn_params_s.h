@@ -60,6 +60,12 @@ typedef struct qn_s_mul {
     int32_t out_offset, out_mult, out_shift, act_min, act_max;
 } qn_s_mul;
 
+typedef struct qn_s_minmax {
+    int32_t profile;
+    int32_t input1_n, input1_h, input1_w, input1_c;
+    int32_t input2_n, input2_h, input2_w, input2_c;
+} qn_s_minmax;
+
 /* ---- softmax, activations ---- */
 /* diff_min: of 8-bit rows. */
 typedef struct qn_s_softmax {
@@ -67,10 +73,50 @@ typedef struct qn_s_softmax {
     int32_t num_rows, row_size, mult, shift, diff_min;
 } qn_s_softmax;
 
+typedef struct qn_s_activation {
+    int32_t profile;
+    int32_t size, left_shift, type; /* type: 0 sigmoid, 1 tanh */
+} qn_s_activation;
+
 /* ---- moving bytes ---- */
+typedef struct qn_s_copy {
+    int32_t profile;
+    int32_t total_size;
+} qn_s_copy;
+
+/* axis: 0 is x, the innermost, to 3, w. output_side: of that axis. */
+typedef struct qn_s_concatenation {
+    int32_t profile;
+    int32_t input_x, input_y, input_z, input_w;
+    int32_t axis, output_side, offset;
+} qn_s_concatenation;
+
+typedef struct qn_s_join {
+    int32_t profile;
+    int32_t outer, inner1, inner2;
+} qn_s_join;
+
+typedef struct qn_s_pad {
+    int32_t profile;
+    int32_t input_n, input_h, input_w, input_c;
+    int32_t pre_n, pre_h, pre_w, pre_c, post_n, post_h, post_w, post_c;
+    int32_t pad_value;
+} qn_s_pad;
+
+/* perm_i: the axis of the input that axis i of the output is. */
+typedef struct qn_s_transpose {
+    int32_t profile;
+    int32_t num_dims;
+    int32_t input_n, input_h, input_w, input_c, output_n, output_h, output_w, output_c;
+    int32_t perm_0, perm_1, perm_2, perm_3;
+} qn_s_transpose;
 
 /* ---- of TensorFlow Lite Micro ---- */
+typedef struct qn_s_broadcast {
+    int32_t profile;
+    int32_t input_n, input_h, input_w, input_c, output_n, output_h, output_w, output_c;
+} qn_s_broadcast;
 
-/* ---- primitives ---- */
+/* ---- primitives: qn_vector ---- */
 
 #endif

@@ -214,12 +214,12 @@ def kernels(form: Optional[str]) -> None:
 
 
 def _integers(graph: Graph, path: Path) -> np.ndarray:
-    """The inputs of a file; real numbers are quantized, which is said."""
-    given = read_array(path, "x")
-    x = pipeline.integers(graph, given)
-    if x.dtype != given.dtype:
-        click.echo(f"{given.dtype} inputs quantized as {graph.input.spelled}")
-    return x
+    """The inputs of a file; real numbers are quantized where the scale is known, which is said."""
+    x, tensor = read_array(path, "x"), graph.input
+    if x.dtype.kind != "f" or tensor.scale is None:
+        return x
+    click.echo(f"{x.dtype} inputs quantized as {tensor.spelled}")
+    return tensor.format.quantize(x)
 
 
 def _check_output(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 import click
 from tqdm import tqdm
@@ -15,6 +15,7 @@ from .cli_options import PATH, device
 from .errors import Error
 from .quantizer.policies import POLICIES
 from .quantizer.settle import ROLES
+from .schemes import SCHEMES
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
@@ -59,6 +60,13 @@ def import_(
 @click.option("-d", "--data", type=PATH, required=True, help="Calibration: .npy, .npz, folder.")
 @click.option("-o", "--output", type=PATH, required=True, help=".qnz to write.")
 @click.option(
+    "--scheme",
+    type=click.Choice([*SCHEMES]),
+    default="power2",
+    show_default=True,
+    help="power2: q7 and q15 functions; affine: s8 functions, as TensorFlow Lite.",
+)
+@click.option(
     "--bits", type=click.Choice(["8", "16"]), default="8", show_default=True, help="Of everything."
 )
 @click.option(
@@ -70,7 +78,7 @@ def import_(
     "given",
     multiple=True,
     metavar="LAYER.ROLE=N",
-    help=f"Fraction bits that are given; ROLE: {', '.join(ROLES)}.",
+    help=f"Fraction bits that are given; ROLE: {', '.join(ROLES)}. Affine: LAYER.output=LOW..HIGH.",
 )
 @click.option(
     "--function", multiple=True, metavar="LAYER=NAME", help="C function that a layer calls."
@@ -131,16 +139,31 @@ def _check_package(path: Path) -> None:
         raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
 
 
-def _formats(given: Iterable[str]) -> dict[str, dict[str, int]]:
-    """LAYER.ROLE=N, each; a layer's name may hold dots."""
-    formats: dict[str, dict[str, int]] = {}
+def _formats(given: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """LAYER.ROLE=N or LAYER.output=LOW..HIGH, each; a layer's name may hold dots and =."""
+    formats: dict[str, dict[str, Any]] = {}
     for text in given:
-        target, _, number = text.rpartition("=")
+        target, _, value = text.rpartition("=")
         layer, _, role = target.rpartition(".")
-        if not layer or role not in ROLES or not number.lstrip("-").isdecimal():
-            raise Error(f"--format {text} is not LAYER.ROLE=N with ROLE one of {', '.join(ROLES)}")
-        formats.setdefault(layer, {})[role] = int(number)
+        held = _format(value)
+        if not layer or role not in ROLES or held is None:
+            raise Error(
+                f"--format {text} is not LAYER.ROLE=N with ROLE one of {', '.join(ROLES)}, nor "
+                "LAYER.output=LOW..HIGH"
+            )
+        formats.setdefault(layer, {})[role] = held
     return formats
+
+
+def _format(text: str) -> Union[int, tuple[float, float], None]:
+    """Fraction bits, or the ends of a range."""
+    low, dots, high = text.partition("..")
+    if not dots:
+        return int(text) if text.lstrip("-").isdecimal() else None
+    try:
+        return float(low), float(high)
+    except ValueError:
+        return None
 
 
 def _functions(given: Iterable[str]) -> dict[str, str]:

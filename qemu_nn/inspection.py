@@ -16,13 +16,12 @@ from .analysis.report import Report
 from .data import Batch, batches
 from .errors import Error
 from .float_graph import FloatGraph
-from .formats import q_format, quantize
 from .graph import Graph, Node, Tensor
-from .lower import device_part, prepare
-from .operators import Conv, Dense
+from .lower.meaning import counterparts, meanings, stranger
 from .pipeline import Network
 from .quantizer.rules import kept_range
-from .runtime.accumulate import accumulators, products, unsaturated
+from .runtime.accumulate import accumulators, unsaturated
+from .runtime.accumulate_affine import is_affine
 from .runtime.evaluate import each_tensor
 from .runtime.session import Session
 from .runtime.single import Calls
@@ -66,8 +65,7 @@ def analyze(
             continue
         real = dict(each_tensor(reference, batch.x))
         start = graph.input
-        x = quantize(real[start.name], start.frac or 0, start.dtype)
-        x = x.reshape(len(x), *start.shape)
+        x = start.format.quantize(real[start.name]).reshape(-1, *start.shape)
         run.add(real, {start.name: x, **session.run(x, trace=True)}, batch.y)
     if not run.samples:
         raise Error("there are no data to analyze with")
@@ -80,11 +78,7 @@ def _check_pair(graph: Graph, reference: FloatGraph) -> None:
     tensors = [graph.input, *(node.output for node in graph.nodes)]
     fits = all(math.prod(shapes.get(t.name, t.shape)) == math.prod(t.shape) for t in tensors)
     if graph.memory is not None or graph.input.name not in shapes or not fits:
-        raise _stranger(graph)
-
-
-def _stranger(graph: Graph) -> Error:
-    return Error(f"the float reference of {graph.name} is another network: quantize it again")
+        raise stranger(graph)
 
 
 def _labelled(source: Iterable[Batch], labels: Optional[np.ndarray]) -> Iterator[Batch]:
@@ -122,11 +116,14 @@ class _Run:
         names = set(self.reference.shapes)
         tensors = [self.graph.input, *(node.output for node in self.graph.nodes)]
         self.tensors = {tensor.name: tensor for tensor in tensors}
+        self.meanings = meanings(self.graph, self.reference)
         self.figures = {
-            name: Gathered(tensor.frac or 0, tensor.dtype, kept_range(self.reference, name))
+            name: Gathered(tensor.format, kept_range(self.reference, name))
             for name, tensor in self.tensors.items()
             if name in names
         }
+        if not {*self.figures} <= {self.graph.input.name, *self.meanings}:
+            raise stranger(self.graph)
         scores = self.tensors[self.graph.outputs[-1]]
         size = math.prod(scores.shape)
         one_vector = max(scores.shape, default=1) == size > 1 and scores.name in names
@@ -138,7 +135,7 @@ class _Run:
         x = device[first.name]
         exact = real[first.name].reshape(x.shape)
         self.figures[first.name].add(exact, x, x)
-        self.figures[first.name].add_unsaturated(np.rint(np.ldexp(exact, first.frac or 0)))
+        self.figures[first.name].add_unsaturated(np.rint(first.format.place(exact)))
         single: dict[str, np.ndarray] = {}
         for node in self.graph.nodes:
             fed = [self._rounded(real, name, single) for name in node.inputs]
@@ -157,8 +154,7 @@ class _Run:
         if name not in real:
             return single[name]
         tensor = self.tensors[name]
-        values = quantize(real[name], tensor.frac or 0, tensor.dtype)
-        return values.reshape(len(values), *tensor.shape)
+        return tensor.format.quantize(real[name]).reshape(-1, *tensor.shape)
 
     def _compare(self, node: Node, real: Arrays, device: Arrays, single: np.ndarray) -> None:
         figures, got = self.figures[node.name], device[node.name]
@@ -167,9 +163,11 @@ class _Run:
         sums = accumulators(self.graph, node, inputs[0], self.profile)
         if sums is not None:
             figures.add_sums(sums)
-        outputs = unsaturated(node, inputs, sums, self.profile)
+        outputs = unsaturated(self.graph, node, inputs, sums, self.profile)
         if outputs is not None:
-            figures.add_unsaturated(outputs)
+            meaning = self.meanings[node.name]  # an activation in the same call saturates nothing
+            ends = figures.format.place(np.array([meaning.low, meaning.high]))
+            figures.add_unsaturated(np.clip(outputs, *ends))
 
     def report(self) -> Report:
         """All figures."""
@@ -183,7 +181,7 @@ class _Run:
             self.samples,
             layers,
             weights,
-            advise(layers, weights),
+            advise(layers, weights, is_affine(self.graph)),
             **(self.choices.figures() if self.choices else {}),
         )
 
@@ -196,9 +194,9 @@ class _Run:
         dead, channels = found.dead()
         return LayerFigures(
             name=name,
-            operator=type(self.reference.node(name).operator).__name__ if node else "Input",
+            operator=str(self.meanings[name]) if node else "Input",
             function=node.function.name if node else None,
-            format=q_format(found.dtype, found.frac),
+            format=str(found.format),
             weight_format=formats.get((name, "weights")),
             bias_format=formats.get((name, "bias")),
             bias_shift=params.get("bias_shift"),
@@ -218,24 +216,7 @@ class _Run:
             bars=found.bars(),
         )
 
-    def _weights(self) -> Iterable[WeightFigures]:
+    def _weights(self) -> Iterator[WeightFigures]:
         """The arrays of every layer, next to the real ones that they stand for."""
-        bits = 8 * np.dtype(self.graph.input.dtype).itemsize
-        prepared, _ = prepare(device_part(self.reference), bits)
-        real = {node.name: node.operator for node in prepared.nodes}
-        fracs = {name: tensor.frac or 0 for name, tensor in self.tensors.items()}
-        for node in self.graph.nodes:
-            operator, own = real.get(node.name), products(self.graph, node)
-            if own is None or not isinstance(operator, (Conv, Dense)):
-                continue
-            if own.weights.shape != operator.weights.shape:
-                raise _stranger(self.graph)
-            product = node.params["out_shift"] + fracs[node.name]
-            integers = own.weights.astype(node.output.dtype)
-            frac = product - fracs[node.inputs[0]]
-            yield weight_figures(node.name, "weights", operator.weights, integers, frac)
-            if operator.bias is not None and node.bias is not None:
-                bias = self.graph.arrays[node.bias]
-                frac = product - node.params["bias_shift"]
-                quarter = math.ldexp(0.25, -fracs[node.name])  # of a step of the output
-                yield weight_figures(node.name, "bias", operator.bias, bias, frac, quarter)
+        for c in counterparts(self.graph, self.meanings):
+            yield weight_figures(c.layer, c.role, c.real, c.integers, c.scale, c.format, c.matters)

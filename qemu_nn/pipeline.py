@@ -19,7 +19,6 @@ from .arrays import read_npz
 from .devices import profile_for
 from .errors import Error, ModelError
 from .float_graph import FloatGraph
-from .formats import quantize_affine
 from .graph import Graph
 from .importers import FLOAT_FORMATS, QUANTIZED_FORMATS, load_float, load_integers
 from .package import load_package, model_hash, save_package
@@ -143,19 +142,6 @@ def load_quantized(path: Union[str, Path]) -> Network:
     if not isinstance(network, Network):
         raise Error(f"{path} is a float network; quantize it first")
     return network
-
-
-def integers(graph: Graph, x: np.ndarray) -> np.ndarray:
-    """What a network is given, from real numbers or from integers.
-
-    Real numbers are quantized by the scale and zero point of its input, where it has them; whatever
-    else stays as it is.
-    """
-    x = np.asarray(x)
-    tensor = graph.input
-    if x.dtype.kind != "f" or tensor.scale is None:
-        return x
-    return quantize_affine(x, tensor.scale, tensor.zero_point, tensor.dtype)
 
 
 def golden(

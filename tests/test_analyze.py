@@ -102,7 +102,7 @@ def test_saturating_what_is_said_to_be_unsaturated_gives_the_device_s_bits(bits,
     for node in graph.nodes:
         inputs = [trace[name] for name in node.inputs]
         sums = accumulators(graph, node, inputs[0], session.profile)
-        exact = unsaturated(node, inputs, sums, session.profile)
+        exact = unsaturated(graph, node, inputs, sums, session.profile)
         if exact is not None:
             limits = np.iinfo(node.output.dtype)
             expected = np.clip(exact, limits.min, limits.max).reshape(trace[node.name].shape)

@@ -314,7 +314,7 @@ def write_inputs():
         archive.writestr("x", "not an array")
     Path("broken.qnz").write_bytes(MODEL.read_bytes()[:1000])
     Path("text.qnz").write_text("not a model")
-    Path("model.tflite").write_text("another model")
+    Path("model.tfl").write_text("another model")
     np.save("y4.npy", np.zeros(4, np.int8))
     np.save("y_float.npy", np.zeros(5))
     np.save("y_high.npy", np.array([0, 1, 2, 3, 10]))
@@ -326,7 +326,7 @@ FAULTS = [
     (["info", "nowhere.qnz"], "nowhere.qnz"),
     (["info", "broken.qnz"], "broken.qnz"),
     (["info", "text.qnz"], "text.qnz"),
-    (["info", "model.tflite"], "have: .qnz, network.json"),
+    (["info", "model.tfl"], "have: .qnz, network.json"),
     (["info", MODEL, "--target", "cortex-a72"], "no core 'cortex-a72'; have: cortex-m0"),
     (["info", MODEL, "--cmsis", "6.0.0"], "no CMSIS release '6.0.0'; have: 5.6.0, 5.9.0"),
     (["info", MODEL, "--rounding", "up"], "no rounding 'up'; have: nearest, truncate"),

@@ -61,9 +61,9 @@ def test_import_writes_the_same_network(model, x, tmp_path):
 def test_goldens_are_compared_and_variants_and_times_shown(model, x, tmp_path):
     np.save(tmp_path / "x.npy", x[:2])
     invoke("golden", model, "-i", tmp_path / "x.npy", "-o", tmp_path / "golden")
-    said = invoke("compare", tmp_path / "golden", tmp_path / "golden" / "x0")
+    said = invoke("compare", tmp_path / "golden", tmp_path / "golden")
     assert "output" in said
-    assert "double" in invoke("variants", model, "-i", tmp_path / "x.npy")
+    assert "single" in invoke("variants", model, "-i", tmp_path / "x.npy")
     assert "net" in invoke("bench", model, "--batch", "1", "--turns", "1")
 
 

@@ -88,7 +88,7 @@ def requantize_double(x, multiplier, shift):
 
 
 def requantize_single(x, multiplier, shift):
-    return wrap(x * multiplier // 2 ** (30 - shift) + 1, 32) >> 1
+    return wrap((x * multiplier // 2 ** (30 - shift) + 1) // 2, 32)
 
 
 def requantize(x, multiplier, single, shift):
@@ -212,6 +212,9 @@ TABLE = [
     ("qn_multiplier16(a)", lambda a, b, c: multiplier16(a), grid([x for x in INT32 if x >= 0])),
     ("qn_requantize64(a, b, c)",
         lambda a, b, c: requantize64(a, b, c), grid(INT47, MULTIPLIERS, range(-31, 8))),
+    ("qn_requantize64_by16(a, b, c)",
+        lambda a, b, c: requantize64(a, b << 16, c),
+        grid(INT47, [0, 1, 16384, 32767], range(-31, 8))),
     ("qn_shl_sat(a, b)", lambda a, b, c: saturate(a << b, 32), grid(INT32, SHIFTS)),
     ("qn_leading_zeros(a)", lambda a, b, c: 32 - a.bit_length(), grid(UINT32)),
 

@@ -78,6 +78,15 @@ def test_profiles_are_named_by_what_they_share(chosen, words):
     assert only("a", compare_profiles(base, others, chained=False))["other_profiles"] == words
 
 
+def test_of_an_op_of_both_apis_the_functions_of_the_release_are_compared():
+    legacy = {r["layer"] for r in function_variants("softmax", {}, calls=2).records()}
+    affine = function_variants("softmax", {"cmsis": "7.0.0"}, calls=2)
+    assert legacy == {"arm_softmax_q7", "arm_softmax_q15"}
+    assert {r["layer"] for r in affine.records()} == {
+        f"arm_softmax_{type}" for type in ("s8", "s8_s16", "s16", "u8")
+    }
+
+
 def test_softmax_q7_changed_between_releases_and_softmax_q15_did_not():
     table = function_variants("softmax", {}, calls=40)
     assert only("arm_softmax_q7", table)["other_profiles"] == "5.6.0"

@@ -219,6 +219,38 @@ def elementwise(kind, type="INT8", **options):
     return net
 
 
+@cases(
+    add={"kind": "ADD", "shape": (1, 6, 5, 4)},
+    add_channels={"kind": "ADD", "shape": (4,), "first": True},
+    sub={"kind": "SUB", "shape": (6, 1, 4)},
+    sub_from={"kind": "SUB", "shape": (1, 1, 5, 1), "first": True},
+    mul={"kind": "MUL", "shape": ()},
+    mul_s16={"kind": "MUL", "shape": (1, 1, 1, 4), "type": "INT16"},
+)
+def with_constant(kind, shape, first=False, type="INT8"):
+    net = Net(type)
+    x = net.begin(6, 5, 4)
+    limits = np.iinfo(type.lower())
+    values = net.rng.integers(limits.min, limits.max, shape, endpoint=True)
+    c = net.tensor(shape, type, net.scaled(0.04), net.zero(-7), values)
+    y = net.end(6, 5, 4, scale=0.06)
+    options = f"{kind.capitalize()}Options"
+    net.operator(kind, [c, x] if first else [x, c], [y], options)
+    return net
+
+
+@cases(add={"kind": "ADD"}, sub={"kind": "SUB"}, mul_s16={"kind": "MUL", "type": "INT16"})
+def with_average(kind, type="INT8"):
+    """Of a tensor and what is left of it by pooling: channels that broadcast over the image."""
+    net = Net(type)
+    x = net.begin(6, 5, 4)
+    pooled, y = net.middle(1, 1, 4, zero=3), net.end(6, 5, 4, scale=0.06)
+    window = {"Padding": "VALID", "StrideH": 1, "StrideW": 1, "FilterHeight": 6, "FilterWidth": 5}
+    net.operator("AVERAGE_POOL_2D", [x], [pooled], "Pool2DOptions", **window)
+    net.operator(kind, [pooled, x], [y], f"{kind.capitalize()}Options")
+    return net
+
+
 # ---- functions ----
 
 

@@ -5,7 +5,8 @@
  *
  * Axes: one vector of `length` elements, 0..65535 (the device's size is a uint16_t).
  * In place or not. Scratch: none. Scalar and DSP give the same bits; the DSP model clears the
- * negative lanes of a word with a mask made of their sign bits. arm_relu6_s8 came after 5.6.0. */
+ * negative lanes of a word with a mask made of their sign bits. arm_relu6_s8 came after 5.6.0. 7.0.0
+ * has all three, and neither of its roundings matters here. */
 #ifndef QN_Q_RELU_H
 #define QN_Q_RELU_H
 

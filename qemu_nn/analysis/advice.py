@@ -16,31 +16,44 @@ _POOR = 15
 #: Values that a channel must have had before it is called dead.
 _ENOUGH = 100
 
+_FEWER = "fewer fraction bits, --format {}.output=N"
+
 #: Operators whose format is not chosen for their own values.
 _TIED = ("Relu", "Clip", "Pool", "Softmax", "Sigmoid", "Tanh")
 
 
-def advise(layers: Sequence[LayerFigures], arrays: Sequence[WeightFigures]) -> tuple[str, ...]:
-    """Sentences, each about one layer: what is wrong with it, by which figure, and what to try."""
-    found = [line for layer in layers for line in _of_layer(layer)]
-    return (*found, *(line for array in arrays for line in _of_array(array)))
+def advise(
+    layers: Sequence[LayerFigures], arrays: Sequence[WeightFigures], affine: bool = False
+) -> tuple[str, ...]:
+    """Sentences, each about one layer: what is wrong with it, by which figure, and what to try.
+
+    affine: formats are scales and zero points, not fraction bits.
+    """
+    found = [line for layer in layers for line in _of_layer(layer, affine)]
+    return (*found, *(line for array in arrays for line in _of_array(array, affine)))
 
 
-def _of_layer(layer: LayerFigures) -> Iterator[str]:
+def _of_layer(layer: LayerFigures, affine: bool) -> Iterator[str]:
     name = layer.name
     if layer.wraps and layer.sums is not None:
+        coarser = "coarser scales" if affine else f"fewer fraction bits, --format {name}.weights=N"
         yield (
             f"{name}: its accumulator wraps ({layer.sums[0]:,} .. {layer.sums[1]:,} leaves 32 "
-            f"bits): give its weights fewer fraction bits, --format {name}.weights=N"
+            f"bits): give its weights {coarser}"
         )
     if layer.lost_share >= _LOST or (layer.lost and layer.single.sqnr < _POOR):
+        wider = "a wider range, --format {}.output=LOW..HIGH" if affine else _FEWER
         yield (
             f"{name}: {layer.lost_share:.2g} % of its values saturate in {layer.format}: "
-            f"give it fewer fraction bits, --format {name}.output=N, or calibrate with more data"
+            f"give it {wider.format(name)}, or calibrate with more data"
         )
     if layer.low == layer.high:
         yield f"{name}: it is {layer.low:g} everywhere: the data do not reach it"
-    elif layer.operator == "Relu" and layer.dead and layer.elements >= _ENOUGH * layer.channels:
+    elif (
+        layer.operator.endswith("Relu")
+        and layer.dead
+        and layer.elements >= _ENOUGH * layer.channels
+    ):
         yield (
             f"{name}: channels that are 0 on all data: {layer.dead} of {layer.channels}: dead "
             "ReLUs, which the network could do without; if there are many, are the data scaled as "
@@ -67,8 +80,15 @@ def _has_outliers(layer: LayerFigures) -> bool:
     return layer.operator not in _TIED and roomy and layer.crowded >= _CROWDED
 
 
-def _of_array(array: WeightFigures) -> Iterator[str]:
+def _of_array(array: WeightFigures, affine: bool) -> Iterator[str]:
     name = f"{array.layer}: its {array.role}"
+    if affine:
+        if 100 * array.saturated >= _LOST * array.elements and array.saturated:
+            yield (
+                f"{name} saturate: {array.saturated} of {array.elements} in {array.format} "
+                f"({array.low:.4g} .. {array.high:.4g}): try --weight-method minmax"
+            )
+        return
     if array.role == "bias" and array.lost and _BIAS * array.lost >= array.elements:
         yield (
             f"{name} is lost by its shift: {array.lost} of {array.elements} values are 0 in "

@@ -8,7 +8,7 @@ from typing import Optional
 
 import numpy as np
 
-from ..formats import q_format
+from ..formats import Format
 from ..statistics import Statistics
 from .errors import Errors, Tally, errors_of
 
@@ -103,8 +103,7 @@ class Gathered:
     kept: the real values that the activations behind it let through, lowest and highest.
     """
 
-    frac: int
-    dtype: str
+    format: Format
     kept: tuple[float, float] = (-math.inf, math.inf)
     whole: Tally = field(default_factory=Tally)
     single: Tally = field(default_factory=Tally)
@@ -118,9 +117,9 @@ class Gathered:
 
     def add(self, real: np.ndarray, device: np.ndarray, single: np.ndarray) -> None:
         """One batch: real values, and integers of the whole network and of the layer alone."""
-        got = np.ldexp(device.astype(np.float64), -self.frac)
+        got = self.format.dequantize(device)
         self.whole.add(real, got)
-        self.single.add(real, np.ldexp(single.astype(np.float64), -self.frac))
+        self.single.add(real, self.format.dequantize(single))
         self.real.add(real)
         self.device.add(got)
         self.elements += device.size
@@ -135,10 +134,10 @@ class Gathered:
 
     def add_unsaturated(self, outputs: np.ndarray) -> None:
         """The integers of one batch as they would be in a format without ends."""
-        limits = np.iinfo(self.dtype)
-        self.saturated += int(np.count_nonzero((outputs < limits.min) | (outputs > limits.max)))
-        needed = np.clip(outputs, *np.ldexp(self.kept, self.frac))
-        self.lost += int(np.count_nonzero((needed < limits.min - 1) | (needed > limits.max + 1)))
+        least, most = self.format.limits
+        self.saturated += int(np.count_nonzero((outputs < least) | (outputs > most)))
+        needed = np.clip(outputs, *self.format.place(np.array(self.kept)))
+        self.lost += int(np.count_nonzero((needed < least - 1) | (needed > most + 1)))
 
     def crowded(self) -> float:
         """The share of the real values other than 0 within an eighth of the largest."""
@@ -154,8 +153,7 @@ class Gathered:
 
         Bins are some power of two of the format's steps wide, and hold what rounds into them.
         """
-        limits, step = np.iinfo(self.dtype), math.ldexp(1.0, -self.frac)
-        ends = (limits.min * step, limits.max * step)
+        ends, step = self.format.ends, self.format.scale
         negative = min(self.real.low, self.device.low) < 0
         low = min(self.real.low, ends[0]) if negative else 0.0
         high = max(self.real.high, ends[1])
@@ -175,24 +173,31 @@ class Gathered:
 
 
 def weight_figures(
-    layer: str, role: str, real: np.ndarray, integers: np.ndarray, frac: int, matters: float = 0.0
+    layer: str,
+    role: str,
+    real: np.ndarray,
+    integers: np.ndarray,
+    scale: np.ndarray,
+    format: str,
+    matters: float = 0.0,
 ) -> WeightFigures:
     """The figures of an array of integers [...] of a layer, and the real one that it stands for.
 
-    matters: the least magnitude whose loss matters.
+    scale: of the integers, broadcasts to them. format: what it is called. matters: the least
+    magnitude whose loss matters.
     """
     limits = np.iinfo(integers.dtype)
     real = np.asarray(real, np.float64)
-    exact = np.rint(np.ldexp(real, frac))
+    exact = np.rint(real / scale)
     return WeightFigures(
         layer,
         role,
-        q_format(integers.dtype.name, frac),
+        format,
         float(np.min(real, initial=0.0)),
         float(np.max(real, initial=0.0)),
         int(np.count_nonzero((exact < limits.min - 1) | (exact > limits.max + 1))),
         integers.size,
         int(np.abs(integers.astype(np.int64)).max(initial=0)).bit_length() + 1,
         int(np.count_nonzero((integers == 0) & (real != 0) & (np.abs(real) >= matters))),
-        errors_of(real, np.ldexp(integers.astype(np.float64), -frac)),
+        errors_of(real, integers * scale),
     )

@@ -82,12 +82,84 @@ def _softmax(rng: Random, function: Function) -> dict[str, int]:
     return {**found, "shift": shift, "diff_min": -((31 << 26) >> shift)}
 
 
+def _broadcast(rng: Random, function: Function) -> dict[str, int]:
+    sides = {axis: rng.choice(_SIZES) for axis in "nhwc"}
+    found = {f"input_{axis}": side if rng.randrange(2) else 1 for axis, side in sides.items()}
+    return {**found, **{f"output_{axis}": side for axis, side in sides.items()}}
+
+
+def _activation_s16(rng: Random, function: Function) -> dict[str, int]:
+    found = {"size": _length(rng), "left_shift": rng.randint(-5, 5)}
+    return {**found, "type": rng.randrange(2)}
+
+
+def _minmax(rng: Random, function: Function) -> dict[str, int]:
+    """Some axes of one input, or of both, have one element."""
+    found = {}
+    for axis in "nhwc":
+        side = rng.choice(_SIZES)
+        for i, kept in zip((1, 2), rng.choice(((1, 1), (1, 1), (0, 1), (1, 0)))):
+            found[f"input{i}_{axis}"] = side if kept else 1
+    return found
+
+
+def _sides(rng: Random) -> dict[str, int]:
+    return {f"input_{axis}": rng.choice(_SIZES) for axis in "nhwc"}
+
+
+def _concatenation(rng: Random, function: Function) -> dict[str, int]:
+    axis = function.name[-1]
+    found = {f"input_{a}": rng.choice(_SIZES) for a in "xyzw"}
+    before, behind = rng.randint(0, 5), rng.randint(0, 5)
+    return {**found, f"output_{axis}": before + found[f"input_{axis}"] + behind, "offset": before}
+
+
+def _join(rng: Random, function: Function) -> dict[str, int]:
+    return {"outer": rng.choice(_SIZES), "inner1": rng.randint(1, 70), "inner2": rng.randint(1, 70)}
+
+
+def _pad(rng: Random, function: Function) -> dict[str, int]:
+    found = {f"{end}_{axis}": rng.randint(0, 3) for end in ("pre", "post") for axis in "nhwc"}
+    limits = np.iinfo(function.output.dtype)
+    return {**_sides(rng), **found, "pad_value": rng.randint(int(limits.min), int(limits.max))}
+
+
+def _transpose(rng: Random, function: Function) -> dict[str, int]:
+    dims = rng.randint(1, 4)
+    perm = [*rng.sample(range(dims), dims), *range(dims, 4)]
+    sides = [rng.choice(_SIZES) if i < dims else 1 for i in range(4)]
+    found = {f"input_{axis}": n for axis, n in zip("nhwc", sides)}
+    found.update({f"output_{axis}": sides[i] for axis, i in zip("nhwc", perm)})
+    return {**found, "num_dims": dims, **{f"perm_{i}": axis for i, axis in enumerate(perm)}}
+
+
+def _one(name: str) -> Callable[[Random, Function], dict[str, int]]:
+    """Functions whose one argument is a length."""
+    return lambda rng, function: {name: _length(rng)}
+
+
+_PRIMITIVES = (
+    *("requantize", "doubling_high_mult", "doubling_high_mult_no_sat", "divide_by_power_of_two"),
+    *("mult_by_power_of_two", "exp_on_negative_values", "one_over_one_plus_x"),
+)
+
 _PARAMS: Mapping[str, Callable[[Random, Function], dict[str, int]]] = {
     "elementwise_add": _sum,
     "elementwise_sub": _sum,
     "elementwise_mul": _product,
     "elementwise_mul_acc": _product,
     "softmax": _softmax,
+    "constant": lambda rng, function: {"length": _length(rng)},
+    "broadcast": _broadcast,
+    "nn_activation": _activation_s16,
+    "minimum": _minmax,
+    "maximum": _minmax,
+    "reshape": _one("total_size"),
+    "concatenation": _concatenation,
+    "join": _join,
+    "pad": _pad,
+    "transpose": _transpose,
+    **{f"nn_{name}": _one("length") for name in _PRIMITIVES},
 }
 
 

@@ -44,6 +44,36 @@ def _softmax_s16(rows: int, size: int) -> dict[str, int]:
     return {"num_rows": rows, "row_size": size, "mult": mult, "shift": shift}
 
 
+def _broadcast() -> dict[str, int]:
+    """A number for each channel of an image."""
+    output = {"output_n": 1, "output_h": 16, "output_w": 16, "output_c": 16}
+    return {"input_n": 1, "input_h": 1, "input_w": 1, "input_c": 16, **output}
+
+
+def _image(*names: str) -> dict[str, int]:
+    """Sides of an image, for each of the names."""
+    sides = dict(zip("nhwc", (1, 24, 24, 16)))
+    return {f"{name}_{axis}": n for name in names for axis, n in sides.items()}
+
+
+#: The first two axes of four change places.
+_TRANSPOSE = {
+    **{"num_dims": 4, "perm_0": 0, "perm_1": 3, "perm_2": 1, "perm_3": 2},
+    **_image("input"),
+    **{"output_n": 1, "output_h": 16, "output_w": 24, "output_c": 24},
+}
+_PAD = {**_image("input"), **{f"{end}_{a}": 0 for end in ("pre", "post") for a in "nc"}}
+_PAD.update({f"{end}_{axis}": 1 for end in ("pre", "post") for axis in "hw"}, pad_value=3)
+#: Both inputs of a case are one tensor.
+_JOIN = {"outer": 576, "inner1": 16, "inner2": 16}
+_CONCATENATION = {"input_x": 16, "input_y": 24, "input_z": 24, "input_w": 1}
+_CONCATENATION.update(output_x=16, offset=0)
+_STEPS = (
+    *("requantize", "requantize_s64", "doubling_high_mult", "doubling_high_mult_no_sat"),
+    *("divide_by_power_of_two", "mult_by_power_of_two", "exp_on_negative_values"),
+    "one_over_one_plus_x_for_x_in_0_1",
+)
+
 _NO_OFFSETS = ("input_1_offset", "input_2_offset")
 
 #: Function and arguments.
@@ -60,7 +90,20 @@ REST_CASES: tuple[tuple[str, dict[str, int]], ...] = (
         },
     ),
     ("arm_elementwise_mul_acc_s16", _product("s16", *_NO_OFFSETS, "out_offset")),
+    *((f"tflm_constant_{type}", {"length": _LENGTH}) for type in ("s8", "s16", "u8")),
+    *((f"tflm_broadcast_{type}", _broadcast()) for type in ("s8", "s16", "u8")),
     *((f"arm_softmax_{type}", _softmax(1, 10)) for type in ("s8", "s8_s16", "u8")),
     ("arm_softmax_s8", _softmax(1, 1000)),
     ("arm_softmax_s16", _softmax_s16(1, 1000)),
+    ("arm_nn_activation_s16", {"size": _LENGTH, "left_shift": 0, "type": 0}),
+    ("arm_nn_activation_s16", {"size": _LENGTH, "left_shift": 0, "type": 1}),
+    *((f"arm_{name}_s8", _image("input1", "input2")) for name in ("minimum", "maximum")),
+    ("arm_reshape_s8", {"total_size": _LENGTH}),
+    ("arm_concatenation_s8_x", _CONCATENATION),
+    ("arm_pad_s8", _PAD),
+    ("tflm_pad_s16", _PAD),
+    ("arm_transpose_s8", _TRANSPOSE),
+    ("tflm_transpose_s16", _TRANSPOSE),
+    *((f"tflm_concatenation_{type}", _JOIN) for type in ("s8", "s16", "u8")),
+    *((f"arm_nn_{step}", {"length": _LENGTH}) for step in _STEPS),
 )

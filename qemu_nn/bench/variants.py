@@ -48,13 +48,16 @@ def function_variants(name: str, device: Mapping[str, Any], calls: int = _CALLS)
     """Where a function, or every function of an op, differs from itself under the wanted profile.
 
     name: a C name ("arm_softmax_q7"), an op ("softmax"), or an op with its type ("softmax_q7").
+    Of an op that the q7 and the s8 API have, those functions that the wanted release has.
     device: arguments of profile_for(). Compared are random calls, of every kind of values, that
     both profiles accept.
     """
     functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
     if not functions:
         raise Error(f"no function or op {name!r}; have: {', '.join(sorted(FUNCTIONS))}")
-    wanted = profile_for([(f.op, f.type) for f in functions], **device)
+    wanted = profile_for([(functions[0].op, functions[0].type)], **device)
+    claimed = {f.name: any(r.claims(wanted) for r in rows_of(f.op, f.type)) for f in functions}
+    functions = [f for f in functions if claimed[f.name]] or functions
     every = {
         profile: {f.name: _outputs(f, profile, calls) for f in functions}
         for profile in all_profiles()

@@ -4,6 +4,9 @@ from . import (
     activation,
     affine,
     affine_elementwise,
+    affine_moving,
+    affine_operands,
+    affine_primitives,
     affine_softmax,
     convolve,
     elementwise,
@@ -20,7 +23,8 @@ FUNCTIONS: dict[str, Function] = {
     function.name: function
     for family in (
         *(convolve, fully_connected, pool, activation, elementwise),
-        *(affine, affine_elementwise, affine_softmax, tflm),
+        *(affine, affine_elementwise, affine_softmax, affine_moving, affine_operands),
+        *(affine_primitives, tflm),
     )
     for function in family.FUNCTIONS
 }

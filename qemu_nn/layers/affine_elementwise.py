@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Optional
 
-from .base import Array, Function, vector
+from .base import Array, Function, Largest, vector
 
 DTYPES = {"s8": "int8", "s16": "int16", "u8": "uint8"}
 
@@ -53,6 +53,21 @@ def _mul(
     )
 
 
+_SIDES = [tuple(f"input{i}_{axis}" for axis in "nhwc") for i in (1, 2)]
+
+
+def _choose(name: str) -> Function:
+    return Function(
+        name=f"arm_{name}_s8",
+        op=name,
+        type="s8",
+        params=(*_SIDES[0], *_SIDES[1]),
+        inputs=(Array("input1", "int8", _SIDES[0]), Array("input2", "int8", _SIDES[1])),
+        output=Array("output", "int8", tuple(Largest(pair) for pair in zip(*_SIDES))),
+        note="An axis of one element stands for that element at every place.",
+    )
+
+
 _OFFSETS: tuple[str, ...] = ("input_1_offset", "input_2_offset")
 _NO_OFFSETS = dict.fromkeys(_OFFSETS, 0)
 
@@ -85,4 +100,5 @@ FUNCTIONS = (
         weights=vector("acc_in", "int16", "block_size"),
         note="acc_in: what the output holds before. act_max <= 0: the whole range of int16.",
     ),
+    *(_choose(name) for name in ("minimum", "maximum")),
 )

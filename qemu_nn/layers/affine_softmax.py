@@ -1,4 +1,4 @@
-"""Softmax of the s8 and s16 API, to the base e."""
+"""Softmax of the s8 and s16 API, to the base e, and its table activations."""
 
 from .affine_elementwise import DTYPES
 from .base import Array, Function, vector
@@ -36,5 +36,14 @@ FUNCTIONS = (
         bias=vector("one_by_one_lut", "int16", _TABLE),
         fixed={"diff_min": 0},
         note="mult and shift: formats.softmax_scaling_s16(); tables: layers.softmax_tables.",
+    ),
+    Function(
+        name="arm_nn_activation_s16",
+        op="nn_activation",
+        type="s16",
+        params=("size", "left_shift", "type"),
+        inputs=(vector("input", "int16", "size"),),
+        output=vector("output", "int16", "size"),
+        note="type: 0 or 'ARM_SIGMOID', 1 or 'ARM_TANH'; left_shift: as an LSTM has it.",
     ),
 )

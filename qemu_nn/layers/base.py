@@ -17,12 +17,36 @@ T = TypeVar("T")
 #: Enumerators of C that may stand for their numbers.
 ENUMERATORS = {"ARM_SIGMOID": 0, "ARM_TANH": 1}
 
-#: One extent: the name of a C argument, a number, or a tuple of both (their product).
-Extent = Union[str, int, tuple["Extent", ...]]
+
+@dataclass(frozen=True)
+class Total:
+    """An extent: the sum of others."""
+
+    parts: tuple[Extent, ...]
+
+    def __str__(self) -> str:
+        return f"({' + '.join(map(str, self.parts))})"
+
+
+@dataclass(frozen=True)
+class Largest:
+    """An extent: the largest of others."""
+
+    parts: tuple[Extent, ...]
+
+    def __str__(self) -> str:
+        return f"max({', '.join(map(str, self.parts))})"
+
+
+#: One extent: the name of a C argument, a number, a tuple of both (their product), or one of these.
+Extent = Union[str, int, tuple["Extent", ...], Total, Largest]
 
 
 def extent(value: Extent, params: Mapping[str, int]) -> int:
     """The number that an extent stands for with these C arguments."""
+    if isinstance(value, (Total, Largest)):
+        combine = sum if isinstance(value, Total) else max
+        return combine(extent(part, params) for part in value.parts)
     if isinstance(value, tuple):
         return math.prod(extent(part, params) for part in value)
     return params[value] if isinstance(value, str) else value

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -147,10 +148,10 @@ def _check_given(graph: FloatGraph, given: GivenRanges, of: Mapping[str, Group])
                 )
 
 
-def _check_range(name: str, ends: object) -> None:
-    fits = isinstance(ends, (tuple, list)) and len(ends) == 2
-    if not fits or not all(isinstance(e, (int, float)) and np.isfinite(e) for e in ends):  # type: ignore[union-attr, attr-defined]
+def _check_range(name: str, ends: Any) -> None:
+    pair = isinstance(ends, (tuple, list)) and len(ends) == 2
+    if not pair or not all(isinstance(e, (int, float)) and math.isfinite(e) for e in ends):
         raise Error(f"{name}: the range of its output is (low, high), not {ends!r}")
-    low, high = ends  # type: ignore[misc]
+    low, high = ends
     if not low <= 0 <= high or low == high:
         raise Error(f"{name}: the range {low} .. {high} of its output must hold 0, and more")

@@ -175,6 +175,8 @@ def _check_given(
         for role, frac in roles.items():
             if role not in ROLES or (role != "output" and name not in weighted):
                 raise Error(f"{name} has no {role!r} to give a format; have: {', '.join(ROLES)}")
+            if not isinstance(frac, int):
+                raise Error(f"{name}: its {role} has a number of fraction bits, not {frac!r}")
             if not -32 <= frac <= 32:
                 raise Error(f"{name}: {frac} fraction bits of its {role} are out of -32..32")
     seen: dict[int, tuple[str, int]] = {}

@@ -11,6 +11,7 @@ from ..graph import Graph, Node
 from ..layers import layouts
 from ..operators import Conv, Dense
 from ..targets import Profile
+from . import accumulate_affine as affine
 
 
 def accumulators(graph: Graph, node: Node, x: np.ndarray, profile: Profile) -> Optional[np.ndarray]:
@@ -18,6 +19,8 @@ def accumulators(graph: Graph, node: Node, x: np.ndarray, profile: Profile) -> O
 
     Exact, and not wrapped: float64 holds every integer below 2^53.
     """
+    if affine.is_affine(graph):
+        return affine.accumulators(graph, node, x)
     operator = products(graph, node)
     if operator is None or node.bias is None:
         return None
@@ -29,12 +32,18 @@ def accumulators(graph: Graph, node: Node, x: np.ndarray, profile: Profile) -> O
 
 
 def unsaturated(
-    node: Node, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray], profile: Profile
+    graph: Graph,
+    node: Node,
+    inputs: Sequence[np.ndarray],
+    sums: Optional[np.ndarray],
+    profile: Profile,
 ) -> Optional[np.ndarray]:
     """The output [N, ...] of a node of these inputs, could it hold any integer.
 
     sums: its accumulators, if it has some. None where a node does not add or multiply.
     """
+    if affine.is_affine(graph):
+        return affine.unsaturated(graph, node, inputs, sums)
     if sums is None:
         a, b = (inputs[0].astype(np.float64), inputs[-1].astype(np.float64))
         op = node.function.op
@@ -58,6 +67,8 @@ def _rounding(node: Node, profile: Profile) -> float:
 
 def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
     """A convolution or fully connected layer as an operator on integers; None for all others."""
+    if affine.is_affine(graph):
+        return affine.products(graph, node)
     params, op, declared = node.params, node.function.op, node.function.weights
     if declared is None or not op.startswith(("convolve", "depthwise", "fully_connected")):
         return None

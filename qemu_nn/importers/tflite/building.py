@@ -128,6 +128,8 @@ class Builder:
         bias: Optional[np.ndarray] = None,
     ) -> None:
         """Add a call of a function that makes `output`."""
+        if function not in FUNCTIONS:
+            raise ModelError(f"no kernel takes its types: there is no {function}")
         declared, arrays = FUNCTIONS[function], []
         for kind, array in (("weights", weights), ("bias", bias)):
             name = None if array is None else f"{output.name}/{kind}"

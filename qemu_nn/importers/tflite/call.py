@@ -78,10 +78,32 @@ class Call:
         return [int(number) for number in data.reshape(-1)]
 
     def operand(self, index: int, output: Value) -> Value:
-        """An input that is computed or a constant, in the shape of the output."""
-        value = self.value(index)
-        if value.shape != output.shape:
-            raise ModelError(f"{list(value.shape)} is not {list(output.shape)}")
+        """An input, computed or a constant, in the shape of the output that it broadcasts to."""
+        tensor = self.tensor(index)
+        value = self.value(index) if tensor.data is None else self._brought(tensor)
+        if value.size == output.size:
+            return value
+        suffix, rank = SUFFIXES[value.dtype], len(output.shape)
+        inner, outer = (1,) * (rank - len(value.shape)) + value.shape, output.shape
+        sides = [(a, b) for a, b in zip(inner, outer) if b > 1]
+        if len(sides) > 4:
+            raise ModelError(f"it broadcasts {list(value.shape)} to {list(outer)}: over 4 axes")
+        sides = [(1, 1)] * (4 - len(sides)) + sides
+        params = {f"input_{axis}": side for axis, (side, _) in zip("nhwc", sides)}
+        params.update({f"output_{axis}": side for axis, (_, side) in zip("nhwc", sides)})
+        whole = replace(value, shape=output.shape)
+        return self.part("broadcast", whole, f"tflm_broadcast_{suffix}", params, [value])
+
+    def _brought(self, tensor: FileTensor) -> Value:
+        """A constant as a tensor, by a call that brings it."""
+        if self.builder.has(tensor.index):
+            return self.builder.value(tensor.index)
+        value = self.builder.constant(tensor)
+        params = {"length": value.size}
+        function = f"tflm_constant_{SUFFIXES[value.dtype]}"
+        assert tensor.data is not None
+        self.builder.call(function, params, [], value, np.asarray(tensor.data).reshape(-1))
+        self.builder.make(tensor.index, value)
         return value
 
     def output(self, index: int = 0) -> Value:

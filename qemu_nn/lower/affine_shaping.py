@@ -1,0 +1,1 @@
+"""What moves elements, as calls of the s8 API."""

@@ -1,0 +1,110 @@
+"""Convolutions, fully connected layers and poolings as calls of the s8 API."""
+
+from __future__ import annotations
+
+import math
+from typing import Optional
+
+import numpy as np
+
+from ..errors import ModelError
+from ..formats import quantize_symmetric
+from ..layers import FUNCTIONS
+from ..operators import Conv, Dense, Pool
+from .affine_site import AffineSite
+
+#: Weights lie in -127..127, biases in 32 bits.
+_MOST, _MOST_BIAS = 127, 2**31 - 1
+
+PER_ROW = "arm_fully_connected_per_channel_s8"
+
+_POOLS = {"max": "arm_max_pool_s8", "average": "arm_avgpool_s8"}
+
+
+def geometry(site: AffineSite, window: Conv | Pool) -> dict[str, int]:
+    """The arguments that say where windows lie; padding behind the image is what they imply."""
+    if min(window.pads[:2]) < 0:
+        raise ModelError(f"it crops its input ({window.pads}), which no function does")
+    steps = window.dilation if isinstance(window, Conv) else (1, 1)
+    stems = ("input", "filter", "stride", "pad", "dilation", "output")
+    pairs = (site.image(), window.kernel, window.stride, window.pads, steps, site.image(-1))
+    sides = {f"{n}_{axis}": pair[i] for n, pair in zip(stems, pairs) for i, axis in enumerate("hw")}
+    return {"batches": 1, **sides}
+
+
+def _offsets(site: AffineSite) -> dict[str, int]:
+    source = site.formats[0]
+    return {
+        "input_offset": -source.zero_point,
+        "filter_offset": 0,
+        "output_offset": site.output.zero_point,
+        **site.clamp(),
+    }
+
+
+def convolve(site: AffineSite, conv: Conv) -> None:
+    """A depthwise convolution, or one in any number of groups."""
+    channels, out = site.image()[2], len(conv.weights)
+    weights = _integers(site, conv.weights)
+    rows = _per_channel(site, conv.bias, out)
+    params = {**geometry(site, conv), **_offsets(site), "input_c": channels}
+    if conv.groups > 1 and conv.weights.shape[3] == 1:
+        function = site.choose(_candidates("arm_depthwise_conv_wrapper_s8"))
+        filters = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))[None]
+        site.call(function, {**params, "ch_mult": out // channels}, filters, rows)
+        return
+    function = site.choose(_candidates("arm_convolve_wrapper_s8"))
+    params.update(filter_c=conv.weights.shape[3], output_c=out)
+    site.call(function, params, weights, rows)
+
+
+def fully_connected(site: AffineSite, dense: Dense) -> None:
+    """One scale for all weights, or one for each row."""
+    rows, columns = dense.weights.shape
+    assert site.scales is not None
+    each = site.scales.size > 1
+    batches = math.prod(site.shapes[0]) // columns
+    function = site.choose([("arm_fully_connected_s8", not each), (PER_ROW, each or rows == 1)])
+    params = {"batches": batches, "input_c": columns, "output_c": rows, **_offsets(site)}
+    weights = _integers(site, dense.weights)
+    if function == PER_ROW:
+        site.call(function, params, weights, _per_channel(site, dense.bias, rows))
+        return
+    # As TensorFlow Lite Micro: the product of two scales in float32, here alone.
+    product = np.float32(site.formats[0].scale) * np.float32(site.scales.item())
+    params["multiplier"], params["shift"] = site.scaling(float(product) / site.output.scale)
+    site.call(function, params, weights, _bias(site, dense.bias, rows).astype(np.int32))
+
+
+def pool(site: AffineSite, operator: Pool) -> None:
+    """Maximum or average of the cells inside of the image."""
+    if operator.kind == "average" and operator.count_pads and any(operator.pads):
+        raise ModelError("its windows count padding in some places and end in others")
+    site.same_formats()
+    params = {**geometry(site, operator), **site.clamp(), "channels": site.image()[2]}
+    site.call(site.choose([(_POOLS[operator.kind], True)]), params)
+
+
+def _candidates(*names: str) -> list[tuple[str, bool]]:
+    return [(name, True) for name in names if name in FUNCTIONS]
+
+
+def _integers(site: AffineSite, real: np.ndarray) -> np.ndarray:
+    assert site.scales is not None
+    return quantize_symmetric(real, site.scales, _MOST).astype(np.int8)
+
+
+def _bias(site: AffineSite, real: Optional[np.ndarray], rows: int) -> np.ndarray:
+    """In steps of the products, zeros where there is none."""
+    assert site.scales is not None
+    steps = site.formats[0].scale * np.broadcast_to(site.scales.ravel().astype(np.float64), rows)
+    return quantize_symmetric(np.zeros(rows) if real is None else real, steps, _MOST_BIAS)
+
+
+def _per_channel(site: AffineSite, bias: Optional[np.ndarray], rows: int) -> np.ndarray:
+    """Bias, multiplier and shift of every output channel."""
+    assert site.scales is not None
+    source, output = site.formats[0].scale, site.output.scale
+    scales = np.broadcast_to(site.scales.ravel(), rows)
+    pairs = np.array([site.scaling(source * float(scale) / output) for scale in scales])
+    return np.array([_bias(site, bias, rows), *pairs.T], np.int32)

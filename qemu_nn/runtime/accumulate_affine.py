@@ -1,0 +1,102 @@
+"""What calls of the s8 and s16 API would compute, could every number grow; see accumulate.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Optional, Union
+
+import numpy as np
+
+from ..graph import Graph, Node
+from ..operators import Conv, Dense
+
+
+def is_affine(graph: Graph) -> bool:
+    """Do its tensors have scales and zero points?"""
+    return graph.input.scale is not None
+
+
+def factors(graph: Graph, node: Node) -> np.ndarray:
+    """What the sums of each output channel are multiplied by: multiplier * 2^(shift - 31)."""
+    if node.function.stack:
+        _, multiplier, shift = graph.arrays[node.bias or ""].astype(np.int64)
+    else:
+        multiplier, shift = (np.array([node.params[n]]) for n in ("multiplier", "shift"))
+    result: np.ndarray = np.ldexp(multiplier.astype(np.float64), shift - 31)
+    return result
+
+
+def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
+    """A layer with weights as an operator on integers, without its bias; None for all others."""
+    declared, params = node.function.weights, node.params
+    if declared is None or "output_offset" not in params or node.weights is None:
+        return None
+    shape = declared.shape(params)
+    weights = graph.arrays[node.weights].astype(np.float64)
+    if len(shape) == 2:
+        return Dense(weights.reshape(shape) + params["filter_offset"])
+    weights, groups = weights.reshape(shape), 1
+    if "ch_mult" in params:
+        weights, groups = weights[0].transpose(2, 0, 1)[..., None], params["input_c"]
+    else:
+        groups = params["input_c"] // params["filter_c"]
+    stride, dilation = ((params[f"{n}_h"], params[f"{n}_w"]) for n in ("stride", "dilation"))
+    return Conv(weights, None, stride, pads(params), dilation, groups)
+
+
+def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
+    """Cells above, left, below and right of an image, so that there are as many windows as said."""
+    found = []
+    for axis in "hw":
+        size, before, side = (params[f"{name}_{axis}"] for name in ("input", "pad", "filter"))
+        covered = (side - 1) * params.get(f"dilation_{axis}", 1) + 1
+        reach = (params[f"output_{axis}"] - 1) * params[f"stride_{axis}"] + covered
+        found.append((before, reach - size - before))
+    (top, bottom), (left, right) = found
+    return top, left, bottom, right
+
+
+def accumulators(graph: Graph, node: Node, x: np.ndarray) -> Optional[np.ndarray]:
+    """The sums of a node with weights over integers x [N, ...], with bias; else None."""
+    operator = products(graph, node)
+    if operator is None:
+        return None
+    shape = node.function.inputs[0].shape(node.params)  # batches come first
+    shifted = x.astype(np.float64).reshape(-1, *shape[1:])
+    if node.function.type == "s8":
+        shifted += node.params["input_offset"]
+    sums = operator.evaluate(shifted)
+    if node.bias is not None:
+        array = graph.arrays[node.bias]
+        sums = sums + (array[0] if node.function.stack else array)
+    result: np.ndarray = sums.reshape(len(x), -1, sums.shape[-1])
+    return result
+
+
+def unsaturated(
+    graph: Graph, node: Node, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]
+) -> Optional[np.ndarray]:
+    """The output [N, ...], could it hold any integer; to within the rounding of its last step."""
+    params, op = node.params, node.function.op
+    if sums is not None:
+        result: np.ndarray = np.rint(sums * factors(graph, node) + params["output_offset"])
+        return result
+    if not op.startswith(("elementwise_add", "elementwise_sub", "elementwise_mul")):
+        return None
+    if node.function.type == "s16":
+        first, second = (x.astype(np.float64) for x in inputs)
+    else:
+        first, second = (x + float(params[f"input_{i}_offset"]) for i, x in enumerate(inputs, 1))
+    if op.startswith("elementwise_mul"):
+        total = first * second
+    else:
+        parts = [_scaled(params, f"input_{i}", x) for i, x in enumerate((first, second), 1)]
+        total = parts[0] + parts[1] if op.endswith("add") else parts[0] - parts[1]
+        total = np.ldexp(total, params["left_shift"])
+    return np.rint(_scaled(params, "out", total) + params["out_offset"])
+
+
+def _scaled(params: Mapping[str, int], name: str, x: np.ndarray) -> np.ndarray:
+    factor = np.ldexp(float(params[f"{name}_mult"]), params[f"{name}_shift"] - 31)
+    result: np.ndarray = x * factor
+    return result
