@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
 from ..errors import Error
@@ -77,12 +77,14 @@ class Argument:
 
 @dataclass(frozen=True)
 class Prototype:
-    """How C declares a function. returns: its type; header: the one that declares it."""
+    """How C declares a function. returns: its type; header: the one that declares it; implied:
+    scalars that C is not told -> C text of them."""
 
     header: str
     returns: str
     name: str
     arguments: tuple[Argument, ...]
+    implied: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         space = "" if self.returns.endswith("*") else " "
@@ -114,7 +116,11 @@ def prototype(function: Function, cmsis: str) -> Prototype:
         for name in order.names
     )
     return Prototype(
-        order.header, returns.get(order.returns, order.returns), function.name, arguments
+        order.header,
+        returns.get(order.returns, order.returns),
+        function.name,
+        arguments,
+        order.implied,
     )
 
 
@@ -138,7 +144,7 @@ def _legacy(function: Function) -> Order:
     return Order(
         _names(function),
         returns="output" if family == "mat_mult" else returns,
-        types={**dict.fromkeys(function.params, "uint16_t"), **_SCALARS},
+        types={**dict.fromkeys({*function.params} - {"offset"}, "uint16_t"), **_SCALARS},
         header=next(header, "arm_nnfunctions.h"),
     )
 
@@ -165,7 +171,7 @@ def _type(function: Function, order: Order, name: str, types: Mapping[str, str])
     if name in SCRATCH:
         byte = name == "bufferB" or "pool" in function.op
         return f"{types['int8' if byte else 'int16']} *"
-    if name == "offset":
+    if name == "offset" and name not in order.types:
         return types[function.output.dtype]
     if name in function.params:
         return order.types.get(name, "int32_t")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Union
 
-from .base import Extent
+from .base import Extent, Largest
 
 #: What stands for the status type of a release.
 STATUS = "status"
@@ -14,37 +15,42 @@ SUPPORT = "arm_nnsupportfunctions.h"
 
 
 @dataclass(frozen=True)
+class Elements:
+    """An array of a struct's own: the type of its elements, and the C arguments that they are."""
+
+    type: str
+    names: tuple[str, ...]
+
+
+#: What a member of a struct holds.
+Member = Union[Extent, Elements]
+
+
+@dataclass(frozen=True)
 class Struct:
-    """A struct argument: its C type; member -> the C argument, number or product that it holds.
+    """A struct argument: its C type; member -> what it holds, a pointer by its own C name.
 
     cast: in front of a pointer, where the member is one to variables.
     """
 
     type: str
-    members: Mapping[str, Extent]
+    members: Mapping[str, Member]
     cast: str = ""
-
-    @property
-    def held(self) -> set[str]:
-        """The C arguments in it."""
-        found: set[str] = set()
-        for value in self.members.values():
-            parts = value if isinstance(value, tuple) else (value,)
-            found |= {part for part in parts if isinstance(part, str)}
-        return found
 
 
 @dataclass(frozen=True)
 class Order:
     """How C takes a function's arguments: their names, and those of them that are structs.
 
-    types: of scalars that are not int32_t.
+    types: of scalars that are not int32_t. implied: scalars of our declaration that are no argument
+    of C's -> C text of them.
     """
 
     names: tuple[str, ...]
     structs: Mapping[str, Struct] = field(default_factory=dict)
     returns: str = STATUS
     types: Mapping[str, str] = field(default_factory=dict)
+    implied: Mapping[str, str] = field(default_factory=dict)
     header: str = "arm_nnfunctions.h"
 
 
@@ -56,16 +62,20 @@ def _dims(n: Extent, h: Extent, w: Extent, c: Extent) -> Struct:
     return Struct("cmsis_nn_dims", {"n": n, "h": h, "w": w, "c": c})
 
 
-def _pair(member: str, name: str) -> dict[str, Extent]:
+def _nhwc(name: str) -> Struct:
+    return _dims(f"{name}_n", f"{name}_h", f"{name}_w", f"{name}_c")
+
+
+def _pair(member: str, name: str) -> dict[str, Member]:
     """A tile: width and height."""
     return {f"{member}.{axis}": f"{name}_{axis}" for axis in "wh"}
 
 
-_RANGE: dict[str, Extent] = {"activation.min": "act_min", "activation.max": "act_max"}
-_OFFSETS: dict[str, Extent] = {"input_offset": "input_offset", "output_offset": "output_offset"}
+_RANGE: dict[str, Member] = {"activation.min": "act_min", "activation.max": "act_max"}
+_OFFSETS: dict[str, Member] = {"input_offset": "input_offset", "output_offset": "output_offset"}
 _WINDOW = {**_pair("stride", "stride"), **_pair("padding", "pad")}
 _DILATED = {**_WINDOW, **_pair("dilation", "dilation"), **_RANGE}
-_SCALES: dict[str, Extent] = {"multiplier": "multiplier", "shift": "shift"}
+_SCALES: dict[str, Member] = {"multiplier": "multiplier", "shift": "shift"}
 
 _PER_CHANNEL = Struct("cmsis_nn_per_channel_quant_params", _SCALES, "(int32_t *)")
 _PER_TENSOR = Struct("cmsis_nn_per_tensor_quant_params", _SCALES)
@@ -131,9 +141,54 @@ _MUL_S16_S8 = (
 _SOFTMAX = _order("input num_rows row_size mult shift diff_min output", returns="void")
 _TABLES = {"exp_lut": "exp_lut", "one_by_one_lut": "one_by_one_lut"}
 
+_WIDER = (Largest((f"input1_{axis}", f"input2_{axis}")) for axis in "nhwc")
+_CHOICE = _order(
+    "ctx input1 input1_dims input2 input2_dims output output_dims",
+    {
+        "input1_dims": _nhwc("input1"),
+        "input2_dims": _nhwc("input2"),
+        "output_dims": _dims(*_WIDER),
+    },
+)
+
+# ---- moving elements ----
+
+_PERM = Elements("uint32_t", ("perm_0", "perm_1", "perm_2", "perm_3"))
+_TRANSPOSE = {
+    "input_dims": _nhwc("input"),
+    "output_dims": _nhwc("output"),
+    "transpose_params": Struct(
+        "cmsis_nn_transpose_params", {"num_dims": "num_dims", "permutations": _PERM}
+    ),
+}
+_PAD = {name: _nhwc(name.split("_")[0]) for name in ("input_size", "pre_pad", "post_pad")}
+_SIDES = "input_x input_y input_z input_w"
+
+
+def _concatenation(axis: str) -> Order:
+    """Along the batches C is not told how many the output has: as many as it is given, at least."""
+    outermost = axis == "w"
+    types = {**dict.fromkeys((*_SIDES.split(), f"output_{axis}"), "uint16_t"), "offset": "uint32_t"}
+    return _order(
+        f"input {_SIDES} output {'' if outermost else f'output_{axis}'} offset",
+        returns="void",
+        types=types,
+        implied={"output_w": "(int32_t)(input_w + offset)"} if outermost else {},
+    )
+
+
 #: Functions that no exported network can call -> why.
 NOT_CALLED = {
     "arm_elementwise_mul_acc_s16": "it adds to what its output holds before the call",
+    **dict.fromkeys(
+        (
+            *("arm_nn_requantize", "arm_nn_requantize_s64", "arm_nn_doubling_high_mult"),
+            *("arm_nn_doubling_high_mult_no_sat", "arm_nn_divide_by_power_of_two"),
+            *("arm_nn_mult_by_power_of_two", "arm_nn_exp_on_negative_values"),
+            "arm_nn_one_over_one_plus_x_for_x_in_0_1",
+        ),
+        "it computes a single number",
+    ),
 }
 
 #: C name -> how C takes the arguments.
@@ -153,6 +208,19 @@ ORDERS: Mapping[str, Order] = {
     "arm_elementwise_mul_s8": _MUL,
     "arm_elementwise_mul_s16": _MUL,
     "arm_elementwise_mul_s16_s8": _order(_MUL_S16_S8, header=SUPPORT),
+    "arm_minimum_s8": _CHOICE,
+    "arm_maximum_s8": _CHOICE,
+    "arm_nn_activation_s16": _order(
+        "input output size left_shift type", types={"type": "arm_nn_activation_type"}
+    ),
+    "arm_reshape_s8": _order(
+        "input output total_size", returns="void", types={"total_size": "uint32_t"}
+    ),
+    **{f"arm_concatenation_s8_{axis}": _concatenation(axis) for axis in "xyzw"},
+    "arm_pad_s8": _order(
+        "input output pad_value input_size pre_pad post_pad", _PAD, types={"pad_value": "int8_t"}
+    ),
+    "arm_transpose_s8": _order("input output input_dims output_dims transpose_params", _TRANSPOSE),
     "arm_softmax_s8": _SOFTMAX,
     "arm_softmax_s8_s16": _SOFTMAX,
     "arm_softmax_u8": _SOFTMAX,
