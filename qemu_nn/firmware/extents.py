@@ -13,7 +13,8 @@ def c_extent(value: Extent, values: Mapping[str, str]) -> str:
         return values[value]
     if isinstance(value, int):
         return str(value)
-    parts = [c_extent(part, values) for part in getattr(value, "parts", value)]
+    inside = value.parts if isinstance(value, (Total, Largest)) else value
+    parts = [c_extent(part, values) for part in inside]
     if isinstance(value, Total):
         return f"({' + '.join(parts)})"
     if isinstance(value, Largest):

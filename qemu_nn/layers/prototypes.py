@@ -9,7 +9,8 @@ from typing import Optional
 from ..errors import Error
 from ..targets import AFFINE_CMSIS
 from .base import Function
-from .struct_api import NOT_CALLED, ORDERS, STATUS, Order, Struct
+from .orders import NOT_CALLED, ORDERS
+from .struct_api import STATUS, Order, Struct
 
 _LEGACY_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
 _TYPES = {name: f"{name}_t" for name in ("int8", "uint8", "int16", "int32", "int64")}
