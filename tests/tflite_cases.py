@@ -11,6 +11,9 @@ from tflite_files import File
 
 CASES = {}
 
+#: Runs of a network that keeps a state.
+STEPS = (5,)
+
 
 def case(function):
     """Register the file that a function makes, under its name."""
@@ -29,11 +32,16 @@ def cases(**variants):
     return register
 
 
-def inputs(name, tensor, count=4):
-    """Inputs of a case: random ones, the least and the largest numbers."""
+def inputs(name, tensor, count=4, steps=()):
+    """Inputs of a case: random ones, the least and the largest numbers.
+
+    steps: of time, in a network that keeps a state.
+    """
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     limits = np.iinfo(tensor.dtype)
-    x = rng.integers(limits.min, limits.max, (count, *tensor.shape), tensor.dtype, endpoint=True)
+    x = rng.integers(
+        limits.min, limits.max, (count, *steps, *tensor.shape), tensor.dtype, endpoint=True
+    )
     x[-2], x[-1] = limits.min, limits.max
     return x
 
@@ -211,6 +219,59 @@ def fully_connected(type="INT8", channels=False, bias=True, shape=(24,), **optio
     b = [net.bias(5, x, w)] if bias else [-1] if bias is None else []
     options = {"KeepNumDims": len(shape) > 1, **options}
     net.operator("FULLY_CONNECTED", [x, w, *b], [y], "FullyConnectedOptions", **options)
+    return net
+
+
+# ---- recurrent ----
+
+
+@cases(
+    s16={},
+    s8={"state": "INT8"},
+    rank={"rank": 2},
+    relu={"FusedActivationFunction": "RELU"},
+)
+def svdf(state="INT16", rank=1, **options):
+    net = Net()
+    filters, steps = 4 * rank, 6
+    x = net.begin(8)
+    features = net.weights((filters, 8), 0, False)
+    numbers = net.rng.integers(-127, 128, (filters, steps)) * (1 if state == "INT8" else 90)
+    scale = 0.01 if state == "INT8" else 0.0001
+    times = net.tensor((filters, steps), state, scale, 0, numbers)
+    size = (1, filters * steps)
+    kept = net.tensor(size, state, 0.08 if state == "INT8" else 0.0005, variable=True)
+    product = np.float32(net.tensors[kept]["scales"] * net.tensors[times]["scales"])
+    bias = net.tensor((4,), "INT32", product, data=net.rng.integers(-500, 500, 4))
+    y = net.end(4, scale=0.07 * rank)
+    inputs = [x, features, times, bias, kept]
+    net.operator("SVDF", inputs, [y], "SVDFOptions", Rank=rank, **options)
+    return net
+
+
+@cases(
+    s8={},
+    major={"TimeMajor": True},
+    clip={"CellClip": 0.2},
+    s16={"type": "INT16"},
+)
+def lstm(type="INT8", **options):
+    net = Net(type)
+    units = 5
+    shape = (4, 1) if options.get("TimeMajor") else (1, 4)
+    x = net.input((*shape, 6), net.scaled(0.01), net.zero(3), type)
+    form = (2.0**-7, 4) if type == "INT8" else (2.0**-15, 0)
+    y = net.output((*shape, units), *form, type)
+    inputs = [x, *[-1] * 23]
+    for gate in range(4):
+        inputs[1 + gate] = net.weights((units, 6), 0, False, scale=0.03)
+        inputs[5 + gate] = net.weights((units, units), 0, False, scale=0.03)
+        inputs[12 + gate] = net.bias(units, x, inputs[1 + gate])
+    inputs[18] = net.tensor((1, units), type, *form, variable=True)
+    inputs[19] = net.tensor((1, units), "INT16", 2.0**-12, 0, variable=True)
+    options = {"FusedActivationFunction": "TANH", **options}
+    kind = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    net.operator(kind, inputs, [y], "UnidirectionalSequenceLSTMOptions", **options)
     return net
 
 

@@ -52,7 +52,7 @@ class Builder:
         self.model = model
         self.nodes: list[Node] = []
         self.arrays: dict[str, np.ndarray] = {}
-        self.states: dict[str, Tensor] = {}
+        self.states: list[Tensor] = []
         self._values: dict[int, Value] = {}
         self._aliases: dict[int, Value] = {}
         self._names: dict[int, str] = {}
@@ -90,7 +90,7 @@ class Builder:
         if not tensor.variable or tensor.index in self._values:
             raise ModelError(f"its state, {tensor}, is not a variable of its own")
         value = self._values[tensor.index] = self.constant(tensor)
-        self.states[value.name] = value.tensor
+        self.states.append(value.tensor)
         return value
 
     def make(self, index: int, value: Value) -> None:
