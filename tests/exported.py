@@ -17,7 +17,7 @@ from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.graph import Address, Graph, Memory, Node, Place, Tensor
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.layers.base import extent
-from qemu_nn.layers.struct_api import NOT_CALLED
+from qemu_nn.layers.orders import NOT_CALLED
 
 pytest.importorskip("jinja2", reason="export needs jinja2")
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ..graph import Address
-from ..layers.base import Extent
 from ..layers.prototypes import SCRATCH, Argument, c_types, prototype
-from ..layers.struct_api import Struct
+from ..layers.struct_api import Elements, Member, Struct
 from .c_text import wrapped
+from .extents import c_extent
 from .memory import Call
 from .symbols import Layer
 
@@ -78,10 +78,12 @@ def _members(
     return {"buf": place, "size": str(call.scratch_bytes)}
 
 
-def _member(struct: Struct, value: Extent, values: Mapping[str, str]) -> str:
-    if isinstance(value, tuple):
-        return " * ".join(_member(struct, part, values) for part in value)
-    return struct.cast + values[value] if isinstance(value, str) else str(value)
+def _member(struct: Struct, value: Member, values: Mapping[str, str]) -> str:
+    if isinstance(value, Elements):
+        parts = ", ".join(values[name] for name in value.names)
+        return f"(const {value.type}[]){{{parts}}}"
+    text = c_extent(value, values)
+    return struct.cast + text if isinstance(value, str) else text
 
 
 def _definition(argument: Argument, members: Mapping[str, str]) -> str:

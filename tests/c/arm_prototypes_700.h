@@ -46,6 +46,42 @@ arm_cmsis_nn_status arm_elementwise_mul_s16_s8(
     const int16_t *input1, const int16_t *input2, int8_t *output, i32 out_offset, i32 out_mult,
     i32 out_shift, i32 block_size, i32 batch_size, i32 batch_offset);
 
+#define CHOICE(name)                                                                      \
+    arm_cmsis_nn_status name(                                                             \
+        const cmsis_nn_context *ctx, const int8_t *input1, const cmsis_nn_dims *input1_dims, \
+        const int8_t *input2, const cmsis_nn_dims *input2_dims, int8_t *output,           \
+        const cmsis_nn_dims *output_dims)
+CHOICE(arm_minimum_s8);
+CHOICE(arm_maximum_s8);
+
+arm_cmsis_nn_status arm_nn_activation_s16(
+    const int16_t *input, int16_t *output, i32 size, i32 left_shift, arm_nn_activation_type type);
+
+void arm_reshape_s8(const int8_t *input, int8_t *output, u32 total_size);
+
+#define JOIN(axis)                                                                        \
+    void arm_concatenation_s8_##axis(                                                     \
+        const int8_t *input, u16 input_x, u16 input_y, u16 input_z, u16 input_w,          \
+        int8_t *output, u16 output_##axis, u32 offset)
+JOIN(x);
+JOIN(y);
+JOIN(z);
+void arm_concatenation_s8_w(
+    const int8_t *input, u16 input_x, u16 input_y, u16 input_z, u16 input_w, int8_t *output,
+    u32 offset);
+
+arm_cmsis_nn_status arm_pad_s8(
+    const int8_t *input, int8_t *output, int8_t pad_value, const cmsis_nn_dims *input_size,
+    const cmsis_nn_dims *pre_pad, const cmsis_nn_dims *post_pad);
+
+arm_cmsis_nn_status arm_transpose_s8(
+    const int8_t *input, int8_t *output, const cmsis_nn_dims *input_dims,
+    const cmsis_nn_dims *output_dims, const cmsis_nn_transpose_params *transpose_params);
+
+void arm_relu_q7(int8_t *data, u16 size);
+void arm_relu_q15(int16_t *data, u16 size);
+void arm_relu6_s8(int8_t *data, u16 size);
+
 #define SOFTMAX(from, to, name)                                                           \
     void name(const from *input, i32 num_rows, i32 row_size, i32 mult, i32 shift,         \
               i32 diff_min, to *output)
