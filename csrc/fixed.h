@@ -152,6 +152,12 @@ static inline int32_t qn_requantize64(int64_t x, int32_t multiplier, int shift) 
     return qn_requantize64_by16(x, qn_multiplier16(multiplier), shift);
 }
 
+/* Value `index` of values of 4 bits, two's complement, two in a byte, the first in its low half. */
+static inline int32_t qn_nibble(const int8_t *packed, int64_t index) {
+    int32_t byte = packed[index / 2];
+    return qn_asr(qn_wrap32(qn_shl(byte, index % 2 ? 24 : 28)), 28);
+}
+
 /* x * 2^n, saturated, 0 <= n <= 31. */
 static inline int32_t qn_shl_sat(int32_t x, int n) {
     return (int32_t)qn_clamp64((int64_t)x * ((int64_t)1 << n), INT32_MIN, INT32_MAX);

@@ -29,6 +29,10 @@ static uint32_t through_memory(uint32_t word, int offset) {
 static int64_t two_words(uint32_t first, uint32_t second) {
     return (int64_t)(first | (uint64_t)second << 32);
 }
+static int32_t nibble(int8_t first, int8_t second, int64_t index) {
+    int8_t packed[2] = {first, second};
+    return qn_nibble(packed, index);
+}
 static int64_t expand(uint32_t bytes) {
     uint32_t first, second;
     arm_expand(bytes, &first, &second);
@@ -247,6 +251,9 @@ TABLE = [
     ("qn_requantize64_by16(a, b, c)",
         lambda a, b, c: requantize64(a, b << 16, c),
         grid(INT47, [0, 1, 16384, 32767], range(-31, 8))),
+    ("nibble(a, b, c)",
+        lambda a, b, c: wrap((a % 256 | b % 256 << 8) >> 4 * c, 4),
+        grid(range(-128, 128), (-128, -1, 0, 16, 127), range(4))),
     ("qn_shl_sat(a, b)", lambda a, b, c: saturate(a << b, 32), grid(INT32, SHIFTS)),
     ("qn_leading_zeros(a)", lambda a, b, c: 32 - a.bit_length(), grid(UINT32)),
 

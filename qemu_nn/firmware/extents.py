@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..layers.base import Extent, Largest, Total
+from ..layers.base import Extent, Half, Largest, Total
 
 
 def c_extent(value: Extent, values: Mapping[str, str]) -> str:
@@ -13,7 +13,7 @@ def c_extent(value: Extent, values: Mapping[str, str]) -> str:
         return values[value]
     if isinstance(value, int):
         return str(value)
-    inside = value.parts if isinstance(value, (Total, Largest)) else value
+    inside = value.parts if isinstance(value, (Total, Largest, Half)) else value
     parts = [c_extent(part, values) for part in inside]
     if isinstance(value, Total):
         return f"({' + '.join(parts)})"
@@ -22,4 +22,5 @@ def c_extent(value: Extent, values: Mapping[str, str]) -> str:
         for part in parts[1:]:
             most = f"({most} > {part} ? {most} : {part})"
         return most
-    return " * ".join(parts)
+    product = " * ".join(parts)
+    return f"(({product} + 1) / 2)" if isinstance(value, Half) else product

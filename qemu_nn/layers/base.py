@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Optional, TypeVar, Union
+from typing import Callable, Optional, TypeVar, Union
 
 import numpy as np
 
@@ -38,8 +38,18 @@ class Largest:
         return f"max({', '.join(map(str, self.parts))})"
 
 
+@dataclass(frozen=True)
+class Half:
+    """An extent: half of a product, rounded up; bytes that hold so many values of 4 bits."""
+
+    parts: tuple[Extent, ...]
+
+    def __str__(self) -> str:
+        return f"ceil({'*'.join(map(str, self.parts))} / 2)"
+
+
 #: One extent: the name of a C argument, a number, a tuple of both (their product), or one of these.
-Extent = Union[str, int, tuple["Extent", ...], Total, Largest]
+Extent = Union[str, int, tuple["Extent", ...], Total, Largest, Half]
 
 
 def extent(value: Extent, params: Mapping[str, int]) -> int:
@@ -47,6 +57,8 @@ def extent(value: Extent, params: Mapping[str, int]) -> int:
     if isinstance(value, (Total, Largest)):
         combine = sum if isinstance(value, Total) else max
         return combine(extent(part, params) for part in value.parts)
+    if isinstance(value, Half):
+        return (extent(value.parts, params) + 1) // 2
     if isinstance(value, tuple):
         return math.prod(extent(part, params) for part in value)
     return params[value] if isinstance(value, str) else value
@@ -82,9 +94,11 @@ class Function:
     fields: C argument -> field of the op's struct where they differ; an argument `dim` also
     fills `dim_x` and `dim_y`, as the square functions mean it. fixed: fields the C function
     itself sets. scratch: bytes of its bufferA or vec_buffer as Arm's header documents them (used
-    on cores with the DSP extension only). macs: multiply-accumulates. interleave: order of a
-    weight stream that is not row-major (see layers/layouts.py). stack: C pointer arguments that
-    one array, `bias`, holds as its rows, in this order.
+    on cores with the DSP extension only); buffer: the same where every core path has its own, from
+    the scalar C arguments and the path, as Arm's `..._get_buffer_size` answers. macs:
+    multiply-accumulates. interleave: order of a weight stream that is not row-major (see
+    layers/layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows, in
+    this order.
     """
 
     name: str
@@ -98,6 +112,7 @@ class Function:
     fields: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, int] = field(default_factory=dict)
     scratch: Extent = 0
+    buffer: Optional[Callable[[Mapping[str, int], str], int]] = None
     macs: Extent = 0
     interleave: Optional[str] = None
     stack: tuple[Array, ...] = ()
@@ -114,6 +129,12 @@ class Function:
         if self.bias is None or not self.stack:
             return None if self.bias is None else arrays[self.bias.name]
         return np.array([arrays[row.name].ravel() for row in self.stack], self.bias.dtype)
+
+    def buffer_bytes(self, params: Mapping[str, int], path: str) -> int:
+        """Bytes of scratch memory that the device's code asks for on this core path."""
+        if self.buffer is not None:
+            return self.buffer(params, path)
+        return extent(self.scratch, params) if path == "dsp" else 0
 
     @property
     def in_place(self) -> bool:
