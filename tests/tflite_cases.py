@@ -149,6 +149,27 @@ def depthwise(type="INT8", times=1, bias=True, channels=True, **options):
 
 
 @cases(
+    same={"Padding": "SAME"},
+    valid={"Padding": "VALID"},
+    one={"Padding": "SAME", "StrideH": 1, "StrideW": 1},
+    wide={"Padding": "SAME", "filter": (2, 5), "StrideH": 3},
+    without_bias={"Padding": "VALID", "bias": False},
+)
+def transpose_conv(Padding, filter=(3, 3), bias=True, StrideH=2, StrideW=2):  # noqa: N803
+    net = Net()
+    x = net.begin(4, 5, 3)
+    w = net.weights((2, *filter, 3))
+    out = []
+    for size, side, stride in zip((4, 5), filter, (StrideH, StrideW)):
+        out.append(size * stride if Padding == "SAME" else (size - 1) * stride + side)
+    y = net.end(*out, 2)
+    options = {"Padding": Padding, "StrideH": StrideH, "StrideW": StrideW}
+    inputs = [net.list(1, *out, 2), w, x, *([net.bias(2, x, w)] if bias else [])]
+    net.operator("TRANSPOSE_CONV", inputs, [y], "TransposeConvOptions", **options)
+    return net
+
+
+@cases(
     average={"kind": "AVERAGE"},
     average_valid={"kind": "AVERAGE", "Padding": "VALID"},
     average_relu6={"kind": "AVERAGE", "FusedActivationFunction": "RELU6"},

@@ -72,14 +72,13 @@ static inline __m256i shifted_64(__m256i x, __m256i shift) {
     return _mm256_sub_epi64(moved, _mm256_srlv_epi64(sign, shift));
 }
 
-/* qn_requantize_single(): RIGHT holds 30 - shift. */
+/* qn_requantize_single(). */
 static inline __m256i requantized_single(const int32_t *rows, __m256i acc) {
-    const __m256i right = row_of(rows, RIGHT), one = _mm256_set1_epi64x(1);
-    __m256i even_right = _mm256_and_si256(right, _mm256_set1_epi64x(UINT32_MAX));
-    __m256i even = shifted_64(even_products(rows, acc), even_right);
-    __m256i odd = shifted_64(odd_products(rows, acc), _mm256_srli_epi64(right, 32));
-    even = _mm256_srli_epi64(_mm256_add_epi64(even, one), 1);
-    odd = _mm256_srli_epi64(_mm256_add_epi64(odd, one), 1);
+    __m256i right = row_of(rows, RIGHT), low = _mm256_set1_epi64x(UINT32_MAX);
+    __m256i even = _mm256_add_epi64(even_products(rows, acc), row_of(rows, ADD_EVEN));
+    __m256i odd = _mm256_add_epi64(odd_products(rows, acc), row_of(rows, ADD_ODD));
+    even = shifted_64(even, _mm256_and_si256(right, low));
+    odd = shifted_64(odd, _mm256_srli_epi64(right, 32));
     return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
 }
 

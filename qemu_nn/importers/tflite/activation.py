@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ...errors import ModelError
 from ...formats import softmax_scaling, softmax_scaling_s16
 from ...layers.softmax_tables import exp_lut, one_by_one_lut
+from ...layers.tflm_scaling import leaky_relu_scaling, logistic_scaling, logistic_scaling_s16
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format, same_type
 from .scaling import activation_range, multiplier
@@ -29,9 +29,6 @@ _CURVES = {
     ("logistic", "s16"): (2.0**-15, 0),
     ("tanh", "s16"): (2.0**-15, 0),
 }
-
-#: Integer bits of what these functions are computed of, in 8 and in 16 bits.
-_INTEGER_BITS, _INTEGER_BITS_S16 = 4, 3
 
 
 def _elementwise(call: Call) -> tuple[Value, Value]:
@@ -78,40 +75,12 @@ def curve(call: Call, kind: str) -> None:
     if (kind, suffix) not in _CURVES:
         raise ModelError(f"it takes no {x.dtype}")
     _fixed(output, _CURVES[kind, suffix])
-    scaling = (
-        _scaling_s8(x)
-        if suffix == "s8"
-        else _scaling_s16(x, (0,) if kind == "logistic" else (0, 1))
-    )
-    call.put(f"tflm_{kind}_{suffix}", {"length": x.size, **scaling}, [x], output)
-
-
-def _scaling_s8(x: Value) -> dict[str, int]:
-    """The input in steps of 2^-27, and where the function does not change any more."""
-    bits = 31 - _INTEGER_BITS
-    factor, shift = multiplier(x.scale * 2.0**bits)
-    if shift < 0:
-        raise ModelError(f"its input has the scale {x.scale:g}: all outputs would be equal")
-    return {
-        "input_zero_point": x.zero,
-        "input_range_radius": (((1 << _INTEGER_BITS) - 1) << bits) >> shift,
-        "input_multiplier": factor,
-        "input_left_shift": shift,
-    }
-
-
-def _scaling_s16(x: Value, shifts: tuple[int, ...]) -> dict[str, int]:
-    """The input in steps of 1 / (3 * 4096); shifts: what powers of two need no multiplier."""
-    log2 = float(np.float32(math.log(x.scale)) * (np.float32(1) / np.float32(math.log(2))))
-    shift = 15 - _INTEGER_BITS_S16 + round(log2)
-    if abs(log2 - round(log2)) < 1e-3 and shift in shifts:
-        return {"input_multiplier": 0, "input_left_shift": shift}
-    factor, shift = x.scale * 4096.0 * 3.0, 0
-    while factor <= 32767.0 / 2.0 and shift <= 30:
-        factor, shift = factor * 2.0, shift + 1
-    if factor >= 32768:
-        raise ModelError(f"its input has the scale {x.scale:g}, which is too large")
-    return {"input_multiplier": int(factor), "input_left_shift": shift}
+    names = ("input_multiplier", "input_left_shift", "input_range_radius")
+    if suffix == "s8":
+        params = {"input_zero_point": x.zero, **dict(zip(names, logistic_scaling(x.scale)))}
+    else:
+        params = dict(zip(names, logistic_scaling_s16(x.scale, kind == "tanh")))
+    call.put(f"tflm_{kind}_{suffix}", {"length": x.size, **params}, [x], output)
 
 
 def requantize(call: Call) -> None:
@@ -139,17 +108,16 @@ def relu(call: Call, kind: str) -> None:
 
 
 def leaky_relu(call: Call) -> None:
-    """LEAKY_RELU; its factors are divided in float32."""
+    """LEAKY_RELU."""
     x, output = _elementwise(call)
-    alpha = np.float32(call.options("LeakyReluOptions").number("Alpha"))
+    alpha = call.options("LeakyReluOptions").number("Alpha")
     if alpha < 0:
         raise ModelError(f"its slope is {alpha:g}; it must not be negative")
-    source, target = np.float32(x.scale), np.float32(output.scale)
     params = {"length": x.size, "input_zero_point": x.zero, "output_zero_point": output.zero}
-    with np.errstate(over="ignore"):
-        factors = {"identity": source / target, "alpha": source * alpha / target}
-    for name, factor in factors.items():
-        params[f"{name}_multiplier"], params[f"{name}_shift"] = multiplier(float(factor))
+    with np.errstate(all="ignore"):
+        pairs = leaky_relu_scaling(x.scale, output.scale, alpha)
+    for name, (factor, shift) in zip(("identity", "alpha"), pairs):
+        params.update({f"{name}_multiplier": factor, f"{name}_shift": shift})
     call.put(f"tflm_leaky_relu_{same_type(x, output)}", params, [x], output)
 
 

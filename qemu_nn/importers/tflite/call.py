@@ -57,6 +57,14 @@ class Call:
         """An input as the file describes it."""
         return self.builder.model.tensor(self._input(index))
 
+    def state(self, index: int) -> Value:
+        """An input that the operator keeps between runs."""
+        return self.builder.state(self.tensor(index))
+
+    def described(self, index: int) -> Value:
+        """An input as the file describes it, whatever it holds."""
+        return self.builder.constant(self.tensor(index))
+
     def given(self, index: int) -> bool:
         """Whether an optional input is there."""
         inputs = self.operator.inputs

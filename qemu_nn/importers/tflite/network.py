@@ -11,8 +11,10 @@ from .arithmetic import ARITHMETIC
 from .building import Builder, Value
 from .call import Call, Converter
 from .dense import DENSE
+from .memory import remember
 from .picking import PICKING
 from .reading import Model, Operator
+from .recurrent import RECURRENT
 from .shaping import SHAPING
 from .windows import WINDOWS
 
@@ -20,6 +22,7 @@ from .windows import WINDOWS
 CONVERTERS: dict[str, Converter] = {
     **WINDOWS,
     **DENSE,
+    **RECURRENT,
     **ARITHMETIC,
     **ACTIVATIONS,
     **SHAPING,
@@ -50,8 +53,11 @@ def _network(model: Model) -> Graph:
     names = builder.end(outputs)
     if start.name in names:
         raise ModelError("its output is its input")
-    name = Path(model.name).stem
-    return Graph(name, start.tensor, tuple(builder.nodes), names, builder.arrays)
+    name, nodes, memory = Path(model.name).stem, tuple(builder.nodes), None
+    states = tuple(builder.states.values())
+    if states:
+        nodes, memory = remember(start.tensor, nodes, names, builder.states)
+    return Graph(name, start.tensor, nodes, names, builder.arrays, memory, states)
 
 
 def _check(model: Model) -> None:

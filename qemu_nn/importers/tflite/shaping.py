@@ -6,7 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ...errors import ModelError
+from ...layers.tflm_scaling import rescale_factors
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format
 
@@ -126,6 +129,7 @@ def concatenate(call: Call) -> None:
     parts = [call.brought(index) for index in range(len(call.operator.inputs))]
     rank = len(output.shape)
     axis = axis_of(options.integer("Axis", -rank, rank - 1), rank)
+    parts = [_rescaled(call, part, output) for part in parts]
     for part in parts:
         same_format(part, output)
         if (
@@ -137,6 +141,19 @@ def concatenate(call: Call) -> None:
         output, (*output.shape[:axis], sum(p.shape[axis] for p in parts), *output.shape[axis + 1 :])
     )
     _join(call, parts, output, axis)
+
+
+def _rescaled(call: Call, part: Value, output: Value) -> Value:
+    """A part in the scale of the output; TensorFlow Lite had this for uint8 alone."""
+    if (part.scale, part.zero) == (output.scale, output.zero) or part.dtype != "uint8":
+        return part
+    like = replace(output, shape=part.shape)
+    params = {"length": part.size, "output_zero_point": output.zero}
+    with np.errstate(all="ignore"):
+        factors = rescale_factors(part.scale, part.zero, output.scale)
+    if not np.isfinite(factors.view(np.float32)).all():
+        raise ModelError(f"its scales {part.scale:g} and {output.scale:g} do not fit each other")
+    return call.part("rescaled", like, "tflm_rescale_u8", params, [part], factors)
 
 
 def _join(call: Call, parts: list[Value], output: Value, axis: int) -> None:
