@@ -332,6 +332,26 @@ def test_a_search_is_resumed_and_leaves_given_ranges_alone(data, tmp_path):
     assert first.node("scores").output.format.ends == pytest.approx((-9, 9), abs=0.1)
 
 
+def test_digits_are_recognized_as_by_the_float_network():
+    pytest.importorskip("sklearn", reason="no digits: pip install 'qemu_nn[digits]'")
+    from sklearn.datasets import load_digits
+    from sklearn.neural_network import MLPClassifier
+
+    digits = load_digits()
+    x, y = (digits.data / 16).astype(np.float32), digits.target
+    order = np.random.default_rng(5).permutation(len(x))
+    seen, held = order[:1300], order[1300:]
+    net = MLPClassifier((32,), max_iter=300, random_state=1).fit(x[seen], y[seen])
+    first, second = (
+        Dense(weights.T.copy(), bias) for weights, bias in zip(net.coefs_, net.intercepts_)
+    )
+    nodes = [("hidden", first, ("x",)), ("relu", Relu(), ("hidden",)), ("out", second, ("relu",))]
+    quantized = affine(nodes, x[seen])
+    right = np.mean(values(quantized, x[held])["out"].argmax(1) == y[held])
+    assert net.score(x[held], y[held]) > 0.95
+    assert right > net.score(x[held], y[held]) - 0.01
+
+
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
@@ -369,7 +389,10 @@ def test_options_that_do_not_fit_are_refused_with_the_reason(data, how, reason):
 @pytest.mark.parametrize(
     ("operator", "reason"),
     [
-        (PRelu(np.array(0.5)), "PRelu 'out': there is no function for it in CMSIS-NN's s8 API"),
+        (
+            PRelu(np.array([0.5, 0.25])),
+            "PRelu 'out': there is no function for it in CMSIS-NN's s8 API",
+        ),
         (Affine(np.ones((4, 1, 1)), np.ones((4, 1, 1))), "Affine 'out': there is no function"),
         (Softmax(axis=0), r"along the last axis of \[4, 4, 2\] alone"),
         (Conv(np.ones((2, 1, 1, 2)), pads=(-1, 0, 0, 0)), "it crops its input"),

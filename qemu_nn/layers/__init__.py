@@ -3,6 +3,8 @@
 from . import (
     activation,
     affine,
+    affine_convolve,
+    affine_depthwise,
     affine_elementwise,
     affine_moving,
     affine_operands,
@@ -23,7 +25,15 @@ FUNCTIONS: dict[str, Function] = {
     function.name: function
     for family in (
         *(convolve, fully_connected, pool, activation, elementwise),
-        *(affine, affine_elementwise, affine_softmax, affine_moving, affine_operands),
+        *(
+            affine_convolve,
+            affine_depthwise,
+            affine,
+            affine_elementwise,
+            affine_softmax,
+            affine_moving,
+            affine_operands,
+        ),
         *(affine_primitives, tflm),
     )
     for function in family.FUNCTIONS

@@ -23,6 +23,7 @@ from ..operators import (
     Reshape,
     Shuffle,
     Sigmoid,
+    Slice,
     Softmax,
     Tanh,
     Transpose,
@@ -48,7 +49,9 @@ _MAKERS: Mapping[type, Callable[[AffineSite, Any], None]] = {
     Softmax: plain.softmax,
     Elementwise: plain.elementwise,
     Concat: shaping.concatenate,
+    Slice: shaping.cut,
     Pad: shaping.pad,
+    Rescale: plain.rescale,
     Transpose: shaping.transpose,
     Shuffle: shaping.shuffle,
 }

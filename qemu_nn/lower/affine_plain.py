@@ -6,7 +6,9 @@ import math
 
 from ..errors import Error, ModelError
 from ..formats import add_scaling, softmax_scaling
-from ..operators import Clip, Elementwise, Relu, Sigmoid, Softmax, Tanh
+from ..layers.tflm_scaling import logistic_scaling
+from ..operators import Clip, Elementwise, Relu, Shape, Sigmoid, Softmax, Tanh
+from ..quantizer.affine_rules import Rescale
 from .affine_shaping import four, named
 from .affine_site import AffineSite
 
@@ -36,20 +38,35 @@ def rectify(site: AffineSite, operator: Relu | Clip) -> None:
 def _leaky(site: AffineSite, operator: Relu) -> None:
     if operator.limit is not None:
         raise ModelError(f"no function has a slope below zero and the limit {operator.limit:g}")
-    source, output = site.formats
-    mult, shift = site.scaling(source.scale / output.scale)
-    slope_mult, slope_shift = site.scaling(abs(operator.slope) * source.scale / output.scale)
     if operator.slope < 0:
         raise ModelError(f"no function has the negative slope {operator.slope:g}")
-    zeros = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
-    positive = {"multiplier": mult, "shift": shift}
-    negative = {"alpha_multiplier": slope_mult, "alpha_shift": slope_shift}
-    site.call("tflm_leaky_relu_s8", {"length": _size(site), **zeros, **positive, **negative})
+    source, output = site.formats
+    params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
+    for name, slope in (("identity", 1.0), ("alpha", operator.slope)):
+        multiplier, shift = site.scaling(slope * source.scale / output.scale)
+        params.update({f"{name}_multiplier": multiplier, f"{name}_shift": shift})
+    site.call("tflm_leaky_relu_s8", {"length": math.prod(site.shapes[0]), **params})
+
+
+def rescale(site: AffineSite, operator: Rescale) -> None:
+    """The same values in another format."""
+    source, output = site.formats
+    multiplier, shift = site.scaling(source.scale / output.scale)
+    params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
+    params.update(length=math.prod(site.shapes[0]), multiplier=multiplier, shift=shift)
+    site.call("tflm_requantize_s8_s8", params)
 
 
 def curve(site: AffineSite, operator: Sigmoid | Tanh) -> None:
     """Sigmoid and hyperbolic tangent."""
-    raise ModelError("not yet")
+    source = site.formats[0]
+    try:
+        multiplier, shift, radius = logistic_scaling(source.scale)
+    except Error as error:
+        raise ModelError(str(error)) from None
+    params = {"length": math.prod(site.shapes[0]), "input_zero_point": source.zero_point}
+    params.update(input_multiplier=multiplier, input_left_shift=shift, input_range_radius=radius)
+    site.call(_CURVES[type(operator)], params)
 
 
 def softmax(site: AffineSite, operator: Softmax) -> None:
@@ -97,11 +114,18 @@ def _choose(site: AffineSite, operator: Elementwise) -> None:
 
 
 def _of_one_shape(site: AffineSite) -> tuple[str, ...]:
-    """The inputs of a function that takes two equal shapes."""
-    if site.shapes[0] != site.shapes[1]:
-        raise ModelError(f"{list(site.shapes[0])} and {list(site.shapes[1])} are not of one shape")
-    return site.sources
+    """The inputs of a function that takes two equal shapes: copies of what is smaller."""
+    whole = site.shapes[-1]
+    return tuple(
+        source if shape == whole else _broadcast(site, index, source, shape)
+        for index, (source, shape) in enumerate(zip(site.sources, site.shapes), 1)
+    )
 
 
-def _size(site: AffineSite) -> int:
-    return math.prod(site.shapes[0])
+def _broadcast(site: AffineSite, index: int, source: str, shape: Shape) -> str:
+    whole = site.shapes[-1]
+    params = {**named("input", four(shape)), **named("output", four(whole))}
+    held = site.formats[index - 1]
+    return site.call(
+        "tflm_broadcast_s8", params, part=f"whole{index}", sources=(source,), held=held
+    )

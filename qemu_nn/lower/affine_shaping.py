@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import ModelError
-from ..operators import Concat, Pad, Shape, Shuffle, Transpose
+from ..operators import Concat, Pad, Shape, Shuffle, Slice, Transpose
 from .affine_site import AffineSite
 
 #: Axes that the functions have.
 _AXES = "nhwc"
+_SLICED = 5
 
 
 def four(shape: Shape) -> Shape:
@@ -44,6 +45,24 @@ def concatenate(site: AffineSite, operator: Concat) -> None:
         first = site.call(
             "tflm_concatenation_s8", params, part=part, shape=whole, sources=(first, source)
         )
+
+
+def cut(site: AffineSite, operator: Slice) -> None:
+    """Some elements of an axis."""
+    site.same_formats()
+    shape, whole = site.shapes
+    if len(shape) > _SLICED:
+        raise ModelError(f"its function has up to {_SLICED} axes, not those of {list(shape)}")
+    ahead = (1,) * (_SLICED - len(shape))
+    begin, stride = [0] * _SLICED, [1] * _SLICED
+    begin[len(ahead) + operator.axis] = operator.start
+    stride[len(ahead) + operator.axis] = operator.step
+    sides = {"input": (*ahead, *shape), "output": (*ahead, *whole)}
+    sides.update(begin=tuple(begin), stride=tuple(stride))
+    params: dict[str, int] = {}
+    for stem, side in sides.items():
+        params.update(named(stem, side, "01234"))
+    site.call("tflm_slice_s8", params)
 
 
 def pad(site: AffineSite, operator: Pad) -> None:

@@ -60,17 +60,16 @@ class AffineSite(AnySite):
         part: str = "",
         shape: Optional[Shape] = None,
         sources: Optional[tuple[str, ...]] = None,
+        held: Optional[Format] = None,
     ) -> str:
         """Append a call; returns the name of what it makes.
 
         params: more than the function takes may be given. weights, bias: integers as it reads them.
-        part: what is appended to the name where this is not the last call. shape, sources: of it,
-        if not the operator's.
+        part: what is appended to the name where this is not the last call. shape, sources, held
+        (the format): of it, if not the operator's.
         """
-        if function not in FUNCTIONS:
-            raise ModelError(f"{function} is not emulated")
         name = f"{self.name}/{part}" if part else self.name
-        held = self.output
+        held = held or self.output
         output = Tensor(
             name, shape or self.shapes[-1], held.dtype, None, held.scale, held.zero_point
         )

@@ -89,7 +89,7 @@ class _Made:
             self._combine(node, _KINDS[op])
         elif (own := products(self.graph, node)) is not None:
             self._weighted(node, own)
-        elif (meant := unweighted(node, [self.tensors[name] for name in node.inputs])) is not None:
+        elif (meant := unweighted(node, self.tensors[node.inputs[0]])) is not None:
             self._call(node, meant, [self.holder(name) for name in node.inputs])
         else:
             raise Error(
@@ -109,21 +109,21 @@ class _Made:
             into: Shape = (*shape[:-1], own.weights.shape[1])
         else:
             into = node.function.inputs[0].shape(node.params)[1:]
-        self._call(node, Meant(operator, (into,)), [self.holder(node.inputs[0])])
+        self._call(node, Meant((operator,), (into,)), [self.holder(node.inputs[0])])
 
     def _combine(self, node: Node, kind: str) -> None:
         """Of two tensors, or of one and a constant."""
         shape = node.output.shape
         if not self.constants.keys() & set(node.inputs):
             sources = [self.holder(name) for name in node.inputs]
-            self._call(node, Meant(Elementwise(kind), (None, None)), sources)
+            self._call(node, Meant((Elementwise(kind),), (None, None)), sources)
             return
         (name, *more) = [each for each in node.inputs if each not in self.constants] or [""]
         constants = [self.constants[each] for each in node.inputs if each in self.constants]
         operator = _with_constant(kind, constants[0], name == node.inputs[0])
         if operator is None or more or len(constants) > 1:
             raise Error(f"{node.name}: {node.function.name} of constants is not known")
-        self._call(node, Meant(operator, (shape,)), [self.holder(name)])
+        self._call(node, Meant((operator,), (shape,)), [self.holder(name)])
 
     def _call(self, node: Node, meant: Meant, sources: Sequence[str]) -> None:
         """Inputs in the shapes that an operator takes, the operator, its limits, its shape."""
@@ -131,11 +131,14 @@ class _Made:
             name if shape is None else self.shaped(name, shape, f"{node.name}/in{index}")
             for index, (name, shape) in enumerate(zip(sources, meant.inputs), 1)
         ]
-        steps = [meant.operator]
-        steps += [limit for limit in [_limit(node)] if limit is not None]
-        made = meant.operator.shape(*(self.shapes[name] for name in inputs))
+        steps = list(meant.operators)
+        made = steps[0].shape(*(self.shapes[name] for name in inputs))
+        for operator in steps[1:]:
+            made = operator.shape(made)
         if made != node.output.shape:
-            steps.insert(1, Reshape(node.output.shape))
+            steps.append(Reshape(node.output.shape))
+        limit = _limit(node)
+        steps += [] if limit is None else [limit]
         for index, operator in enumerate(steps, 1):
             last = index == len(steps)
             inputs = [self.put(node.name if last else f"{node.name}/{index}", operator, inputs)]

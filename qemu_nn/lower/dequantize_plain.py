@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Callable, Optional
 
@@ -10,76 +11,124 @@ import numpy as np
 
 from ..graph import Node, Tensor
 from ..operators import (
+    Affine,
     Concat,
     Identity,
     Operator,
     Pad,
     Pool,
+    Relu,
     Shape,
+    Sigmoid,
+    Slice,
     Softmax,
+    Tanh,
     Transpose,
 )
 from ..runtime.accumulate_affine import pads
 
+#: How far the beta of a softmax may be from 1, as multipliers are rounded.
+_CLOSE = 1e-6
+
 
 @dataclass(frozen=True)
 class Meant:
-    """An operator, and the shapes in which it takes its inputs; None: in any."""
+    """Operators, the first on the inputs; and the shapes of these, None: as they come."""
 
-    operator: Operator
+    operators: tuple[Operator, ...]
     inputs: tuple[Optional[Shape], ...]
 
 
-def unweighted(node: Node, inputs: Sequence[Tensor]) -> Optional[Meant]:
-    """What a call on these tensors stands for; None if that is not known."""
+def unweighted(node: Node, source: Tensor) -> Optional[Meant]:
+    """What a call stands for, whose first input this is; None if that is not known."""
     make = _MEANT.get(node.function.op)
-    return None if make is None else make(node, inputs)
+    return None if make is None else make(node, source)
 
 
-def _pool(node: Node, inputs: Sequence[Tensor]) -> Meant:
+def _pool(node: Node, source: Tensor) -> Meant:
     params = node.params
     top, left, bottom, right = pads(params)
     around = (top, left, max(bottom, 0), max(right, 0))
     kernel, stride = ((params[f"{n}_h"], params[f"{n}_w"]) for n in ("filter", "stride"))
     kind = "max" if node.function.op == "max_pool" else "average"
-    return Meant(Pool(kind, kernel, stride, around), (_sides(node)[0][1:],))
+    return Meant((Pool(kind, kernel, stride, around),), (_sides(node)[0][1:],))
 
 
-def _softmax(node: Node, inputs: Sequence[Tensor]) -> Meant:
-    return Meant(Softmax(axis=1), (_sides(node)[0],))
+def _mean(node: Node, source: Tensor) -> Meant:
+    """Kept and reduced axes take turns: windows that lie side by side."""
+    kept0, reduced0, kept1, reduced1, kept2 = _sides(node)[0]
+    shape, kernel = (kept0 * reduced0, kept1 * reduced1, kept2), (reduced0, reduced1)
+    return Meant((Pool("average", kernel, kernel),), (shape,))
 
 
-def _join(node: Node, inputs: Sequence[Tensor]) -> Meant:
-    return Meant(Concat(1), tuple(_sides(node)))
+def _softmax(node: Node, source: Tensor) -> Meant:
+    factor = _factor(node)
+    unit = 10 / 65535 if node.function.type == "s16" else 2.0**-26
+    beta = factor * unit / source.format.scale
+    softmax = Softmax(axis=1)
+    if abs(beta - 1) < _CLOSE:
+        return Meant((softmax,), (_sides(node)[0],))
+    return Meant((Affine(np.array(beta), np.array(0.0)), softmax), (_sides(node)[0],))
 
 
-def _pad(node: Node, inputs: Sequence[Tensor]) -> Meant:
+def _join(node: Node, source: Tensor) -> Meant:
+    return Meant((Concat(1),), tuple(_sides(node)))
+
+
+def _pad(node: Node, source: Tensor) -> Meant:
     params = node.params
     around = tuple((params[f"pre_{axis}"], params[f"post_{axis}"]) for axis in "nhwc")
     value = float(node.output.format.dequantize(np.array(params["pad_value"])))
-    return Meant(Pad(around, value), (_sides(node)[0],))
+    return Meant((Pad(around, value),), (_sides(node)[0],))
 
 
-def _transpose(node: Node, inputs: Sequence[Tensor]) -> Meant:
+def _transpose(node: Node, source: Tensor) -> Meant:
     order = tuple(node.params[f"perm_{axis}"] for axis in range(4))
-    return Meant(Transpose(order), (_sides(node)[0],))
+    return Meant((Transpose(order),), (_sides(node)[0],))
 
 
-def _same(node: Node, inputs: Sequence[Tensor]) -> Meant:
-    return Meant(Identity(), (None,))
+def _slice(node: Node, source: Tensor) -> Optional[Meant]:
+    cuts = []
+    for axis in range(5):
+        begin, step, count = (node.params[f"{n}_{axis}"] for n in ("begin", "stride", "output"))
+        if count > 1 and step < 0:
+            return None  # no operator counts down
+        cuts.append(Slice(axis, begin, begin + (count - 1) * abs(step) + 1, abs(step)))
+    return Meant(tuple(cuts), (_sides(node)[0],))
+
+
+def _leaky(node: Node, source: Tensor) -> Meant:
+    whole = _factor(node, "identity_") or 1.0
+    return Meant((Relu(slope=_factor(node, "alpha_") / whole),), (None,))
+
+
+def _as_it_is(operator: Operator) -> Callable[[Node, Tensor], Meant]:
+    return lambda node, source: Meant((operator,), (None,))
+
+
+def _factor(node: Node, which: str = "") -> float:
+    """A multiplier with its shift."""
+    spelled = "mult" if "mult" in node.params else f"{which}multiplier"
+    return math.ldexp(node.params[spelled], node.params[f"{which}shift"] - 31)
 
 
 def _sides(node: Node) -> list[Shape]:
     return [array.shape(node.params) for array in node.function.inputs]
 
 
-_MEANT: Mapping[str, Callable[[Node, Sequence[Tensor]], Meant]] = {
+_MEANT: Mapping[str, Callable[[Node, Tensor], Optional[Meant]]] = {
     "max_pool": _pool,
     "avgpool": _pool,
+    "mean": _mean,
     "softmax": _softmax,
     "join": _join,
     "pad": _pad,
     "transpose": _transpose,
-    "reshape": _same,
-    "requantize": _same,
+    "slice": _slice,
+    "leaky_relu": _leaky,
+    "logistic": _as_it_is(Sigmoid()),
+    "tanh": _as_it_is(Tanh()),
+    "reshape": _as_it_is(Identity()),
+    "requantize": _as_it_is(Identity()),
+    "rescale": _as_it_is(Identity()),
 }

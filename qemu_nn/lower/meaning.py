@@ -76,12 +76,13 @@ def _meaning(graph: FloatGraph, name: str, calls: set[str]) -> Meaning:
         limits = bounds(node.operator)
         if limits is not None:
             low, high = max(low, limits[0]), min(high, limits[1])
-        if not isinstance(node.operator, (Reshape, Identity)) or not seen:
+        same = isinstance(node.operator, (Reshape, Identity))
+        if not same:
             seen.insert(0, node.operator)
         name = node.inputs[0]
-        passes = limits is not None or isinstance(node.operator, (Reshape, Identity))
-        if name in calls or name not in makers or not passes:
-            return Meaning(seen[0], tuple(seen[1:]), low, high)
+        if name in calls or name not in makers or not (same or limits is not None):
+            first, *activations = seen or [node.operator]
+            return Meaning(first, tuple(activations), low, high)
 
 
 def counterparts(graph: Graph, known: Mapping[str, Meaning]) -> Iterator[Counterpart]:

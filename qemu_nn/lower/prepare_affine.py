@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..float_graph import FloatGraph, FloatNode
-from ..operators import Pool
+from ..operators import Pool, PRelu, Relu
 from ..quantizer.affine_rules import Rescale, fixed_formats, joins
 from .prepare import averaging, ends_in_softmax
 
@@ -26,6 +26,8 @@ def prepare_affine(graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph,
             notes.append(f"{node.name}: left out; the output is {node.inputs[0]}")
         elif isinstance(operator, Pool):
             nodes.append(replace(node, operator=averaging(node, operator, graph, notes)))
+        elif isinstance(operator, PRelu) and operator.slope.size == 1:
+            nodes.append(replace(node, operator=Relu(slope=float(operator.slope.item()))))
         elif joins(operator) and fixed[node.name] is None:
             sources = {name: f"{node.name}/{name}" for name in node.inputs if fixed[name]}
             nodes += [FloatNode(new, Rescale(), (name,)) for name, new in sources.items()]
