@@ -70,9 +70,14 @@ class Net(File):
     def middle(self, *shape, scale=0.05, zero=-4):
         return self.tensor((1, *shape), self.type, self.scaled(scale), self.zero(zero))
 
-    def weights(self, shape, axis=0, channels=True, scale=0.02):
+    def weights(self, shape, axis=0, channels=True, scale=0.02, bits=8):
         count = shape[axis] if channels else 1
         scales = scale * self.rng.uniform(0.3, 1, count)
+        if bits == 4:
+            values = self.rng.integers(-7, 8, int(np.prod(shape)))
+            pairs = np.resize(np.append(values, 0), (-(-values.size // 2), 2)) & 15
+            packed = (pairs[:, 0] | pairs[:, 1] << 4).astype(np.uint8).tobytes()
+            return self.tensor(shape, "INT4", scales * 15, axis=axis, data=packed)
         return self.tensor(shape, scale=scales, axis=axis, data=self.rng.integers(-127, 128, shape))
 
     def bias(self, count, source, weights, type=None):
@@ -108,16 +113,20 @@ _CONV = {"Padding": "SAME", "StrideH": 1, "StrideW": 1}
     points={"filter": (1, 1)},
     grouped={"groups": 2},
     batched={"batch": 3},
+    s4={"bits": 4},
+    s4_wide={"bits": 4, "filter": (1, 5), "FusedActivationFunction": "RELU"},
     s16={"type": "INT16"},
     s16_strides={"type": "INT16", "StrideH": 2, "FusedActivationFunction": "RELU"},
     s16_short_bias={"type": "INT16", "bias": "INT32"},
     s16_without_bias={"type": "INT16", "bias": False},
 )
-def convolve(type="INT8", channels=True, bias=True, filter=(3, 2), groups=1, batch=1, **options):
+def convolve(
+    type="INT8", channels=True, bias=True, filter=(3, 2), groups=1, batch=1, bits=8, **options
+):
     options = {**_CONV, **options}
     net = Net(type)
     x = net.input((batch, 9, 10, 4), net.scaled(0.05), net.zero(3), type)
-    w = net.weights((6, *filter, 4 // groups), 0, channels)
+    w = net.weights((6, *filter, 4 // groups), 0, channels, bits=bits)
     out = [batch, *(_out(options, axis, (9, 10)[axis], filter[axis]) for axis in (0, 1)), 6]
     y = net.output(out, net.scaled(0.07), net.zero(-4), type)
     b = [net.bias(6, x, w, bias if isinstance(bias, str) else None)] if bias else []
@@ -142,14 +151,15 @@ def _out(options, axis, size, side):
     relu6={"FusedActivationFunction": "RELU6"},
     without_bias={"bias": False},
     one_scale={"channels": False},
+    s4={"bits": 4},
     s16={"type": "INT16"},
     s16_multiplied={"type": "INT16", "times": 2, "StrideW": 2},
 )
-def depthwise(type="INT8", times=1, bias=True, channels=True, **options):
+def depthwise(type="INT8", times=1, bias=True, channels=True, bits=8, **options):
     options = {**_CONV, "DepthMultiplier": times, **options}
     net = Net(type)
     x = net.begin(8, 7, 5)
-    w = net.weights((1, 3, 3, 5 * times), 3, channels)
+    w = net.weights((1, 3, 3, 5 * times), 3, channels, bits=bits)
     y = net.end(*(_out(options, axis, (8, 7)[axis], 3) for axis in (0, 1)), 5 * times)
     b = [net.bias(5 * times, x, w)] if bias else []
     net.operator("DEPTHWISE_CONV_2D", [x, w, *b], [y], "DepthwiseConv2DOptions", **options)
@@ -208,13 +218,14 @@ def pool(kind, type="INT8", **options):
     missing_bias={"bias": None},
     per_channel={"channels": True},
     rows={"shape": (4, 3, 8)},
+    s4={"bits": 4},
     s16={"type": "INT16"},
     s16_without_bias={"type": "INT16", "bias": False, "FusedActivationFunction": "RELU6"},
 )
-def fully_connected(type="INT8", channels=False, bias=True, shape=(24,), **options):
+def fully_connected(type="INT8", channels=False, bias=True, shape=(24,), bits=8, **options):
     net = Net(type)
     x = net.begin(*shape)
-    w = net.weights((5, shape[-1]), 0, channels)
+    w = net.weights((5, shape[-1]), 0, channels, bits=bits)
     y = net.end(*shape[:-1], 5)
     b = [net.bias(5, x, w)] if bias else [-1] if bias is None else []
     options = {"KeepNumDims": len(shape) > 1, **options}

@@ -171,7 +171,7 @@ class Builder:
 
 def _format(tensor: FileTensor) -> tuple[float, int]:
     """Scale and zero point of a tensor that has one of each."""
-    if tensor.dtype not in ("int8", "uint8", "int16"):
+    if tensor.type not in ("INT8", "UINT8", "INT16"):
         raise ModelError(
             f"{tensor} holds {tensor.type}; networks of INT8, INT16 and UINT8 are read"
         )
