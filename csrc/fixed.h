@@ -33,6 +33,11 @@ static inline int64_t qn_clamp64(int64_t x, int64_t low, int64_t high) {
 static inline int8_t qn_sat8(int32_t x) { return (int8_t)qn_clamp(x, INT8_MIN, INT8_MAX); }
 static inline int16_t qn_sat16(int32_t x) { return (int16_t)qn_clamp(x, INT16_MIN, INT16_MAX); }
 
+/* One of the two four-bit numbers in a byte: the low one comes first. */
+static inline int32_t qn_nibble(int8_t pair, int high) {
+    return high ? pair >> 4 : ((pair & 15) ^ 8) - 8;
+}
+
 /* x clamped to [0, 2^bits - 1] (USAT), 0 <= bits <= 30. */
 static inline int32_t qn_usat(int32_t x, int bits) {
     return qn_clamp(x, 0, (int32_t)((1u << bits) - 1u));
@@ -133,6 +138,17 @@ static inline int32_t qn_requantize_single(int32_t x, int32_t multiplier, int sh
 static inline int32_t qn_requantize(int32_t profile, int32_t x, int32_t multiplier, int shift) {
     return qn_rounding(profile) == QN_SINGLE ? qn_requantize_single(x, multiplier, shift)
                                              : qn_requantize_double(x, multiplier, shift);
+}
+
+/* The same in a lane of Helium, multiplier >= 0: with single rounding and shift >= 0 it is
+ * x * 2^(shift + 1) modulo 2^32 that is multiplied, and halved at the end. */
+static inline int32_t qn_requantize_lane(int32_t profile, int32_t x, int32_t multiplier,
+                                         int shift) {
+    if (qn_rounding(profile) == QN_DOUBLE || shift < 0) {
+        return qn_requantize(profile, x, multiplier, shift);
+    }
+    int64_t twice = (int64_t)qn_wrap32(qn_shl(qn_wrap32(qn_shl(x, shift)), 1)) * multiplier;
+    return (int32_t)qn_asr64(qn_asr64(twice, 31) + 1, 1);
 }
 
 /* The 16 bits of a multiplier that a sum of 64 bits is multiplied by. */

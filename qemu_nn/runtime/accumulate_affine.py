@@ -27,9 +27,11 @@ def factors(graph: Graph, node: Node) -> np.ndarray:
 
 
 def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
-    """A layer with weights as an operator on integers, without its bias; None for all others."""
+    """A layer with weights as an operator on integers, without its bias; None for all others,
+    and where weights are packed."""
     declared, params = node.function.weights, node.params
-    if declared is None or "output_offset" not in params or node.weights is None:
+    layer = node.function.op.startswith(("convolve", "depthwise", "fully_connected"))
+    if declared is None or not layer or node.function.type == "s4" or node.weights is None:
         return None
     shape = declared.shape(params)
     weights = graph.arrays[node.weights].astype(np.float64)
