@@ -1,8 +1,14 @@
 /* Functions of real numbers in 32-bit fixed point, as CMSIS-NN and TensorFlow Lite Micro (gemmlowp)
  * compute them: made of the products and divisions of fixed.h alone, so that every bit is settled.
- * Qi.f is a raw integer that stands for raw / 2^f, with i bits in front of the point. */
+ * Qi.f is a raw integer that stands for raw / 2^f, with i bits in front of the point.
+ *
+ * Where TensorFlow Lite Micro computes in float32, so does this, operation by operation: a product or a
+ * sum in double is the exact one (or as good: a double has more than twice the bits), and the cast to
+ * float rounds it once. No compiler may fuse across that cast. */
 #ifndef QN_ELEMENTARY_H
 #define QN_ELEMENTARY_H
+
+#include <string.h>
 
 #include "fixed.h"
 
@@ -61,6 +67,35 @@ static inline int32_t qn_tanh_q4(int32_t x) {
     int32_t v = qn_exp_negative(x > 0 ? -x : x, 5);
     int32_t of_size = qn_shl_sat(qn_sub32(qn_twice_reciprocal(v), 1 << 29), 2);
     return x == 0 ? 0 : x > 0 ? of_size : -of_size;
+}
+
+/* A float32 by its bits. */
+static inline double qn_float32(int32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* x * factor + start to the nearest integer, halves away from zero, at most 2^30 in size; factor and
+ * start are the bits of float32, in which the product and the sum are rounded. */
+static inline int32_t qn_rescale_float32(int32_t x, int32_t factor, int32_t start) {
+    float product = (float)(x * qn_float32(factor));
+    float sum = (float)((double)product + qn_float32(start));
+    double size = (double)(sum < 0 ? -sum : sum) + 0.5;
+    int32_t rounded = size < 1073741824.0 ? (int32_t)size : 1 << 30; /* of NaN, too */
+    return sum < 0 ? -rounded : rounded;
+}
+
+/* The place, of `in` ones, that place x of `out` ones shows when an image is resized to its nearest
+ * neighbours; all of them below 2^16. scale = in / out in float32; with align_corners
+ * (in - 1) / (out - 1) where out > 1, and the nearest instead of the place below. */
+static inline int32_t qn_nearest_neighbor(int32_t x, int32_t in, int32_t out, int align_corners,
+                                          int half_pixel_centers) {
+    int inner = align_corners && out > 1;
+    float scale = (float)((double)(in - inner) / (out - inner));
+    float place = (float)((x + (half_pixel_centers ? 0.5 : 0.0)) * (double)scale);
+    int32_t found = (int32_t)((double)place + (align_corners ? 0.5 : 0.0));
+    return found < in - 1 ? found : in - 1;
 }
 
 #endif

@@ -33,11 +33,6 @@ static inline int64_t qn_clamp64(int64_t x, int64_t low, int64_t high) {
 static inline int8_t qn_sat8(int32_t x) { return (int8_t)qn_clamp(x, INT8_MIN, INT8_MAX); }
 static inline int16_t qn_sat16(int32_t x) { return (int16_t)qn_clamp(x, INT16_MIN, INT16_MAX); }
 
-/* One of the two four-bit numbers in a byte: the low one comes first. */
-static inline int32_t qn_nibble(int8_t pair, int high) {
-    return high ? pair >> 4 : ((pair & 15) ^ 8) - 8;
-}
-
 /* x clamped to [0, 2^bits - 1] (USAT), 0 <= bits <= 30. */
 static inline int32_t qn_usat(int32_t x, int bits) {
     return qn_clamp(x, 0, (int32_t)((1u << bits) - 1u));
@@ -166,6 +161,12 @@ static inline int32_t qn_requantize64_by16(int64_t x, int32_t multiplier16, int 
 
 static inline int32_t qn_requantize64(int64_t x, int32_t multiplier, int shift) {
     return qn_requantize64_by16(x, qn_multiplier16(multiplier), shift);
+}
+
+/* Value `index` of values of 4 bits, two's complement, two in a byte, the first in its low half. */
+static inline int32_t qn_nibble(const int8_t *packed, int64_t index) {
+    int32_t byte = packed[index / 2];
+    return qn_asr(qn_wrap32(qn_shl(byte, index % 2 ? 24 : 28)), 28);
 }
 
 /* x * 2^n, saturated, 0 <= n <= 31. */

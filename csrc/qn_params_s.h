@@ -152,6 +152,48 @@ typedef struct qn_s_broadcast {
     int32_t input_n, input_h, input_w, input_c, output_n, output_h, output_w, output_c;
 } qn_s_broadcast;
 
+typedef struct qn_s_requantize {
+    int32_t profile;
+    int32_t length, input_zero_point, output_zero_point, multiplier, shift, act_min, act_max;
+} qn_s_requantize;
+
+typedef struct qn_s_leaky_relu {
+    int32_t profile;
+    int32_t length, input_zero_point, output_zero_point;
+    int32_t identity_multiplier, identity_shift, alpha_multiplier, alpha_shift;
+} qn_s_leaky_relu;
+
+typedef struct qn_s_rescale {
+    int32_t profile;
+    int32_t length, output_zero_point;
+} qn_s_rescale;
+
+/* Also of tanh. input_zero_point and input_range_radius: of 8 bits. */
+typedef struct qn_s_logistic {
+    int32_t profile;
+    int32_t length, input_zero_point, input_range_radius, input_multiplier, input_left_shift;
+} qn_s_logistic;
+
+typedef struct qn_s_mean {
+    int32_t profile;
+    int32_t kept_0, reduced_0, kept_1, reduced_1, kept_2;
+    int32_t input_zero_point, output_zero_point, multiplier, shift;
+} qn_s_mean;
+
+typedef struct qn_s_slice {
+    int32_t profile;
+    int32_t input_0, input_1, input_2, input_3, input_4;
+    int32_t begin_0, begin_1, begin_2, begin_3, begin_4;
+    int32_t stride_0, stride_1, stride_2, stride_3, stride_4;
+    int32_t output_0, output_1, output_2, output_3, output_4;
+} qn_s_slice;
+
+typedef struct qn_s_resize {
+    int32_t profile;
+    int32_t batches, input_h, input_w, channels, output_h, output_w;
+    int32_t align_corners, half_pixel_centers;
+} qn_s_resize;
+
 /* ---- primitives: qn_vector ---- */
 
 #endif

@@ -33,8 +33,8 @@ from . import kernels
 from .devices import profile_for
 from .errors import Error
 from .layers import FUNCTIONS, Array, Function
-from .layers.base import extent, spell
-from .targets import DEFAULT_CORE, Profile, profile
+from .layers.base import spell
+from .targets import DEFAULT_CORE, Profile, core_path
 
 
 def find(name: str) -> Function:
@@ -45,15 +45,14 @@ def find(name: str) -> Function:
 
 
 def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CORE) -> int:
-    """Bytes of the scratch buffer (bufferA or vec_buffer) that Arm's header asks for.
+    """Bytes of the scratch buffer (bufferA, vec_buffer or ctx) that Arm's library asks for.
 
-    0 on cores without the DSP extension, which use none; bufferB is never used.
+    The q7 and q15 functions use none on cores without the DSP extension, and never bufferB.
     params: the scalar C arguments. Unknown functions, arguments and cores raise Error.
     """
     declared = find(function)
     values = declared.parse_params(params)
-    on_dsp = profile(core).path == "dsp"
-    return extent(declared.scratch, values) if on_dsp else 0
+    return declared.buffer_bytes(values, core_path(core))
 
 
 def _argument(function: Function, array: Array, value: object, params: dict[str, int]) -> Any:

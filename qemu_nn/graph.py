@@ -139,9 +139,7 @@ def _check_states(graph: Graph) -> None:
     states = {tensor.name for tensor in graph.states}
     for name, where in kept.items():
         if name not in states:
-            raise ModelError(
-                f"{where} keeps its state in {name!r}, which is no state of the network"
-            )
+            raise ModelError(f"{where} keeps its state in {name!r}, which the network does not")
     for name in sorted(states - set(kept)):
         raise ModelError(
             f"{graph.name}: a recurrent network needs its memory described, unless a layer writes "

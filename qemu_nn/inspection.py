@@ -17,6 +17,7 @@ from .data import Batch, batches
 from .errors import Error
 from .float_graph import FloatGraph
 from .graph import Graph, Node, Tensor
+from .lower.dequantize import dequantized
 from .lower.meaning import counterparts, meanings, stranger
 from .pipeline import Network
 from .quantizer.rules import kept_range
@@ -45,12 +46,16 @@ def analyze(
 ) -> Report:
     """What quantization cost and where: the network's exact run against its float reference.
 
-    network: as quantize() makes it. data: float inputs as data.batches() takes them, of the
-    network or of the file it came from. labels: the right class of every sample, if not in the
-    data; with them, accuracies and confusion are reported. Raises Error for a network without a
-    reference, for data and labels that do not fit, and as a session.
+    network: as quantize() makes it; or affine, such as a .tflite file, which is compared with the
+    float network that its integers stand for: that shows what the rounding of activations costs.
+    data: float inputs as data.batches() takes them, of the network or of the file it came from.
+    labels: the right class of every sample, if not in the data; with them, accuracies and
+    confusion are reported. Raises Error for other networks without a reference, for data and
+    labels that do not fit, and as a session.
     """
     reference, graph = network.reference, network.graph
+    if reference is None and is_affine(graph):
+        reference = dequantized(graph)
     if reference is None:
         raise Error(
             f"{graph.name} has no float reference to compare with: quantize it from a float model"
@@ -140,7 +145,7 @@ class _Run:
         single: dict[str, np.ndarray] = {}
         for node in self.graph.nodes:
             fed = [self._rounded(real, name, single) for name in node.inputs]
-            single[node.name] = self.calls.run(node, fed)
+            single[node.name] = self.calls.run(node, fed) if fed else device[node.name]
             if node.name in self.figures:
                 self._compare(node, real, device, single[node.name])
         self.samples += len(x)

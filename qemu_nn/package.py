@@ -16,11 +16,10 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from .archive import format_npy, little_endian, open_archive, write_archive
+from .archive import INTEGERS, format_npy, little_endian, open_archive, write_archive
 from .errors import Error, ModelError
 from .fields import Fields, parse_json
 from .float_graph import FloatGraph
-from .formats import BITS
 from .graph import Address, Graph, Memory, Node, Place, Tensor
 from .layers import FUNCTIONS
 from .package_float import FLOAT_GRAPH, float_entries, float_names, read_float
@@ -28,7 +27,9 @@ from .package_float import FLOAT_GRAPH, float_entries, float_names, read_float
 _FORMAT = "qemu_nn graph"
 _VERSION = 1
 _GRAPH = "graph.json"
-_ARRAYS = (*BITS, "int64")
+
+#: Element types of arrays: as .npy files spell them -> as numpy does.
+_ARRAYS = {**INTEGERS, "|u1": "uint8", "<i8": "int64"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def load_package(path: Union[str, Path]) -> Package:
         reference = read_float(archive) if has_float else None
         if fields is None:
             return Package(None, reference)
-        arrays = {name: archive.array(_entry(index)) for index, name in enumerate(names)}
+        arrays = {name: archive.array(_entry(index), _ARRAYS) for index, name in enumerate(names)}
     return Package(_to_graph(fields, arrays), reference)
 
 
@@ -97,8 +98,8 @@ def _entry(index: int) -> str:
 
 def _checked(graph: Graph, name: str) -> np.ndarray:
     array = graph.arrays[name]
-    if array.dtype.name not in _ARRAYS:
-        have = ", ".join(_ARRAYS)
+    if array.dtype.name not in _ARRAYS.values():
+        have = ", ".join(_ARRAYS.values())
         raise ModelError(f"{graph.name}: array {name!r} is {array.dtype}; have: {have}")
     return array
 

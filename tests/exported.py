@@ -16,8 +16,7 @@ from qemu_nn.bench.calls import random_params
 from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.graph import Address, Graph, Memory, Node, Place, Tensor
 from qemu_nn.layers import FUNCTIONS
-from qemu_nn.layers.base import extent
-from qemu_nn.layers.struct_api import NOT_CALLED
+from qemu_nn.layers.orders import NOT_CALLED
 
 pytest.importorskip("jinja2", reason="export needs jinja2")
 
@@ -96,12 +95,12 @@ def every_function(wanted):
             arrays[held[role]] = values
         output = Tensor(name, function.output.shape(params), function.output.dtype)
         nodes.append(Node(function, params, (), output, **held))
-        inputs = tuple(Address("data", i * _ROOM // 2) for i in range(len(function.inputs)))
+        inputs = tuple(Address("data", i * _ROOM // 2) for i in range(len(function.read(params))))
         target = Address("out", 0)
         if function.in_place:
             own = [array.name for array in function.inputs].index(function.output.name)
             target = inputs[own]
-        uses_scratch = wanted.path == "dsp" and extent(function.scratch, params)
+        uses_scratch = function.buffer_bytes(params, wanted.path) > 0
         scratch = Address("scratch", 0) if uses_scratch else None
         places[name] = Place(inputs, target, scratch)
     memory = Memory(dict.fromkeys(("data", "out", "scratch"), _ROOM), places, Address("data", 0))
@@ -135,6 +134,6 @@ def _legal_params(rng, function, wanted):
             sizes = kernels.check(rows[0], struct)
         except Error:
             continue
-        needed = [*sizes.inputs, sizes.output, 2 * extent(function.scratch, params)]
+        needed = [*sizes.inputs, sizes.output, 2 * function.buffer_bytes(params, wanted.path)]
         if sizes.output > 0 and max(needed) <= _ROOM // 2:
             return params

@@ -22,8 +22,8 @@ from qemu_nn.graph import Address, Graph, Memory, Place, Tensor
 from qemu_nn.importers.c_header import read_array, read_integer
 from qemu_nn.kernels import rows_of
 from qemu_nn.layers import FUNCTIONS
+from qemu_nn.layers.orders import NOT_CALLED
 from qemu_nn.layers.prototypes import is_own, prototype
-from qemu_nn.layers.struct_api import NOT_CALLED
 from qemu_nn.runtime.plan import plan
 from qemu_nn.targets import all_profiles, profile
 

@@ -29,6 +29,10 @@ static uint32_t through_memory(uint32_t word, int offset) {
 static int64_t two_words(uint32_t first, uint32_t second) {
     return (int64_t)(first | (uint64_t)second << 32);
 }
+static int32_t nibble(int8_t first, int8_t second, int64_t index) {
+    int8_t packed[2] = {first, second};
+    return qn_nibble(packed, index);
+}
 static int64_t expand(uint32_t bytes) {
     uint32_t first, second;
     arm_expand(bytes, &first, &second);
@@ -58,6 +62,17 @@ PROFILES = range(24)
 LEGACY_PROFILES = range(16)
 RELEASES = ("5.6.0", "5.9.0")
 ROUNDINGS = ("nearest", "truncate")
+
+#: Bits of float32: factors around 1 and small ones, and what is added to a product.
+FACTORS = [int(np.float32(x).view(np.int32)) for x in (0, 0.1, 0.3, 0.999, 1, 1.5, 2.75, 1e30)]
+STARTS = [int(np.float32(x).view(np.int32)) for x in (0, -0.5, 0.25, -128, -76.3, 1e9)]
+#: Every place of lines of some lengths, and how lengths and options come along.
+LENGTHS = [1, 2, 3, 5, 7, 10, 16, 31, 33]
+PLACES = [
+    (x, source << 16 | target, flags)
+    for source, target, flags in itertools.product(LENGTHS, LENGTHS, range(4))
+    for x in range(target)
+]
 
 #: Words whose halves run through all pairs of corners.
 HALVES = [join(pair, 16) for pair in itertools.product(INT16, repeat=2)]
@@ -153,6 +168,27 @@ def tanh(x):
     return (x > 0) * of_size - (x < 0) * of_size
 
 
+def float32(bits):
+    """The float32 that has these bits."""
+    return np.array(bits, np.int32).view(np.float32)
+
+
+def rescaled(x, factor, start):
+    total = np.float32(x) * float32(factor) + float32(start)
+    return int(math.copysign(min(math.floor(abs(float(total)) + 0.5), 2**30), total))
+
+
+def nearest(x, lengths, flags):
+    """As TensorFlow Lite Micro writes it down."""
+    source, target = divmod(lengths, 2**16)
+    align, half = flags & 1, flags >> 1
+    scale = np.float32(source) / np.float32(target)
+    if align and target > 1:
+        scale = np.float32(source - 1) / np.float32(target - 1)
+    place = float((np.float32(x) + np.float32(half / 2)) * scale)
+    return min(math.floor(place + 0.5) if align else math.floor(place), source - 1)
+
+
 def grid(*axes):
     """Every combination of the values of a, b, c; absent ones are 0."""
     return itertools.product(*axes, *([[0]] * (3 - len(axes))))
@@ -181,7 +217,6 @@ TABLE = [
     ("qn_wrap8(a)", lambda a, b, c: wrap(a, 8), grid(range(-1000, 1000))),
     ("qn_wrap16(a)", lambda a, b, c: wrap(a, 16), grid(INT32)),
     ("qn_wrap32(a)", lambda a, b, c: wrap(a, 32), grid(UINT32)),
-    ("qn_nibble((int8_t)a, b)", lambda a, b, c: wrap(a >> 4 * b, 4), grid(range(-128, 128), (0, 1))),
     ("qn_clamp(a, b, c)", clamp, grid(INT32, [-9, -1, 0], [0, 6, 9])),
     ("qn_sat8(a)", lambda a, b, c: saturate(a, 8), grid([*range(-1000, 1000), *INT32])),
     ("qn_sat16(a)", lambda a, b, c: saturate(a, 16), grid(INT32)),
@@ -225,6 +260,9 @@ TABLE = [
     ("qn_requantize64_by16(a, b, c)",
         lambda a, b, c: requantize64(a, b << 16, c),
         grid(INT47, [0, 1, 16384, 32767], range(-31, 8))),
+    ("nibble(a, b, c)",
+        lambda a, b, c: wrap((a % 256 | b % 256 << 8) >> 4 * c, 4),
+        grid(range(-128, 128), (-128, -1, 0, 16, 127), range(4))),
     ("qn_shl_sat(a, b)", lambda a, b, c: saturate(a << b, 32), grid(INT32, SHIFTS)),
     ("qn_leading_zeros(a)", lambda a, b, c: 32 - a.bit_length(), grid(UINT32)),
 
@@ -237,6 +275,9 @@ TABLE = [
     ("qn_reciprocal(a)", lambda a, b, c: reciprocal(a), grid(FRACTIONS)),
     ("qn_logistic_q4(a)", lambda a, b, c: logistic(a), grid(INT32[:-3], [0])),
     ("qn_tanh_q4(a)", lambda a, b, c: tanh(a), grid(INT32[:-3], [0])),
+    ("qn_float32(a)", lambda a, b, c: int(float32(a)), grid(range(0, 0x4F000000, 12345677))),
+    ("qn_rescale_float32(a, b, c)", rescaled, grid(range(256), FACTORS, STARTS)),
+    ("qn_nearest_neighbor(a, b >> 16, b & 0xffff, c & 1, c >> 1)", nearest, PLACES),
 
     ("through_memory(a, b)", lambda a, b, c: a, grid(HALVES, range(4))),
     ("arm_low(a)", lambda a, b, c: halves(a)[0], grid(HALVES)),

@@ -361,3 +361,13 @@ def test_only_what_is_known_is_written(saved):
         "weights": None,
         "bias": None,
     }
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_arrays_of_every_type_come_back(dtype, tmp_path):
+    limits = np.iinfo(dtype)
+    values = np.array([limits.min, limits.max, 1], dtype)
+    relu = Node(FUNCTIONS["arm_relu_q7"], {"size": 3}, ("x",), Tensor("relu", (3,), "int8"))
+    graph = Graph("net", Tensor("x", (3,), "int8"), (relu,), ("relu",), {"w": values})
+    save_package(graph, tmp_path / "net.qnz")
+    assert same(load_package(tmp_path / "net.qnz").graph, graph)

@@ -1,4 +1,4 @@
-"""Recorded output of dense and recurrent layers of the s8 and s16 API = every row that claims it."""
+"""Recorded output of dense and recurrent layers of the s8 API = every row that claims it."""
 
 import json
 from pathlib import Path

@@ -149,6 +149,27 @@ def depthwise(type="INT8", times=1, bias=True, channels=True, **options):
 
 
 @cases(
+    same={"Padding": "SAME"},
+    valid={"Padding": "VALID"},
+    one={"Padding": "SAME", "StrideH": 1, "StrideW": 1},
+    wide={"Padding": "SAME", "filter": (2, 5), "StrideH": 3},
+    without_bias={"Padding": "VALID", "bias": False},
+)
+def transpose_conv(Padding, filter=(3, 3), bias=True, StrideH=2, StrideW=2):  # noqa: N803
+    net = Net()
+    x = net.begin(4, 5, 3)
+    w = net.weights((2, *filter, 3))
+    out = []
+    for size, side, stride in zip((4, 5), filter, (StrideH, StrideW)):
+        out.append(size * stride if Padding == "SAME" else (size - 1) * stride + side)
+    y = net.end(*out, 2)
+    options = {"Padding": Padding, "StrideH": StrideH, "StrideW": StrideW}
+    inputs = [net.list(1, *out, 2), w, x, *([net.bias(2, x, w)] if bias else [])]
+    net.operator("TRANSPOSE_CONV", inputs, [y], "TransposeConvOptions", **options)
+    return net
+
+
+@cases(
     average={"kind": "AVERAGE"},
     average_valid={"kind": "AVERAGE", "Padding": "VALID"},
     average_relu6={"kind": "AVERAGE", "FusedActivationFunction": "RELU6"},
@@ -268,7 +289,234 @@ def softmax(type="INT8", out=("INT8", 2.0**-8, -128), **options):
     return net
 
 
+@cases(
+    logistic={"kind": "LOGISTIC", "out": (2.0**-8, -128)},
+    logistic_wide={"kind": "LOGISTIC", "out": (2.0**-8, -128), "scale": 0.2},
+    logistic_s16={"kind": "LOGISTIC", "out": (2.0**-15, 0), "type": "INT16", "scale": 2.0**-4},
+    logistic_s16_scaled={"kind": "LOGISTIC", "out": (2.0**-15, 0), "type": "INT16"},
+    tanh={"kind": "TANH", "out": (2.0**-7, 0)},
+    tanh_narrow={"kind": "TANH", "out": (2.0**-7, 0), "scale": 0.01},
+    tanh_s16={"kind": "TANH", "out": (2.0**-15, 0), "type": "INT16", "scale": 2.0**-4},
+    tanh_s16_twice={"kind": "TANH", "out": (2.0**-15, 0), "type": "INT16", "scale": 2.0**-3},
+    tanh_s16_scaled={"kind": "TANH", "out": (2.0**-15, 0), "type": "INT16", "scale": 0.03},
+)
+def curve(kind, out, type="INT8", scale=0.07):
+    net = Net(type)
+    x = net.begin(20, 16, scale=scale)
+    y = net.output((1, 20, 16), *out, type)
+    net.operator(kind, [x], [y])
+    return net
+
+
+@cases(
+    relu={"kind": "RELU"},
+    relu_s16={"kind": "RELU", "type": "INT16"},
+    relu6={"kind": "RELU6", "out": (0.05, 3)},
+    relu6_s16={"kind": "RELU6", "type": "INT16", "scale": 0.1, "out": (0.1, 0)},
+    leaky={"kind": "LEAKY_RELU", "Alpha": 0.3},
+    leaky_s16={"kind": "LEAKY_RELU", "type": "INT16", "Alpha": 0.01},
+)
+def rectify(kind, out=(0.04, -90), type="INT8", scale=0.05, **options):
+    net = Net(type)
+    x = net.begin(5, 7, scale=scale)
+    y = net.end(5, 7, scale=out[0], zero=out[1])
+    net.operator(kind, [x], [y], "LeakyReluOptions" if options else None, **options)
+    return net
+
+
+@cases(
+    s8_s8={"into": ("INT8", 0.08, -20)},
+    s8_u8={"into": ("UINT8", 0.05, 131)},
+    s8_s16={"into": ("INT16", 0.0003, 0)},
+    s16_s8={"type": "INT16", "into": ("INT8", 0.03, 5)},
+    s16_s16={"type": "INT16", "into": ("INT16", 0.0005, 0)},
+    u8_s8={"type": "UINT8", "into": ("INT8", 0.05, 3)},
+)
+def requantize(into, type="INT8"):
+    net = Net(type)
+    x = net.input((1, 6, 7), net.scaled(0.05), 131 if type == "UINT8" else net.zero(3), type)
+    y = net.output((1, 6, 7), *into[1:], into[0])
+    net.operator("QUANTIZE", [x], [y], "QuantizeOptions")
+    return net
+
+
+# ---- parts ----
+
+
+@cases(
+    image={"axes": (1, 2)},
+    kept={"axes": (1, 2), "KeepDims": True},
+    channels={"axes": (-1,)},
+    rows={"axes": (1,), "KeepDims": True},
+    apart={"axes": (1, 3)},
+    all={"axes": (0, 1, 2, 3)},
+    none={"axes": ()},
+    scaled={"axes": (2, 1), "scale": 0.02},
+    s16={"axes": (1, 2), "type": "INT16"},
+)
+def mean(axes, type="INT8", scale=0.05, **options):
+    net = Net(type)
+    x = net.begin(6, 5, 4)
+    shape, gone = [1, 6, 5, 4], {axis % 4 for axis in axes}
+    keep = options.get("KeepDims", False)
+    shape = [1 if i in gone else n for i, n in enumerate(shape) if keep or i not in gone]
+    y = net.output(shape, net.scaled(scale), net.zero(-4), type)
+    net.operator("MEAN", [x, net.list(*axes)], [y], "ReducerOptions", **options)
+    return net
+
+
+@cases(
+    channels={"axis": 3, "count": 2},
+    rows={"axis": -3, "count": 3},
+    s16={"axis": 2, "count": 5, "type": "INT16"},
+)
+def split(axis, count, type="INT8"):
+    net = Net(type)
+    x, shape = net.begin(6, 5, 4), [1, 6, 5, 4]
+    shape[axis] //= count
+    ys = [net.output(shape, net.scaled(0.05), net.zero(3), type) for _ in range(count)]
+    net.operator("SPLIT", [net.one(axis), x], ys, "SplitOptions", NumSplits=count)
+    return net
+
+
+@case
+def split_v():
+    net = Net()
+    x = net.begin(6, 5, 4)
+    ys = [net.output((1, size, 5, 4), 0.05, 3) for size in (1, 3, 2)]
+    inputs = [x, net.list(1, -1, 2), net.one(1)]
+    net.operator("SPLIT_V", inputs, ys, "SplitVOptions", NumSplits=3)
+    return net
+
+
+@case
+def slice_rest():
+    net = Net()
+    x, y = net.begin(6, 5, 4), net.end(3, 4, 2, zero=3)
+    net.operator("SLICE", [x, net.list(0, 2, 1, 2), net.list(1, 3, 4, -1)], [y], "SliceOptions")
+    return net
+
+
+@cases(
+    plain={"ends": ((0, 1, 1, 0), (1, 5, 4, 3), (1, 2, 1, 2)), "shape": (1, 2, 3, 2)},
+    masks={
+        "ends": ((9, 9, 1, 9), (9, 4, 9, 9), (1, 1, 2, 1)),
+        "shape": (1, 4, 2, 4),
+        **{"BeginMask": 0b1011, "EndMask": 0b1101},
+    },
+    backward={"ends": ((0, -1, 4, -1), (1, 0, 0, -9), (1, -2, -3, -1)), "shape": (1, 3, 2, 4)},
+    shrink={
+        "ends": ((0, -2, 0, 0), (1, 0, 5, 4), (1, 1, 1, 1)),
+        "shape": (1, 5, 4),
+        "ShrinkAxisMask": 0b10,
+    },
+    s16={
+        "ends": ((0, 1, 1, 0), (1, 5, 4, 3), (1, 2, 1, 2)),
+        "shape": (1, 2, 3, 2),
+        "type": "INT16",
+    },
+)
+def strided_slice(ends, shape, type="INT8", **masks):
+    net = Net(type)
+    x = net.begin(6, 5, 4)
+    y = net.output(shape, net.scaled(0.05), net.zero(3), type)
+    lists = [net.list(*each) for each in ends]
+    net.operator("STRIDED_SLICE", [x, *lists], [y], "StridedSliceOptions", **masks)
+    return net
+
+
+@cases(
+    larger={"size": (13, 8)},
+    smaller={"size": (3, 4)},
+    corners={"size": (9, 7), "AlignCorners": True},
+    centers={"size": (13, 8), "HalfPixelCenters": True},
+    s16={"size": (9, 7), "type": "INT16"},
+)
+def resize(size, type="INT8", **options):
+    net = Net(type)
+    x = net.begin(6, 5, 3)
+    y = net.end(*size, 3, zero=3)
+    kind = "RESIZE_NEAREST_NEIGHBOR"
+    net.operator(kind, [x, net.list(*size)], [y], "ResizeNearestNeighborOptions", **options)
+    return net
+
+
 # ---- moving numbers ----
+
+
+@cases(
+    image={"borders": ((0, 0), (1, 2), (3, 0), (0, 0))},
+    channels={"borders": ((0, 0), (0, 0), (0, 1), (2, 1))},
+    three={"shape": (5, 4), "borders": ((0, 0), (1, 2), (3, 0))},
+    value={"borders": ((0, 0), (1, 1), (1, 1), (0, 0)), "value": 77},
+    s16={"borders": ((0, 0), (1, 2), (3, 0), (0, 0)), "type": "INT16"},
+)
+def pad(borders, shape=(4, 5, 3), value=None, type="INT8"):
+    net = Net(type)
+    x = net.begin(*shape)
+    sides = [a + n + b for (a, b), n in zip(borders[1:], shape)]
+    y = net.end(*sides, zero=3)
+    given = [net.tensor((len(borders), 2), "INT32", data=borders)]
+    if value is None:
+        net.operator("PAD", [x, *given], [y], "PadOptions")
+    else:
+        given.append(net.tensor((1,), type, net.scaled(0.05), net.zero(3), [value]))
+        net.operator("PADV2", [x, *given], [y], "PadV2Options")
+    return net
+
+
+@cases(
+    matrix={"shape": (5, 7), "order": (0, 2, 1)},
+    image={"shape": (4, 5, 3), "order": (0, 3, 1, 2)},
+    back={"shape": (3, 4, 5), "order": (0, 2, 3, 1)},
+    batch={"shape": (4, 5, 3), "order": (2, 0, 3, 1)},
+    five={"shape": (2, 1, 3, 4), "order": (0, 4, 1, 2, 3)},
+    s16={"shape": (4, 5, 3), "order": (0, 3, 2, 1), "type": "INT16"},
+)
+def transpose(shape, order, type="INT8"):
+    net = Net(type)
+    x = net.begin(*shape)
+    whole = (1, *shape)
+    y = net.output([whole[i] for i in order], net.scaled(0.05), net.zero(3), type)
+    net.operator("TRANSPOSE", [x, net.list(*order)], [y], "TransposeOptions")
+    return net
+
+
+@case
+def transpose_nothing():
+    """Of five axes, of which only one that has one element moves."""
+    net = Net()
+    x = net.begin(4, 1, 5, 3)
+    a, y = net.tensor((1, 1, 4, 5, 3), "INT8", 0.05, 3), net.output((1, 1, 4, 5, 2), 0.05, 3)
+    net.operator("TRANSPOSE", [x, net.list(2, 0, 1, 3, 4)], [a], "TransposeOptions")
+    w = net.weights((2, 3), 0, False)
+    net.operator("FULLY_CONNECTED", [a, w, -1], [y], "FullyConnectedOptions", KeepNumDims=True)
+    return net
+
+
+@cases(
+    channels={"axis": 3},
+    rows={"axis": 1},
+    last={"axis": -1},
+    columns={"axis": 2, "count": 5},
+    s16={"axis": 3, "type": "INT16"},
+    one={"axis": 3, "count": 1},
+)
+def concatenation(axis, count=3, type="INT8"):
+    """Of a tensor, its maxima, a constant, and so on."""
+    net = Net(type)
+    x = net.begin(4, 5, 3)
+    a = net.middle(4, 5, 3, zero=3)
+    window = {"Padding": "SAME", "StrideH": 1, "StrideW": 1, "FilterHeight": 3, "FilterWidth": 1}
+    net.operator("MAX_POOL_2D", [x], [a], "Pool2DOptions", **window)
+    values = net.rng.integers(-128, 128, (1, 4, 5, 3))
+    c = net.tensor((1, 4, 5, 3), type, net.scaled(0.05), net.zero(3), values)
+    parts = [a, x, c, a, c][:count]
+    shape = [1, 4, 5, 3]
+    shape[axis] *= count
+    y = net.output(shape, net.scaled(0.05), net.zero(3), type)
+    net.operator("CONCATENATION", parts, [y], "ConcatenationOptions", Axis=axis)
+    return net
 
 
 @case

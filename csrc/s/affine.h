@@ -22,6 +22,16 @@ static inline s_channels s_channels_of(const void *array, int64_t channels) {
     return (s_channels){rows, rows + channels, rows + 2 * channels};
 }
 
+/* The same where sums have 64 bits: every row of the array does. */
+typedef struct s_channels64 {
+    const int64_t *bias, *multiplier, *shift;
+} s_channels64;
+
+static inline s_channels64 s_channels64_of(const void *array, int64_t channels) {
+    const int64_t *rows = array;
+    return (s_channels64){rows, rows + channels, rows + 2 * channels};
+}
+
 /* A shift as the device can have it, -31..30: arrays are not looked at when a plan is checked. */
 static inline int32_t s_shift(int32_t shift) { return qn_clamp(shift, -31, 30); }
 
@@ -45,9 +55,10 @@ static inline int32_t s_output_lane(const s_stage *s, int32_t acc, int32_t multi
     return qn_clamp(qn_add32(scaled, s->output_offset), s->act_min, s->act_max);
 }
 
-/* The last step of a sum of 64 bits; there is no offset. */
+/* The last step of a sum of 64 bits; a shift as the device can have it, -31..7. */
 static inline int32_t s_output64(const s_stage *s, int64_t acc, int32_t multiplier, int32_t shift) {
-    return qn_clamp(qn_requantize64(acc, multiplier, shift), s->act_min, s->act_max);
+    int32_t scaled = qn_requantize64(acc, multiplier, qn_clamp(shift, -31, 7));
+    return qn_clamp(qn_add32(scaled, s->output_offset), s->act_min, s->act_max);
 }
 
 /* The ranges of parameters, one after the other. */

@@ -109,8 +109,7 @@ static int32_t product_s4(const qn_s_fc *p, const int8_t *in, const int8_t *pack
                           int32_t bias) {
     uint32_t acc = (uint32_t)bias;
     for (int32_t c = 0; c < p->input_c; c++) {
-        int64_t i = first + c;
-        acc += (uint32_t)((in[c] + p->input_offset) * qn_nibble(packed[i / 2], (int)(i % 2)));
+        acc += (uint32_t)((in[c] + p->input_offset) * qn_nibble(packed, first + c));
     }
     return qn_wrap32(acc);
 }

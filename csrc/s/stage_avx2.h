@@ -72,13 +72,14 @@ static inline __m256i shifted_64(__m256i x, __m256i shift) {
     return _mm256_sub_epi64(moved, _mm256_srlv_epi64(sign, shift));
 }
 
-/* qn_requantize_single(): RIGHT holds 30 - shift. */
+/* qn_requantize_single(). */
 static inline __m256i requantized_single(const int32_t *rows, __m256i acc) {
     __m256i right = row_of(rows, RIGHT), low = _mm256_set1_epi64x(UINT32_MAX);
-    __m256i even = shifted_64(even_products(rows, acc), _mm256_and_si256(right, low));
-    __m256i odd = shifted_64(odd_products(rows, acc), _mm256_srli_epi64(right, 32));
-    __m256i twice = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
-    return _mm256_srai_epi32(_mm256_add_epi32(twice, _mm256_set1_epi32(1)), 1);
+    __m256i even = _mm256_add_epi64(even_products(rows, acc), row_of(rows, ADD_EVEN));
+    __m256i odd = _mm256_add_epi64(odd_products(rows, acc), row_of(rows, ADD_ODD));
+    even = shifted_64(even, _mm256_and_si256(right, low));
+    odd = shifted_64(odd, _mm256_srli_epi64(right, 32));
+    return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
 }
 
 /* Saturated from below by 8 bits later, and from above by act_max, which most often is 127. */

@@ -68,13 +68,14 @@ static inline __m512i requantized_double(const int32_t *rows, __m512i acc) {
     return _mm512_mask_sub_epi32(rounded, negative, _mm512_setzero_si512(), rounded);
 }
 
-/* qn_requantize_single(): RIGHT holds 30 - shift. */
+/* qn_requantize_single(). */
 static inline __m512i requantized_single(const int32_t *rows, __m512i acc) {
     __m512i right = row_of(rows, RIGHT), low = _mm512_set1_epi64(UINT32_MAX);
-    __m512i even = _mm512_srav_epi64(even_products(rows, acc), _mm512_and_si512(right, low));
-    __m512i odd = _mm512_srav_epi64(odd_products(rows, acc), _mm512_srli_epi64(right, 32));
-    __m512i twice = _mm512_mask_shuffle_epi32(even, 0xaaaa, odd, _MM_PERM_CCAA);
-    return _mm512_srai_epi32(_mm512_add_epi32(twice, _mm512_set1_epi32(1)), 1);
+    __m512i even = _mm512_add_epi64(even_products(rows, acc), row_of(rows, ADD_EVEN));
+    __m512i odd = _mm512_add_epi64(odd_products(rows, acc), row_of(rows, ADD_ODD));
+    even = _mm512_srav_epi64(even, _mm512_and_si512(right, low));
+    odd = _mm512_srav_epi64(odd, _mm512_srli_epi64(right, 32));
+    return _mm512_mask_shuffle_epi32(even, 0xaaaa, odd, _MM_PERM_CCAA);
 }
 
 /* Saturated from below by 8 bits later, and from above by act_max, which most often is 127. */

@@ -4,11 +4,11 @@
  *               quick                double rounding            single rounding
  *   MULTIPLIER  multiplier           multiplier                 multiplier
  *   MULT_ODD    of the odd lanes, each in the lane before, where VPMULDQ reads its factors
- *   RIGHT       n                    n = max(-shift, 0)         30 - shift
+ *   RIGHT       n                    n = max(-shift, 0)         31 - shift
  *   LEFT        -                    max(shift, 0)              -
  *   NUDGE       2^(n-1) + z * 2^n    2^n / 2, rounded down      -
- *   ADD_EVEN    (*) of even lanes, 64 bits each
- *   ADD_ODD     (*) of odd lanes
+ *   ADD_EVEN    (*)                  -                          2^(30 - shift), 64 bits each,
+ *   ADD_ODD     the same of odd lanes                           of even lanes
  *
  * Double rounding is quick where n is 1..20 and no sum reaches 2^30, so that it can be doubled: with
  * z the output offset and P = sum * multiplier, |P| < 2^61,
@@ -16,7 +16,9 @@
  *   T = floor((2P + 2^31 + 2^(31+n) + z * 2^(32+n)) / 2^32) = HM + 2^(n-1) + z * 2^n           (*)
  *
  * is the upper half of one addition, and the result, RDP(HM, n) + z, is floor(T / 2^n) for HM >= 0,
- * floor((T - 1) / 2^n) for HM < 0, which is T < NUDGE. |T| < 2^30 + 2^28. */
+ * floor((T - 1) / 2^n) for HM < 0, which is T < NUDGE. |T| < 2^30 + 2^28.
+ *
+ * Rounding once is floor((P + 2^(30 - shift)) / 2^(31 - shift)), of 64 bits: |P| <= 2^62. */
 #ifndef QN_S_STAGE_ROWS_H
 #define QN_S_STAGE_ROWS_H
 
@@ -43,33 +45,44 @@ static inline int stage_is_quick(const stage_channel *c) {
     return right >= 1 && right <= 20 && c->most < (1 << 30);
 }
 
-static inline void stage_pack_quick(int32_t *rows, int lanes, int lane, const stage_channel *c,
-                                    int32_t output_offset) {
-    int32_t n = stage_right(c), unit = (int32_t)qn_shl(1, n);
-    int64_t nudge = unit / 2 + (int64_t)output_offset * unit;
-    int64_t add = (INT64_C(1) << 31) + nudge * (INT64_C(1) << 32);
-    rows[RIGHT * lanes + lane] = n;
-    rows[NUDGE * lanes + lane] = (int32_t)nudge;
+static inline void stage_pack_add(int32_t *rows, int lanes, int lane, int64_t add) {
     int32_t *to = rows + (lane % 2 ? ADD_ODD : ADD_EVEN) * lanes + lane / 2 * 2;
     to[0] = (int32_t)(uint32_t)add;
     to[1] = (int32_t)qn_asr64(add, 32);
 }
 
+static inline void stage_pack_quick(int32_t *rows, int lanes, int lane, const stage_channel *c,
+                                    int32_t output_offset) {
+    int32_t n = stage_right(c), unit = (int32_t)qn_shl(1, n);
+    int64_t nudge = unit / 2 + (int64_t)output_offset * unit;
+    rows[RIGHT * lanes + lane] = n;
+    rows[NUDGE * lanes + lane] = (int32_t)nudge;
+    stage_pack_add(rows, lanes, lane, (INT64_C(1) << 31) + nudge * (INT64_C(1) << 32));
+}
+
+static inline void stage_pack_double(int32_t *rows, int lanes, int lane, int32_t shift) {
+    int32_t left = shift > 0 ? shift : 0, right = left - shift;
+    rows[LEFT * lanes + lane] = left;
+    rows[RIGHT * lanes + lane] = right;
+    rows[NUDGE * lanes + lane] = qn_wrap32(qn_shl(1, right) >> 1);
+}
+
 /* Channel `lane` of a vector of `lanes`. */
 static inline void stage_pack_lane(int32_t *rows, int lanes, int lane, stage_kind kind,
                                    const stage_channel *c, int32_t output_offset) {
-    int32_t shift = s_shift(c->shift), left = shift > 0 ? shift : 0, right = left - shift;
+    int32_t shift = s_shift(c->shift);
     rows[MULTIPLIER * lanes + lane] = c->multiplier;
     if (lane % 2) {
         rows[MULT_ODD * lanes + lane - 1] = c->multiplier;
     }
     if (kind == STAGE_QUICK) {
         stage_pack_quick(rows, lanes, lane, c, output_offset);
-        return;
+    } else if (kind == STAGE_DOUBLE) {
+        stage_pack_double(rows, lanes, lane, shift);
+    } else {
+        rows[RIGHT * lanes + lane] = 31 - shift;
+        stage_pack_add(rows, lanes, lane, INT64_C(1) << (30 - shift));
     }
-    rows[RIGHT * lanes + lane] = kind == STAGE_SINGLE ? 30 - shift : right;
-    rows[LEFT * lanes + lane] = left;
-    rows[NUDGE * lanes + lane] = qn_wrap32(qn_shl(1, right) >> 1);
 }
 
 #endif

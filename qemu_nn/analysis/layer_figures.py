@@ -188,7 +188,7 @@ def weight_figures(
     """
     limits = np.iinfo(integers.dtype)
     real = np.asarray(real, np.float64)
-    exact = np.rint(real / scale)
+    exact = np.rint(np.divide(real, scale, out=np.zeros_like(real), where=scale != 0))
     return WeightFigures(
         layer,
         role,

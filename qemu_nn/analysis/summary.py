@@ -12,7 +12,7 @@ from ..layers.base import extent
 from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan, Step
 from ..targets import AFFINE_CMSIS
-from .table import Cell, Table, spell
+from .table import Cell, Table, cut, spell
 
 _LAYER = ("layer", "function", "output", "format")
 _SHIFTS = ("bias_shift", "out_shift")
@@ -46,7 +46,8 @@ def facts_text(facts: Mapping[str, Cell]) -> str:
     """A line for each fact, for a terminal."""
     width = max(map(len, facts))
     return "\n".join(
-        f"{name.replace('_', ' '):<{width}}  {spell(value)}" for name, value in facts.items()
+        f"{name.replace('_', ' '):<{width}}  {cut(spell(value), 100)}"
+        for name, value in facts.items()
     )
 
 

@@ -32,8 +32,11 @@ class Table:
         return Table(columns, tuple(tuple(row[place] for place in places) for row in self.rows))
 
     def text(self) -> str:
-        """Aligned for a terminal: numbers to the right, in groups of three; None as '-'."""
-        lines = [self.columns, *(tuple(spell(cell) for cell in row) for row in self.rows)]
+        """Aligned for a terminal: numbers to the right, in groups of three; None as '-'.
+
+        Of longer words only the ends are shown.
+        """
+        lines = [self.columns, *(tuple(cut(spell(cell)) for cell in row) for row in self.rows)]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
         right = [self._is_numeric(i) for i in range(len(self.columns))]
         lines.insert(1, tuple("-" * width for width in widths))
@@ -65,6 +68,12 @@ class Table:
     def _is_numeric(self, column: int) -> bool:
         cells = [row[column] for row in self.rows if row[column] is not None]
         return bool(cells) and all(isinstance(cell, (int, float)) for cell in cells)
+
+
+def cut(text: str, longest: int = 40) -> str:
+    """A text of which only the ends are shown if it is longer."""
+    end = longest // 3
+    return text if len(text) <= longest else f"{text[: longest - end - 3]}...{text[-end:]}"
 
 
 def spell(cell: Cell) -> str:

@@ -115,6 +115,8 @@ def affine_arrays(
         if "multiplier" in [row.name for row in function.stack]:
             bias[1] = rng.integers(2**30, 2**31 - 1, shape[1:])
             bias[2] = usual_shift(function, params)
+            if not params.get("is_per_channel", 1):
+                bias[1] = bias[1, 0]
         found["bias"] = bias.astype(function.bias.dtype)
     settled = rest_arrays(function)
     roles = {"weights": function.weights, "bias": function.bias}

@@ -9,6 +9,7 @@ from typing import Callable, Optional
 import numpy as np
 
 from ..layers import Function, softmax_tables
+from .tflm_calls import TFLM_PARAMS, tflm_arrays
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 #: Enough for several vectors of a fast row, with every remainder.
@@ -160,6 +161,7 @@ _PARAMS: Mapping[str, Callable[[Random, Function], dict[str, int]]] = {
     "pad": _pad,
     "transpose": _transpose,
     **{f"nn_{name}": _one("length") for name in _PRIMITIVES},
+    **TFLM_PARAMS,
 }
 
 
@@ -174,4 +176,4 @@ def rest_arrays(function: Function) -> dict[str, np.ndarray]:
     if function.name == "arm_softmax_s16":
         tables = (softmax_tables.exp_lut(), softmax_tables.one_by_one_lut())
         return dict(zip(("exp_lut", "one_by_one_lut"), tables))
-    return {}
+    return tflm_arrays(function)

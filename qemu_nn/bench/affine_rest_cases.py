@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..formats import softmax_scaling, softmax_scaling_s16
+from ..formats import quantize_multiplier, softmax_scaling, softmax_scaling_s16
+from ..layers.tflm_scaling import logistic_scaling, logistic_scaling_s16
 
 #: As quantization has it where both inputs have about the output's scale.
 _PAIR = {"mult": 2**30 + 12345, "shift": -1}
@@ -74,13 +75,63 @@ _STEPS = (
     "one_over_one_plus_x_for_x_in_0_1",
 )
 
+#: What TensorFlow Lite Micro computes itself, but for sums: as of tensors of usual scales.
+_ZERO_POINTS = {"input_zero_point": 3, "output_zero_point": -4}
+_NO_ZERO_POINTS = dict.fromkeys(_ZERO_POINTS, 0)
+_SCALE = dict(zip(("multiplier", "shift"), quantize_multiplier(0.7)))
+_LEAK = {f"{which}_{name}": n for which in ("identity", "alpha") for name, n in _SCALE.items()}
+_ELEMENTS = {"length": _LENGTH}
+_MEAN = {"kept_0": 1, "reduced_0": 49, "kept_1": 1, "reduced_1": 1, "kept_2": 64}
+_SLICE = {
+    **{f"{name}_{i}": n for name in ("input", "output") for i, n in enumerate((1, 1, 24, 24, 16))},
+    **{f"begin_{i}": 0 for i in range(5)},
+    **{f"stride_{i}": 1 for i in range(5)},
+    "output_2": 12,
+}
+_RESIZE = {"batches": 1, "input_h": 12, "input_w": 12, "channels": 16, "output_h": 24}
+_RESIZE.update(output_w=24, align_corners=0, half_pixel_centers=0)
+
+
+def _logistic(type: str, tanh: bool) -> dict[str, int]:
+    if type == "s16":
+        multiplier, shift = logistic_scaling_s16(0.0003, tanh)
+        return {**_ELEMENTS, "input_multiplier": multiplier, "input_left_shift": shift}
+    multiplier, shift, radius = logistic_scaling(0.05)
+    scale = {"input_multiplier": multiplier, "input_left_shift": shift}
+    return {**_ELEMENTS, **scale, "input_range_radius": radius, "input_zero_point": 3}
+
+
+TFLM_CASES: tuple[tuple[str, dict[str, int]], ...] = (
+    *((f"tflm_sub_{type}", _sum(type)) for type in ("s8", "s16")),
+    ("tflm_add_u8", _sum("u8")),
+    *(
+        (f"tflm_requantize_{types}", {**_ELEMENTS, **_NO_ZERO_POINTS, **_SCALE})
+        for types in ("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16")
+    ),
+    ("tflm_rescale_u8", {**_ELEMENTS, "output_zero_point": 128}),
+    *(
+        case
+        for type in ("s8", "s16")
+        for case in (
+            (f"tflm_relu_{type}", {**_ELEMENTS, **_ZERO_POINTS, **_SCALE, **_range(type)}),
+            (f"tflm_leaky_relu_{type}", {**_ELEMENTS, **_ZERO_POINTS, **_LEAK}),
+            (f"tflm_logistic_{type}", _logistic(type, False)),
+            (f"tflm_tanh_{type}", _logistic(type, True)),
+            (f"tflm_mean_{type}", {**_MEAN, **_ZERO_POINTS, **_SCALE}),
+            (f"tflm_slice_{type}", _SLICE),
+            (f"tflm_resize_nearest_{type}", _RESIZE),
+        )
+    ),
+    *((f"tflm_concatenation_{type}", _JOIN) for type in ("s8", "s16", "u8")),
+    ("tflm_pad_s16", _PAD),
+    ("tflm_transpose_s16", _TRANSPOSE),
+)
+
 _NO_OFFSETS = ("input_1_offset", "input_2_offset")
 
 #: Function and arguments.
 REST_CASES: tuple[tuple[str, dict[str, int]], ...] = (
     *((f"arm_elementwise_add_{type}", _sum(type)) for type in ("s8", "s16")),
-    *((f"tflm_sub_{type}", _sum(type)) for type in ("s8", "s16")),
-    ("tflm_add_u8", _sum("u8")),
     *((f"arm_elementwise_mul_{type}", _product(type)) for type in ("s8", "s16")),
     (
         "arm_elementwise_mul_s16_s8",
@@ -101,9 +152,7 @@ REST_CASES: tuple[tuple[str, dict[str, int]], ...] = (
     ("arm_reshape_s8", {"total_size": _LENGTH}),
     ("arm_concatenation_s8_x", _CONCATENATION),
     ("arm_pad_s8", _PAD),
-    ("tflm_pad_s16", _PAD),
     ("arm_transpose_s8", _TRANSPOSE),
-    ("tflm_transpose_s16", _TRANSPOSE),
-    *((f"tflm_concatenation_{type}", _JOIN) for type in ("s8", "s16", "u8")),
     *((f"arm_nn_{step}", {"length": _LENGTH}) for step in _STEPS),
+    *TFLM_CASES,
 )

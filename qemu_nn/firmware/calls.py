@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ..graph import Address
-from ..layers.base import Extent
 from ..layers.prototypes import SCRATCH, Argument, c_types, prototype
-from ..layers.struct_api import Struct
+from ..layers.struct_api import Elements, Member
 from .c_text import wrapped
+from .extents import c_extent
 from .memory import Call
 from .symbols import Layer
 
@@ -66,8 +66,9 @@ def _members(
 ) -> Optional[dict[str, str]]:
     """Member -> C text of what a struct argument holds; None if the argument is no struct."""
     if argument.struct is not None:
+        scalars = call.step.node.function.params
         return {
-            member: _member(argument.struct, value, values)
+            member: _member("" if value in scalars else argument.struct.cast, value, values)
             for member, value in argument.struct.members.items()
         }
     if argument.name != "ctx":
@@ -78,10 +79,12 @@ def _members(
     return {"buf": place, "size": str(call.scratch_bytes)}
 
 
-def _member(struct: Struct, value: Extent, values: Mapping[str, str]) -> str:
-    if isinstance(value, tuple):
-        return " * ".join(_member(struct, part, values) for part in value)
-    return struct.cast + values[value] if isinstance(value, str) else str(value)
+def _member(cast: str, value: Member, values: Mapping[str, str]) -> str:
+    if isinstance(value, Elements):
+        parts = ", ".join(values[name] for name in value.names)
+        return f"(const {value.type}[]){{{parts}}}"
+    text = c_extent(value, values)
+    return cast + text if isinstance(value, str) else text
 
 
 def _definition(argument: Argument, members: Mapping[str, str]) -> str:

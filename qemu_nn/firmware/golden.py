@@ -90,7 +90,10 @@ def _listed(folder: Path) -> set[str]:
 
 
 class _Names:
-    """Layer names made into names that every file system and C accept; each its own, always."""
+    """Layer names made into names that every file system and C accept; each its own, always.
+
+    Of a name that is several, as TFLite's converter joins them ("relu;conv;bias"), the first.
+    """
 
     def __init__(self) -> None:
         self.stems: dict[str, str] = {}
@@ -99,7 +102,7 @@ class _Names:
 
     def __getitem__(self, layer: str) -> str:
         if layer not in self.stems:
-            name = stem = re.sub(r"[^A-Za-z0-9_]", "_", layer)[:40] or "_"
+            name = stem = re.sub(r"[^A-Za-z0-9_]", "_", layer.partition(";")[0])[:40] or "_"
             while name.lower() in self._taken:
                 self._next[stem] = self._next.get(stem, 1) + 1
                 name = f"{stem}_{self._next[stem]}"

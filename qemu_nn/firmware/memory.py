@@ -9,7 +9,6 @@ from typing import Optional
 from ..errors import Error
 from ..graph import Address, Graph, Memory
 from ..kernels import choose, rows_of
-from ..layers.base import extent
 from ..runtime.arena import tensor_arena
 from ..runtime.place import planned
 from ..runtime.plan import Plan, Step
@@ -114,8 +113,7 @@ def _plain(plan: Plan, step: Step) -> Step:
 
 def _scratch_bytes(plan: Plan, step: Step) -> int:
     """Bytes of the buffer that Arm's header asks for on this core."""
-    on_dsp = plan.profile.path == "dsp"
-    return extent(step.node.function.scratch, step.node.params) if on_dsp else 0
+    return step.node.function.buffer_bytes(step.node.params, plan.profile.path)
 
 
 def _copy(

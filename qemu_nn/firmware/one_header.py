@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..graph import Graph, Node, Tensor
-from ..layers.base import Extent
+from ..layers.base import Extent, Half
 from .c_array import in_comment, lines
 from .constants import constants
 from .sample import format_words
@@ -71,8 +71,8 @@ def _scalars(node: Node) -> set[str]:
 
 def _flat(axes: tuple[Extent, ...]) -> Iterator[str]:
     for axis in axes:
-        if isinstance(axis, tuple):
-            yield from _flat(axis)
+        if isinstance(axis, (tuple, Half)):
+            yield from _flat(axis.parts if isinstance(axis, Half) else axis)
         elif isinstance(axis, str):
             yield axis
 

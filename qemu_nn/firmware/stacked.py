@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..layers import Function
-from ..layers.base import Extent
 from .c_text import wrapped
+from .extents import c_extent
 
 
 def put_rows(function: Function, values: Mapping[str, str]) -> list[str]:
@@ -16,20 +16,10 @@ def put_rows(function: Function, values: Mapping[str, str]) -> list[str]:
     if not function.stack or function.bias is None:
         return []
     width = np.dtype(function.bias.dtype).itemsize
-    count = " * ".join(_factors(function.bias.axes[1:], values))
+    count = c_extent(function.bias.axes[1:], values)
     lines = []
     for index, row in enumerate(function.stack):
         own = np.dtype(row.dtype).itemsize
         parts = [str(index), str(width), values[row.name], str(own), count]
         lines.append(f"    {wrapped('put_row(', parts, ');')}")
     return lines
-
-
-def _factors(axes: tuple[Extent, ...], values: Mapping[str, str]) -> list[str]:
-    found = []
-    for axis in axes:
-        if isinstance(axis, tuple):
-            found += _factors(axis, values)
-        else:
-            found.append(values[axis] if isinstance(axis, str) else str(axis))
-    return found

@@ -11,6 +11,7 @@ from typing import Any, Union
 from ..kernels import Row
 from ..layers import Function
 from ..layers.prototypes import OWN_HEADER, SCRATCH, Prototype, is_own, prototype
+from ..layers.struct_api import Elements
 from ..targets import AFFINE_CMSIS, Profile
 from . import plain_kernels
 from .c_text import signature, wrapped
@@ -109,7 +110,7 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
         if name in stand_in.fields
     ]
     inputs = ", ".join(f"(void *){values[array.name]}" for array in function.inputs)
-    buffers = [f".in = {{{inputs}}}"]
+    buffers = [f".in = {{{inputs}}}"] if inputs else []
     if function.weights is not None:
         buffers.append(f".weights = {values[function.weights.name]}")
     if function.bias is not None:
@@ -148,9 +149,12 @@ def _expressions(declared: Prototype) -> Mapping[str, str]:
     values = {each.name: each.name for each in declared.arguments if each.struct is None}
     for each in declared.arguments:
         for member, held in each.struct.members.items() if each.struct else ():
+            place = f"{each.name}->{member}"
             if isinstance(held, str):
-                values.setdefault(held, f"{each.name}->{member}")
-    return values
+                values.setdefault(held, place)
+            elif isinstance(held, Elements):
+                values.update((name, f"{place}[{i}]") for i, name in enumerate(held.names))
+    return {**values, **declared.implied}
 
 
 def _fields(

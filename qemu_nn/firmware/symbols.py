@@ -10,8 +10,8 @@ from typing import Optional
 from ..formats import q_format
 from ..graph import Graph, Node, Tensor
 from ..layers.base import ENUMERATORS
+from ..layers.orders import ORDERS
 from ..layers.prototypes import is_own
-from ..layers.struct_api import ORDERS
 from .c_array import in_comment
 from .constants import Constant, constants
 from .sample import format_words

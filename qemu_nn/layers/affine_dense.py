@@ -1,17 +1,24 @@
 """Fully connected layers and products of matrices of the s8 and s16 API."""
 
 from collections.abc import Mapping
+from typing import Callable
 
 from .affine_elementwise import DTYPES
-from .base import Array, Either, Extent, Function, Halves, Largest, stack, vector
+from .base import Array, Either, Extent, Function, Half, Largest, stack, vector
 
 _OFFSETS: tuple[str, ...] = ("input_offset", "filter_offset", "output_offset")
 _RANGE: tuple[str, ...] = ("act_min", "act_max")
 _PAIR: tuple[str, ...] = ("multiplier", "shift")
 _DENSE: tuple[str, ...] = ("batches", "input_c", "output_c", *_OFFSETS, *_RANGE)
 
+
+def _row_sums(rows: str) -> Callable[[Mapping[str, int], str], int]:
+    """Scratch memory for the sums of so many rows of weights, which Helium wants in advance."""
+    return lambda params, path: 4 * params[rows] if path == "mve" else 0
+
+
 _FILTER = Array("filter", "int8", ("output_c", "input_c"))
-_PACKED = vector("filter_packed_s4", "int8", Halves(("output_c", "input_c")))
+_PACKED = vector("filter_packed_s4", "int8", Half(("output_c", "input_c")))
 
 
 def _dense(
@@ -28,6 +35,7 @@ def _dense(
         bias=Array("bias", bias, ("output_c",), optional=True),
         output=Array("output", dtype, ("batches", "output_c")),
         fixed={"is_per_channel": 0},
+        buffer=_row_sums("output_c") if type == "s8" else None,
         macs=("batches", "output_c", "input_c"),
         note=note,
     )
@@ -51,6 +59,7 @@ def _scaled(name: str, pairs: Extent, own: tuple[str, ...], fixed: Mapping[str, 
         stack=rows,
         output=Array("output", "int8", ("batches", "output_c")),
         fixed={"multiplier": 0, "shift": 0, **fixed},
+        buffer=_row_sums("output_c"),
         macs=("batches", "output_c", "input_c"),
     )
 

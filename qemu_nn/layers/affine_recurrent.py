@@ -1,5 +1,8 @@
 """Layers of the s8 and s16 API that keep a state from call to call."""
 
+from collections.abc import Mapping
+from typing import Callable
+
 from .affine_elementwise import DTYPES
 from .base import Array, Either, Extent, Function, Total, joined, stack, vector
 
@@ -8,6 +11,17 @@ from .base import Array, Either, Extent, Function, Total, joined, stack, vector
 _FILTERS: tuple[str, ...] = ("units", "rank")
 _SCALES: tuple[str, ...] = ("in_multiplier", "in_shift", "out_multiplier", "out_shift")
 _RANGES: tuple[str, ...] = ("in_act_min", "in_act_max", "out_act_min", "out_act_max")
+
+
+def _svdf_sums(dtype: str) -> Callable[[Mapping[str, int], str], int]:
+    """Its input_ctx and output_ctx, and its ctx: the sums of rows of weights."""
+
+    def needed(params: Mapping[str, int], path: str) -> int:
+        filters = params["units"] * params["rank"]
+        rows = filters if dtype == "int8" and path == "mve" else 0
+        return 4 * (params["batches"] * (filters + params["units"]) + rows)
+
+    return needed
 
 
 def _svdf(name: str, type: str, dtype: str) -> Function:
@@ -28,6 +42,7 @@ def _svdf(name: str, type: str, dtype: str) -> Function:
         parts=(feature, time),
         bias=Array("bias", "int32", ("units",), optional=True),
         output=Array("output", "int8", ("batches", "units")),
+        buffer=_svdf_sums(dtype),
         macs=("batches", _FILTERS, Total(("input_size", "time_batches"))),
         note="input_offset is plus the input's zero point. state: in and out.",
     )
@@ -62,6 +77,11 @@ def _state(name: str, dtype: str) -> Array:
     return Array(name, dtype, (batch, "hidden_size"), optional=True, state=True)
 
 
+def _lstm_memory(params: Mapping[str, int], path: str) -> int:
+    """Its temp1 and temp2, and a cell state that nobody keeps."""
+    return (3 - params["has_cell_state"]) * 2 * params["batch_size"] * params["hidden_size"]
+
+
 def _weights(gate: str, half: str) -> Array:
     return Array(f"{gate}_{half}_weights", "int8", ("hidden_size", f"{half}_size"))
 
@@ -89,6 +109,7 @@ def _lstm(type: str, bias: str) -> Function:
         bias=stack(bias, *biases),
         stack=biases,
         output=Array("output", DTYPES[type], _sequence("hidden_size")),
+        buffer=_lstm_memory,
         macs=("batch_size", "time_steps", 4, "hidden_size", Total(("input_size", "hidden_size"))),
         note="Without hidden_state the cell state starts at 0, and the first step has no hidden "
         "term. input_offset is not looked at: the effective biases have it.",

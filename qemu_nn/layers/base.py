@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Optional, TypeVar, Union
+from typing import Callable, Optional, TypeVar, Union
 
 import numpy as np
 
@@ -39,13 +39,13 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class Halves:
-    """An extent: half of another, rounded up."""
+class Half:
+    """An extent: half of a product, rounded up; bytes that hold so many values of 4 bits."""
 
-    of: Extent
+    parts: tuple[Extent, ...]
 
     def __str__(self) -> str:
-        return f"({spell(self.of)} + 1) / 2"
+        return f"ceil({spell(self.parts)} / 2)"
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Either:
 
 
 #: One extent: the name of a C argument, a number, a tuple of both (their product), or one of these.
-Extent = Union[str, int, tuple["Extent", ...], Total, Largest, Halves, Either]
+Extent = Union[str, int, tuple["Extent", ...], Total, Largest, Half, Either]
 
 
 def spell(value: Extent) -> str:
@@ -71,13 +71,13 @@ def spell(value: Extent) -> str:
 
 def extent(value: Extent, params: Mapping[str, int]) -> int:
     """The number that an extent stands for with these C arguments."""
-    if isinstance(value, Halves):
-        return -(-extent(value.of, params) // 2)
     if isinstance(value, Either):
         return extent(value.yes if params[value.flag] else value.no, params)
     if isinstance(value, (Total, Largest)):
         combine = sum if isinstance(value, Total) else max
         return combine(extent(part, params) for part in value.parts)
+    if isinstance(value, Half):
+        return (extent(value.parts, params) + 1) // 2
     if isinstance(value, tuple):
         return math.prod(extent(part, params) for part in value)
     return params[value] if isinstance(value, str) else value
@@ -114,11 +114,12 @@ class Function:
     fields: C argument -> field of the op's struct where they differ; an argument `dim` also
     fills `dim_x` and `dim_y`, as the square functions mean it. fixed: fields the C function
     itself sets. scratch: bytes of its bufferA or vec_buffer as Arm's header documents them (used
-    on cores with the DSP extension only). macs: multiply-accumulates. interleave: order of a
-    weight stream that is not row-major (see layers/layouts.py). stack: C pointer arguments that
-    one array, `bias`, holds as its rows, in this order; one element stands for a whole row. parts:
-    those that `weights` holds, one after the other. An argument has_<array> tells that C does not
-    get NULL for it.
+    on cores with the DSP extension only); buffer: the same where every core path has its own, from
+    the scalar C arguments and the path, as Arm's `..._get_buffer_size` answers. macs:
+    multiply-accumulates. interleave: order of a weight stream that is not row-major (see
+    layers/layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows, in
+    this order; one element stands for a whole row. parts: those that `weights` holds, one after the
+    other. An argument has_<array> tells that C does not get NULL for it.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Function:
     fields: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, int] = field(default_factory=dict)
     scratch: Extent = 0
+    buffer: Optional[Callable[[Mapping[str, int], str], int]] = None
     macs: Extent = 0
     interleave: Optional[str] = None
     stack: tuple[Array, ...] = ()
@@ -161,6 +163,12 @@ class Function:
             return None if self.bias is None else arrays[self.bias.name]
         rows = np.broadcast_arrays(*(arrays[row.name].ravel() for row in self.stack))
         return np.array(rows, self.bias.dtype)
+
+    def buffer_bytes(self, params: Mapping[str, int], path: str) -> int:
+        """Bytes of scratch memory that the device's code asks for on this core path."""
+        if self.buffer is not None:
+            return self.buffer(params, path)
+        return extent(self.scratch, params) if path == "dsp" else 0
 
     @property
     def in_place(self) -> bool:

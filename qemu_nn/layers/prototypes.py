@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
 from ..errors import Error
 from ..targets import AFFINE_CMSIS
 from .base import Function
-from .struct_api import NOT_CALLED, ORDERS, STATUS, Order, Struct
+from .orders import NOT_CALLED, ORDERS
+from .struct_api import STATUS, Order, Struct
 
 _LEGACY_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
 _TYPES = {name: f"{name}_t" for name in ("int8", "uint8", "int16", "int32", "int64")}
@@ -77,12 +78,14 @@ class Argument:
 
 @dataclass(frozen=True)
 class Prototype:
-    """How C declares a function. returns: its type; header: the one that declares it."""
+    """How C declares a function. returns: its type; header: the one that declares it; implied:
+    scalars that C is not told -> C text of them."""
 
     header: str
     returns: str
     name: str
     arguments: tuple[Argument, ...]
+    implied: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         space = "" if self.returns.endswith("*") else " "
@@ -114,7 +117,11 @@ def prototype(function: Function, cmsis: str) -> Prototype:
         for name in order.names
     )
     return Prototype(
-        order.header, returns.get(order.returns, order.returns), function.name, arguments
+        order.header,
+        returns.get(order.returns, order.returns),
+        function.name,
+        arguments,
+        order.implied,
     )
 
 
@@ -138,7 +145,7 @@ def _legacy(function: Function) -> Order:
     return Order(
         _names(function),
         returns="output" if family == "mat_mult" else returns,
-        types={**dict.fromkeys(function.params, "uint16_t"), **_SCALARS},
+        types={**dict.fromkeys({*function.params} - {"offset"}, "uint16_t"), **_SCALARS},
         header=next(header, "arm_nnfunctions.h"),
     )
 
@@ -165,7 +172,7 @@ def _type(function: Function, order: Order, name: str, types: Mapping[str, str])
     if name in SCRATCH:
         byte = name == "bufferB" or "pool" in function.op
         return f"{types['int8' if byte else 'int16']} *"
-    if name == "offset":
+    if name == "offset" and name not in order.types:
         return types[function.output.dtype]
     if name in function.params:
         return order.types.get(name, "int32_t")

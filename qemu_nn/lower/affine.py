@@ -12,21 +12,26 @@ from ..float_graph import FloatGraph, FloatNode
 from ..graph import Graph, Node, Tensor
 from ..operators import (
     Clip,
+    Concat,
     Conv,
     Dense,
     Elementwise,
     Identity,
+    Pad,
     Pool,
     Relu,
     Reshape,
+    Shuffle,
     Sigmoid,
     Softmax,
     Tanh,
+    Transpose,
 )
 from ..quantizer.affine_rules import Rescale
 from ..quantizer.affine_settle import AffineFormats
 from ..quantizer.fusion import Clamp, clamps
 from . import affine_plain as plain
+from . import affine_shaping as shaping
 from . import affine_weighted as weighted
 from .affine_site import AffineSite
 from .lower import check_wanted
@@ -42,6 +47,10 @@ _MAKERS: Mapping[type, Callable[[AffineSite, Any], None]] = {
     Tanh: plain.curve,
     Softmax: plain.softmax,
     Elementwise: plain.elementwise,
+    Concat: shaping.concatenate,
+    Pad: shaping.pad,
+    Transpose: shaping.transpose,
+    Shuffle: shaping.shuffle,
 }
 
 #: Operators that leave every element where it is: their output is their input.

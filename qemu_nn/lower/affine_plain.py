@@ -7,6 +7,7 @@ import math
 from ..errors import Error, ModelError
 from ..formats import add_scaling, softmax_scaling
 from ..operators import Clip, Elementwise, Relu, Sigmoid, Softmax, Tanh
+from .affine_shaping import four, named
 from .affine_site import AffineSite
 
 _SUMS = {"add": "arm_elementwise_add_s8", "subtract": "tflm_sub_s8"}
@@ -89,7 +90,10 @@ def elementwise(site: AffineSite, operator: Elementwise) -> None:
 
 
 def _choose(site: AffineSite, operator: Elementwise) -> None:
-    raise ModelError("not yet")
+    site.same_formats()
+    first, second = (four(shape) for shape in site.shapes[:2])
+    params = {**named("input1", first), **named("input2", second)}
+    site.call(_CHOICES[operator.kind], params)
 
 
 def _of_one_shape(site: AffineSite) -> tuple[str, ...]:

@@ -1,1 +1,108 @@
 """What moves elements, as calls of the s8 API."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import ModelError
+from ..operators import Concat, Pad, Shape, Shuffle, Transpose
+from .affine_site import AffineSite
+
+#: Axes that the functions have.
+_AXES = "nhwc"
+
+
+def four(shape: Shape) -> Shape:
+    """The shape with axes of one element in front, so that there are four."""
+    if len(shape) > len(_AXES):
+        raise ModelError(f"its function has up to 4 axes, not those of {list(shape)}")
+    return (*[1] * (len(_AXES) - len(shape)), *shape)
+
+
+def named(stem: str, sides: Shape, names: str = _AXES) -> dict[str, int]:
+    """Arguments such as input_n, input_h."""
+    return {f"{stem}_{name}": side for name, side in zip(names, sides)}
+
+
+def concatenate(site: AffineSite, operator: Concat) -> None:
+    """Side by side, two at a time."""
+    site.same_formats()
+    axis, first = operator.axis, site.sources[0]
+    outer, inner = math.prod(site.shapes[0][:axis]), math.prod(site.shapes[0][axis + 1 :])
+    joined = site.shapes[0][axis]
+    if len(site.sources) == 1:
+        raise ModelError("it joins one tensor alone")
+    for index, (source, shape) in enumerate(zip(site.sources[1:], site.shapes[1:-1]), 2):
+        sides = {"inner1": joined * inner, "inner2": shape[axis] * inner}
+        joined += shape[axis]
+        part = "" if index == len(site.sources) else f"first{index}"
+        whole = (*shape[:axis], joined, *shape[axis + 1 :])
+        params = {"outer": outer, **sides}
+        first = site.call(
+            "tflm_concatenation_s8", params, part=part, shape=whole, sources=(first, source)
+        )
+
+
+def pad(site: AffineSite, operator: Pad) -> None:
+    """Cells of one value around."""
+    site.same_formats()
+    before, after = (tuple(pair[i] for pair in operator.pads) for i in (0, 1))
+    if min(*before, *after) < 0:
+        raise ModelError(f"it crops its input ({list(operator.pads)}), which no function does")
+    zeros = (0,) * (len(_AXES) - len(before))
+    params = {
+        **named("input", four(site.shapes[0])),
+        **named("pre", (*zeros, *before)),
+        **named("post", (*zeros, *after)),
+    }
+    value = site.output.quantize(np.array(operator.value))
+    site.call("arm_pad_s8", {**params, "pad_value": int(value)})
+
+
+def transpose(site: AffineSite, operator: Transpose) -> None:
+    """Axes in another order."""
+    _reorder(site, site.shapes[0], operator.order)
+
+
+def shuffle(site: AffineSite, operator: Shuffle) -> None:
+    """Channels as groups, which change places with what is in them."""
+    shape, axis = site.shapes[0], operator.axis
+    parts = (operator.groups, shape[axis] // operator.groups)
+    order = list(range(len(shape) + 1))
+    order[axis : axis + 2] = axis + 1, axis
+    _reorder(site, (*shape[:axis], *parts, *shape[axis + 1 :]), tuple(order))
+
+
+def _reorder(site: AffineSite, shape: Shape, order: Sequence[int]) -> None:
+    """Elements of `shape` with axes in another order, as few of them as that takes.
+
+    Axes of one element go nowhere, and axes that stay side by side are one.
+    """
+    site.same_formats()
+    runs: list[list[int]] = []
+    for axis in (axis for axis in order if shape[axis] > 1):
+        last = runs[-1][-1] if runs else axis
+        if last < axis and math.prod(shape[last + 1 : axis]) == 1:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    before = sorted(runs)
+    rank = len(runs)
+    if rank < 2:
+        site.call("arm_reshape_s8", {"total_size": math.prod(shape)})
+        return
+    if rank > len(_AXES):
+        raise ModelError(f"its function has up to 4 axes, not those of {list(shape)}")
+    split = tuple(math.prod(shape[axis] for axis in run) for run in before)
+    turn = tuple(before.index(run) for run in runs)
+    ones = (1,) * (len(_AXES) - rank)
+    params = {
+        "num_dims": rank,
+        **named("input", (*split, *ones)),
+        **named("output", (*(split[axis] for axis in turn), *ones)),
+        **named("perm", (*turn, *range(rank, len(_AXES))), "0123"),
+    }
+    site.call("arm_transpose_s8", params)

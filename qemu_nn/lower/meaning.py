@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ..graph import Graph, Node, Tensor
 from ..operators import Conv, Dense, Identity, Operator, Reshape
 from ..quantizer.fusion import bounds
 from ..runtime.accumulate import products
-from ..runtime.accumulate_affine import factors, is_affine
+from ..runtime.accumulate_affine import bias_of, factors, is_affine
 from .prepare import device_part, prepare
 from .prepare_affine import prepare_affine
 
@@ -57,7 +56,7 @@ def stranger(graph: Graph) -> Error:
 
 def meanings(graph: Graph, reference: FloatGraph) -> dict[str, Meaning]:
     """Call -> its meaning, of those that make a tensor of the float network."""
-    part = device_part(reference)
+    part = reference if reference.input == graph.input.name else device_part(reference)
     if is_affine(graph):
         prepared, _ = prepare_affine(part)
     else:
@@ -130,14 +129,6 @@ def _affine(
     if operator.bias is not None and bias is not None:
         held = _spelled(steps)
         yield Counterpart(node.name, "bias", operator.bias, bias, steps, held, output / 4)
-
-
-def bias_of(graph: Graph, node: Node) -> Optional[np.ndarray]:
-    """The biases of an affine layer, in steps of its products."""
-    if node.bias is None:
-        return None
-    array = graph.arrays[node.bias]
-    return array[0] if node.function.stack else array
 
 
 def _spelled(scale: np.ndarray) -> str:

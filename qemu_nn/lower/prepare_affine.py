@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..float_graph import FloatGraph, FloatNode
-from ..operators import Pool, Reshape, Shuffle, Transpose
+from ..operators import Pool
 from ..quantizer.affine_rules import Rescale, fixed_formats, joins
 from .prepare import averaging, ends_in_softmax
 
@@ -26,8 +26,6 @@ def prepare_affine(graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph,
             notes.append(f"{node.name}: left out; the output is {node.inputs[0]}")
         elif isinstance(operator, Pool):
             nodes.append(replace(node, operator=averaging(node, operator, graph, notes)))
-        elif isinstance(operator, Shuffle):
-            nodes += _shuffle(node, operator, graph)
         elif joins(operator) and fixed[node.name] is None:
             sources = {name: f"{node.name}/{name}" for name in node.inputs if fixed[name]}
             nodes += [FloatNode(new, Rescale(), (name,)) for name, new in sources.items()]
@@ -35,18 +33,3 @@ def prepare_affine(graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph,
         else:
             nodes.append(node)
     return replace(graph, nodes=tuple(nodes), outputs=tuple(dict.fromkeys(outputs))), notes
-
-
-def _shuffle(node: FloatNode, shuffle: Shuffle, graph: FloatGraph) -> list[FloatNode]:
-    """Channels as groups, which change places with what is in them."""
-    shape, axis = graph.shapes[node.name], shuffle.axis
-    parts = (shuffle.groups, shape[axis] // shuffle.groups)
-    split = (*shape[:axis], *parts, *shape[axis + 1 :])
-    order = list(range(len(split)))
-    order[axis : axis + 2] = axis + 1, axis
-    groups, turned = f"{node.name}/groups", f"{node.name}/turned"
-    return [
-        FloatNode(groups, Reshape(split), node.inputs),
-        FloatNode(turned, Transpose(tuple(order)), (groups,)),
-        FloatNode(node.name, Reshape(shape), (turned,)),
-    ]

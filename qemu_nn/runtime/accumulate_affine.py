@@ -10,6 +10,9 @@ import numpy as np
 from ..graph import Graph, Node
 from ..operators import Conv, Dense
 
+#: Ops whose weights are multiplied with windows or rows of the input.
+_PRODUCTS = ("convolve", "depthwise", "fully_connected")
+
 
 def is_affine(graph: Graph) -> bool:
     """Do its tensors have scales and zero points?"""
@@ -26,12 +29,20 @@ def factors(graph: Graph, node: Node) -> np.ndarray:
     return result
 
 
+def bias_of(graph: Graph, node: Node) -> Optional[np.ndarray]:
+    """The biases of an affine layer, in steps of its products."""
+    if node.bias is None:
+        return None
+    array = graph.arrays[node.bias]
+    return array[0] if node.function.stack else array
+
+
 def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
     """A layer with weights as an operator on integers, without its bias; None for all others,
     and where weights are packed."""
     declared, params = node.function.weights, node.params
-    layer = node.function.op.startswith(("convolve", "depthwise", "fully_connected"))
-    if declared is None or not layer or node.function.type == "s4" or node.weights is None:
+    layer = node.function.op.startswith(_PRODUCTS) and node.function.type != "s4"
+    if declared is None or node.weights is None or not layer:
         return None
     shape = declared.shape(params)
     weights = graph.arrays[node.weights].astype(np.float64)
@@ -68,9 +79,8 @@ def accumulators(graph: Graph, node: Node, x: np.ndarray) -> Optional[np.ndarray
     if node.function.type == "s8":
         shifted += node.params["input_offset"]
     sums = operator.evaluate(shifted)
-    if node.bias is not None:
-        array = graph.arrays[node.bias]
-        sums = sums + (array[0] if node.function.stack else array)
+    bias = bias_of(graph, node)
+    sums = sums if bias is None else sums + bias
     result: np.ndarray = sums.reshape(len(x), -1, sums.shape[-1])
     return result
 

@@ -24,6 +24,31 @@ WEIGHTED(conv_params, per_channel, int8_t, i32, arm_convolve_wrapper_s8);
 WEIGHTED(dw_conv_params, per_channel, int8_t, i32, arm_depthwise_conv_wrapper_s8);
 WEIGHTED(fc_params, per_tensor, int8_t, i32, arm_fully_connected_s8);
 WEIGHTED(fc_params, per_channel, int8_t, i32, arm_fully_connected_per_channel_s8);
+WEIGHTED(fc_params, per_tensor, int16_t, int64_t, arm_fully_connected_s16);
+
+arm_cmsis_nn_status arm_fully_connected_wrapper_s8(
+    const cmsis_nn_context *ctx, const cmsis_nn_fc_params *fc_params,
+    const cmsis_nn_quant_params *quant_params, const cmsis_nn_dims *input_dims,
+    const int8_t *input, const cmsis_nn_dims *filter_dims, const int8_t *filter,
+    const cmsis_nn_dims *bias_dims, const i32 *bias, const cmsis_nn_dims *output_dims,
+    int8_t *output);
+
+arm_cmsis_nn_status arm_fully_connected_s4(
+    const cmsis_nn_context *ctx, const cmsis_nn_fc_params *fc_params,
+    const cmsis_nn_per_tensor_quant_params *quant_params, const cmsis_nn_dims *input_dims,
+    const int8_t *input, const cmsis_nn_dims *filter_dims, const int8_t *filter_packed_s4,
+    const cmsis_nn_dims *bias_dims, const i32 *bias, const cmsis_nn_dims *output_dims,
+    int8_t *output);
+
+#define PRODUCTS(type, name)                                                              \
+    arm_cmsis_nn_status name(                                                             \
+        const cmsis_nn_context *ctx, const cmsis_nn_bmm_params *bmm_params,               \
+        const cmsis_nn_per_tensor_quant_params *quant_params,                             \
+        const cmsis_nn_dims *input_lhs_dims, const type *lhs,                             \
+        const cmsis_nn_dims *input_rhs_dims, const type *rhs,                             \
+        const cmsis_nn_dims *output_dims, type *output)
+PRODUCTS(int8_t, arm_batch_matmul_s8);
+PRODUCTS(int16_t, arm_batch_matmul_s16);
 
 #define ADD(type, name)                                                                   \
     arm_cmsis_nn_status name(                                                             \
@@ -45,6 +70,42 @@ MUL(int16_t, arm_elementwise_mul_s16);
 arm_cmsis_nn_status arm_elementwise_mul_s16_s8(
     const int16_t *input1, const int16_t *input2, int8_t *output, i32 out_offset, i32 out_mult,
     i32 out_shift, i32 block_size, i32 batch_size, i32 batch_offset);
+
+#define CHOICE(name)                                                                      \
+    arm_cmsis_nn_status name(                                                             \
+        const cmsis_nn_context *ctx, const int8_t *input1, const cmsis_nn_dims *input1_dims, \
+        const int8_t *input2, const cmsis_nn_dims *input2_dims, int8_t *output,           \
+        const cmsis_nn_dims *output_dims)
+CHOICE(arm_minimum_s8);
+CHOICE(arm_maximum_s8);
+
+arm_cmsis_nn_status arm_nn_activation_s16(
+    const int16_t *input, int16_t *output, i32 size, i32 left_shift, arm_nn_activation_type type);
+
+void arm_reshape_s8(const int8_t *input, int8_t *output, u32 total_size);
+
+#define JOIN(axis)                                                                        \
+    void arm_concatenation_s8_##axis(                                                     \
+        const int8_t *input, u16 input_x, u16 input_y, u16 input_z, u16 input_w,          \
+        int8_t *output, u16 output_##axis, u32 offset)
+JOIN(x);
+JOIN(y);
+JOIN(z);
+void arm_concatenation_s8_w(
+    const int8_t *input, u16 input_x, u16 input_y, u16 input_z, u16 input_w, int8_t *output,
+    u32 offset);
+
+arm_cmsis_nn_status arm_pad_s8(
+    const int8_t *input, int8_t *output, int8_t pad_value, const cmsis_nn_dims *input_size,
+    const cmsis_nn_dims *pre_pad, const cmsis_nn_dims *post_pad);
+
+arm_cmsis_nn_status arm_transpose_s8(
+    const int8_t *input, int8_t *output, const cmsis_nn_dims *input_dims,
+    const cmsis_nn_dims *output_dims, const cmsis_nn_transpose_params *transpose_params);
+
+void arm_relu_q7(int8_t *data, u16 size);
+void arm_relu_q15(int16_t *data, u16 size);
+void arm_relu6_s8(int8_t *data, u16 size);
 
 #define SOFTMAX(from, to, name)                                                           \
     void name(const from *input, i32 num_rows, i32 row_size, i32 mult, i32 shift,         \

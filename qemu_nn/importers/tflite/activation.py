@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
+
 from ...errors import ModelError
 from ...formats import softmax_scaling, softmax_scaling_s16
 from ...layers.softmax_tables import exp_lut, one_by_one_lut
+from ...layers.tflm_scaling import leaky_relu_scaling, logistic_scaling, logistic_scaling_s16
 from .building import Value
-from .call import SUFFIXES, Call, Converter
+from .call import SUFFIXES, Call, Converter, same_format, same_type
+from .scaling import activation_range, multiplier
 
 #: What softmax makes of a type -> scale and zero point of the result, as the kernels have them.
 _SOFTMAX = {
@@ -14,6 +20,14 @@ _SOFTMAX = {
     "u8": (2.0**-8, 0),
     "s8_s16": (2.0**-16, -32768),
     "s16": (2.0**-15, 0),
+}
+
+#: The same of the functions with a fixed range.
+_CURVES = {
+    ("logistic", "s8"): (2.0**-8, -128),
+    ("tanh", "s8"): (2.0**-7, 0),
+    ("logistic", "s16"): (2.0**-15, 0),
+    ("tanh", "s16"): (2.0**-15, 0),
 }
 
 
@@ -25,20 +39,22 @@ def _elementwise(call: Call) -> tuple[Value, Value]:
     return x, output
 
 
+def _fixed(output: Value, form: tuple[float, int]) -> None:
+    if (output.scale, output.zero) != form:
+        raise ModelError(
+            f"its output has the scale {output.scale:g} and the zero point {output.zero}; it makes "
+            f"{form[0]:g} and {form[1]}"
+        )
+
+
 def softmax(call: Call) -> None:
     """SOFTMAX of the last axis."""
     x, output = _elementwise(call)
     beta = call.options("SoftmaxOptions").number("Beta")
-    kinds = dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output))
-    kind = "_".join(kinds)
+    kind = "_".join(dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output)))
     if kind not in _SOFTMAX:
         raise ModelError(f"it can not make {output.dtype} of {x.dtype}")
-    if (output.scale, output.zero) != _SOFTMAX[kind]:
-        scale, zero = _SOFTMAX[kind]
-        raise ModelError(
-            f"its output has the scale {output.scale:g} and the zero point {output.zero}; softmax "
-            f"makes {scale:g} and {zero}"
-        )
+    _fixed(output, _SOFTMAX[kind])
     if not beta > 0:
         raise ModelError(f"its beta is {beta}")
     rows = {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
@@ -52,6 +68,59 @@ def softmax(call: Call) -> None:
     call.put(f"arm_softmax_{kind}", params, [x], output)
 
 
+def curve(call: Call, kind: str) -> None:
+    """LOGISTIC and TANH."""
+    x, output = _elementwise(call)
+    suffix = same_type(x, output)
+    if (kind, suffix) not in _CURVES:
+        raise ModelError(f"it takes no {x.dtype}")
+    _fixed(output, _CURVES[kind, suffix])
+    names = ("input_multiplier", "input_left_shift", "input_range_radius")
+    if suffix == "s8":
+        params = {"input_zero_point": x.zero, **dict(zip(names, logistic_scaling(x.scale)))}
+    else:
+        params = dict(zip(names, logistic_scaling_s16(x.scale, kind == "tanh")))
+    call.put(f"tflm_{kind}_{suffix}", {"length": x.size, **params}, [x], output)
+
+
+def requantize(call: Call) -> None:
+    """QUANTIZE of integers: the same numbers in another format."""
+    x, output = _elementwise(call)
+    types = f"{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
+    call.put(f"tflm_requantize_{types}", _rescaling(x, output), [x], output)
+
+
+def _rescaling(x: Value, output: Value) -> dict[str, int]:
+    factor, shift = multiplier(x.scale / output.scale)
+    zeros = {"input_zero_point": x.zero, "output_zero_point": output.zero}
+    return {"length": x.size, **zeros, "multiplier": factor, "shift": shift}
+
+
+def relu(call: Call, kind: str) -> None:
+    """RELU and RELU6, where they are operators of their own."""
+    x, output = _elementwise(call)
+    suffix = same_type(x, output)
+    if kind == "RELU6":  # which clamps, and never changes the scale
+        same_format(x, output)
+    low, high = activation_range(kind, output.scale, output.zero, output.dtype)
+    params = {**_rescaling(x, output), "act_min": low, "act_max": high}
+    call.put(f"tflm_relu_{suffix}", params, [x], output)
+
+
+def leaky_relu(call: Call) -> None:
+    """LEAKY_RELU."""
+    x, output = _elementwise(call)
+    alpha = call.options("LeakyReluOptions").number("Alpha")
+    if alpha < 0:
+        raise ModelError(f"its slope is {alpha:g}; it must not be negative")
+    params = {"length": x.size, "input_zero_point": x.zero, "output_zero_point": output.zero}
+    with np.errstate(all="ignore"):
+        pairs = leaky_relu_scaling(x.scale, output.scale, alpha)
+    for name, (factor, shift) in zip(("identity", "alpha"), pairs):
+        params.update({f"{name}_multiplier": factor, f"{name}_shift": shift})
+    call.put(f"tflm_leaky_relu_{same_type(x, output)}", params, [x], output)
+
+
 def dequantize(call: Call) -> None:
     """DEQUANTIZE, where it does not end the network."""
     raise ModelError(
@@ -60,4 +129,13 @@ def dequantize(call: Call) -> None:
     )
 
 
-ACTIVATIONS: dict[str, Converter] = {"SOFTMAX": softmax, "DEQUANTIZE": dequantize}
+ACTIVATIONS: dict[str, Converter] = {
+    "SOFTMAX": softmax,
+    "LOGISTIC": partial(curve, kind="logistic"),
+    "TANH": partial(curve, kind="tanh"),
+    "RELU": partial(relu, kind="RELU"),
+    "RELU6": partial(relu, kind="RELU6"),
+    "LEAKY_RELU": leaky_relu,
+    "QUANTIZE": requantize,
+    "DEQUANTIZE": dequantize,
+}

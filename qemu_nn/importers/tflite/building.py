@@ -52,6 +52,7 @@ class Builder:
         self.model = model
         self.nodes: list[Node] = []
         self.arrays: dict[str, np.ndarray] = {}
+        self.states: dict[str, Tensor] = {}
         self._values: dict[int, Value] = {}
         self._aliases: dict[int, Value] = {}
         self._names: dict[int, str] = {}
@@ -83,6 +84,14 @@ class Builder:
     def constant(self, tensor: FileTensor) -> Value:
         """A constant as a value: its name is that of a call that brings it."""
         return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor))
+
+    def state(self, tensor: FileTensor) -> Value:
+        """A variable, which a call reads and writes, and which lives on until the next run."""
+        if not tensor.variable or tensor.index in self._values:
+            raise ModelError(f"its state, {tensor}, is not a variable of its own")
+        value = self._values[tensor.index] = self.constant(tensor)
+        self.states[value.name] = value.tensor
+        return value
 
     def make(self, index: int, value: Value) -> None:
         """Say what a tensor is."""

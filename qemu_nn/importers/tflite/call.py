@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional
@@ -56,6 +57,14 @@ class Call:
         """An input as the file describes it."""
         return self.builder.model.tensor(self._input(index))
 
+    def state(self, index: int) -> Value:
+        """An input that the operator keeps between runs."""
+        return self.builder.state(self.tensor(index))
+
+    def described(self, index: int) -> Value:
+        """An input as the file describes it, whatever it holds."""
+        return self.builder.constant(self.tensor(index))
+
     def given(self, index: int) -> bool:
         """Whether an optional input is there."""
         inputs = self.operator.inputs
@@ -64,11 +73,13 @@ class Call:
     def constant(self, index: int, *types: str) -> tuple[FileTensor, np.ndarray]:
         """An input whose numbers the file holds, of one of these types."""
         tensor = self.tensor(index)
-        if tensor.data is None:
-            raise ModelError(f"its input {index}, {tensor}, must be a constant")
         if tensor.type not in types:
             raise ModelError(f"its input {index}, {tensor}, is {tensor.type}; {_have(types)}")
-        return tensor, tensor.data
+        if tensor.data is not None:
+            return tensor, tensor.data
+        if math.prod(tensor.shape):
+            raise ModelError(f"its input {index}, {tensor}, must be a constant")
+        return tensor, np.empty(tensor.shape, tensor.dtype)
 
     def integers(self, index: int, most: int = 8) -> list[int]:
         """A short list of integers, or one."""
@@ -77,10 +88,16 @@ class Call:
             raise ModelError(f"its input {index}, {tensor}, must be a short list of integers")
         return [int(number) for number in data.reshape(-1)]
 
+    def integer(self, index: int) -> int:
+        """One integer."""
+        numbers = self.integers(index, 1)
+        if not numbers:
+            raise ModelError(f"its input {index} is empty")
+        return numbers[0]
+
     def operand(self, index: int, output: Value) -> Value:
         """An input, computed or a constant, in the shape of the output that it broadcasts to."""
-        tensor = self.tensor(index)
-        value = self.value(index) if tensor.data is None else self._brought(tensor)
+        value = self.brought(index)
         if value.size == output.size:
             return value
         suffix, rank = SUFFIXES[value.dtype], len(output.shape)
@@ -94,15 +111,15 @@ class Call:
         whole = replace(value, shape=output.shape)
         return self.part("broadcast", whole, f"tflm_broadcast_{suffix}", params, [value])
 
-    def _brought(self, tensor: FileTensor) -> Value:
-        """A constant as a tensor, by a call that brings it."""
-        if self.builder.has(tensor.index):
-            return self.builder.value(tensor.index)
+    def brought(self, index: int) -> Value:
+        """An input that is computed, or a constant, by a call that brings it."""
+        tensor = self.tensor(index)
+        if tensor.data is None or self.builder.has(tensor.index):
+            return self.value(index)
         value = self.builder.constant(tensor)
         params = {"length": value.size}
         function = f"tflm_constant_{SUFFIXES[value.dtype]}"
-        assert tensor.data is not None
-        self.builder.call(function, params, [], value, np.asarray(tensor.data).reshape(-1))
+        self.builder.call(function, params, [], value, tensor.data.reshape(-1))
         self.builder.make(tensor.index, value)
         return value
 
@@ -130,6 +147,13 @@ class Call:
         """Add the call that makes an output of the operator."""
         self.builder.call(function, params, inputs, output, weights, bias)
         self.builder.make(self.operator.outputs[at], output)
+
+    def function(self, names: Mapping[str, str], value: Value) -> str:
+        """The function for the type of a tensor, of those there are."""
+        suffix = SUFFIXES[value.dtype]
+        if suffix not in names:
+            raise ModelError(f"it takes no {value.dtype}")
+        return names[suffix]
 
     def part(
         self,

@@ -11,15 +11,23 @@ from .arithmetic import ARITHMETIC
 from .building import Builder, Value
 from .call import Call, Converter
 from .dense import DENSE
+from .memory import remember
+from .picking import PICKING
 from .reading import Model, Operator
+from .recurrent import RECURRENT
 from .shaping import SHAPING
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.
-CONVERTERS: dict[str, Converter] = {**WINDOWS, **DENSE, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
-
-#: Operators of the real ends of a network, which are cut off.
-_ENDS = ("QUANTIZE", "DEQUANTIZE")
+CONVERTERS: dict[str, Converter] = {
+    **WINDOWS,
+    **DENSE,
+    **RECURRENT,
+    **ARITHMETIC,
+    **ACTIVATIONS,
+    **SHAPING,
+    **PICKING,
+}
 
 _VARIABLES = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
 
@@ -45,8 +53,11 @@ def _network(model: Model) -> Graph:
     names = builder.end(outputs)
     if start.name in names:
         raise ModelError("its output is its input")
-    name = Path(model.name).stem
-    return Graph(name, start.tensor, tuple(builder.nodes), names, builder.arrays)
+    name, nodes, memory = Path(model.name).stem, tuple(builder.nodes), None
+    states = tuple(builder.states.values())
+    if states:
+        nodes, memory = remember(start.tensor, nodes, names, builder.states)
+    return Graph(name, start.tensor, nodes, names, builder.arrays, memory, states)
 
 
 def _check(model: Model) -> None:
@@ -57,9 +68,8 @@ def _check(model: Model) -> None:
                 f"{operator}: variables that a network keeps between its runs "
                 f"({', '.join(_VARIABLES)}) are not read; export it without them, or with SVDF"
             )
-        if operator.name not in (*CONVERTERS, *_ENDS):
-            have = ", ".join(sorted({*CONVERTERS, *_ENDS}))
-            raise ModelError(f"{operator} is not read; have: {have}")
+        if operator.name not in CONVERTERS:
+            raise ModelError(f"{operator} is not read; have: {', '.join(sorted(CONVERTERS))}")
     if model.subgraphs > 1:
         raise ModelError(
             f"it has {model.subgraphs} subgraphs; networks of one are read, without control flow"

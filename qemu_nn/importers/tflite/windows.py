@@ -165,9 +165,45 @@ def pool(call: Call, kind: str) -> None:
     call.put(f"{kind}_{same_type(x, output)}", params, [x], output)
 
 
+def transpose_conv(call: Call) -> None:
+    """TRANSPOSE_CONV, whose first input is the shape that it makes."""
+    call.counts(3, 4)
+    options, x, output = call.options("TransposeConvOptions"), call.value(2), call.output()
+    weights, data = call.constant(1, "INT8")
+    suffix, (batches, tall, wide, depth) = same_type(x, output), image(x)
+    if len(weights.shape) != 4 or min(weights.shape) < 1 or weights.shape[3] != depth:
+        raise ModelError(f"its weights, {weights}, do not fit {depth} input channels")
+    if tuple(call.integers(0)) != output.shape:
+        raise ModelError(f"its shape {call.integers(0)} is not that of its output")
+    channels, height, width, _ = weights.shape
+    _expect(output, batches, channels)
+    if options.choice("FusedActivationFunction", "ActivationFunctionType") != "NONE":
+        raise ModelError("it has a fused activation, which the device's kernel has not")
+    rows = channel_rows(call, x, output, weights, 0, 3)
+    # The image that a convolution with this window would make of the output is the input.
+    window = _window(options, output, x, (height, width), dilated=False)
+    found = {name: window[name] for name in window if not name.startswith(("input", "output"))}
+    for letter, side, (size, out) in (
+        ("h", height, (tall, output.shape[1])),
+        ("w", width, (wide, output.shape[2])),
+    ):
+        total = max((size - 1) * window[f"stride_{letter}"] + side - out, 0)
+        found[f"pad_offset_{letter}"] = total - total // 2
+        found.update({f"input_{letter}": size, f"output_{letter}": out, f"dilation_{letter}": 1})
+    limits = np.iinfo(output.dtype)
+    params = {
+        **{"batches": batches, "input_c": depth, "output_c": channels},
+        **found,
+        **_offsets(x, output),
+        **{"act_min": int(limits.min), "act_max": int(limits.max)},
+    }
+    call.put(f"arm_transpose_conv_wrapper_{suffix}", params, [x], output, data, rows)
+
+
 WINDOWS: dict[str, Converter] = {
     "CONV_2D": convolve,
     "DEPTHWISE_CONV_2D": depthwise,
     "AVERAGE_POOL_2D": partial(pool, kind="arm_avgpool"),
+    "TRANSPOSE_CONV": transpose_conv,
     "MAX_POOL_2D": partial(pool, kind="arm_max_pool"),
 }

@@ -1,0 +1,177 @@
+"""What picks some of a tensor's numbers: parts, slices, the nearest pixels; and means over axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ...errors import ModelError
+from .building import Value
+from .call import Call, Converter, same_format, same_type
+from .scaling import multiplier
+from .shaping import axis_of, expect
+from .windows import image
+
+#: Begin, stride and count of one axis.
+Span = tuple[int, int, int]
+
+
+def _slice(call: Call, x: Value, spans: Sequence[Span], output: Value, at: int = 0) -> None:
+    """Add the call that takes these spans of a tensor."""
+    same_format(x, output)
+    if len(spans) > 5:
+        raise ModelError(f"it takes parts of {len(spans)} axes; up to 5 are read")
+    params: dict[str, int] = {}
+    whole = [(1, (0, 1, 1))] * (5 - len(spans)) + list(zip(x.shape, spans))
+    for i, (side, (begin, stride, count)) in enumerate(whole):
+        last = begin + (count - 1) * stride
+        if not (0 <= begin < side and 0 <= last < side):
+            raise ModelError(f"it takes numbers {begin} to {last} of {side}")
+        params.update({f"input_{i}": side, f"begin_{i}": begin})
+        params.update({f"stride_{i}": stride, f"output_{i}": count})
+    call.put(f"tflm_slice_{same_type(x, output)}", params, [x], output, at=at)
+
+
+def _parts(call: Call, x: Value, axis: int, sizes: Sequence[int]) -> None:
+    """One output for each size along an axis."""
+    if sum(sizes) != x.shape[axis] or min(sizes) < 1:
+        raise ModelError(f"parts of {list(sizes)[:9]} are not all of {x.shape[axis]}")
+    begin = 0
+    for at, size in enumerate(sizes):
+        output = call.output(at)
+        expect(output, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
+        spans = [(0, 1, side) for side in x.shape]
+        spans[axis] = (begin, 1, size)
+        _slice(call, x, spans, output, at)
+        begin += size
+
+
+def split(call: Call) -> None:
+    """SPLIT: parts of one size along an axis, which is the first input."""
+    count = call.options("SplitOptions").integer("NumSplits", 1, 1000)
+    call.counts(2, 2, count)
+    x = call.value(1)
+    axis = axis_of(call.integer(0), len(x.shape))
+    size, rest = divmod(x.shape[axis], count)
+    if rest:
+        raise ModelError(f"it can not split {x.shape[axis]} into {count} parts of one size")
+    _parts(call, x, axis, [size] * count)
+
+
+def split_v(call: Call) -> None:
+    """SPLIT_V: parts of given sizes along an axis; one may be -1, the rest."""
+    count = call.options("SplitVOptions").integer("NumSplits", 1, 1000)
+    call.counts(3, 3, count)
+    x, sizes = call.value(), call.integers(1, 1000)
+    axis = axis_of(call.integer(2), len(x.shape))
+    if len(sizes) != count:
+        raise ModelError(f"it has {len(sizes)} sizes for {count} parts")
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = x.shape[axis] - sum(sizes) - 1
+    _parts(call, x, axis, sizes)
+
+
+def slice_(call: Call) -> None:
+    """SLICE: a beginning and a size for each axis; -1 is the rest."""
+    call.counts(3, 3)
+    x, output = call.value(), call.output()
+    begins, sizes = call.integers(1), call.integers(2)
+    if len(begins) != len(x.shape) or len(sizes) != len(x.shape):
+        raise ModelError(f"it has {len(begins)} beginnings for {len(x.shape)} axes")
+    counts = [n - b if s == -1 else s for n, b, s in zip(x.shape, begins, sizes)]
+    expect(output, counts)
+    _slice(call, x, [(b, 1, n) for b, n in zip(begins, counts)], output)
+
+
+def strided_slice(call: Call) -> None:
+    """STRIDED_SLICE, whose masks say which ends are those of the axis, and which axes go."""
+    call.counts(4, 4)
+    options = call.options("StridedSliceOptions")
+    x, output = call.value(), call.output()
+    masks = {
+        name: options.integer(f"{name}Mask")
+        for name in ("Begin", "End", "ShrinkAxis", "Ellipsis", "NewAxis")
+    }
+    if masks["Ellipsis"] or masks["NewAxis"] or options.flag("Offset"):
+        raise ModelError("its ellipsis, new axes and relative ends are not read")
+    lists = [call.integers(at) for at in (1, 2, 3)]
+    if any(len(numbers) != len(x.shape) for numbers in lists):
+        raise ModelError(f"it has {list(map(len, lists))} ends and strides for {len(x.shape)} axes")
+    spans, kept = [], []
+    for axis, (side, begin, end, stride) in enumerate(zip(x.shape, *lists)):
+        gone = masks["ShrinkAxis"] >> axis & 1
+        if stride == 0 or (gone and stride < 0):
+            raise ModelError(f"its stride along axis {axis} is {stride}")
+        first = None if masks["Begin"] >> axis & 1 else begin
+        last = None if masks["End"] >> axis & 1 else end
+        start, stop, _ = slice(first, last, stride).indices(side)
+        count = 1 if gone else len(range(start, stop, stride))
+        if count < 1:
+            raise ModelError(f"nothing is left of axis {axis}")
+        spans.append((start, stride, count))
+        kept += [] if gone else [count]
+    expect(output, kept)
+    _slice(call, x, spans, output)
+
+
+def resize(call: Call) -> None:
+    """RESIZE_NEAREST_NEIGHBOR."""
+    call.counts(2, 2)
+    options = call.options("ResizeNearestNeighborOptions")
+    x, output, size = call.value(), call.output(), call.integers(1)
+    same_format(x, output)
+    batches, height, width, channels = image(x)
+    if len(size) != 2:
+        raise ModelError(f"its size is {size}, must be height and width")
+    expect(output, (batches, *size, channels))
+    params = {
+        **{"batches": batches, "input_h": height, "input_w": width, "channels": channels},
+        **{"output_h": size[0], "output_w": size[1]},
+        "align_corners": int(options.flag("AlignCorners")),
+        "half_pixel_centers": int(options.flag("HalfPixelCenters")),
+    }
+    call.put(f"tflm_resize_nearest_{same_type(x, output)}", params, [x], output)
+
+
+def mean(call: Call) -> None:
+    """MEAN over any axes."""
+    call.counts(2, 2)
+    x, output = call.value(), call.output()
+    rank = len(x.shape)
+    axes = {axis_of(axis, rank) for axis in call.integers(1)}
+    keep = call.options("ReducerOptions").flag("KeepDims")
+    shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes]
+    expect(output, shape)
+    factor, shift = multiplier(x.scale / output.scale)
+    params = {
+        **_groups(x.shape, axes),
+        **{"input_zero_point": x.zero, "output_zero_point": output.zero},
+        **{"multiplier": factor, "shift": shift},
+    }
+    call.put(f"tflm_mean_{same_type(x, output)}", params, [x], output)
+
+
+def _groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
+    """Kept and reduced axes by turns, neighbours of a kind as one, the first and last kept."""
+    groups: list[list[int]] = [[]]  # groups of even number are kept
+    for axis, side in enumerate(shape):
+        if side == 1:
+            continue
+        if (len(groups) - 1) % 2 != (axis in axes):
+            groups.append([])
+        groups[-1].append(side)
+    if len(groups) > 5:
+        raise ModelError(f"it takes means over {len(groups) // 2} groups of axes; up to 2 are read")
+    groups += [[] for _ in range(5 - len(groups))]
+    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
+    return {name: math.prod(group) for name, group in zip(names, groups)}
+
+
+PICKING: dict[str, Converter] = {
+    "SPLIT": split,
+    "SPLIT_V": split_v,
+    "SLICE": slice_,
+    "STRIDED_SLICE": strided_slice,
+    "RESIZE_NEAREST_NEIGHBOR": resize,
+    "MEAN": mean,
+}

@@ -1,0 +1,170 @@
+"""Layers with a memory: SVDF, whose state lives between runs, and LSTM over a whole sequence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import ModelError
+from .call import Call, Converter, same_format, same_type
+from .reading import FileTensor
+from .scaling import multiplier
+from .windows import bias, filter_scales
+
+#: Scales between the parts of an LSTM: what sigmoid and tanh read, and what they make.
+_GATE_INPUT, _GATE_OUTPUT = 2.0**-12, 2.0**-15
+
+#: Gates in the order of Arm's arrays -> their inputs: weights, recurrent weights, bias.
+_GATES = {
+    "forget": (2, 6, 13),
+    "input_gate": (1, 5, 12),
+    "cell": (3, 7, 14),
+    "output_gate": (4, 8, 15),
+}
+
+#: Inputs of an LSTM that are not read -> what they are.
+_MISSING = {
+    **dict.fromkeys((9, 10, 11), "peepholes"),
+    **dict.fromkeys((16, 17), "a projection"),
+    **dict.fromkeys((20, 21, 22, 23), "layer normalization"),
+}
+
+
+def _matrix(
+    call: Call, index: int, rows: int, columns: int, *types: str
+) -> tuple[float, np.ndarray]:
+    """Scale and numbers of weights [rows, columns] with one scale."""
+    tensor, data = call.constant(index, *types)
+    if tensor.shape != (rows, columns):
+        raise ModelError(f"its weights, {tensor}, are {list(tensor.shape)}, not {[rows, columns]}")
+    if len(tensor.scales) != 1:
+        raise ModelError(f"its weights, {tensor}, have {len(tensor.scales)} scales; one is read")
+    return float(filter_scales(tensor, 0)[0]), data
+
+
+def svdf(call: Call) -> None:
+    """SVDF. Its fused activation is not looked at, as the device's kernels have none."""
+    call.counts(5, 5)
+    x, output, state = call.value(), call.output(), call.state(4)
+    options = call.options("SVDFOptions")
+    features, times = call.tensor(1), call.tensor(2)
+    if same_type(x, output) != "s8" or state.dtype not in ("int8", "int16") or state.zero:
+        raise ModelError("it needs int8 and a state of int8 or int16 with the zero point 0")
+    if len(x.shape) != 2 or len(features.shape) != 2 or len(times.shape) != 2:
+        raise ModelError(f"it needs matrices, gets {[list(x.shape), list(features.shape)]}")
+    (batches, columns), filters, steps = x.shape, features.shape[0], times.shape[1]
+    rank = options.integer("Rank", 1, filters)
+    units = filters // rank
+    if (
+        filters % rank
+        or output.shape != (batches, units)
+        or state.size != batches * filters * steps
+    ):
+        raise ModelError(
+            f"{filters} filters of rank {rank} over {steps} steps do not make {list(output.shape)} "
+            f"with a state {list(state.shape)}"
+        )
+    feature_scale, feature = _matrix(call, 1, filters, columns, "INT8")
+    time_scale, time = _matrix(
+        call, 2, filters, steps, "INT8" if state.dtype == "int8" else "INT16"
+    )
+    factors = (
+        _in_float32(x.scale, feature_scale, state.scale),
+        _in_float32(state.scale, time_scale, output.scale),
+    )
+    values = bias(call, 3, "s8", units)
+    if values is None:
+        raise ModelError("its bias is missing; the device's kernels need one")
+    ends = np.iinfo(state.dtype)
+    params = {
+        **{"batches": batches, "input_size": columns, "units": units, "rank": rank},
+        **{"time_batches": steps, "input_offset": x.zero, "output_offset": output.zero},
+        **{"in_act_min": int(ends.min), "in_act_max": int(ends.max)},
+        **{"out_act_min": -128, "out_act_max": 127},
+    }
+    for name, factor in zip(("in", "out"), factors):
+        params[f"{name}_multiplier"], params[f"{name}_shift"] = multiplier(factor)
+    weights = np.concatenate([feature.reshape(-1), time.reshape(-1)]).astype(state.dtype)
+    function = "arm_svdf_s8" if state.dtype == "int8" else "arm_svdf_state_s16_s8"
+    call.put(function, params, [x, state], output, weights, values)
+
+
+def _in_float32(first: float, second: float, third: float) -> float:
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float32(first) * np.float32(second) / np.float32(third))
+
+
+def lstm(call: Call) -> None:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM: a whole sequence in one call, which begins anew each time."""
+    call.counts(24, 24)
+    options, x, output = (
+        call.options("UnidirectionalSequenceLSTMOptions"),
+        call.value(),
+        call.output(),
+    )
+    for index, name in _MISSING.items():
+        if call.given(index):
+            raise ModelError(f"it has {name} (input {index}), which is not read")
+    kind = options.choice("FusedActivationFunction", "ActivationFunctionType")
+    clip = options.number("CellClip")
+    if kind != "TANH" or clip < 0 or options.number("ProjClip"):
+        raise ModelError(
+            f"its activation is {kind}, its clips {clip} and of a projection; TANH is read"
+        )
+    suffix, cell = same_type(x, output), _cell_scale(call.tensor(19))
+    hidden = call.described(18)
+    same_format(hidden, output)
+    if len(x.shape) != 3 or x.shape[:2] != output.shape[:2] or len(output.shape) != 3:
+        raise ModelError(f"it can not make {list(output.shape)} of {list(x.shape)}")
+    major = options.flag("TimeMajor")
+    (first, second, columns), units = x.shape, output.shape[2]
+    steps, batches = (first, second) if major else (second, first)
+    if hidden.size != batches * units:
+        raise ModelError(f"its state {list(hidden.shape)} is not {units} for each batch")
+    params = {
+        **{"time_major": int(major), "batch_size": batches, "time_steps": steps},
+        **{"input_size": columns, "hidden_size": units, "output_offset": output.zero},
+        "cell_clip": min(int(clip / cell), 32767),
+        "cell_scale_power": round(float(np.log2(cell))),
+    }
+    for name, factor in {
+        "forget_to_cell": _GATE_OUTPUT * cell / cell,
+        "input_to_cell": _GATE_OUTPUT * _GATE_OUTPUT / cell,
+        "output": _GATE_OUTPUT * _GATE_OUTPUT / output.scale,
+    }.items():
+        params[f"{name}_multiplier"], params[f"{name}_shift"] = multiplier(factor)
+    weights, biases = [], []
+    for gate, (at, again, added) in _GATES.items():
+        params[f"{gate}_activation_type"] = int(gate == "cell")
+        own = bias(call, added, suffix, units)
+        if own is None:
+            raise ModelError(f"its bias {added} is missing")
+        for part, source, index, start in (
+            ("input", x, at, own),
+            ("hidden", hidden, again, np.zeros(units, own.dtype)),
+        ):
+            scale, data = _matrix(call, index, units, source.shape[-1], "INT8")
+            names = f"{gate}_{part}_multiplier", f"{gate}_{part}_shift"
+            product = float(np.float32(source.scale) * np.float32(scale))
+            params[names[0]], params[names[1]] = multiplier(product / _GATE_INPUT)
+            weights.append(data.reshape(-1))
+            sums = data.astype(np.int64).sum(axis=1)
+            biases.append((start.astype(np.int64) - source.zero * sums).astype(own.dtype))
+    call.put(
+        f"arm_lstm_unidirectional_{suffix}",
+        params,
+        [x],
+        output,
+        np.concatenate(weights),
+        np.concatenate(biases),
+    )
+
+
+def _cell_scale(tensor: FileTensor) -> float:
+    """The scale of the cell state."""
+    scales = tensor.scales
+    if tensor.type != "INT16" or len(scales) != 1 or not 0 < scales[0] < np.inf:
+        raise ModelError(f"its cell state, {tensor}, must be INT16 with one scale")
+    return float(scales[0])
+
+
+RECURRENT: dict[str, Converter] = {"SVDF": svdf, "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm}

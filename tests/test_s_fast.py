@@ -1,0 +1,229 @@
+"""Fast rows of the s8 API where they could go wrong: pairs of every size, sums that wrap around,
+tails of channels and pixels, windows that lie beside the image; and whole networks."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from qemu_nn import cmsis, kernels
+from qemu_nn.bench.affine_networks import AFFINE_NETWORKS
+from qemu_nn.bench.calls import random_inputs
+from qemu_nn.devices import profile_for
+from qemu_nn.layers import FUNCTIONS
+from qemu_nn.runtime.session import Session
+from qemu_nn.targets import profile
+
+ROUNDINGS = ("double", "single")
+WHOLE = {"act_min": -128, "act_max": 127}
+RANGES = (WHOLE, {"act_min": -5, "act_max": 90}, {"act_min": -7, "act_max": -7})
+HIGH, LOW = 2**31 - 1, -(2**31)
+
+
+def fast_rows(name):
+    function = FUNCTIONS[name]
+    rows = kernels.rows_of(function.op, function.type)
+    return [r.variant for r in rows if r.kind == "fast" and r.runs_here()]
+
+
+def hold(name, arguments, roundings=ROUNDINGS, core="cortex-m3"):
+    """Every fast row of this host equals the plain one."""
+    for rounding in roundings:
+        device = profile(core, "7.0.0", rounding)
+        want = cmsis.invoke(FUNCTIONS[name], arguments, device, "ref")
+        for variant in fast_rows(name):
+            got = cmsis.invoke(FUNCTIONS[name], arguments, device, variant)
+            np.testing.assert_array_equal(got, want, f"{variant}, {rounding}")
+
+
+def pairs(sums, multipliers, shifts, offset=0, limits=WHOLE):
+    """One output for each triple: a sum, which the bias alone makes, a multiplier, a shift."""
+    bias, multiplier, shift = np.array([*itertools.product(sums, multipliers, shifts)]).T
+    count = len(bias)
+    arguments = {
+        **{"batches": 1, "input_c": 1, "output_c": count, "filter_offset": 0},
+        **{"input_offset": -5, "output_offset": offset, **limits},
+        **{"input": np.array([[3]], np.int8), "filter": np.zeros((count, 1), np.int8)},
+    }
+    rows = {"bias": bias, "multiplier": multiplier, "shift": shift}
+    return {**arguments, **{k: v.astype(np.int32) for k, v in rows.items()}}
+
+
+def near(*values):
+    return sorted({v + d for v in values for d in (-1, 0, 1) if LOW <= v + d <= HIGH})
+
+
+EDGES = near(LOW, -(2**30), -(2**16), 0, 2**16, 2**30, HIGH)
+MULTIPLIERS = (0, 1, *near(2**30), 1518500250, *near(HIGH), -1, LOW)
+
+
+@pytest.mark.parametrize("shift", range(-31, 31))
+def test_every_shift_and_the_ends_of_sums_and_multipliers(shift):
+    hold("arm_fully_connected_per_channel_s8", pairs(EDGES, MULTIPLIERS, [shift]))
+
+
+@pytest.mark.parametrize("limits", RANGES)
+@pytest.mark.parametrize("offset", [-128, -1, 0, 127])
+def test_halves_go_away_from_zero(offset, limits):
+    """Sums within one of every tie of either rounding, where all pairs let the stage be quick."""
+    for n in (1, 2, 3, 7, 12, 20):
+        for multiplier in (2**30, 2**30 + 1, 1518500250, HIGH):
+            ties = [((2 * k + 1) << (30 + n)) // multiplier for k in (0, 1, 2, 63, 127, 200)]
+            sums = near(*ties, *(-t for t in ties), 0)
+            sums = [s for s in sums if abs(s) < 2**30]
+            hold(
+                "arm_fully_connected_per_channel_s8",
+                pairs(sums, [multiplier], [-n], offset, limits),
+            )
+
+
+@pytest.mark.parametrize("most", [2**30 - 1, 2**30, -(2**30) + 1, -(2**30)])
+def test_the_largest_sums_that_are_doubled(most):
+    sums = [most, 0, -most]
+    hold("arm_fully_connected_per_channel_s8", pairs(sums, [HIGH, 2**30], [-20, -21, -1]))
+
+
+def test_the_largest_sums_that_are_doubled_count_weights_and_offsets():
+    """Bias and products pass 2^30 together, alone they do not."""
+    arguments = pairs([2**30 - 1000, 1000 - 2**30], [HIGH], [-20, -23])
+    for kernel, offset in itertools.product((-128, 127), (-127, 128)):
+        arguments["filter"] = np.full((4, 1), kernel, np.int8)
+        for x in (-128, 127):
+            arguments.update(input=np.array([[x]], np.int8), input_offset=offset)
+            hold("arm_fully_connected_per_channel_s8", arguments)
+
+
+@pytest.mark.parametrize("bias", [HIGH, LOW, 0])
+@pytest.mark.parametrize("offset", [-127, 0, 128])
+def test_sums_wrap_around(bias, offset):
+    count, depth = 19, 2**14 + 5
+    for x, kernel in itertools.product((-128, 127), repeat=2):
+        arguments = pairs([bias], [HIGH - 4], range(-18, 1))
+        arguments.update(input_c=depth, input=np.full((1, depth), x, np.int8), input_offset=offset)
+        arguments["filter"] = np.full((count, depth), kernel, np.int8)
+        hold("arm_fully_connected_per_channel_s8", arguments)
+
+
+def one_pair(rng, columns, rows, batches=1):
+    shape = {"batches": batches, "input_c": columns, "output_c": rows, "filter_offset": 0}
+    drawn = {"input": (batches, columns), "filter": (rows, columns)}
+    return {
+        **{**shape, "input_offset": 9, "output_offset": -3, **WHOLE},
+        **{"multiplier": 1518500250, "shift": -8 - columns.bit_length() // 2},
+        **{k: rng.integers(-128, 128, v).astype(np.int8) for k, v in drawn.items()},
+        "bias": rng.integers(-3000, 3000, rows).astype(np.int32),
+    }
+
+
+@pytest.mark.parametrize("rows", [*range(1, 36), 63, 64, 65, 79, 80, 81, 127, 129])
+def test_every_tail_of_outputs_and_of_inputs(rows):
+    rng = np.random.default_rng(rows)
+    for columns, batches in itertools.product((1, 3, 4, 31, 36, 64), (1, 2, 5, 13, 17)):
+        hold("arm_fully_connected_s8", one_pair(rng, columns, rows, batches))
+
+
+@pytest.mark.parametrize("filter_offset", [-127, 1, 128])
+def test_offsets_of_weights_are_not_forgotten(filter_offset):
+    arguments = one_pair(np.random.default_rng(1), 20, 9) | {"filter_offset": filter_offset}
+    want = cmsis.arm_fully_connected_s8(**arguments, variant="ref")
+    np.testing.assert_array_equal(cmsis.arm_fully_connected_s8(**arguments), want)
+
+
+def window(axis, size, kernel, stride, dilation, pad, out):
+    found = {"input": size, "filter": kernel, "stride": stride, "dilation": dilation, "pad": pad}
+    return {f"{name}_{axis}": n for name, n in {**found, "output": out}.items()}
+
+
+#: size, kernel, stride, dilation, pad, outputs: windows wholly beside the image on either side,
+#: tails of every tile, and what networks have.
+AXES = (
+    (7, 3, 1, 1, 1, 7),
+    (7, 3, 2, 1, 0, 4),
+    (1, 1, 1, 1, 0, 1),
+    (5, 3, 1, 1, 5, 17),
+    (5, 2, 3, 3, 9, 9),
+    (37, 5, 1, 1, 2, 37),
+    (6, 4, 1, 2, 3, 6),
+    (2, 3, 5, 1, 1, 3),
+)
+
+
+def called(name, rng, windows, offset, **channels):
+    """A call with random images, weights and pairs; its sums land inside of the output's range."""
+    params = {**windows, **channels, "batches": 2, "input_offset": offset, "output_offset": 4}
+    params.update(WHOLE)
+    function = FUNCTIONS[name]
+    shapes = {array.name: (array.shape(params), array.dtype) for array in function.arrays}
+    limits = {"bias": 2000, "multiplier": HIGH, "shift": -7, "input": 127}
+    found = {}
+    for key, (shape, dtype) in shapes.items():
+        most = limits.get(key, 127)
+        low = 2**30 if key == "multiplier" else -12 if key == "shift" else -most - 1
+        found[key] = rng.integers(low, most, shape, endpoint=True).astype(dtype)
+    return {**params, **found}
+
+
+@pytest.mark.parametrize("h", AXES)
+@pytest.mark.parametrize("w", AXES)
+def test_convolutions_pad_with_the_zero_point(h, w):
+    rng = np.random.default_rng(5)
+    windows = {**window("h", *h), **window("w", *w)}
+    for depth, out, groups in ((1, 1, 1), (3, 17, 1), (16, 16, 1), (5, 3, 3), (2, 65, 1)):
+        channels = {"input_c": groups * depth, "filter_c": depth, "output_c": groups * out}
+        for offset in (-127, 0, 128):
+            call = called("arm_convolve_wrapper_s8", rng, windows, offset, **channels)
+            hold("arm_convolve_wrapper_s8", call)
+
+
+@pytest.mark.parametrize("h", AXES)
+@pytest.mark.parametrize("w", AXES)
+def test_depthwise_convolutions_pad_with_the_zero_point(h, w):
+    rng = np.random.default_rng(6)
+    windows = {**window("h", *h), **window("w", *w)}
+    for channels, more in ((1, 1), (4, 1), (8, 1), (16, 1), (21, 1), (64, 1), (80, 1), (5, 3)):
+        sides = {"input_c": channels, "ch_mult": more}
+        for offset in (-127, 0, 128):
+            call = called("arm_depthwise_conv_wrapper_s8", rng, windows, offset, **sides)
+            hold("arm_depthwise_conv_wrapper_s8", call)
+
+
+def test_one_row_convolutions_of_helium_are_left_to_the_plain_row():
+    rng = np.random.default_rng(7)
+    windows = {**window("h", 1, 1, 1, 1, 0, 1), **window("w", 9, 3, 1, 1, 1, 9)}
+    channels = {"input_c": 4, "filter_c": 4, "output_c": 5}
+    call = called("arm_convolve_wrapper_s8", rng, windows, 3, **channels)
+    function = FUNCTIONS["arm_convolve_wrapper_s8"]
+    struct = {name: call[name] for name in function.params}
+    for row in kernels.rows_of(function.op, function.type):
+        takes = {
+            path: row.takes(
+                kernels.make_params(row.op, profile(path, "7.0.0"), function.struct_values(struct))
+            )
+            for path in ("scalar", "dsp", "mve")
+        }
+        assert takes == {"scalar": True, "dsp": True, "mve": row.kind == "plain"}, row
+
+
+SMALL = ("resnet8_s8", "kws_dscnn_s8", "vww_s8", "ad_s8")
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("cap", ["avx2", "avx512vnni"])
+@pytest.mark.parametrize("name", SMALL)
+def test_every_layer_of_a_network_has_the_bits_of_its_plain_rows(name, cap, rounding, monkeypatch):
+    graph = AFFINE_NETWORKS[name]()
+    device = profile_for(graph.ops, "cortex-m3", None, rounding)
+    x = random_inputs(graph, 2)
+    plain = Session(graph, device, "ref").run(x, trace=True)
+    monkeypatch.setenv(kernels.CAP, cap)
+    fast = Session(graph, device).run(x, trace=True)
+    for layer in plain:
+        np.testing.assert_array_equal(fast[layer], plain[layer], layer)
+
+
+@pytest.mark.skipif(not kernels.cpu_features() & kernels.FEATURES["avx2"], reason="needs AVX2")
+@pytest.mark.parametrize("name", SMALL)
+def test_no_layer_but_softmax_runs_on_a_plain_row(name):
+    graph = AFFINE_NETWORKS[name]()
+    steps = Session(graph, profile_for(graph.ops)).plan.steps
+    assert {s.row.op.name for s in steps if s.row.kind == "plain"} <= {"softmax"}
