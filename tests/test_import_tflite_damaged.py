@@ -13,6 +13,7 @@ from tflite_damage import changed
 import qemu_nn
 from qemu_nn.cli import main
 from qemu_nn.errors import Error, ModelError
+from qemu_nn.importers.tflite.checked import Table
 
 
 def outcome(data, path):
@@ -49,6 +50,25 @@ def test_no_beginning_of_a_file_is_read(tmp_path):
     data = CASES["convolve_same"]().bytes()
     for size in range(0, len(data) - 8, 3):
         assert isinstance(outcome(data[:size], tmp_path / "net.tflite"), str), size
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "slot"),
+    [
+        ("Model", (), 6),
+        ("SubGraph", ("Subgraphs",), 10),
+        ("Operator", ("Subgraphs", "Operators"), 6),
+    ],
+)
+def test_a_vector_is_not_longer_than_the_file(kind, path, slot, tmp_path):
+    data = bytearray(CASES["convolve_same"]().bytes())
+    table = Table.root("Model", bytes(data))
+    for field in path:
+        table = table.member(field, field[:-1].replace("Subgraph", "SubGraph"), 0)
+    tab = table._reader._tab
+    at = tab.Indirect(tab.Pos + tab.Offset(slot))
+    data[at : at + 4] = (len(data) - at).to_bytes(4, "little")
+    assert f"it is damaged: a table {kind}" in outcome(bytes(data), tmp_path / "net.tflite")
 
 
 def test_the_command_line_says_one_sentence(tmp_path):
