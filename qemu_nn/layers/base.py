@@ -68,13 +68,19 @@ def extent(value: Extent, params: Mapping[str, int]) -> int:
 class Array:
     """A pointer argument: its C name, numpy dtype and shape (extents, outermost axis first).
 
-    optional: C takes NULL, which stands for zeros.
+    optional: C takes NULL, which stands for zeros. narrow: the C argument that, where it is not 0,
+    makes the elements int32.
     """
 
     name: str
     dtype: str
     axes: tuple[Extent, ...]
     optional: bool = False
+    narrow: str = ""
+
+    def dtype_in(self, params: Mapping[str, int]) -> str:
+        """The type of the elements with these C arguments."""
+        return "int32" if self.narrow and params[self.narrow] else self.dtype
 
     def shape(self, params: Mapping[str, int]) -> tuple[int, ...]:
         """The shape with these C arguments."""
