@@ -69,3 +69,63 @@ def test_lenet_recognizes_as_many_digits_as_its_float_network(method):
     got, exact = scores(quantized, np.moveaxis(x[held], 1, -1))
     assert np.count_nonzero(exact.argmax(1) == y[held]) == 482
     assert abs(np.count_nonzero(got.argmax(1) == y[held]) - 482) <= 2
+
+
+RESNET = FLOAT / "keras_mlperf_resnet8" / "pretrainedResnet_weights_only.h5"
+PUBLISHED = FLOAT.parent / "models_tflite" / "pretrainedResnet_quant.tflite"
+
+
+@needs
+def test_with_the_published_ranges_it_is_the_network_that_tflites_converter_made():
+    pytest.importorskip("tflite", reason="the reader of .tflite files needs it")
+    expected = qemu_nn.load(PUBLISHED).graph
+    network, x = loaded(f"{RESNET.parent.name}/{RESNET.name}")
+    plain = qemu_nn.quantize(network, x, scheme="affine").graph
+    order = {n.name: i for i, n in enumerate(plain.nodes)}
+    pairs = []
+    for node in expected.nodes:  # branches stand in another order
+        alike = [n for n in plain.nodes if n.function == node.function]
+        alike = [n for n in alike if n.params.keys() == node.params.keys()]
+        if node.weights:
+            alike = [n for n in alike if n.output.shape == node.output.shape]
+            wanted = expected.arrays[node.weights].ravel()
+            alike = [n for n in alike if plain.arrays[n.weights].size == wanted.size]
+            same = [np.mean(plain.arrays[n.weights].ravel() == wanted) for n in alike]
+            pairs.append((alike[int(np.argmax(same))].name, node))
+        elif "add" in node.function.name:
+            taken = {name for name, _ in pairs}
+            pairs.append((next(n.name for n in alike if n.name not in taken), node))
+    assert len({name for name, _ in pairs}) == len(pairs) == 13
+    assert max(order[name] for name, _ in pairs) == len(order) - 2
+    given = {name: {"output": node.output.format.ends} for name, node in pairs}
+    given[plain.input.name] = {"output": expected.input.format.ends}
+    graph = qemu_nn.quantize(network, x, scheme="affine", formats=given).graph
+    for name, node in pairs:
+        made = graph.node(name)
+        assert made.output.zero_point == node.output.zero_point
+        assert made.output.scale == pytest.approx(node.output.scale, rel=1e-6)
+        factors = {key for key in node.params if key.endswith(("mult", "multiplier"))}
+        for key, value in node.params.items():
+            if key in factors:  # ends of a range are float32 in the file
+                assert made.params[key] == pytest.approx(value, rel=1e-6), (name, key)
+            else:
+                assert made.params[key] == value, (name, key)
+        if node.weights:
+            _same_weights(graph, made, expected, node)
+    stored = np.load(PUBLISHED.with_name("pretrainedResnet_quant_golden.npz"))["inputs"]
+    x = stored.reshape(-1, *graph.input.shape)
+    (a,), (b,) = (qemu_nn.Network(g).session().run(x).values() for g in (graph, expected))
+    np.testing.assert_array_equal(a.reshape(b.shape), b)
+
+
+def _same_weights(graph, made, expected, node):
+    """Folding in float64, not in float32, moves a few that lie between two steps."""
+    weights = graph.arrays[made.weights].ravel().astype(int)
+    off = np.abs(weights - expected.arrays[node.weights].ravel())
+    assert off.max() <= 1
+    assert np.count_nonzero(off) <= 2
+    own, other = (np.atleast_2d(g.arrays[n.bias]) for g, n in ((graph, made), (expected, node)))
+    np.testing.assert_array_equal(own[0], other[0])
+    if len(own) > 1:
+        np.testing.assert_allclose(own[1], other[1], rtol=1e-6)
+        np.testing.assert_array_equal(own[2], other[2])
