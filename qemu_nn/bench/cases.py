@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..graph import Graph
-from ..layers import FUNCTIONS, NPU_FUNCTIONS, Function
+from ..layers import FUNCTIONS, NPU_FUNCTIONS, Array, Function
 from ..layers.base import extent
 from .builder import Builder
 
@@ -46,13 +46,17 @@ class Case:
 
     @property
     def elements(self) -> int:
-        """Elements of the first input."""
-        return math.prod(self.declared.inputs[0].shape(self.params))
+        """Elements of the first input, or of the output where there is none."""
+        return math.prod(self._first.shape(self.params))
+
+    @property
+    def _first(self) -> Array:
+        return (*self.declared.inputs, self.declared.output)[0]
 
     def graph(self) -> tuple[Graph, int]:
         """Equal calls on one input, sharing their weights; and how many there are."""
         declared = self.declared
-        first = declared.inputs[0]
+        first = self._first
         builder = Builder(self.function, first.shape(self.params), first.dtype)
         prepared = any(array.dtype != first.dtype for array in declared.inputs)
         if prepared:

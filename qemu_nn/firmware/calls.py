@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ..graph import Address
-from ..layers.prototypes import SCRATCH, Argument, c_types, prototype
+from ..layers.prototypes import SCRATCH, VECTOR_SUM, Argument, Prototype, c_types, prototype
 from ..layers.struct_api import Elements, Member, Struct
 from .c_text import wrapped
 from .extents import c_extent
@@ -23,8 +23,10 @@ _INNER, _OUTER = 8, 4
 
 @dataclass(frozen=True)
 class CallText:
-    """A call as C. structs: definitions in front of it; answers: does it return a status?"""
+    """A call as C. before: another call that it needs; structs: definitions in front of it;
+    answers: does it return a status?"""
 
+    before: Optional[str]
     structs: tuple[str, ...]
     call: str
     answers: bool
@@ -49,7 +51,9 @@ def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallTex
     structs, arguments = [], []
     for argument in declared.arguments:
         members = _members(argument, call, values, buffers)
-        if members is not None:
+        if members == {}:
+            arguments.append("NULL")
+        elif members is not None:
             structs.append(_definition(argument, members))
             arguments.append(f"&{argument.name}")
         elif argument.name in SCRATCH:
@@ -58,7 +62,18 @@ def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallTex
             arguments.append(values[argument.name])
     indent = _INNER + 4 if structs and declared.answers else _INNER if structs else _OUTER
     text = wrapped(f"{function.name}(", arguments, ")", indent)
-    return CallText(tuple(structs), text, declared.answers)
+    return CallText(_sums(call, declared, values, buffers), tuple(structs), text, declared.answers)
+
+
+def _sums(
+    call: Call, declared: Prototype, values: Mapping[str, str], buffers: Buffers
+) -> Optional[str]:
+    """The call that puts sums of weights into scratch memory."""
+    if not declared.sums or call.scratch is None:
+        return None
+    target = pointer("int32_t", call.scratch, buffers)
+    parts = [target, *(values[name] for name in declared.sums)]
+    return wrapped(f"{VECTOR_SUM.name}(", parts, ");")
 
 
 def _members(

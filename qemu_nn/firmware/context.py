@@ -94,7 +94,7 @@ def _call(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> dict[str, A
     return {
         "comment": comment(layer.words),
         "inner_comment": comment(layer.words, 4),
-        "before": copy_text(call, buffers),
+        "before": [each for each in (copy_text(call, buffers), text.before) if each],
         "structs": text.structs,
         "call": text.call,
         "answers": text.answers,

@@ -10,7 +10,7 @@ from typing import Any, Union
 
 from ..kernels import Row
 from ..layers import Function
-from ..layers.prototypes import OWN_HEADER, SCRATCH, Prototype, is_own, prototype
+from ..layers.prototypes import OWN_HEADER, SCRATCH, VECTOR_SUM, Prototype, is_own, prototype
 from ..layers.struct_api import Elements
 from ..targets import AFFINE_CMSIS, Profile
 from . import plain_kernels
@@ -27,7 +27,8 @@ class StandIn:
     """A function, the row that computes it, and the fields of the row's C parameters.
 
     spare: bytes of scratch memory that the row needs where the calls bring none. stacked: bytes of
-    the array that holds what belongs to each channel, if the calls have that in several.
+    the array that holds what belongs to each channel, if the calls have that in several. sums: do
+    the calls want sums of weights?
     """
 
     function: Function
@@ -35,6 +36,7 @@ class StandIn:
     fields: tuple[str, ...]
     spare: int
     stacked: int
+    sums: bool
 
     @property
     def own(self) -> bool:
@@ -57,7 +59,9 @@ def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
         spare = max(needed if needed > call.scratch_bytes else 0, first.spare if first else 0)
         stacked = step.sizes.bias if function.stack else 0
         stacked = max(stacked, first.stacked if first else 0)
-        found[function.name] = StandIn(function, row, tuple(dir(step.params)), spare, stacked)
+        sums = bool(call.scratch) or (first is not None and first.sums)
+        fields = tuple(dir(step.params))
+        found[function.name] = StandIn(function, row, fields, spare, stacked, sums)
     return sorted(found.values(), key=lambda each: each.function.name)
 
 
@@ -74,13 +78,17 @@ def implementation(found: Iterable[StandIn], profile: Profile) -> dict[str, Any]
         "headers": sorted({prototype(each.function, profile.cmsis).header for each in found}),
         "spare": max((each.spare for each in found), default=0),
         "stacked": max((each.stacked for each in found), default=0),
+        "sums": signature(VECTOR_SUM, " {") if _wants_sums(found, profile.cmsis) else "",
+        "sum_arguments": [each.name for each in VECTOR_SUM.arguments],
         "functions": [_definition(each, profile) for each in found],
     }
 
 
 def headers(found: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
     """File name -> what the template of a header says; Arm's, or of functions of our own."""
+    found = list(found)
     prototypes = [prototype(each.function, cmsis) for each in found]
+    prototypes += [VECTOR_SUM] if _wants_sums(found, cmsis) else []
     always = [_TYPES[cmsis == AFFINE_CMSIS], _FUNCTIONS]
     if any(one.header == OWN_HEADER for one in prototypes):
         always = [OWN_HEADER]
@@ -97,6 +105,10 @@ def headers(found: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
         }
         for name, prototypes in declared.items()
     }
+
+
+def _wants_sums(found: Iterable[StandIn], cmsis: str) -> bool:
+    return any(each.sums and prototype(each.function, cmsis).sums for each in found)
 
 
 def _definition(stand_in: StandIn, profile: Profile) -> str:

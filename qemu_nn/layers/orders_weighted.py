@@ -63,10 +63,18 @@ _POOLING = order("ctx pool_params input_dims input filter_dims output_dims outpu
 
 
 def _weighted(
-    params: str, structs: Mapping[str, Struct], weights: str = "filter", bias: str = "bias"
+    params: str,
+    structs: Mapping[str, Struct],
+    weights: str = "filter",
+    bias: str = "bias",
+    sums: tuple[str, ...] = (),
 ) -> Order:
     """params: the argument with offsets and windows."""
-    return order(f"ctx {params} {_ARRAYS.format(weights=weights, bias=bias)}", structs)
+    names = f"ctx {params} {_ARRAYS.format(weights=weights, bias=bias)}"
+    return order(names, structs, sums=sums)
+
+
+_SUMS: tuple[str, ...] = ("input_c", "output_c", "filter", "input_offset", "filter_offset", "bias")
 
 
 ORDERS: Mapping[str, Order] = {
@@ -75,8 +83,8 @@ ORDERS: Mapping[str, Order] = {
     },
     "arm_convolve_wrapper_s8": _weighted("conv_params", _CONVOLVE),
     "arm_depthwise_conv_wrapper_s8": _weighted("dw_conv_params", _DEPTHWISE),
-    "arm_fully_connected_s8": _weighted("fc_params", _DENSE),
+    "arm_fully_connected_s8": _weighted("fc_params", _DENSE, sums=_SUMS),
     "arm_fully_connected_per_channel_s8": _weighted(
-        "fc_params", {**_DENSE, "quant_params": _PER_CHANNEL}
+        "fc_params", {**_DENSE, "quant_params": _PER_CHANNEL}, sums=_SUMS
     ),
 }

@@ -79,13 +79,14 @@ class Argument:
 @dataclass(frozen=True)
 class Prototype:
     """How C declares a function. returns: its type; header: the one that declares it; implied:
-    scalars that C is not told -> C text of them."""
+    scalars that C is not told -> C text of them; sums: see Order."""
 
     header: str
     returns: str
     name: str
     arguments: tuple[Argument, ...]
     implied: Mapping[str, str] = field(default_factory=dict)
+    sums: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         space = "" if self.returns.endswith("*") else " "
@@ -122,7 +123,25 @@ def prototype(function: Function, cmsis: str) -> Prototype:
         function.name,
         arguments,
         order.implied,
+        order.sums,
     )
+
+
+#: Sums of weights, which some functions want in their scratch memory.
+VECTOR_SUM = Prototype(
+    "arm_nnfunctions.h",
+    _STATUS_TYPES[True],
+    "arm_vector_sum_s8",
+    (
+        Argument("int32_t *", "vector_sum_buf"),
+        Argument("const int32_t", "vector_cols"),
+        Argument("const int32_t", "vector_rows"),
+        Argument("const int8_t *", "vector_data"),
+        Argument("const int32_t", "lhs_offset"),
+        Argument("const int32_t", "rhs_offset"),
+        Argument("const int32_t *", "bias_data"),
+    ),
+)
 
 
 def is_own(function: Function) -> bool:

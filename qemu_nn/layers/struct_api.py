@@ -43,7 +43,8 @@ class Order:
     """How C takes a function's arguments: their names, and those of them that are structs.
 
     types: of scalars that are not int32_t. implied: scalars of our declaration that are no argument
-    of C's -> C text of them.
+    of C's -> C text of them. sums: where the call asks for scratch memory, it wants sums of weights
+    in there: what arm_vector_sum_s8() takes behind that.
     """
 
     names: tuple[str, ...]
@@ -51,6 +52,7 @@ class Order:
     returns: str = STATUS
     types: Mapping[str, str] = field(default_factory=dict)
     implied: Mapping[str, str] = field(default_factory=dict)
+    sums: tuple[str, ...] = ()
     header: str = "arm_nnfunctions.h"
 
 
