@@ -140,11 +140,11 @@ def test_minmax_is_the_range_and_a_percentile_a_magnitude():
 
 
 def test_mse_chooses_each_end_for_itself():
-    values = np.concatenate([np.repeat(np.linspace(-4, 1, 500), 4000), [-5.0, 8.0]])
+    values = np.concatenate([np.repeat(np.linspace(-4, 1, 500), 4000), [-16.0, 8.0]])
     low, high = ranges("mse").of_activations(statistics_of(values))
-    assert -5 <= low < -3.9
+    assert -6 < low < -3
     assert high < 3
-    grid = Grid(13 / 255, -5.0, 8.0)
+    grid = Grid(24 / 255, -16.0, 8.0)
     better = Grid((high - low) / 255, low, high)
     found = statistics_of(values)
     assert square_error(found, better) < square_error(found, grid) / 2
