@@ -128,7 +128,7 @@ def test_an_operator_runs_on_its_function_and_is_off_by_steps_alone(case):
     nodes, function = CASES[case]
     made, x = quantized(nodes)
     assert functions(made)["out"] == function
-    assert errors(made, x)["out"] < (3.6 if case in STEEP else 1.6)
+    assert errors(made, x)["out"] < (5.1 if case in STEEP else 1.6)
 
 
 @pytest.mark.parametrize(
