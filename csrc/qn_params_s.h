@@ -14,6 +14,18 @@ typedef struct qn_s_pool {
 } qn_s_pool;
 
 /* ---- convolution ---- */
+/* Which of Arm's functions is called: the wrapper, which chooses among the others by the shape, the
+ * one for any shape, or one for shapes of its own. */
+enum {
+    QN_S_WRAPPER = 0,
+    QN_S_ANY = 1,
+    QN_S_1X1 = 2,
+    QN_S_1X1_FAST = 3,
+    QN_S_1XN = 4,
+    QN_S_OPT = 5,
+    QN_S_3X3 = 6
+};
+
 /* filter_c: input channels of one group. Every field up to act_max has its counterpart in the
  * depthwise and in the transposed convolution. bias_is_int32: of the s16 type. */
 typedef struct qn_s_conv {
@@ -22,7 +34,7 @@ typedef struct qn_s_conv {
     int32_t output_h, output_w, output_c;
     int32_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
     int32_t input_offset, output_offset, act_min, act_max;
-    int32_t bias_is_int32;
+    int32_t bias_is_int32, kernel;
 } qn_s_conv;
 
 /* Output channel input_c * ch_mult + k. */
@@ -32,17 +44,63 @@ typedef struct qn_s_depthwise {
     int32_t output_h, output_w;
     int32_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
     int32_t input_offset, output_offset, act_min, act_max;
+    int32_t kernel;
 } qn_s_depthwise;
 
+/* pad_offset: what the right and the bottom are padded by beyond pad; nothing looks at it. */
+typedef struct qn_s_transpose_conv {
+    int32_t profile;
+    int32_t batches, input_h, input_w, input_c, filter_h, filter_w;
+    int32_t output_h, output_w, output_c;
+    int32_t stride_h, stride_w, pad_h, pad_w, pad_offset_h, pad_offset_w, dilation_h, dilation_w;
+    int32_t input_offset, output_offset, act_min, act_max;
+    int32_t kernel;
+} qn_s_transpose_conv;
+
 /* ---- fully connected, matrix products ---- */
-/* multiplier and shift: of the ops that have one pair for all outputs. */
+/* multiplier and shift: of the ops that have one pair for all outputs. is_per_channel: does the
+ * device take the function for several pairs? */
 typedef struct qn_s_fc {
     int32_t profile;
     int32_t batches, input_c, output_c;
     int32_t input_offset, filter_offset, output_offset, act_min, act_max, multiplier, shift;
+    int32_t is_per_channel;
 } qn_s_fc;
 
+/* lhs [n][h][w][c], rhs [n][h][w][c]; adj_x and adj_y tell what the caller has done. */
+typedef struct qn_s_bmm {
+    int32_t profile;
+    int32_t lhs_n, lhs_h, lhs_w, lhs_c, rhs_n, rhs_h, rhs_w, rhs_c;
+    int32_t adj_x, adj_y;
+    int32_t lhs_offset, rhs_offset, output_offset, act_min, act_max, multiplier, shift;
+} qn_s_bmm;
+
 /* ---- recurrent ---- */
+/* units * rank filters, each with time_batches values in the state. */
+typedef struct qn_s_svdf {
+    int32_t profile;
+    int32_t batches, input_size, units, rank, time_batches;
+    int32_t input_offset, output_offset, in_act_min, in_act_max, out_act_min, out_act_max;
+    int32_t in_multiplier, in_shift, out_multiplier, out_shift;
+} qn_s_svdf;
+
+/* has_...: is there such an array? Gates: forget, input_gate, cell, output_gate. */
+typedef struct qn_s_lstm {
+    int32_t profile;
+    int32_t time_major, batch_size, time_steps, input_size, hidden_size;
+    int32_t has_cell_state, has_hidden_state;
+    int32_t forget_to_cell_multiplier, forget_to_cell_shift;
+    int32_t input_to_cell_multiplier, input_to_cell_shift;
+    int32_t cell_clip, cell_scale_power, output_multiplier, output_shift, output_offset;
+    int32_t forget_input_multiplier, forget_input_shift;
+    int32_t forget_hidden_multiplier, forget_hidden_shift, forget_activation_type;
+    int32_t input_gate_input_multiplier, input_gate_input_shift;
+    int32_t input_gate_hidden_multiplier, input_gate_hidden_shift, input_gate_activation_type;
+    int32_t cell_input_multiplier, cell_input_shift;
+    int32_t cell_hidden_multiplier, cell_hidden_shift, cell_activation_type;
+    int32_t output_gate_input_multiplier, output_gate_input_shift;
+    int32_t output_gate_hidden_multiplier, output_gate_hidden_shift, output_gate_activation_type;
+} qn_s_lstm;
 
 /* ---- element-wise ---- */
 typedef struct qn_s_add {

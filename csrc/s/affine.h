@@ -32,6 +32,9 @@ static inline s_channels64 s_channels64_of(const void *array, int64_t channels) 
     return (s_channels64){rows, rows + channels, rows + 2 * channels};
 }
 
+/* The low 32 bits of an element of such a row, or of a sum. */
+static inline int32_t s_low(int64_t value) { return qn_wrap32((uint32_t)value); }
+
 /* A shift as the device can have it, -31..30: arrays are not looked at when a plan is checked. */
 static inline int32_t s_shift(int32_t shift) { return qn_clamp(shift, -31, 30); }
 
@@ -42,6 +45,16 @@ typedef struct s_stage {
 
 static inline int32_t s_output(const s_stage *s, int32_t acc, int32_t multiplier, int32_t shift) {
     int32_t scaled = qn_requantize(s->profile, acc, multiplier, s_shift(shift));
+    return qn_clamp(qn_add32(scaled, s->output_offset), s->act_min, s->act_max);
+}
+
+/* The last step of a sum that Helium has in a vector if lane is set. */
+static inline int32_t s_output_lane(const s_stage *s, int32_t acc, int32_t multiplier,
+                                    int32_t shift, int lane) {
+    if (!lane || qn_path(s->profile) != QN_PATH_MVE) {
+        return s_output(s, acc, multiplier, shift);
+    }
+    int32_t scaled = qn_requantize_lane(s->profile, acc, multiplier, s_shift(shift));
     return qn_clamp(qn_add32(scaled, s->output_offset), s->act_min, s->act_max);
 }
 

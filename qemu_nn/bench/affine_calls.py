@@ -10,7 +10,9 @@ import numpy as np
 
 from ..kernels import rows_of
 from ..layers import Array, Function
+from .affine_dense_calls import random_dense_params
 from .affine_rest_calls import random_rest_params, rest_arrays
+from .affine_window_calls import random_window
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 #: Channels of a dense layer: several vectors of a fast row, with every remainder.
@@ -20,10 +22,12 @@ _LONGEST = 200
 #: C argument -> what it may be; see random_affine_params() for the rest.
 _RANGES = {
     "batches": (1, 3),
+    "bias_is_int32": (0, 1),
     "input_offset": (-127, 128),
     "filter_offset": (-127, 128),
     "multiplier": (2**30, 2**31 - 1),
     "shift": (-12, 1),
+    "is_per_channel": (0, 1),
 }
 
 
@@ -34,20 +38,16 @@ def is_affine(function: Function) -> bool:
 
 def random_affine_params(rng: Random, function: Function) -> dict[str, int]:
     """Arguments that mostly meet the contract."""
-    rest = random_rest_params(rng, function)
-    if rest is not None:
-        return rest
+    for make in (random_rest_params, random_dense_params):
+        made = make(rng, function)
+        if made is not None:
+            return made
     p = {
         name: rng.randint(*_RANGES[name]) if name in _RANGES else rng.choice(_SIZES)
         for name in function.params
     }
     if "filter_h" in p:
-        p.update(**_axis(rng, "h"), **_axis(rng, "w"))
-    if "filter_c" in p:
-        p.update(_channels(rng))
-    elif "ch_mult" in p:
-        p["ch_mult"] = rng.choice((1, 1, 1, 2, 3))
-        p["input_c"] = rng.choice((*_SIZES, rng.randint(1, _LONGEST // p["ch_mult"])))
+        p.update(random_window(rng, function))
     elif "output_c" in p:
         p["input_c"] = rng.choice((*_WIDTHS, rng.randint(1, _LONGEST)))
         p["output_c"] = rng.choice(_WIDTHS)
@@ -55,23 +55,6 @@ def random_affine_params(rng: Random, function: Function) -> dict[str, int]:
         p.update({name: 0 for name in ("filter_offset",) if name in p})
     p.update(_activation(rng, function, p))
     return p
-
-
-def _axis(rng: Random, axis: str) -> dict[str, int]:
-    """One axis of windows; the last of them may hang over, or not reach the image's end."""
-    size, kernel, stride = rng.randint(1, 11), rng.randint(1, 5), rng.randint(1, 3)
-    dilation, pad = rng.choice((1, 1, 1, 2, 3)), rng.randint(0, kernel - 1)
-    room = size + pad + rng.randint(-2, kernel - 1) - dilation * (kernel - 1) - 1
-    found = {"input": size, "filter": kernel, "stride": stride, "dilation": dilation, "pad": pad}
-    found["output"] = max(1, room // stride + 1)
-    return {f"{name}_{axis}": n for name, n in found.items()}
-
-
-def _channels(rng: Random) -> dict[str, int]:
-    """Channels of a convolution: dense, or in groups."""
-    groups = rng.choice((1, 1, 1, 2, 3))
-    depth, width = (rng.choice(_WIDTHS if groups == 1 else _SIZES[:7]) for _ in range(2))
-    return {"input_c": groups * depth, "filter_c": depth, "output_c": groups * width}
 
 
 def _activation(rng: Random, function: Function, p: dict[str, int]) -> dict[str, int]:
@@ -109,9 +92,11 @@ def affine_arrays(
     if function.bias is not None:
         shape = function.bias.shape(params)
         bias = rng.integers(-1000, 1000, shape)
-        if function.stack:
+        if "multiplier" in [row.name for row in function.stack]:
             bias[1] = rng.integers(2**30, 2**31 - 1, shape[1:])
             bias[2] = usual_shift(function, params)
+            if not params.get("is_per_channel", 1):
+                bias[1] = bias[1, 0]
         found["bias"] = bias.astype(function.bias.dtype)
     settled = rest_arrays(function)
     roles = {"weights": function.weights, "bias": function.bias}

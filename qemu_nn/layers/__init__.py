@@ -2,11 +2,14 @@
 
 from . import (
     activation,
-    affine,
+    affine_convolve,
+    affine_dense,
+    affine_depthwise,
     affine_elementwise,
     affine_moving,
     affine_operands,
     affine_primitives,
+    affine_recurrent,
     affine_softmax,
     convolve,
     elementwise,
@@ -23,7 +26,8 @@ FUNCTIONS: dict[str, Function] = {
     function.name: function
     for family in (
         *(convolve, fully_connected, pool, activation, elementwise),
-        *(affine, affine_elementwise, affine_softmax, affine_moving, affine_operands),
+        *(affine_convolve, affine_depthwise, affine_dense, affine_recurrent),
+        *(affine_elementwise, affine_softmax, affine_moving, affine_operands),
         *(affine_primitives, tflm),
     )
     for function in family.FUNCTIONS
