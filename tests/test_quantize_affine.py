@@ -23,6 +23,8 @@ from qemu_nn.operators import (
     Reshape,
     Softmax,
 )
+from qemu_nn.schemes import scheme_of
+from qemu_nn.targets import profile
 
 RNG = np.random.default_rng(21)
 
@@ -324,6 +326,16 @@ def test_a_search_recovers_what_outliers_cost(data):
     assert right[1] > right[0] + 0.1
 
 
+def test_a_search_tries_weights_and_each_format_that_is_not_given_or_fixed():
+    scheme = scheme_of("affine", profile(cmsis="7.0.0"), None, 8, "minmax", "minmax")
+    graph, _ = scheme.prepare(float_network(SOFTMAX, (8, 8, 2)).graph)
+    given = {"clip": {"output": (-1.0, 2.0)}}
+    found = scheme.variables(graph, scheme.draft(graph), given)
+    weights = [(name, "weights", 0) for name in ("conv", "deep", "wide", "scores")]
+    assert found[:4] == weights
+    assert [name for name, _, _ in found[4:]] == ["x", "conv", "wide", "scores"]
+
+
 def test_a_search_is_resumed_and_leaves_given_ranges_alone(data, tmp_path):
     how = {"method": "search", "search_range": 1, "resume": tmp_path / "search.json"}
     how["formats"] = {"scores": {"output": (-9.0, 9.0)}}
@@ -341,7 +353,7 @@ def test_digits_are_recognized_as_by_the_float_network():
     x, y = (digits.data / 16).astype(np.float32), digits.target
     order = np.random.default_rng(5).permutation(len(x))
     seen, held = order[:1300], order[1300:]
-    net = MLPClassifier((32,), max_iter=300, random_state=1).fit(x[seen], y[seen])
+    net = MLPClassifier((32,), max_iter=300, tol=1e-3, random_state=1).fit(x[seen], y[seen])
     first, second = (
         Dense(weights.T.copy(), bias) for weights, bias in zip(net.coefs_, net.intercepts_)
     )

@@ -45,6 +45,8 @@ def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
     if declared is None or node.weights is None or not layer:
         return None
     shape = declared.shape(params)
+    if len(shape) not in (2, 4):
+        return None  # several in a byte
     weights = graph.arrays[node.weights].astype(np.float64)
     if len(shape) == 2:
         return Dense(weights.reshape(shape) + params["filter_offset"])
@@ -67,6 +69,11 @@ def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
         found.append((before, reach - size - before))
     (top, bottom), (left, right) = found
     return top, left, bottom, right
+
+
+def has_room(graph: Graph, node: Node) -> bool:
+    """Are its sums wider than 32 bits?"""
+    return node.bias is not None and graph.arrays[node.bias].itemsize == 8
 
 
 def accumulators(graph: Graph, node: Node, x: np.ndarray) -> Optional[np.ndarray]:
@@ -93,6 +100,8 @@ def unsaturated(
     if sums is not None:
         result: np.ndarray = np.rint(sums * factors(graph, node) + params["output_offset"])
         return result
+    if op in ("requantize", "leaky_relu"):
+        return _rescaled(node, inputs[0] - float(params["input_zero_point"]))
     if not op.startswith(("elementwise_add", "elementwise_sub", "elementwise_mul")):
         return None
     if node.function.type == "s16":
@@ -106,6 +115,17 @@ def unsaturated(
         total = parts[0] + parts[1] if op.endswith("add") else parts[0] - parts[1]
         total = np.ldexp(total, params["left_shift"])
     return np.rint(_scaled(params, "out", total) + params["out_offset"])
+
+
+def _rescaled(node: Node, x: np.ndarray) -> np.ndarray:
+    """Another scale, above zero and below it."""
+    params = node.params
+    names = ("identity_", "alpha_") if node.function.op == "leaky_relu" else ("", "")
+    above, below = (
+        np.ldexp(float(params[f"{name}multiplier"]), params[f"{name}shift"] - 31) for name in names
+    )
+    result: np.ndarray = np.where(x < 0, x * below, x * above) + params["output_zero_point"]
+    return np.rint(result)
 
 
 def _scaled(params: Mapping[str, int], name: str, x: np.ndarray) -> np.ndarray:
