@@ -92,7 +92,7 @@ static void load_all(char *arena, const qn_load *loads, int64_t count, const cha
 
 static int run_step(const qn_step *step, char *arena) {
     qn_buffers buffers = {
-        .in = {arena + step->in[0], arena + step->in[1]},
+        .in = {arena + step->in[0], arena + step->in[1], arena + step->in[2]},
         .weights = step->weights,
         .bias = step->bias,
         .out = arena + step->out,

@@ -135,6 +135,17 @@ static inline int32_t qn_requantize(int32_t profile, int32_t x, int32_t multipli
                                              : qn_requantize_double(x, multiplier, shift);
 }
 
+/* The same in a lane of Helium, multiplier >= 0: with single rounding and shift >= 0 it is
+ * x * 2^(shift + 1) modulo 2^32 that is multiplied, and halved at the end. */
+static inline int32_t qn_requantize_lane(int32_t profile, int32_t x, int32_t multiplier,
+                                         int shift) {
+    if (qn_rounding(profile) == QN_DOUBLE || shift < 0) {
+        return qn_requantize(profile, x, multiplier, shift);
+    }
+    int64_t twice = (int64_t)qn_wrap32(qn_shl(qn_wrap32(qn_shl(x, shift)), 1)) * multiplier;
+    return (int32_t)qn_asr64(qn_asr64(twice, 31) + 1, 1);
+}
+
 /* The 16 bits of a multiplier that a sum of 64 bits is multiplied by. */
 static inline int32_t qn_multiplier16(int32_t multiplier) {
     return multiplier >= 0x7fff0000 ? 0x7fff : qn_asr(multiplier + (1 << 15), 16);

@@ -15,7 +15,7 @@
  * marks parameters for which the device would leave its buffers, or does nothing at all. */
 enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3 };
 
-enum { QN_INPUTS = 2, QN_WHY = 256 };
+enum { QN_INPUTS = 3, QN_WHY = 256 };
 
 /* Instruction sets of the host that fast rows need, as bits. NEON means its dot products. */
 enum {
@@ -41,7 +41,7 @@ enum { QN_PROFILE_NPU = 24 };
 /* The memory one call works on. Weights and bias may be NULL where the op has none.
  * Only ops whose contract says so write to an input. */
 typedef struct qn_buffers {
-    void *in[2];
+    void *in[3];
     const void *weights;
     const void *bias;
     void *out;
@@ -52,7 +52,7 @@ typedef struct qn_buffers {
 /* What a contract demands: bytes of every buffer; destroys: bytes at the start of in[0] that the
  * device overwrites; in_place: out may start at the address of an input of its own size. */
 typedef struct qn_sizes {
-    int64_t in[2];
+    int64_t in[3];
     int64_t weights, bias, out;
     int64_t destroys;
     int32_t in_place;
@@ -103,7 +103,7 @@ typedef struct qn_step {
     const void *bias;
     const void *packed;
     int64_t weights_bytes, bias_bytes, packed_bytes;
-    int64_t in[2];
+    int64_t in[3];
     int64_t out, scratch;
     int64_t spare,
         spare_bytes; /* bytes > 0: work on a copy of in[0] there, as the call destroys it */

@@ -35,14 +35,49 @@ typedef struct qn_s_depthwise {
 } qn_s_depthwise;
 
 /* ---- fully connected, matrix products ---- */
-/* multiplier and shift: of the ops that have one pair for all outputs. */
+/* multiplier and shift: of the ops that have one pair for all outputs. is_per_channel: does the
+ * device take the function for several pairs? */
 typedef struct qn_s_fc {
     int32_t profile;
     int32_t batches, input_c, output_c;
     int32_t input_offset, filter_offset, output_offset, act_min, act_max, multiplier, shift;
+    int32_t is_per_channel;
 } qn_s_fc;
 
+/* lhs [n][h][w][c], rhs [n][h][w][c]; adj_x and adj_y tell what the caller has done. */
+typedef struct qn_s_bmm {
+    int32_t profile;
+    int32_t lhs_n, lhs_h, lhs_w, lhs_c, rhs_n, rhs_h, rhs_w, rhs_c;
+    int32_t adj_x, adj_y;
+    int32_t lhs_offset, rhs_offset, output_offset, act_min, act_max, multiplier, shift;
+} qn_s_bmm;
+
 /* ---- recurrent ---- */
+/* units * rank filters, each with time_batches values in the state. */
+typedef struct qn_s_svdf {
+    int32_t profile;
+    int32_t batches, input_size, units, rank, time_batches;
+    int32_t input_offset, output_offset, in_act_min, in_act_max, out_act_min, out_act_max;
+    int32_t in_multiplier, in_shift, out_multiplier, out_shift;
+} qn_s_svdf;
+
+/* has_...: is there such an array? Gates: forget, input_gate, cell, output_gate. */
+typedef struct qn_s_lstm {
+    int32_t profile;
+    int32_t time_major, batch_size, time_steps, input_size, hidden_size;
+    int32_t has_cell_state, has_hidden_state;
+    int32_t forget_to_cell_multiplier, forget_to_cell_shift;
+    int32_t input_to_cell_multiplier, input_to_cell_shift;
+    int32_t cell_clip, cell_scale_power, output_multiplier, output_shift, output_offset;
+    int32_t forget_input_multiplier, forget_input_shift;
+    int32_t forget_hidden_multiplier, forget_hidden_shift, forget_activation_type;
+    int32_t input_gate_input_multiplier, input_gate_input_shift;
+    int32_t input_gate_hidden_multiplier, input_gate_hidden_shift, input_gate_activation_type;
+    int32_t cell_input_multiplier, cell_input_shift;
+    int32_t cell_hidden_multiplier, cell_hidden_shift, cell_activation_type;
+    int32_t output_gate_input_multiplier, output_gate_input_shift;
+    int32_t output_gate_hidden_multiplier, output_gate_hidden_shift, output_gate_activation_type;
+} qn_s_lstm;
 
 /* ---- element-wise ---- */
 typedef struct qn_s_add {

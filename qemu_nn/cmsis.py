@@ -11,8 +11,9 @@ shape of an array tells it; None stands for NULL. Each function takes four more:
   s8 and s16 functions "double" (default) or "single" (CMSIS_NN_USE_SINGLE_ROUNDING)
 - ``variant``: the row of the kernel table to run; default the best for this host
 
-and ``in_place=True``, which leaves the input buffer as the device leaves it: the result of an
-in-place function, or what pooling on a core with the DSP extension makes of its input.
+and ``in_place=True``, which leaves the input buffers as the device leaves them: the result of an
+in-place function, the new state of a recurrent one, or what pooling on a core with the DSP
+extension makes of its input.
 
 >>> import numpy as np
 >>> from qemu_nn import cmsis
@@ -32,6 +33,7 @@ from . import kernels
 from .devices import profile_for
 from .errors import Error
 from .layers import FUNCTIONS, Array, Function
+from .layers.base import spell
 from .targets import DEFAULT_CORE, Profile, core_path
 
 
@@ -68,10 +70,13 @@ def _argument(function: Function, array: Array, value: object, params: dict[str,
 
 
 def _told_by_shapes(function: Function, arguments: Mapping[str, object]) -> dict[str, int]:
-    """The scalar arguments that are the length of an axis of an array, from arrays of that rank."""
+    """The scalar arguments that are the length of an axis of an array, from arrays of that rank,
+    or that tell whether there is one."""
     told: dict[str, int] = {}
     for array in function.arrays:
         given: Any = arguments.get(array.name)
+        if f"has_{array.name}" in function.params:
+            told[f"has_{array.name}"] = int(given is not None)
         shape = np.shape(given)
         if len(shape) == len(array.axes):
             told.update((a, n) for a, n in zip(array.axes, shape) if a in function.params)
@@ -113,7 +118,8 @@ def invoke(
         else np.zeros(array.shape(params), array.dtype)
         for array in function.arrays
     }
-    written = {function.output.name} | ({function.inputs[0].name} if sizes.destroys else set())
+    written = {function.output.name, *(array.name for array in function.inputs if array.state)}
+    written |= {function.inputs[0].name} if sizes.destroys else set()
     memory = {}
     for name, value in given.items():
         if name in written:
@@ -128,7 +134,7 @@ def invoke(
         struct,
         [memory[array.name] for array in function.inputs],
         output,
-        memory[function.weights.name] if function.weights else None,
+        function.weights_of(memory),
         function.bias_of(memory),
     )
     return output if function.in_place else output.reshape(function.output.shape(params))
@@ -159,7 +165,7 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
 
 def _docstring(function: Function) -> str:
     def line(array: Array) -> str:
-        axes = ", ".join(_spell(axis) for axis in array.axes)
+        axes = ", ".join(spell(axis) for axis in array.axes)
         return f"    {array.name}: {array.dtype} [{axes}]"
 
     lines = [f"{function.name} of CMSIS, bit for bit.", ""]
@@ -169,10 +175,6 @@ def _docstring(function: Function) -> str:
     lines += ["Raises Error where an argument does not fit, SizeMismatch where the device answers"]
     lines += ["ARM_MATH_SIZE_MISMATCH. Profile arguments: see the module."]
     return "\n".join(lines)
-
-
-def _spell(axis: object) -> str:
-    return "*".join(_spell(part) for part in axis) if isinstance(axis, tuple) else str(axis)
 
 
 for _name, _function in FUNCTIONS.items():

@@ -21,8 +21,9 @@ from .tensors import check_tensor
 class Node:
     """One call of a layer function; its output tensor has the node's name.
 
-    inputs: names of tensors, in the function's order; empty where the graph's memory says which
-    addresses the call reads. weights, bias: names in the graph's arrays.
+    inputs: names of tensors, in the function's order, without those for which C gets NULL; empty
+    where the graph's memory says which addresses the call reads. weights, bias: names in the
+    graph's arrays.
     """
 
     function: Function
@@ -76,8 +77,8 @@ class Memory:
 class Graph:
     """A quantized network: calls in program order, arrays in the order the device reads them.
 
-    outputs: names of nodes. states: tensors a recurrent network carries from step to step; such
-    a network has a memory and one pass over the nodes is one time step. classes: labels.
+    outputs: names of nodes. states: tensors a recurrent network carries from step to step: it has
+    a memory, or calls that write them; one pass over the nodes is one time step. classes: labels.
     """
 
     name: str
@@ -118,14 +119,32 @@ def _check(graph: Graph) -> None:
             raise ModelError(f"{graph.name}: the output {name!r} is not a layer")
     if not graph.outputs:
         raise ModelError(f"{graph.name} has no outputs")
-    tensors = {graph.input.name: graph.input}
+    tensors = {tensor.name: tensor for tensor in (graph.input, *graph.states)}
     for node in graph.nodes:
         _check_node(graph, node, tensors)
         tensors[node.name] = node.output
-    if graph.states and graph.memory is None:
-        raise ModelError(f"{graph.name}: a recurrent network needs its memory described")
     if graph.memory is not None:
         _check_memory(graph, graph.memory)
+    else:
+        _check_states(graph)
+
+
+def _check_states(graph: Graph) -> None:
+    """Without a memory described, what calls keep are the network's states, and those alone."""
+    kept = {}
+    for node in graph.nodes:
+        for array, name in zip(node.function.read(node.params), node.inputs):
+            if array.state:
+                kept[name] = f"layer {node.name!r} ({node.function.name})"
+    states = {tensor.name for tensor in graph.states}
+    for name, where in kept.items():
+        if name not in states:
+            raise ModelError(f"{where} keeps its state in {name!r}, which the network does not")
+    for name in sorted(states - set(kept)):
+        raise ModelError(
+            f"{graph.name}: a recurrent network needs its memory described, unless a layer writes "
+            f"its state; no layer writes {name!r}"
+        )
 
 
 def _check_memory(graph: Graph, memory: Memory) -> None:
@@ -159,7 +178,7 @@ def _check_memory(graph: Graph, memory: Memory) -> None:
 def _check_place(graph: Graph, node: Node, place: Place) -> list[tuple[str, Address]]:
     """The pointers of one call fit its function; returns each with its name."""
     where = f"layer {node.name!r} ({node.function.name})"
-    declared = [array.name for array in node.function.inputs]
+    declared = [array.name for array in node.function.read(node.params)]
     if len(place.inputs) != len(declared):
         raise ModelError(
             f"{graph.name}: {where} takes {len(declared)} inputs, has {len(place.inputs)}"
@@ -193,11 +212,10 @@ def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None
             raise ModelError(f"{where} takes no {name!r}")
     if graph.memory is not None:
         return
-    if len(node.inputs) != len(node.function.inputs):
-        raise ModelError(
-            f"{where} takes {len(node.function.inputs)} inputs, has {len(node.inputs)}"
-        )
-    for array, name in zip(node.function.inputs, node.inputs):
+    declared_inputs = node.function.read(node.params)
+    if len(node.inputs) != len(declared_inputs):
+        raise ModelError(f"{where} takes {len(declared_inputs)} inputs, has {len(node.inputs)}")
+    for array, name in zip(declared_inputs, node.inputs):
         if name not in tensors:
             raise ModelError(f"{where} reads {name!r}, which no earlier layer makes")
         tensor = tensors[name]

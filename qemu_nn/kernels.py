@@ -103,7 +103,7 @@ class Sizes:
     in_place: the output may start at the address of an input of its own size.
     """
 
-    inputs: tuple[int, int]
+    inputs: tuple[int, ...]
     weights: int
     bias: int
     output: int
@@ -218,10 +218,8 @@ def check(row: Row, params: Any) -> Sizes:
     sizes = ffi.new("qn_sizes *")
     why = ffi.new("char[]", lib.QN_WHY)
     raise_for(lib.qn_kernel_at(row.index).op.check(params, sizes, why), _text(why))
-    first, second = getattr(sizes, "in")  # a keyword of Python
-    return Sizes(
-        (first, second), sizes.weights, sizes.bias, sizes.out, sizes.destroys, bool(sizes.in_place)
-    )
+    inputs = tuple(getattr(sizes, "in"))  # a keyword of Python
+    return Sizes(inputs, sizes.weights, sizes.bias, sizes.out, sizes.destroys, bool(sizes.in_place))
 
 
 def _pointer(array: Optional[np.ndarray], writable: bool = False) -> Any:

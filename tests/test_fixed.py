@@ -106,6 +106,12 @@ def requantize_single(x, multiplier, shift):
     return wrap((x * multiplier // 2 ** (30 - shift) + 1) // 2, 32)
 
 
+def requantize_lane(x, multiplier, single, shift):
+    if not single or shift < 0:
+        return requantize(x, multiplier, single, shift)
+    return (wrap(x << shift + 1, 32) * multiplier // 2**31 + 1) // 2
+
+
 def requantize(x, multiplier, single, shift):
     return (requantize_single if single else requantize_double)(x, multiplier, shift)
 
@@ -245,6 +251,9 @@ TABLE = [
         lambda a, b, c: requantize_single(a, b, c), grid(INT32, MULTIPLIERS, range(-31, 31))),
     ("qn_requantize(16 + (c & 7), a, b, c >> 3)",
         lambda a, b, c: requantize(a, b, c & 1, c >> 3), grid(INT32, MULTIPLIERS, range(-80, 80))),
+    ("qn_requantize_lane(16 + (c & 7), a, b, c >> 3)",
+        lambda a, b, c: requantize_lane(a, b, c & 1, c >> 3),
+        grid(INT32, MULTIPLIERS, [8 * n + single for n in range(-31, 31) for single in (4, 5)])),
     ("qn_multiplier16(a)", lambda a, b, c: multiplier16(a), grid([x for x in INT32 if x >= 0])),
     ("qn_requantize64(a, b, c)",
         lambda a, b, c: requantize64(a, b, c), grid(INT47, MULTIPLIERS, range(-31, 8))),

@@ -93,18 +93,20 @@ def test_a_row_writes_its_output_whole_and_nothing_else(function, row, rng, seed
     _, struct, arguments = drawn_call(rng, function, row)
     canaries = np.random.default_rng(seed)
     destroys = kernels.check(row, struct).destroys
-    inputs = [guarded(arguments[array.name], canaries) for array in function.inputs]
-    weights = function.weights and arguments[function.weights.name]
+    weights = function.weights_of(arguments)
     bias = function.bias_of(arguments)
     results = []
     for fill in (0, -1):  # an element that is not written shows as one of the two
         start = np.full(function.output.shape(arguments), fill).astype(function.output.dtype)
         output, intact = guarded(start, canaries)
-        fed = [array.copy() if destroys else array for array, _ in inputs]
-        kernels.call(row, struct, fed, output, weights, bias)
+        inputs = [guarded(arguments[array.name], canaries) for array in function.inputs]
+        kernels.call(row, struct, [array for array, _ in inputs], output, weights, bias)
         results.append(output.copy())
         assert intact(), f"{row} wrote outside of its output"
         assert all(check() for _, check in inputs), f"{row} wrote beside its input"
+        for index, (declared, (array, _)) in enumerate(zip(function.inputs, inputs)):
+            if not (declared.state or (destroys and index == 0)):
+                np.testing.assert_array_equal(array, arguments[declared.name], f"{row} wrote to it")
     np.testing.assert_array_equal(*results, f"{row} left elements unwritten")
 
 

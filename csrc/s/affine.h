@@ -45,6 +45,16 @@ static inline int32_t s_output(const s_stage *s, int32_t acc, int32_t multiplier
     return qn_clamp(qn_add32(scaled, s->output_offset), s->act_min, s->act_max);
 }
 
+/* The last step of a sum that Helium has in a vector if lane is set. */
+static inline int32_t s_output_lane(const s_stage *s, int32_t acc, int32_t multiplier,
+                                    int32_t shift, int lane) {
+    if (!lane || qn_path(s->profile) != QN_PATH_MVE) {
+        return s_output(s, acc, multiplier, shift);
+    }
+    int32_t scaled = qn_requantize_lane(s->profile, acc, multiplier, s_shift(shift));
+    return qn_clamp(qn_add32(scaled, s->output_offset), s->act_min, s->act_max);
+}
+
 /* The last step of a sum of 64 bits; a shift as the device can have it, -31..7. */
 static inline int32_t s_output64(const s_stage *s, int64_t acc, int32_t multiplier, int32_t shift) {
     int32_t scaled = qn_requantize64(acc, multiplier, qn_clamp(shift, -31, 7));

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..kernels import rows_of
 from ..layers import Array, Function
+from .affine_dense_calls import random_dense_params
 from .affine_rest_calls import random_rest_params, rest_arrays
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
@@ -24,6 +25,7 @@ _RANGES = {
     "filter_offset": (-127, 128),
     "multiplier": (2**30, 2**31 - 1),
     "shift": (-12, 1),
+    "is_per_channel": (0, 1),
 }
 
 
@@ -34,9 +36,10 @@ def is_affine(function: Function) -> bool:
 
 def random_affine_params(rng: Random, function: Function) -> dict[str, int]:
     """Arguments that mostly meet the contract."""
-    rest = random_rest_params(rng, function)
-    if rest is not None:
-        return rest
+    for make in (random_rest_params, random_dense_params):
+        made = make(rng, function)
+        if made is not None:
+            return made
     p = {
         name: rng.randint(*_RANGES[name]) if name in _RANGES else rng.choice(_SIZES)
         for name in function.params
@@ -109,9 +112,11 @@ def affine_arrays(
     if function.bias is not None:
         shape = function.bias.shape(params)
         bias = rng.integers(-1000, 1000, shape)
-        if function.stack:
+        if "multiplier" in [row.name for row in function.stack]:
             bias[1] = rng.integers(2**30, 2**31 - 1, shape[1:])
             bias[2] = usual_shift(function, params)
+            if not params.get("is_per_channel", 1):
+                bias[1] = bias[1, 0]
         found["bias"] = bias.astype(function.bias.dtype)
     settled = rest_arrays(function)
     roles = {"weights": function.weights, "bias": function.bias}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .affine_dense_cases import DENSE_CASES
 from .affine_rest_cases import REST_CASES
 from .cases import Case
 
@@ -48,5 +49,5 @@ AFFINE_CASES = (
         for columns, rows in ((64, 10), (256, 256))
     ),
     Case("arm_fully_connected_per_channel_s8", _dense(256, 256)),
-    *(Case(function, params) for function, params in REST_CASES),
+    *(Case(function, params) for function, params in (*DENSE_CASES, *REST_CASES)),
 )

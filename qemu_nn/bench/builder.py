@@ -38,6 +38,7 @@ class Builder:
         self._unit = np.iinfo(dtype).max / 127
         self._rms = 256 * self._unit / math.sqrt(12)
         self._nodes: list[Node] = []
+        self._states: list[Tensor] = []
         self._arrays: dict[str, np.ndarray] = {}
 
     def call(
@@ -66,9 +67,17 @@ class Builder:
             own = self._weigh(name, declared.weights, outputs, params)
         self._rms *= _CHANGE.get(declared.op.split("_")[0], 1.0)
         output = Tensor(name, shape or declared.output.shape(params), declared.output.dtype)
-        inputs = tuple(self._latest[array.dtype].name for array in declared.inputs)
+        inputs = tuple(self._source(name, array, params) for array in declared.read(params))
         self._nodes.append(Node(declared, params, inputs, output, **own))
         self._last = self._latest[output.dtype] = output
+
+    def _source(self, name: str, array: Array, params: Mapping[str, int]) -> str:
+        """The latest tensor of this type; a state of its own where the call keeps one."""
+        if not array.state:
+            return self._latest[array.dtype].name
+        state = Tensor(f"{name}_{array.name}", array.shape(params), array.dtype)
+        self._states.append(state)
+        return state.name
 
     def _weigh(
         self, name: str, weights: Array, outputs: int, params: dict[str, int]
@@ -130,4 +139,6 @@ class Builder:
     def graph(self) -> Graph:
         """The network so far; its output is the last tensor."""
         nodes = tuple(self._nodes)
-        return Graph(self._name, self._input, nodes, (nodes[-1].name,), self._arrays)
+        states = tuple(self._states)
+        last = nodes[-1].name
+        return Graph(self._name, self._input, nodes, (last,), self._arrays, None, states)

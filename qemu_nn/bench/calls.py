@@ -54,7 +54,7 @@ def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: 
         flat = rng.integers(limits.min, limits.max, size, endpoint=True)
     elif kind == "small":
         flat = rng.integers(-8, 8, size)
-    elif kind == "one_hot":
+    elif kind == "one_hot" and size:
         flat = np.zeros(size, np.int64)
         flat[rng.integers(size)] = rng.choice([limits.min, limits.max])
     else:

@@ -8,7 +8,7 @@ from typing import Optional
 
 from ..graph import Address
 from ..layers.prototypes import SCRATCH, VECTOR_SUM, Argument, Prototype, c_types, prototype
-from ..layers.struct_api import Elements, Member, Struct
+from ..layers.struct_api import Elements, Member
 from .c_text import wrapped
 from .extents import c_extent
 from .memory import Call
@@ -81,8 +81,9 @@ def _members(
 ) -> Optional[dict[str, str]]:
     """Member -> C text of what a struct argument holds; None if the argument is no struct."""
     if argument.struct is not None:
+        scalars = call.step.node.function.params
         return {
-            member: _member(argument.struct, value, values)
+            member: _member("" if value in scalars else argument.struct.cast, value, values)
             for member, value in argument.struct.members.items()
         }
     if argument.name != "ctx":
@@ -93,12 +94,12 @@ def _members(
     return {"buf": place, "size": str(call.scratch_bytes)}
 
 
-def _member(struct: Struct, value: Member, values: Mapping[str, str]) -> str:
+def _member(cast: str, value: Member, values: Mapping[str, str]) -> str:
     if isinstance(value, Elements):
         parts = ", ".join(values[name] for name in value.names)
         return f"(const {value.type}[]){{{parts}}}"
     text = c_extent(value, values)
-    return struct.cast + text if isinstance(value, str) else text
+    return cast + text if isinstance(value, str) else text
 
 
 def _definition(argument: Argument, members: Mapping[str, str]) -> str:

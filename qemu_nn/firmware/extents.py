@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..layers.base import Extent, Half, Largest, Total
+from ..layers.base import Either, Extent, Half, Largest, Total
 
 
 def c_extent(value: Extent, values: Mapping[str, str]) -> str:
@@ -13,6 +13,9 @@ def c_extent(value: Extent, values: Mapping[str, str]) -> str:
         return values[value]
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, Either):
+        yes, no = (c_extent(part, values) for part in (value.yes, value.no))
+        return f"({values[value.flag]} ? {yes} : {no})"
     inside = value.parts if isinstance(value, (Total, Largest, Half)) else value
     parts = [c_extent(part, values) for part in inside]
     if isinstance(value, Total):

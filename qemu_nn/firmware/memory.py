@@ -82,7 +82,8 @@ def layout(plan: Plan) -> Layout:
             inputs[inputs.index(copy.source)] = copy.target
         calls.append(Call(step, tuple(inputs), output, scratch, size, copy))
     buffers = {ARENA: placement.arena_bytes}
-    return Layout(buffers, Address(ARENA, placement.input), {}, tuple(calls))
+    states = {t.name: Address(ARENA, at) for t, at in zip(graph.states, placement.states)}
+    return Layout(buffers, Address(ARENA, placement.input), states, tuple(calls))
 
 
 def _as_tflm(graph: Graph, steps: list[Step], needed: Mapping[str, int]) -> Layout:
@@ -98,7 +99,8 @@ def _as_tflm(graph: Graph, steps: list[Step], needed: Mapping[str, int]) -> Layo
         place = None if scratch is None else Address(ARENA, scratch)
         calls.append(Call(step, tuple(inputs), output, place, needed[node.name], copy))
     entry = Address(ARENA, planned.tensors[graph.input.name])
-    return Layout({ARENA: planned.arena.nbytes}, entry, {}, tuple(calls))
+    states = {t.name: Address(ARENA, planned.tensors[t.name]) for t in graph.states}
+    return Layout({ARENA: planned.arena.nbytes}, entry, states, tuple(calls))
 
 
 def _plain(plan: Plan, step: Step) -> Step:

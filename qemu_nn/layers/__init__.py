@@ -3,10 +3,12 @@
 from . import (
     activation,
     affine,
+    affine_dense,
     affine_elementwise,
     affine_moving,
     affine_operands,
     affine_primitives,
+    affine_recurrent,
     affine_softmax,
     convolve,
     elementwise,
@@ -24,7 +26,7 @@ FUNCTIONS: dict[str, Function] = {
     for family in (
         *(convolve, fully_connected, pool, activation, elementwise),
         *(affine, affine_elementwise, affine_softmax, affine_moving, affine_operands),
-        *(affine_primitives, tflm),
+        *(affine_primitives, affine_dense, affine_recurrent, tflm),
     )
     for function in family.FUNCTIONS
 }

@@ -58,28 +58,7 @@ def _depthwise(name: str, op: str) -> Function:
     )
 
 
-def _fully_connected(name: str, op: str, per_channel: bool) -> Function:
-    rows = _rows("output_c") if per_channel else ()
-    own = ("input_offset", "filter_offset", "output_offset", "act_min", "act_max")
-    one: tuple[str, ...] = () if per_channel else ("multiplier", "shift")
-    return Function(
-        name=name,
-        op=op,
-        type="s8",
-        params=("batches", "input_c", "output_c", *own, *one),
-        inputs=(Array("input", "int8", ("batches", "input_c")),),
-        weights=Array("filter", "int8", ("output_c", "input_c")),
-        bias=stack("int32", *rows) if rows else Array("bias", "int32", ("output_c",), True),
-        stack=rows,
-        output=Array("output", "int8", ("batches", "output_c")),
-        fixed={"multiplier": 0, "shift": 0} if per_channel else {},
-        macs=("batches", "output_c", "input_c"),
-    )
-
-
 FUNCTIONS = (
     _convolve("arm_convolve_wrapper_s8", "convolve_wrapper"),
     _depthwise("arm_depthwise_conv_wrapper_s8", "depthwise_conv_wrapper"),
-    _fully_connected("arm_fully_connected_s8", "fully_connected", False),
-    _fully_connected("arm_fully_connected_per_channel_s8", "fully_connected_per_channel", True),
 )

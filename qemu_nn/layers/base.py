@@ -45,15 +45,34 @@ class Half:
     parts: tuple[Extent, ...]
 
     def __str__(self) -> str:
-        return f"ceil({'*'.join(map(str, self.parts))} / 2)"
+        return f"ceil({spell(self.parts)} / 2)"
+
+
+@dataclass(frozen=True)
+class Either:
+    """An extent: one of two, as a C argument says that is 1 or 0."""
+
+    flag: str
+    yes: Extent
+    no: Extent
+
+    def __str__(self) -> str:
+        return f"({self.flag} ? {spell(self.yes)} : {spell(self.no)})"
 
 
 #: One extent: the name of a C argument, a number, a tuple of both (their product), or one of these.
-Extent = Union[str, int, tuple["Extent", ...], Total, Largest, Half]
+Extent = Union[str, int, tuple["Extent", ...], Total, Largest, Half, Either]
+
+
+def spell(value: Extent) -> str:
+    """An extent as people write it."""
+    return "*".join(map(spell, value)) if isinstance(value, tuple) else str(value)
 
 
 def extent(value: Extent, params: Mapping[str, int]) -> int:
     """The number that an extent stands for with these C arguments."""
+    if isinstance(value, Either):
+        return extent(value.yes if params[value.flag] else value.no, params)
     if isinstance(value, (Total, Largest)):
         combine = sum if isinstance(value, Total) else max
         return combine(extent(part, params) for part in value.parts)
@@ -68,13 +87,14 @@ def extent(value: Extent, params: Mapping[str, int]) -> int:
 class Array:
     """A pointer argument: its C name, numpy dtype and shape (extents, outermost axis first).
 
-    optional: C takes NULL, which stands for zeros.
+    optional: C takes NULL, which stands for zeros. state: the call writes a new value back.
     """
 
     name: str
     dtype: str
     axes: tuple[Extent, ...]
     optional: bool = False
+    state: bool = False
 
     def shape(self, params: Mapping[str, int]) -> tuple[int, ...]:
         """The shape with these C arguments."""
@@ -98,7 +118,8 @@ class Function:
     the scalar C arguments and the path, as Arm's `..._get_buffer_size` answers. macs:
     multiply-accumulates. interleave: order of a weight stream that is not row-major (see
     layers/layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows, in
-    this order.
+    this order; one element stands for a whole row. parts: those that `weights` holds, one after the
+    other. An argument has_<array> tells that C does not get NULL for it.
     """
 
     name: str
@@ -116,19 +137,32 @@ class Function:
     macs: Extent = 0
     interleave: Optional[str] = None
     stack: tuple[Array, ...] = ()
+    parts: tuple[Array, ...] = ()
     note: str = ""
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """All arrays that are read, as C takes them: inputs, weights, bias or the rows of it."""
-        rest = (self.weights, *(self.stack or (self.bias,)))
+        """All arrays that are read, as C takes them: inputs, weights, bias or what is in those."""
+        rest = (*(self.parts or (self.weights,)), *(self.stack or (self.bias,)))
         return (*self.inputs, *(array for array in rest if array))
+
+    def read(self, params: Mapping[str, int]) -> tuple[Array, ...]:
+        """The inputs but for those for which C gets NULL; only the last of them can be left out."""
+        return tuple(a for a in self.inputs if not a.optional or a.nbytes(params))
+
+    def weights_of(self, arrays: Mapping[str, np.ndarray]) -> Optional[np.ndarray]:
+        """The array `weights` from arrays by their C names; None if there is none."""
+        if self.weights is None or not self.parts:
+            return None if self.weights is None else arrays[self.weights.name]
+        flat = [arrays[part.name].ravel() for part in self.parts]
+        return np.concatenate(flat).astype(self.weights.dtype)
 
     def bias_of(self, arrays: Mapping[str, np.ndarray]) -> Optional[np.ndarray]:
         """The array `bias` from arrays by their C names; None if there is none."""
         if self.bias is None or not self.stack:
             return None if self.bias is None else arrays[self.bias.name]
-        return np.array([arrays[row.name].ravel() for row in self.stack], self.bias.dtype)
+        rows = np.broadcast_arrays(*(arrays[row.name].ravel() for row in self.stack))
+        return np.array(rows, self.bias.dtype)
 
     def buffer_bytes(self, params: Mapping[str, int], path: str) -> int:
         """Bytes of scratch memory that the device's code asks for on this core path."""
@@ -181,3 +215,8 @@ def stack(dtype: str, *rows: Array) -> Array:
 def vector(name: str, dtype: str, length: Extent) -> Array:
     """A one-dimensional array argument."""
     return Array(name, dtype, (length,))
+
+
+def joined(name: str, dtype: str, *parts: Array) -> Array:
+    """The array that holds these arrays one after the other."""
+    return Array(name, dtype, (Total(tuple(part.axes for part in parts)),))

@@ -38,9 +38,11 @@ def bias_of(graph: Graph, node: Node) -> Optional[np.ndarray]:
 
 
 def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
-    """A layer with weights as an operator on integers, without its bias; None for all others."""
+    """A layer with weights as an operator on integers, without its bias; None for all others,
+    and where weights are packed."""
     declared, params = node.function.weights, node.params
-    if declared is None or node.weights is None or not node.function.op.startswith(_PRODUCTS):
+    layer = node.function.op.startswith(_PRODUCTS) and node.function.type != "s4"
+    if declared is None or node.weights is None or not layer:
         return None
     shape = declared.shape(params)
     weights = graph.arrays[node.weights].astype(np.float64)

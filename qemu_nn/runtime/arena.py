@@ -84,15 +84,18 @@ def tensor_arena(graph: Graph, scratch: Mapping[str, int]) -> TensorArena:
     """The arena of a network as TensorFlow Lite Micro plans it.
 
     scratch: layer -> bytes. A tensor lives from the layer that makes it to the last that reads it,
-    an output to the end, the input from the beginning; a layer's scratch lives while it runs.
+    an output to the end, the input from the beginning, a state always; a layer's scratch lives
+    while it runs.
     """
     moments = {node.name: moment for moment, node in enumerate(graph.nodes, 1)}
-    first = {graph.input.name: 0, **moments}
+    entries = (graph.input, *graph.states)
+    first = {**{tensor.name: 0 for tensor in entries}, **moments}
     last = dict(first)
     for node in graph.nodes:
         last.update(dict.fromkeys(node.inputs, moments[node.name]))
-    last.update(dict.fromkeys(graph.outputs, len(graph.nodes)))
-    sizes = {graph.input.name: graph.input.nbytes}
+    kept = (*graph.outputs, *(state.name for state in graph.states))
+    last.update(dict.fromkeys(kept, len(graph.nodes)))
+    sizes = {tensor.name: tensor.nbytes for tensor in entries}
     sizes.update((node.name, node.output.nbytes) for node in graph.nodes)
     tensors = [Buffer(name, sizes[name], first[name], last[name]) for name in sizes]
     extra = [Buffer(name, scratch[name], at, at) for name, at in moments.items() if scratch[name]]

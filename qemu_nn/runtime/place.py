@@ -75,8 +75,9 @@ def planned(
     death = {graph.input.name: -1}
     for index, step in enumerate(steps):
         death.update(dict.fromkeys((*step.node.inputs, step.node.name), index))
-    blocks = {graph.input.name: _Block(graph.input.nbytes, -1, death[graph.input.name])}
-    all_blocks = [blocks[graph.input.name]]
+    death.update((state.name, len(steps)) for state in graph.states)  # they live on
+    blocks = {t.name: _Block(t.nbytes, -1, death[t.name]) for t in (graph.input, *graph.states)}
+    all_blocks = list(blocks.values())
     scratch: dict[int, _Block] = {}
     spare: dict[int, _Block] = {}
     for index, step in enumerate(steps):
@@ -104,7 +105,8 @@ def planned(
         )
         for index, step in enumerate(steps)
     )
-    return Placement(spots, blocks[graph.input.name].offset, (), arena)
+    states = tuple(blocks[state.name].offset for state in graph.states)
+    return Placement(spots, blocks[graph.input.name].offset, states, arena)
 
 
 def _shared_input(step: Step, death: dict[str, int], index: int) -> Optional[str]:
@@ -188,7 +190,7 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
     node = step.node
     where = f"layer {node.name!r} ({node.function.name})"
     spot = memory.places[node.name]
-    declared = node.function.inputs
+    declared = node.function.read(node.params)
     if len(spot.inputs) != len(declared):
         raise Refused(f"{graph.name}: {where} takes {len(declared)} inputs, has {len(spot.inputs)}")
     inputs = tuple(
@@ -209,6 +211,10 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
                 f"{graph.name}: {where} writes over its own input while it reads it; what comes "
                 "out depends on the order of the device's instructions: use another buffer"
             )
+    for array, part in zip(declared, inputs):
+        others = (output, *(other for other in inputs if other is not part))
+        if array.state and any(part.overlaps(other) for other in others):
+            raise Refused(f"{graph.name}: {where} has its state over another input or output")
     if scratch and any(scratch.overlaps(part) for part in (*inputs, output)):
         raise Refused(f"{graph.name}: {where} has its scratch over its own input or output")
     return Access(where, inputs, output, step.sizes.destroys, used, scratch, row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Optional
 
 import numpy as np
 
@@ -39,8 +40,12 @@ class Calls:
         values = node.function.struct_values(node.params)
         params = make_params(rows[0].op, self._profile, values)
         row = choose(rows, self._profile, params)
+        weights, bias = (self._array(name) for name in (node.weights, node.bias))
         out = np.empty((len(inputs[0]), *node.output.shape), node.output.dtype)
         for index in range(len(out)):
-            each = [np.ascontiguousarray(x[index]) for x in inputs]
-            call(row, params, each, out[index])
+            each = [np.array(x[index]) for x in inputs]  # copies: calls may write to a state
+            call(row, params, each, out[index], weights, bias)
         return out
+
+    def _array(self, name: Optional[str]) -> Optional[np.ndarray]:
+        return None if name is None else np.ascontiguousarray(self._graph.arrays[name])

@@ -24,6 +24,31 @@ WEIGHTED(conv_params, per_channel, int8_t, i32, arm_convolve_wrapper_s8);
 WEIGHTED(dw_conv_params, per_channel, int8_t, i32, arm_depthwise_conv_wrapper_s8);
 WEIGHTED(fc_params, per_tensor, int8_t, i32, arm_fully_connected_s8);
 WEIGHTED(fc_params, per_channel, int8_t, i32, arm_fully_connected_per_channel_s8);
+WEIGHTED(fc_params, per_tensor, int16_t, int64_t, arm_fully_connected_s16);
+
+arm_cmsis_nn_status arm_fully_connected_wrapper_s8(
+    const cmsis_nn_context *ctx, const cmsis_nn_fc_params *fc_params,
+    const cmsis_nn_quant_params *quant_params, const cmsis_nn_dims *input_dims,
+    const int8_t *input, const cmsis_nn_dims *filter_dims, const int8_t *filter,
+    const cmsis_nn_dims *bias_dims, const i32 *bias, const cmsis_nn_dims *output_dims,
+    int8_t *output);
+
+arm_cmsis_nn_status arm_fully_connected_s4(
+    const cmsis_nn_context *ctx, const cmsis_nn_fc_params *fc_params,
+    const cmsis_nn_per_tensor_quant_params *quant_params, const cmsis_nn_dims *input_dims,
+    const int8_t *input, const cmsis_nn_dims *filter_dims, const int8_t *filter_packed_s4,
+    const cmsis_nn_dims *bias_dims, const i32 *bias, const cmsis_nn_dims *output_dims,
+    int8_t *output);
+
+#define PRODUCTS(type, name)                                                              \
+    arm_cmsis_nn_status name(                                                             \
+        const cmsis_nn_context *ctx, const cmsis_nn_bmm_params *bmm_params,               \
+        const cmsis_nn_per_tensor_quant_params *quant_params,                             \
+        const cmsis_nn_dims *input_lhs_dims, const type *lhs,                             \
+        const cmsis_nn_dims *input_rhs_dims, const type *rhs,                             \
+        const cmsis_nn_dims *output_dims, type *output)
+PRODUCTS(int8_t, arm_batch_matmul_s8);
+PRODUCTS(int16_t, arm_batch_matmul_s16);
 
 #define ADD(type, name)                                                                   \
     arm_cmsis_nn_status name(                                                             \
