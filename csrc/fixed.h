@@ -61,6 +61,11 @@ static inline int32_t qn_sub32(int32_t a, int32_t b) {
     return qn_wrap32((uint32_t)a - (uint32_t)b);
 }
 
+/* a + b modulo 2^64. */
+static inline int64_t qn_add64(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 /* The parts of a profile number. */
 static inline int qn_release(int32_t profile) { return (int)(profile >> 3) & 3; }
 static inline int qn_path(int32_t profile) { return (int)(profile >> 1) & 3; }
@@ -133,6 +138,15 @@ static inline int32_t qn_requantize_single(int32_t x, int32_t multiplier, int sh
 static inline int32_t qn_requantize(int32_t profile, int32_t x, int32_t multiplier, int shift) {
     return qn_rounding(profile) == QN_SINGLE ? qn_requantize_single(x, multiplier, shift)
                                              : qn_requantize_double(x, multiplier, shift);
+}
+
+/* The same rounded twice, halves up: predicated vectors of Helium, built for single rounding.
+ *   floor((HM(x * 2^(shift + n) modulo 2^32, multiplier) + 2^(n - 1)) / 2^n),  n = max(-shift, 1)
+ * with -31 <= shift <= 30. */
+static inline int32_t qn_requantize_twice(int32_t x, int32_t multiplier, int shift) {
+    int right = shift < 0 ? -shift : 1;
+    int32_t high = qn_hm(qn_wrap32(qn_shl(x, shift + right)), multiplier);
+    return (int32_t)qn_asr64((int64_t)high + ((int64_t)1 << (right - 1)), right);
 }
 
 /* The same in a lane of Helium, multiplier >= 0: with single rounding and shift >= 0 it is

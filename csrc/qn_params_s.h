@@ -14,6 +14,18 @@ typedef struct qn_s_pool {
 } qn_s_pool;
 
 /* ---- convolution ---- */
+/* Which of Arm's functions is called: the wrapper, which chooses among the others by the shape, the
+ * one for any shape, or one for shapes of its own. */
+enum {
+    QN_S_WRAPPER = 0,
+    QN_S_ANY = 1,
+    QN_S_1X1 = 2,
+    QN_S_1X1_FAST = 3,
+    QN_S_1XN = 4,
+    QN_S_OPT = 5,
+    QN_S_3X3 = 6
+};
+
 /* filter_c: input channels of one group. Every field up to act_max has its counterpart in the
  * depthwise and in the transposed convolution. bias_is_int32: of the s16 type. */
 typedef struct qn_s_conv {
@@ -22,7 +34,7 @@ typedef struct qn_s_conv {
     int32_t output_h, output_w, output_c;
     int32_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
     int32_t input_offset, output_offset, act_min, act_max;
-    int32_t bias_is_int32;
+    int32_t bias_is_int32, kernel;
 } qn_s_conv;
 
 /* Output channel input_c * ch_mult + k. */
@@ -32,7 +44,18 @@ typedef struct qn_s_depthwise {
     int32_t output_h, output_w;
     int32_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
     int32_t input_offset, output_offset, act_min, act_max;
+    int32_t kernel;
 } qn_s_depthwise;
+
+/* pad_offset: what the right and the bottom are padded by beyond pad; nothing looks at it. */
+typedef struct qn_s_transpose_conv {
+    int32_t profile;
+    int32_t batches, input_h, input_w, input_c, filter_h, filter_w;
+    int32_t output_h, output_w, output_c;
+    int32_t stride_h, stride_w, pad_h, pad_w, pad_offset_h, pad_offset_w, dilation_h, dilation_w;
+    int32_t input_offset, output_offset, act_min, act_max;
+    int32_t kernel;
+} qn_s_transpose_conv;
 
 /* ---- fully connected, matrix products ---- */
 /* multiplier and shift: of the ops that have one pair for all outputs. is_per_channel: does the

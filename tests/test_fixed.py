@@ -52,6 +52,7 @@ INT64 = sorted({x * 2**31 + d for x in INT32 for d in (-1, 0, 1)} | set(INT32))
 UINT32 = sorted({x % 2**32 for x in INT32})
 INT16 = [-32768, -32767, -16385, -256, -129, -128, -1, 0, 1, 127, 255, 16384, 32766, 32767]
 SHIFTS = range(32)
+INT63 = [s * 2**62 + d for s in (-2, -1, 1) for d in (0, 1)] + [2**63 - 1]
 INT47 = [x for x in INT64 if abs(x) < 2**47]
 MULTIPLIERS = [0, 2**30, 2**30 + 1, 1518500250, 0x7FFEFFFF, 0x7FFF0000, 2**31 - 1]
 #: -1/8 to 1/8, and 0 to 1 but for 1, in units of 2^-31.
@@ -114,6 +115,11 @@ def requantize_lane(x, multiplier, single, shift):
 
 def requantize(x, multiplier, single, shift):
     return (requantize_single if single else requantize_double)(x, multiplier, shift)
+
+
+def requantize_twice(x, multiplier, shift):
+    right = max(-shift, 1)
+    return (hm(wrap(x << shift + right, 32), multiplier) + 2**right // 2) // 2**right
 
 
 def multiplier16(multiplier):
@@ -229,6 +235,7 @@ TABLE = [
     ("qn_asr(a, b)", lambda a, b, c: a // 2**b, grid(INT32, SHIFTS)),
     ("qn_lsr(a, b)", lambda a, b, c: a >> b, grid(UINT32, SHIFTS)),
     ("qn_add32(a, b)", lambda a, b, c: wrap(a + b, 32), grid(INT32, INT32)),
+    ("qn_add64(a, b)", lambda a, b, c: wrap(a + b, 64), grid(INT64, [*INT64[::97], *INT63])),
     ("qn_sub32(a, b)", lambda a, b, c: wrap(a - b, 32), grid(INT32, INT32)),
     ("qn_release(a)", lambda a, b, c: a // 8, grid(PROFILES)),
     ("qn_path(a)", lambda a, b, c: a // 2 % 4, grid(PROFILES)),
@@ -251,6 +258,8 @@ TABLE = [
         lambda a, b, c: requantize_single(a, b, c), grid(INT32, MULTIPLIERS, range(-31, 31))),
     ("qn_requantize(16 + (c & 7), a, b, c >> 3)",
         lambda a, b, c: requantize(a, b, c & 1, c >> 3), grid(INT32, MULTIPLIERS, range(-80, 80))),
+    ("qn_requantize_twice(a, b, c)",
+        lambda a, b, c: requantize_twice(a, b, c), grid(INT32, MULTIPLIERS, range(-31, 31))),
     ("qn_requantize_lane(16 + (c & 7), a, b, c >> 3)",
         lambda a, b, c: requantize_lane(a, b, c & 1, c >> 3),
         grid(INT32, MULTIPLIERS, [8 * n + single for n in range(-31, 31) for single in (4, 5)])),

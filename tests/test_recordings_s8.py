@@ -6,11 +6,18 @@ import recordings_s8
 from hosts import row_param
 
 from qemu_nn import cmsis, kernels
-from qemu_nn.errors import SizeMismatch
+from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.targets import all_profiles
 
-FAMILIES = ("avgpool", "maxpool")
+FAMILIES = (
+    *("convolve_s8", "convolve_s16", "convolve_s4", "transpose_conv_s8"),
+    *("depthwise_s8", "depthwise_s16", "depthwise_s4", "quirks", "avgpool", "maxpool"),
+)
+
+
+#: Recorded where the device reads beside its arrays: case -> path of its core.
+UNDEFINED = {"x_conv_s16_bigK_0": "dsp"}
 
 
 def rows():
@@ -28,6 +35,14 @@ def takes(row, function, arguments, profile):
     return row.takes(kernels.make_params(row.op, profile, values))
 
 
+def error_of(recording, profile):
+    """The exception that stands for what the device does there, if it gives no bits."""
+    if UNDEFINED.get(recording.case) == profile.path:
+        return Refused
+    status = recording.expected(profile)
+    return {SizeMismatch.status: SizeMismatch}[status] if isinstance(status, int) else None
+
+
 @pytest.mark.parametrize(("family", "name", "row"), list(rows()))
 def test_every_row_gives_the_recorded_bits(family, name, row):
     function, compared = FUNCTIONS[name], 0
@@ -37,9 +52,9 @@ def test_every_row_gives_the_recorded_bits(family, name, row):
         arguments = recording.arguments(function)
         for profile in (p for p in all_profiles() if row.claims(p)):
             expected = recording.expected(profile)
-            if isinstance(expected, int):
-                assert expected == SizeMismatch.status
-                with pytest.raises(SizeMismatch):
+            error = error_of(recording, profile)
+            if error is not None:
+                with pytest.raises(error):
                     cmsis.invoke(function, arguments, profile, row.variant)
             elif expected is not None and takes(row, function, arguments, profile):
                 got = cmsis.invoke(function, arguments, profile, row.variant)

@@ -11,6 +11,9 @@ from tflite_files import File
 
 CASES = {}
 
+#: Runs of a network that keeps a state.
+STEPS = (5,)
+
 
 def case(function):
     """Register the file that a function makes, under its name."""
@@ -29,11 +32,16 @@ def cases(**variants):
     return register
 
 
-def inputs(name, tensor, count=4):
-    """Inputs of a case: random ones, the least and the largest numbers."""
+def inputs(name, tensor, count=4, steps=()):
+    """Inputs of a case: random ones, the least and the largest numbers.
+
+    steps: of time, in a network that keeps a state.
+    """
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     limits = np.iinfo(tensor.dtype)
-    x = rng.integers(limits.min, limits.max, (count, *tensor.shape), tensor.dtype, endpoint=True)
+    x = rng.integers(
+        limits.min, limits.max, (count, *steps, *tensor.shape), tensor.dtype, endpoint=True
+    )
     x[-2], x[-1] = limits.min, limits.max
     return x
 
@@ -62,9 +70,14 @@ class Net(File):
     def middle(self, *shape, scale=0.05, zero=-4):
         return self.tensor((1, *shape), self.type, self.scaled(scale), self.zero(zero))
 
-    def weights(self, shape, axis=0, channels=True, scale=0.02):
+    def weights(self, shape, axis=0, channels=True, scale=0.02, bits=8):
         count = shape[axis] if channels else 1
         scales = scale * self.rng.uniform(0.3, 1, count)
+        if bits == 4:
+            values = self.rng.integers(-7, 8, int(np.prod(shape)))
+            pairs = np.resize(np.append(values, 0), (-(-values.size // 2), 2)) & 15
+            packed = (pairs[:, 0] | pairs[:, 1] << 4).astype(np.uint8).tobytes()
+            return self.tensor(shape, "INT4", scales * 15, axis=axis, data=packed)
         return self.tensor(shape, scale=scales, axis=axis, data=self.rng.integers(-127, 128, shape))
 
     def bias(self, count, source, weights, type=None):
@@ -100,16 +113,20 @@ _CONV = {"Padding": "SAME", "StrideH": 1, "StrideW": 1}
     points={"filter": (1, 1)},
     grouped={"groups": 2},
     batched={"batch": 3},
+    s4={"bits": 4},
+    s4_wide={"bits": 4, "filter": (1, 5), "FusedActivationFunction": "RELU"},
     s16={"type": "INT16"},
     s16_strides={"type": "INT16", "StrideH": 2, "FusedActivationFunction": "RELU"},
     s16_short_bias={"type": "INT16", "bias": "INT32"},
     s16_without_bias={"type": "INT16", "bias": False},
 )
-def convolve(type="INT8", channels=True, bias=True, filter=(3, 2), groups=1, batch=1, **options):
+def convolve(
+    type="INT8", channels=True, bias=True, filter=(3, 2), groups=1, batch=1, bits=8, **options
+):
     options = {**_CONV, **options}
     net = Net(type)
     x = net.input((batch, 9, 10, 4), net.scaled(0.05), net.zero(3), type)
-    w = net.weights((6, *filter, 4 // groups), 0, channels)
+    w = net.weights((6, *filter, 4 // groups), 0, channels, bits=bits)
     out = [batch, *(_out(options, axis, (9, 10)[axis], filter[axis]) for axis in (0, 1)), 6]
     y = net.output(out, net.scaled(0.07), net.zero(-4), type)
     b = [net.bias(6, x, w, bias if isinstance(bias, str) else None)] if bias else []
@@ -134,14 +151,15 @@ def _out(options, axis, size, side):
     relu6={"FusedActivationFunction": "RELU6"},
     without_bias={"bias": False},
     one_scale={"channels": False},
+    s4={"bits": 4},
     s16={"type": "INT16"},
     s16_multiplied={"type": "INT16", "times": 2, "StrideW": 2},
 )
-def depthwise(type="INT8", times=1, bias=True, channels=True, **options):
+def depthwise(type="INT8", times=1, bias=True, channels=True, bits=8, **options):
     options = {**_CONV, "DepthMultiplier": times, **options}
     net = Net(type)
     x = net.begin(8, 7, 5)
-    w = net.weights((1, 3, 3, 5 * times), 3, channels)
+    w = net.weights((1, 3, 3, 5 * times), 3, channels, bits=bits)
     y = net.end(*(_out(options, axis, (8, 7)[axis], 3) for axis in (0, 1)), 5 * times)
     b = [net.bias(5 * times, x, w)] if bias else []
     net.operator("DEPTHWISE_CONV_2D", [x, w, *b], [y], "DepthwiseConv2DOptions", **options)
@@ -200,17 +218,71 @@ def pool(kind, type="INT8", **options):
     missing_bias={"bias": None},
     per_channel={"channels": True},
     rows={"shape": (4, 3, 8)},
+    s4={"bits": 4},
     s16={"type": "INT16"},
     s16_without_bias={"type": "INT16", "bias": False, "FusedActivationFunction": "RELU6"},
 )
-def fully_connected(type="INT8", channels=False, bias=True, shape=(24,), **options):
+def fully_connected(type="INT8", channels=False, bias=True, shape=(24,), bits=8, **options):
     net = Net(type)
     x = net.begin(*shape)
-    w = net.weights((5, shape[-1]), 0, channels)
+    w = net.weights((5, shape[-1]), 0, channels, bits=bits)
     y = net.end(*shape[:-1], 5)
     b = [net.bias(5, x, w)] if bias else [-1] if bias is None else []
     options = {"KeepNumDims": len(shape) > 1, **options}
     net.operator("FULLY_CONNECTED", [x, w, *b], [y], "FullyConnectedOptions", **options)
+    return net
+
+
+# ---- recurrent ----
+
+
+@cases(
+    s16={},
+    s8={"state": "INT8"},
+    rank={"rank": 2},
+    relu={"FusedActivationFunction": "RELU"},
+)
+def svdf(state="INT16", rank=1, **options):
+    net = Net()
+    filters, steps = 4 * rank, 6
+    x = net.begin(8)
+    features = net.weights((filters, 8), 0, False)
+    numbers = net.rng.integers(-127, 128, (filters, steps)) * (1 if state == "INT8" else 90)
+    scale = 0.01 if state == "INT8" else 0.0001
+    times = net.tensor((filters, steps), state, scale, 0, numbers)
+    size = (1, filters * steps)
+    kept = net.tensor(size, state, 0.08 if state == "INT8" else 0.0005, variable=True)
+    product = np.float32(net.tensors[kept]["scales"] * net.tensors[times]["scales"])
+    bias = net.tensor((4,), "INT32", product, data=net.rng.integers(-500, 500, 4))
+    y = net.end(4, scale=0.07 * rank)
+    inputs = [x, features, times, bias, kept]
+    net.operator("SVDF", inputs, [y], "SVDFOptions", Rank=rank, **options)
+    return net
+
+
+@cases(
+    s8={},
+    major={"TimeMajor": True},
+    clip={"CellClip": 0.2},
+    s16={"type": "INT16"},
+)
+def lstm(type="INT8", **options):
+    net = Net(type)
+    units = 5
+    shape = (4, 1) if options.get("TimeMajor") else (1, 4)
+    x = net.input((*shape, 6), net.scaled(0.01), net.zero(3), type)
+    form = (2.0**-7, 4) if type == "INT8" else (2.0**-15, 0)
+    y = net.output((*shape, units), *form, type)
+    inputs = [x, *[-1] * 23]
+    for gate in range(4):
+        inputs[1 + gate] = net.weights((units, 6), 0, False, scale=0.03)
+        inputs[5 + gate] = net.weights((units, units), 0, False, scale=0.03)
+        inputs[12 + gate] = net.bias(units, x, inputs[1 + gate])
+    inputs[18] = net.tensor((1, units), type, *form, variable=True)
+    inputs[19] = net.tensor((1, units), "INT16", 2.0**-12, 0, variable=True)
+    options = {"FusedActivationFunction": "TANH", **options}
+    kind = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    net.operator(kind, inputs, [y], "UnidirectionalSequenceLSTMOptions", **options)
     return net
 
 

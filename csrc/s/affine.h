@@ -32,6 +32,9 @@ static inline s_channels64 s_channels64_of(const void *array, int64_t channels) 
     return (s_channels64){rows, rows + channels, rows + 2 * channels};
 }
 
+/* The low 32 bits of an element of such a row, or of a sum. */
+static inline int32_t s_low(int64_t value) { return qn_wrap32((uint32_t)value); }
+
 /* A shift as the device can have it, -31..30: arrays are not looked at when a plan is checked. */
 static inline int32_t s_shift(int32_t shift) { return qn_clamp(shift, -31, 30); }
 

@@ -1,4 +1,4 @@
-/* Convolution of the s8 and s16 API (arm_convolve_wrapper_s8 and the functions it calls).
+/* Convolution of the s8 and s16 API (arm_convolve_wrapper_s8 and the functions it calls; _s16; _s4).
  *
  *   acc(n, y, x, o) = bias[o] + sum over ky, kx, c of
  *                     (in(n, y', x', g*filter_c + c) + input_offset) * filter[o][ky][kx][c]
@@ -12,14 +12,48 @@
  * array `bias` (affine.h). output_h and output_w are free: padding below and to the right is what
  * they imply.
  * Ranges: sides, channels, strides and dilations 1..65535, pads 0..65535, filter_c divides input_c
- * and the number of groups divides output_c; input_offset -127..128, output_offset -128..127,
- * act_min <= act_max within the type; at most 2^31 - 1 bytes in an array.
- * In place: no. Scratch: none. */
+ * and the number of groups divides output_c; at most 65535 taps, which is filter_h * filter_w *
+ * filter_c; input_offset -127..128, output_offset -128..127, act_min <= act_max within the type; at
+ * most 2^31 - 1 bytes in an array.
+ * In place: no. Scratch: none.
+ *
+ * Functions (`kernel`): any shape is QN_S_ANY. The others take shapes of their own, which check()
+ * knows, and the wrapper calls them where it can (convolve_route.h). On Helium, one-row convolutions
+ * (QN_S_1XN) have bits of their own: see convolve_row.h.
+ *
+ * s4: weights are nibbles, [o][ky][kx][c] as a stream, two in a byte, the first in the low half. No
+ * groups. On Helium, too, the sums of the last 2 or 3 pixels of a stretch of them are rounded in
+ * another way where the library is built for single rounding: see convolve_s4.h.
+ *
+ * s16: offsets are ignored (0), act_min and act_max within int16; no groups. Where bias_is_int32,
+ * sums and requantization have 32 bits. Otherwise:
+ *   acc = bias[o] + S,  S = (sum of the first 512 taps modulo 2^32, with sign) + sum of the others
+ * in 64 bits, requantized by qn_requantize64(), which rounds alike in both builds. All cores but those
+ * with Helium compute pixels in pairs; of an image whose pixels are odd in number the last has S
+ * modulo 2^32, with sign. Example: 1024 taps of weights 127 and inputs 32767 on one pixel sum up to
+ * 4261282816 on Helium, to -33684480 on the others. On cores with the DSP extension such a call is
+ * refused where more than 512 taps, which are no multiple of 4, meet an odd number of output channels
+ * and at least two pixels: Arm's code reads beside its arrays for the last channel. */
 #ifndef QN_S_CONVOLVE_H
 #define QN_S_CONVOLVE_H
 
 #include "affine.h"
 
+/* Products that the device sums up in 32 bits, of 16-bit convolutions with a bias of 64. */
+enum { S_FAST_TAPS = 512 };
+
 static inline int32_t s_groups(const qn_s_conv *p) { return p->input_c / p->filter_c; }
+
+static inline int64_t s_taps(const qn_s_conv *p) {
+    return (int64_t)p->filter_h * p->filter_w * p->filter_c;
+}
+
+/* The pixel of an image that tap (ky, kx) of output (y, x) meets; -1 beside the image. */
+static inline int64_t s_pixel(const qn_s_conv *p, int32_t y, int32_t x, int32_t ky, int32_t kx) {
+    int64_t in_y = (int64_t)y * p->stride_h + (int64_t)ky * p->dilation_h - p->pad_h;
+    int64_t in_x = (int64_t)x * p->stride_w + (int64_t)kx * p->dilation_w - p->pad_w;
+    int beside = in_y < 0 || in_y >= p->input_h || in_x < 0 || in_x >= p->input_w;
+    return beside ? -1 : in_y * p->input_w + in_x;
+}
 
 #endif

@@ -1,65 +1,17 @@
 /* Depthwise convolution of the s8 API, plain. */
 #include "depthwise.h"
 
-static int ranges(const qn_s_depthwise *p, char *why) {
-    const s_range all[] = {
-        {"batches", p->batches, 1, UINT16_MAX},
-        {"input_h", p->input_h, 1, UINT16_MAX},
-        {"input_w", p->input_w, 1, UINT16_MAX},
-        {"input_c", p->input_c, 1, UINT16_MAX},
-        {"ch_mult", p->ch_mult, 1, UINT16_MAX / (p->input_c > 0 ? p->input_c : 1)},
-        {"filter_h", p->filter_h, 1, UINT16_MAX},
-        {"filter_w", p->filter_w, 1, UINT16_MAX},
-        {"output_h", p->output_h, 1, UINT16_MAX},
-        {"output_w", p->output_w, 1, UINT16_MAX},
-        {"stride_h", p->stride_h, 1, UINT16_MAX},
-        {"stride_w", p->stride_w, 1, UINT16_MAX},
-        {"dilation_h", p->dilation_h, 1, UINT16_MAX},
-        {"dilation_w", p->dilation_w, 1, UINT16_MAX},
-        {"pad_h", p->pad_h, 0, UINT16_MAX},
-        {"pad_w", p->pad_w, 0, UINT16_MAX},
-        {"input_offset", p->input_offset, -127, 128},
-        {"output_offset", p->output_offset, INT8_MIN, INT8_MAX},
-        {"act_min", p->act_min, INT8_MIN, INT8_MAX},
-        {"act_max", p->act_max, p->act_min, INT8_MAX},
-    };
-    return s_in_ranges(all, sizeof all / sizeof all[0], why);
-}
-
-int s_depthwise_s8_check(const void *params, qn_sizes *sizes, char *why) {
-    const qn_s_depthwise *p = params;
-    int status = ranges(p, why);
-    if (status != QN_OK) {
-        return status;
-    }
-    int32_t channels = s_depthwise_channels(p);
-    int64_t in = s_elements(1, (int32_t[]){p->batches, p->input_h, p->input_w, p->input_c}, 4);
-    int64_t weights = s_elements(1, (int32_t[]){p->filter_h, p->filter_w, channels}, 3);
-    int64_t out = s_elements(1, (int32_t[]){p->batches, p->output_h, p->output_w, channels}, 4);
-    if (in < 0 || weights < 0 || out < 0) {
-        return s_too_large(in < 0 ? "input" : weights < 0 ? "filter" : "output", why);
-    }
-    sizes->in[0] = in;
-    sizes->weights = weights;
-    sizes->bias = (int64_t)channels * 3 * 4;
-    sizes->out = out;
-    return QN_OK;
-}
-
 static uint32_t products(const qn_s_depthwise *p, const int8_t *in, const int8_t *filter, int32_t y,
                          int32_t x, int32_t o) {
     const int64_t channels = s_depthwise_channels(p);
     uint32_t acc = 0;
     for (int32_t ky = 0; ky < p->filter_h; ky++) {
-        int64_t in_y = (int64_t)y * p->stride_h + (int64_t)ky * p->dilation_h - p->pad_h;
-        for (int32_t kx = 0; kx < p->filter_w; kx++) {
-            int64_t in_x = (int64_t)x * p->stride_w + (int64_t)kx * p->dilation_w - p->pad_w;
-            if (in_y < 0 || in_y >= p->input_h || in_x < 0 || in_x >= p->input_w) {
-                continue;
+        for (int32_t kx = 0; kx < p->filter_w; kx++, filter += channels) {
+            int64_t at = s_depthwise_pixel(p, y, x, ky, kx);
+            if (at >= 0) {
+                int32_t value = in[at * p->input_c + o / p->ch_mult] + p->input_offset;
+                acc += (uint32_t)(value * filter[o]);
             }
-            int32_t value = in[(in_y * p->input_w + in_x) * p->input_c + o / p->ch_mult];
-            int32_t weight = filter[((int64_t)ky * p->filter_w + kx) * channels + o];
-            acc += (uint32_t)((value + p->input_offset) * weight);
         }
     }
     return acc;

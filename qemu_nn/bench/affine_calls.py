@@ -12,6 +12,7 @@ from ..kernels import rows_of
 from ..layers import Array, Function
 from .affine_dense_calls import random_dense_params
 from .affine_rest_calls import random_rest_params, rest_arrays
+from .affine_window_calls import random_window
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 #: Channels of a dense layer: several vectors of a fast row, with every remainder.
@@ -21,6 +22,7 @@ _LONGEST = 200
 #: C argument -> what it may be; see random_affine_params() for the rest.
 _RANGES = {
     "batches": (1, 3),
+    "bias_is_int32": (0, 1),
     "input_offset": (-127, 128),
     "filter_offset": (-127, 128),
     "multiplier": (2**30, 2**31 - 1),
@@ -45,12 +47,7 @@ def random_affine_params(rng: Random, function: Function) -> dict[str, int]:
         for name in function.params
     }
     if "filter_h" in p:
-        p.update(**_axis(rng, "h"), **_axis(rng, "w"))
-    if "filter_c" in p:
-        p.update(_channels(rng))
-    elif "ch_mult" in p:
-        p["ch_mult"] = rng.choice((1, 1, 1, 2, 3))
-        p["input_c"] = rng.choice((*_SIZES, rng.randint(1, _LONGEST // p["ch_mult"])))
+        p.update(random_window(rng, function))
     elif "output_c" in p:
         p["input_c"] = rng.choice((*_WIDTHS, rng.randint(1, _LONGEST)))
         p["output_c"] = rng.choice(_WIDTHS)
@@ -58,23 +55,6 @@ def random_affine_params(rng: Random, function: Function) -> dict[str, int]:
         p.update({name: 0 for name in ("filter_offset",) if name in p})
     p.update(_activation(rng, function, p))
     return p
-
-
-def _axis(rng: Random, axis: str) -> dict[str, int]:
-    """One axis of windows; the last of them may hang over, or not reach the image's end."""
-    size, kernel, stride = rng.randint(1, 11), rng.randint(1, 5), rng.randint(1, 3)
-    dilation, pad = rng.choice((1, 1, 1, 2, 3)), rng.randint(0, kernel - 1)
-    room = size + pad + rng.randint(-2, kernel - 1) - dilation * (kernel - 1) - 1
-    found = {"input": size, "filter": kernel, "stride": stride, "dilation": dilation, "pad": pad}
-    found["output"] = max(1, room // stride + 1)
-    return {f"{name}_{axis}": n for name, n in found.items()}
-
-
-def _channels(rng: Random) -> dict[str, int]:
-    """Channels of a convolution: dense, or in groups."""
-    groups = rng.choice((1, 1, 1, 2, 3))
-    depth, width = (rng.choice(_WIDTHS if groups == 1 else _SIZES[:7]) for _ in range(2))
-    return {"input_c": groups * depth, "filter_c": depth, "output_c": groups * width}
 
 
 def _activation(rng: Random, function: Function, p: dict[str, int]) -> dict[str, int]:

@@ -2,8 +2,9 @@
 
 from . import (
     activation,
-    affine,
+    affine_convolve,
     affine_dense,
+    affine_depthwise,
     affine_elementwise,
     affine_moving,
     affine_operands,
@@ -25,8 +26,9 @@ FUNCTIONS: dict[str, Function] = {
     function.name: function
     for family in (
         *(convolve, fully_connected, pool, activation, elementwise),
-        *(affine, affine_elementwise, affine_softmax, affine_moving, affine_operands),
-        *(affine_primitives, affine_dense, affine_recurrent, tflm),
+        *(affine_convolve, affine_depthwise, affine_dense, affine_recurrent),
+        *(affine_elementwise, affine_softmax, affine_moving, affine_operands),
+        *(affine_primitives, tflm),
     )
     for function in family.FUNCTIONS
 }

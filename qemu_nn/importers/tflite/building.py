@@ -52,7 +52,7 @@ class Builder:
         self.model = model
         self.nodes: list[Node] = []
         self.arrays: dict[str, np.ndarray] = {}
-        self.states: dict[str, Tensor] = {}
+        self.states: list[Tensor] = []
         self._values: dict[int, Value] = {}
         self._aliases: dict[int, Value] = {}
         self._names: dict[int, str] = {}
@@ -90,7 +90,7 @@ class Builder:
         if not tensor.variable or tensor.index in self._values:
             raise ModelError(f"its state, {tensor}, is not a variable of its own")
         value = self._values[tensor.index] = self.constant(tensor)
-        self.states[value.name] = value.tensor
+        self.states.append(value.tensor)
         return value
 
     def make(self, index: int, value: Value) -> None:
@@ -171,7 +171,7 @@ class Builder:
 
 def _format(tensor: FileTensor) -> tuple[float, int]:
     """Scale and zero point of a tensor that has one of each."""
-    if tensor.dtype not in ("int8", "uint8", "int16"):
+    if tensor.type not in ("INT8", "UINT8", "INT16"):
         raise ModelError(
             f"{tensor} holds {tensor.type}; networks of INT8, INT16 and UINT8 are read"
         )

@@ -225,7 +225,7 @@ def same_type(*values: Value) -> str:
 def same_format(first: Value, second: Value) -> None:
     """Refuse tensors that should stand for the same numbers and do not."""
     if (first.dtype, first.scale, first.zero) != (second.dtype, second.scale, second.zero):
-        a, b = (f"{v.dtype} {v.scale:g} * (q - {v.zero})" for v in (first, second))
+        a, b = first.tensor.spelled, second.tensor.spelled
         raise ModelError(f"it only moves numbers, but its input is {a}, its output {b}")
 
 

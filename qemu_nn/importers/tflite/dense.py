@@ -6,21 +6,20 @@ import numpy as np
 
 from ...errors import ModelError
 from .building import Value
-from .call import Call, Converter, same_type
+from .call import SUFFIXES, Call, Converter, same_type
 from .reading import FileTensor
 from .scaling import multiplier, multipliers
-from .windows import bias, filter_scales
+from .windows import bias, filter_scales, weighted
 
 
 def fully_connected(call: Call) -> None:
     """FULLY_CONNECTED: rows of the input times a matrix [out, in]."""
     call.counts(2, 3)
     options, x, output = call.options("FullyConnectedOptions"), call.value(), call.output()
-    weights, data = call.constant(1, "INT8")
+    weights, data, suffix = weighted(call, same_type(x, output))
     form = options.choice("WeightsFormat", "FullyConnectedOptionsWeightsFormat")
     if form != "DEFAULT":
         raise ModelError(f"its weights are stored as {form}")
-    suffix = same_type(x, output)
     if len(weights.shape) != 2 or min(weights.shape) < 1:
         raise ModelError(f"its weights, {weights}, have the shape {list(weights.shape)}")
     rows, columns = weights.shape
@@ -33,9 +32,9 @@ def fully_connected(call: Call) -> None:
         **{"input_offset": -x.zero, "filter_offset": 0, "output_offset": output.zero},
         **options.activation(output),
     }
-    values = bias(call, 2, suffix, rows)
+    values = bias(call, 2, SUFFIXES[x.dtype], rows)
     if values is None:
-        values = np.zeros(rows, np.int32 if suffix == "s8" else np.int64)
+        values = np.zeros(rows, np.int32 if x.dtype == "int8" else np.int64)
     if len(weights.scales) > 1:
         _per_channel(call, params, x, output, values)
         return
@@ -50,8 +49,8 @@ def fully_connected(call: Call) -> None:
 def _per_channel(
     call: Call, params: dict[str, int], x: Value, output: Value, values: np.ndarray
 ) -> None:
-    weights, data = call.constant(1, "INT8")
-    if x.dtype != "int8":
+    weights, data, suffix = weighted(call, same_type(x, output))
+    if suffix != "s8":
         raise ModelError(f"its weights have a scale for each channel; {x.dtype} takes one for all")
     real = [x.scale * float(scale) / output.scale for scale in filter_scales(weights, 0)]
     rows = np.stack([values, *multipliers(real)])

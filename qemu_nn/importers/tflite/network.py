@@ -11,7 +11,6 @@ from .arithmetic import ARITHMETIC
 from .building import Builder, Value
 from .call import Call, Converter
 from .dense import DENSE
-from .memory import remember
 from .picking import PICKING
 from .reading import Model, Operator
 from .recurrent import RECURRENT
@@ -53,11 +52,14 @@ def _network(model: Model) -> Graph:
     names = builder.end(outputs)
     if start.name in names:
         raise ModelError("its output is its input")
-    name, nodes, memory = Path(model.name).stem, tuple(builder.nodes), None
-    states = tuple(builder.states.values())
-    if states:
-        nodes, memory = remember(start.tensor, nodes, names, builder.states)
-    return Graph(name, start.tensor, nodes, names, builder.arrays, memory, states)
+    return Graph(
+        name=Path(model.name).stem,
+        input=start.tensor,
+        nodes=tuple(builder.nodes),
+        outputs=names,
+        arrays=builder.arrays,
+        states=tuple(builder.states),
+    )
 
 
 def _check(model: Model) -> None:

@@ -22,6 +22,7 @@ _OPERATOR_LIMIT, _TENSOR_LIMIT, _AXES_LIMIT, _NAME_LIMIT = 10_000, 1000, 8, 10_0
 
 #: The types whose numbers are read; others are named in messages.
 _DTYPES = {
+    "INT4": "int8",
     "INT8": "int8",
     "UINT8": "uint8",
     "INT16": "int16",
@@ -37,7 +38,7 @@ class FileTensor:
 
     type: its name in the format's schema ("INT8"). scales, zeros: one for the whole tensor, or one
     for each element of `axis`; none where it is not quantized. data: its numbers, in its shape,
-    if the file holds them. open_axes: those that the file says are not fixed.
+    if the file holds them; of INT4 flat and two in a byte. open_axes: those that are not fixed.
     """
 
     index: int
@@ -214,11 +215,12 @@ def _with_data(tensor: FileTensor, data: np.ndarray) -> FileTensor:
     if tensor.variable:
         raise ModelError(f"{tensor} is a variable, and yet the file holds its numbers")
     dtype = np.dtype(tensor.dtype).newbyteorder("<")
-    size = math.prod(tensor.shape) * dtype.itemsize
+    count, packed = math.prod(tensor.shape), tensor.type == "INT4"
+    size = -(-count // 2) if packed else count * dtype.itemsize
     if data.size != size:
         raise ModelError(
             f"{tensor} has the shape {list(tensor.shape)}, which is {size} bytes of {tensor.type}, "
             f"but the file holds {data.size}"
         )
-    numbers = data.view(dtype).reshape(tensor.shape)
+    numbers = data.view(dtype).reshape(-1 if packed else tensor.shape)
     return replace(tensor, data=numbers.astype(tensor.dtype, copy=False))

@@ -122,7 +122,8 @@ def lstm(call: Call) -> None:
         raise ModelError(f"its state {list(hidden.shape)} is not {units} for each batch")
     params = {
         **{"time_major": int(major), "batch_size": batches, "time_steps": steps},
-        **{"input_size": columns, "hidden_size": units, "output_offset": output.zero},
+        **{"input_size": columns, "hidden_size": units, "has_cell_state": 0, "has_hidden_state": 0},
+        **{"input_offset": -x.zero, "output_offset": output.zero},
         "cell_clip": min(int(clip / cell), 32767),
         "cell_scale_power": round(float(np.log2(cell))),
     }
@@ -132,7 +133,8 @@ def lstm(call: Call) -> None:
         "output": _GATE_OUTPUT * _GATE_OUTPUT / output.scale,
     }.items():
         params[f"{name}_multiplier"], params[f"{name}_shift"] = multiplier(factor)
-    weights, biases = [], []
+    weights: list[np.ndarray] = []
+    biases: list[np.ndarray] = []
     for gate, (at, again, added) in _GATES.items():
         params[f"{gate}_activation_type"] = int(gate == "cell")
         own = bias(call, added, suffix, units)

@@ -93,12 +93,22 @@ def _offsets(x: Value, output: Value) -> dict[str, int]:
     return {"input_offset": -x.zero, "output_offset": output.zero}
 
 
+def weighted(call: Call, suffix: str) -> tuple[FileTensor, np.ndarray, str]:
+    """The weights, and the suffix of the function that takes them: s4 where they have 4 bits."""
+    tensor, data = call.constant(1, "INT8", "INT4")
+    if tensor.type == "INT8":
+        return tensor, data, suffix
+    if suffix != "s8":
+        raise ModelError(f"its weights, {tensor}, have 4 bits; with {suffix} they must have 8")
+    return tensor, data, "s4"
+
+
 def convolve(call: Call) -> None:
     """CONV_2D, also grouped."""
     call.counts(2, 3)
     options, x, output = call.options("Conv2DOptions"), call.value(), call.output()
-    weights, data = call.constant(1, "INT8")
-    suffix, (batches, _, _, depth) = same_type(x, output), image(x)
+    weights, data, suffix = weighted(call, same_type(x, output))
+    batches, _, _, depth = image(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1:
         raise ModelError(f"its weights, {weights}, have the shape {list(weights.shape)}")
     channels, height, width, own = weights.shape
@@ -130,8 +140,8 @@ def depthwise(call: Call) -> None:
     """DEPTHWISE_CONV_2D."""
     call.counts(2, 3)
     options, x, output = call.options("DepthwiseConv2DOptions"), call.value(), call.output()
-    weights, data = call.constant(1, "INT8")
-    suffix, (batches, _, _, depth) = same_type(x, output), image(x)
+    weights, data, suffix = weighted(call, same_type(x, output))
+    batches, _, _, depth = image(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1 or weights.shape[0] != 1:
         raise ModelError(f"its weights, {weights}, have the shape {list(weights.shape)}")
     _, height, width, channels = weights.shape

@@ -1,0 +1,100 @@
+/* The contract of the transposed convolution of the s8 API. */
+#include "transpose_conv.h"
+
+/* Input channels up to which the wrapper does not turn to a convolution. */
+enum { FEW_CHANNELS = 16 };
+
+static int ranges(const qn_s_transpose_conv *p, char *why) {
+    const s_range all[] = {
+        {"batches", p->batches, 1, UINT16_MAX},
+        {"input_h", p->input_h, 1, UINT16_MAX},
+        {"input_w", p->input_w, 1, UINT16_MAX},
+        {"input_c", p->input_c, 1, UINT16_MAX},
+        {"filter_h", p->filter_h, 1, UINT16_MAX},
+        {"filter_w", p->filter_w, 1, UINT16_MAX},
+        {"output_h", p->output_h, 1, UINT16_MAX},
+        {"output_w", p->output_w, 1, UINT16_MAX},
+        {"output_c", p->output_c, 1, UINT16_MAX},
+        {"stride_h", p->stride_h, 1, UINT16_MAX / (p->input_h > 0 ? p->input_h : 1)},
+        {"stride_w", p->stride_w, 1, UINT16_MAX / (p->input_w > 0 ? p->input_w : 1)},
+        {"dilation_h", p->dilation_h, 1, 1},
+        {"dilation_w", p->dilation_w, 1, 1},
+        {"pad_h", p->pad_h, 0, UINT16_MAX},
+        {"pad_w", p->pad_w, 0, UINT16_MAX},
+        {"input_offset", p->input_offset, -127, 128},
+        {"output_offset", p->output_offset, INT8_MIN, INT8_MAX},
+        {"act_min", p->act_min, INT8_MIN, INT8_MAX},
+        {"act_max", p->act_max, p->act_min, INT8_MAX},
+    };
+    int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
+    if (status == QN_OK && (int64_t)p->filter_h * p->filter_w * p->input_c > UINT16_MAX) {
+        return qn_deny(
+            why, QN_REFUSED,
+            "filter_h * filter_w * input_c must be at most 65535, which the device counts "
+            "to, are %ld, %ld, %ld",
+            (long)p->filter_h, (long)p->filter_w, (long)p->input_c);
+    }
+    return status;
+}
+
+static int as_convolution(const qn_s_transpose_conv *p, char *why) {
+    if (p->pad_h >= p->filter_h || p->pad_w >= p->filter_w) {
+        return qn_deny(
+            why, QN_REFUSED,
+            "pad_h and pad_w must be below filter_h and filter_w, are %ld, %ld and %ld, %ld",
+            (long)p->pad_h, (long)p->pad_w, (long)p->filter_h, (long)p->filter_w);
+    }
+    return QN_OK;
+}
+
+static int row_by_row(const qn_s_transpose_conv *p, char *why) {
+    if (p->pad_h % p->stride_h != 0) {
+        return qn_deny(
+            why, QN_REFUSED,
+            "pad_h must be a multiple of stride_h, are %ld, %ld: the device puts the rows "
+            "too high and leaves the last ones unwritten; a stride of at most 2 with more "
+            "than 16 input channels takes any pad",
+            (long)p->pad_h, (long)p->stride_h);
+    }
+    int64_t least = (int64_t)p->input_h * p->stride_h - p->pad_h;
+    int64_t more = p->filter_h > p->stride_h ? p->filter_h - p->stride_h : 0;
+    if (least < 0 || p->output_h < least || p->output_h > least + more) {
+        return qn_deny(why, QN_REFUSED,
+                       "the device puts out %ld to %ld rows of this, output_h is %ld", (long)least,
+                       (long)(least + more), (long)p->output_h);
+    }
+    int64_t wide = p->filter_w > p->stride_w ? p->filter_w : p->stride_w;
+    int64_t most = (p->input_w - 1) * (int64_t)p->stride_w + wide - p->pad_w;
+    if (p->output_w > most) {
+        return qn_deny(
+            why, QN_REFUSED,
+            "the device has %ld columns of this and reads beside them beyond, output_w is "
+            "%ld",
+            (long)most, (long)p->output_w);
+    }
+    return QN_OK;
+}
+
+int s_transpose_conv_s8_check(const void *params, qn_sizes *sizes, char *why) {
+    const qn_s_transpose_conv *p = params;
+    int status = ranges(p, why);
+    if (status == QN_OK) {
+        int turned = p->stride_h <= 2 && p->stride_w <= 2 && p->input_c > FEW_CHANNELS;
+        status = turned && p->kernel == QN_S_WRAPPER ? as_convolution(p, why) : row_by_row(p, why);
+    }
+    if (status != QN_OK) {
+        return status;
+    }
+    int64_t in = s_elements(1, (int32_t[]){p->batches, p->input_h, p->input_w, p->input_c}, 4);
+    int64_t weights =
+        s_elements(1, (int32_t[]){p->output_c, p->filter_h, p->filter_w, p->input_c}, 4);
+    int64_t out = s_elements(1, (int32_t[]){p->batches, p->output_h, p->output_w, p->output_c}, 4);
+    if (in < 0 || weights < 0 || out < 0) {
+        return s_too_large(in < 0 ? "input" : weights < 0 ? "filter" : "output", why);
+    }
+    sizes->in[0] = in;
+    sizes->weights = weights;
+    sizes->bias = (int64_t)p->output_c * 3 * 4;
+    sizes->out = out;
+    return QN_OK;
+}
