@@ -165,6 +165,7 @@ ORDERS: Mapping[str, Order] = {
     "arm_fully_connected_wrapper_s8": _weighted(
         "fc_params",
         {**_DENSE, "quant_params": Struct("cmsis_nn_quant_params", _EITHER, "(int32_t *)")},
+        sums=_SUMS,
     ),
     "arm_batch_matmul_s8": _PRODUCTS,
     "arm_batch_matmul_s16": _PRODUCTS,
