@@ -174,6 +174,15 @@ def test_a_bias_in_other_steps_is_refused_as_the_device_does(tmp_path):
     refused(net, tmp_path, "its bias, .*, has the scale 0.5")
 
 
+@pytest.mark.parametrize("name", ["depthwise_s16", "fully_connected_s16"])
+def test_a_bias_of_16_bit_numbers_has_64_bits(name, tmp_path):
+    net = CASES[name]()
+    inputs = net.operators[0][1]
+    bias = net.tensors[inputs[2]]
+    inputs[2] = net.tensor(bias["shape"], "INT32", bias["scales"], data=np.zeros(bias["shape"]))
+    refused(net, tmp_path, "its input 2, .*, is INT32; must be INT64")
+
+
 def test_the_dimension_of_a_bias_does_not_matter(tmp_path):
     net = CASES["convolve_same"]()
     net.tensors[3]["axis"] = 3

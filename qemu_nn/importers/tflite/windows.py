@@ -13,8 +13,8 @@ from .call import Call, Converter, Options, same_format, same_type
 from .reading import FileTensor
 from .scaling import multipliers
 
-#: The types of a bias, by that of the input.
-BIAS_TYPES = {"s8": ("INT32",), "s16": ("INT64", "INT32")}
+#: The type of a bias, by that of the input.
+BIAS_TYPES = {"s8": "INT32", "s16": "INT64"}
 
 
 def image(value: Value) -> tuple[int, int, int, int]:
@@ -68,22 +68,25 @@ def filter_scales(weights: FileTensor, axis: int) -> np.ndarray:
 
 
 def channel_rows(
-    call: Call, x: Value, output: Value, weights: FileTensor, axis: int, at: int
+    call: Call, x: Value, output: Value, weights: FileTensor, axis: int, at: int, *types: str
 ) -> np.ndarray:
-    """Bias, multiplier and shift of each output channel, as rows; at: the input with the bias."""
+    """Bias, multiplier and shift of each output channel, as rows.
+
+    at: the input with the bias; types: those that it may have besides the usual one.
+    """
     scales = filter_scales(weights, axis)
     real = [x.scale * float(scale) / output.scale for scale in scales]
-    rows, values = multipliers(real), bias(call, at, same_type(x), len(scales))
+    rows, values = multipliers(real), bias(call, at, same_type(x), len(scales), *types)
     none = np.zeros(len(scales), np.int32 if x.dtype == "int8" else np.int64)
     first = none if values is None else values
     return np.stack([first, *rows.astype(first.dtype)])
 
 
-def bias(call: Call, at: int, suffix: str, count: int) -> Optional[np.ndarray]:
+def bias(call: Call, at: int, suffix: str, count: int, *types: str) -> Optional[np.ndarray]:
     """The bias, if there is one, in the type that the file holds it in."""
     if not call.given(at):
         return None
-    tensor, values = call.constant(at, *BIAS_TYPES[suffix])
+    tensor, values = call.constant(at, BIAS_TYPES[suffix], *types)
     if values.size != count:
         raise ModelError(f"its bias, {tensor}, has {values.size} numbers for {count} channels")
     return values.reshape(-1)
@@ -115,7 +118,8 @@ def convolve(call: Call) -> None:
     if depth % own or channels % (depth // own):
         raise ModelError(f"weights {list(weights.shape)} do not divide {depth} input channels")
     _expect(output, batches, channels)
-    rows = channel_rows(call, x, output, weights, 0, 2)
+    short = ("INT32",) if suffix == "s16" else ()
+    rows = channel_rows(call, x, output, weights, 0, 2, *short)
     params = {
         **{"batches": batches, "input_c": depth, "filter_c": own, "output_c": channels},
         **_window(options, x, output, (height, width), dilated=True),
