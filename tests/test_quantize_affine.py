@@ -216,6 +216,26 @@ def test_a_network_is_close_to_the_float_one_and_has_a_call_for_each_layer(data,
     assert noise(quantized, data) > 28
 
 
+@pytest.mark.parametrize(
+    ("operator", "function"),
+    [
+        (Conv(RNG.normal(size=(4, 3, 3, 2))), "arm_convolve_s8"),
+        (Conv(RNG.normal(size=(4, 1, 1, 2)), stride=(2, 2)), "arm_convolve_1x1_s8"),
+        (Conv(RNG.normal(size=(4, 1, 1, 2))), "arm_convolve_1x1_s8_fast"),
+        (Conv(RNG.normal(size=(6, 2, 3, 1)), groups=2), "arm_depthwise_conv_s8"),
+        (Conv(RNG.normal(size=(2, 2, 3, 1)), groups=2), "arm_depthwise_conv_s8_opt"),
+        (Conv(RNG.normal(size=(2, 3, 3, 1)), groups=2), "arm_depthwise_conv_3x3_s8"),
+    ],
+)
+def test_a_function_that_is_asked_for_computes_the_same(data, operator, function):
+    nodes = [("conv", operator, ("x",))]
+    plain, asked = (affine(nodes, data, functions=f) for f in (None, {"conv": function}))
+    assert plain.graph.node("conv").function.name.endswith("_wrapper_s8")
+    assert asked.graph.node("conv").function.name == function
+    a, b = (values(each, data)["conv"] for each in (plain, asked))
+    np.testing.assert_array_equal(a, b)
+
+
 def test_pooling_and_reshaping_share_the_format_of_what_they_read(data):
     graph = affine(CLASSIFIER, data).graph
     shared = {graph.node(name).output.format for name in ("wide", "rect", "mean")}

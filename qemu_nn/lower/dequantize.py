@@ -33,7 +33,10 @@ def dequantized(graph: Graph) -> FloatGraph:
     Raises Error that names a call which has no meaning in real numbers of its own.
     """
     if graph.memory is not None or graph.states:
-        raise Error(f"{graph.name} works in the firmware's own memory: no float network says what")
+        raise Error(
+            f"there is nothing to compare {graph.name} with: it works in memory of its own, or "
+            "keeps a state, which no float network does"
+        )
     made = _Made(graph)
     for node in graph.nodes:
         try:

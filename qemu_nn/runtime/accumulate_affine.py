@@ -8,6 +8,8 @@ from typing import Optional, Union
 import numpy as np
 
 from ..graph import Graph, Node
+from ..layers import layouts
+from ..layers.base import Half, extent
 from ..operators import Conv, Dense
 
 #: Ops whose weights are multiplied with windows or rows of the input.
@@ -38,16 +40,16 @@ def bias_of(graph: Graph, node: Node) -> Optional[np.ndarray]:
 
 
 def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
-    """A layer with weights as an operator on integers, without its bias; None for all others,
-    and where weights are packed."""
+    """A layer with weights as an operator on integers, without its bias; None for all others."""
     declared, params = node.function.weights, node.params
-    layer = node.function.op.startswith(_PRODUCTS) and node.function.type != "s4"
-    if declared is None or node.weights is None or not layer:
+    if declared is None or node.weights is None or not node.function.op.startswith(_PRODUCTS):
         return None
-    shape = declared.shape(params)
-    if len(shape) not in (2, 4):
-        return None  # several in a byte
-    weights = graph.arrays[node.weights].astype(np.float64)
+    array, axes = graph.arrays[node.weights], declared.axes
+    if isinstance(axes[0], Half):
+        axes = axes[0].parts
+        array = layouts.unpack_nibbles(array, extent(axes, params))
+    weights = array.astype(np.float64)
+    shape = tuple(extent(axis, params) for axis in axes)
     if len(shape) == 2:
         return Dense(weights.reshape(shape) + params["filter_offset"])
     weights, groups = weights.reshape(shape), 1
@@ -83,7 +85,7 @@ def accumulators(graph: Graph, node: Node, x: np.ndarray) -> Optional[np.ndarray
         return None
     shape = node.function.inputs[0].shape(node.params)  # batches come first
     shifted = x.astype(np.float64).reshape(-1, *shape[1:])
-    if node.function.type == "s8":
+    if node.function.type != "s16":
         shifted += node.params["input_offset"]
     sums = operator.evaluate(shifted)
     bias = bias_of(graph, node)
