@@ -114,13 +114,43 @@ def test_helium_doubles_the_sums_of_svdf_as_well(core):
     assert set(cmsis.arm_svdf_s8(**call, rounding="double").ravel().tolist()) == {127}
 
 
-def lstm(type, **more):
+@pytest.mark.parametrize(("function", "lanes"), [("svdf_s8", 4), ("svdf_state_s16_s8", 3)])
+@pytest.mark.parametrize("core", ["dsp", "mve"])
+def test_filters_that_are_no_whole_vector_are_not_doubled(function, lanes, core):
+    own = {"units": 5, "rank": 1, "input_size": 33200, "time_batches": 1}  # 33200 * 255 * 127
+    params = {**CASES[f"arm_{function}"], **own, "input_offset": -128}
+    params.update(in_multiplier=2**30, in_shift=0)
+    arrays = {
+        a.name: np.zeros(a.shape(params), a.dtype) for a in FUNCTIONS[f"arm_{function}"].arrays
+    }
+    arrays["input"][:] = arrays["weights_feature"][:] = 127
+    call = {**params, **arrays, "core": core, "rounding": "single", "in_place": True}
+    getattr(cmsis, f"arm_{function}")(**call)
+    low, high = params["in_act_min"], params["in_act_max"]
+    wrapped = lanes if core == "mve" else 0
+    assert arrays["state"].ravel().tolist() == [low] * wrapped + [high] * (5 - wrapped)
+
+
+def lstm(type, hidden_size=20, **more):
     """A call on zeros, biases 0 but for those given."""
     function = FUNCTIONS[f"arm_lstm_unidirectional_{type}"]
-    params = CASES[function.name]
+    params = {**CASES[function.name], "hidden_size": hidden_size}
     scalars = {n: v for n, v in params.items() if n not in ("has_cell_state", "has_hidden_state")}
     arrays = {a.name: np.zeros(a.shape(params), a.dtype) for a in function.arrays if not a.optional}
     return getattr(cmsis, function.name)(**{**scalars, **arrays, **more})
+
+
+@pytest.mark.parametrize("core", ["dsp", "mve"])
+def test_units_of_an_lstm_that_are_no_whole_vector_are_not_doubled(core):
+    big = values(7, 2**30, np.int32)
+    biases = {"output_gate_input_effective_bias": big, "cell_input_effective_bias": big // 2}
+    shift = {"output_gate_input_multiplier": 2**30, "output_gate_input_shift": 0}
+    call = {"hidden_size": 7, "core": core, **biases, **shift}
+    single = lstm("s8", **call, rounding="single")[0, 0].tolist()
+    shown = lstm("s8", **call, rounding="double")[0, 0, 0].item()
+    hidden = [shown] * 4 if core == "dsp" else [0] * 4
+    assert shown > 9
+    assert single == hidden + [shown] * 3
 
 
 @pytest.mark.parametrize("core", CORES)
