@@ -98,7 +98,7 @@ def test_each_tensor_gets_a_name_of_its_own(tmp_path):
     net.outputs.append(x)
     graph = load(net, tmp_path).graph
     names = [node.name for node in graph.nodes]
-    assert names == ["same", "same_", "tensor6", "new_line", "same__"]
+    assert names == ["same", "same_2", "tensor6", "new_line", "same_3"]
 
 
 def test_a_network_of_several_samples_at_a_time_is_one_of_larger_samples(tmp_path):

@@ -115,6 +115,7 @@ REFUSED = {
     "weights .* do not divide 3 input channels": tensor(0, shape=[1, 9, 10, 3]),
     r"the input: tensor 0 .* has no fixed size on axis 1": tensor(0, signature=[-1, -1, 10, 4]),
     r"holds real numbers, and CONV_2D \(operator 0\) reads them": tensor(0, type="FLOAT32"),
+    "1001 more inputs are too many": operator(inputs=[0] * 1001),
     "a name of 20000 characters": tensor(2, name="x" * 20000),
 }
 
@@ -204,13 +205,41 @@ def test_softmax_needs_a_slope(beta, tmp_path):
 
 def test_constants_that_share_the_files_bytes_do_not_grow_without_end(tmp_path):
     net = Net()
-    x, size = net.begin(8), 2**24
-    w = net.weights((size // 8, 8), 0, False)
-    for _ in range(20):
-        y = net.middle(size // 8)
+    x, rows = net.begin(256), 2**15
+    w = net.weights((rows, 256), 0, False)
+    for _ in range(40):
+        y = net.middle(rows)
         net.operator("FULLY_CONNECTED", [x, w, -1], [y], "FullyConnectedOptions")
     net.outputs.append(y)
     refused(net, tmp_path, "its constants take more than 256 MiB")
+
+
+def test_operators_that_share_the_files_bytes_do_not_come_to_calls_without_end(tmp_path):
+    net = Net()
+    x, y = net.begin(1, 1, 1), net.middle(1, 1, 900, zero=3)
+    for _ in range(20):
+        net.operator("CONCATENATION", [x] * 900, [y], "ConcatenationOptions", Axis=3)
+        y = net.middle(1, 1, 900, zero=3)
+    net.outputs.append(net.operators[-1][2][0])
+    refused(net, tmp_path, r"operator 5\): the network comes to more than 5000 calls")
+    net.operators *= 2
+    refused(net, tmp_path, r"operator 22\): 900 more inputs are too many")
+
+
+def test_channels_beyond_all_measure_are_refused_before_they_are_scaled(tmp_path):
+    net = Net()
+    x, w = net.begin(1), net.weights((2**16, 1), 0, False)
+    y = net.end(2**16)
+    net.operator("FULLY_CONNECTED", [x, w, -1], [y], "FullyConnectedOptions")
+    refused(net, tmp_path, "have 65536 channels; up to 65535")
+
+
+def test_operators_beyond_all_measure_are_refused(tmp_path):
+    net = Net()
+    net.begin(8)
+    for _ in range(5001):
+        net.operator("SQUEEZE", [0], [0])
+    refused(net, tmp_path, "it has 5001 operators, 1 to 5000 are read")
 
 
 @pytest.mark.parametrize("content", [b"", b"TFL3", b"\0\0\0\0TFL3", b"\x08\0\0\0TFL3" + bytes(99)])

@@ -17,6 +17,9 @@ from .reading import FileTensor, Model
 #: Most bytes of all constants: they may share the file's bytes, and no device has as many.
 _ARRAY_LIMIT = 256 * 2**20
 
+#: Most calls: one operator may come to many.
+_CALL_LIMIT = 5000
+
 
 @dataclass(frozen=True)
 class Value:
@@ -56,7 +59,7 @@ class Builder:
         self._values: dict[int, Value] = {}
         self._aliases: dict[int, Value] = {}
         self._names: dict[int, str] = {}
-        self._taken: set[str] = set()
+        self._taken: dict[str, int] = {}
         self._room = _ARRAY_LIMIT
 
     def value(self, index: int) -> Value:
@@ -147,6 +150,8 @@ class Builder:
                 self.arrays[name] = array
             arrays.append(name)
         names = tuple(value.name for value in inputs)
+        if len(self.nodes) == _CALL_LIMIT:
+            raise ModelError(f"the network comes to more than {_CALL_LIMIT} calls")
         self.nodes.append(
             Node(declared, declared.parse_params(params), names, output.tensor, *arrays)
         )
@@ -163,10 +168,12 @@ class Builder:
 
     def _unique(self, name: str) -> str:
         """A name that no other tensor has."""
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
+        unique = name
+        while unique in self._taken:
+            self._taken[name] += 1
+            unique = f"{name}_{self._taken[name]}"
+        self._taken[unique] = 1
+        return unique
 
 
 def _format(tensor: FileTensor) -> tuple[float, int]:

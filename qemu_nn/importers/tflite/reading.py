@@ -17,8 +17,11 @@ from .checked import Table, library
 #: Most bytes of a file: more than any microcontroller holds.
 FILE_LIMIT = 512 * MEGABYTE
 
-#: Most operators of a file, most tensors of one operator, most axes, longest name.
-_OPERATOR_LIMIT, _TENSOR_LIMIT, _AXES_LIMIT, _NAME_LIMIT = 10_000, 1000, 8, 10_000
+#: Most operators of a file, and most inputs and outputs of one and of all of them.
+_OPERATOR_LIMIT, _ENDS_LIMIT, _ALL_ENDS_LIMIT = 5000, 1000, 20_000
+
+#: Most axes of a tensor, longest name.
+_AXES_LIMIT, _NAME_LIMIT = 8, 1000
 
 #: The types whose numbers are read; others are named in messages.
 _DTYPES = {
@@ -87,6 +90,7 @@ class Model:
         data = read_bytes(path, FILE_LIMIT)
         self.name = path.name
         self._read: dict[int, FileTensor] = {}
+        self._ends = 0
         if data[4:8] != b"TFL3":
             raise ModelError(f"{path} is not a TensorFlow Lite model: it has no mark 'TFL3'")
         try:
@@ -124,8 +128,9 @@ class Model:
     def _indices(self, table: Table, field: str, least: int = 0) -> tuple[int, ...]:
         """Indices of tensors, each of one that there is; least: -1 where some may be left out."""
         found, have = table.numbers(field), self._graph.count("Tensors")
-        if len(found) > _TENSOR_LIMIT:
-            raise ModelError(f"{len(found)} {field.lower()} in one place are too many")
+        self._ends += len(found)
+        if len(found) > _ENDS_LIMIT or self._ends > _ALL_ENDS_LIMIT:
+            raise ModelError(f"{len(found)} more {field.lower()} are too many")
         for index in found.tolist():
             if not least <= index < have:
                 raise ModelError(f"among its {field.lower()} is tensor {index} of {have}")

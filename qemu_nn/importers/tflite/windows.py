@@ -17,6 +17,10 @@ from .scaling import multipliers
 BIAS_TYPES = {"s8": "INT32", "s16": "INT64"}
 
 
+#: Most channels that a kernel takes.
+_CHANNEL_LIMIT = 65535
+
+
 def image(value: Value) -> tuple[int, int, int, int]:
     """Batches, height, width and channels."""
     if len(value.shape) != 4:
@@ -54,6 +58,8 @@ def _window(
 def filter_scales(weights: FileTensor, axis: int) -> np.ndarray:
     """Scales of weights along an axis, one for each element; their zero points must be 0."""
     count, scales = weights.shape[axis], weights.scales
+    if count > _CHANNEL_LIMIT:
+        raise ModelError(f"its weights, {weights}, have {count} channels; up to {_CHANNEL_LIMIT}")
     if weights.zeros.any() or len(weights.zeros) not in (0, len(scales)):
         raise ModelError(f"its weights, {weights}, have zero points other than 0")
     if len(scales) not in (1, count):
