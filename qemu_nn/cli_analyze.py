@@ -33,8 +33,9 @@ def analyze(
 ) -> None:
     """Say what quantization cost MODEL, and where.
 
-    MODEL is what quantize wrote, which knows its float reference. Every layer is compared as part
-    of the network and alone.
+    MODEL is what quantize wrote, which knows its float reference; or affine, such as a .tflite
+    file, which is compared with what its integers stand for. Every layer is compared as part of
+    the network and alone.
     """
     if html is not None and not html.parent.is_dir():
         raise Error(f"there is no folder {html.parent} for {html.name}: make it first")

@@ -59,8 +59,9 @@ def _argument(function: Function, array: Array, value: object, params: dict[str,
     """One array argument, checked; the same memory where that is possible."""
     given = np.asarray(value)
     where = f"{array.name} of {function.name}"
-    if given.dtype != np.dtype(array.dtype):
-        raise Error(f"{where} must be {array.dtype}, is {given.dtype}")
+    dtype = array.dtype_in(params)
+    if given.dtype != np.dtype(dtype):
+        raise Error(f"{where} must be {dtype}, is {given.dtype}")
     shape = array.shape(params)
     if any(axis < 0 for axis in shape):
         raise Error(f"{where} can not have the shape {list(shape)}")
@@ -166,7 +167,8 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
 def _docstring(function: Function) -> str:
     def line(array: Array) -> str:
         axes = ", ".join(spell(axis) for axis in array.axes)
-        return f"    {array.name}: {array.dtype} [{axes}]"
+        narrow = f" (int32 where {array.narrow})" if array.narrow else ""
+        return f"    {array.name}: {array.dtype}{narrow} [{axes}]"
 
     lines = [f"{function.name} of CMSIS, bit for bit.", ""]
     lines += [function.note, ""] if function.note else []

@@ -58,8 +58,8 @@ class Recording:
         if filter is not None:
             told.update({f"filter_{a}": n for a, n in zip("hwc", filter.shape[1:])})
         params = {name: told[name] for name in function.params if name in told}
-        given = {array.name: (self.arrays.get(array.name), array) for array in function.arrays}
-        return params | {n: x if x is None else x.astype(a.dtype) for n, (x, a) in given.items()}
+        arrays = {array.name: self.arrays.get(array.name) for array in function.arrays}
+        return {**params, **arrays}
 
     def _shape(self, name: str) -> tuple[int, ...]:
         found = self.arrays.get(name)

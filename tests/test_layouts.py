@@ -72,3 +72,12 @@ def test_the_first_dense_layer_gives_the_same_sum_in_either_order():
 def test_what_does_not_fit_is_named(call, sentence):
     with pytest.raises(Error, match=sentence):
         call()
+
+
+def test_nibbles_are_signed_and_the_first_is_in_the_low_half():
+    packed = np.array([0x21, 0x8F - 256, 0x07], np.int8)
+    assert layouts.unpack_nibbles(packed, 5).tolist() == [1, 2, -1, -8, 7]
+    assert layouts.unpack_nibbles(packed, 6).tolist() == [1, 2, -1, -8, 7, 0]
+    for count in (4, 7):
+        with pytest.raises(Error, match=f"{count} weights of 4 bits do not come in 3 bytes"):
+            layouts.unpack_nibbles(packed, count)

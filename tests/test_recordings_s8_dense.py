@@ -1,104 +1,93 @@
 """Recorded output of dense and recurrent layers of the s8 API = every row that claims it."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+import recordings_s8 as recordings
 from hosts import row_param
 
 from qemu_nn import cmsis, kernels
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.targets import all_profiles, profile
 
-FOLDER = Path(__file__).parent / "golden" / "cmsis_s8"
 FAMILIES = (
     *("fully_connected_s8", "fully_connected_s16", "fully_connected_s4"),
     *("batch_matmul", "svdf", "lstm"),
 )
 
-#: Names of the recordings -> those of the functions; of a state that is read and written.
-RENAMED = {"filter_oc": "output_c", "filter_depth": "input_c"}
-STATES = ("state", "cell_state", "hidden_state")
+
+def states_of(recording):
+    """What a call keeps, as it is before the call; anything where that is not read."""
+    kept = [name[: -len("_out")] for name in recording.outputs if name.endswith("_state_out")]
+    kept += ["state"] if "state_out" in recording.outputs else []
+    anything = {name: np.full_like(recording.outputs[f"{name}_out"], 77) for name in kept}
+    return {name: recording.arrays.get(f"{name}_in", value) for name, value in anything.items()}
 
 
-def stored(family):
-    """The cases of a family, and its arrays."""
-    with np.load(FOLDER / f"{family}.npz") as arrays:
-        return json.loads(str(arrays["manifest"]))["cases"], dict(arrays)
-
-
-def recordings(family):
-    """Every case: its id, its functions, its arguments, its outputs by their names."""
-    cases, arrays = stored(family)
-    for case in cases:
-        given = {name: arrays[key] for name, key in case["inputs"].items() if key is not None}
-        given.update(case["params"])
-        outputs = {name: arrays[key] for name, key in case["outputs"].items()}
-        assert case.get("single_rounding_same", False) != ("expected_single_rounding" in outputs)
-        yield case["id"], case["functions"], arguments_of(given, outputs), outputs
-
-
-def arguments_of(given, outputs):
-    """The function's own arguments, from recorded ones."""
-    given = {RENAMED.get(name, name): value for name, value in given.items()}
-    for name in STATES:
-        if f"{name}_out" in outputs:  # one that is not read starts as anything
-            anything = np.full_like(outputs[f"{name}_out"], 77)
-            given[name] = given.pop(f"{name}_in", anything)
+def arguments_of(recording, function):
+    """The function's own arguments; arrays in fresh memory where the call writes to them."""
+    given = recording.arguments(function)
     if "weights_feature" in given:
         given["units"] = len(given["weights_feature"]) // given["rank"]
-    plain = ("forget_bias", "input_gate_bias", "cell_bias", "output_gate_bias")  # in the effective
-    return {name: value for name, value in given.items() if name not in plain}
+    return {**given, **{name: value.copy() for name, value in states_of(recording).items()}}
 
 
 def rows():
     for family in FAMILIES:
-        for name in sorted({n for _, functions, *_ in recordings(family) for n in functions}):
+        names = {name for recording in recordings.load(family) for name in recording.functions}
+        for name in sorted(names):
             for row in kernels.rows_of(FUNCTIONS[name].op, FUNCTIONS[name].type):
                 yield row_param(family, name, row=row, id=f"{name}-{row}")
+
+
+def takes(row, function, arguments, device):
+    told = {**cmsis._told_by_shapes(function, arguments), **arguments}
+    values = function.struct_values({name: told[name] for name in function.params})
+    return row.takes(kernels.make_params(row.op, device, values))
 
 
 @pytest.mark.parametrize(("family", "name", "row"), list(rows()))
 def test_every_row_gives_the_recorded_bits(family, name, row):
     function, seen = FUNCTIONS[name], 0
-    for case, functions, arguments, outputs in recordings(family):
-        if name not in functions:
-            continue
-        told = {**cmsis._told_by_shapes(function, arguments), **arguments}
-        params = {n: told[n] for n in function.params}
+    for recording in (each for each in recordings.load(family) if name in each.functions):
         for device in (p for p in all_profiles() if row.claims(p)):
-            struct = kernels.make_params(row.op, device, function.struct_values(params))
-            if not row.takes(struct):
+            given = arguments_of(recording, function)
+            if not takes(row, function, given, device):
                 continue
-            states = {n: arguments[n].copy() for n in STATES if n in arguments}
-            own = {**arguments, **states}
-            got = cmsis.invoke(function, own, device, row.variant, in_place=bool(states))
-            single = device.rounding == "single" and "expected_single_rounding" in outputs
-            want = outputs["expected_single_rounding" if single else "expected"]
-            np.testing.assert_array_equal(got, want, f"{row}: {case} {device}")
-            for state, value in states.items() if device.rounding == "double" else ():
-                want = outputs[f"{state}_out"]  # recorded of that rounding alone
-                np.testing.assert_array_equal(value, want, f"{row}: {case} {device} {state}")
+            kept = list(states_of(recording))
+            got = cmsis.invoke(function, given, device, row.variant, in_place=bool(kept))
+            where = f"{row}: {recording.case} {device}"
+            np.testing.assert_array_equal(got, recording.expected(device), where)
+            for state in kept if device.rounding == "double" else ():  # recorded of that alone
+                want = recording.outputs[f"{state}_out"]
+                np.testing.assert_array_equal(given[state], want, f"{where} {state}")
             seen += 1
     assert seen > 0
 
 
-def test_states_are_left_alone_unless_wanted():
-    for family in ("svdf", "lstm"):
-        for case, (name, *_), arguments, outputs in recordings(family):
-            before = {n: arguments[n].copy() for n in STATES if n in arguments}
-            got = cmsis.invoke(FUNCTIONS[name], arguments, profile(cmsis="7.0.0"))
-            np.testing.assert_array_equal(got, outputs["expected"], case)
-            for state, value in before.items():
-                np.testing.assert_array_equal(arguments[state], value, f"{case} {state}")
+@pytest.mark.parametrize("family", ["svdf", "lstm"])
+def test_states_are_left_alone_unless_wanted(family):
+    for recording in recordings.load(family):
+        function = FUNCTIONS[recording.functions[0]]
+        given, device = arguments_of(recording, function), profile(cmsis="7.0.0")
+        got = cmsis.invoke(function, given, device)
+        np.testing.assert_array_equal(got, recording.expected(device), recording.case)
+        for state, value in states_of(recording).items():
+            np.testing.assert_array_equal(given[state], value, f"{recording.case} {state}")
 
 
 # ---- the layers of a network, one after the other ----
 
 
+def layers():
+    """Every layer's case and the arrays of all."""
+    with np.load(recordings.FOLDER / "network_ds_cnn_s.npz") as arrays:
+        return json.loads(str(arrays["manifest"]))["cases"], dict(arrays)
+
+
 def layer_arguments(case, arrays, x):
-    """A call of the keyword network on its own input or on another."""
+    """A call of the keyword network on the output of the layer before."""
     given = {name: arrays[key] for name, key in case["inputs"].items()}
     given["input"] = x.reshape(case["shapes"]["input"])
     out = case["shapes"]["output"]
@@ -107,25 +96,15 @@ def layer_arguments(case, arrays, x):
     return {**given, **case["params"]}
 
 
-def runs(device):
-    """Each case of the network with the name of its recorded output, and what it gives here."""
-    cases, arrays = stored("network_ds_cnn_s")
+@pytest.mark.parametrize("rounding", ["double", "single"])
+@pytest.mark.parametrize("path", ["m0", "scalar", "mve", "dsp"])
+def test_the_keyword_network_gives_the_recorded_bits_layer_by_layer(path, rounding):
+    cases, arrays = layers()
+    chained = ("chained_single_rounding", "expected_single_rounding")  # the latter of the first
+    names = {"double": ("expected",), "single": chained}[rounding]
     x = arrays[cases[0]["inputs"]["input"]]
     for case in cases:
-        (name,) = case["functions"]
-        x = cmsis.invoke(FUNCTIONS[name], layer_arguments(case, arrays, x), device)
-        yield case, arrays, x
-
-
-@pytest.mark.parametrize("path", ["m0", "scalar", "mve", "dsp"])
-def test_the_keyword_network_gives_the_recorded_bits_layer_by_layer(path):
-    for case, arrays, x in runs(profile(path, "7.0.0", "double")):
-        want = arrays[case["outputs"]["expected"]]
-        np.testing.assert_array_equal(x.reshape(want.shape), want, case["id"])
-
-
-def test_the_keyword_network_in_single_rounding_gives_the_recorded_bits():
-    for case, arrays, x in runs(profile("dsp", "7.0.0", "single")):
-        names = case["outputs"]
-        own = names.get("chained_single_rounding") or names["expected_single_rounding"]
-        np.testing.assert_array_equal(x.reshape(arrays[own].shape), arrays[own], case["id"])
+        given = layer_arguments(case, arrays, x)
+        x = cmsis.invoke(FUNCTIONS[case["functions"][0]], given, profile(path, "7.0.0", rounding))
+        key = next(case["outputs"][name] for name in names if name in case["outputs"])
+        np.testing.assert_array_equal(x.reshape(arrays[key].shape), arrays[key], case["id"])

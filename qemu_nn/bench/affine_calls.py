@@ -86,9 +86,14 @@ def affine_arrays(
     """Weights and bias of a call, by role, that keep the output's signal in its range."""
     found = {}
     if function.weights is not None:
-        shape, limits = function.weights.shape(params), np.iinfo(function.weights.dtype)
-        weights = rng.integers(limits.min, limits.max, shape, endpoint=True)
-        found["weights"] = weights.astype(function.weights.dtype)
+        parts = {}
+        for part in function.parts or (function.weights,):
+            limits = np.iinfo(part.dtype)
+            values = rng.integers(limits.min, limits.max, part.shape(params), endpoint=True)
+            parts[part.name] = values.astype(part.dtype)
+        weights = function.weights_of(parts)
+        assert weights is not None
+        found["weights"] = weights
     if function.bias is not None:
         shape = function.bias.shape(params)
         bias = rng.integers(-1000, 1000, shape)

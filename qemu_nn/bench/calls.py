@@ -144,7 +144,8 @@ def random_arguments(rng: Random, function: Function) -> dict[str, object]:
     }
     for array in (*function.stack, *((function.bias,) if is_affine(function) else ())):
         if array is not None and array.name in arrays:
-            arrays[array.name] = quantization(elements, array, array.shape(params))
+            found = quantization(elements, array, array.shape(params))
+            arrays[array.name] = found.astype(array.dtype_in(params))
     arrays.update(rest_arrays(function))
     if "start_shift" in arrays:
         arrays["start_shift"] = start_shift(elements, params["out_c"])

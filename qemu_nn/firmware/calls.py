@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from ..graph import Address
@@ -50,7 +50,7 @@ def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallTex
     declared = prototype(function, cmsis)
     structs, arguments = [], []
     for argument in declared.arguments:
-        members = _members(argument, call, values, buffers)
+        members = _members(argument, call, declared, values, buffers)
         if members == {}:
             arguments.append("NULL")
         elif members is not None:
@@ -77,7 +77,11 @@ def _sums(
 
 
 def _members(
-    argument: Argument, call: Call, values: Mapping[str, str], buffers: Buffers
+    argument: Argument,
+    call: Call,
+    declared: Prototype,
+    values: Mapping[str, str],
+    buffers: Buffers,
 ) -> Optional[dict[str, str]]:
     """Member -> C text of what a struct argument holds; None if the argument is no struct."""
     if argument.struct is not None:
@@ -86,12 +90,16 @@ def _members(
             member: _member("" if value in scalars else argument.struct.cast, value, values)
             for member, value in argument.struct.members.items()
         }
-    if argument.name != "ctx":
+    if not argument.name.endswith("ctx"):
         return None
-    if call.scratch is None:
+    second = declared.second(call.step.node.params) if declared.second else 0
+    first = call.scratch_bytes - second
+    if call.scratch is None or (second == 0 and argument.name != "ctx"):
         return {"buf": "NULL", "size": "0"}
-    place = pointer("void", call.scratch, buffers)
-    return {"buf": place, "size": str(call.scratch_bytes)}
+    if argument.name == "ctx":
+        return {"buf": pointer("void", call.scratch, buffers), "size": str(first)}
+    behind = replace(call.scratch, offset=call.scratch.offset + first)
+    return {"buf": pointer("void", behind, buffers), "size": str(second)}
 
 
 def _member(cast: str, value: Member, values: Mapping[str, str]) -> str:

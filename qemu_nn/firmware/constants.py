@@ -40,7 +40,7 @@ def constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
         array = graph.arrays[node.bias]
         rows = array.reshape(len(function.stack), -1) if function.stack else (array,)
         for declared, row in zip(function.stack or (function.bias,), rows):
-            values = row.astype(declared.dtype)
+            values = row.astype(declared.dtype_in(node.params))
             key = (node.bias, declared.name)
             found[declared.name] = Constant(key, _part(declared.name), values)
     return found

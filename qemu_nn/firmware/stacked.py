@@ -19,7 +19,9 @@ def put_rows(function: Function, values: Mapping[str, str]) -> list[str]:
     count = c_extent(function.bias.axes[1:], values)
     lines = []
     for index, row in enumerate(function.stack):
-        own = np.dtype(row.dtype).itemsize
-        parts = [str(index), str(width), values[row.name], str(own), count]
+        own = str(np.dtype(row.dtype).itemsize)
+        if row.narrow:
+            own = f"{values[row.narrow]} ? 4 : {own}"
+        parts = [str(index), str(width), values[row.name], own, count]
         lines.append(f"    {wrapped('put_row(', parts, ');')}")
     return lines

@@ -149,10 +149,25 @@ def depthwise_wrapper_s16(p: Params, path: str) -> int:
     return depthwise_fast_s16(p, path) if fast else 0
 
 
-def transpose_conv_s8(p: Params, path: str) -> int:
-    """Rows of sums, or the columns of a convolution. That one needs a second buffer, for the filter
-    turned round, of input_c * filter_h * filter_w * output_c bytes."""
-    if max(p["stride_h"], p["stride_w"]) <= 2 and p["input_c"] > _FEW_CHANNELS:
-        return convolve_s8(p, path)
-    columns = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_h"])
+def _is_turned(p: Params) -> bool:
+    """Is a transposed convolution one with the filter turned round?"""
+    return max(p["stride_h"], p["stride_w"]) <= 2 and p["input_c"] > _FEW_CHANNELS
+
+
+def transpose_conv_second(p: Params) -> int:
+    """The second buffer of a transposed convolution: for the filter turned round."""
+    return _taps(p) * p["output_c"] if _is_turned(p) else 0
+
+
+def transpose_conv_rows(p: Params, path: str) -> int:
+    """Rows of sums. Arm's answer puts stride_h for stride_w and can be too small: this is what the
+    function uses."""
+    columns = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_w"])
     return 4 * columns * p["output_c"] * max(p["filter_h"], p["stride_h"])
+
+
+def transpose_conv_wrapper(p: Params, path: str) -> int:
+    """Both buffers: rows of sums alone, or the columns of a convolution and its filter."""
+    if _is_turned(p):
+        return convolve_s8(p, path) + transpose_conv_second(p)
+    return transpose_conv_rows(p, path)

@@ -41,14 +41,14 @@ def filter_of(type: str, axes: tuple[Extent, ...]) -> Array:
 
 def _convolve(name: str, type: str, kernel: int, buffer: Buffer) -> Function:
     wide = type == "s16"
-    channels = rows("output_c", "int64" if wide else "int32")
-    flag = ("bias_is_int32",)
-    more = " bias_is_int32: sums have 32 bits, and so has the bias in C." if wide else ""
+    flag = ("bias_is_int32",) if wide else ()
+    channels = rows("output_c", "int64" if wide else "int32", *flag)
+    more = " bias_is_int32: bias and sums have 32 bits." if wide else ""
     return Function(
         name=name,
         op="convolve_wrapper",
         type=type,
-        params=(*IMAGE, "filter_c", *SIDES, "output_c", *WINDOW, *OFFSETS, *(flag if wide else ())),
+        params=(*IMAGE, "filter_c", *SIDES, "output_c", *WINDOW, *OFFSETS, *flag),
         inputs=(Array("input", DTYPES[type], ("batches", "input_h", "input_w", "input_c")),),
         weights=filter_of(type, ("output_c", "filter_h", "filter_w", "filter_c")),
         bias=stack("int64" if wide else "int32", *channels),
@@ -61,7 +61,7 @@ def _convolve(name: str, type: str, kernel: int, buffer: Buffer) -> Function:
     )
 
 
-def _transpose(name: str, kernel: int) -> Function:
+def _transpose(name: str, kernel: int, buffer: Buffer) -> Function:
     channels = rows("output_c")
     pads = ("pad_offset_h", "pad_offset_w")
     return Function(
@@ -75,7 +75,7 @@ def _transpose(name: str, kernel: int) -> Function:
         stack=channels,
         output=Array("output", "int8", ("batches", "output_h", "output_w", "output_c")),
         fixed={"kernel": kernel},
-        buffer=affine_buffers.transpose_conv_s8,
+        buffer=buffer,
         macs=("batches", "input_h", "input_w", "input_c", "filter_h", "filter_w", "output_c"),
         note="Nothing looks at pad_offset_h and pad_offset_w.",
     )
@@ -94,6 +94,6 @@ FUNCTIONS = (
     _convolve("arm_convolve_1x1_s4", "s4", POINT, affine_buffers.nothing),
     _convolve("arm_convolve_1x1_s4_fast", "s4", POINT_FAST, affine_buffers.nothing),
     _convolve("arm_convolve_1_x_n_s4", "s4", ROW, affine_buffers.convolve_1xn_s4),
-    _transpose("arm_transpose_conv_wrapper_s8", WRAPPER),
-    _transpose("arm_transpose_conv_s8", ANY),
+    _transpose("arm_transpose_conv_wrapper_s8", WRAPPER, affine_buffers.transpose_conv_wrapper),
+    _transpose("arm_transpose_conv_s8", ANY, affine_buffers.transpose_conv_rows),
 )

@@ -80,9 +80,9 @@ def _batch_matmul(type: str) -> Function:
         params=(*_LHS, *_RHS, "adj_x", "adj_y", *offsets, *_RANGE, *_PAIR),
         inputs=(Array("lhs", dtype, _LHS), Array("rhs", dtype, _RHS)),
         output=Array("output", dtype, (*_PRODUCTS, "lhs_w", "rhs_w")),
+        buffer=_row_sums("rhs_w") if type == "s8" else None,
         macs=(*_PRODUCTS, "lhs_w", "rhs_w", "lhs_c"),
-        note="rhs is stored transposed; adj_x and adj_y say what the caller has transposed."
-        + ignored,
+        note="rhs is stored transposed; adj_x and adj_y say what the caller has done." + ignored,
     )
 
 

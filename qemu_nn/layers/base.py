@@ -87,7 +87,8 @@ def extent(value: Extent, params: Mapping[str, int]) -> int:
 class Array:
     """A pointer argument: its C name, numpy dtype and shape (extents, outermost axis first).
 
-    optional: C takes NULL, which stands for zeros. state: the call writes a new value back.
+    optional: C takes NULL, which stands for zeros. state: the call writes a new value back. narrow:
+    the C argument that, where it is not 0, makes the elements int32.
     """
 
     name: str
@@ -95,6 +96,11 @@ class Array:
     axes: tuple[Extent, ...]
     optional: bool = False
     state: bool = False
+    narrow: str = ""
+
+    def dtype_in(self, params: Mapping[str, int]) -> str:
+        """The type of the elements with these C arguments."""
+        return "int32" if self.narrow and params[self.narrow] else self.dtype
 
     def shape(self, params: Mapping[str, int]) -> tuple[int, ...]:
         """The shape with these C arguments."""

@@ -112,3 +112,12 @@ def unpack(packed: np.ndarray, rows: int, columns: int, stream: str) -> np.ndarr
     matrix = np.empty(rows * columns, packed.dtype)
     matrix[_order(rows, columns, stream)] = packed.ravel()
     return matrix.reshape(rows, columns)
+
+
+def unpack_nibbles(packed: np.ndarray, count: int) -> np.ndarray:
+    """So many weights of 4 bits, int8 in -8..7, from two in a byte, the first in the low half."""
+    pairs = np.asarray(packed, np.int8).ravel()
+    both = np.stack([pairs << 4, pairs], axis=1).ravel()
+    if not both.size - 1 <= count <= both.size:
+        raise Error(f"{count} weights of 4 bits do not come in {pairs.size} bytes")
+    return both[:count] >> 4

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Callable
 
+from . import affine_buffers
 from .base import Extent, Largest
 from .struct_api import Member, Order, Struct, dims, nhwc, order, pair
 
@@ -37,6 +39,18 @@ _CONVOLVE = {
     "filter_dims": dims("output_c", "filter_h", "filter_w", "filter_c"),
     "bias_dims": dims(1, 1, 1, "output_c"),
     "output_dims": dims("batches", "output_h", "output_w", "output_c"),
+}
+#: Arm's own use of it is inside of transposed convolutions.
+_UPSCALED = {**_CONVOLVE, "upscale_dims": Struct("cmsis_nn_dims", {})}
+_BIAS_DATA = {"data": "bias", "is_int32_bias": "bias_is_int32"}
+_CONVOLVE_S16 = {**_CONVOLVE, "bias_data": Struct("cmsis_nn_bias_data", _BIAS_DATA)}
+_TRANSPOSE_CONV = {
+    **_CONVOLVE,
+    "transpose_conv_params": Struct(
+        "cmsis_nn_transpose_conv_params",
+        {**_OFFSETS, **_DILATED, **pair("padding_offsets", "pad_offset")},
+    ),
+    "filter_dims": dims("output_c", "filter_h", "filter_w", "input_c"),
 }
 _DEPTH: Extent = ("input_c", "ch_mult")
 _DEPTHWISE = {
@@ -102,6 +116,12 @@ def _weighted(
     return order(names, structs, sums=sums)
 
 
+def _transpose_conv(name: str, second: Callable[[Mapping[str, int]], int]) -> Order:
+    """name, second: of the second scratch buffer."""
+    names = f"ctx {name} transpose_conv_params {_ARRAYS.format(weights='filter', bias='bias')}"
+    return order(names, _TRANSPOSE_CONV, second=second)
+
+
 _SUMS: tuple[str, ...] = ("input_c", "output_c", "filter", "input_offset", "filter_offset", "bias")
 
 
@@ -109,8 +129,33 @@ ORDERS: Mapping[str, Order] = {
     **{
         f"arm_{kind}_{type}": _POOLING for kind in ("max_pool", "avgpool") for type in ("s8", "s16")
     },
-    "arm_convolve_wrapper_s8": _weighted("conv_params", _CONVOLVE),
-    "arm_depthwise_conv_wrapper_s8": _weighted("dw_conv_params", _DEPTHWISE),
+    **{
+        f"arm_convolve_{kind}_s8{more}": _weighted("conv_params", _CONVOLVE)
+        for kind, more in (("wrapper", ""), ("1x1", ""), ("1x1", "_fast"), ("1_x_n", ""))
+    },
+    "arm_convolve_s8": _weighted("conv_params", _UPSCALED, bias="bias upscale_dims"),
+    **{
+        f"arm_convolve_{kind}s16": _weighted("conv_params", _CONVOLVE_S16, bias="bias_data")
+        for kind in ("wrapper_", "")
+    },
+    **{
+        f"arm_convolve_{kind}": _weighted("conv_params", _CONVOLVE, weights="filter_packed_s4")
+        for kind in ("wrapper_s4", "s4", "1x1_s4", "1x1_s4_fast", "1_x_n_s4")
+    },
+    **{
+        f"arm_depthwise_conv_{kind}": _weighted("dw_conv_params", _DEPTHWISE)
+        for kind in ("wrapper_s8", "s8", "s8_opt", "3x3_s8", "wrapper_s16", "s16", "fast_s16")
+    },
+    **{
+        f"arm_depthwise_conv_{kind}": _weighted(
+            "dw_conv_params", _DEPTHWISE, weights="filter_packed_s4"
+        )
+        for kind in ("wrapper_s4", "s4", "s4_opt")
+    },
+    "arm_transpose_conv_wrapper_s8": _transpose_conv(
+        "reverse_conv_ctx", affine_buffers.transpose_conv_second
+    ),
+    "arm_transpose_conv_s8": _transpose_conv("output_ctx", lambda params: 0),
     "arm_fully_connected_s8": _weighted("fc_params", _DENSE, sums=_SUMS),
     "arm_fully_connected_s16": _weighted("fc_params", _DENSE),
     "arm_fully_connected_s4": _weighted("fc_params", _DENSE, "filter_packed_s4"),
@@ -120,6 +165,7 @@ ORDERS: Mapping[str, Order] = {
     "arm_fully_connected_wrapper_s8": _weighted(
         "fc_params",
         {**_DENSE, "quant_params": Struct("cmsis_nn_quant_params", _EITHER, "(int32_t *)")},
+        sums=_SUMS,
     ),
     "arm_batch_matmul_s8": _PRODUCTS,
     "arm_batch_matmul_s16": _PRODUCTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Callable, Optional
 
 from ..errors import Error
 from ..targets import AFFINE_CMSIS
@@ -79,7 +79,7 @@ class Argument:
 @dataclass(frozen=True)
 class Prototype:
     """How C declares a function. returns: its type; header: the one that declares it; implied:
-    scalars that C is not told -> C text of them; sums: see Order."""
+    scalars that C is not told -> C text of them; sums, second: see Order."""
 
     header: str
     returns: str
@@ -87,6 +87,7 @@ class Prototype:
     arguments: tuple[Argument, ...]
     implied: Mapping[str, str] = field(default_factory=dict)
     sums: tuple[str, ...] = ()
+    second: Optional[Callable[[Mapping[str, int]], int]] = None
 
     def __str__(self) -> str:
         space = "" if self.returns.endswith("*") else " "
@@ -124,6 +125,7 @@ def prototype(function: Function, cmsis: str) -> Prototype:
         arguments,
         order.implied,
         order.sums,
+        order.second,
     )
 
 
@@ -186,7 +188,7 @@ def _names(function: Function) -> tuple[str, ...]:
 def _type(function: Function, order: Order, name: str, types: Mapping[str, str]) -> str:
     if name in order.structs:
         return f"const {order.structs[name].type} *"
-    if name == "ctx":
+    if name.endswith("ctx"):
         return "const cmsis_nn_context *"
     if name in SCRATCH:
         byte = name == "bufferB" or "pool" in function.op

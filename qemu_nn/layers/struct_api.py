@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Union
+from typing import Callable, Optional, Union
 
 from .base import Extent
 
@@ -44,7 +44,8 @@ class Order:
 
     types: of scalars that are not int32_t. implied: scalars of our declaration that are no argument
     of C's -> C text of them. sums: where the call asks for scratch memory, it wants sums of weights
-    in there: what arm_vector_sum_s8() takes behind that.
+    in there: what arm_vector_sum_s8() takes behind that. second: bytes of a second scratch buffer,
+    from the scalar arguments; it lies at the end of what the function asks for.
     """
 
     names: tuple[str, ...]
@@ -53,6 +54,7 @@ class Order:
     types: Mapping[str, str] = field(default_factory=dict)
     implied: Mapping[str, str] = field(default_factory=dict)
     sums: tuple[str, ...] = ()
+    second: Optional[Callable[[Mapping[str, int]], int]] = None
     header: str = "arm_nnfunctions.h"
 
 

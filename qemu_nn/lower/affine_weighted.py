@@ -9,7 +9,6 @@ import numpy as np
 
 from ..errors import ModelError
 from ..formats import quantize_symmetric
-from ..layers import FUNCTIONS
 from ..operators import Conv, Dense, Pool
 from .affine_site import AffineSite
 
@@ -49,11 +48,11 @@ def convolve(site: AffineSite, conv: Conv) -> None:
     rows = _per_channel(site, conv.bias, out)
     params = {**geometry(site, conv), **_offsets(site), "input_c": channels}
     if conv.groups > 1 and conv.weights.shape[3] == 1:
-        function = site.choose(_candidates("arm_depthwise_conv_wrapper_s8"))
+        function = site.choose(_depthwise(conv, out // channels))
         filters = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))[None]
         site.call(function, {**params, "ch_mult": out // channels}, filters, rows)
         return
-    function = site.choose(_candidates("arm_convolve_wrapper_s8"))
+    function = site.choose(_plain(conv))
     params.update(filter_c=conv.weights.shape[3], output_c=out)
     site.call(function, params, weights, rows)
 
@@ -85,8 +84,26 @@ def pool(site: AffineSite, operator: Pool) -> None:
     site.call(site.choose([(_POOLS[operator.kind], True)]), params)
 
 
-def _candidates(*names: str) -> list[tuple[str, bool]]:
-    return [(name, True) for name in names if name in FUNCTIONS]
+def _plain(conv: Conv) -> list[tuple[str, bool]]:
+    """The wrapper, which calls one of the others, and these for those who want them."""
+    point = conv.kernel == (1, 1) and not any(conv.pads) and conv.groups == 1
+    return [
+        ("arm_convolve_wrapper_s8", True),
+        ("arm_convolve_s8", True),
+        ("arm_convolve_1x1_s8", point),
+        ("arm_convolve_1x1_s8_fast", point and conv.stride == (1, 1)),
+    ]
+
+
+def _depthwise(conv: Conv, multiplier: int) -> list[tuple[str, bool]]:
+    single = multiplier == 1
+    small = conv.kernel == (3, 3) and conv.dilation == (1, 1) and conv.pads[1] <= 1
+    return [
+        ("arm_depthwise_conv_wrapper_s8", True),
+        ("arm_depthwise_conv_s8", True),
+        ("arm_depthwise_conv_s8_opt", single),
+        ("arm_depthwise_conv_3x3_s8", single and small),
+    ]
 
 
 def _integers(site: AffineSite, real: np.ndarray) -> np.ndarray:

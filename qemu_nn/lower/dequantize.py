@@ -12,13 +12,13 @@ from typing import Optional
 
 import numpy as np
 
-from ..errors import Error
+from ..errors import Error, ModelError
 from ..float_graph import FloatGraph, FloatNode
 from ..graph import Graph, Node, Tensor
-from ..operators import Affine, Clip, Conv, Dense, Elementwise, Operator, Relu, Reshape, Shape
+from ..operators import Clip, Conv, Dense, Elementwise, Operator, Relu, Reshape, Shape
 from ..runtime.accumulate import products
 from ..runtime.accumulate_affine import bias_of, factors
-from .dequantize_plain import Meant, unweighted
+from .dequantize_plain import Meant, image_of, unweighted
 
 _KINDS = {"elementwise_add": "add", "elementwise_sub": "subtract", "elementwise_mul": "multiply"}
 _KINDS.update(minimum="minimum", maximum="maximum")
@@ -33,28 +33,50 @@ def dequantized(graph: Graph) -> FloatGraph:
     Raises Error that names a call which has no meaning in real numbers of its own.
     """
     if graph.memory is not None or graph.states:
-        raise Error(f"{graph.name} works in the firmware's own memory: no float network says what")
+        raise Error(
+            f"there is nothing to compare {graph.name} with: it works in memory of its own, or "
+            "keeps a state, which no float network does"
+        )
     made = _Made(graph)
     for node in graph.nodes:
-        made.add(node)
+        try:
+            made.add(node)
+        except ModelError as problem:
+            raise Error(
+                f"there is nothing to compare {graph.name} with: {node.name}: {problem}"
+            ) from None
     start, shape = graph.input.name, graph.input.shape
     layout = "NHWC" if len(shape) == 3 else None
     outputs = tuple(made.holder(name) for name in graph.outputs)
     return FloatGraph(graph.name, start, shape, layout, tuple(made.nodes), outputs, graph.classes)
 
 
+@dataclass(frozen=True)
+class Constant(Operator):
+    """What is the same for every sample; its input says how many of these there are."""
+
+    value: np.ndarray
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The value's."""
+        return self.value.shape
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The value, once for each sample."""
+        return np.broadcast_to(self.value, (len(inputs[0]), *self.value.shape))
+
+
 @dataclass
 class _Made:
     """The float network under construction.
 
-    constants: tensors that are the same for every input. small: those that are copies of a
-    smaller one, which operators broadcast by themselves.
+    stand: tensors that have no operator to themselves -> what stands for them: constants, and for
+    copies of a smaller tensor that one, which operators broadcast by themselves.
     """
 
     graph: Graph
     nodes: list[FloatNode] = field(default_factory=list)
-    constants: dict[str, np.ndarray] = field(default_factory=dict)
-    small: dict[str, str] = field(default_factory=dict)
+    stand: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         made = [node.output for node in self.graph.nodes]
@@ -62,12 +84,12 @@ class _Made:
         self.shapes = {self.graph.input.name: self.graph.input.shape}
 
     def holder(self, name: str) -> str:
-        """The float tensor that a tensor is, or is copies of."""
-        return self.small.get(name, name)
+        """The float tensor that stands for a tensor."""
+        return self.stand.get(name, name)
 
     def put(self, name: str, operator: Operator, inputs: Sequence[str]) -> str:
-        self.nodes.append(FloatNode(name, operator, tuple(inputs)))
         self.shapes[name] = operator.shape(*(self.shapes[each] for each in inputs))
+        self.nodes.append(FloatNode(name, operator, tuple(inputs)))
         return name
 
     def shaped(self, name: str, shape: Shape, to: str) -> str:
@@ -77,56 +99,39 @@ class _Made:
     def add(self, node: Node) -> None:
         """One more call."""
         op, output = node.function.op, node.output
+        sources = [self.holder(name) for name in node.inputs]
         if op == "constant":
-            values = self.graph.arrays[node.weights or ""]
-            self.constants[node.name] = output.format.dequantize(values).reshape(output.shape)
+            values = self.graph.arrays[node.weights or ""].reshape(output.shape)
+            real = Constant(output.format.dequantize(values))
+            self.stand[node.name] = self.put(f"{node.name}/value", real, (self.graph.input.name,))
         elif op == "broadcast":
             sides = node.function.inputs[0].shape(node.params)
             shape = sides[len(sides) - len(output.shape) :]
-            name = f"{node.name}/small"
-            self.small[node.name] = self.shaped(self.holder(node.inputs[0]), shape, name)
+            self.stand[node.name] = self.shaped(sources[0], shape, f"{node.name}/small")
         elif op in _KINDS:
-            self._combine(node, _KINDS[op])
+            self._call(node, Meant((Elementwise(_KINDS[op]),), (None, None)), sources)
         elif (own := products(self.graph, node)) is not None:
-            self._weighted(node, own)
+            self._call(node, self._weighted(node, own), sources)
         elif (meant := unweighted(node, self.tensors[node.inputs[0]])) is not None:
-            self._call(node, meant, [self.holder(name) for name in node.inputs])
+            self._call(node, meant, sources)
         else:
-            raise Error(
-                f"{node.name}: {node.function.name} is not known in real numbers, so that there is "
-                f"nothing to compare {self.graph.name} with"
-            )
+            raise ModelError(f"{node.function.name} is not known in real numbers")
 
-    def _weighted(self, node: Node, own: Conv | Dense) -> None:
+    def _weighted(self, node: Node, own: Conv | Dense) -> Meant:
         output, source = node.output.format.scale, self.tensors[node.inputs[0]].format.scale
         steps = factors(self.graph, node) * output
         scales = (steps / source).reshape(-1, *[1] * (own.weights.ndim - 1))
         bias = bias_of(self.graph, node)
         real = None if bias is None else bias * np.broadcast_to(steps, bias.shape)
-        operator = replace(own, weights=own.weights * scales, bias=real)
         shape = node.output.shape
         if isinstance(own, Dense):
             into: Shape = (*shape[:-1], own.weights.shape[1])
         else:
-            into = node.function.inputs[0].shape(node.params)[1:]
-        self._call(node, Meant((operator,), (into,)), [self.holder(node.inputs[0])])
-
-    def _combine(self, node: Node, kind: str) -> None:
-        """Of two tensors, or of one and a constant."""
-        shape = node.output.shape
-        if not self.constants.keys() & set(node.inputs):
-            sources = [self.holder(name) for name in node.inputs]
-            self._call(node, Meant((Elementwise(kind),), (None, None)), sources)
-            return
-        (name, *more) = [each for each in node.inputs if each not in self.constants] or [""]
-        constants = [self.constants[each] for each in node.inputs if each in self.constants]
-        operator = _with_constant(kind, constants[0], name == node.inputs[0])
-        if operator is None or more or len(constants) > 1:
-            raise Error(f"{node.name}: {node.function.name} of constants is not known")
-        self._call(node, Meant((operator,), (shape,)), [self.holder(name)])
+            into = image_of(node)
+        return Meant((replace(own, weights=own.weights * scales, bias=real),), (into,))
 
     def _call(self, node: Node, meant: Meant, sources: Sequence[str]) -> None:
-        """Inputs in the shapes that an operator takes, the operator, its limits, its shape."""
+        """Inputs in the shapes that an operator takes, the operator, its shape, its limits."""
         inputs = [
             name if shape is None else self.shaped(name, shape, f"{node.name}/in{index}")
             for index, (name, shape) in enumerate(zip(sources, meant.inputs), 1)
@@ -142,21 +147,6 @@ class _Made:
         for index, operator in enumerate(steps, 1):
             last = index == len(steps)
             inputs = [self.put(node.name if last else f"{node.name}/{index}", operator, inputs)]
-
-
-def _with_constant(kind: str, constant: np.ndarray, first: bool) -> Optional[Operator]:
-    """What a constant does to the other operand; first: this one comes first."""
-    one, zero = np.array(1.0), np.array(0.0)
-    if kind == "add":
-        return Affine(one, constant)
-    if kind == "subtract":
-        return Affine(one, -constant) if first else Affine(-one, constant)
-    if kind == "multiply":
-        return Affine(constant, zero)
-    if constant.size != 1:
-        return None
-    value = float(constant.item())
-    return Clip(-math.inf, value) if kind == "minimum" else Clip(value, math.inf)
 
 
 def _limit(node: Node) -> Optional[Operator]:

@@ -9,6 +9,7 @@ from typing import Callable, Optional
 
 import numpy as np
 
+from ..errors import ModelError
 from ..graph import Node, Tensor
 from ..operators import (
     Affine,
@@ -20,7 +21,6 @@ from ..operators import (
     Relu,
     Shape,
     Sigmoid,
-    Slice,
     Softmax,
     Tanh,
     Transpose,
@@ -39,10 +39,36 @@ class Meant:
     inputs: tuple[Optional[Shape], ...]
 
 
+@dataclass(frozen=True)
+class Take(Operator):
+    """The elements at some places of an axis, in any order."""
+
+    axis: int
+    places: tuple[int, ...]
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's, with that many places."""
+        (shape,) = inputs
+        return (*shape[: self.axis], len(self.places), *shape[self.axis + 1 :])
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """All of these."""
+        (x,) = inputs
+        return np.take(x, self.places, axis=self.axis + 1)
+
+
 def unweighted(node: Node, source: Tensor) -> Optional[Meant]:
     """What a call stands for, whose first input this is; None if that is not known."""
     make = _MEANT.get(node.function.op)
     return None if make is None else make(node, source)
+
+
+def image_of(node: Node) -> Shape:
+    """The image that a call reads; ModelError for several in one sample: no operator takes them."""
+    batches, *image = _sides(node)[0]
+    if batches > 1:
+        raise ModelError(f"it computes {batches} images of one sample")
+    return tuple(image)
 
 
 def _pool(node: Node, source: Tensor) -> Meant:
@@ -51,7 +77,7 @@ def _pool(node: Node, source: Tensor) -> Meant:
     around = (top, left, max(bottom, 0), max(right, 0))
     kernel, stride = ((params[f"{n}_h"], params[f"{n}_w"]) for n in ("filter", "stride"))
     kind = "max" if node.function.op == "max_pool" else "average"
-    return Meant((Pool(kind, kernel, stride, around),), (_sides(node)[0][1:],))
+    return Meant((Pool(kind, kernel, stride, around),), (image_of(node),))
 
 
 def _mean(node: Node, source: Tensor) -> Meant:
@@ -87,14 +113,28 @@ def _transpose(node: Node, source: Tensor) -> Meant:
     return Meant((Transpose(order),), (_sides(node)[0],))
 
 
-def _slice(node: Node, source: Tensor) -> Optional[Meant]:
-    cuts = []
+def _slice(node: Node, source: Tensor) -> Meant:
+    takes = []
     for axis in range(5):
         begin, step, count = (node.params[f"{n}_{axis}"] for n in ("begin", "stride", "output"))
-        if count > 1 and step < 0:
-            return None  # no operator counts down
-        cuts.append(Slice(axis, begin, begin + (count - 1) * abs(step) + 1, abs(step)))
-    return Meant(tuple(cuts), (_sides(node)[0],))
+        takes.append(Take(axis, tuple(range(begin, begin + count * step, step))))
+    return Meant(tuple(takes), (_sides(node)[0],))
+
+
+def _resize(node: Node, source: Tensor) -> Meant:
+    takes = (Take(1, _nearest(node, "h")), Take(2, _nearest(node, "w")))
+    return Meant(takes, (_sides(node)[0],))
+
+
+def _nearest(node: Node, axis: str) -> tuple[int, ...]:
+    """The place of the image that each of the output shows (csrc/elementary.h has it in C)."""
+    size, out = node.params[f"input_{axis}"], node.params[f"output_{axis}"]
+    corners, centers = node.params["align_corners"], node.params["half_pixel_centers"]
+    inner = int(bool(corners) and out > 1)
+    scale = float(np.float32((size - inner) / (out - inner)))
+    places = np.float32((np.arange(out) + 0.5 * bool(centers)) * scale).astype(float)
+    found = np.floor(places + 0.5 * bool(corners)).astype(int)
+    return tuple(np.minimum(found, size - 1).tolist())
 
 
 def _leaky(node: Node, source: Tensor) -> Meant:
@@ -125,6 +165,7 @@ _MEANT: Mapping[str, Callable[[Node, Tensor], Optional[Meant]]] = {
     "pad": _pad,
     "transpose": _transpose,
     "slice": _slice,
+    "resize_nearest": _resize,
     "leaky_relu": _leaky,
     "logistic": _as_it_is(Sigmoid()),
     "tanh": _as_it_is(Tanh()),

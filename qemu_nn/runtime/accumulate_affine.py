@@ -8,6 +8,8 @@ from typing import Optional, Union
 import numpy as np
 
 from ..graph import Graph, Node
+from ..layers import layouts
+from ..layers.base import Half, extent
 from ..operators import Conv, Dense
 
 #: Ops whose weights are multiplied with windows or rows of the input.
@@ -38,14 +40,16 @@ def bias_of(graph: Graph, node: Node) -> Optional[np.ndarray]:
 
 
 def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
-    """A layer with weights as an operator on integers, without its bias; None for all others,
-    and where weights are packed."""
+    """A layer with weights as an operator on integers, without its bias; None for all others."""
     declared, params = node.function.weights, node.params
-    layer = node.function.op.startswith(_PRODUCTS) and node.function.type != "s4"
-    if declared is None or node.weights is None or not layer:
+    if declared is None or node.weights is None or not node.function.op.startswith(_PRODUCTS):
         return None
-    shape = declared.shape(params)
-    weights = graph.arrays[node.weights].astype(np.float64)
+    array, axes = graph.arrays[node.weights], declared.axes
+    if isinstance(axes[0], Half):
+        axes = axes[0].parts
+        array = layouts.unpack_nibbles(array, extent(axes, params))
+    weights = array.astype(np.float64)
+    shape = tuple(extent(axis, params) for axis in axes)
     if len(shape) == 2:
         return Dense(weights.reshape(shape) + params["filter_offset"])
     weights, groups = weights.reshape(shape), 1
@@ -69,6 +73,11 @@ def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
     return top, left, bottom, right
 
 
+def has_room(graph: Graph, node: Node) -> bool:
+    """Are its sums wider than 32 bits?"""
+    return node.bias is not None and graph.arrays[node.bias].itemsize == 8
+
+
 def accumulators(graph: Graph, node: Node, x: np.ndarray) -> Optional[np.ndarray]:
     """The sums of a node with weights over integers x [N, ...], with bias; else None."""
     operator = products(graph, node)
@@ -76,7 +85,7 @@ def accumulators(graph: Graph, node: Node, x: np.ndarray) -> Optional[np.ndarray
         return None
     shape = node.function.inputs[0].shape(node.params)  # batches come first
     shifted = x.astype(np.float64).reshape(-1, *shape[1:])
-    if node.function.type == "s8":
+    if node.function.type != "s16":
         shifted += node.params["input_offset"]
     sums = operator.evaluate(shifted)
     bias = bias_of(graph, node)
@@ -93,6 +102,8 @@ def unsaturated(
     if sums is not None:
         result: np.ndarray = np.rint(sums * factors(graph, node) + params["output_offset"])
         return result
+    if op in ("requantize", "leaky_relu"):
+        return _rescaled(node, inputs[0] - float(params["input_zero_point"]))
     if not op.startswith(("elementwise_add", "elementwise_sub", "elementwise_mul")):
         return None
     if node.function.type == "s16":
@@ -106,6 +117,17 @@ def unsaturated(
         total = parts[0] + parts[1] if op.endswith("add") else parts[0] - parts[1]
         total = np.ldexp(total, params["left_shift"])
     return np.rint(_scaled(params, "out", total) + params["out_offset"])
+
+
+def _rescaled(node: Node, x: np.ndarray) -> np.ndarray:
+    """Another scale, above zero and below it."""
+    params = node.params
+    names = ("identity_", "alpha_") if node.function.op == "leaky_relu" else ("", "")
+    above, below = (
+        np.ldexp(float(params[f"{name}multiplier"]), params[f"{name}shift"] - 31) for name in names
+    )
+    result: np.ndarray = np.where(x < 0, x * below, x * above) + params["output_zero_point"]
+    return np.rint(result)
 
 
 def _scaled(params: Mapping[str, int], name: str, x: np.ndarray) -> np.ndarray:

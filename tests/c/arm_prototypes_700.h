@@ -116,3 +116,58 @@ SOFTMAX(uint8_t, uint8_t, arm_softmax_u8);
 arm_cmsis_nn_status arm_softmax_s16(
     const int16_t *input, i32 num_rows, i32 row_size, i32 mult, i32 shift,
     const cmsis_nn_softmax_lut_s16 *softmax_params, int16_t *output);
+
+/* Those whose weights and bias have names and types of their own. */
+#define CONVOLVE(params, type, weights, bias_type, bias, name)                            \
+    arm_cmsis_nn_status name(                                                             \
+        const cmsis_nn_context *ctx, const cmsis_nn_##params *params,                     \
+        const cmsis_nn_per_channel_quant_params *quant_params,                            \
+        const cmsis_nn_dims *input_dims, const type *input,                               \
+        const cmsis_nn_dims *filter_dims, const int8_t *weights,                          \
+        const cmsis_nn_dims *bias_dims, const bias_type *bias,                            \
+        const cmsis_nn_dims *output_dims, type *output)
+#define CONVOLVE_S8(name) CONVOLVE(conv_params, int8_t, filter, i32, bias, name)
+#define CONVOLVE_S4(name) CONVOLVE(conv_params, int8_t, filter_packed_s4, i32, bias, name)
+#define CONVOLVE_S16(name) \
+    CONVOLVE(conv_params, int16_t, filter, cmsis_nn_bias_data, bias_data, name)
+#define DEPTHWISE_S8(name) CONVOLVE(dw_conv_params, int8_t, filter, i32, bias, name)
+#define DEPTHWISE_S4(name) CONVOLVE(dw_conv_params, int8_t, filter_packed_s4, i32, bias, name)
+#define DEPTHWISE_S16(name) CONVOLVE(dw_conv_params, int16_t, filter, int64_t, bias, name)
+CONVOLVE_S8(arm_convolve_1x1_s8);
+CONVOLVE_S8(arm_convolve_1x1_s8_fast);
+CONVOLVE_S8(arm_convolve_1_x_n_s8);
+CONVOLVE_S4(arm_convolve_wrapper_s4);
+CONVOLVE_S4(arm_convolve_s4);
+CONVOLVE_S4(arm_convolve_1x1_s4);
+CONVOLVE_S4(arm_convolve_1x1_s4_fast);
+CONVOLVE_S4(arm_convolve_1_x_n_s4);
+CONVOLVE_S16(arm_convolve_wrapper_s16);
+CONVOLVE_S16(arm_convolve_s16);
+DEPTHWISE_S8(arm_depthwise_conv_s8);
+DEPTHWISE_S8(arm_depthwise_conv_s8_opt);
+DEPTHWISE_S8(arm_depthwise_conv_3x3_s8);
+DEPTHWISE_S4(arm_depthwise_conv_wrapper_s4);
+DEPTHWISE_S4(arm_depthwise_conv_s4);
+DEPTHWISE_S4(arm_depthwise_conv_s4_opt);
+DEPTHWISE_S16(arm_depthwise_conv_wrapper_s16);
+DEPTHWISE_S16(arm_depthwise_conv_s16);
+DEPTHWISE_S16(arm_depthwise_conv_fast_s16);
+
+arm_cmsis_nn_status arm_convolve_s8(
+    const cmsis_nn_context *ctx, const cmsis_nn_conv_params *conv_params,
+    const cmsis_nn_per_channel_quant_params *quant_params, const cmsis_nn_dims *input_dims,
+    const int8_t *input, const cmsis_nn_dims *filter_dims, const int8_t *filter,
+    const cmsis_nn_dims *bias_dims, const i32 *bias, const cmsis_nn_dims *upscale_dims,
+    const cmsis_nn_dims *output_dims, int8_t *output);
+
+#define TRANSPOSED(second_ctx, name)                                                      \
+    arm_cmsis_nn_status name(                                                             \
+        const cmsis_nn_context *ctx, const cmsis_nn_context *second_ctx,                  \
+        const cmsis_nn_transpose_conv_params *transpose_conv_params,                      \
+        const cmsis_nn_per_channel_quant_params *quant_params,                            \
+        const cmsis_nn_dims *input_dims, const int8_t *input,                             \
+        const cmsis_nn_dims *filter_dims, const int8_t *filter,                           \
+        const cmsis_nn_dims *bias_dims, const i32 *bias,                                  \
+        const cmsis_nn_dims *output_dims, int8_t *output)
+TRANSPOSED(reverse_conv_ctx, arm_transpose_conv_wrapper_s8);
+TRANSPOSED(output_ctx, arm_transpose_conv_s8);
