@@ -236,14 +236,8 @@ def describe(
     Arguments and errors are those of Network.session().
     """
     from .analysis.summary import summarize
-    from .cmsis import buffer_size
 
-    plan = network.session(target, cmsis, rounding, variant).plan
-    scratch = {
-        node.name: buffer_size(node.function.name, node.params, target)
-        for node in network.graph.nodes
-    }
-    return summarize(plan, scratch)
+    return summarize(network.session(target, cmsis, rounding, variant).plan)
 
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from qemu_nn.bench.calls import random_params
 from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.graph import Address, Graph, Memory, Node, Place, Tensor
 from qemu_nn.layers import FUNCTIONS
-from qemu_nn.layers.orders import NOT_CALLED
+from qemu_nn.layers.orders import NOT_CALLED, rooms
 
 pytest.importorskip("jinja2", reason="export needs jinja2")
 
@@ -100,11 +100,11 @@ def every_function(wanted):
         if function.in_place:
             own = [array.name for array in function.inputs].index(function.output.name)
             target = inputs[own]
-        uses_scratch = function.buffer_bytes(params, wanted.path) > 0
-        scratch = Address("scratch", 0) if uses_scratch else None
+        scratch = Address("scratch", 0) if rooms(function, params, wanted.path) else None
         places[name] = Place(inputs, target, scratch)
-    memory = Memory(dict.fromkeys(("data", "out", "scratch"), _ROOM), places, Address("data", 0))
-    entry = Tensor("data", (_ROOM,), "int8")
+    sizes = {"data": 2 * _ROOM, "out": _ROOM, "scratch": _ROOM}
+    memory = Memory(sizes, places, Address("data", 0))
+    entry = Tensor("data", (2 * _ROOM,), "int8")
     return Graph("every function", entry, tuple(nodes), (nodes[-1].name,), arrays, memory)
 
 
@@ -134,6 +134,7 @@ def _legal_params(rng, function, wanted):
             sizes = kernels.check(rows[0], struct)
         except Error:
             continue
-        needed = [*sizes.inputs, sizes.output, 2 * function.buffer_bytes(params, wanted.path)]
+        scratch = sum(rooms(function, params, wanted.path).values())
+        needed = [*sizes.inputs, sizes.output, scratch // 2]
         if sizes.output > 0 and max(needed) <= _ROOM // 2:
             return params

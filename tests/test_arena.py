@@ -88,32 +88,36 @@ def residual():
     return Graph("residual", Tensor("in", (8, 8, 16), "int8"), nodes, ("end",), {})
 
 
+#: No scratch memory in any layer of residual().
+NONE = {"a": {}, "b": {}, "sum": {}, "end": {}}
+
+
 def test_a_residual_network_keeps_three_tensors_at_its_sum():
-    plan = tensor_arena(residual(), {"a": 0, "b": 0, "sum": 0, "end": 0})
+    plan = tensor_arena(residual(), NONE)
     assert plan.arena.nbytes == 3072
     assert plan.live == {"a": 2048, "b": 2048, "sum": 3072, "end": 2048}
     assert len({plan.tensors[name] for name in ("a", "b", "sum")}) == 3
-    assert plan.scratch == {}
+    assert plan.scratch == NONE
 
 
 def test_scratch_lives_while_its_layer_runs():
-    plan = tensor_arena(residual(), {"a": 1500, "b": 40, "sum": 0, "end": 0})
+    plan = tensor_arena(residual(), {**NONE, "a": {"ctx": 1500}, "b": {"ctx": 40}})
     assert plan.live == {"a": 2048 + 1504, "b": 2048 + 48, "sum": 3072, "end": 2048}
     assert plan.arena.nbytes == 4096  # a lies behind sum, and the input fits nowhere below
-    assert plan.scratch["a"] == 0
-    assert set(plan.scratch) == {"a", "b"}
+    assert plan.scratch["a"] == {"ctx": 0}
+    assert plan.scratch["sum"] == {}
 
 
 def test_outputs_stay_to_the_end_and_an_unread_input_lives_at_the_start():
     graph = residual()
     held = Graph("held", graph.input, graph.nodes, ("a", "end"), {})
-    assert tensor_arena(held, dict.fromkeys(["a", "b", "sum", "end"], 0)).live["end"] == 3072
+    assert tensor_arena(held, NONE).live["end"] == 3072
     lone = Graph("lone", graph.input, (graph.nodes[0], pool("c", "a", 8)), ("c",), {})
-    assert tensor_arena(lone, {"a": 0, "c": 0}).live == {"a": 2048, "c": 2048}
+    assert tensor_arena(lone, {"a": {}, "c": {}}).live == {"a": 2048, "c": 2048}
 
 
 def nothing(graph):
-    return {node.name: 0 for node in graph.nodes}
+    return {node.name: {} for node in graph.nodes}
 
 
 def test_the_residual_network_of_mlperf_tiny_takes_what_tflite_micro_takes():
@@ -147,3 +151,19 @@ def test_a_report_says_where_everything_lies_and_how_long():
     assert rows[told["peak_layer"]]["bytes_in_use"] == told["peak_bytes"]
     assert told["activation_bytes"] >= told["peak_bytes"]
     assert "TFLite Micro" in told["activation_memory"]
+
+
+@pytest.mark.parametrize(
+    ("core", "scratch", "total"),
+    [
+        # convolution: 2 columns of 28 taps in 16 bits, behind all else; pooling: 8 sums
+        ("cortex-m4", [112, 0, 0, 0, 32, 0, 0], 592),
+        ("cortex-m0", [112, 0, 0, 0, 0, 0, 0], 592),
+        # 4 columns of 32 taps; depthwise: 4 * 124 channels * 9 taps; dense: 5 sums
+        ("cortex-m55", [128, 4464, 0, 0, 0, 20, 0], 4784),
+    ],
+)
+def test_scratch_memory_is_that_of_the_core(core, scratch, total):
+    told = json.loads(pipeline.describe(pipeline.Network(affine_networks.small()), core).json())
+    assert [row["scratch_bytes"] for row in told["layers"]] == scratch
+    assert told["activation_bytes"] == total

@@ -166,3 +166,18 @@ def test_functions_that_arm_has_not_come_along_apart(tmp_path, target):
     sources = [path.name for path in folder.rglob("*.c")]
     assert len(set(sources)) == len(sources)
     assert '#include "tflm.h"' in (folder / "network.c").read_text()
+
+
+@on_pc
+def test_cores_that_want_sums_of_weights_get_them(tmp_path):
+    graph = affine_networks.small()
+    folder = write(tmp_path / "m55", graph, target="cortex-m55")
+    text = " ".join((folder / "network.c").read_text().split())
+    assert re.search(
+        r"arm_vector_sum_s8\(AT\(int32_t, arena_memory, \d+\), DENSE_INPUT_C, DENSE_OUTPUT_C, "
+        r"dense_wt, DENSE_INPUT_OFFSET, DENSE_FILTER_OFFSET, dense_bias\); \{ "
+        r"const cmsis_nn_context ctx = \{.buf = AT\(void, arena_memory, \d+\), .size = 20\};",
+        text,
+    )
+    assert check(folder)[0] == 0
+    assert "arm_vector_sum_s8" not in (write(tmp_path / "m4", graph) / "network.c").read_text()

@@ -60,7 +60,7 @@ def test_a_wrong_weight_is_found_in_its_layer(name, tmp_path):
 
 def test_memory_without_scratch_is_what_tflite_micro_reports(name):
     graph = load(name).graph
-    plan = tensor_arena(graph, {node.name: 0 for node in graph.nodes})
+    plan = tensor_arena(graph, {node.name: {} for node in graph.nodes})
     assert plan.arena.nbytes == HEADS[name]
 
 

@@ -8,10 +8,12 @@ import pytest
 from qemu_nn import cmsis
 from qemu_nn.bench.affine_dense_cases import DENSE_CASES
 from qemu_nn.errors import ModelError, Refused
+from qemu_nn.firmware.memory import layout
 from qemu_nn.graph import Address, Graph, Memory, Node, Place
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.package import load_package, save_package
 from qemu_nn.runtime.arena import tensor_arena
+from qemu_nn.runtime.plan import plan
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 from qemu_nn.tensors import Tensor
@@ -133,12 +135,16 @@ def test_both_memories_give_the_same_and_survive_a_file(tmp_path):
             np.testing.assert_array_equal(got[name], values, name)
 
 
-def test_states_have_places_of_their_own_all_the_time():
+def test_states_have_memory_of_their_own_beside_the_arena():
     graph = network()
-    arena = tensor_arena(graph, dict.fromkeys(("svdf0", "svdf1"), 0))
-    lives = {b.name: (b.first, b.last) for b in arena.arena.buffers}
-    assert lives["state0"] == lives["state1"] == (0, 2)
-    assert arena.until["state0"] == "svdf1"
+    placed = layout(plan(graph, DEVICE, trace=True))
+    states = sorted(((placed.states[t.name], t.nbytes) for t in graph.states), key=str)
+    assert {address.buffer for address, _ in states} == {"states"}
+    (first, size), (second, last) = states
+    assert first.offset + size <= second.offset
+    assert second.offset + last <= placed.buffers["states"]
+    shared = tensor_arena(graph, {"svdf0": {}, "svdf1": {}}).tensors
+    assert set(shared) == {graph.input.name, "svdf0", "svdf1"}
 
 
 # ---- what is refused ----

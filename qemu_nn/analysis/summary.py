@@ -9,6 +9,7 @@ from typing import Optional
 
 from ..graph import Graph, Node, Tensor
 from ..layers.base import extent
+from ..layers.orders import rooms
 from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan, Step
 from ..targets import AFFINE_CMSIS
@@ -51,8 +52,8 @@ def facts_text(facts: Mapping[str, Cell]) -> str:
     )
 
 
-def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
-    """The summary of a plan; scratch: layer -> bytes that the device's function asks for.
+def summarize(plan: Plan) -> Summary:
+    """The summary of a plan.
 
     activation_bytes is all memory beside weights: the firmware's buffers where they are known,
     otherwise what the planner needs, for calls of the s8 and s16 API that of TFLite Micro;
@@ -60,9 +61,13 @@ def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
     """
     graph = plan.graph
     shared = graph.memory is None and plan.profile.cmsis == AFFINE_CMSIS
+    scratch = {
+        node.name: rooms(node.function, node.params, plan.profile.path) for node in graph.nodes
+    }
+    total = {name: sum(each.values()) for name, each in scratch.items()}
     arena = tensor_arena(graph, scratch) if shared else None
     rows = tuple(
-        (*_layer(node), *_own(node, arena), *_costs(graph, node, scratch[node.name]), kernel)
+        (*_layer(node), *_own(node, arena), *_costs(graph, node, total[node.name]), kernel)
         for step in plan.steps
         for node, kernel in _computed(step)
     )
@@ -75,7 +80,7 @@ def summarize(plan: Plan, scratch: Mapping[str, int]) -> Summary:
         "macs": sum(_macs(node) for node in plan.graph.nodes),
         "weight_bytes": sum(array.nbytes for array in plan.graph.arrays.values()),
         **_memory(plan, arena),
-        "scratch_bytes": max(scratch.values()),
+        "scratch_bytes": max(total.values()),
     }
     return Summary(facts, layers)
 
@@ -86,6 +91,8 @@ def _memory(plan: Plan, arena: Optional[TensorArena]) -> dict[str, Cell]:
         peak = max(arena.live, key=lambda layer: arena.live[layer])
         own: dict[str, Cell] = {"peak_bytes": arena.live[peak], "peak_layer": peak}
         size, words = arena.arena.nbytes, _AFFINE_MEMORY
+        if plan.graph.states:
+            own["state_bytes"] = sum(state.nbytes for state in plan.graph.states)
     elif plan.graph.memory is not None:
         own, size = {}, sum(plan.graph.memory.buffers.values())
         words = "the firmware's buffers"

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Optional
 
 from ..graph import Address
-from ..layers.prototypes import SCRATCH, VECTOR_SUM, Argument, Prototype, c_types, prototype
+from ..layers.prototypes import (
+    CONTEXTS,
+    SCRATCH,
+    VECTOR_SUM,
+    Argument,
+    Prototype,
+    c_types,
+    prototype,
+)
 from ..layers.struct_api import Elements, Member
 from .c_text import wrapped
 from .extents import c_extent
@@ -43,14 +51,18 @@ def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallTex
     An argument that is a struct is defined in front of it, under the argument's own name.
     """
     function, types = layer.node.function, c_types(cmsis)
-    values = {name: macro.name for name, macro in layer.params.items()} | {**layer.arrays}
-    for array, address in zip(function.inputs, call.inputs):
+    values = {"NULL": "NULL", **{name: macro.name for name, macro in layer.params.items()}}
+    values.update(layer.arrays)
+    values.update(dict.fromkeys((array.name for array in function.inputs), "NULL"))
+    for name, room in call.scratch.items():
+        values[name] = pointer("void", room.address, buffers)
+    for array, address in zip(function.read(layer.node.params), call.inputs):
         values[array.name] = pointer(types[array.dtype], address, buffers)
     values[function.output.name] = pointer(types[function.output.dtype], call.output, buffers)
     declared = prototype(function, cmsis)
     structs, arguments = [], []
     for argument in declared.arguments:
-        members = _members(argument, call, declared, values, buffers)
+        members = _members(argument, call, values, buffers)
         if members == {}:
             arguments.append("NULL")
         elif members is not None:
@@ -69,19 +81,16 @@ def _sums(
     call: Call, declared: Prototype, values: Mapping[str, str], buffers: Buffers
 ) -> Optional[str]:
     """The call that puts sums of weights into scratch memory."""
-    if not declared.sums or call.scratch is None:
+    if not declared.sums or "ctx" not in call.scratch:
         return None
-    target = pointer("int32_t", call.scratch, buffers)
-    parts = [target, *(values[name] for name in declared.sums)]
+    target = pointer("int32_t", call.scratch["ctx"].address, buffers)
+    signs = {f"-{name}": f"-{text}" for name, text in values.items()}
+    parts = [target, *(c_extent(each, {**values, **signs}) for each in declared.sums)]
     return wrapped(f"{VECTOR_SUM.name}(", parts, ");")
 
 
 def _members(
-    argument: Argument,
-    call: Call,
-    declared: Prototype,
-    values: Mapping[str, str],
-    buffers: Buffers,
+    argument: Argument, call: Call, values: Mapping[str, str], buffers: Buffers
 ) -> Optional[dict[str, str]]:
     """Member -> C text of what a struct argument holds; None if the argument is no struct."""
     if argument.struct is not None:
@@ -90,16 +99,12 @@ def _members(
             member: _member("" if value in scalars else argument.struct.cast, value, values)
             for member, value in argument.struct.members.items()
         }
-    if not argument.name.endswith("ctx"):
+    if argument.name not in CONTEXTS:
         return None
-    second = declared.second(call.step.node.params) if declared.second else 0
-    first = call.scratch_bytes - second
-    if call.scratch is None or (second == 0 and argument.name != "ctx"):
+    room = call.scratch.get(argument.name)
+    if room is None:
         return {"buf": "NULL", "size": "0"}
-    if argument.name == "ctx":
-        return {"buf": pointer("void", call.scratch, buffers), "size": str(first)}
-    behind = replace(call.scratch, offset=call.scratch.offset + first)
-    return {"buf": pointer("void", behind, buffers), "size": str(second)}
+    return {"buf": pointer("void", room.address, buffers), "size": str(room.nbytes)}
 
 
 def _member(cast: str, value: Member, values: Mapping[str, str]) -> str:
@@ -118,9 +123,9 @@ def _definition(argument: Argument, members: Mapping[str, str]) -> str:
 
 def _scratch(call: Call, argument: Argument, buffers: Buffers) -> str:
     """A scratch argument; no function uses its bufferB."""
-    if call.scratch is None or argument.name == "bufferB":
+    if "ctx" not in call.scratch or argument.name == "bufferB":
         return "NULL"
-    return pointer(argument.type.rstrip(" *"), call.scratch, buffers)
+    return pointer(argument.type.rstrip(" *"), call.scratch["ctx"].address, buffers)
 
 
 def copy_text(call: Call, buffers: Buffers) -> Optional[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,16 @@ class Constant:
 _WEIGHTS = ("wt", "pM", "pA", "filter", "filter_packed_s4")
 
 
+def _parts(node: Node, name: str, flat: np.ndarray) -> Iterator[tuple[str, Constant]]:
+    """C argument -> array, of those that lie in one behind each other."""
+    start = 0
+    for part in node.function.parts:
+        shape = part.shape(node.params)
+        values = flat[start : start + math.prod(shape)].astype(part.dtype).reshape(shape)
+        start += values.size
+        yield part.name, Constant((name, part.name), part.name, values)
+
+
 def _part(argument: str) -> str:
     return "wt" if argument in _WEIGHTS else argument
 
@@ -31,11 +42,15 @@ def _part(argument: str) -> str:
 def constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
     """C argument -> its array, in C's order of the arguments' declaration."""
     function = node.function
-    found = {}
+    found: dict[str, Constant] = {}
     if function.weights is not None and node.weights is not None:
-        found[function.weights.name] = Constant(
-            (node.weights, ""), _part(function.weights.name), graph.arrays[node.weights]
-        )
+        array = graph.arrays[node.weights]
+        if function.parts:
+            found.update(_parts(node, node.weights, array.ravel()))
+        else:
+            found[function.weights.name] = Constant(
+                (node.weights, ""), _part(function.weights.name), array
+            )
     if function.bias is not None and node.bias is not None:
         array = graph.arrays[node.bias]
         rows = array.reshape(len(function.stack), -1) if function.stack else (array,)

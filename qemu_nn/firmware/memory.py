@@ -9,13 +9,18 @@ from typing import Optional
 from ..errors import Error
 from ..graph import Address, Graph, Memory
 from ..kernels import choose, rows_of
-from ..runtime.arena import tensor_arena
+from ..layers.orders import rooms
+from ..runtime.arena import TFLM_ALIGNMENT, aligned, tensor_arena
 from ..runtime.place import planned
 from ..runtime.plan import Plan, Step
 from ..targets import AFFINE_CMSIS
 
-#: Name of the buffer of a network that brings no memory of its own.
-ARENA = "arena"
+#: Names of the buffers of a network that brings no memory of its own: of what it shares over time,
+#: and of what outlives a run.
+ARENA, STATES = "arena", "states"
+
+#: Layer -> what C calls its scratch memory -> bytes.
+Needed = Mapping[str, Mapping[str, int]]
 
 #: Every address is a multiple of this many bytes: the widest element's.
 _ALIGNMENT = 4
@@ -31,15 +36,28 @@ class Copy:
 
 
 @dataclass(frozen=True)
+class Room:
+    """A piece of memory."""
+
+    address: Address
+    nbytes: int
+
+
+@dataclass(frozen=True)
 class Call:
-    """One call with its pointers. step: has the row that stands in for the function."""
+    """One call with its pointers. step: has the row that stands in for the function; scratch: what
+    C calls the memory -> where it is, ctx if there is one piece."""
 
     step: Step
     inputs: tuple[Address, ...]
     output: Address
-    scratch: Optional[Address]
-    scratch_bytes: int
+    scratch: Mapping[str, Room]
     copy: Optional[Copy] = None
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of all scratch memory."""
+        return sum(room.nbytes for room in self.scratch.values())
 
 
 @dataclass(frozen=True)
@@ -65,42 +83,56 @@ def layout(plan: Plan) -> Layout:
     if plan.cleared:
         raise Error(f"{graph.name} reads memory that nothing has written: it can not be exported")
     steps = [_plain(plan, step) for step in plan.steps]
-    needed = {step.node.name: _scratch_bytes(plan, step) for step in steps}
+    path = plan.profile.path
+    needed = {s.node.name: rooms(s.node.function, s.node.params, path) for s in steps}
     if graph.memory is not None:
         return _given(graph, graph.memory, steps, needed)
     if plan.profile.cmsis == AFFINE_CMSIS:
         return _as_tflm(graph, steps, needed)
-    placement = planned(graph, steps, lambda step: needed[step.node.name], _ALIGNMENT)
+    total = {name: sum(each.values()) for name, each in needed.items()}
+    placement = planned(graph, steps, lambda step: total[step.node.name], _ALIGNMENT)
     calls = []
     for step, spot in zip(steps, placement.spots):
         inputs, output = [Address(ARENA, at) for at in spot.inputs], Address(ARENA, spot.output)
         spare = None if spot.spare is None else Address(ARENA, spot.spare)
-        size = needed[step.node.name]
-        scratch = Address(ARENA, spot.scratch) if size else None
+        scratch = _rooms(Address(ARENA, spot.scratch), needed[step.node.name])
         copy = _copy(step, inputs, output, spare)
         if copy:
             inputs[inputs.index(copy.source)] = copy.target
-        calls.append(Call(step, tuple(inputs), output, scratch, size, copy))
+        calls.append(Call(step, tuple(inputs), output, scratch, copy))
     buffers = {ARENA: placement.arena_bytes}
-    states = {t.name: Address(ARENA, at) for t, at in zip(graph.states, placement.states)}
-    return Layout(buffers, Address(ARENA, placement.input), states, tuple(calls))
+    return Layout(buffers, Address(ARENA, placement.input), {}, tuple(calls))
 
 
-def _as_tflm(graph: Graph, steps: list[Step], needed: Mapping[str, int]) -> Layout:
+def _rooms(start: Address, sizes: Mapping[str, int]) -> dict[str, Room]:
+    """Pieces of memory, one behind the other."""
+    found, offset = {}, start.offset
+    for name, size in sizes.items():
+        found[name] = Room(Address(start.buffer, offset), size)
+        offset += size
+    return found
+
+
+def _as_tflm(graph: Graph, steps: list[Step], needed: Needed) -> Layout:
     """Every tensor in a place of its own while it lives, as TensorFlow Lite Micro has them."""
     planned = tensor_arena(graph, needed)
+    states, kept = {}, 0
+    for state in graph.states:
+        states[state.name] = Address(STATES, kept)
+        kept += aligned(state.nbytes, TFLM_ALIGNMENT)
+    at = {name: Address(ARENA, offset) for name, offset in planned.tensors.items()}
     calls = []
     for step in steps:
         node = step.node
-        inputs = [Address(ARENA, planned.tensors[name]) for name in node.inputs]
-        output = Address(ARENA, planned.tensors[node.name])
-        copy = _copy(step, inputs, output, None)
-        scratch = planned.scratch.get(node.name)
-        place = None if scratch is None else Address(ARENA, scratch)
-        calls.append(Call(step, tuple(inputs), output, place, needed[node.name], copy))
-    entry = Address(ARENA, planned.tensors[graph.input.name])
-    states = {t.name: Address(ARENA, planned.tensors[t.name]) for t in graph.states}
-    return Layout({ARENA: planned.arena.nbytes}, entry, states, tuple(calls))
+        inputs = [states.get(name) or at[name] for name in node.inputs]
+        copy = _copy(step, inputs, at[node.name], None)
+        scratch = {
+            name: Room(Address(ARENA, offset), needed[node.name][name])
+            for name, offset in planned.scratch[node.name].items()
+        }
+        calls.append(Call(step, tuple(inputs), at[node.name], scratch, copy))
+    buffers = {ARENA: planned.arena.nbytes, **({STATES: kept} if kept else {})}
+    return Layout(buffers, at[graph.input.name], states, tuple(calls))
 
 
 def _plain(plan: Plan, step: Step) -> Step:
@@ -109,11 +141,6 @@ def _plain(plan: Plan, step: Step) -> Step:
         return step
     rows = rows_of(step.row.op.name, step.row.op.type)
     return replace(step, row=choose(rows, plan.profile, step.params, keep_input=False))
-
-
-def _scratch_bytes(plan: Plan, step: Step) -> int:
-    """Bytes of the buffer that Arm's header asks for on this core."""
-    return step.node.function.buffer_bytes(step.node.params, plan.profile.path)
 
 
 def _copy(
@@ -131,20 +158,22 @@ def _copy(
     return Copy(inputs[own], output, step.sizes.output)
 
 
-def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Mapping[str, int]) -> Layout:
+def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Needed) -> Layout:
     """The firmware's own addresses, and those of its buffers that they name."""
     calls = []
     for step in steps:
-        place, size = memory.places[step.node.name], needed[step.node.name]
+        place, sizes = memory.places[step.node.name], needed[step.node.name]
+        size = sum(sizes.values())
         if size and not _holds(memory, place.scratch, size):
             raise Error(
                 f"{graph.name}: layer {step.node.name!r} ({step.node.function.name}) needs "
                 f"{size} bytes of scratch memory; its memory has {place.scratch or 'none'}"
             )
-        calls.append(Call(step, place.inputs, place.output, place.scratch, size))
+        scratch = _rooms(place.scratch, sizes) if place.scratch else {}
+        calls.append(Call(step, place.inputs, place.output, scratch))
     used = {memory.input.buffer, *(address.buffer for address in memory.states.values())}
     for call in calls:
-        pointers = (*call.inputs, call.output, *([call.scratch] if call.scratch else []))
+        pointers = (*call.inputs, call.output, *(room.address for room in call.scratch.values()))
         used |= {address.buffer for address in pointers}
     buffers = {name: size for name, size in memory.buffers.items() if name in used}
     return Layout(buffers, memory.input, memory.states, tuple(calls))

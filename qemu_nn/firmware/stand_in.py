@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Union
 
 from ..kernels import Row
@@ -16,19 +16,22 @@ from ..targets import AFFINE_CMSIS, Profile
 from . import plain_kernels
 from .c_text import signature, wrapped
 from .memory import Call
-from .stacked import put_rows
+from .stacked import put_arrays
 
 #: The headers of Arm's that are always there: of the types, before 7.0.0 or in it, of functions.
 _TYPES, _FUNCTIONS = {False: "arm_math.h", True: "arm_nn_types.h"}, "arm_nnfunctions.h"
+
+
+_NEEDS = ("spare", "stacked", "joined", "sums")
 
 
 @dataclass(frozen=True)
 class StandIn:
     """A function, the row that computes it, and the fields of the row's C parameters.
 
-    spare: bytes of scratch memory that the row needs where the calls bring none. stacked: bytes of
-    the array that holds what belongs to each channel, if the calls have that in several. sums: do
-    the calls want sums of weights?
+    spare: bytes of scratch memory that the row needs where the calls bring none. stacked, joined:
+    bytes of the arrays that hold what belongs to each channel, and the weights, if the calls have
+    that in several. sums: do the calls want sums of weights?
     """
 
     function: Function
@@ -36,6 +39,7 @@ class StandIn:
     fields: tuple[str, ...]
     spare: int
     stacked: int
+    joined: int
     sums: bool
 
     @property
@@ -56,13 +60,23 @@ def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
         first = found.get(function.name)
         row = first.row if first else step.row
         needed = row.scratch(step.params)
-        spare = max(needed if needed > call.scratch_bytes else 0, first.spare if first else 0)
-        stacked = step.sizes.bias if function.stack else 0
-        stacked = max(stacked, first.stacked if first else 0)
-        sums = bool(call.scratch) or (first is not None and first.sums)
-        fields = tuple(dir(step.params))
-        found[function.name] = StandIn(function, row, fields, spare, stacked, sums)
+        own = StandIn(
+            function,
+            row,
+            tuple(dir(step.params)),
+            spare=needed if needed > call.scratch_bytes else 0,
+            stacked=step.sizes.bias if function.stack else 0,
+            joined=step.sizes.weights if function.parts else 0,
+            sums="ctx" in call.scratch,
+        )
+        found[function.name] = own if first is None else _both(own, first)
     return sorted(found.values(), key=lambda each: each.function.name)
+
+
+def _both(one: StandIn, other: StandIn) -> StandIn:
+    """What the calls of either need."""
+    most = {name: max(getattr(one, name), getattr(other, name)) for name in _NEEDS}
+    return replace(one, **most)
 
 
 def sources(found: Iterable[StandIn]) -> dict[str, str]:
@@ -76,8 +90,10 @@ def implementation(found: Iterable[StandIn], profile: Profile) -> dict[str, Any]
     return {
         "profile": str(profile),
         "headers": sorted({prototype(each.function, profile.cmsis).header for each in found}),
-        "spare": max((each.spare for each in found), default=0),
-        "stacked": max((each.stacked for each in found), default=0),
+        **{
+            name: max((getattr(each, name) for each in found), default=0)
+            for name in ("spare", "stacked", "joined")
+        },
         "sums": signature(VECTOR_SUM, " {") if _wants_sums(found, profile.cmsis) else "",
         "sum_arguments": [each.name for each in VECTOR_SUM.arguments],
         "functions": [_definition(each, profile) for each in found],
@@ -124,7 +140,8 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
     inputs = ", ".join(f"(void *){values[array.name]}" for array in function.inputs)
     buffers = [f".in = {{{inputs}}}"] if inputs else []
     if function.weights is not None:
-        buffers.append(f".weights = {values[function.weights.name]}")
+        weights = "joined.bytes" if function.parts else values[function.weights.name]
+        buffers.append(f".weights = {weights}")
     if function.bias is not None:
         bias = "stacked.bytes" if function.stack else values[function.bias.name]
         buffers.append(f".bias = {bias}")
@@ -133,9 +150,9 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
         f".scratch = {_scratch(stand_in, declared)}",
     ]
     body = [
-        *put_rows(function, values),
-        f"    {wrapped(f'const {stand_in.row.op.params} params = {{', params, '};')}",
-        f"    {wrapped('const qn_buffers buffers = {', buffers, '};')}",
+        *put_arrays(function, values),
+        f"    {wrapped(f'const {stand_in.row.op.params} call = {{', params, '};')}",
+        f"    {wrapped('const qn_buffers memory = {', buffers, '};')}",
     ]
     return "\n".join(
         [
@@ -150,7 +167,7 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
 
 def _scratch(stand_in: StandIn, declared: Prototype) -> str:
     """C text of the scratch memory: what the call brings, if that is enough."""
-    given = [each.name for each in declared.arguments if each.name in SCRATCH]
+    given = [e.name for e in declared.arguments if e.name in SCRATCH or e.name == "ctx"]
     if stand_in.spare:
         return "spare.bytes"
     return {"": "NULL", "ctx": "ctx->buf"}.get(given[0], given[0]) if given else "NULL"
@@ -184,7 +201,7 @@ def _unused(declared: Prototype, body: str) -> list[str]:
 
 
 def _ending(function: Function, declared: Prototype, run: str) -> list[str]:
-    call = f"{run}(&params, &buffers);"
+    call = f"{run}(&call, &memory);"
     if declared.answers:
         return [f"    return ({declared.returns}){call}"]
     if declared.returns == "void":

@@ -154,7 +154,7 @@ def _is_turned(p: Params) -> bool:
     return max(p["stride_h"], p["stride_w"]) <= 2 and p["input_c"] > _FEW_CHANNELS
 
 
-def transpose_conv_second(p: Params) -> int:
+def transpose_conv_second(p: Params, path: str) -> int:
     """The second buffer of a transposed convolution: for the filter turned round."""
     return _taps(p) * p["output_c"] if _is_turned(p) else 0
 
@@ -166,8 +166,11 @@ def transpose_conv_rows(p: Params, path: str) -> int:
     return 4 * columns * p["output_c"] * max(p["filter_h"], p["stride_h"])
 
 
+def transpose_conv_first(p: Params, path: str) -> int:
+    """The first buffer: rows of sums, or the columns of a convolution."""
+    return (convolve_s8 if _is_turned(p) else transpose_conv_rows)(p, path)
+
+
 def transpose_conv_wrapper(p: Params, path: str) -> int:
     """Both buffers: rows of sums alone, or the columns of a convolution and its filter."""
-    if _is_turned(p):
-        return convolve_s8(p, path) + transpose_conv_second(p)
-    return transpose_conv_rows(p, path)
+    return transpose_conv_first(p, path) + transpose_conv_second(p, path)

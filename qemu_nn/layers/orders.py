@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import orders_plain, orders_weighted
+from . import orders_plain, orders_recurrent, orders_weighted
+from .base import Function
 from .struct_api import Order
 
 #: Functions that no exported network can call -> why.
@@ -19,15 +20,22 @@ NOT_CALLED = {
         ),
         "it computes a single number",
     ),
-    **dict.fromkeys(
-        ("arm_svdf_s8", "arm_svdf_state_s16_s8"),
-        "its state has no place in the generated code yet",
-    ),
-    **dict.fromkeys(
-        ("arm_lstm_unidirectional_s8", "arm_lstm_unidirectional_s16"),
-        "its gates have no place in the generated code yet",
-    ),
 }
 
 #: C name -> how C takes the arguments.
-ORDERS: Mapping[str, Order] = {**orders_weighted.ORDERS, **orders_plain.ORDERS}
+ORDERS: Mapping[str, Order] = {
+    **orders_weighted.ORDERS,
+    **orders_recurrent.ORDERS,
+    **orders_plain.ORDERS,
+}
+
+
+def rooms(function: Function, params: Mapping[str, int], path: str) -> dict[str, int]:
+    """All scratch memory that a call takes on this core path: what C calls it -> bytes.
+
+    Where there is one piece, it is called ctx.
+    """
+    several = ORDERS[function.name].rooms if function.name in ORDERS else {}
+    sizes = {name: needed(params, path) for name, needed in several.items()}
+    found = sizes if several else {"ctx": function.buffer_bytes(params, path)}
+    return {name: size for name, size in found.items() if size}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Callable
 
 from . import affine_buffers
 from .base import Extent, Largest
-from .struct_api import Member, Order, Struct, dims, nhwc, order, pair
+from .struct_api import Bytes, Member, Order, Struct, dims, nhwc, order, pair
 
 _RANGE: dict[str, Member] = {"activation.min": "act_min", "activation.max": "act_max"}
 _OFFSETS: dict[str, Member] = {"input_offset": "input_offset", "output_offset": "output_offset"}
@@ -109,20 +108,27 @@ def _weighted(
     structs: Mapping[str, Struct],
     weights: str = "filter",
     bias: str = "bias",
-    sums: tuple[str, ...] = (),
+    sums: tuple[Extent, ...] = (),
 ) -> Order:
     """params: the argument with offsets and windows."""
     names = f"ctx {params} {_ARRAYS.format(weights=weights, bias=bias)}"
     return order(names, structs, sums=sums)
 
 
-def _transpose_conv(name: str, second: Callable[[Mapping[str, int]], int]) -> Order:
-    """name, second: of the second scratch buffer."""
-    names = f"ctx {name} transpose_conv_params {_ARRAYS.format(weights='filter', bias='bias')}"
-    return order(names, _TRANSPOSE_CONV, second=second)
+def _transpose_conv(second: str, **rooms: Bytes) -> Order:
+    """second: name of the second scratch buffer."""
+    names = f"ctx {second} transpose_conv_params {_ARRAYS.format(weights='filter', bias='bias')}"
+    return order(names, _TRANSPOSE_CONV, rooms=rooms)
 
 
-_SUMS: tuple[str, ...] = ("input_c", "output_c", "filter", "input_offset", "filter_offset", "bias")
+_SUMS: tuple[Extent, ...] = (
+    "input_c",
+    "output_c",
+    "filter",
+    "input_offset",
+    "filter_offset",
+    "bias",
+)
 
 
 ORDERS: Mapping[str, Order] = {
@@ -153,9 +159,11 @@ ORDERS: Mapping[str, Order] = {
         for kind in ("wrapper_s4", "s4", "s4_opt")
     },
     "arm_transpose_conv_wrapper_s8": _transpose_conv(
-        "reverse_conv_ctx", affine_buffers.transpose_conv_second
+        "reverse_conv_ctx",
+        ctx=affine_buffers.transpose_conv_first,
+        reverse_conv_ctx=affine_buffers.transpose_conv_second,
     ),
-    "arm_transpose_conv_s8": _transpose_conv("output_ctx", lambda params: 0),
+    "arm_transpose_conv_s8": _transpose_conv("output_ctx", ctx=affine_buffers.transpose_conv_rows),
     "arm_fully_connected_s8": _weighted("fc_params", _DENSE, sums=_SUMS),
     "arm_fully_connected_s16": _weighted("fc_params", _DENSE),
     "arm_fully_connected_s4": _weighted("fc_params", _DENSE, "filter_packed_s4"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Callable, Optional
+from typing import Optional
 
 from ..errors import Error
 from ..targets import AFFINE_CMSIS
-from .base import Function
+from .base import Extent, Function
 from .orders import NOT_CALLED, ORDERS
 from .struct_api import STATUS, Order, Struct
 
@@ -16,7 +16,8 @@ _LEGACY_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
 _TYPES = {name: f"{name}_t" for name in ("int8", "uint8", "int16", "int32", "int64")}
 
 #: Scratch buffers, whose names no declaration has.
-SCRATCH = ("bufferA", "bufferB", "vec_buffer", "ctx")
+SCRATCH = ("bufferA", "bufferB", "vec_buffer")
+CONTEXTS = ("ctx", "input_ctx", "output_ctx", "reverse_conv_ctx")
 
 #: Functions of our own: what their names start with, and the header that declares them.
 _OWN, OWN_HEADER = "tflm_", "tflm.h"
@@ -79,15 +80,14 @@ class Argument:
 @dataclass(frozen=True)
 class Prototype:
     """How C declares a function. returns: its type; header: the one that declares it; implied:
-    scalars that C is not told -> C text of them; sums, second: see Order."""
+    scalars that C is not told -> C text of them; sums: see Order."""
 
     header: str
     returns: str
     name: str
     arguments: tuple[Argument, ...]
     implied: Mapping[str, str] = field(default_factory=dict)
-    sums: tuple[str, ...] = ()
-    second: Optional[Callable[[Mapping[str, int]], int]] = None
+    sums: tuple[Extent, ...] = ()
 
     def __str__(self) -> str:
         space = "" if self.returns.endswith("*") else " "
@@ -125,7 +125,6 @@ def prototype(function: Function, cmsis: str) -> Prototype:
         arguments,
         order.implied,
         order.sums,
-        order.second,
     )
 
 
@@ -187,8 +186,9 @@ def _names(function: Function) -> tuple[str, ...]:
 
 def _type(function: Function, order: Order, name: str, types: Mapping[str, str]) -> str:
     if name in order.structs:
-        return f"const {order.structs[name].type} *"
-    if name.endswith("ctx"):
+        struct = order.structs[name]
+        return f"{'' if struct.variable else 'const '}{struct.type} *"
+    if name in CONTEXTS:
         return "const cmsis_nn_context *"
     if name in SCRATCH:
         byte = name == "bufferB" or "pool" in function.op
@@ -200,5 +200,6 @@ def _type(function: Function, order: Order, name: str, types: Mapping[str, str])
     if name == function.output.name:
         return f"{types[function.output.dtype]} *"
     array = next(array for array in function.arrays if array.name == name)
-    const = "" if function.op in _WRITES_INPUTS and array in function.inputs else "const "
+    written = array.state or (function.op in _WRITES_INPUTS and array in function.inputs)
+    const = "" if written else "const "
     return f"{const}{types[array.dtype]} *"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Callable, Optional, Union
+from typing import Callable, Union
 
 from .base import Extent
 
@@ -22,6 +22,9 @@ class Elements:
     names: tuple[str, ...]
 
 
+#: Bytes of scratch memory, from the scalar C arguments and the path of the core.
+Bytes = Callable[[Mapping[str, int], str], int]
+
 #: What a member of a struct holds.
 Member = Union[Extent, Elements]
 
@@ -30,12 +33,14 @@ Member = Union[Extent, Elements]
 class Struct:
     """A struct argument: its C type; member -> what it holds, a pointer by its own C name.
 
-    cast: in front of a pointer, where the member is one to variables.
+    cast: in front of a pointer, where the member is one to variables. variable: does C take the
+    address of a variable? Without members it takes NULL.
     """
 
     type: str
     members: Mapping[str, Member]
     cast: str = ""
+    variable: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,9 +48,9 @@ class Order:
     """How C takes a function's arguments: their names, and those of them that are structs.
 
     types: of scalars that are not int32_t. implied: scalars of our declaration that are no argument
-    of C's -> C text of them. sums: where the call asks for scratch memory, it wants sums of weights
-    in there: what arm_vector_sum_s8() takes behind that. second: bytes of a second scratch buffer,
-    from the scalar arguments; it lies at the end of what the function asks for.
+    of C's -> C text of them. sums: where the call asks for scratch memory `ctx`, it wants sums of
+    weights in there: what arm_vector_sum_s8() takes behind that. rooms: where there are several
+    pieces of scratch memory, the argument or member of a struct -> bytes, as Function.buffer.
     """
 
     names: tuple[str, ...]
@@ -53,8 +58,8 @@ class Order:
     returns: str = STATUS
     types: Mapping[str, str] = field(default_factory=dict)
     implied: Mapping[str, str] = field(default_factory=dict)
-    sums: tuple[str, ...] = ()
-    second: Optional[Callable[[Mapping[str, int]], int]] = None
+    sums: tuple[Extent, ...] = ()
+    rooms: Mapping[str, Bytes] = field(default_factory=dict)
     header: str = "arm_nnfunctions.h"
 
 

@@ -69,42 +69,45 @@ def arrange(buffers: Sequence[Buffer], alignment: int = TFLM_ALIGNMENT) -> Arena
 
 @dataclass(frozen=True)
 class TensorArena:
-    """A network's arena. tensors: of the input and of each layer, scratch: of each layer that has
-    some -> offset; live: layer -> bytes that are in use while it runs; until: input and layers ->
-    the layer that is the last to need it."""
+    """A network's arena. tensors: of the input and of each layer -> offset; scratch: layer -> what
+    C calls the memory -> offset; live: layer -> bytes that are in use while it runs; until: input
+    and layers -> the layer that is the last to need it."""
 
     arena: Arena
     tensors: Mapping[str, int]
-    scratch: Mapping[str, int]
+    scratch: Mapping[str, Mapping[str, int]]
     live: Mapping[str, int]
     until: Mapping[str, str]
 
 
-def tensor_arena(graph: Graph, scratch: Mapping[str, int]) -> TensorArena:
+def tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) -> TensorArena:
     """The arena of a network as TensorFlow Lite Micro plans it.
 
-    scratch: layer -> bytes. A tensor lives from the layer that makes it to the last that reads it,
-    an output to the end, the input from the beginning, a state always; a layer's scratch lives
-    while it runs.
+    scratch: layer -> what C calls the memory -> bytes. A tensor lives from the layer that makes it
+    to the last that reads it, an output to the end, the input from the beginning; a layer's scratch
+    lives while it runs. States are not in the arena: they outlive a run.
     """
     moments = {node.name: moment for moment, node in enumerate(graph.nodes, 1)}
-    entries = (graph.input, *graph.states)
-    first = {**{tensor.name: 0 for tensor in entries}, **moments}
+    first = {graph.input.name: 0, **moments}
     last = dict(first)
     for node in graph.nodes:
-        last.update(dict.fromkeys(node.inputs, moments[node.name]))
-    kept = (*graph.outputs, *(state.name for state in graph.states))
-    last.update(dict.fromkeys(kept, len(graph.nodes)))
-    sizes = {tensor.name: tensor.nbytes for tensor in entries}
+        last.update((name, moments[node.name]) for name in node.inputs if name in first)
+    last.update(dict.fromkeys(graph.outputs, len(graph.nodes)))
+    sizes = {graph.input.name: graph.input.nbytes}
     sizes.update((node.name, node.output.nbytes) for node in graph.nodes)
     tensors = [Buffer(name, sizes[name], first[name], last[name]) for name in sizes]
-    extra = [Buffer(name, scratch[name], at, at) for name, at in moments.items() if scratch[name]]
+    rooms = [(layer, room) for layer in moments for room in scratch[layer]]
+    extra = [
+        Buffer(room, scratch[layer][room], moments[layer], moments[layer]) for layer, room in rooms
+    ]
     arena = arrange([*tensors, *extra])
-    offsets = list(zip((buffer.name for buffer in arena.buffers), arena.offsets))
+    found: dict[str, dict[str, int]] = {layer: {} for layer in moments}
+    for (layer, room), offset in zip(rooms, arena.offsets[len(tensors) :]):
+        found[layer][room] = offset
     return TensorArena(
         arena,
-        dict(offsets[: len(tensors)]),
-        dict(offsets[len(tensors) :]),
+        dict(zip(sizes, arena.offsets)),
+        found,
         {name: arena.live(moment) for name, moment in moments.items()},
         {name: graph.nodes[max(moment, 1) - 1].name for name, moment in last.items()},
     )

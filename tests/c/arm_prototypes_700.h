@@ -169,3 +169,23 @@ arm_cmsis_nn_status arm_convolve_s8(const cmsis_nn_context *ctx,
                              const cmsis_nn_dims *output_dims, int8_t *output)
 TRANSPOSED(reverse_conv_ctx, arm_transpose_conv_wrapper_s8);
 TRANSPOSED(output_ctx, arm_transpose_conv_s8);
+#define SVDF                                                               \
+    const cmsis_nn_context *input_ctx, const cmsis_nn_context *output_ctx, \
+        const cmsis_nn_svdf_params *svdf_params,                           \
+        const cmsis_nn_per_tensor_quant_params *input_quant_params,        \
+        const cmsis_nn_per_tensor_quant_params *output_quant_params,       \
+        const cmsis_nn_dims *input_dims, const int8_t *input, const cmsis_nn_dims *state_dims
+#define SVDF_WEIGHTS(type)                                                                 \
+    type *state, const cmsis_nn_dims *weights_feature_dims, const int8_t *weights_feature, \
+        const cmsis_nn_dims *weights_time_dims, const type *weights_time,                  \
+        const cmsis_nn_dims *bias_dims, const i32 *bias, const cmsis_nn_dims *output_dims, \
+        int8_t *output
+arm_cmsis_nn_status arm_svdf_s8(const cmsis_nn_context *ctx, SVDF, SVDF_WEIGHTS(int8_t));
+arm_cmsis_nn_status arm_svdf_state_s16_s8(SVDF, SVDF_WEIGHTS(int16_t));
+
+arm_cmsis_nn_status arm_lstm_unidirectional_s8(const int8_t *input, int8_t *output,
+                                               const cmsis_nn_lstm_params *params,
+                                               cmsis_nn_lstm_context *buffers);
+arm_cmsis_nn_status arm_lstm_unidirectional_s16(const int16_t *input, int16_t *output,
+                                                const cmsis_nn_lstm_params *params,
+                                                cmsis_nn_lstm_context *buffers);
