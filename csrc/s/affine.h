@@ -58,6 +58,19 @@ static inline int32_t s_output_lane(const s_stage *s, int32_t acc, int32_t multi
     return qn_clamp(qn_add32(scaled, s->output_offset), s->act_min, s->act_max);
 }
 
+/* Has Helium other sums in lanes, for any of these channels? */
+static inline int s_lanes_differ(int32_t profile, const s_channels *q, int64_t channels) {
+    if (qn_path(profile) != QN_PATH_MVE || qn_rounding(profile) != QN_SINGLE) {
+        return 0;
+    }
+    for (int64_t o = 0; o < channels; o++) {
+        if (q->shift[o] >= 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The last step of a sum of 64 bits; a shift as the device can have it, -31..7. */
 static inline int32_t s_output64(const s_stage *s, int64_t acc, int32_t multiplier, int32_t shift) {
     int32_t scaled = qn_requantize64(acc, multiplier, qn_clamp(shift, -31, 7));

@@ -19,11 +19,11 @@
  *
  * Functions (`kernel`): any shape is QN_S_ANY. The others take shapes of their own, which check()
  * knows, and the wrapper calls them where it can (convolve_route.h). On Helium, one-row convolutions
- * (QN_S_1XN) have bits of their own: see convolve_row.h.
+ * (QN_S_1XN) have bits of their own: see convolve_row.h; and so have sums in the lanes of its vectors,
+ * where the library is built for single rounding: see convolve_helium.h.
  *
  * s4: weights are nibbles, [o][ky][kx][c] as a stream, two in a byte, the first in the low half. No
- * groups. On Helium, too, the sums of the last 2 or 3 pixels of a stretch of them are rounded in
- * another way where the library is built for single rounding: see convolve_s4.h.
+ * groups.
  *
  * s16: offsets are ignored (0), act_min and act_max within int16; no groups. Where bias_is_int32,
  * sums and requantization have 32 bits. Otherwise:
@@ -54,6 +54,27 @@ static inline int64_t s_pixel(const qn_s_conv *p, int32_t y, int32_t x, int32_t 
     int64_t in_x = (int64_t)x * p->stride_w + (int64_t)kx * p->dilation_w - p->pad_w;
     int beside = in_y < 0 || in_y >= p->input_h || in_x < 0 || in_x >= p->input_w;
     return beside ? -1 : in_y * p->input_w + in_x;
+}
+
+/* s8: the products of channel o at output (y, x). in: of its sample. */
+static inline uint32_t s_products(const qn_s_conv *p, const int8_t *in, const int8_t *filter,
+                                  int32_t y, int32_t x, int32_t o) {
+    const int32_t first = o / (p->output_c / s_groups(p)) * p->filter_c;
+    uint32_t acc = 0;
+    filter += o * s_taps(p);
+    for (int32_t ky = 0; ky < p->filter_h; ky++) {
+        for (int32_t kx = 0; kx < p->filter_w; kx++, filter += p->filter_c) {
+            int64_t at = s_pixel(p, y, x, ky, kx);
+            if (at < 0) {
+                continue;
+            }
+            const int8_t *from = in + at * p->input_c + first;
+            for (int32_t c = 0; c < p->filter_c; c++) {
+                acc += (uint32_t)((from[c] + p->input_offset) * filter[c]);
+            }
+        }
+    }
+    return acc;
 }
 
 #endif

@@ -1,41 +1,18 @@
 /* Convolution of the s8 API, plain. */
 #include "convolve.h"
 
-/* The products of one output. filter: of its channel; in: of its sample, from its group on. */
-static uint32_t products(const qn_s_conv *p, const int8_t *in, const int8_t *filter, int32_t y,
-                         int32_t x) {
-    uint32_t acc = 0;
-    for (int32_t ky = 0; ky < p->filter_h; ky++) {
-        for (int32_t kx = 0; kx < p->filter_w; kx++, filter += p->filter_c) {
-            int64_t at = s_pixel(p, y, x, ky, kx);
-            if (at < 0) {
-                continue;
-            }
-            const int8_t *pixel = in + at * p->input_c;
-            for (int32_t c = 0; c < p->filter_c; c++) {
-                acc += (uint32_t)((pixel[c] + p->input_offset) * filter[c]);
-            }
-        }
-    }
-    return acc;
-}
-
 int s_convolve_s8_ref(const void *params, const qn_buffers *b) {
     const qn_s_conv *p = params;
     const s_channels q = s_channels_of(b->bias, p->output_c);
     const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
-    const int64_t taps = s_taps(p);
-    const int32_t group = p->output_c / s_groups(p);
     const int8_t *in = b->in[0], *filter = b->weights;
     int8_t *out = b->out;
     for (int32_t n = 0; n < p->batches; n++, in += image) {
         for (int32_t y = 0; y < p->output_h; y++) {
             for (int32_t x = 0; x < p->output_w; x++) {
                 for (int32_t o = 0; o < p->output_c; o++) {
-                    uint32_t acc =
-                        (uint32_t)q.bias[o] + products(p, in + (int64_t)(o / group) * p->filter_c,
-                                                       filter + o * taps, y, x);
+                    uint32_t acc = (uint32_t)q.bias[o] + s_products(p, in, filter, y, x, o);
                     *out++ = (int8_t)s_output(&stage, qn_wrap32(acc), q.multiplier[o], q.shift[o]);
                 }
             }

@@ -1,5 +1,5 @@
 /* Convolution of the s8 API with weights of 4 bits, plain. */
-#include "convolve_s4.h"
+#include "convolve_helium.h"
 
 /* The products of one output. first: nibble of its channel's filter; in: of its sample. */
 static uint32_t products(const qn_s_conv *p, const int8_t *in, const int8_t *filter, int64_t first,
@@ -57,24 +57,11 @@ int s_convolve_s4_ref(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-/* Is the pixel left over at the end of its stretch? */
-static int in_tail(const qn_s_conv *p, const s_row *r, int32_t n, int32_t y, int32_t x) {
-    const int64_t pixel = (int64_t)y * p->output_w + x, pixels = (int64_t)p->output_h * p->output_w;
-    switch (s_route(p)) {
-        case QN_S_1X1:
-            return s_in_tail(x, p->output_w);
-        case QN_S_1X1_FAST:
-            return s_in_tail(n * pixels + pixel, p->batches * pixels);
-        case QN_S_1XN:
-            return s_in_tail(x - r->left, p->output_w - r->left - r->right);
-        default:
-            return s_in_tail(pixel, pixels);
-    }
-}
-
-static int8_t output(const s_stage *s, uint32_t acc, int32_t multiplier, int32_t shift, int tail) {
-    if (!tail || qn_rounding(s->profile) != QN_SINGLE) {
-        return (int8_t)s_output(s, qn_wrap32(acc), multiplier, shift);
+/* left: pixels that are left over with this one, 0 of a pixel that is not; lane: as s_in_lane(). */
+static int8_t output(const s_stage *s, uint32_t acc, int32_t multiplier, int32_t shift, int left,
+                     int lane) {
+    if (left < 2 || qn_rounding(s->profile) != QN_SINGLE) {
+        return (int8_t)s_output_lane(s, qn_wrap32(acc), multiplier, shift, lane);
     }
     int32_t scaled = qn_requantize_twice(qn_wrap32(acc), multiplier, s_shift(shift));
     return (int8_t)qn_clamp(qn_add32(scaled, s->output_offset), s->act_min, s->act_max);
@@ -95,12 +82,13 @@ int s_convolve_s4_mve(const void *params, const qn_buffers *b) {
         for (int64_t pixel = 0; pixel < (int64_t)p->output_h * p->output_w; pixel++) {
             int32_t y = (int32_t)(pixel / p->output_w), x = (int32_t)(pixel % p->output_w);
             int edge = one_row && (x < r.left || x >= p->output_w - r.right);
-            int tail = !edge && in_tail(p, &r, n, y, x);
+            int left = edge ? 1 : s_left_over(s_place_of(p, &r, n, y, x));
             for (int32_t o = 0; o < p->output_c; o++) {
                 uint32_t acc = (uint32_t)q.bias[o];
                 acc += edge ? row_products(p, in, b->weights, x, o)
                             : products(p, in, b->weights, o * s_taps(p), y, x);
-                *out++ = output(&stage, acc, q.multiplier[o], q.shift[o], tail);
+                *out++ = output(&stage, acc, q.multiplier[o], q.shift[o], left,
+                                s_in_lane(left > 0, o, p->output_c));
             }
         }
     }

@@ -10,7 +10,8 @@
  * Windows begin within -32768..32767: the device counts in 16 bits.
  *
  * Axes: images [n][y][x][c], filter [ky][kx][o]; bias, multiplier and shift are the rows of the array
- * `bias` (affine.h). In place: no. Scratch: none. All core paths give the same bits.
+ * `bias` (affine.h). In place: no. Scratch: none. All core paths give the same bits, but for sums in
+ * lanes of Helium built for single rounding: depthwise_helium.h.
  *
  * Functions (`kernel`): any shape is QN_S_ANY. QN_S_OPT (_opt, fast_s16) and QN_S_3X3 have ch_mult 1,
  * no dilation and one sample (fast_s16: any number, and fewer than 512 taps), and the wrapper calls
@@ -44,6 +45,23 @@ static inline int64_t s_depthwise_pixel(const qn_s_depthwise *p, int32_t y, int3
     int64_t in_x = (int64_t)x * p->stride_w + (int64_t)kx * p->dilation_w - p->pad_w;
     int beside = in_y < 0 || in_y >= p->input_h || in_x < 0 || in_x >= p->input_w;
     return beside ? -1 : in_y * p->input_w + in_x;
+}
+
+/* s8: the products of channel o at output (y, x). in: of its sample. */
+static inline uint32_t s_depthwise_products(const qn_s_depthwise *p, const int8_t *in,
+                                            const int8_t *filter, int32_t y, int32_t x, int32_t o) {
+    const int64_t channels = s_depthwise_channels(p);
+    uint32_t acc = 0;
+    for (int32_t ky = 0; ky < p->filter_h; ky++) {
+        for (int32_t kx = 0; kx < p->filter_w; kx++, filter += channels) {
+            int64_t at = s_depthwise_pixel(p, y, x, ky, kx);
+            if (at >= 0) {
+                int32_t factor = in[at * p->input_c + o / p->ch_mult] + p->input_offset;
+                acc += (uint32_t)(factor * filter[o]);
+            }
+        }
+    }
+    return acc;
 }
 
 /* s4, QN_S_ANY, an odd number of input channels: the nibble of output channel o at tap, which is the

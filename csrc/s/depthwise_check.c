@@ -1,6 +1,5 @@
 /* The contracts of the depthwise convolutions of the s8 and s16 API. */
-#include "convolve_row.h"
-#include "depthwise_route.h"
+#include "depthwise_helium.h"
 
 static int ranges(const qn_s_depthwise *p, char *why) {
     const s_range all[] = {
@@ -99,36 +98,11 @@ static int check_opt(const qn_s_depthwise *p, int one_sample, int careful, char 
     return status == QN_OK && careful ? rows_meet(p, why) : status;
 }
 
-/* One input channel on Helium is a convolution. */
 static int as_convolution(const qn_s_depthwise *p, char *why) {
-    const qn_s_conv of_one = {
-        p->profile,
-        p->batches,
-        p->input_h,
-        p->input_w,
-        1,
-        p->filter_h,
-        p->filter_w,
-        1,
-        p->output_h,
-        p->output_w,
-        p->ch_mult,
-        p->stride_h,
-        p->stride_w,
-        p->pad_h,
-        p->pad_w,
-        p->dilation_h,
-        p->dilation_w,
-        p->input_offset,
-        p->output_offset,
-        p->act_min,
-        p->act_max,
-        1,
-        QN_S_WRAPPER,
-    };
-    int status = s_convolve_route_check(&of_one, 0, why);
-    const s_row row = s_row_of(&of_one);
-    if (status == QN_OK && s_route(&of_one) == QN_S_1XN && s_row_differs(&of_one, &row)) {
+    const qn_s_conv whole = s_depthwise_as_convolution(p);
+    const s_row row = s_row_of(&whole);
+    int status = s_convolve_route_check(&whole, 0, why);
+    if (status == QN_OK && s_route(&whole) == QN_S_1XN && s_row_differs(&whole, &row)) {
         return qn_deny(
             why, QN_REFUSED,
             "one input channel and one row, padded like this, have bits on this core that "
@@ -138,15 +112,14 @@ static int as_convolution(const qn_s_depthwise *p, char *why) {
 }
 
 static int check_route(const qn_s_depthwise *p, char *why) {
-    const int path = qn_path(p->profile);
-    if (path == QN_PATH_MVE && p->kernel == QN_S_WRAPPER && p->input_c == 1 && p->ch_mult > 1) {
+    if (s_depthwise_is_convolution(p)) {
         return as_convolution(p, why);
     }
     switch (s_depthwise_route(p)) {
         case QN_S_3X3:
             return check_3x3(p, why);
         case QN_S_OPT:
-            return check_opt(p, 1, path == QN_PATH_DSP, why);
+            return check_opt(p, 1, qn_is_dsp(p->profile), why);
         default:
             return QN_OK;
     }

@@ -1,22 +1,6 @@
 /* Depthwise convolution of the s8 API, plain. */
 #include "depthwise.h"
 
-static uint32_t products(const qn_s_depthwise *p, const int8_t *in, const int8_t *filter, int32_t y,
-                         int32_t x, int32_t o) {
-    const int64_t channels = s_depthwise_channels(p);
-    uint32_t acc = 0;
-    for (int32_t ky = 0; ky < p->filter_h; ky++) {
-        for (int32_t kx = 0; kx < p->filter_w; kx++, filter += channels) {
-            int64_t at = s_depthwise_pixel(p, y, x, ky, kx);
-            if (at >= 0) {
-                int32_t value = in[at * p->input_c + o / p->ch_mult] + p->input_offset;
-                acc += (uint32_t)(value * filter[o]);
-            }
-        }
-    }
-    return acc;
-}
-
 int s_depthwise_s8_ref(const void *params, const qn_buffers *b) {
     const qn_s_depthwise *p = params;
     const int32_t channels = s_depthwise_channels(p);
@@ -29,7 +13,8 @@ int s_depthwise_s8_ref(const void *params, const qn_buffers *b) {
         for (int32_t y = 0; y < p->output_h; y++) {
             for (int32_t x = 0; x < p->output_w; x++) {
                 for (int32_t o = 0; o < channels; o++) {
-                    uint32_t acc = (uint32_t)q.bias[o] + products(p, in, filter, y, x, o);
+                    uint32_t acc =
+                        (uint32_t)q.bias[o] + s_depthwise_products(p, in, filter, y, x, o);
                     *out++ = (int8_t)s_output(&stage, qn_wrap32(acc), q.multiplier[o], q.shift[o]);
                 }
             }

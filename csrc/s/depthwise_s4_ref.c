@@ -39,7 +39,8 @@ int s_depthwise_s4_ref(const void *params, const qn_buffers *b) {
     const s_channels q = s_channels_of(b->bias, channels);
     const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
-    const int in_order = s_depthwise_s4_route(p) != QN_S_ANY || p->input_c % 2 == 0;
+    const int opt = s_depthwise_s4_route(p) == QN_S_OPT;
+    const int in_order = opt || p->input_c % 2 == 0;
     const int8_t *in = b->in[0];
     int8_t *out = b->out;
     for (int32_t n = 0; n < p->batches; n++, in += image) {
@@ -49,7 +50,8 @@ int s_depthwise_s4_ref(const void *params, const qn_buffers *b) {
                 for (int32_t o = 0; o < channels; o++) {
                     uint32_t acc =
                         (uint32_t)q.bias[o] + products(p, in, b->weights, y, x, o, inside);
-                    *out++ = (int8_t)s_output(&stage, qn_wrap32(acc), q.multiplier[o], q.shift[o]);
+                    *out++ = (int8_t)s_output_lane(&stage, qn_wrap32(acc), q.multiplier[o],
+                                                   q.shift[o], opt);
                 }
             }
         }

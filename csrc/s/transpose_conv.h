@@ -6,7 +6,8 @@
  *   out[n][Y][X][o] = clamp(requantize(acc, multiplier[o], shift[o]) + output_offset, act_min, act_max)
  *
  * Sums are modulo 2^32. Axes: images [n][y][x][c], filter [o][ky][kx][c]; bias, multiplier and shift are
- * the rows of the array `bias` (affine.h). All core paths give the same bits.
+ * the rows of the array `bias` (affine.h). All core paths give the same bits, but for sums in lanes of Helium built for
+ * single rounding, which are all of QN_S_ANY, and otherwise those that convolve_helium.h names.
  * Ranges: as in convolve.h; dilations are 1, and pad_offset is as it is: nothing looks at it.
  * In place: no. Scratch: none.
  *
@@ -21,6 +22,11 @@
 #define QN_S_TRANSPOSE_CONV_H
 
 #include "affine.h"
+
+/* Is it computed as a convolution, with the filter turned round? */
+static inline int s_is_turned(const qn_s_transpose_conv *p) {
+    return p->kernel == QN_S_WRAPPER && p->stride_h <= 2 && p->stride_w <= 2 && p->input_c > 16;
+}
 
 /* The row or column of the input whose tap k meets an output, which is at + pad; -1 if none. */
 static inline int64_t s_met(int64_t at, int32_t k, int32_t stride, int32_t input) {

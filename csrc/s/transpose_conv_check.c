@@ -1,9 +1,6 @@
 /* The contract of the transposed convolution of the s8 API. */
 #include "transpose_conv.h"
 
-/* Input channels up to which the wrapper does not turn to a convolution. */
-enum { FEW_CHANNELS = 16 };
-
 static int ranges(const qn_s_transpose_conv *p, char *why) {
     const s_range all[] = {
         {"batches", p->batches, 1, UINT16_MAX},
@@ -79,8 +76,7 @@ int s_transpose_conv_s8_check(const void *params, qn_sizes *sizes, char *why) {
     const qn_s_transpose_conv *p = params;
     int status = ranges(p, why);
     if (status == QN_OK) {
-        int turned = p->stride_h <= 2 && p->stride_w <= 2 && p->input_c > FEW_CHANNELS;
-        status = turned && p->kernel == QN_S_WRAPPER ? as_convolution(p, why) : row_by_row(p, why);
+        status = s_is_turned(p) ? as_convolution(p, why) : row_by_row(p, why);
     }
     if (status != QN_OK) {
         return status;

@@ -1,4 +1,5 @@
 /* Transposed convolution of the s8 API, plain. */
+#include "convolve_helium.h"
 #include "transpose_conv.h"
 
 /* The products of one output. filter: of its channel; in: of its sample. */
@@ -27,14 +28,20 @@ int s_transpose_conv_s8_ref(const void *params, const qn_buffers *b) {
     const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
     const int64_t taps = (int64_t)p->filter_h * p->filter_w * p->input_c;
+    const int64_t pixels = (int64_t)p->output_h * p->output_w;
+    const int turned = s_is_turned(p);
     const int8_t *in = b->in[0], *filter = b->weights;
     int8_t *out = b->out;
     for (int32_t n = 0; n < p->batches; n++, in += image) {
         for (int32_t y = 0; y < p->output_h; y++) {
             for (int32_t x = 0; x < p->output_w; x++) {
+                const s_place at = {(int64_t)y * p->output_w + x, pixels};
+                const int alone = s_left_over(at) > 0;
                 for (int32_t o = 0; o < p->output_c; o++) {
                     uint32_t acc = (uint32_t)q.bias[o] + products(p, in, filter + o * taps, y, x);
-                    *out++ = (int8_t)s_output(&stage, qn_wrap32(acc), q.multiplier[o], q.shift[o]);
+                    int lane = !turned || s_in_lane(alone, o, p->output_c);
+                    *out++ = (int8_t)s_output_lane(&stage, qn_wrap32(acc), q.multiplier[o],
+                                                   q.shift[o], lane);
                 }
             }
         }

@@ -24,7 +24,8 @@ static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes
 
 int s_convolve_s8_avx2(const void *params, const qn_buffers *b) {
     const s_layer layer = layer_of_convolve(params, b->weights, b->bias);
-    return layer_run(&layer, b);
+    int plain = s_lanes_differ(layer.last.profile, &layer.q, layer.image.out_c);
+    return plain ? s_convolve_s8_mve(params, b) : layer_run(&layer, b);
 }
 
 int64_t s_convolve_s8_avx2_scratch(const void *params) { return convolve_scratch(params); }
@@ -42,7 +43,8 @@ void s_convolve_s8_avx2_pack(const void *params, const void *weights, const void
 
 int s_depthwise_s8_avx2(const void *params, const qn_buffers *b) {
     const s_layer layer = layer_of_depthwise(params, b->weights, b->bias);
-    return layer_run(&layer, b);
+    int plain = s_lanes_differ(layer.last.profile, &layer.q, layer.image.out_c);
+    return plain ? s_depthwise_s8_mve(params, b) : layer_run(&layer, b);
 }
 
 int64_t s_depthwise_s8_avx2_scratch(const void *params) {

@@ -22,7 +22,8 @@ enum { PER_STEP = 4, OFFSET = 128 };
 
 int s_convolve_s8_avx512(const void *params, const qn_buffers *b) {
     const s_layer layer = layer_of_convolve(params, b->weights, b->bias);
-    return layer_run(&layer, b);
+    int plain = s_lanes_differ(layer.last.profile, &layer.q, layer.image.out_c);
+    return plain ? s_convolve_s8_mve(params, b) : layer_run(&layer, b);
 }
 
 int64_t s_convolve_s8_avx512_scratch(const void *params) { return convolve_scratch(params); }
@@ -40,7 +41,8 @@ void s_convolve_s8_avx512_pack(const void *params, const void *weights, const vo
 
 int s_depthwise_s8_avx512(const void *params, const qn_buffers *b) {
     const s_layer layer = layer_of_depthwise(params, b->weights, b->bias);
-    return layer_run(&layer, b);
+    int plain = s_lanes_differ(layer.last.profile, &layer.q, layer.image.out_c);
+    return plain ? s_depthwise_s8_mve(params, b) : layer_run(&layer, b);
 }
 
 int64_t s_depthwise_s8_avx512_scratch(const void *params) {
