@@ -23,6 +23,8 @@ def has_quirk(function, p, profile):
     helium = profile.path == "mve"
     if function.op == "convolve_wrapper":
         one_row = p["input_h"] == p["filter_h"] == 1
+        if function.type == "s16":
+            return p["filter_h"] * p["filter_w"] * p["filter_c"] >= 512
         return helium and (one_row or (function.type, profile.rounding) == ("s4", "single"))
     return function.type == "s4" and "ch_mult" in p and p["input_c"] % 2 == 1
 
