@@ -45,11 +45,39 @@ static inline __mmask16 mask_of(int32_t left) {
     return left < 16 ? (__mmask16)((1u << left) - 1u) : (__mmask16)0xffff;
 }
 
-int s_elementwise_add_s8_avx512(const void *params, const qn_buffers *b) {
-    const s_add_parts parts = s_add_parts_of(params);
-    const qn_s_add *p = parts.p;
-    const uniform of_x = uniform_of(&parts.x), of_y = uniform_of(&parts.y);
-    const uniform of_out = uniform_of(&parts.out);
+/* A sum in integers, of elements with their offsets: as the plain row has it. */
+typedef struct exact_sum {
+    uniform x, y, out;
+} exact_sum;
+
+static exact_sum exact_sum_of(const qn_s_add *p) {
+    const s_add_parts parts = s_add_parts_of(p);
+    return (exact_sum){uniform_of(&parts.x), uniform_of(&parts.y), uniform_of(&parts.out)};
+}
+
+static inline __m512i exact(const exact_sum *e, __m512i x, __m512i y) {
+    __m512i sum = _mm512_add_epi32(requantized(&e->x, x), requantized(&e->y, y));
+    return requantized(&e->out, sum);
+}
+
+#include "sum_float.h"
+
+static void add_floats(const qn_s_add *p, const sum_scale *scale, const qn_buffers *b) {
+    const sum_floats f = sum_floats_of(scale);
+    const int8_t *x = b->in[0], *y = b->in[1];
+    const __m512i offset = _mm512_set1_epi32(p->out_offset);
+    const __m512i low = _mm512_set1_epi32(p->act_min), high = _mm512_set1_epi32(p->act_max);
+    int8_t *out = b->out;
+    for (int32_t i = 0; i < p->block_size; i += 16) {
+        __mmask16 some = mask_of(p->block_size - i);
+        __m512i sum = sum_of_floats(&f, _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(some, x + i)),
+                                    _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(some, y + i)));
+        store(out + i, some, _mm512_add_epi32(sum, offset), low, high);
+    }
+}
+
+static void add_integers(const qn_s_add *p, const qn_buffers *b) {
+    const exact_sum e = exact_sum_of(p);
     const __m512i x_offset = _mm512_set1_epi32(p->input_1_offset);
     const __m512i y_offset = _mm512_set1_epi32(p->input_2_offset);
     const __m512i offset = _mm512_set1_epi32(p->out_offset);
@@ -58,15 +86,34 @@ int s_elementwise_add_s8_avx512(const void *params, const qn_buffers *b) {
     int8_t *out = b->out;
     for (int32_t i = 0; i < p->block_size; i += 16) {
         __mmask16 some = mask_of(p->block_size - i);
-        __m512i sum = _mm512_add_epi32(requantized(&of_x, elements(x + i, some, x_offset)),
-                                       requantized(&of_y, elements(y + i, some, y_offset)));
-        store(out + i, some, _mm512_add_epi32(requantized(&of_out, sum), offset), low, high);
+        __m512i sum = exact(&e, elements(x + i, some, x_offset), elements(y + i, some, y_offset));
+        store(out + i, some, _mm512_add_epi32(sum, offset), low, high);
+    }
+}
+
+int s_elementwise_add_s8_avx512(const void *params, const qn_buffers *b) {
+    const sum_scale *scale = b->packed;
+    if (scale->proven) {
+        add_floats(params, scale, b);
+    } else {
+        add_integers(params, b);
     }
     return QN_OK;
 }
 
 int64_t s_elementwise_add_s8_avx512_scratch(const void *params) {
     return s_add_is_usual(params) ? 0 : QN_NOT_TAKEN;
+}
+
+int64_t s_elementwise_add_s8_avx512_packed(const void *params) {
+    (void)params;
+    return sizeof(sum_scale);
+}
+
+void s_elementwise_add_s8_avx512_pack(const void *params, const void *weights, const void *bias,
+                                      void *packed) {
+    (void)weights, (void)bias;
+    sum_prove(params, packed);
 }
 
 int s_elementwise_mul_s8_avx512(const void *params, const qn_buffers *b) {
