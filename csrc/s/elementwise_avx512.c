@@ -7,6 +7,7 @@
 
 #include <immintrin.h>
 
+#include "../gemm/unroll.h"
 #include "uniform.h"
 
 /* An s_uniform in registers. */
@@ -62,18 +63,35 @@ static inline __m512i exact(const exact_sum *e, __m512i x, __m512i y) {
 
 #include "sum_float.h"
 
-static void add_floats(const qn_s_add *p, const sum_scale *scale, const qn_buffers *b) {
-    const sum_floats f = sum_floats_of(scale);
-    const int8_t *x = b->in[0], *y = b->in[1];
-    const __m512i offset = _mm512_set1_epi32(p->out_offset);
-    const __m512i low = _mm512_set1_epi32(p->act_min), high = _mm512_set1_epi32(p->act_max);
-    int8_t *out = b->out;
-    for (int32_t i = 0; i < p->block_size; i += 16) {
-        __mmask16 some = mask_of(p->block_size - i);
-        __m512i sum = sum_of_floats(&f, _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(some, x + i)),
-                                    _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(some, y + i)));
-        store(out + i, some, _mm512_add_epi32(sum, offset), low, high);
+/* 64 elements; their offset is added to saturated halfwords. */
+static inline __m512i sum_of_64(const sum_floats *f, __m512i x, __m512i y) {
+    const __m512i in_order =
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i sums[4];
+    QN_UNROLL
+    for (int i = 0; i < 4; i++) {
+        sums[i] = sum_of_floats(f, _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(x, i)),
+                                _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(y, i)));
     }
+    __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(sums[0], sums[1]), f->offset);
+    __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(sums[2], sums[3]), f->offset);
+    __m512i bytes = _mm512_permutexvar_epi32(in_order, _mm512_packs_epi16(low, high));
+    return _mm512_max_epi8(_mm512_min_epi8(bytes, f->most), f->least);
+}
+
+static void add_floats(const qn_s_add *p, const sum_scale *scale, const qn_buffers *b) {
+    const sum_floats f = sum_floats_of(p, scale);
+    const int8_t *x = b->in[0], *y = b->in[1];
+    int8_t *out = b->out;
+    int32_t i = 0;
+    for (; i + 64 <= p->block_size; i += 64) {
+        __m512i sum = sum_of_64(&f, _mm512_loadu_si512(x + i), _mm512_loadu_si512(y + i));
+        _mm512_storeu_si512(out + i, sum);
+    }
+    const __mmask64 some = ((__mmask64)1 << (p->block_size - i)) - 1;
+    __m512i sum =
+        sum_of_64(&f, _mm512_maskz_loadu_epi8(some, x + i), _mm512_maskz_loadu_epi8(some, y + i));
+    _mm512_mask_storeu_epi8(out + i, some, sum);
 }
 
 static void add_integers(const qn_s_add *p, const qn_buffers *b) {

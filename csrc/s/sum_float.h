@@ -22,10 +22,14 @@ typedef struct sum_scale {
 
 typedef struct sum_floats {
     __m512 upper[3], lower[3], half;
+    __m512i offset, most, least; /* of the output: halfwords, bytes */
 } sum_floats;
 
-static sum_floats sum_floats_of(const sum_scale *s) {
-    sum_floats f = {.half = _mm512_set1_ps(s->half)};
+static sum_floats sum_floats_of(const qn_s_add *p, const sum_scale *s) {
+    sum_floats f = {.half = _mm512_set1_ps(s->half),
+                    .offset = _mm512_set1_epi16((int16_t)p->out_offset),
+                    .most = _mm512_set1_epi8((int8_t)p->act_max),
+                    .least = _mm512_set1_epi8((int8_t)p->act_min)};
     for (int i = 0; i < 3; i++) {
         f.upper[i] = _mm512_set1_ps(s->upper[i]);
         f.lower[i] = _mm512_set1_ps(s->lower[i]);
@@ -75,7 +79,7 @@ static sum_scale sum_candidate(const qn_s_add *p, int number) {
 }
 
 static int sum_holds(const qn_s_add *p, const sum_scale *s) {
-    const sum_floats f = sum_floats_of(s);
+    const sum_floats f = sum_floats_of(p, s);
     const exact_sum e = exact_sum_of(p);
     const __m512i offset = _mm512_set1_epi32(p->out_offset);
     const __m512i low = _mm512_set1_epi32(p->act_min), high = _mm512_set1_epi32(p->act_max);
