@@ -1,7 +1,9 @@
 /* Output stages of bytes on 8 lanes: saturates what the stage shifts, 32 outputs at a time.
  *
- * Included after `stage`, whose `least` bounds the bytes from below, and
- *   shifted(s, v, acc)   accumulators of vector v of the channels, shifted */
+ * Included after `stage` and
+ *   shift_tile(s, pixels, vectors, acc)   shifts the accumulators of a tile in place
+ *   bytes_of(s, low, high)                of two vectors of saturated halfwords, in the order of
+ *                                         the packing instructions and within the stage's bounds */
 #ifndef QN_GEMM_BYTES_AVX2_H
 #define QN_GEMM_BYTES_AVX2_H
 
@@ -12,7 +14,7 @@
 static inline __m256i stage_pack(const stage *s, __m256i a, __m256i b, __m256i c, __m256i d) {
     __m256i ab = _mm256_packs_epi32(a, b);
     __m256i cd = _mm256_packs_epi32(c, d);
-    return _mm256_max_epi8(_mm256_packs_epi16(ab, cd), s->least);
+    return bytes_of(s, ab, cd);
 }
 
 /* Four pixels, one vector each. */
@@ -20,9 +22,7 @@ static inline void stage_four(const stage *s, int8_t *out, int64_t next, int cou
                               const __m256i *a, const __m256i *b, const __m256i *c,
                               const __m256i *d, int pixels) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    __m256i bytes = _mm256_permutevar8x32_epi32(
-        stage_pack(s, shifted(s, 0, *a), shifted(s, 0, *b), shifted(s, 0, *c), shifted(s, 0, *d)),
-        order);
+    __m256i bytes = _mm256_permutevar8x32_epi32(stage_pack(s, *a, *b, *c, *d), order);
     if (pixels == 4 && count == 8 && next == 8) {
         _mm256_storeu_si256((__m256i *)out, bytes);
         return;
@@ -37,8 +37,7 @@ static inline void stage_four(const stage *s, int8_t *out, int64_t next, int cou
 /* Two pixels, two vectors each. */
 static inline void stage_two(const stage *s, int8_t *out, int64_t next, int count, const __m256i *a,
                              const __m256i *b, int pixels) {
-    __m256i bytes = stage_pack(s, shifted(s, 0, a[0]), shifted(s, 1, a[1]), shifted(s, 0, b[0]),
-                               shifted(s, 1, b[1]));
+    __m256i bytes = stage_pack(s, a[0], a[1], b[0], b[1]);
     bytes = _mm256_permute4x64_epi64(bytes, _MM_SHUFFLE(3, 1, 2, 0));
     store_part(out, _mm256_castsi256_si128(bytes), count);
     if (pixels == 2) {
@@ -48,6 +47,7 @@ static inline void stage_two(const stage *s, int8_t *out, int64_t next, int coun
 
 QN_INLINE void stage_put(const stage *s, int8_t *out, int64_t next, int count, const int pixels,
                          const int vectors, __m256i acc[16][4]) {
+    shift_tile(s, pixels, vectors, acc);
     if (vectors == 1) {
         QN_UNROLL
         for (int p = 0; p < pixels; p += 4) {

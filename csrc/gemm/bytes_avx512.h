@@ -1,7 +1,9 @@
 /* Output stages of bytes on 16 lanes: saturates what the stage shifts, 64 outputs at a time.
  *
- * Included after `stage`, whose `least` bounds the bytes from below, and
- *   shifted(s, v, acc)   accumulators of vector v of the channels, shifted */
+ * Included after `stage` and
+ *   shift_tile(s, pixels, vectors, acc)   shifts the accumulators of a tile in place
+ *   bytes_of(s, low, high)                of two vectors of saturated halfwords, in the order of
+ *                                         the packing instructions and within the stage's bounds */
 #ifndef QN_GEMM_BYTES_AVX512_H
 #define QN_GEMM_BYTES_AVX512_H
 
@@ -11,7 +13,7 @@
 static inline __m512i stage_pack(const stage *s, __m512i a, __m512i b, __m512i c, __m512i d) {
     __m512i ab = _mm512_packs_epi32(a, b);
     __m512i cd = _mm512_packs_epi32(c, d);
-    return _mm512_max_epi8(_mm512_packs_epi16(ab, cd), s->least);
+    return bytes_of(s, ab, cd);
 }
 
 /* Four pixels, one vector each. */
@@ -19,9 +21,7 @@ static inline void stage_four(const stage *s, int8_t *out, int64_t next, int cou
                               const __m512i *a, const __m512i *b, const __m512i *c,
                               const __m512i *d, int pixels) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    __m512i bytes = _mm512_permutexvar_epi32(
-        order,
-        stage_pack(s, shifted(s, 0, *a), shifted(s, 0, *b), shifted(s, 0, *c), shifted(s, 0, *d)));
+    __m512i bytes = _mm512_permutexvar_epi32(order, stage_pack(s, *a, *b, *c, *d));
     if (pixels == 4 && count == 16 && next == 16) {
         _mm512_storeu_si512(out, bytes);
         return;
@@ -39,8 +39,7 @@ static inline void stage_four(const stage *s, int8_t *out, int64_t next, int cou
 static inline void stage_two(const stage *s, int8_t *out, int64_t next, int count, const __m512i *a,
                              const __m512i *b, int pixels) {
     const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-    __m512i bytes = stage_pack(s, shifted(s, 0, a[0]), shifted(s, 1, a[1]), shifted(s, 0, b[0]),
-                               shifted(s, 1, b[1]));
+    __m512i bytes = stage_pack(s, a[0], a[1], b[0], b[1]);
     bytes = _mm512_permutexvar_epi64(order, bytes);
     if (pixels == 2 && count == 32 && next == 32) {
         _mm512_storeu_si512(out, bytes);
@@ -55,6 +54,7 @@ static inline void stage_two(const stage *s, int8_t *out, int64_t next, int coun
 
 QN_INLINE void stage_put(const stage *s, int8_t *out, int64_t next, int count, const int pixels,
                          const int vectors, __m512i acc[16][4]) {
+    shift_tile(s, pixels, vectors, acc);
     if (vectors == 1) {
         QN_UNROLL
         for (int p = 0; p < pixels; p += 4) {
@@ -72,8 +72,7 @@ QN_INLINE void stage_put(const stage *s, int8_t *out, int64_t next, int count, c
         const __mmask64 mask = count < 64 ? (UINT64_C(1) << count) - 1u : UINT64_MAX;
         QN_UNROLL
         for (int p = 0; p < pixels; p++) {
-            __m512i bytes = stage_pack(s, shifted(s, 0, acc[p][0]), shifted(s, 1, acc[p][1]),
-                                       shifted(s, 2, acc[p][2]), shifted(s, 3, acc[p][3]));
+            __m512i bytes = stage_pack(s, acc[p][0], acc[p][1], acc[p][2], acc[p][3]);
             _mm512_mask_storeu_epi8(out + p * next, mask, bytes);
         }
     }

@@ -53,6 +53,7 @@ static gemm_shape shape_of(const image_shape *p) {
         .rows = p->out_h,
         .columns = p->out_w,
         .channels = p->out_c / p->group,
+        .alone = p->out_h == 1 && p->out_w == 1,
         .runs = runs,
         .steps = (int32_t)((image_taps(p) / runs + PER_STEP - 1) / PER_STEP),
         .row_step = p->stride_h * row_bytes,

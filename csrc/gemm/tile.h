@@ -17,10 +17,10 @@
  *                              which lie `next` elements apart
  *   STAGE_FROM(last, v)        the last step of channels from vector v on, where channels differ in
  *                              it; their order is gemm_channel()'s
- * With FOLDS (16 lanes), one vector of channels is computed four steps at a time where runs are
- * long enough, so that a load serves four channels' worth of products:
- *   vec_broadcast_4(): four dwords, repeated; vec_spread(): four values, one to every fourth lane;
- *   vec_fold(): sums of every four neighbouring lanes of four vectors; TILE_FOLD: pixels. */
+ * With FOLDS (16 lanes), one vector of channels is computed 2 or 4 steps at a time where runs are
+ * long enough, so that a load serves as many vectors of products:
+ *   vec_broadcast_<n>(): n dwords, repeated; vec_spread_<n>(): values, one to every n-th lane;
+ *   vec_fold_<n>(): sums of every n neighbouring lanes of n vectors; TILE_FOLD: pixels of two. */
 #ifndef QN_GEMM_TILE_H
 #define QN_GEMM_TILE_H
 
@@ -82,32 +82,41 @@ QN_INLINE void tile(const int pixels, const int vectors, const gemm_shape *shape
 }
 
 #if FOLDS
-/* `pixels` pixels of one row by one vector of channels, four steps at a time: vector g holds the
- * products of four steps with channels g, 4 + g, 8 + g, 12 + g. */
-QN_INLINE void tile_folded(const int pixels, const gemm_shape *shape, const gemm_spot *spot,
-                           const stage *last) {
+/* `pixels` pixels of one row by one vector of channels, `fold` (2, 4) steps at a time: each channel
+ * has as many neighbouring lanes, as gemm_folded_channel() says. */
+QN_INLINE void tile_folded(const int pixels, const int fold, const gemm_shape *shape,
+                           const gemm_spot *spot, const stage *last) {
     vec acc[16][4];
     QN_UNROLL
-    for (int p = 0; p < pixels; p++) {
+    for (int g = 0; g < fold; g++) {
+        const int32_t *start = spot->start + LANES / fold * g;
+        const vec first = fold == 2 ? vec_spread_2(start) : vec_spread_4(start);
         QN_UNROLL
-        for (int g = 0; g < 4; g++) {
-            acc[p][g] = vec_spread(spot->start + 4 * g);
+        for (int p = 0; p < pixels; p++) {
+            acc[p][g] = first;
         }
     }
     const int32_t *weights = spot->weights;
+    const ptrdiff_t step = shape->column_step, step3 = 3 * step;
     for (int32_t r = 0; r < shape->runs; r++) {
-        const uint8_t *run = spot->image + r * shape->run_step;
-        for (ptrdiff_t k = 0; k < shape->steps; k += 4, weights += 4 * LANES) {
+        const uint8_t *fours[3]; /* as in tile() */
+        QN_UNROLL
+        for (int f = 0; f < 3; f++) {
+            fours[f] = spot->image + r * shape->run_step + 4 * f * step;
+        }
+        for (ptrdiff_t k = 0; k < shape->steps; k += fold, weights += fold * LANES) {
             vec w[4];
             QN_UNROLL
-            for (int g = 0; g < 4; g++) {
+            for (int g = 0; g < fold; g++) {
                 w[g] = vec_load(weights + g * LANES);
             }
             QN_UNROLL
             for (int p = 0; p < pixels; p++) {
-                vec bytes = vec_broadcast_4(run + p * shape->column_step + 4 * k);
+                const ptrdiff_t within = p % 4 == 3 ? step3 : p % 4 * step;
+                const uint8_t *at = fours[p / 4] + within + 4 * k;
+                vec bytes = fold == 2 ? vec_broadcast_2(at) : vec_broadcast_4(at);
                 QN_UNROLL
-                for (int g = 0; g < 4; g++) {
+                for (int g = 0; g < fold; g++) {
                     acc[p][g] = vec_dot(acc[p][g], bytes, w[g]);
                 }
             }
@@ -115,7 +124,7 @@ QN_INLINE void tile_folded(const int pixels, const gemm_shape *shape, const gemm
     }
     QN_UNROLL
     for (int p = 0; p < pixels; p++) {
-        acc[p][0] = vec_fold(acc[p]);
+        acc[p][0] = fold == 2 ? vec_fold_2(acc[p]) : vec_fold_4(acc[p]);
     }
     stage_put(last, spot->out, shape->pitch, spot->count, pixels, 1, acc);
 }
@@ -126,26 +135,11 @@ QN_INLINE void any_tile(const int pixels, const int vectors, const gemm_shape *s
                         const gemm_spot *spot, const stage *last) {
 #if FOLDS
     if (vectors == 0) {
-        tile_folded(pixels, shape, spot, last);
+        tile_folded(pixels, 2, shape, spot, last);
         return;
     }
 #endif
     tile(pixels, vectors, shape, spot, last);
-}
-
-/* Pixels of the next tile, of 1, 2, 4, 8 and `most`: as few tiles as possible, of equal size, the
- * last of which may overlap the one before. */
-static inline int tile_size(int most, int32_t left, int32_t columns) {
-    if (left / 2 >= most) {
-        return most; /* as below, without its division */
-    }
-    int32_t count = (left + most - 1) / most, share = (left + count - 1) / count;
-    int size = share > 8 ? most : share > 4 ? 8 : share > 2 ? 4 : (int)share;
-    size = size < most ? size : most;
-    while (size > columns) {
-        size = size > 8 ? 8 : size > 4 ? 4 : size / 2;
-    }
-    return size;
 }
 
 QN_INLINE void rows(const int most, const int vectors, const gemm_shape *shape, gemm_spot spot,
@@ -195,7 +189,12 @@ static void rows_folded(const gemm_shape *shape, const gemm_spot *spot, const st
 static void rows_of_group(int group, const gemm_shape *shape, const gemm_spot *spot,
                           const stage *last) {
 #if FOLDS
-    if (gemm_folds(shape, group)) {
+    const int fold = gemm_fold(shape, group);
+    if (fold == 4) {
+        tile_folded(1, 4, shape, spot, last);
+        return;
+    }
+    if (fold == 2) {
         rows_folded(shape, spot, last);
         return;
     }

@@ -145,7 +145,7 @@ static void pack_strips(const strips_shape *shape, const filters *f, int32_t *pa
     strips_filters of = {f, start_of, strips_weight_of};
     int32_t lanes = blocks_of(shape) * LANES;
     for (int32_t lane = 0; lane < lanes; lane++) {
-        int32_t c = lane % pitch_of(shape);
+        int32_t c = strip_channel(shape, lane);
         packed[lane] = c < shape->channels ? shift_of(f, c) : 0;
     }
     strips_pack(shape, &of, packed + lanes);

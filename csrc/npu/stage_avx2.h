@@ -5,6 +5,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#include "../gemm/unroll.h"
+
 typedef int8_t element;
 
 /* shifts: of the lanes, in the order of the accumulators. */
@@ -23,8 +25,16 @@ static inline stage stage_from(const stage *all, int64_t v) {
 }
 #define STAGE_FROM(last, v) stage_from(last, v)
 
-static inline __m256i shifted(const stage *s, int v, __m256i acc) {
-    return _mm256_srav_epi32(acc, _mm256_loadu_si256((const __m256i *)(s->shifts + v * 8)));
+static inline __m256i lane_shifts(const stage *s, int v) {
+    return _mm256_loadu_si256((const __m256i *)(s->shifts + v * 8));
+}
+
+QN_INLINE void shift_tile(const stage *s, const int pixels, const int vectors, __m256i acc[16][4]) {
+    QN_EACH(pixels, vectors, acc[p][v] = _mm256_srav_epi32(acc[p][v], lane_shifts(s, v)));
+}
+
+static inline __m256i bytes_of(const stage *s, __m256i low, __m256i high) {
+    return _mm256_max_epi8(_mm256_packs_epi16(low, high), s->least);
 }
 
 #include "../gemm/bytes_avx2.h"

@@ -5,6 +5,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#include "../gemm/unroll.h"
+
 typedef int8_t element;
 
 /* shifts: of the lanes, in the order of the accumulators. */
@@ -23,8 +25,16 @@ static inline stage stage_from(const stage *all, int64_t v) {
 }
 #define STAGE_FROM(last, v) stage_from(last, v)
 
-static inline __m512i shifted(const stage *s, int v, __m512i acc) {
-    return _mm512_srav_epi32(acc, _mm512_loadu_si512(s->shifts + v * 16));
+static inline __m512i lane_shifts(const stage *s, int v) {
+    return _mm512_loadu_si512(s->shifts + v * 16);
+}
+
+QN_INLINE void shift_tile(const stage *s, const int pixels, const int vectors, __m512i acc[16][4]) {
+    QN_EACH(pixels, vectors, acc[p][v] = _mm512_srav_epi32(acc[p][v], lane_shifts(s, v)));
+}
+
+static inline __m512i bytes_of(const stage *s, __m512i low, __m512i high) {
+    return _mm512_max_epi8(_mm512_packs_epi16(low, high), s->least);
 }
 
 #include "../gemm/bytes_avx512.h"

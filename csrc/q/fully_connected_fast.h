@@ -14,6 +14,7 @@ static gemm_shape fc_shape(const qn_fc *p) {
     gemm_shape shape = {.rows = 1,
                         .columns = 1,
                         .channels = p->num_of_rows,
+                        .alone = 1,
                         .runs = 1,
                         .steps = (p->dim_vec + PER_STEP - 1) / PER_STEP};
     return shape;

@@ -5,6 +5,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#include "../gemm/unroll.h"
+
 typedef int8_t element;
 
 typedef struct stage {
@@ -17,9 +19,12 @@ static inline stage stage_of(int32_t out_shift, int32_t relu) {
     return s;
 }
 
-static inline __m256i shifted(const stage *s, int v, __m256i acc) {
-    (void)v;
-    return _mm256_sra_epi32(acc, s->out_shift);
+QN_INLINE void shift_tile(const stage *s, const int pixels, const int vectors, __m256i acc[16][4]) {
+    QN_EACH(pixels, vectors, acc[p][v] = _mm256_sra_epi32(acc[p][v], s->out_shift));
+}
+
+static inline __m256i bytes_of(const stage *s, __m256i low, __m256i high) {
+    return _mm256_max_epi8(_mm256_packs_epi16(low, high), s->least);
 }
 
 #include "../gemm/bytes_avx2.h"

@@ -5,6 +5,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#include "../gemm/unroll.h"
+
 typedef int8_t element;
 
 typedef struct stage {
@@ -16,9 +18,12 @@ static inline stage stage_of(int32_t out_shift, int32_t relu) {
     return s;
 }
 
-static inline __m512i shifted(const stage *s, int v, __m512i acc) {
-    (void)v;
-    return _mm512_srav_epi32(acc, s->out_shift);
+QN_INLINE void shift_tile(const stage *s, const int pixels, const int vectors, __m512i acc[16][4]) {
+    QN_EACH(pixels, vectors, acc[p][v] = _mm512_srav_epi32(acc[p][v], s->out_shift));
+}
+
+static inline __m512i bytes_of(const stage *s, __m512i low, __m512i high) {
+    return _mm512_max_epi8(_mm512_packs_epi16(low, high), s->least);
 }
 
 #include "../gemm/bytes_avx512.h"

@@ -7,6 +7,7 @@
 
 #include <immintrin.h>
 
+#include "../gemm/unroll.h"
 #include "uniform.h"
 
 /* An s_uniform in registers. */
@@ -45,11 +46,56 @@ static inline __mmask16 mask_of(int32_t left) {
     return left < 16 ? (__mmask16)((1u << left) - 1u) : (__mmask16)0xffff;
 }
 
-int s_elementwise_add_s8_avx512(const void *params, const qn_buffers *b) {
-    const s_add_parts parts = s_add_parts_of(params);
-    const qn_s_add *p = parts.p;
-    const uniform of_x = uniform_of(&parts.x), of_y = uniform_of(&parts.y);
-    const uniform of_out = uniform_of(&parts.out);
+/* A sum in integers, of elements with their offsets: as the plain row has it. */
+typedef struct exact_sum {
+    uniform x, y, out;
+} exact_sum;
+
+static exact_sum exact_sum_of(const qn_s_add *p) {
+    const s_add_parts parts = s_add_parts_of(p);
+    return (exact_sum){uniform_of(&parts.x), uniform_of(&parts.y), uniform_of(&parts.out)};
+}
+
+static inline __m512i exact(const exact_sum *e, __m512i x, __m512i y) {
+    __m512i sum = _mm512_add_epi32(requantized(&e->x, x), requantized(&e->y, y));
+    return requantized(&e->out, sum);
+}
+
+#include "sum_float.h"
+
+/* 64 elements; their offset is added to saturated halfwords. */
+static inline __m512i sum_of_64(const sum_floats *f, __m512i x, __m512i y) {
+    const __m512i in_order =
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i sums[4];
+    QN_UNROLL
+    for (int i = 0; i < 4; i++) {
+        sums[i] = sum_of_floats(f, _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(x, i)),
+                                _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(y, i)));
+    }
+    __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(sums[0], sums[1]), f->offset);
+    __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(sums[2], sums[3]), f->offset);
+    __m512i bytes = _mm512_permutexvar_epi32(in_order, _mm512_packs_epi16(low, high));
+    return _mm512_max_epi8(_mm512_min_epi8(bytes, f->most), f->least);
+}
+
+static void add_floats(const qn_s_add *p, const sum_scale *scale, const qn_buffers *b) {
+    const sum_floats f = sum_floats_of(p, scale);
+    const int8_t *x = b->in[0], *y = b->in[1];
+    int8_t *out = b->out;
+    int32_t i = 0;
+    for (; i + 64 <= p->block_size; i += 64) {
+        __m512i sum = sum_of_64(&f, _mm512_loadu_si512(x + i), _mm512_loadu_si512(y + i));
+        _mm512_storeu_si512(out + i, sum);
+    }
+    const __mmask64 some = ((__mmask64)1 << (p->block_size - i)) - 1;
+    __m512i sum =
+        sum_of_64(&f, _mm512_maskz_loadu_epi8(some, x + i), _mm512_maskz_loadu_epi8(some, y + i));
+    _mm512_mask_storeu_epi8(out + i, some, sum);
+}
+
+static void add_integers(const qn_s_add *p, const qn_buffers *b) {
+    const exact_sum e = exact_sum_of(p);
     const __m512i x_offset = _mm512_set1_epi32(p->input_1_offset);
     const __m512i y_offset = _mm512_set1_epi32(p->input_2_offset);
     const __m512i offset = _mm512_set1_epi32(p->out_offset);
@@ -58,15 +104,34 @@ int s_elementwise_add_s8_avx512(const void *params, const qn_buffers *b) {
     int8_t *out = b->out;
     for (int32_t i = 0; i < p->block_size; i += 16) {
         __mmask16 some = mask_of(p->block_size - i);
-        __m512i sum = _mm512_add_epi32(requantized(&of_x, elements(x + i, some, x_offset)),
-                                       requantized(&of_y, elements(y + i, some, y_offset)));
-        store(out + i, some, _mm512_add_epi32(requantized(&of_out, sum), offset), low, high);
+        __m512i sum = exact(&e, elements(x + i, some, x_offset), elements(y + i, some, y_offset));
+        store(out + i, some, _mm512_add_epi32(sum, offset), low, high);
+    }
+}
+
+int s_elementwise_add_s8_avx512(const void *params, const qn_buffers *b) {
+    const sum_scale *scale = b->packed;
+    if (scale->proven) {
+        add_floats(params, scale, b);
+    } else {
+        add_integers(params, b);
     }
     return QN_OK;
 }
 
 int64_t s_elementwise_add_s8_avx512_scratch(const void *params) {
     return s_add_is_usual(params) ? 0 : QN_NOT_TAKEN;
+}
+
+int64_t s_elementwise_add_s8_avx512_packed(const void *params) {
+    (void)params;
+    return sizeof(sum_scale);
+}
+
+void s_elementwise_add_s8_avx512_pack(const void *params, const void *weights, const void *bias,
+                                      void *packed) {
+    (void)weights, (void)bias;
+    sum_prove(params, packed);
 }
 
 int s_elementwise_mul_s8_avx512(const void *params, const qn_buffers *b) {

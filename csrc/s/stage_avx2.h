@@ -5,19 +5,24 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#include "../gemm/unroll.h"
 #include "stage_rows.h"
 
 typedef int8_t element;
 
+/* The output's offset is added to exact sums modulo 2^32, and lies in the rows of quick ones. */
 typedef struct stage {
     const int32_t *rows; /* of the first vector of channels, as stage_rows.h has them */
-    __m256i offset, most, least;
+    __m256i most, least; /* bytes */
     stage_kind kind;
+    int single;
+    int32_t exact_offset;
 } stage;
 
 static inline stage stage_of(const s_stage *last, stage_kind kind, const int32_t *rows) {
-    stage s = {rows, _mm256_set1_epi32(last->output_offset), _mm256_set1_epi32(last->act_max),
-               _mm256_set1_epi8((int8_t)last->act_min), kind};
+    stage s = {
+        rows, _mm256_set1_epi8((int8_t)last->act_max), _mm256_set1_epi8((int8_t)last->act_min),
+        kind, qn_rounding(last->profile) == QN_SINGLE, last->output_offset};
     return s;
 }
 
@@ -82,20 +87,47 @@ static inline __m256i requantized_single(const int32_t *rows, __m256i acc) {
     return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
 }
 
-/* Saturated from below by 8 bits later, and from above by act_max, which most often is 127. */
-static inline __m256i shifted(const stage *s, int v, __m256i acc) {
-    const int32_t *rows = s->rows + v * STAGE_ROWS * 8;
-    __m256i out;
-    if (s->kind == STAGE_QUICK) {
-        out = requantized_quick(rows, acc);
-    } else {
-        out =
-            s->kind == STAGE_SINGLE ? requantized_single(rows, acc) : requantized_double(rows, acc);
-        out = _mm256_add_epi32(out, s->offset);
+/* What is not quick, out of line: it is rare. */
+static __attribute__((noinline)) void shift_slowly(const stage *s, int pixels, int vectors,
+                                                   __m256i acc[16][4]) {
+    const __m256i offset = _mm256_set1_epi32(s->exact_offset);
+    for (int v = 0; v < vectors; v++) {
+        const int32_t *rows = s->rows + v * STAGE_ROWS * 8;
+        for (int p = 0; p < pixels; p++) {
+            acc[p][v] = s->single ? requantized_single(rows, acc[p][v])
+                                  : requantized_double(rows, acc[p][v]);
+            acc[p][v] = _mm256_add_epi32(acc[p][v], offset);
+        }
     }
-    return _mm256_min_epi32(out, s->most);
+}
+
+QN_INLINE void shift_tile(const stage *s, const int pixels, const int vectors, __m256i acc[16][4]) {
+    if (s->kind != STAGE_QUICK) {
+        __m256i held[16][4]; /* so that acc need not have an address */
+        QN_EACH(pixels, vectors, held[p][v] = acc[p][v]);
+        shift_slowly(s, pixels, vectors, held);
+        QN_EACH(pixels, vectors, acc[p][v] = held[p][v]);
+        return;
+    }
+    QN_EACH(pixels, vectors,
+            acc[p][v] = requantized_quick(s->rows + v * STAGE_ROWS * 8, acc[p][v]));
+}
+
+static inline __m256i bytes_of(const stage *s, __m256i low, __m256i high) {
+    __m256i bytes = _mm256_packs_epi16(low, high);
+    return _mm256_max_epi8(_mm256_min_epi8(bytes, s->most), s->least);
 }
 
 #include "../gemm/bytes_avx2.h"
+
+/* Floats would need each operation to round toward zero, which AVX2 can not. */
+typedef struct stage_scale {
+    float scale, rest, half;
+} stage_scale;
+
+static inline int stage_float_of(const stage_channel *c, const s_stage *last, stage_scale *found) {
+    (void)c, (void)last, (void)found;
+    return 0;
+}
 
 #endif

@@ -16,54 +16,6 @@
 #include "../gemm/image.h"
 #include "layer.h"
 
-/* Filters of one group as gemm_pack() and strips_pack() ask for them. */
-typedef struct filters {
-    const s_layer *layer;
-    gemm_shape shape;
-    stage_kind kind;
-    int64_t first; /* output channel */
-} filters;
-
-static int32_t weight_at(const filters *f, int64_t o, int64_t i) {
-    const s_layer *l = f->layer;
-    return l->weights[(f->first + o) * l->channel_step + i * l->tap_step];
-}
-
-/* bias + (input_offset - more) * the sum of the weights, modulo 2^32. */
-static int32_t start_less(const filters *f, int64_t o, int32_t more) {
-    uint32_t sum = 0;
-    for (int64_t i = 0; i < image_taps(&f->layer->image); i++) {
-        sum += (uint32_t)weight_at(f, o, i);
-    }
-    uint32_t offset = (uint32_t)(-f->layer->image.edge - more);
-    return qn_wrap32((uint32_t)f->layer->q.bias[f->first + o] + offset * sum);
-}
-
-static int32_t gemm_start_of(const void *context, int64_t o) {
-    const filters *f = context;
-    return o < f->shape.channels ? start_less(f, o, OFFSET) : 0;
-}
-
-static uint32_t gemm_weights_of(const void *context, int64_t o, int64_t r, int64_t k) {
-    const filters *f = context;
-    int64_t run = image_taps(&f->layer->image) / f->shape.runs;
-    weight step[PER_STEP] = {0};
-    for (int64_t i = 0; i < PER_STEP && o < f->shape.channels; i++) {
-        int64_t at = k * PER_STEP + i;
-        step[i] = at < run ? (weight)weight_at(f, o, r * run + at) : 0;
-    }
-    uint32_t dword;
-    memcpy(&dword, step, sizeof dword);
-    return dword;
-}
-
-static int32_t strips_start_of(const void *context, int64_t c) { return start_less(context, c, 0); }
-
-static int32_t strips_weight_of(const void *context, int64_t c, int64_t ky, int64_t kx) {
-    const filters *f = context;
-    return weight_at(f, c, ky * f->layer->image.kernel_w + kx);
-}
-
 /* Each channel for itself goes in strips, unless a row of them is too long. */
 static int goes_in_strips(const image_shape *p, strips_shape *shape) {
     if (p->depth != 1 || p->out_c != p->group) {
@@ -113,79 +65,7 @@ static int64_t layer_packed(const s_layer *l) {
     return (HEAD + l->image.group * group_dwords(&shape)) * 4;
 }
 
-/* No sum of a channel passes |bias| + the most of |in + input_offset|, times those of the weights. */
-static stage_channel channel_of(const s_layer *l, int64_t o) {
-    const int64_t most = l->image.edge < 0 ? 127 - l->image.edge : 128 + l->image.edge;
-    const int8_t *weights = l->weights + o * l->channel_step;
-    int64_t sum = 0;
-    for (int64_t i = 0; i < image_taps(&l->image); i++, weights += l->tap_step) {
-        sum += *weights < 0 ? -*weights : *weights;
-    }
-    int64_t bias = l->q.bias[o];
-    return (stage_channel){l->q.multiplier[o * l->pair_step], l->q.shift[o * l->pair_step],
-                           (bias < 0 ? -bias : bias) + most * sum};
-}
-
-static stage_kind kind_of(const s_layer *l) {
-    if (qn_rounding(l->last.profile) == QN_SINGLE) {
-        return STAGE_SINGLE;
-    }
-    for (int64_t o = 0; o < l->image.out_c; o++) {
-        const stage_channel channel = channel_of(l, o);
-        if (!stage_is_quick(&channel)) {
-            return STAGE_DOUBLE;
-        }
-    }
-    return STAGE_QUICK;
-}
-
-static void pack_lane_of(const filters *f, int64_t o, int32_t *rows, int lane) {
-    const stage_channel channel = channel_of(f->layer, f->first + o);
-    stage_pack_lane(rows, LANES, lane, f->kind, &channel, f->layer->last.output_offset);
-}
-
-static void pack_stage(const filters *f, int32_t *rows) {
-    int64_t vectors = ((int64_t)f->shape.channels + LANES - 1) / LANES;
-    int group;
-    for (int64_t v = 0; v < vectors; v += group) {
-        group = gemm_group(vectors - v);
-        for (int i = 0; i < group * LANES; i++) {
-            int64_t o = v * LANES + gemm_channel(group, i / LANES, i % LANES);
-            int32_t *of_vector = rows + (v + i / LANES) * STAGE_ROWS * LANES;
-            int64_t held = o < f->shape.channels ? o : 0;
-            pack_lane_of(f, held, of_vector, i % LANES);
-        }
-    }
-}
-
-static void pack_strips(const strips_shape *shape, const filters *f, int32_t *packed) {
-    strips_filters of = {f, strips_start_of, strips_weight_of};
-    int32_t lanes = blocks_of(shape) * LANES;
-    for (int32_t lane = 0; lane < lanes; lane++) {
-        int32_t c = lane % pitch_of(shape);
-        int32_t *rows = packed + (int64_t)(lane / LANES) * STAGE_ROWS * LANES;
-        pack_lane_of(f, c < shape->channels ? c : 0, rows, lane % LANES);
-    }
-    strips_pack(shape, &of, packed + stage_dwords(lanes));
-}
-
-static void layer_pack(const s_layer *l, int32_t *packed) {
-    filters f = {l, shape_of(&l->image), kind_of(l), 0};
-    strips_shape strips;
-    memset(packed, 0, HEAD * sizeof(int32_t));
-    packed[0] = (int32_t)f.kind;
-    packed += HEAD;
-    if (goes_in_strips(&l->image, &strips)) {
-        pack_strips(&strips, &f, packed);
-        return;
-    }
-    gemm_filters of = {&f, gemm_start_of, gemm_weights_of};
-    for (int32_t g = 0; g < l->image.group; g++, f.first += f.shape.channels) {
-        pack_stage(&f, packed);
-        gemm_pack(&f.shape, &of, packed + stage_dwords(f.shape.channels));
-        packed += group_dwords(&f.shape);
-    }
-}
+#include "weighted_pack.h"
 
 static void run_groups(const s_layer *l, const qn_buffers *b, const input *in, int8_t *out) {
     const stage_kind kind = (stage_kind)((const int32_t *)b->packed)[0];

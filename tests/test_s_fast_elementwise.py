@@ -1,0 +1,90 @@
+"""Fast rows of s8 sums and products, on every pair of elements that there is."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from qemu_nn import cmsis, kernels
+from qemu_nn.formats import quantize_multiplier
+from qemu_nn.layers import FUNCTIONS
+from qemu_nn.targets import profile
+
+EVERY = np.arange(-128, 128, dtype=np.int8)
+PAIRS = {"input1": np.repeat(EVERY, 256), "input2": np.tile(EVERY, 256), "block_size": 65536}
+RANGES = ((-128, 127), (-128, -1), (5, 5))
+HIGH = 2**31 - 1
+
+
+def hold(name, params, paths=("scalar",), count=65536):
+    """Every fast row of this host that takes the call equals the plain one."""
+    function = FUNCTIONS[name]
+    arguments = {**params, **{k: v[:count] for k, v in PAIRS.items() if k != "block_size"}}
+    arguments["block_size"] = count
+    struct = function.struct_values(
+        function.parse_params({k: v for k, v in arguments.items() if k in function.params})
+    )
+    rows = kernels.rows_of(function.op, function.type)
+    for device in (profile(path, "7.0.0", r) for path in paths for r in ("double", "single")):
+        plain = next(r for r in rows if r.kind == "plain" and r.claims(device))
+        want = cmsis.invoke(function, arguments, device, plain.variant)
+        for row in rows:
+            if row.kind == "fast" and row.serves(
+                device, kernels.make_params(row.op, device, struct)
+            ):
+                got = cmsis.invoke(function, arguments, device, row.variant)
+                np.testing.assert_array_equal(got, want, f"{row}, {device}")
+
+
+def sum_of(scales, zeros, limits=RANGES[0], left_shift=20):
+    """A sum as TFLite sets it up: scales and zero points of both inputs and of the output."""
+    twice = 2 * max(scales[:2])
+    factors = (scales[0] / twice, scales[1] / twice, twice / (2**left_shift * scales[2]))
+    names = ("input_1", "input_2", "out")
+    params = {"left_shift": left_shift, "act_min": limits[0], "act_max": limits[1]}
+    for name, factor, zero in zip(names, factors, zeros):
+        multiplier, shift = quantize_multiplier(factor)
+        params |= {f"{name}_mult": multiplier, f"{name}_shift": shift}
+        params[f"{name}_offset"] = zero if name == "out" else -zero
+    return params
+
+
+@pytest.mark.parametrize("limits", RANGES)
+@pytest.mark.parametrize("zeros", [(0, 0, 0), (-128, 127, -128), (127, -128, 127), (-5, 9, 1)])
+def test_sums_of_all_pairs(zeros, limits):
+    """The first scales make ties of every second sum, or of none; the others are as they come."""
+    for scales in ((1, 1, 2), (1, 1, 1), (1, 1, 1.001), (0.5, 1, 3), (0.023, 0.0171, 0.0319)):
+        hold("arm_elementwise_add_s8", sum_of(scales, zeros, limits))
+
+
+def test_sums_with_scales_as_they_come():
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        first, second, out = np.exp(rng.uniform(-2, 2, 3))
+        zeros = tuple(int(z) for z in rng.integers(-128, 128, 3))
+        hold("arm_elementwise_add_s8", sum_of((first, second, out * 2), zeros))
+
+
+@pytest.mark.parametrize("left_shift", [0, 3, 15, 16, 20, 21])
+def test_sums_with_any_left_shift_and_any_factor(left_shift):
+    """The DSP extension has bits of its own where the shift is short."""
+    ends = itertools.product((0, 1, 2**30, HIGH), (0, -1, -31), (-1, -20, -31))
+    for mult, shift, out_shift in ends:
+        params = sum_of((1, 1, 1), (3, -7, 5), left_shift=left_shift)
+        params |= {"input_1_mult": mult, "input_1_shift": shift, "input_2_mult": HIGH}
+        params |= {"out_mult": HIGH, "out_shift": out_shift}
+        hold("arm_elementwise_add_s8", params, ("scalar", "dsp", "mve"), 4096)
+
+
+@pytest.mark.parametrize("limits", RANGES)
+@pytest.mark.parametrize("zeros", [(0, 0, 0), (-128, 127, -128), (127, -128, 127)])
+def test_products_of_all_pairs(zeros, limits):
+    params = {f"input_{i}_offset": -zeros[i - 1] for i in (1, 2)} | {"out_offset": zeros[2]}
+    params |= {"act_min": limits[0], "act_max": limits[1]}
+    for mult, shift in itertools.product((0, 1, 2**30, 1518500250, HIGH), (-31, -9, -7, -1, 0, 5)):
+        hold("arm_elementwise_mul_s8", {**params, "out_mult": mult, "out_shift": shift})
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 15, 16, 17, 31, 33])
+def test_tails(count):
+    hold("arm_elementwise_add_s8", sum_of((1, 2, 2), (1, 2, 3)), count=count)
