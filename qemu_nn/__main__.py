@@ -1,6 +1,17 @@
 """`python -m qemu_nn` is `qemu-nn`."""
 
-from .cli import main
+import sys
+
+
+def start() -> None:
+    """Run the command line; an interrupt while it is being loaded ends it without a traceback."""
+    try:
+        from .cli import main
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    main(prog_name="qemu-nn")
+
 
 if __name__ == "__main__":
-    main(prog_name="qemu-nn")
+    start()

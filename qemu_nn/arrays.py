@@ -53,8 +53,15 @@ def _opened(path: PathLike) -> Iterator[Union[np.ndarray, NpzFile]]:
         except Error:
             raise
         except Exception as error:  # numpy parses a header as Python: anything may come out
-            reason = "it holds Python objects" if "allow_pickle" in str(error) else "it is broken"
-            raise Error(f"{path} is not a .npy or .npz file of plain numbers: {reason}") from None
+            raise not_plain(path, error) from None
+
+
+def not_plain(path: PathLike, error: Exception) -> Error:
+    """What to say of a file on which numpy raised this."""
+    said = str(error)  # mapped files have words of their own for objects
+    objects = "allow_pickle" in said or "Python objects" in said
+    reason = "it holds Python objects" if objects else "it is broken"
+    return Error(f"{path} is not a .npy or .npz file of plain numbers: {reason}")
 
 
 def _member(path: PathLike, archive: NpzFile, name: str) -> np.ndarray:

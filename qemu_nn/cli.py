@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from . import __version__, pipeline
 from .analysis.accuracy import accuracy_text
+from .analysis.float_table import float_table
 from .analysis.kernel_table import kernel_table
 from .analysis.summary import facts_text
 from .analysis.table import Cell, Table, printable
@@ -24,11 +25,10 @@ from .cli_analyze import analyze
 from .cli_bench import bench, variants
 from .cli_export import export
 from .cli_ndk import ndk
-from .cli_options import PATH, device, form, state, variant
+from .cli_options import PATH, device, form, read_inputs, state, variant
 from .cli_quantize import import_, quantize
 from .cli_sdk import sdk
 from .errors import DeviceWarning, Error
-from .graph import Graph
 from .kernels import ROWS
 from .runtime import batch
 
@@ -86,7 +86,12 @@ def _progress(turns: Iterable) -> Iterable:
 
 
 _inputs = click.option(
-    "-i", "--input", "inputs", type=PATH, required=True, help="Inputs: integers [N, *shape]."
+    "-i",
+    "--input",
+    "inputs",
+    type=PATH,
+    required=True,
+    help="Inputs [N, *shape]: integers, or real numbers.",
 )
 _threads = click.option(
     "--threads",
@@ -130,8 +135,15 @@ def demo(output: Path) -> None:
 @variant
 @device
 def info(model: Path, form: Optional[str], variant: Optional[str], **names: str) -> None:
-    """Print the layers of MODEL: shapes, formats, costs, kernels."""
-    summary = pipeline.describe(pipeline.load_quantized(model), variant=variant, **names)
+    """Print the layers of MODEL: shapes, formats, costs, kernels.
+
+    Of a float network: what each operator reads, makes and holds.
+    """
+    network = pipeline.load(model)
+    if isinstance(network, pipeline.FloatNetwork):
+        click.echo(getattr(float_table(network.graph), form or "text")())
+        return
+    summary = pipeline.describe(network, variant=variant, **names)
     click.echo(getattr(summary, form or "text")())
 
 
@@ -160,7 +172,7 @@ def run(
     _check_output(output)
     network = pipeline.load_quantized(model)
     session = network.session(variant=variant, threads=threads, **names)
-    x = _integers(network.graph, inputs)
+    x = read_inputs(network.graph, inputs)
     h = read_state(state)
     y = None if labels is None else read_array(labels, "y")
     results = batch.run(session, x, h, trace, _progress)
@@ -185,7 +197,7 @@ def golden(
     For every input and layer a .npy, a .bin and a C header; and what checks them on a device.
     """
     network = pipeline.load_quantized(model)
-    x, h = _integers(network.graph, inputs), read_state(state)
+    x, h = read_inputs(network.graph, inputs), read_state(state)
     how: dict[str, Any] = {**names, "threads": threads, "state": h, "progress": _progress}
     written = pipeline.golden(network, x, output, **how)
     click.echo(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
@@ -211,15 +223,6 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
 def kernels(form: Optional[str]) -> None:
     """Print every way to compute every op, best first."""
     click.echo(getattr(kernel_table(ROWS), form or "text")())
-
-
-def _integers(graph: Graph, path: Path) -> np.ndarray:
-    """The inputs of a file; real numbers are quantized where the scale is known, which is said."""
-    x, tensor = read_array(path, "x"), graph.input
-    if x.dtype.kind != "f" or tensor.scale is None:
-        return x
-    click.echo(f"{x.dtype} inputs quantized as {tensor.spelled}")
-    return tensor.format.quantize(x)
 
 
 def _check_output(path: Path) -> None:

@@ -16,7 +16,7 @@ from .errors import Error
 
 @click.command()
 @click.argument("model", type=PATH)
-@click.option("-d", "--data", type=PATH, required=True, help="Float inputs: .npy, .npz, folder.")
+@click.option("-d", "--data", type=PATH, required=True, help="Real inputs: .npy, .npz, folder.")
 @click.option("--labels", type=PATH, help="Right classes [N], if not in the data.")
 @click.option("--html", type=PATH, help="Page to write.")
 @click.option("--layout", type=click.Choice(["NHWC", "NCHW"]), help="Of the images in the data.")
@@ -34,8 +34,8 @@ def analyze(
     """Say what quantization cost MODEL, and where.
 
     MODEL is what quantize wrote, which knows its float reference; or affine, such as a .tflite
-    file, which is compared with what its integers stand for. Every layer is compared as part of
-    the network and alone.
+    file, which is compared with what its integers stand for, and takes inputs of its own integers
+    too. Every layer is compared as part of the network and alone.
     """
     if html is not None and not html.parent.is_dir():
         raise Error(f"there is no folder {html.parent} for {html.name}: make it first")

@@ -10,7 +10,7 @@ import click
 
 from . import __version__, kernels, pipeline
 from .analysis.table import Table
-from .arrays import read_array, read_state
+from .arrays import read_state
 from .bench.affine_networks import AFFINE_NETWORKS
 from .bench.contest import contest
 from .bench.networks import NETWORKS
@@ -18,7 +18,7 @@ from .bench.npu_networks import NPU_NETWORKS
 from .bench.report import Report, check_picture, draw, host
 from .bench.rows import time_rows
 from .bench.variants import function_variants, network_variants
-from .cli_options import PATH, device, form, state, variant
+from .cli_options import PATH, device, form, read_inputs, state, variant
 from .devices import profile_for
 from .errors import Error
 from .graph import Graph
@@ -80,7 +80,13 @@ def bench(
 
 @click.command()
 @click.argument("what", metavar="MODEL|NETWORK|KERNEL")
-@click.option("-i", "--input", "inputs", type=PATH, help="Inputs: integers [N, *shape]. [random]")
+@click.option(
+    "-i",
+    "--input",
+    "inputs",
+    type=PATH,
+    help="Inputs [N, *shape]: integers, or real numbers. [random]",
+)
 @state
 @form("json", "csv")
 @device
@@ -91,9 +97,9 @@ def variants(
 
     KERNEL is a C function (arm_softmax_q7) or an op (softmax), compared on random calls.
     """
-    if what in NETWORKS or Path(what).exists() or Path(what).suffix:
-        x = read_array(inputs, "x") if inputs else None
+    if what in _NETWORKS or Path(what).exists() or Path(what).suffix:
         graph = _graph(what)
+        x = read_inputs(graph, inputs) if inputs else None
         wanted = profile_for(graph.ops, **_axes(names))
         table = network_variants(graph, wanted, x, read_state(state))
     else:

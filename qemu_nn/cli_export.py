@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Optional
 
 import click
 
 from . import delivery, pipeline
-from .arrays import read_array
-from .cli_options import PATH, device
+from .cli_options import PATH, device, read_inputs
 
 
 @click.command()
@@ -30,9 +30,9 @@ def export(
     `make` in the folder builds the self-test for this PC, `make m4` for an emulated Cortex-M4.
     """
     network = pipeline.load_quantized(model)
-    x = None if inputs is None else read_array(inputs, "x")
+    x = None if inputs is None else read_inputs(network.graph, inputs)
     written = delivery.export(network, output, x=x, one_header=layers == "one", **names)
     click.echo(
         f"{network.graph.name} in {output}: {written.ram} bytes of RAM, "
-        f"{written.flash} of weights and biases; make -C {output} runs its self-test"
+        f"{written.flash} of weights and biases; make -C {quote(str(output))} runs its self-test"
     )

@@ -80,7 +80,8 @@ def run(
     names = get_tensor_name_list(layers, feature_only=True) if trace else ends
     x = read_array(inputs, "x")
     if x.ndim != 4 or not len(x):
-        raise Error(f"{inputs} holds {list(x.shape)}, must hold inputs [N, C, H, W]")
+        kind = "must hold inputs [N, C, H, W]" if len(x) else "which are no inputs"
+        raise Error(f"{inputs} holds {list(x.shape)}, {kind}")
     parts = [
         run_layers(x[i : i + _BATCH], layers, names, numpy_layers=built)
         for i in range(0, len(x), _BATCH)

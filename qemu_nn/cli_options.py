@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Callable
 
 import click
+import numpy as np
 
+from .arrays import read_array
+from .data import arranged
+from .graph import Graph
 from .targets import DEFAULT_CORE
 
 PATH = click.Path(path_type=Path)
@@ -36,3 +40,17 @@ def form(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         return verb
 
     return add
+
+
+def read_inputs(graph: Graph, path: Path) -> np.ndarray:
+    """The inputs of a file, as the network takes them: integers, or real numbers quantized here.
+
+    Real numbers come in the shape and layout of the float network, too, as calibration data do.
+    """
+    x, tensor = read_array(path, "x"), graph.input
+    if x.dtype.kind == "f" and tensor.spelled is not None:
+        click.echo(f"{x.dtype} inputs quantized as {tensor.spelled}", err=True)
+        x = tensor.format.quantize(x if graph.states else arranged(x, tensor.shape))
+    elif not graph.states and x.shape[1:] == (1, *tensor.shape):  # a batch of 1 for each sample
+        x = x.reshape(-1, *tensor.shape)
+    return x

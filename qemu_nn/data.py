@@ -10,9 +10,10 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
-from .arrays import read_npz
+from .arrays import not_plain, read_npz
 from .errors import Error
 from .extras import require
+from .formats import Format
 
 #: Endings of image files in a folder.
 _IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm")
@@ -50,6 +51,7 @@ def batches(
     layout: Optional[str],
     given: Optional[str] = None,
     size: int = 64,
+    own: Optional[Format] = None,
 ) -> Batches:
     """Batches for a network whose samples have `shape`, in `layout` if they are images.
 
@@ -57,12 +59,13 @@ def batches(
     whose sub-folders, if any, are the classes; an array, or a pair of arrays (x, y); or any
     iterable of arrays [n, *shape] or of pairs. Files and generators are read as they are used,
     in memory that does not grow; a generator serves once. given: the layout of images in the
-    data, "NHWC" or "NCHW"; by default the one whose shape fits.
+    data, "NHWC" or "NCHW"; by default the one whose shape fits. own: what integers of its type in
+    the data stand for; without it every integer is the real number that it is.
 
     Raises Error for other shapes, for images that fit in both layouts, for NaN, and where there
     is nothing.
     """
-    turn = _Turn(shape, layout, given)
+    turn = _Turn(shape, layout, given, own)
     if isinstance(source, (str, Path)):
         path = Path(source)
         if path.is_dir():
@@ -81,6 +84,18 @@ def batches(
     return Batches(lambda: _stream(source, turn), count)
 
 
+def arranged(x: np.ndarray, shape: Shape) -> np.ndarray:
+    """Real samples [N, ...] for a network that takes `shape`, channels last if that is an image.
+
+    They may have their channels first, or each a batch of 1. Raises Error for other shapes, for
+    NaN and for infinite numbers.
+    """
+    layout = "NHWC" if len(shape) == 3 else None
+    if x.shape[1:] == (1, *shape):
+        x = x.reshape(-1, *shape)
+    return _Turn(shape, layout, layout if x.shape[1:] == shape else None)(x, 0)
+
+
 def _arrays(path: Path) -> tuple[np.ndarray, Optional[np.ndarray]]:
     """x, mapped where the file can be, and y."""
     if path.suffix == ".npy":
@@ -88,8 +103,8 @@ def _arrays(path: Path) -> tuple[np.ndarray, Optional[np.ndarray]]:
             return np.load(path, mmap_mode="r", allow_pickle=False), None
         except OSError:
             raise
-        except Exception:  # numpy parses a header as Python: anything may come out
-            raise Error(f"{path} is not a .npy file of plain numbers: it is broken") from None
+        except Exception as error:  # numpy parses a header as Python: anything may come out
+            raise not_plain(path, error) from None
     arrays = read_npz(path)
     if "x" in arrays:
         return arrays["x"], arrays.get("y")
@@ -166,10 +181,16 @@ def _folder(path: Path, turn: _Turn, size: int) -> Batches:
 class _Turn:
     """From the data's shape to the network's: which axis is where is decided once."""
 
-    def __init__(self, shape: Shape, layout: Optional[str], given: Optional[str]) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        layout: Optional[str],
+        given: Optional[str],
+        own: Optional[Format] = None,
+    ) -> None:
         if given not in (None, "NHWC", "NCHW"):
             raise Error(f"there is no layout {given!r}; have: NHWC, NCHW")
-        self.shape, self.layout, self.given = shape, layout, given
+        self.shape, self.layout, self.given, self.own = shape, layout, given, own
 
     def image_shape(self, path: Path) -> tuple[int, int, int]:
         """Height, width and channels of the images that the network takes."""
@@ -212,10 +233,13 @@ class _Turn:
         """Samples as float32 (float64 stays) in the network's shape; first: index of the first."""
         if x.dtype.kind not in "fiub":
             raise Error(f"the data must be real numbers, not {x.dtype}")
+        if self.own is not None and x.dtype == self.own.dtype:
+            x = self.own.dequantize(x)
         x = x.astype(np.float64 if x.dtype == np.float64 else np.float32)
-        if np.isnan(x).any():
-            bad = first + int(np.argwhere(np.isnan(x.reshape(len(x), -1)).any(1))[0, 0])
-            raise Error(f"sample {bad} of the data contains NaN")
+        if not np.isfinite(x).all():
+            bad = int(np.argwhere(~np.isfinite(x.reshape(len(x), -1)).all(1))[0, 0])
+            what = "NaN" if np.isnan(x[bad]).any() else "infinite numbers"
+            raise Error(f"sample {first + bad} of the data contains {what}")
         if self.of(x.shape[1:]) != self.layout and x.ndim == 4:
             x = np.moveaxis(x, 1, -1) if self.layout == "NHWC" else np.moveaxis(x, -1, 1)
         return x.reshape(len(x), *self.shape)

@@ -48,14 +48,16 @@ def analyze(
 
     network: as quantize() makes it; or affine, such as a .tflite file, which is compared with the
     float network that its integers stand for: that shows what the rounding of activations costs.
-    data: float inputs as data.batches() takes them, of the network or of the file it came from.
+    data: float inputs as data.batches() takes them, of the network or of the file it came from; of
+    a network without a reference also its own integers, int8 for an int8 input.
     labels: the right class of every sample, if not in the data; with them, accuracies and
     confusion are reported. Raises Error for other networks without a reference, for data and
     labels that do not fit, and as a session.
     """
     reference, graph = network.reference, network.graph
+    own = None  # a network that was made of real numbers is tested with real numbers
     if reference is None and is_affine(graph):
-        reference = dequantized(graph)
+        reference, own = dequantized(graph), graph.input.format
     if reference is None:
         raise Error(
             f"{graph.name} has no float reference to compare with: quantize it from a float model"
@@ -64,7 +66,7 @@ def analyze(
     wanted = network.profile(target, cmsis, rounding)
     session = Session(graph, wanted, threads=threads)
     run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
-    source = batches(data, reference.shape, reference.layout, layout)
+    source = batches(data, reference.shape, reference.layout, layout, own=own)
     for batch in _labelled(progress(source) if progress else source, labels):
         if not len(batch.x):
             continue

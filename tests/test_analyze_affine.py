@@ -348,6 +348,16 @@ def test_reshaped_inputs_take_the_shape_that_the_function_has():
     assert report.layers[-1].whole.sqnr > 30
 
 
+def test_a_network_without_a_reference_takes_its_own_integers_too():
+    sides = {"outer": 6, "inner1": 4, "inner2": 4}
+    joined = call("joined:tflm_concatenation_s8", (2, 3, 8), ("x", "x"), sides)
+    made = pipeline.Network(of_calls(joined))
+    q = RNG.integers(-128, 128, (5, 2, 3, 4), np.int8)
+    real = made.graph.input.format.dequantize(q)
+    assert qemu_nn.analyze(made, q).json() == qemu_nn.analyze(made, real).json()
+    assert qemu_nn.analyze(made, q.astype(np.int64)).json() != qemu_nn.analyze(made, q).json()
+
+
 def test_what_has_no_meaning_in_real_numbers_is_refused_by_name():
     sides = {**named("input", (4, 6, 1, 1), "xyzw"), "output_y": 6, "offset": 0}
     graph = of_calls(call("joined:arm_concatenation_s8_y", (2, 3, 4), ("x", "x"), sides))

@@ -191,6 +191,35 @@ def test_run_hands_its_options_to_the_session(digits, options, session):
             np.testing.assert_array_equal(got[name], values, name)
 
 
+@pytest.mark.parametrize("form", ["as it is", "channels first", "a batch of 1 each"])
+def test_real_inputs_are_quantized_in_any_layout(digits, form):
+    x = np.load("x.npy")
+    real = (x / 128).astype(np.float32)
+    turned = {"channels first": np.moveaxis(real, -1, 1), "a batch of 1 each": real[:, None]}
+    np.save("real.npy", turned.get(form, real))
+    for options in (["run", MODEL, "-o", "out.npz"], ["golden", MODEL, "-o", "goldens"]):
+        assert "float32 inputs quantized as Q0.7" in output_of(*options, "-i", "real.npy")
+    scores = digits.session().run(x)["softmax"]
+    with np.load("out.npz") as arrays:
+        assert np.array_equal(arrays["softmax"], scores)
+    assert np.array_equal(np.load("goldens/x3/softmax.npy").ravel(), scores[3])
+    code, out, err = shell("variants", MODEL, "-i", "real.npy", "--json")
+    assert (code, err) == (0, "float32 inputs quantized as Q0.7\n")
+    assert json.loads(out)
+
+
+def test_integers_with_a_batch_of_1_each_are_taken(digits):
+    x = np.load("x.npy")
+    np.save("stacked.npy", x[:, None])
+    output_of("run", MODEL, "-i", "stacked.npy", "-o", "out.npz")
+    with np.load("out.npz") as arrays:
+        assert np.array_equal(arrays["softmax"], digits.session().run(x)["softmax"])
+
+
+def test_variants_takes_every_network_of_the_package():
+    assert "single" in output_of("variants", "ad_s8")
+
+
 def test_run_with_labels_says_the_accuracy():
     output = output_of("run", MODEL, "-i", IMAGES, "-o", "out.npz", "--labels", IMAGES)
     assert "accuracy: 96.94 % (349 of 360)" in output
@@ -211,7 +240,7 @@ def test_run_on_no_inputs_writes_empty_arrays():
 
 def test_run_leaves_no_half_written_file():
     Path("out.npz").write_text("earlier")
-    np.save("x.npy", np.load("x.npy").astype(np.float32))
+    np.save("x.npy", np.load("x.npy").astype(np.int32))
     assert call("run", MODEL, "-i", "x.npy", "-o", "out.npz")[0] == 2
     assert Path("out.npz").read_text() == "earlier"
     assert sorted(path.name for path in Path().iterdir()) == ["out.npz", "x.npy", "y.npy"]
@@ -299,7 +328,8 @@ def test_the_demo_never_replaces_what_is_not_a_golden_set():
 def write_inputs():
     """Files that are at fault, each in its own way."""
     x = np.load("x.npy")
-    np.save("float.npy", x / 128)
+    np.save("float.npy", np.where(x == x.max(), np.nan, x / 128))
+    np.save("int64.npy", x.astype(np.int64))
     np.save("flat.npy", x.reshape(5, -1))
     np.save("single.npy", x[0])
     np.save("scalar.npy", np.int8(3))
@@ -315,6 +345,7 @@ def write_inputs():
     Path("broken.qnz").write_bytes(MODEL.read_bytes()[:1000])
     Path("text.qnz").write_text("not a model")
     Path("model.tfl").write_text("another model")
+    Path("net.prototxt").write_text("")
     np.save("y4.npy", np.zeros(4, np.int8))
     np.save("y_float.npy", np.zeros(5))
     np.save("y_high.npy", np.array([0, 1, 2, 3, 10]))
@@ -336,7 +367,8 @@ FAULTS = [
     (["kernels", "--xml"], "No such option"),
     (["run", MODEL, "-i", "nowhere.npy", "-o", "out.npz"], "nowhere.npy: No such file"),
     (["run", MODEL, "-i", ".", "-o", "out.npz"], "Is a directory"),
-    (["run", MODEL, "-i", "float.npy", "-o", "out.npz"], "must be int8, is float64: quantize it"),
+    (["run", MODEL, "-i", "int64.npy", "-o", "out.npz"], "must be int8, is int64"),
+    (["run", MODEL, "-i", "float.npy", "-o", "out.npz"], "sample 0 of the data contains NaN"),
     (["run", MODEL, "-i", "flat.npy", "-o", "out.npz"], "[N, 8, 8, 1], has [5, 64]"),
     (["run", MODEL, "-i", "single.npy", "-o", "out.npz"], "[N, 8, 8, 1], has [8, 8, 1]"),
     (["run", MODEL, "-i", "scalar.npy", "-o", "out.npz"], "a single number"),
@@ -360,7 +392,11 @@ FAULTS = [
     ([*RUN, "--state", "unnamed.npz"], "is not recurrent and takes no state"),
     ([*RUN, "--threads", "0"], "0 is not in the range"),
     ([*RUN, "--variant", "avx9"], "has a variant 'avx9'"),
-    (["golden", MODEL, "-i", "float.npy", "-o", "goldens"], "must be int8, is float64"),
+    (["golden", MODEL, "-i", "float.npy", "-o", "goldens"], "contains NaN"),
+    (["export", MODEL, "-i", "float.npy", "-o", "goldens"], "contains NaN"),
+    (["variants", MODEL, "-i", "float.npy"], "contains NaN"),
+    (["info", "net.prototxt"], "describes a network without its weights"),
+    (["analyze", MODEL, "-d", "objects.npy"], "no float reference"),
     (["golden", MODEL, "-i", "x.npy", "-o", "x.npy"], "x.npy"),
     (["compare", "nowhere", "."], "nowhere"),
     (["compare", ".", "nowhere"], "."),
@@ -410,6 +446,21 @@ def test_an_interrupt_is_no_traceback(monkeypatch):
 
     monkeypatch.setattr(batch, "run", interrupted)
     assert call(*RUN) == (130, "interrupted\n")
+
+
+def test_an_interrupt_while_loading_is_no_traceback():
+    program = (
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'qemu_nn.pipeline': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from qemu_nn.__main__ import start\n"
+        "start()"
+    )
+    with start("-c", program) as running:
+        _, err = running.communicate()
+    assert (running.returncode, err) == (130, "interrupted\n")
 
 
 def test_a_warning_of_the_device_is_one_line(monkeypatch):

@@ -149,6 +149,9 @@ def test_check_exits_with_1_where_a_limit_is_broken(folder):
         ),
         (["run", "net.prototxt", "-i", "data.npz", "-o", "out.npy"], "is an .npz in a folder"),
         (["run", "net.prototxt", "-i", "labels.npy", "-o", "out.npz"], "must hold inputs"),
+        (["run", "net.prototxt", "-i", "none.npy", "-o", "out.npz"], "which are no inputs"),
+        (["run", "net.prototxt", "-i", "nan.npy", "-o", "out.npz"], "contains NaN"),
+        (["run", "net.prototxt", "-i", "last.npy", "-o", "out.npz"], "a batch [N, 2, 6, 6], not"),
         (
             ["run", "float.prototxt", "-i", "data.npz", "-o", "out.npz"],
             "quantize the network first",
@@ -162,6 +165,9 @@ def test_check_exits_with_1_where_a_limit_is_broken(folder):
 def test_what_can_not_be_done_is_one_sentence(folder, monkeypatch, arguments, reason):
     monkeypatch.chdir(folder)
     np.save("labels.npy", np.arange(4))
+    np.save("none.npy", X[:0])
+    np.save("nan.npy", np.full_like(X, np.nan))
+    np.save("last.npy", np.moveaxis(X, 1, -1))
     output = qemu_nn("ndk", *arguments, code=2)
     assert reason in output
     assert "Traceback" not in output

@@ -118,6 +118,12 @@ def broken_npy(tmp_path):
     return path
 
 
+def objects_npy(tmp_path):
+    path = tmp_path / "objects.npy"
+    np.save(path, np.array([{}], object), allow_pickle=True)
+    return path
+
+
 def two_arrays(tmp_path):
     return saved(tmp_path, "two.npz", a=X, b=X)
 
@@ -133,11 +139,13 @@ def two_arrays(tmp_path):
         (np.float32(3), "files, arrays or generators, not float32"),
         (np.full((2, 4, 5, 3), "a"), "real numbers, not <U1"),
         (np.where(X == 100, np.nan, X), "sample 1 of the data contains NaN"),
+        (np.where(X == 100, -np.inf, X), "sample 1 of the data contains infinite numbers"),
+        (objects_npy, "objects.npy is not .* of plain numbers: it holds Python objects"),
         ((X, Y[:3]), r"one integer for each of the 7 samples, not int64 \[3\]"),
         ((X, Y / 2), "one integer for each of the 7 samples, not float64"),
         (5, "files, arrays or generators, not int"),
         ([5], "not as numbers"),
-        (broken_npy, "broken.npy is not a .npy file"),
+        (broken_npy, "broken.npy is not a .npy or .npz file of plain numbers: it is broken"),
         (two_arrays, "two.npz holds a, b; name the inputs 'x'"),
     ],
 )

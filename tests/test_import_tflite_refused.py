@@ -133,6 +133,27 @@ def test_an_operator_that_is_not_read_is_named_with_those_that_are(tmp_path):
     refused(net, tmp_path, r"HARD_SWISH \(operator 1\) is not read; have: ADD, .* SQUEEZE")
 
 
+def test_a_shape_that_is_more_than_the_target_of_a_reshape_is_refused(tmp_path):
+    net = CASES["reshape_of_an_open_batch"]()
+    net.outputs.append(net.operators[2][2][0])
+    refused(net, tmp_path, r"SHAPE \(operator 0\) is not read")
+
+
+@pytest.mark.parametrize(
+    ("case", "change", "message"),
+    [
+        ("choice_maximum", {"scales": np.float32([0.06])}, "only moves numbers, but its input"),
+        ("pack_front", {"shape": [1, 3, 5, 4]}, r"its output is \[1, 3, 5, 4\], it makes"),
+        ("pack_front", {"zeros": np.int64([4])}, "only moves numbers, but its input"),
+        ("unpack_front", {"shape": [1, 2, 4]}, r"its output is \[1, 2, 4\], it makes \[1, 4, 2\]"),
+    ],
+)
+def test_outputs_of_other_shapes_and_formats_are_refused(case, change, message, tmp_path):
+    net = CASES[case]()
+    net.tensors[net.outputs[0]].update(change)
+    refused(net, tmp_path, message)
+
+
 def test_an_operator_of_somebody_is_named(tmp_path):
     net = CASES["convolve_same"]()
     net.operator("CUSTOM:Ethos", [2], [net.middle(9, 10, 6)])

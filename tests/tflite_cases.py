@@ -7,7 +7,7 @@ What TensorFlow Lite Micro computes for each is recorded in golden/tflite_operat
 import zlib
 
 import numpy as np
-from tflite_files import File
+from tflite_files import File, enumerator
 
 CASES = {}
 
@@ -172,8 +172,10 @@ def depthwise(type="INT8", times=1, bias=True, channels=True, bits=8, **options)
     one={"Padding": "SAME", "StrideH": 1, "StrideW": 1},
     wide={"Padding": "SAME", "filter": (2, 5), "StrideH": 3},
     without_bias={"Padding": "VALID", "bias": False},
+    relu={"Padding": "SAME", "FusedActivationFunction": "RELU"},
+    relu6={"Padding": "SAME", "FusedActivationFunction": "RELU6"},
 )
-def transpose_conv(Padding, filter=(3, 3), bias=True, StrideH=2, StrideW=2):  # noqa: N803
+def transpose_conv(Padding, filter=(3, 3), bias=True, StrideH=2, StrideW=2, **more):  # noqa: N803
     net = Net()
     x = net.begin(4, 5, 3)
     w = net.weights((2, *filter, 3))
@@ -181,7 +183,7 @@ def transpose_conv(Padding, filter=(3, 3), bias=True, StrideH=2, StrideW=2):  # 
     for size, side, stride in zip((4, 5), filter, (StrideH, StrideW)):
         out.append(size * stride if Padding == "SAME" else (size - 1) * stride + side)
     y = net.end(*out, 2)
-    options = {"Padding": Padding, "StrideH": StrideH, "StrideW": StrideW}
+    options = {"Padding": Padding, "StrideH": StrideH, "StrideW": StrideW, **more}
     inputs = [net.list(1, *out, 2), w, x, *([net.bias(2, x, w)] if bias else [])]
     net.operator("TRANSPOSE_CONV", inputs, [y], "TransposeConvOptions", **options)
     return net
@@ -309,6 +311,30 @@ def elementwise(kind, type="INT8", **options):
     window = {"Padding": "SAME", "StrideH": 1, "StrideW": 1, "FilterHeight": 3, "FilterWidth": 1}
     net.operator("AVERAGE_POOL_2D", [x], [other], "Pool2DOptions", **window)
     net.operator(kind, [x, other], [y], f"{kind.capitalize()}Options", **options)
+    return net
+
+
+@cases(
+    maximum={"kind": "MAXIMUM"},
+    minimum={"kind": "MINIMUM"},
+    maximum_value={"kind": "MAXIMUM", "shape": ()},
+    minimum_channels={"kind": "MINIMUM", "shape": (4,)},
+    maximum_rows={"kind": "MAXIMUM", "shape": (6, 1, 1), "first": True},
+)
+def choice(kind, shape=None, first=False):
+    """Of a tensor and its average, or a constant."""
+    net = Net()
+    x = net.begin(6, 5, 4)
+    if shape is None:
+        other = net.middle(6, 5, 4, zero=3)
+        window = dict.fromkeys(("StrideH", "StrideW", "FilterWidth"), 1)
+        window |= {"Padding": "SAME", "FilterHeight": 3}
+        net.operator("AVERAGE_POOL_2D", [x], [other], "Pool2DOptions", **window)
+    else:
+        values = net.rng.integers(-100, 100, shape)
+        other = net.tensor(shape, "INT8", 0.05, 3, values)
+    y = net.end(6, 5, 4, zero=3)
+    net.operator(kind, [other, x] if first else [x, other], [y], "MaximumMinimumOptions")
     return net
 
 
@@ -588,6 +614,53 @@ def concatenation(axis, count=3, type="INT8"):
     shape[axis] *= count
     y = net.output(shape, net.scaled(0.05), net.zero(3), type)
     net.operator("CONCATENATION", parts, [y], "ConcatenationOptions", Axis=axis)
+    return net
+
+
+@cases(
+    front={"axis": 1},
+    last={"axis": -1, "count": 2},
+    s16={"axis": 2, "type": "INT16"},
+)
+def pack(axis, count=3, type="INT8"):
+    """Of a tensor, a constant, and so on."""
+    net = Net(type)
+    x = net.begin(4, 5)
+    c = net.tensor(
+        (1, 4, 5), type, net.scaled(0.05), net.zero(3), net.rng.integers(-128, 128, (1, 4, 5))
+    )
+    shape = [1, 4, 5]
+    shape.insert(axis % 4, count)
+    y = net.output(shape, net.scaled(0.05), net.zero(3), type)
+    net.operator("PACK", [x, c, x][:count], [y], "PackOptions", Axis=axis, ValuesCount=count)
+    return net
+
+
+@cases(front={"axis": 1}, last={"axis": -1}, s16={"axis": 2, "type": "INT16"})
+def unpack(axis, type="INT8"):
+    net = Net(type)
+    x, shape = net.begin(3, 4, 2), [1, 3, 4, 2]
+    count = shape.pop(axis)
+    ys = [net.output(shape, net.scaled(0.05), net.zero(3), type) for _ in range(count)]
+    net.operator("UNPACK", [x], ys, "UnpackOptions", Axis=axis, Num=count)
+    return net
+
+
+@case
+def reshape_of_an_open_batch():
+    """As converters write it: the batch is asked for, and the shape made of it."""
+    net = Net()
+    x = net.begin(2, 3, 4)
+    shape, batch, target = (net.tensor(each, "INT32") for each in ((4,), (), (2,)))
+    net.operator("SHAPE", [x], [shape], "ShapeOptions", OutType=enumerator("TensorType", "INT32"))
+    ends = [net.list(0), net.list(1), net.list(1)]
+    net.operator("STRIDED_SLICE", [shape, *ends], [batch], "StridedSliceOptions", ShrinkAxisMask=1)
+    net.operator("PACK", [batch, net.one(24)], [target], "PackOptions", ValuesCount=2)
+    flat = net.middle(24, zero=3)
+    net.operator("RESHAPE", [x, target], [flat], "ReshapeOptions")
+    w = net.weights((3, 24), 0, False)
+    y = net.end(3, scale=0.3)
+    net.operator("FULLY_CONNECTED", [flat, w, -1], [y], "FullyConnectedOptions")
     return net
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from tqdm import tqdm
 
 import qemu_nn.ndk as ndk
+from qemu_nn.errors import Error
 from qemu_nn.extras import require
 from qemu_nn.ndk.layers import Layer
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
@@ -214,4 +215,8 @@ def main(folder: Path, float_steps: int, quant_steps: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Error as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(2)

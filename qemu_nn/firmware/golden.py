@@ -18,6 +18,7 @@ from typing import Any, Optional
 
 from ..archive import format_npy, little_endian
 from ..errors import Error
+from ..files import reason
 from ..targets import Profile
 from ..tensors import Tensor
 from .c_array import dimensions, header, symbol, table
@@ -73,7 +74,7 @@ def write(folder: Path, about: About, samples: Iterable[Iterable[Golden]]) -> Go
                 writer.add(sample)
             nbytes = writer.finish()
     except OSError as error:
-        raise Error(f"can not write the goldens to {folder}: {error}") from None
+        raise Error(f"can not write the goldens to {folder}: {reason(error)}") from None
     names = tuple(golden["name"] for golden in writer.goldens)
     return GoldenSet(folder, writer.inputs, names, nbytes, writer.names.stems)
 

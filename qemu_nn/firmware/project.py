@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import Error
 from ..extras import require
+from ..files import reason
 from ..layers.prototypes import is_own
 from ..runtime.plan import Plan
 from ..targets import Profile
@@ -95,7 +96,7 @@ def replacing_earlier(folder: Path) -> Iterator[Path]:
         with replacing(folder, _listed) as fresh:
             yield fresh
     except OSError as error:
-        raise Error(f"can not write the firmware to {folder}: {error}") from None
+        raise Error(f"can not write the firmware to {folder}: {reason(error)}") from None
 
 
 def _listed(folder: Path) -> set[str]:

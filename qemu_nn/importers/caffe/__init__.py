@@ -27,7 +27,8 @@ def load(
     if weights is None:
         raise Error(
             f"{path} describes a network without its weights; name the .caffemodel or "
-            ".caffemodel.h5 that belongs to it as weights"
+            ".caffemodel.h5 that belongs to it as weights (networks of the NPU's kit, with an .npz "
+            "beside them, are read by the verbs of qemu-nn ndk)"
         )
     learned = read_weights(weights)
     try:

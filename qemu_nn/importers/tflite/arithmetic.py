@@ -1,4 +1,4 @@
-"""Sums, differences and products of two tensors of the same shape, or that broadcast to it."""
+"""Sums, differences, products and the larger of two tensors of one shape, or broadcast to it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from ...errors import ModelError
 from ...formats import add_scaling
 from .building import Value
-from .call import Call, Converter, same_type
+from .call import Call, Converter, same_format, same_type
 from .scaling import multiplier
+from .shaping import sides
 
 #: Bits by which a sum's inputs are widened, by element type.
 _LEFT_SHIFT = {"s8": 20, "u8": 20, "s16": 15}
@@ -47,6 +48,18 @@ def multiply(call: Call) -> None:
     call.put(function, params, [first, second], output)
 
 
+def choose(call: Call, kind: str) -> None:
+    """MAXIMUM and MINIMUM."""
+    first, second, output = _operands(call)
+    for value in (first, second):
+        same_format(value, output)
+    if len(output.shape) > 4:
+        raise ModelError(f"its output {list(output.shape)} has more than 4 axes")
+    function = call.function({"s8": f"arm_{kind}_s8"}, output)
+    params = {**sides("input1", output.shape), **sides("input2", output.shape)}
+    call.put(function, params, [first, second], output)
+
+
 def _operands(call: Call) -> tuple[Value, Value, Value]:
     """Both inputs in the shape of the output, and that."""
     call.counts(2, 2)
@@ -65,4 +78,6 @@ ARITHMETIC: dict[str, Converter] = {
     "ADD": partial(combine, kind="add"),
     "SUB": partial(combine, kind="sub"),
     "MUL": multiply,
+    "MAXIMUM": partial(choose, kind="maximum"),
+    "MINIMUM": partial(choose, kind="minimum"),
 }

@@ -40,9 +40,10 @@ def convert(model: Model) -> Graph:
 
 
 def _network(model: Model) -> Graph:
-    _check(model)
+    operators = _numbers(model)
+    _check(model, operators)
     builder = Builder(model)
-    outputs, operators = _outputs(model)
+    outputs, operators = _outputs(model, operators)
     start, operators = _start(builder, operators)
     for operator in operators:
         try:
@@ -62,9 +63,24 @@ def _network(model: Model) -> Graph:
     )
 
 
-def _check(model: Model) -> None:
+def _numbers(model: Model) -> list[Operator]:
+    """The operators without those that only make the shape of a RESHAPE, which its output has.
+
+    Converters leave such (SHAPE, STRIDED_SLICE, PACK) where the batch of the model is open.
+    """
+    needed, kept = set(model.outputs), []
+    for operator in reversed(model.operators):
+        kinds = {model.tensor(index).type for index in operator.outputs}
+        if kinds and kinds <= {"INT32", "INT64"} and needed.isdisjoint(operator.outputs):
+            continue
+        kept.append(operator)
+        needed.update(operator.inputs[:1] if operator.name == "RESHAPE" else operator.inputs)
+    return kept[::-1]
+
+
+def _check(model: Model, operators: list[Operator]) -> None:
     """Refuse operators that are not read, and what is no plain network."""
-    for operator in model.operators:
+    for operator in operators:
         if operator.name in _VARIABLES:
             raise ModelError(
                 f"{operator}: variables that a network keeps between its runs "
@@ -77,12 +93,16 @@ def _check(model: Model) -> None:
             f"it has {model.subgraphs} subgraphs; networks of one are read, without control flow"
         )
     if len(set(model.inputs)) != 1:
-        raise ModelError(f"it has {len(set(model.inputs))} inputs; networks of one are read")
+        names = ", ".join(repr(model.tensor(index).name[:60]) for index in model.inputs[:9])
+        raise ModelError(
+            f"it has {len(set(model.inputs))} inputs ({names}); networks of one are read: "
+            "make them parts of one in the model"
+        )
     if not model.outputs:
         raise ModelError("it has no outputs")
 
 
-def _outputs(model: Model) -> tuple[list[int], list[Operator]]:
+def _outputs(model: Model, operators: list[Operator]) -> tuple[list[int], list[Operator]]:
     """The network's outputs before they are made real numbers, and the operators up to them."""
     makers = {index: each for each in model.operators for index in each.outputs}
     outputs, cut = [], set()
@@ -95,7 +115,7 @@ def _outputs(model: Model) -> tuple[list[int], list[Operator]]:
         outputs.append(index)
     if any(index < 0 for index in outputs):
         raise ModelError("a DEQUANTIZE has no input")
-    return outputs, [each for each in model.operators if each.index not in cut]
+    return outputs, [each for each in operators if each.index not in cut]
 
 
 def _start(builder: Builder, operators: list[Operator]) -> tuple[Value, list[Operator]]:

@@ -71,6 +71,20 @@ def split_v(call: Call) -> None:
     _parts(call, x, axis, sizes)
 
 
+def unpack(call: Call) -> None:
+    """UNPACK: one output for each place of an axis, which goes."""
+    options, x = call.options("UnpackOptions"), call.value()
+    rank = len(x.shape)
+    axis = axis_of(options.integer("Axis", -rank, rank - 1), rank)
+    call.counts(1, 1, x.shape[axis])
+    for at in range(x.shape[axis]):
+        output = call.output(at)
+        expect(output, (*x.shape[:axis], *x.shape[axis + 1 :]))
+        spans = [(0, 1, side) for side in x.shape]
+        spans[axis] = (at, 1, 1)
+        _slice(call, x, spans, output, at)
+
+
 def slice_(call: Call) -> None:
     """SLICE: a beginning and a size for each axis; -1 is the rest."""
     call.counts(3, 3)
@@ -170,6 +184,7 @@ def _groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
 PICKING: dict[str, Converter] = {
     "SPLIT": split,
     "SPLIT_V": split_v,
+    "UNPACK": unpack,
     "SLICE": slice_,
     "STRIDED_SLICE": strided_slice,
     "RESIZE_NEAREST_NEIGHBOR": resize,

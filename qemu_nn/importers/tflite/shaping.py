@@ -143,6 +143,22 @@ def concatenate(call: Call) -> None:
     _join(call, parts, output, axis)
 
 
+def pack(call: Call) -> None:
+    """PACK: tensors of one shape side by side along a new axis."""
+    call.counts(1, 1000)
+    output = call.output()
+    rank = len(output.shape)
+    axis = axis_of(call.options("PackOptions").integer("Axis", -rank, rank - 1), rank)
+    parts = [call.brought(index) for index in range(len(call.operator.inputs))]
+    expect(output, (*parts[0].shape[:axis], len(parts), *parts[0].shape[axis:]))
+    for part in parts:
+        same_format(part, output)
+        if part.shape != parts[0].shape:
+            raise ModelError(f"{list(part.shape)} is no part of {list(output.shape)}")
+    shape = (*output.shape[:axis], 1, *output.shape[axis + 1 :])
+    _join(call, [replace(part, shape=shape) for part in parts], output, axis)
+
+
 def _rescaled(call: Call, part: Value, output: Value) -> Value:
     """A part in the scale of the output; TensorFlow Lite had this for uint8 alone."""
     if (part.scale, part.zero) == (output.scale, output.zero) or part.dtype != "uint8":
@@ -181,4 +197,5 @@ SHAPING: dict[str, Converter] = {
     **dict.fromkeys(("PAD", "PADV2"), pad),
     "TRANSPOSE": transpose,
     "CONCATENATION": concatenate,
+    "PACK": pack,
 }

@@ -197,8 +197,6 @@ def transpose_conv(call: Call) -> None:
         raise ModelError(f"its shape {call.integers(0)} is not that of its output")
     channels, height, width, _ = weights.shape
     _expect(output, batches, channels)
-    if options.choice("FusedActivationFunction", "ActivationFunctionType") != "NONE":
-        raise ModelError("it has a fused activation, which the device's kernel has not")
     rows = channel_rows(call, x, output, weights, 0, 3)
     # The image that a convolution with this window would make of the output is the input.
     window = _window(options, output, x, (height, width), dilated=False)
@@ -210,12 +208,11 @@ def transpose_conv(call: Call) -> None:
         total = max((size - 1) * window[f"stride_{letter}"] + side - out, 0)
         found[f"pad_offset_{letter}"] = total - total // 2
         found.update({f"input_{letter}": size, f"output_{letter}": out, f"dilation_{letter}": 1})
-    limits = np.iinfo(output.dtype)
     params = {
         **{"batches": batches, "input_c": depth, "output_c": channels},
         **found,
         **_offsets(x, output),
-        **{"act_min": int(limits.min), "act_max": int(limits.max)},
+        **options.activation(output),
     }
     call.put(f"arm_transpose_conv_wrapper_{suffix}", params, [x], output, data, rows)
 

@@ -106,6 +106,11 @@ def run_layers(
     x = np.asarray(input_data_batch)
     if x.ndim != 4 or x.dtype.kind not in "fiub":
         raise Error(f"a batch is real numbers [N, C, H, W], not {x.dtype} {list(x.shape)}")
+    dim = ", ".join(map(str, layer_list[0].attributes()["dim"][1:]))
+    if ", ".join(map(str, x.shape[1:])) != dim:
+        raise Error(f"the network takes a batch [N, {dim}], not {list(x.shape)}")
+    if np.isnan(x).any():
+        raise Error("the batch contains NaN, which no integer stands for")
     found = _chip(net, x) if net.session is not None else _real(net, x)
     results = {name: found[name] for name in target_feature_tensor_list}
     if log_on:
