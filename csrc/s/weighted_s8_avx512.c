@@ -84,6 +84,34 @@ void s_fc_s8_avx512_pack_per_channel(const void *params, const void *weights, co
     layer_pack(&layer, packed);
 }
 
+/* Weights of 4 bits are bytes once they are packed. */
+void s_convolve_s4_avx512_pack(const void *params, const void *weights, const void *bias,
+                               void *packed) {
+    const s_layer layer = with_nibbles(layer_of_convolve(params, weights, bias));
+    layer_pack(&layer, packed);
+}
+
+int s_depthwise_s4_avx512(const void *params, const qn_buffers *b) {
+    const s_layer layer = layer_of_depthwise(params, b->weights, b->bias);
+    int plain = s_lanes_differ(layer.last.profile, &layer.q, layer.image.out_c);
+    return plain ? s_depthwise_s4_ref(params, b) : layer_run(&layer, b);
+}
+
+int64_t s_depthwise_s4_avx512_scratch(const void *params) { return depthwise_s4_scratch(params); }
+
+void s_depthwise_s4_avx512_pack(const void *params, const void *weights, const void *bias,
+                                void *packed) {
+    const s_layer layer = with_nibbles(layer_of_depthwise(params, weights, bias));
+    layer_pack(&layer, packed);
+}
+
+int64_t s_fc_s4_avx512_scratch(const void *params) { return dense_s4_scratch(params); }
+
+void s_fc_s4_avx512_pack(const void *params, const void *weights, const void *bias, void *packed) {
+    const s_layer layer = with_nibbles(layer_of_dense(params, weights, bias, 0));
+    layer_pack(&layer, packed);
+}
+
 #include "../gemm/target_end.h"
 
 #endif
