@@ -7,13 +7,15 @@
 #include "depthwise.h"
 #include "fully_connected.h"
 
-/* weights: tap i of output channel o at o * channel_step + i * tap_step. q: multiplier and shift
+/* weights: tap i of output channel o at o * channel_step + i * tap_step; nibbles: are they of 4 bits,
+ * two in a byte? q: multiplier and shift
  * pair_step * o behind the first. The image's edge is -input_offset. */
 typedef struct s_layer {
     image_shape image;
     int32_t batches;
     const int8_t *weights;
     int64_t channel_step, tap_step, pair_step;
+    int nibbles;
     s_channels q;
     s_stage last;
 } s_layer;
@@ -21,6 +23,11 @@ typedef struct s_layer {
 /* bias: NULL where only the shape is asked for. */
 static inline s_channels rows_of_channels(const void *bias, int64_t channels) {
     return bias ? s_channels_of(bias, channels) : (s_channels){NULL, NULL, NULL};
+}
+
+static inline int32_t layer_weight(const s_layer *l, int64_t o, int64_t i) {
+    const int64_t at = o * l->channel_step + i * l->tap_step;
+    return l->nibbles ? qn_nibble(l->weights, at) : l->weights[at];
 }
 
 static s_layer layer_of_convolve(const qn_s_conv *p, const void *weights, const void *bias) {
@@ -71,6 +78,12 @@ static s_layer layer_of_dense(const qn_s_fc *p, const void *weights, const void 
         .q = pair_step ? rows_of_channels(bias, p->output_c) : one,
         .last = {p->profile, p->output_offset, p->act_min, p->act_max},
     };
+}
+
+/* The same layer with weights of 4 bits. */
+static inline s_layer with_nibbles(s_layer layer) {
+    layer.nibbles = 1;
+    return layer;
 }
 
 #endif

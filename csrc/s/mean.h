@@ -18,4 +18,17 @@
 
 #include "requantize.h"
 
+/* Multiplier and shift, with the count folded in. */
+typedef struct s_mean_scale {
+    int32_t multiplier, shift;
+} s_mean_scale;
+
+static inline s_mean_scale s_mean_scale_of(const qn_s_mean *p) {
+    int32_t n = p->reduced_0 * p->reduced_1;
+    int32_t k = 31 - qn_leading_zeros((uint32_t)n);
+    k = k < 31 + p->shift ? k : 31 + p->shift;
+    int64_t multiplier = (int64_t)p->multiplier * ((int64_t)1 << k) / n;
+    return (s_mean_scale){(int32_t)multiplier, p->shift - k};
+}
+
 #endif

@@ -53,24 +53,11 @@ static int32_t sum_at(const qn_s_mean *p, const void *in, s_reader *read, int32_
     return sum;
 }
 
-/* Multiplier and shift of a mean of so many. */
-typedef struct s_scale {
-    int32_t multiplier, shift;
-} s_scale;
-
-static s_scale folded(const qn_s_mean *p) {
-    int32_t n = p->reduced_0 * p->reduced_1;
-    int32_t k = 31 - qn_leading_zeros((uint32_t)n);
-    k = k < 31 + p->shift ? k : 31 + p->shift;
-    int64_t multiplier = (int64_t)p->multiplier * ((int64_t)1 << k) / n;
-    return (s_scale){(int32_t)multiplier, p->shift - k};
-}
-
 /* One output, in their order. */
 static int32_t mean_at(const qn_s_mean *p, const s_type *type, const void *in, s_reader *read,
                        int64_t i) {
     const s_stage stage = {p->profile, p->output_zero_point, type->low, type->high};
-    const s_scale scale = folded(p);
+    const s_mean_scale scale = s_mean_scale_of(p);
     int64_t row = i / p->kept_2;
     int32_t sum = sum_at(p, in, read, (int32_t)(row / p->kept_1), (int32_t)(row % p->kept_1),
                          (int32_t)(i % p->kept_2));

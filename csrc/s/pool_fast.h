@@ -1,9 +1,7 @@
 /* Pooling of the s8 and s16 API over all channels of a window at once, in loops that compilers turn
- * into vectors. Included between a target_*.h and target_end.h, after `element` has been defined. */
+ * into vectors. Included between a target_*.h and target_end.h, after cells_fast.h. */
 #ifndef QN_S_POOL_FAST_H
 #define QN_S_POOL_FAST_H
-
-enum { BLOCK = 64 }; /* channels summed side by side */
 
 static const element *cells_of(const qn_s_pool *p, const element *in, int32_t y, int32_t x) {
     return in + ((int64_t)y * p->input_w + x) * p->channels;
@@ -44,16 +42,14 @@ static void mean_block(const qn_s_pool *p, const int32_t *sums, int64_t count, i
 
 static void mean(const qn_s_pool *p, const element *in, s_span rows, s_span columns, element *out) {
     int32_t n = (rows.stop - rows.start) * (columns.stop - columns.start);
+    const int whole = columns.stop - columns.start == p->input_w; /* rows go on in the next */
+    const int32_t step = whole ? rows.stop - rows.start : 1;
     for (int64_t from = 0; from < p->channels; from += BLOCK) {
         int64_t count = p->channels - from < BLOCK ? p->channels - from : BLOCK;
         int32_t sums[BLOCK] = {0};
-        for (int32_t y = rows.start; y < rows.stop; y++) {
-            for (int32_t x = columns.start; x < columns.stop; x++) {
-                const element *cells = cells_of(p, in, y, x) + from;
-                for (int64_t c = 0; c < count; c++) {
-                    sums[c] += cells[c];
-                }
-            }
+        for (int32_t y = rows.start; y < rows.stop; y += step) {
+            add_cells(cells_of(p, in, y, columns.start) + from, p->channels,
+                      (int64_t)step * (columns.stop - columns.start), sums, (int)count);
         }
         mean_block(p, sums, count, n, out + from);
     }

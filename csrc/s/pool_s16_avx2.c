@@ -6,7 +6,10 @@
 #include "../gemm/target_avx2.h"
 
 typedef int16_t element;
+typedef int32_t partial;
+enum { MOST_CELLS = 1 << 16 };
 
+#include "cells_fast.h"
 #include "pool_fast.h"
 
 int s_max_pool_s16_avx2(const void *params, const qn_buffers *b) {

@@ -6,7 +6,10 @@
 #include "../gemm/target_avx2.h"
 
 typedef int8_t element;
+typedef int16_t partial;
+enum { MOST_CELLS = 256 };
 
+#include "cells_fast.h"
 #include "pool_fast.h"
 
 int s_max_pool_s8_avx2(const void *params, const qn_buffers *b) { return pool(params, b, maximum); }

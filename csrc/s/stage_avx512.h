@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "../gemm/unroll.h"
-#include "stage_rows.h"
+#include "requantize_avx512.h"
 
 typedef int8_t element;
 
@@ -39,23 +39,6 @@ static inline stage stage_from(const stage *all, int64_t v) {
 }
 #define STAGE_FROM(last, v) stage_from(last, v)
 
-static inline __m512i row_of(const int32_t *rows, int row) {
-    return _mm512_loadu_si512(rows + row * 16);
-}
-
-/* The products of even lanes, and of odd ones. */
-static inline __m512i even_products(const int32_t *rows, __m512i a) {
-    return _mm512_mul_epi32(a, row_of(rows, MULTIPLIER));
-}
-static inline __m512i odd_products(const int32_t *rows, __m512i a) {
-    return _mm512_mul_epi32(_mm512_shuffle_epi32(a, _MM_PERM_DDBB), row_of(rows, MULT_ODD));
-}
-
-/* The upper halves of 64 bits, each in its own lane. */
-static inline __m512i upper(__m512i even, __m512i odd) {
-    return _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
-}
-
 static inline __m512i requantized_quick(const int32_t *rows, __m512i acc) {
     __m512i a = _mm512_add_epi32(acc, acc);
     __m512i even = _mm512_add_epi64(even_products(rows, a), row_of(rows, ADD_EVEN));
@@ -64,29 +47,6 @@ static inline __m512i requantized_quick(const int32_t *rows, __m512i acc) {
     __mmask16 negative = _mm512_cmplt_epi32_mask(t, row_of(rows, NUDGE));
     t = _mm512_mask_add_epi32(t, negative, t, _mm512_set1_epi32(-1));
     return _mm512_srav_epi32(t, row_of(rows, RIGHT));
-}
-
-/* qn_hm(), then qn_rdp() of magnitudes: halves go away from zero, and no magnitude passes 2^31. */
-static inline __m512i requantized_double(const int32_t *rows, __m512i acc) {
-    const __m512i half = _mm512_set1_epi64(1 << 30);
-    __m512i a = _mm512_sllv_epi32(acc, row_of(rows, LEFT));
-    __m512i even = _mm512_slli_epi64(_mm512_add_epi64(even_products(rows, a), half), 1);
-    __m512i odd = _mm512_slli_epi64(_mm512_add_epi64(odd_products(rows, a), half), 1);
-    __m512i high = upper(even, odd);
-    __mmask16 negative = _mm512_cmplt_epi32_mask(high, _mm512_setzero_si512());
-    __m512i nudged = _mm512_add_epi32(_mm512_abs_epi32(high), row_of(rows, NUDGE));
-    __m512i rounded = _mm512_srlv_epi32(nudged, row_of(rows, RIGHT));
-    return _mm512_mask_sub_epi32(rounded, negative, _mm512_setzero_si512(), rounded);
-}
-
-/* qn_requantize_single(). */
-static inline __m512i requantized_single(const int32_t *rows, __m512i acc) {
-    __m512i right = row_of(rows, RIGHT), low = _mm512_set1_epi64(UINT32_MAX);
-    __m512i even = _mm512_add_epi64(even_products(rows, acc), row_of(rows, ADD_EVEN));
-    __m512i odd = _mm512_add_epi64(odd_products(rows, acc), row_of(rows, ADD_ODD));
-    even = _mm512_srav_epi64(even, _mm512_and_si512(right, low));
-    odd = _mm512_srav_epi64(odd, _mm512_srli_epi64(right, 32));
-    return _mm512_mask_shuffle_epi32(even, 0xaaaa, odd, _MM_PERM_CCAA);
 }
 
 static inline __m512 floats_of(const int32_t *rows, int row) {

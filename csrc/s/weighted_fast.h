@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "../gemm/image.h"
+#include "depthwise_route.h"
 #include "layer.h"
 
 /* Each channel for itself goes in strips, unless a row of them is too long. */
@@ -106,6 +107,21 @@ static int64_t convolve_scratch(const qn_s_conv *p) {
         return QN_NOT_TAKEN;
     }
     const s_layer layer = layer_of_convolve(p, NULL, NULL);
+    return layer_scratch(&layer);
+}
+
+/* Where the functions for any shape meet an odd number of channels, they read other nibbles. */
+static int64_t depthwise_s4_scratch(const qn_s_depthwise *p) {
+    if (p->input_c % 2 != 0 && s_depthwise_s4_route(p) != QN_S_OPT) {
+        return QN_NOT_TAKEN;
+    }
+    const s_layer layer = layer_of_depthwise(p, NULL, NULL);
+    return layer_scratch(&layer);
+}
+
+/* Weights of 4 bits have no offset. */
+static int64_t dense_s4_scratch(const qn_s_fc *p) {
+    const s_layer layer = layer_of_dense(p, NULL, NULL, 0);
     return layer_scratch(&layer);
 }
 

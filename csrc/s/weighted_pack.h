@@ -11,8 +11,7 @@ typedef struct filters {
 } filters;
 
 static int32_t weight_at(const filters *f, int64_t o, int64_t i) {
-    const s_layer *l = f->layer;
-    return l->weights[(f->first + o) * l->channel_step + i * l->tap_step];
+    return layer_weight(f->layer, f->first + o, i);
 }
 
 /* bias + (input_offset - more) * the sum of the weights, modulo 2^32. */
@@ -53,10 +52,10 @@ static int32_t strips_weight_of(const void *context, int64_t c, int64_t ky, int6
 /* No sum of a channel passes |bias| + the most of |in + input_offset|, times those of the weights. */
 static stage_channel channel_of(const s_layer *l, int64_t o) {
     const int64_t most = l->image.edge < 0 ? 127 - l->image.edge : 128 + l->image.edge;
-    const int8_t *weights = l->weights + o * l->channel_step;
     int64_t sum = 0;
-    for (int64_t i = 0; i < image_taps(&l->image); i++, weights += l->tap_step) {
-        sum += *weights < 0 ? -*weights : *weights;
+    for (int64_t i = 0; i < image_taps(&l->image); i++) {
+        const int32_t w = layer_weight(l, o, i);
+        sum += w < 0 ? -w : w;
     }
     int64_t bias = l->q.bias[o];
     return (stage_channel){l->q.multiplier[o * l->pair_step], l->q.shift[o * l->pair_step],

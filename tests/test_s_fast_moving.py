@@ -1,0 +1,143 @@
+"""Fast rows without products: means and pools of more cells than 16 bits hold, every order of axes,
+steps backwards, and rows of every length."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from qemu_nn import kernels
+from qemu_nn.layers import FUNCTIONS
+from qemu_nn.targets import all_profiles
+
+DEVICES = [p for p in all_profiles() if p.cmsis == "7.0.0"]
+
+
+def hold(name, params, *inputs, devices=DEVICES):
+    """Every row of this host equals the plain one; where there is AVX2, one of them is fast."""
+    function = FUNCTIONS[name]
+    for device in devices:
+        found = {}
+        for row in kernels.rows_of(function.op, function.type):
+            struct = kernels.make_params(row.op, device, function.struct_values(params))
+            if row.serves(device, struct):
+                out = np.full(function.output.shape(params), 85, function.output.dtype)
+                kernels.call(row, struct, list(inputs), out)
+                found[row.variant] = out
+        assert len(found) > 1 or not kernels.cpu_features() & kernels.FEATURES["avx2"]
+        for variant, got in found.items():
+            np.testing.assert_array_equal(got, found["ref"], f"{variant}, {device}")
+
+
+def image(type, shape, fill=None, seed=1):
+    limits = np.iinfo(np.dtype(f"int{type[1:]}"))
+    if fill is not None:
+        return np.full(shape, getattr(limits, fill), limits.dtype)
+    rng = np.random.default_rng(seed)
+    return rng.integers(limits.min, limits.max, shape, endpoint=True).astype(limits.dtype)
+
+
+SIDES = (
+    (1, 49, 1, 1, 64),
+    (2, 255, 1, 3, 16),
+    (1, 256, 1, 1, 32),
+    (1, 257, 1, 2, 65),
+    (3, 5, 2, 7, 1),
+    (2, 3, 4, 5, 130),
+    (1, 1, 3, 1000, 1),
+    (4, 1000, 1, 1, 1),
+    (1, 2, 1, 3, 7),
+)
+
+
+@pytest.mark.parametrize("sides", SIDES)
+@pytest.mark.parametrize("type", ["s8", "s16"])
+def test_means(type, sides):
+    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
+    for fill, zero in itertools.product(("min", "max", None), (-128, 0, 127)):
+        params = dict(zip(names, sides))
+        params.update(input_zero_point=zero, output_zero_point=-3, multiplier=1518500250, shift=0)
+        hold(f"tflm_mean_{type}", params, image(type, sides, fill))
+
+
+@pytest.mark.parametrize("fill", ["min", "max", None])
+@pytest.mark.parametrize("name", ["max_pool", "avgpool"])
+@pytest.mark.parametrize("type", ["s8", "s16"])
+def test_pools_of_many_cells(type, name, fill):
+    for (h, w), (fh, fw), channels in itertools.product(
+        ((25, 5), (17, 17)), ((17, 5), (15, 3), (1, 1)), (1, 16, 32, 63, 64, 65, 130)
+    ):
+        sides = {"batches": 2, "input_h": h, "input_w": w, "channels": channels, "filter_h": fh}
+        sides.update(filter_w=fw, stride_h=2, stride_w=3, pad_h=0, pad_w=fw // 2)
+        sides.update(output_h=(h - fh) // 2 + 1, output_w=(w + 2 * (fw // 2) - fw) // 3 + 1)
+        limits = np.iinfo(np.dtype(f"int{type[1:]}"))
+        params = {**sides, "act_min": int(limits.min), "act_max": int(limits.max)}
+        x = image(type, (2, h, w, channels), fill)
+        hold(f"arm_{name}_{type}", params, x, devices=DEVICES[:1])
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(4))])
+@pytest.mark.parametrize("sides", [(2, 3, 5, 17), (1, 8, 1, 33), (4, 1, 7, 2)])
+def test_every_order_of_axes(order, sides):
+    params = {"num_dims": 4, **{f"perm_{i}": axis for i, axis in enumerate(order)}}
+    params.update({f"input_{a}": n for a, n in zip("nhwc", sides)})
+    params.update({f"output_{a}": sides[i] for a, i in zip("nhwc", order)})
+    hold("tflm_transpose_s16", params, image("s16", sides))
+    if order != (0, 1, 2, 3):  # which Arm's function refuses on Helium
+        hold("arm_transpose_s8", params, image("s8", sides))
+
+
+@pytest.mark.parametrize("type", ["s8", "s16"])
+def test_slices(type):
+    sides = (2, 3, 4, 9, 40)
+    rng = np.random.default_rng(2)
+    x = image(type, sides)
+    for _ in range(200):
+        params = {}
+        for i, side in enumerate(sides):
+            stride = int(rng.choice([1, 1, 1, 2, 3, -1, -2]))
+            begin = int(rng.integers(side)) if rng.integers(2) else 0 if stride > 0 else side - 1
+            room = (side - 1 - begin if stride > 0 else begin) // abs(stride)
+            whole = {"begin": begin, "stride": stride, "output": room + 1, "input": side}
+            params.update({f"{name}_{i}": n for name, n in whole.items()})
+        hold(f"tflm_slice_{type}", params, x, devices=DEVICES[:1])
+
+
+@pytest.mark.parametrize("type", ["s8", "s16"])
+def test_paddings(type):
+    name = "arm_pad_s8" if type == "s8" else "tflm_pad_s16"
+    rng = np.random.default_rng(3)
+    for channels in (1, 7, 16):
+        sides = dict(zip("nhwc", (2, 5, 4, channels)))
+        for _ in range(20):
+            pads = {f"{end}_{a}": int(rng.integers(3)) for end in ("pre", "post") for a in "nhwc"}
+            params = {**{f"input_{a}": n for a, n in sides.items()}, **pads, "pad_value": -7}
+            hold(name, params, image(type, tuple(sides.values())), devices=DEVICES[:1])
+
+
+@pytest.mark.parametrize("channels", [1, 7, 8, 16, 17, 40])
+@pytest.mark.parametrize("type", ["s8", "s16"])
+def test_resizing(type, channels):
+    names = ("align_corners", "half_pixel_centers")
+    for (h, w), (oh, ow), how in itertools.product(
+        ((5, 3), (1, 7)), ((10, 6), (3, 1), (7, 7)), ((0, 0), (1, 0), (0, 1))
+    ):
+        params = {"batches": 2, "input_h": h, "input_w": w, "channels": channels, "output_h": oh}
+        params.update(output_w=ow, **dict(zip(names, how)))
+        x = image(type, (2, h, w, channels))
+        hold(f"tflm_resize_nearest_{type}", params, x, devices=DEVICES[:1])
+
+
+@pytest.mark.parametrize("most", ["minimum", "maximum"])
+@pytest.mark.parametrize("ones", [*itertools.product((False, True), repeat=4)])
+def test_smaller_and_larger_of_images_that_repeat(most, ones):
+    """Axes of one element, in either input, beside whole ones; all in place where that is legal."""
+    whole = (2, 3, 5, 37)
+    part = tuple(1 if one else n for one, n in zip(ones, whole))
+    if ones[2:] == (True, True) and not ones[1]:
+        return  # refused: Arm's function reads beside such an input
+    x, y = image("s8", whole), image("s8", part, seed=2)
+    for first, second in ((x, y), (y, x)):
+        params = {f"input1_{a}": n for a, n in zip("nhwc", first.shape)}
+        params.update({f"input2_{a}": n for a, n in zip("nhwc", second.shape)})
+        hold(f"arm_{most}_s8", params, first, second, devices=DEVICES[:1])
