@@ -61,4 +61,5 @@ def test_every_row_gives_the_recorded_bits(family, name, row):
                 message = f"{row}: {recording.case} {profile}"
                 np.testing.assert_array_equal(got, expected.reshape(got.shape), message)
                 compared += 1
-    assert compared > 0
+    # What only some cores do is not for every fast row; that it says so was asked of takes().
+    assert compared > 0 or (row.kind == "fast" and family == "quirks")
