@@ -141,3 +141,15 @@ def test_smaller_and_larger_of_images_that_repeat(most, ones):
         params = {f"input1_{a}": n for a, n in zip("nhwc", first.shape)}
         params.update({f"input2_{a}": n for a, n in zip("nhwc", second.shape)})
         hold(f"arm_{most}_s8", params, first, second, devices=DEVICES[:1])
+
+
+@pytest.mark.parametrize("inner", [1, 2, 7, 8, 15, 16, 17, 31, 33, 100])
+@pytest.mark.parametrize("type", ["s8", "u8", "s16"])
+def test_joining(type, inner):
+    for other, outer in itertools.product((1, 3, 16, 40), (1, 2, 9)):
+        params = {"outer": outer, "inner1": inner, "inner2": other}
+        x = image(type.replace("u8", "s8"), (outer, inner))
+        y = image(type.replace("u8", "s8"), (outer, other), seed=2)
+        dtype = FUNCTIONS[f"tflm_concatenation_{type}"].output.dtype
+        both = (x.view(dtype), y.view(dtype))
+        hold(f"tflm_concatenation_{type}", params, *both, devices=DEVICES[:1])

@@ -89,7 +89,7 @@ static void gemm_pack_group(const gemm_shape *shape, const gemm_filters *of, int
     }
 }
 
-static void gemm_pack(const gemm_shape *shape, const gemm_filters *of, int32_t *packed) {
+static inline void gemm_pack(const gemm_shape *shape, const gemm_filters *of, int32_t *packed) {
     int64_t vectors = (shape->channels + LANES - 1) / LANES;
     uint32_t *weights = (uint32_t *)packed + vectors * LANES;
     int group;

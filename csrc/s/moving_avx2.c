@@ -157,17 +157,41 @@ int64_t s_resize_nearest_avx2_columns(const void *params) {
     return ((const qn_s_resize *)params)->output_w * (int64_t)sizeof(int32_t);
 }
 
+/* Short runs, for which a call of memcpy() takes longer than its work. */
+static inline void copy_run(const char *from, int64_t bytes, char *to) {
+    int64_t i = 0;
+    for (; i + 16 <= bytes; i += 16) {
+        _mm_storeu_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
+    }
+    if (i < bytes && bytes >= 16) {
+        i = bytes - 16; /* once more in part */
+        _mm_storeu_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
+        return;
+    }
+    for (; i < bytes; i++) {
+        to[i] = from[i];
+    }
+}
+
+static int join(const qn_s_join *p, const qn_buffers *b, int64_t element) {
+    const int64_t first = p->inner1 * element, second = p->inner2 * element;
+    const char *in1 = b->in[0], *in2 = b->in[1];
+    char *out = b->out;
+    for (int32_t i = 0; i < p->outer; i++, in1 += first, in2 += second, out += first + second) {
+        copy_run(in1, first, out);
+        copy_run(in2, second, out + first);
+    }
+    return QN_OK;
+}
+
+int s_join_s8_avx2(const void *params, const qn_buffers *b) { return join(params, b, 1); }
+
+int s_join_s16_avx2(const void *params, const qn_buffers *b) { return join(params, b, 2); }
+
 static inline void resize_row(const qn_s_resize *p, const char *row, int64_t pixel,
                               const int32_t *columns, char *to) {
     for (int32_t x = 0; x < p->output_w; x++, to += pixel) {
-        const char *from = row + columns[x] * pixel;
-        int64_t i = 0;
-        for (; i + 16 <= pixel; i += 16) {
-            _mm_storeu_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
-        }
-        for (; i < pixel; i++) {
-            to[i] = from[i];
-        }
+        copy_run(row + columns[x] * pixel, pixel, to);
     }
 }
 

@@ -52,4 +52,13 @@ static inline __m256i requantized_single(const int32_t *rows, __m256i acc) {
     return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
 }
 
+/* qn_requantize64(), of rows with 16 bits of the multiplier and a RIGHT of 14 - shift: |acc * multiplier| < 2^46, shifted right by 7 to 45, then halves up. */
+static inline __m256i requantized_wide(const int32_t *rows, __m256i acc) {
+    __m256i right = row_of(rows, RIGHT), low = _mm256_set1_epi64x(UINT32_MAX);
+    __m256i even = shifted_64(even_products(rows, acc), _mm256_and_si256(right, low));
+    __m256i odd = shifted_64(odd_products(rows, acc), _mm256_srli_epi64(right, 32));
+    __m256i t = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+    return _mm256_srai_epi32(_mm256_add_epi32(t, _mm256_set1_epi32(1)), 1);
+}
+
 #endif

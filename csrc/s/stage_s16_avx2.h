@@ -28,15 +28,6 @@ static inline stage stage_from(const stage *all, int64_t v) {
 }
 #define STAGE_FROM(last, v) stage_from(last, v)
 
-/* qn_requantize64(): |acc * multiplier| < 2^46, shifted right by 7 to 45, then halves up. */
-static inline __m256i requantized_wide(const int32_t *rows, __m256i acc) {
-    __m256i right = row_of(rows, RIGHT), low = _mm256_set1_epi64x(UINT32_MAX);
-    __m256i even = shifted_64(even_products(rows, acc), _mm256_and_si256(right, low));
-    __m256i odd = shifted_64(odd_products(rows, acc), _mm256_srli_epi64(right, 32));
-    __m256i t = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
-    return _mm256_srai_epi32(_mm256_add_epi32(t, _mm256_set1_epi32(1)), 1);
-}
-
 /* Out of line: a bias of 32 bits is rare. */
 static __attribute__((noinline)) void shift_narrow(const stage *s, int pixels, int vectors,
                                                    __m256i acc[16][4]) {
