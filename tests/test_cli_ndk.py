@@ -151,7 +151,7 @@ def test_check_exits_with_1_where_a_limit_is_broken(folder):
         (["run", "net.prototxt", "-i", "labels.npy", "-o", "out.npz"], "must hold inputs"),
         (["run", "net.prototxt", "-i", "none.npy", "-o", "out.npz"], "which are no inputs"),
         (["run", "net.prototxt", "-i", "nan.npy", "-o", "out.npz"], "contains NaN"),
-        (["run", "net.prototxt", "-i", "last.npy", "-o", "out.npz"], "a batch [N, 2, 6, 6], not"),
+        (["run", "net.prototxt", "-i", "last.npy", "-o", "out.npz"], "takes [N, 2, 6, 6], got"),
         (
             ["run", "float.prototxt", "-i", "data.npz", "-o", "out.npz"],
             "quantize the network first",
