@@ -23,7 +23,7 @@ from .cli_ndk_run import (
     run,
     width_of,
 )
-from .cli_options import PATH
+from .cli_options import PATH, source
 from .errors import Error
 from .ndk import modelpack, optimize
 from .ndk import quantize as figures
@@ -44,7 +44,7 @@ def ndk() -> None:
 
 @ndk.command()
 @click.argument("model", type=PATH)
-@click.option("--weights", type=PATH, help="Weights beside MODEL: .caffemodel, .npz.")
+@source(".caffemodel, .npz")
 @data_option
 @layout_option
 @click.option(
@@ -69,6 +69,8 @@ def ndk() -> None:
 def quantize(
     model: Path,
     weights: Optional[Path],
+    input_tensor: Optional[str],
+    output_tensor: Optional[str],
     data: Path,
     layout: Optional[str],
     output: Path,
@@ -80,8 +82,8 @@ def quantize(
 ) -> None:
     """Quantize MODEL: a float NET.prototxt, or a file of any format that is imported."""
     if output.suffix != ".prototxt" or not output.parent.is_dir():
-        raise Error(f"the output {output} is a .prototxt in a folder that is there")
-    layers, params = _any(model, weights)
+        raise Error(f"the output {output} must be a .prototxt in a folder that is there")
+    layers, params = _any(model, weights, input_tensor, output_tensor)
     if merge:
         layers, params = optimize.merge_layers(layers, params)
     layers, params = figures.quantize_model(
@@ -110,23 +112,31 @@ def pack(
 
 @ndk.command()
 @click.argument("model", type=PATH)
-@click.option("--weights", type=PATH, help="Weights beside MODEL: .caffemodel, .npz.")
+@source(".caffemodel, .npz")
 @click.pass_context
-def check(ctx: click.Context, model: Path, weights: Optional[Path]) -> None:
+def check(
+    ctx: click.Context,
+    model: Path,
+    weights: Optional[Path],
+    input_tensor: Optional[str],
+    output_tensor: Optional[str],
+) -> None:
     """Print the hardware's limits that MODEL breaks; exit code 1 if there are any."""
-    layers, params = _any(model, weights)
+    layers, params = _any(model, weights, input_tensor, output_tensor)
     found = warnings(layers, params)
     for text in found:
         click.echo(text)
     ctx.exit(1 if found else 0)
 
 
-def _any(model: Path, weights: Optional[Path]) -> Network:
+def _any(model: Path, weights: Optional[Path], start: Optional[str], end: Optional[str]) -> Network:
     """A network of the kit, or of any file that is imported."""
     beside = weights or model.with_suffix(".npz")
     if model.suffix == ".prototxt" and beside.suffix == ".npz":
+        if start or end:
+            raise Error(f"{model} is a whole network: tensors to cut at are for other model files")
         return read(model, beside)
-    return load(model, weights)
+    return load(model, weights, start, end)
 
 
 def _pairs(option: str, given: tuple[str, ...]) -> Iterator[tuple[str, str]]:

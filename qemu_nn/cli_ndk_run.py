@@ -72,7 +72,7 @@ def run(
 ) -> None:
     """Run NET as the chip does and write its integers, [N, C, H, W]."""
     if output.suffix != ".npz" or not output.parent.is_dir():
-        raise Error(f"the output {output} is an .npz in a folder that is there")
+        raise Error(f"the output {output} must be an .npz in a folder that is there")
     layers, numbers = read(net, params)
     width = width_of(numbers, bits)
     built = build_numpy_layers(layers, numbers, not real, width, hw_aligned)
@@ -88,13 +88,13 @@ def run(
     ]
     found = {name: np.concatenate([part[name] for part in parts]) for name in names}
     scores = found[ends[-1]].reshape(len(x), -1)
+    right = None if labels is None else count_correct(scores, read_array(labels, "y"))
     if not real:
         found = {name: _integers(found[name], name, numbers, width) for name in names}
     write_npz(output, found)
     rows = tuple((name, str(a.dtype), "x".join(map(str, a.shape))) for name, a in found.items())
     click.echo(Table(("array", "dtype", "shape"), rows).text())
-    if labels is not None:
-        right = count_correct(scores, read_array(labels, "y"))
+    if right is not None:
         click.echo(f"\naccuracy: {100 * right / len(x):.2f} % ({right} of {len(x)})")
 
 
@@ -170,6 +170,8 @@ def compare(
 
 def read(net: Path, params: Optional[Path]) -> Network:
     """The layers and parameters of NET."""
+    if net.suffix != ".prototxt":
+        raise Error(f"{net} is no NET.prototxt; qemu-nn ndk quantize makes one of a model file")
     return modelpack.load_from_file(net, params or net.with_suffix(".npz"))
 
 

@@ -30,6 +30,21 @@ def device(verb: Callable[..., None]) -> Callable[..., None]:
     return verb
 
 
+def source(weights: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options that say what of a float model is read: weights (of these files), ends."""
+
+    def add(verb: Callable[..., None]) -> Callable[..., None]:
+        for name, kind, text in (
+            ("--output-tensor", str, "Tensor at which the network ends."),
+            ("--input-tensor", str, "Tensor at which the network starts."),
+            ("--weights", PATH, f"Weights beside MODEL: {weights}."),
+        ):
+            verb = click.option(name, type=kind, help=text)(verb)
+        return verb
+
+    return add
+
+
 def form(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """--json or --csv instead of text for a terminal."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Callable, Optional, Union
+from typing import Any, Optional, Union
 
 import click
 from tqdm import tqdm
 
 from . import pipeline, quantization
 from .analysis.float_table import float_table
-from .cli_options import PATH, device
+from .cli_options import PATH, device, source
 from .errors import Error
 from .quantizer.policies import POLICIES
 from .quantizer.settle import ROLES
@@ -20,21 +20,10 @@ from .schemes import SCHEMES
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
 
-def source(verb: Callable[..., None]) -> Callable[..., None]:
-    """The options that say what of a float model is read: weights, input, output."""
-    for name, kind, text in (
-        ("--output-tensor", str, "Tensor at which the network ends."),
-        ("--input-tensor", str, "Tensor at which the network starts."),
-        ("--weights", PATH, "Weights beside MODEL: .caffemodel, .caffemodel.h5."),
-    ):
-        verb = click.option(name, type=kind, help=text)(verb)
-    return verb
-
-
 @click.command(name="import")
 @click.argument("model", type=PATH)
 @click.option("-o", "--output", type=PATH, required=True, help=".qnz to write.")
-@source
+@source(".caffemodel, .caffemodel.h5")
 def import_(
     model: Path,
     output: Path,
@@ -89,7 +78,7 @@ def import_(
 @click.option("--tolerance", default=0.0, show_default=True, help="Loss of accuracy accepted.")
 @click.option("--resume", type=PATH, help="File that keeps what a search has decided.")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
-@source
+@source(".caffemodel, .caffemodel.h5")
 @device
 def quantize(
     model: Path,

@@ -170,12 +170,15 @@ def _docstring(function: Function) -> str:
         narrow = f" (int32 where {array.narrow})" if array.narrow else ""
         return f"    {array.name}: {array.dtype}{narrow} [{axes}]"
 
-    lines = [f"{function.name} of CMSIS, bit for bit.", ""]
+    own = function.name.startswith("tflm_")
+    source = "what TensorFlow Lite Micro computes itself" if own else "of CMSIS"
+    status = "ARM_MATH_SIZE_MISMATCH" if function.type.startswith("q") else "with an error"
+    lines = [f"{function.name}{',' * own} {source}, bit for bit.", ""]
     lines += [function.note, ""] if function.note else []
     lines += [line(array) for array in function.arrays]
     lines += [f"    returns {line(function.output).strip()}", ""]
     lines += ["Raises Error where an argument does not fit, SizeMismatch where the device answers"]
-    lines += ["ARM_MATH_SIZE_MISMATCH. Profile arguments: see the module."]
+    lines += [f"{status}. Profile arguments: see the module."]
     return "\n".join(lines)
 
 

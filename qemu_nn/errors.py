@@ -8,7 +8,7 @@ class Error(ValueError):
 
 
 class SizeMismatch(Error):
-    """The device itself answers ARM_MATH_SIZE_MISMATCH to these parameters."""
+    """The device itself answers ARM_MATH_SIZE_MISMATCH, or another error, to these parameters."""
 
     status = -3
 

@@ -107,8 +107,9 @@ def load(
     """A network from a file.
 
     Quantized: .qnz, .tflite, or network.json (or its folder) as firmware is described. Float:
-    .onnx, .h5, .keras, .pb, and .prototxt with `weights` beside it; input, output: tensors of the
-    file between which the network is cut out. Raises ModelError with a sentence for anything else.
+    .onnx, .h5, .hdf5, .keras, .pb, and .prototxt with `weights` beside it; input, output: tensors
+    of the file between which the network is cut out. Raises ModelError with a sentence for
+    anything else.
     """
     path = Path(path)
     if path.is_dir():

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,10 +135,26 @@ def test_check_exits_with_1_where_a_limit_is_broken(folder):
     assert "it may not be the first layer (§6.14)" in qemu_nn("ndk", "check", text, code=1)
 
 
+def test_a_model_file_is_cut_where_the_options_say(tmp_path):
+    pytest.importorskip("onnx")
+    from onnx_models import model, node, write
+
+    nodes = [node("Sigmoid", "x", "a"), node("Relu", "a", "b"), node("Tanh", "b", "y")]
+    path = write(tmp_path, model(nodes, (2, 3, 4)))
+    ends = ("--input-tensor", "a", "--output-tensor", "b")
+    assert "follows another nonlinear layer" in qemu_nn("ndk", "check", path, code=1)
+    assert qemu_nn("ndk", "check", path, *ends) == ""
+    layers, _ = ndk.onnx_interface.load_from_onnx(path, input="a", output="b")
+    assert [layer.type for layer in layers] == ["Input", "ReLU"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["quantize", "float.prototxt", "-d", "data.npz", "-o", "net.qnz"], "is a .prototxt in a"),
+        (
+            ["quantize", "float.prototxt", "-d", "data.npz", "-o", "net.qnz"],
+            "must be a .prototxt",
+        ),
         (["quantize", "gone.prototxt", "-d", "data.npz", "-o", "a.prototxt"], "gone"),
         (
             ["quantize", "float.prototxt", "-d", "data.npz", "-o", "a.prototxt", "--frac", "y"],
@@ -147,11 +164,20 @@ def test_check_exits_with_1_where_a_limit_is_broken(folder):
             ["quantize", "float.prototxt", "-d", "data.npz", "-o", "a.prototxt", "--frac", "y=a"],
             "--frac: 'a' is not an integer",
         ),
-        (["run", "net.prototxt", "-i", "data.npz", "-o", "out.npy"], "is an .npz in a folder"),
+        (["run", "net.prototxt", "-i", "data.npz", "-o", "out.npy"], "must be an .npz in a folder"),
         (["run", "net.prototxt", "-i", "labels.npy", "-o", "out.npz"], "must hold inputs"),
+        (
+            ["run", "net.onnx", "-i", "data.npz", "-o", "out.npz"],
+            "net.onnx is no NET.prototxt",
+        ),
+        (
+            ["run", "net.prototxt", "-i", "data.npz", "-o", "new.npz", "--labels", "data.npy"],
+            "labels must",
+        ),
+        (["check", "net.prototxt", "--input-tensor", "c"], "net.prototxt is a whole network"),
         (["run", "net.prototxt", "-i", "none.npy", "-o", "out.npz"], "which are no inputs"),
         (["run", "net.prototxt", "-i", "nan.npy", "-o", "out.npz"], "contains NaN"),
-        (["run", "net.prototxt", "-i", "last.npy", "-o", "out.npz"], "a batch [N, 2, 6, 6], not"),
+        (["run", "net.prototxt", "-i", "last.npy", "-o", "out.npz"], "takes [N, 2, 6, 6], got"),
         (
             ["run", "float.prototxt", "-i", "data.npz", "-o", "out.npz"],
             "quantize the network first",
@@ -166,8 +192,10 @@ def test_what_can_not_be_done_is_one_sentence(folder, monkeypatch, arguments, re
     monkeypatch.chdir(folder)
     np.save("labels.npy", np.arange(4))
     np.save("none.npy", X[:0])
+    np.save("data.npy", X)
     np.save("nan.npy", np.full_like(X, np.nan))
     np.save("last.npy", np.moveaxis(X, 1, -1))
     output = qemu_nn("ndk", *arguments, code=2)
     assert reason in output
     assert "Traceback" not in output
+    assert not Path("new.npz").exists()

@@ -415,6 +415,20 @@ def test_what_can_not_be_meant_is_refused(how, reason):
         quantize(**how)
 
 
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [(None, "it is a NoneType"), (batches, r"it is a function: call it, data")],
+)
+def test_what_gives_no_batches_is_refused(source, reason):
+    with pytest.raises(Error, match=f"data_generator gives no batches: {reason}"):
+        ndk.quantize.quantize_model(CONV, REAL, 8, source)
+    if source is not None:
+        with pytest.raises(Error, match=reason):
+            ndk.quantize.analyze_tensor_distribution(
+                CONV, REAL, [CONV[0].top], data_generator=source, quant=False
+            )
+
+
 def test_a_tensor_that_two_layers_want_in_two_fractions_is_refused():
     layers = [*LINE, Layer("Sigmoid", name="s", bottom="y", top="a")]
     layers += [Layer("TanH", name="t", bottom="y", top="b")]

@@ -1,5 +1,7 @@
 """Quantizing whole networks: from data to bits, by every method, on every device."""
 
+import json
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -245,5 +247,7 @@ def test_what_is_quantized_is_not_quantized_again_and_what_is_float_does_not_run
     )
     again = invoke("quantize", out, "-d", files / "calib.npz", "-o", files / "r.qnz")
     assert (again.exit_code, "is quantized already" in again.output) == (2, True)
-    info = invoke("info", files / "net.qnz")
-    assert (info.exit_code, "is a float network; quantize it first" in info.output) == (2, True)
+    info = invoke("info", files / "net.qnz", "--json")
+    assert (info.exit_code, json.loads(info.output)[0]["operator"]) == (0, "input")
+    bench = invoke("bench", files / "net.qnz")
+    assert (bench.exit_code, "is a float network; quantize it first" in bench.output) == (2, True)

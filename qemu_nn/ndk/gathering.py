@@ -21,12 +21,21 @@ Params = Mapping[str, Any]
 _FIRST = 1000
 
 
+def iterated(name: str, source: Any) -> Iterator[Any]:
+    """What gives batches, one after the other; Error where it gives none."""
+    try:
+        return iter(source)
+    except TypeError:
+        call = f": call it, {name}=...()" if callable(source) else ""
+        raise Error(f"{name} gives no batches: it is a {type(source).__name__}{call}") from None
+
+
 def batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
     """The next inputs [N, C, H, W] of a generator of {"input": batch, ...}; fewer where it ends.
 
     Takes no more than count, and never starts it again. Raises Error for anything else in it.
     """
-    for turn in islice(data_generator, count):
+    for turn in islice(iterated("data_generator", data_generator), count):
         if not isinstance(turn, Mapping) or "input" not in turn:
             raise Error('data_generator must give dictionaries with the key "input"')
         batch = np.asarray(turn["input"])

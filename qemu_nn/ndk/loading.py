@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Union
+from typing import Optional, Union
 
 from ..importers import load_float
 from .from_float import Loaded, from_float
 
 
-def load(path: Union[str, Path], weights: Union[str, Path, None] = None) -> Loaded:
+def load(
+    path: Union[str, Path],
+    weights: Union[str, Path, None] = None,
+    input: Optional[str] = None,
+    output: Optional[str] = None,
+) -> Loaded:
     """The layers and float parameters of a model file of any format that is read.
 
+    input, output: tensors of the file between which the network is cut out, if not at its ends.
     Raises ModelError for what is no such file, and for operators that the NPU has no layer for.
     """
-    return from_float(load_float(Path(path), weights=Path(weights) if weights else None))
+    beside = Path(weights) if weights else None
+    return from_float(load_float(Path(path), input, output, beside))

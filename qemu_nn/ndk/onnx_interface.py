@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Union
+from typing import Optional, Union
 
 from .from_float import Loaded
 from .loading import load
 
 
-def load_from_onnx(fname_onnx: Union[str, Path]) -> Loaded:
-    """The layers and float parameters of an .onnx file; errors: see load()."""
-    return load(fname_onnx)
+def load_from_onnx(
+    fname_onnx: Union[str, Path], *, input: Optional[str] = None, output: Optional[str] = None
+) -> Loaded:
+    """The layers and float parameters of an .onnx file; the rest: see load()."""
+    return load(fname_onnx, None, input, output)

@@ -14,7 +14,7 @@ from .. import files
 from ..errors import Error, ModelError
 from .check import warnings
 from .figure_tables import comparison, distribution
-from .gathering import Gathering, batches
+from .gathering import Gathering, batches, iterated
 from .layers import Layer, find, get_tensor_name_list, has_bias
 from .model_quantizer import ModelQuantizer
 from .preferences import Preferences
@@ -80,7 +80,8 @@ def quantize_model(
         print(f"warning: the LogSoftmax {last.name!r} is taken away: compute it on the CPU")
         del layers[-1]
     total = num_step_pre + num_step * (1 if aggressive else len(layers))
-    source = batches(tqdm(data_generator, total=total, disable=None, leave=False), total)
+    turns = iterated("data_generator", data_generator)
+    source = batches(tqdm(turns, total=total, disable=None, leave=False), total)
     first = list(islice(source, num_step_pre))
     if not first:
         raise Error("data_generator gives no batch")

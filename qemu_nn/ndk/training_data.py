@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Error
+from .gathering import iterated
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,8 @@ def pairs(data_generator: Any, input_fn: Any) -> Iterator[tuple[np.ndarray, np.n
     if (data_generator is None) == (input_fn is None):
         raise Error("give exactly one of data_generator and input_fn")
     if data_generator is not None:
-        return (_checked(*_from_dict(turn)) for turn in _iterated("data_generator", data_generator))
+        return (_checked(*_from_dict(turn)) for turn in iterated("data_generator", data_generator))
     return (_checked(*turn) for turn in _from_function(input_fn))
-
-
-def _iterated(name: str, source: Any) -> Iterator[Any]:
-    try:
-        return iter(source)
-    except TypeError:
-        raise Error(f"{name} gives no batches: it is a {type(source).__name__}") from None
 
 
 def _from_dict(turn: Any) -> tuple[Any, Any]:
@@ -60,7 +54,7 @@ def _from_function(input_fn: Any) -> Iterator[tuple[Any, Any]]:
         while True:
             yield _pair(first)
             first = input_fn()
-    for turn in _iterated("input_fn", first):
+    for turn in iterated("input_fn", first):
         yield _pair(turn)
 
 

@@ -108,7 +108,7 @@ def run_layers(
         raise Error(f"a batch is real numbers [N, C, H, W], not {x.dtype} {list(x.shape)}")
     dim = ", ".join(map(str, layer_list[0].attributes()["dim"][1:]))
     if ", ".join(map(str, x.shape[1:])) != dim:
-        raise Error(f"the network takes a batch [N, {dim}], not {list(x.shape)}")
+        raise Error(f"the network takes [N, {dim}], got {list(x.shape)}")
     if np.isnan(x).any():
         raise Error("the batch contains NaN, which no integer stands for")
     found = _chip(net, x) if net.session is not None else _real(net, x)
