@@ -34,12 +34,18 @@ static unsigned saved_registers(void) {
 
 static int has(unsigned bits, unsigned bit) { return (int)(bits >> bit & 1u); }
 
-/* Linux hands out the tile registers on request, once for the process. */
-static int may_use_tiles(void) {
-#if defined(__linux__)
+/* AMX-TILE and AMX-INT8, whose registers Linux hands out on request, once for the process; a model
+ * of them needs nothing. */
+static int may_use_tiles(unsigned saved, unsigned features) {
+#if defined(QN_AMX_MODEL)
+    (void)saved, (void)features;
+    return 1;
+#elif defined(__linux__)
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
-    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+    return (saved & 0x60000u) == 0x60000u && has(features, 24) && has(features, 25) &&
+           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 #else
+    (void)saved, (void)features;
     return 0;
 #endif
 }
@@ -51,7 +57,6 @@ uint32_t qn_cpu_features(void) {
     }
     unsigned saved = saved_registers();
     int ymm = (saved & 0x6u) == 0x6u, zmm = (saved & 0xe6u) == 0xe6u;
-    int tiles = (saved & 0x60000u) == 0x60000u;
     uint32_t features = 0;
     if (!(ymm && has(seven.b, 5))) {
         return 0;
@@ -63,7 +68,7 @@ uint32_t qn_cpu_features(void) {
     /* F, BW, VL, VNNI */
     if (zmm && has(seven.b, 16) && has(seven.b, 30) && has(seven.b, 31) && has(seven.c, 11)) {
         features |= QN_CPU_AVX512VNNI;
-        if (tiles && has(seven.d, 24) && has(seven.d, 25) && may_use_tiles()) {
+        if (may_use_tiles(saved, seven.d)) {
             features |= QN_CPU_AMX;
         }
     }

@@ -1,8 +1,19 @@
-"""How hypothesis runs here: the same examples every time, and whatever fails can be run again."""
+"""How hypothesis runs here: the same examples every time, and whatever fails can be run again; and
+the C core as tests of instructions that this host lacks want it."""
 
+import pytest
 from hypothesis import settings
+from modelled import MODELS, compile_all
 
 settings.register_profile(
     "same", derandomize=True, deadline=None, print_blob=True, report_multiple_bugs=False
 )
 settings.load_profile("same")
+
+
+@pytest.fixture(scope="session")
+def modelled(tmp_path_factory):
+    """A folder with an object of each C file, its foreign instructions exchanged for others."""
+    folder = tmp_path_factory.mktemp("modelled")
+    compile_all(folder, *MODELS, "-O1")
+    return folder

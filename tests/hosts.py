@@ -11,3 +11,8 @@ def row_param(*values, row, id):
     names = ", ".join(name for name, bit in kernels.FEATURES.items() if bit & missing)
     skip = pytest.mark.skipif(bool(missing), reason=f"{row} needs {names}")
     return pytest.param(*values, row, id=id, marks=skip)
+
+
+def leaves_calls(row):
+    """Does the row leave calls that are legal to others? Those on tiles want many pixels."""
+    return row.variant == "amx"

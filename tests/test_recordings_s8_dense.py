@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import recordings_s8 as recordings
-from hosts import row_param
+from hosts import leaves_calls, row_param
 
 from qemu_nn import cmsis, kernels
 from qemu_nn.layers import FUNCTIONS
@@ -63,7 +63,7 @@ def test_every_row_gives_the_recorded_bits(family, name, row):
                 want = recording.outputs[f"{state}_out"]
                 np.testing.assert_array_equal(given[state], want, f"{where} {state}")
             seen += 1
-    assert seen > 0
+    assert seen > 0 or leaves_calls(row)
 
 
 @pytest.mark.parametrize("family", ["svdf", "lstm"])

@@ -10,8 +10,10 @@ typedef __m512i vec;
 
 enum { LANES = 16 };
 
+#ifndef FOLDS /* tiles of AMX have an order of their own */
 #define FOLDS 1
 #define MOST_VECTORS 4
+#endif
 enum { TILE_1 = 16, TILE_2 = 12, TILE_4 = 6, TILE_FOLD = 12 };
 
 static inline vec vec_load(const int32_t *values) { return _mm512_loadu_si512(values); }

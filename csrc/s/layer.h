@@ -46,7 +46,8 @@ static s_layer layer_of_convolve(const qn_s_conv *p, const void *weights, const 
     };
 }
 
-static s_layer layer_of_depthwise(const qn_s_depthwise *p, const void *weights, const void *bias) {
+static inline s_layer layer_of_depthwise(const qn_s_depthwise *p, const void *weights,
+                                         const void *bias) {
     const int32_t channels = s_depthwise_channels(p);
     return (s_layer){
         .image = {p->input_h, p->input_w, p->input_c, 1, p->output_h, p->output_w, channels,

@@ -51,6 +51,7 @@ def random_affine_params(rng: Random, function: Function) -> dict[str, int]:
     elif "output_c" in p:
         p["input_c"] = rng.choice((*_WIDTHS, rng.randint(1, _LONGEST)))
         p["output_c"] = rng.choice(_WIDTHS)
+        p["batches"] = rng.choice((1, 2, 3, 17, 34))  # of 16 some rows make a tile
     if rng.randrange(2):
         p.update({name: 0 for name in ("filter_offset",) if name in p})
     p.update(_activation(rng, function, p))

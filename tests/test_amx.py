@@ -1,0 +1,155 @@
+"""The AMX rows give the bits of the plain rows, on hosts that have AVX-512 VNNI but no AMX.
+
+Their few instructions are exchanged for a model of them in plain C (tests/c/amx_model.h), all else
+is the source that ships. That the shipped rows have the instructions, of the right tiles, is read
+from their machine code. They were never run, nor timed, on a processor that has AMX.
+"""
+
+import re
+
+import numpy as np
+import pytest
+from modelled import (
+    MODELS,
+    compile_to,
+    disassembled,
+    hold_rows,
+    needs_avx512,
+    needs_gcc,
+    object_of,
+)
+
+from qemu_nn import cmsis, kernels
+from qemu_nn.errors import Error
+from qemu_nn.layers import FUNCTIONS
+from qemu_nn.targets import profile
+
+SOURCES = ("q/dense_q7_amx.c", "s/weighted_s8_amx.c")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+ROWS = [row for row in kernels.ROWS if row.variant == "amx"]
+INSTRUCTIONS = ("ldtilecfg", "tileloadd", "tdpbusd", "tilestored", "tilerelease")
+
+
+@needs_gcc
+@needs_avx512
+@pytest.mark.parametrize("flags", [(), SANITIZERS], ids=["bits", "sanitized"])
+def test_the_rows_equal_the_plain_ones(modelled, tmp_path, flags):
+    """Outputs between canaries; sanitized: scratch memory and weights of exactly their sizes."""
+    own = [compile_to(tmp_path / object_of(s), s, *MODELS, *flags, "-O1") for s in SOURCES]
+    others = [path for path in modelled.glob("*.o") if path.name not in map(object_of, SOURCES)]
+    said = hold_rows([*own, *others], tmp_path / "rows", "amx", 150 if flags else 1000, *flags)
+    assert len(re.findall(r"\.amx: \d+ calls", said)) == len(ROWS)
+
+
+@needs_gcc
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_shipped_rows_have_the_instructions(tmp_path, source):
+    code = disassembled(compile_to(tmp_path / "rows.o", source, "-O3"))
+    count = {name: len(re.findall(rf"\s{name}\b", code)) for name in INSTRUCTIONS}
+    assert all(count.values()), count
+    # VEX.128.66.0F38.W0 5E: ModRM.reg += ModRM.rm, unsigned bytes, times VEX.vvvv, signed ones.
+    dots = re.findall(r"c4 e2 ([0-9a-f]{2}) 5e ([0-9a-f]{2}) +\ttdpbusd", code)
+    assert len(dots) == count["tdpbusd"]
+    for vex, modrm in [(int(a, 16), int(b, 16)) for a, b in dots]:
+        sums, pixels, weights = modrm >> 3 & 7, modrm & 7, ~vex >> 3 & 15
+        assert (vex & 0x87, modrm >> 6) == (1, 3)
+        assert (pixels, weights) == (4 + sums // 2, 6 + sums % 2), "2 x 2 tiles of sums"
+
+
+@needs_gcc
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_model_has_none_of_them(tmp_path, source):
+    code = disassembled(compile_to(tmp_path / "rows.o", source, "-O1", *MODELS))
+    assert not re.search("|".join(INSTRUCTIONS), code)
+
+
+def test_a_host_without_the_instructions_does_not_run_them(monkeypatch):
+    has = bool(kernels.HOST & kernels.FEATURES["amx"])
+    assert [row.runs_here() for row in ROWS] == [has] * len(ROWS)
+    monkeypatch.setenv(kernels.CAP, "avx512vnni")
+    assert not any(row.runs_here() for row in ROWS)
+    call = square("arm_convolve_HWC_q7_basic", 16, 32, 32, 3)
+    arrays = {
+        a.name: np.zeros(a.shape(call), a.dtype)
+        for a in FUNCTIONS["arm_convolve_HWC_q7_basic"].arrays
+    }
+    with pytest.raises(Error, match="no variant 'amx'"):
+        cmsis.invoke(FUNCTIONS["arm_convolve_HWC_q7_basic"], {**call, **arrays}, profile(), "amx")
+
+
+def square(name, size, depth, out, kernel, stride=1, **more):
+    """A convolution of the q7 API that keeps the size of the image, if its stride is 1."""
+    sides = {"dim_im_in": size, "dim_im_out": -(-size // stride), "dim_kernel": kernel}
+    sides.update(padding=kernel // 2, stride=stride)
+    params = {"ch_im_in": depth, "ch_im_out": out, "bias_shift": 0, "out_shift": 7}
+    for side, value in sides.items():
+        params.update(dict.fromkeys((side, f"{side}_x", f"{side}_y"), value))
+    return {k: v for k, v in {**params, **more}.items() if k in FUNCTIONS[name].params}
+
+
+def same_s8(size, depth, out, kernel, groups=1, **more):
+    """A convolution of the s8 API that keeps the size of the image."""
+    sides = {"input": size, "output": size, "filter": kernel, "pad": kernel // 2}
+    sides.update(stride=1, dilation=1)
+    params = {f"{side}_{axis}": value for side, value in sides.items() for axis in "hw"}
+    params.update(input_c=groups * depth, filter_c=depth, output_c=groups * out)
+    params.update(batches=1, input_offset=3, output_offset=0, act_min=-128, act_max=127)
+    return {**params, **more}
+
+
+def dense(batches, columns, rows):
+    params = {"batches": batches, "input_c": columns, "output_c": rows, "filter_offset": 0}
+    params.update(input_offset=3, output_offset=0, multiplier=2**30, shift=-7)
+    return {**params, "act_min": -128, "act_max": 127}
+
+
+BASIC, FAST, POINT = (
+    "arm_convolve_HWC_q7_basic",
+    "arm_convolve_HWC_q7_fast",
+    "arm_convolve_1x1_HWC_q7_fast_nonsquare",
+)
+OBLONG = "arm_convolve_HWC_q7_fast_nonsquare"
+#: The DSP path takes pixels of the next image row for those beyond the right edge.
+OVERHANGING = {"padding_x": 0, "padding_y": 0, "dim_im_out_y": 4}
+WRAPPER, DENSE = "arm_convolve_wrapper_s8", "arm_fully_connected_s8"
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "core", "taken"),
+    [
+        ("arm_convolve_HWC_q7_RGB", square("arm_convolve_HWC_q7_RGB", 32, 3, 32, 5), "m3", True),
+        (FAST, square(FAST, 16, 32, 16, 5), "m4", True),
+        (POINT, square(POINT, 8, 64, 64, 1), "m4", True),
+        (POINT, square(POINT, 8, 4, 64, 1), "m4", False),  # 4 of 64 products would count
+        (BASIC, square(BASIC, 4, 128, 64, 3), "m3", True),  # 16 pixels
+        (BASIC, square(BASIC, 3, 128, 64, 3), "m3", False),  # 9
+        (BASIC, square(BASIC, 28, 1, 1, 5), "m3", False),  # one channel of 16
+        (OBLONG, {**square(OBLONG, 16, 64, 64, 3, 2), **OVERHANGING}, "m4", False),
+        (OBLONG, {**square(OBLONG, 16, 64, 64, 3, 2), **OVERHANGING}, "m3", True),
+        (WRAPPER, same_s8(12, 64, 64, 3), "m3", True),
+        (WRAPPER, same_s8(12, 64, 64, 3, dilation_h=2), "m3", True),
+        (WRAPPER, same_s8(12, 64, 64, 3, groups=3), "m3", True),
+        (WRAPPER, same_s8(12, 1, 1, 3, groups=64), "m3", False),  # goes in strips
+        (WRAPPER, same_s8(3, 64, 64, 3), "m3", False),
+        (DENSE, dense(16, 256, 256), "m3", True),
+        (DENSE, dense(15, 256, 256), "m3", False),
+        (DENSE, dense(16, 256, 256) | {"filter_offset": 1}, "m3", False),
+    ],
+)
+def test_a_row_takes_what_tiles_are_faster_on(name, params, core, taken):
+    function = FUNCTIONS[name]
+    row = next(r for r in kernels.rows_of(function.op, function.type) if r.variant == "amx")
+    release = "7.0.0" if "s8" in name else "5.9.0"
+    struct = function.struct_values({n: params[n] for n in function.params})
+    called = kernels.make_params(row.op, profile(f"cortex-{core}", release), struct)
+    kernels.check(row, called)
+    assert row.takes(called) == taken
+
+
+def test_a_convolution_whose_coordinates_wrap_is_not_taken():
+    call = square(BASIC, 200, 16, 32, 3)
+    struct = FUNCTIONS[BASIC].struct_values(call)
+    row = next(r for r in ROWS if r.op.name == "convolve")
+    for release, taken in (("5.6.0", False), ("5.9.0", True)):
+        called = kernels.make_params(row.op, profile("cortex-m3", release), struct)
+        assert row.takes(called) == taken
