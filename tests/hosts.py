@@ -3,6 +3,7 @@
 import pytest
 
 from qemu_nn import kernels
+from qemu_nn.layers import FUNCTIONS
 
 
 def row_param(*values, row, id):
@@ -16,3 +17,10 @@ def row_param(*values, row, id):
 def leaves_calls(row):
     """Does the row leave calls that are legal to others? Those on tiles want many pixels."""
     return row.variant == "amx"
+
+
+def fast_variants(name):
+    """Names of this host's fast rows of a C function, but for those that leave calls to others."""
+    function = FUNCTIONS[name]
+    rows = kernels.rows_of(function.op, function.type)
+    return [r.variant for r in rows if r.kind == "fast" and r.runs_here() and not leaves_calls(r)]

@@ -5,7 +5,8 @@ import itertools
 
 import numpy as np
 import pytest
-from test_s_fast import AXES, fast_rows, window
+from hosts import fast_variants
+from test_s_fast import AXES, window
 
 from qemu_nn import cmsis, kernels
 from qemu_nn.layers import FUNCTIONS
@@ -24,7 +25,7 @@ def hold(name, arguments, paths=("scalar", "dsp", "mve"), roundings=("double", "
     for path, rounding in itertools.product(paths, roundings):
         device = profile(path, "7.0.0", rounding)
         want = cmsis.invoke(function, arguments, device, "ref")
-        for variant in fast_rows(name):
+        for variant in fast_variants(name):
             got = cmsis.invoke(function, arguments, device, variant)
             np.testing.assert_array_equal(got, want, f"{variant}, {device}")
 
@@ -160,4 +161,4 @@ def test_every_shift_and_multiplier(shift):
 
 def test_there_are_such_rows():
     if kernels.cpu_features() & kernels.FEATURES["avx2"]:
-        assert all("avx2" in fast_rows(name) for name in (CONVOLVE, DEPTHWISE, DENSE))
+        assert all("avx2" in fast_variants(name) for name in (CONVOLVE, DEPTHWISE, DENSE))

@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from test_s_fast import AXES, called, fast_rows, hold, one_pair, window
+from hosts import fast_variants
+from test_s_fast import AXES, called, hold, one_pair, window
 
 from qemu_nn import kernels
 from qemu_nn.layers import FUNCTIONS
@@ -67,4 +68,4 @@ def test_odd_channels_are_left_to_the_plain_row_where_they_read_other_nibbles(
 def test_there_are_such_rows():
     if kernels.cpu_features() & kernels.FEATURES["avx2"]:
         for name in ("convolve_wrapper", "depthwise_conv_wrapper", "fully_connected"):
-            assert "avx2" in fast_rows(f"arm_{name}_s4")
+            assert "avx2" in fast_variants(f"arm_{name}_s4")

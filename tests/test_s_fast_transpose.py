@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from test_s_fast import HIGH, WHOLE, fast_rows
+from hosts import fast_variants
+from test_s_fast import HIGH, WHOLE
 
 from qemu_nn import cmsis, kernels
 from qemu_nn.layers import FUNCTIONS
@@ -47,7 +48,7 @@ def called(rng, h, w, depth, out, offset):
 def hold(arguments, devices):
     for device in devices:
         want = cmsis.invoke(FUNCTIONS[NAME], arguments, device, "ref")
-        for variant in fast_rows(NAME):
+        for variant in fast_variants(NAME):
             got = cmsis.invoke(FUNCTIONS[NAME], arguments, device, variant)
             np.testing.assert_array_equal(got, want, f"{variant}, {device}")
 
@@ -77,4 +78,4 @@ def test_sums_that_wrap_around_and_lanes_of_helium(shift, depth):
 
 def test_there_are_such_rows():
     if kernels.cpu_features() & kernels.FEATURES["avx2"]:
-        assert "avx2" in fast_rows(NAME)
+        assert "avx2" in fast_variants(NAME)
