@@ -60,7 +60,7 @@ def batches(
     iterable of arrays [n, *shape] or of pairs. Files and generators are read as they are used,
     in memory that does not grow; a generator serves once. given: the layout of images in the
     data, "NHWC" or "NCHW"; by default the one whose shape fits. own: what integers of its type in
-    the data stand for; without it every integer is the real number that it is.
+    the data stand for, in a network that comes without a float one, and so in one layout.
 
     Raises Error for other shapes, for images that fit in both layouts, for NaN, and where there
     is nothing.
@@ -222,7 +222,7 @@ class _Turn:
         if not fits:
             wanted = " or ".join(f"{list(s)}{f' ({n})' if n else ''}" for n, s in shapes.items())
             raise Error(f"the network takes samples {wanted}, the data are {list(shape)}")
-        if len(fits) > 1 and 1 not in self.shape:  # a single channel is the same in both
+        if len(fits) > 1 and 1 not in self.shape and self.own is None:  # 1: the same in both
             raise Error(
                 f"images {list(shape)} fit the network as NHWC and as NCHW: say which they are "
                 "with layout="

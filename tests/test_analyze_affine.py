@@ -27,7 +27,7 @@ from qemu_nn.operators import (
     Softmax,
 )
 from qemu_nn.runtime.accumulate import accumulators, unsaturated
-from qemu_nn.runtime.evaluate import each_tensor
+from qemu_nn.runtime.evaluate import each_tensor, evaluate
 
 RNG = np.random.default_rng(31)
 
@@ -363,6 +363,27 @@ def test_what_has_no_meaning_in_real_numbers_is_refused_by_name():
     graph = of_calls(call("joined:arm_concatenation_s8_y", (2, 3, 4), ("x", "x"), sides))
     with pytest.raises(Error, match="calls with: joined: arm_concatenation_s8_y is not known"):
         qemu_nn.analyze(pipeline.Network(graph), np.zeros((1, 2, 3, 4)))
+
+
+def test_a_cube_of_a_file_is_in_the_file_s_own_layout():
+    sides = {"outer": 16, "inner1": 4, "inner2": 4}
+    joined = call("joined:tflm_concatenation_s8", (4, 4, 8), ("x", "x"), sides)
+    made = pipeline.Network(of_calls(joined, shape=(4, 4, 4)))
+    x = RNG.normal(size=(3, 4, 4, 4))
+    assert qemu_nn.analyze(made, x).json() == qemu_nn.analyze(made, x, layout="NHWC").json()
+
+
+@pytest.mark.parametrize("case", ["same", "valid", "one", "wide", "without_bias", "relu6"])
+def test_a_transposed_convolution_means_what_the_device_rounds(case, tmp_path):
+    pytest.importorskip("tflite", reason="the reader of .tflite files needs it")
+    from tflite_cases import CASES, inputs
+
+    made = qemu_nn.load(CASES[f"transpose_conv_{case}"]().save(tmp_path))
+    x, (node,) = inputs(case, made.graph.input), made.graph.nodes
+    real = evaluate(dequantized(made.graph), made.graph.input.format.dequantize(x))["output"]
+    placed = np.clip(node.output.format.place(real), -128, 127)
+    assert np.abs(placed - made.session().run(x)["output"]).max() < 0.52
+    assert qemu_nn.analyze(made, x).layers[1].name == "output"
 
 
 FILES = sorted((published.SHARED / "models_tflite").glob("*.tflite"))

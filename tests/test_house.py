@@ -69,3 +69,11 @@ def test_the_project_speaks_of_itself_alone():
     top = [ROOT / "README.md", ROOT / "pyproject.toml", ROOT / "setup.py"]
     for path in top + [path for room in rooms for path in sources(room, suffixes)]:
         assert not words.search(path.read_text(encoding="utf-8")), path
+
+
+def test_the_change_that_the_guide_shows_fits_the_list():
+    guide = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+    shown = guide.partition("```diff\n")[2].partition("```")[0]
+    path, hunk = re.search(r"\+\+\+ b/(\S+)\n@@[^\n]*\n(.*?)\n--- ", shown, re.S).groups()
+    before = "".join(f"{line[1:]}\n" for line in hunk.splitlines() if line[:1] != "+")
+    assert before in (ROOT / path).read_text(encoding="utf-8")

@@ -143,6 +143,7 @@ def test_a_shape_that_is_more_than_the_target_of_a_reshape_is_refused(tmp_path):
     ("case", "change", "message"),
     [
         ("choice_maximum", {"scales": np.float32([0.06])}, "only moves numbers, but its input"),
+        ("blocks_depth_to_space", {"shape": [1, 6, 8, 2]}, r"its output is \[1, 6, 8, 2\], it"),
         ("pack_front", {"shape": [1, 3, 5, 4]}, r"its output is \[1, 3, 5, 4\], it makes"),
         ("pack_front", {"zeros": np.int64([4])}, "only moves numbers, but its input"),
         ("unpack_front", {"shape": [1, 2, 4]}, r"its output is \[1, 2, 4\], it makes \[1, 4, 2\]"),

@@ -593,6 +593,19 @@ def transpose_nothing():
 
 
 @cases(
+    depth_to_space={"kind": "DepthToSpace", "shape": (4, 3, 8), "out": (8, 6, 2)},
+    depth_to_space_of_3={"kind": "DepthToSpace", "shape": (2, 5, 9), "out": (6, 15, 1), "side": 3},
+    space_to_depth={"kind": "SpaceToDepth", "shape": (4, 6, 3), "out": (2, 3, 12)},
+)
+def blocks(kind, shape, out, side=2):
+    net = Net()
+    x, y = net.begin(*shape), net.end(*out, zero=3)
+    name = {"DepthToSpace": "DEPTH_TO_SPACE", "SpaceToDepth": "SPACE_TO_DEPTH"}[kind]
+    net.operator(name, [x], [y], f"{kind}Options", BlockSize=side)
+    return net
+
+
+@cases(
     channels={"axis": 3},
     rows={"axis": 1},
     last={"axis": -1},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ...errors import ModelError
 from ...layers.tflm_scaling import rescale_factors
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format
+from .windows import image
 
 _AXES = "nhwc"
 
@@ -88,8 +90,33 @@ def transpose(call: Call) -> None:
     if sorted(order) != list(range(len(x.shape))):
         raise ModelError(f"its order {order} is not one of {len(x.shape)} axes")
     expect(output, [x.shape[axis] for axis in order])
-    shape, order = _merged(x.shape, order) if len(order) > 4 else (x.shape, order)
-    if len(x.shape) > 4 and order == sorted(order):
+    _move(call, x, output, x.shape, order)
+
+
+def blocks(call: Call, deep: bool) -> None:
+    """DEPTH_TO_SPACE and SPACE_TO_DEPTH (deep): channels to or from a block of pixels."""
+    x, output = moved(call, 1)
+    options = call.options("SpaceToDepthOptions" if deep else "DepthToSpaceOptions")
+    side = options.integer("BlockSize", 1, 65535)
+    batches, height, width, channels = image(x)
+    rests = (height % side, width % side) if deep else (channels % side**2,)
+    if any(rests):
+        raise ModelError(f"{list(x.shape)} is not made of blocks of {side} x {side}")
+    if deep:
+        height, width = height // side, width // side
+        expect(output, (batches, height, width, channels * side**2))
+        whole = (batches, height, side, width, side, channels)
+    else:
+        channels //= side**2
+        expect(output, (batches, height * side, width * side, channels))
+        whole = (batches, height, width, side, side, channels)
+    _move(call, x, output, whole, [0, 1, 3, 2, 4, 5])
+
+
+def _move(call: Call, x: Value, output: Value, whole: Sequence[int], order: Sequence[int]) -> None:
+    """The axes of an input, which is `whole`, in another order."""
+    shape, order = _merged(whole, order) if len(order) > 4 else (whole, order)
+    if len(whole) > 4 and list(order) == sorted(order):
         call.builder.alias(call.operator.outputs[0], output, x)
         return
     if len(shape) > 4:
@@ -196,6 +223,8 @@ SHAPING: dict[str, Converter] = {
     **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), reshape),
     **dict.fromkeys(("PAD", "PADV2"), pad),
     "TRANSPOSE": transpose,
+    "DEPTH_TO_SPACE": partial(blocks, deep=False),
+    "SPACE_TO_DEPTH": partial(blocks, deep=True),
     "CONCATENATION": concatenate,
     "PACK": pack,
 }
