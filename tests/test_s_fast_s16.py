@@ -113,7 +113,7 @@ def test_512_products_that_wrap_around_on_some_cores(first):
 @pytest.mark.parametrize("size", [7, 8])
 @pytest.mark.parametrize("weight", [-128, -127, 127])
 def test_the_last_of_an_odd_number_of_pixels_sums_up_in_32_bits(size, weight):
-    windows = {**window("h", size, 3, 1, 1, 1, size), **window("w", size, 3, 1, 1, 0, size)}
+    windows = {**window("h", size, 3, 1, 1, 0, size - 2), **window("w", size, 3, 1, 1, 0, size - 2)}
     channels = {"input_c": 72, "filter_c": 72, "output_c": 18}
     for x in (-32768, 32767):
         call = called(CONVOLVE, np.random.default_rng(3), windows, **channels)
@@ -130,10 +130,10 @@ EDGE = 2**31 - 1 - 127 * 32768
 def test_biases_that_take_sums_out_of_32_bits(bias):
     rng = np.random.default_rng(4)
     signs = np.array([1, -1], np.int64)
-    for x in (-32768, 32767):
+    for x, weight in itertools.product((-32768, 32767), (-127, 127)):
         arguments = dense(rng, 1, 2, bias=signs * bias, shift=-17)
         arguments["input"][:] = x
-        arguments["filter"][:] = [[127], [-127]]
+        arguments["filter"][:] = [[weight], [-weight]]
         hold(DENSE, arguments)
         hold(DENSE, {**arguments, "bias": np.array([-(2**63), -bias])})
 
