@@ -16,7 +16,7 @@
 
 /* GAP: between the end of an image and its blocks; it holds what windows, rounded up, read. */
 enum { TILE = 16, BLOCK = 64, BLOCK_STEPS = 16, GAP = 2 * BLOCK, MOST_BLOCK_BYTES = 1 << 28 };
-enum { MOST_TILE_PIXELS = 1 << 24, MOST_TILE_STEPS = 1 << 20 };
+enum { MOST_TILE_PIXELS = 1 << 24, MOST_TILE_STEPS = 1 << 20, MOST_TILE_RUNS = 64 };
 
 /* joined: kernel rows in a row of blocks, 1 or all; runs: what is left of them. */
 typedef struct tile_layout {
@@ -59,7 +59,7 @@ static tile_layout layout_of(const gemm_shape *s, int32_t joined) {
 }
 
 /* An instruction makes a tile's products in 16 cycles; as much takes each of its two ends. Eight
- * bytes are laid out in one. Both are what a prototype took on a Sapphire Rapids, within a third. */
+ * bytes are laid out in one. Both are what a prototype took on such a processor, within a third. */
 static int64_t tile_cycles(const gemm_shape *s, const tile_layout *l) {
     const int64_t tiles = (l->pixels + TILE - 1) / TILE * ((s->channels + LANES - 1) / LANES);
     return 16 * tiles * ((int64_t)l->runs * l->blocks + 2) + l->bytes / 8;
@@ -84,7 +84,8 @@ static int tiles_pay(const gemm_shape *s) {
         return 0;
     }
     const tile_layout l = tile_layout_of(s);
-    return l.bytes <= MOST_BLOCK_BYTES && tile_cycles(s, &l) < vector_cycles(s);
+    return l.runs <= MOST_TILE_RUNS && l.bytes <= MOST_BLOCK_BYTES &&
+           tile_cycles(s, &l) < vector_cycles(s);
 }
 
 /* Where the blocks start behind the image. */
@@ -144,10 +145,12 @@ static const uint8_t *lay_out(const gemm_shape *s, const tile_layout *l, uint8_t
     return blocks;
 }
 
-/* From a pixel's first row of blocks to that of run r. */
-static inline int64_t run_at(const gemm_shape *s, const tile_layout *l, int32_t r) {
-    const int64_t line = l->runs > 1 ? r * s->run_step / s->row_step : 0;
-    return (r % l->classes * l->height + line) * s->columns * l->row;
+/* From a pixel's first row of blocks to that of each run. */
+static void find_runs(const gemm_shape *s, const tile_layout *l, int64_t at[MOST_TILE_RUNS]) {
+    for (int32_t r = 0; r < l->runs; r++) {
+        const int64_t line = r * s->run_step / s->row_step;
+        at[r] = (r % l->classes * l->height + line) * s->columns * l->row;
+    }
 }
 
 /* Filters as gemm_pack() asks for them, in rows of blocks. */

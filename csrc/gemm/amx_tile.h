@@ -15,15 +15,15 @@
 /* A group of channels, all of whose pixels lie in blocks. */
 typedef struct tile_spot {
     const uint8_t *blocks;
+    const int64_t *runs; /* as find_runs() has left them */
     element *out;
     const int32_t *start, *weights;
     int count;
 } tile_spot;
 
 /* Sums of 16 pixels from `first` on, or of those from `second` on, too. */
-QN_INLINE void tile_sums(const int pixels, const int vectors, const gemm_shape *s,
-                         const tile_layout *l, const tile_spot *spot, int64_t first, int64_t second,
-                         int32_t *sums) {
+QN_INLINE void tile_sums(const int pixels, const int vectors, const tile_layout *l,
+                         const tile_spot *spot, int64_t first, int64_t second, int32_t *sums) {
     const int64_t pitch = vectors * (int64_t)sizeof(int32_t) * LANES;
     const int32_t *weights = spot->weights;
     TILE_LOAD(0, spot->start, 0);
@@ -37,8 +37,8 @@ QN_INLINE void tile_sums(const int pixels, const int vectors, const gemm_shape *
         }
     }
     for (int32_t r = 0; r < l->runs; r++) {
-        const uint8_t *a = spot->blocks + run_at(s, l, r) + first * l->row;
-        const uint8_t *b = spot->blocks + run_at(s, l, r) + second * l->row;
+        const uint8_t *a = spot->blocks + spot->runs[r] + first * l->row;
+        const uint8_t *b = spot->blocks + spot->runs[r] + second * l->row;
         for (int32_t k = 0; k < l->blocks; k++, a += BLOCK, b += BLOCK) {
             TILE_LOAD(4, a, l->row);
             TILE_LOAD(6, weights, pitch);
@@ -89,10 +89,10 @@ QN_INLINE void tile_group(const int vectors, const gemm_shape *s, const tile_lay
     for (int64_t p = 0; p < l->pixels; p += 2 * TILE) {
         const int64_t first = p < end ? p : end, second = first + TILE < end ? first + TILE : end;
         if (first < end) {
-            tile_sums(2, vectors, s, l, spot, first, second, sums);
+            tile_sums(2, vectors, l, spot, first, second, sums);
             put_tile(vectors, s, spot, last, second, sums + TILE * vectors * LANES);
         } else {
-            tile_sums(1, vectors, s, l, spot, first, first, sums);
+            tile_sums(1, vectors, l, spot, first, first, sums);
         }
         put_tile(vectors, s, spot, last, first, sums);
     }
@@ -114,13 +114,16 @@ static void tile_run(const gemm_shape *s, uint8_t *image, const int32_t *packed,
     const uint8_t *blocks = lay_out(s, &l, image);
     const int64_t vectors = (s->channels + LANES - 1) / LANES;
     const int32_t *weights = packed + vectors * LANES;
+    int64_t runs[MOST_TILE_RUNS];
     int group;
+    find_runs(s, &l, runs);
     TILE_CONFIGURE(&whole_tiles);
     for (int64_t v = 0; v < vectors; v += group) {
         group = gemm_group(vectors - v);
         const int64_t left = s->channels - v * LANES;
         const tile_spot spot = {
             .blocks = blocks,
+            .runs = runs,
             .out = out + v * LANES,
             .start = packed + v * LANES,
             .weights = weights,

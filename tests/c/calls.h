@@ -49,7 +49,7 @@ static void random_axis(int32_t *in, int32_t *kernel, int32_t *padding, int32_t 
     *kernel = one ? 1 : between(1, 5);
     *padding = one ? 0 : between(0, *kernel);
     *stride = one ? 1 : between(1, 3);
-    *out = between(1, 20);
+    *out = between(0, 4) ? between(1, 20) : 1;
     int32_t fits = (*out - 1) * *stride + *kernel - 2 * *padding + between(-2, 2);
     *in = fits > 1 ? fits : 1;
 }
