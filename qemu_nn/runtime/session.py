@@ -15,6 +15,9 @@ from .compiled import Batch, Compiled
 from .plan import Plan, plan
 from .together import together
 
+#: What every run asks for: looked up once, as a small network takes no longer than a few look-ups.
+_Array = np.ndarray
+
 State = Union[np.ndarray, Mapping[str, np.ndarray], None]
 
 
@@ -40,6 +43,7 @@ class Session:
         self._variant = variant
         self._dtype = np.dtype(graph.input.dtype)
         self._batch = Batch((-1,), (), 0, 0)  # no array has this shape
+        self._has_states = bool(graph.states)
         self._traced: Optional[Compiled] = None
         self._compiled = self._compile(trace=False)
         self._many: Union[Graph, Compiled, None] = together(graph, TOGETHER)
@@ -52,7 +56,8 @@ class Session:
         return self._compiled.plan
 
     def _compile(self, trace: bool) -> Compiled:
-        return Compiled(plan(self.graph, self.profile, self._variant, trace), self.threads)
+        how = (self.profile, self._variant, trace, self.threads)
+        return Compiled(plan(self.graph, *how), self.threads)
 
     def run(self, x: np.ndarray, state: State = None, trace: bool = False) -> dict[str, np.ndarray]:
         """Run a batch, x: [N, *input shape], and return {layer: [N, *output shape]}.
@@ -64,14 +69,14 @@ class Session:
 
         Raises Error where x or state has another shape or dtype than the network.
         """
-        if type(x) is not np.ndarray:
+        if type(x) is not _Array:
             x = np.asarray(x)
-        if x.dtype != self._dtype:
+        if x.dtype is not self._dtype:
             _expect_dtype("the input", x, self.graph.input)
         batch = self._batch
-        if x.shape != batch.shape:  # most calls have the shape of the one before
+        if x.shape != batch[0]:  # most calls have the shape of the one before
             batch = self._batch = self._measured(x)
-        if state is not None or self.graph.states:
+        if state is not None or self._has_states:
             state = self._checked_state(state, batch.samples)
         if trace:
             self._traced = self._traced or self._compile(trace=True)
