@@ -172,12 +172,14 @@ qn_team *qn_team_new(int32_t threads);
 void qn_team_free(qn_team *team);
 
 /* What calls of a plan have in common: who computes, and in whose memory. team: NULL for the caller's
- * thread alone. arenas: one for each thread. shared: samples x times from which the team is asked. */
+ * thread alone. arenas: one for each thread. begun: room for an int for each task. shared: samples x
+ * times from which the team is asked. */
 typedef struct qn_call {
     const qn_plan *plan;
     qn_team *team;
     void *const *arenas;
     void *const *outputs;
+    void *begun;
     int64_t shared;
 } qn_call;
 

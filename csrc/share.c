@@ -1,5 +1,6 @@
-/* Runs a plan on several threads: all take tickets from one counter until there are none, so that
- * whoever is quicker does more. A ticket is a few samples, or a task of one sample. */
+/* Runs a plan on several threads. Of many samples all take a few at a time from one counter; of the
+ * tasks of one sample each thread takes the parts that are its own, whose inputs it has mostly made
+ * itself, and then those that others have not begun. So whoever is quicker does more. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "exec.h"
@@ -24,52 +25,50 @@ int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, c
 /* PATIENCE: looks at a counter before the core is lent to others; CHUNKS of samples for a thread. */
 enum { PATIENCE = 2000, CHUNKS = 32 };
 
-/* What is computed: samples, or the tasks of sample `turn`. The counters that all threads write to
- * have cache lines of their own. */
+/* What is computed: samples, or the tasks of sample `turn`. The counter that all threads write to has
+ * a cache line of its own. */
 typedef struct job {
     const qn_call *call;
     const void *x, *state;
-    int64_t times, turn;
-    size_t tickets, chunk; /* samples or tasks; how many a ticket is good for */
-    char apart_1[64];
-    atomic_size_t next;
-    char apart_2[64];
-    atomic_size_t done; /* tasks */
+    int64_t times, turn, samples, chunk; /* chunk: samples at a time */
+    int32_t threads;
     atomic_int status;
-    char apart_3[64];
+    atomic_int *begun; /* by task */
+    char apart_1[64];
+    atomic_size_t count; /* samples begun, or tasks done */
+    char apart_2[64];
 } job;
 
 static int has_failed(job *j) {
     return atomic_load_explicit(&j->status, memory_order_relaxed) != QN_OK;
 }
 
-/* The next ticket; are there any, and has nothing failed? */
-static int take(job *j, size_t *ticket) {
-    if (has_failed(j)) {
-        return 0;
+static void note(job *j, int status) {
+    if (status != QN_OK) {
+        atomic_store(&j->status, status);
     }
-    *ticket = atomic_fetch_add_explicit(&j->next, j->chunk, memory_order_relaxed);
-    return *ticket < j->tickets;
 }
 
 static void work_on_samples(void *of, int32_t who) {
     job *j = of;
     const qn_call *call = j->call;
-    size_t first;
-    while (take(j, &first)) {
-        const size_t left = j->tickets - first, count = left < j->chunk ? left : j->chunk;
-        const int status =
-            qn_execute(call->plan, call->arenas[who], (int64_t)first, (int64_t)(first + count),
-                       j->times, j->x, j->state, call->outputs);
-        if (status != QN_OK) {
-            atomic_store(&j->status, status);
+    const size_t chunk = (size_t)j->chunk;
+    while (!has_failed(j)) {
+        const int64_t first =
+            (int64_t)atomic_fetch_add_explicit(&j->count, chunk, memory_order_relaxed);
+        if (first >= j->samples) {
+            return;
         }
+        const int64_t left = j->samples - first, last = first + (left < j->chunk ? left : j->chunk);
+        note(j, qn_execute(call->plan, call->arenas[who], first, last, j->times, j->x, j->state,
+                           call->outputs));
     }
 }
 
 /* Waits until the first `after` tasks are done; 0: one of them failed. */
-static int is_ready(job *j, size_t after) {
-    for (int looks = 1; atomic_load_explicit(&j->done, memory_order_acquire) < after; looks++) {
+static int is_ready(job *j, int64_t after) {
+    for (int looks = 1; atomic_load_explicit(&j->count, memory_order_acquire) < (size_t)after;
+         looks++) {
         if (has_failed(j)) {
             return 0;
         }
@@ -77,55 +76,69 @@ static int is_ready(job *j, size_t after) {
             sched_yield();
         }
     }
-    return 1;
+    return !has_failed(j);
 }
 
+/* Begins a task unless another thread has. */
+static void try_task(job *j, int64_t index) {
+    const qn_call *call = j->call;
+    const qn_task *task = &call->plan->tasks[index];
+    atomic_int *begun = &j->begun[index];
+    if (atomic_load_explicit(begun, memory_order_relaxed) ||
+        atomic_exchange_explicit(begun, 1, memory_order_relaxed) || !is_ready(j, task->after)) {
+        return;
+    }
+    const int status = task->part ? qn_run_step(task->part, call->arenas[0])
+                                  : qn_run_steps(call->plan, call->arenas[0], j->turn,
+                                                 call->outputs, task->first, task->last);
+    note(j, status);
+    if (status == QN_OK) {
+        atomic_fetch_add_explicit(&j->count, 1, memory_order_release);
+    }
+}
+
+/* Tasks that wait for the same ones are neighbours: the parts of one step. */
 static void work_on_tasks(void *of, int32_t who) {
     job *j = of;
-    const qn_call *call = j->call;
-    size_t ticket;
-    (void)who;
-    while (take(j, &ticket)) {
-        const qn_task *task = &call->plan->tasks[ticket];
-        if (!is_ready(j, (size_t)task->after)) {
-            return;
+    const qn_plan *plan = j->call->plan;
+    int64_t last = 0;
+    for (int64_t first = 0; first < plan->task_count && !has_failed(j); first = last) {
+        while (last < plan->task_count && plan->tasks[last].after == plan->tasks[first].after) {
+            last++;
         }
-        const int status = task->part ? qn_run_step(task->part, call->arenas[0])
-                                      : qn_run_steps(call->plan, call->arenas[0], j->turn,
-                                                     call->outputs, task->first, task->last);
-        if (status != QN_OK) {
-            atomic_store(&j->status, status);
-        } else {
-            atomic_fetch_add_explicit(&j->done, 1, memory_order_release);
+        const int64_t parts = last - first, own = parts * who / j->threads;
+        for (int64_t i = 0; i < parts; i++) {
+            try_task(j, first + (own + i) % parts);
         }
     }
 }
 
-static int do_job(qn_team *team, qn_work *work, job *j) {
-    atomic_init(&j->next, 0);
-    atomic_init(&j->done, 0);
+static int do_job(job *j, qn_work *work) {
+    atomic_init(&j->count, 0);
     atomic_init(&j->status, QN_OK);
-    qn_team_do(team, work, j);
+    qn_team_do(j->call->team, work, j);
     return atomic_load(&j->status);
 }
 
 /* As many samples as all threads can have alike; the others, where there are tasks, one by one. */
 static int run_shared(job *j, int64_t samples) {
     const qn_plan *plan = j->call->plan;
-    qn_team *team = j->call->team;
-    const int64_t left = plan->task_count > 0 ? samples % qn_team_threads(team) : 0;
+    char *arena = j->call->arenas[0];
     int status = QN_OK;
-    if (samples > left) {
-        j->tickets = (size_t)(samples - left);
-        j->chunk = j->tickets / ((size_t)qn_team_threads(team) * CHUNKS) + 1;
-        status = do_job(team, work_on_samples, j);
+    j->threads = qn_team_threads(j->call->team);
+    j->samples = plan->task_count > 0 ? samples - samples % j->threads : samples;
+    j->chunk = j->samples / (j->threads * CHUNKS) + 1;
+    if (j->samples > 0) {
+        status = do_job(j, work_on_samples);
     }
-    for (j->turn = samples - left; j->turn < samples && status == QN_OK; j->turn++) {
-        j->tickets = (size_t)plan->task_count;
-        j->chunk = 1;
-        qn_load_sample(plan, j->call->arenas[0], j->turn, NULL);
-        qn_load_input(plan, j->call->arenas[0], j->turn, j->x);
-        status = do_job(team, work_on_tasks, j);
+    j->begun = j->call->begun;
+    for (j->turn = j->samples; j->turn < samples && status == QN_OK; j->turn++) {
+        qn_load_sample(plan, arena, j->turn, NULL);
+        qn_load_input(plan, arena, j->turn, j->x);
+        for (int64_t i = 0; i < plan->task_count; i++) {
+            atomic_init(&j->begun[i], 0);
+        }
+        status = do_job(j, work_on_tasks);
     }
     return status;
 }

@@ -58,8 +58,9 @@ class Compiled:
         sizes = [self.plan.arena_bytes] * self._threads
         arenas = [ffi.from_buffer(aligned_bytes(size)) for size in sizes]
         array, outputs = ffi.new("void *[]", arenas), ffi.new("void *[]", len(self.plan.stores))
-        call = ffi.new("qn_call *", (self._plan, self._team, array, outputs, self._shared))
-        return call, outputs, (arenas, array, self._team)
+        begun = ffi.new("int[]", self._plan.task_count)
+        given = (self._plan, self._team, array, outputs, begun, self._shared)
+        return ffi.new("qn_call *", given), outputs, (arenas, array, begun, self._team)
 
     def _build(self, plan: Plan) -> Any:
         states, offset = [], 0

@@ -97,7 +97,8 @@ static void call(qn_team *team, int64_t samples, int32_t seed) {
     for (int32_t i = 0; i < SAMPLES * WIDTH; i++) {
         x[i] = i + seed;
     }
-    const qn_call given = {&plan, team, each, outputs, 1};
+    int begun[TASKS];
+    const qn_call given = {&plan, team, each, outputs, begun, 1};
     const int status = qn_run(&given, samples, 1, x, NULL);
     int good = status == QN_OK;
     for (int32_t i = 0; i < samples * WIDTH; i++) {
@@ -148,7 +149,8 @@ static void in_a_child(qn_team *team) {
     if (child == 0) {
         int32_t arena[2 * WIDTH], x[WIDTH] = {0}, y[2][WIDTH];
         void *each[THREADS] = {arena, arena, arena}, *outputs[2] = {y[0], y[1]};
-        const qn_call given = {&plan, team, each, outputs, 1};
+        int begun[TASKS];
+        const qn_call given = {&plan, team, each, outputs, begun, 1};
         const int told = qn_run(&given, 1, 1, x, NULL);
         qn_team_free(team);
         qn_team *own = qn_team_new(1);
