@@ -46,7 +46,7 @@ class Compiled:
         self._team = _team(threads)
         self._share = Share(threads) if threads > 1 and not self._team else None
         cost = sum(step.cost for step in plan.steps)
-        self._shared = 1 if self._plan.task_count else max(2, int(_SHARED / cost))
+        self._shared = 1 if self._plan.task_count else max(2, int(_SHARED / max(cost, 1e-3)))
         self._idle = [self._workspace()]
         self._results = [
             (index, store.tensor.name, store.tensor.shape, np.dtype(store.tensor.dtype))

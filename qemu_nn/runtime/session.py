@@ -29,7 +29,7 @@ class Session:
     """A network planned for one profile.
 
     It may be used from several threads at a time: each works in memory of its own.
-    threads: how many samples of a batch are computed at a time.
+    threads: that share the samples of a batch, and the large layers of a single one.
     """
 
     def __init__(
