@@ -21,12 +21,16 @@ _SHARED = 20.0
 
 
 class Batch(NamedTuple):
-    """Inputs of one shape: the axes before a sample's own, and what they count."""
+    """Inputs of one shape: the axes before a sample's own, and what they count.
+
+    small: a copy of the inputs takes less than to ask numpy for their address.
+    """
 
     shape: tuple[int, ...]
     lead: tuple[int, ...]
     samples: int
     times: int
+    small: bool = False
 
 
 class Compiled:
@@ -153,7 +157,7 @@ class Compiled:
         self, x: np.ndarray, batch: Batch, state: Optional[np.ndarray]
     ) -> dict[str, np.ndarray]:
         """The results for inputs and states that have been checked."""
-        _, lead, samples, times = batch
+        _, lead, samples, times, small = batch
         try:
             workspace = self._idle.pop()
         except IndexError:  # other threads work in all of them
@@ -165,7 +169,7 @@ class Compiled:
             outputs[index] = _address(result)
         start = _NULL if state is None else _address(state)
         try:
-            source = _address(x)
+            source = x.tobytes() if small else _address(x)
         except ValueError:  # not contiguous
             x = np.ascontiguousarray(x)
             source = _address(x)

@@ -13,7 +13,8 @@ Part = tuple[int, int]
 
 #: Multiply-accumulates, and bytes of inputs and output, in a microsecond. The networks of the
 #: benchmarks take between a half and twice what this says.
-_PACES = {"avx512": (250_000, 12_000), "fast": (50_000, 4_000), "plain": (1_000, 500)}
+_PACES = {"wide": (250_000, 12_000), "fast": (50_000, 4_000), "plain": (1_000, 500)}
+_WIDE = kernels.FEATURES["avx512vnni"] | kernels.FEATURES["amx"]
 
 #: Microseconds from which a call is cut, and that a part takes at least: handing one over costs
 #: less than one. _NETWORK: of all that is cut in a network, as its threads may have to be woken.
@@ -28,8 +29,8 @@ _ALIGNMENT = 64
 
 def microseconds(row: Row, macs: int, sizes: Sizes) -> float:
     """What a call takes, about."""
-    pace = "avx512" if row.cpu == kernels.FEATURES["avx512vnni"] else row.kind
-    products, moved = _PACES["fast" if pace == "fast" else pace if pace == "avx512" else "plain"]
+    kind = "wide" if row.cpu & _WIDE else "fast" if row.kind == "fast" else "plain"
+    products, moved = _PACES[kind]
     return macs / products + (sum(sizes.inputs) + sizes.output) / moved
 
 

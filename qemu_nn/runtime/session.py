@@ -24,6 +24,9 @@ State = Union[np.ndarray, Mapping[str, np.ndarray], None]
 #: Samples in one call, where a network gains from that.
 TOGETHER = 16
 
+#: Bytes of inputs up to which a copy of them is made.
+SMALL = 2048
+
 
 class Session:
     """A network planned for one profile.
@@ -106,7 +109,8 @@ class Session:
         if len(lead) < len(axes) or x.shape != lead + self.graph.input.shape:
             want = ", ".join([*axes, *map(str, self.graph.input.shape)])
             raise Error(f"the input must have the shape [{want}], has {list(x.shape)}")
-        return Batch(x.shape, lead, lead[0], lead[1] if self.graph.states else 1)
+        times = lead[1] if self.graph.states else 1
+        return Batch(x.shape, lead, lead[0], times, small=x.nbytes <= SMALL)
 
     def _checked_state(self, state: State, samples: int) -> np.ndarray:
         tensors = self.graph.states
