@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "qn.h"
+#include "exec.h"
 
 static int within(int64_t offset, int64_t bytes, int64_t whole) {
     return offset >= 0 && bytes >= 0 && bytes <= whole && offset <= whole - bytes;
@@ -50,6 +50,30 @@ static int step_check(const qn_plan *plan, const qn_step *step, char *why) {
     return QN_OK;
 }
 
+/* A part must be what qn_cut() makes of its step, with scratch of its own. */
+static int task_check(const qn_plan *plan, int64_t index) {
+    const qn_task *task = &plan->tasks[index];
+    int good = task->first >= 0 && task->first <= task->last && task->last <= plan->step_count &&
+               task->after <= index;
+    if (!good || !task->part) {
+        return good;
+    }
+    const qn_step *part = task->part, *whole = &plan->steps[task->first];
+    int32_t params[QN_MOST_FIELDS];
+    qn_step again;
+    int64_t scratch;
+    if (task->last != task->first + 1 ||
+        qn_cut(whole, task->unit, task->last_unit, params, &again, &scratch) != QN_OK ||
+        memcmp(params, part->params, qn_cut_bytes(whole->kernel->op)) != 0) {
+        return 0;
+    }
+    return part->kernel == whole->kernel && part->weights == whole->weights &&
+           part->bias == whole->bias && part->packed == whole->packed &&
+           memcmp(part->in, again.in, sizeof again.in) == 0 && part->out == again.out &&
+           part->spare_bytes == 0 && scratch >= 0 &&
+           within(part->scratch, scratch, plan->arena_bytes);
+}
+
 int qn_plan_check(const qn_plan *plan, int64_t *step, char *why) {
     for (*step = 0; *step < plan->step_count; ++*step) {
         int status = step_check(plan, &plan->steps[*step], why);
@@ -76,9 +100,12 @@ int qn_plan_check(const qn_plan *plan, int64_t *step, char *why) {
         good &= within(store->from, store->bytes, plan->arena_bytes);
         last = store->after;
     }
+    for (int64_t i = 0; i < plan->task_count; i++) {
+        good &= task_check(plan, i);
+    }
     if (!good) {
         snprintf(why, QN_WHY,
-                 "an input, a state or an output does not lie inside the planned memory");
+                 "an input, a state, an output or a part does not lie inside the planned memory");
         return QN_REFUSED;
     }
     return QN_OK;
@@ -90,7 +117,7 @@ static void load_all(char *arena, const qn_load *loads, int64_t count, const cha
     }
 }
 
-static int run_step(const qn_step *step, char *arena) {
+int qn_run_step(const qn_step *step, char *arena) {
     qn_buffers buffers = {
         .in = {arena + step->in[0], arena + step->in[1], arena + step->in[2]},
         .weights = step->weights,
@@ -106,35 +133,48 @@ static int run_step(const qn_step *step, char *arena) {
     return step->kernel->run(step->params, &buffers);
 }
 
-/* One time step of one sample, the `turn`-th of the whole batch. */
-static int run_once(const qn_plan *plan, char *arena, int64_t turn, void *const *outputs) {
+int qn_run_steps(const qn_plan *plan, char *arena, int64_t turn, void *const *outputs,
+                 int64_t first, int64_t last) {
     int64_t s = 0;
-    for (int64_t i = 0; i < plan->step_count; i++) {
-        int status = run_step(&plan->steps[i], arena);
-        if (status != QN_OK) {
-            return status;
-        }
-        for (; s < plan->store_count && plan->stores[s].after == i; s++) {
+    while (s < plan->store_count && plan->stores[s].after < first - 1) {
+        s++;
+    }
+    for (int64_t i = first;; i++) {
+        for (; s < plan->store_count && plan->stores[s].after < i; s++) {
             const qn_store *store = &plan->stores[s];
             char *output = (char *)outputs[s] + turn * store->bytes;
             memcpy(output, arena + store->from, (size_t)store->bytes);
         }
+        if (i == last) {
+            return QN_OK;
+        }
+        int status = qn_run_step(&plan->steps[i], arena);
+        if (status != QN_OK) {
+            return status;
+        }
     }
-    return QN_OK;
+}
+
+void qn_load_sample(const qn_plan *plan, char *arena, int64_t n, const void *state) {
+    memset(arena, 0, (size_t)plan->cleared);
+    if (state) {
+        const char *own = (const char *)state + n * plan->state_bytes;
+        load_all(arena, plan->states, plan->state_count, own);
+    }
+}
+
+void qn_load_input(const qn_plan *plan, char *arena, int64_t turn, const void *x) {
+    const char *own = (const char *)x + turn * plan->input_bytes;
+    load_all(arena, plan->inputs, plan->input_count, own);
 }
 
 int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
                const void *x, const void *state, void *const *outputs) {
     for (int64_t n = first; n < last; n++) {
-        memset(arena, 0, (size_t)plan->cleared);
-        if (state) {
-            load_all(arena, plan->states, plan->state_count,
-                     (const char *)state + n * plan->state_bytes);
-        }
+        qn_load_sample(plan, arena, n, state);
         for (int64_t turn = n * times; turn < (n + 1) * times; turn++) {
-            load_all(arena, plan->inputs, plan->input_count,
-                     (const char *)x + turn * plan->input_bytes);
-            int status = run_once(plan, arena, turn, outputs);
+            qn_load_input(plan, arena, turn, x);
+            int status = qn_run_steps(plan, arena, turn, outputs, 0, plan->step_count);
             if (status != QN_OK) {
                 return status;
             }

@@ -12,8 +12,9 @@
 #include "qn_params_s.h"
 
 /* What a contract answers. QN_SIZE_MISMATCH is the device's own ARM_MATH_SIZE_MISMATCH; QN_REFUSED
- * marks parameters for which the device would leave its buffers, or does nothing at all. */
-enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3 };
+ * marks parameters for which the device would leave its buffers, or does nothing at all. QN_FORKED: see
+ * qn_run(). */
+enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3, QN_FORKED = -100 };
 
 enum { QN_INPUTS = 3, QN_WHY = 256 };
 
@@ -109,6 +110,16 @@ typedef struct qn_step {
         spare_bytes; /* bytes > 0: work on a copy of in[0] there, as the call destroys it */
 } qn_step;
 
+/* What one thread does at a time of a sample that several compute. last == first + 1 and a part: units
+ * unit..last_unit-1 (see qn_units) of that step, as a call of its own. No part: the steps
+ * first..last-1 in turn, with the stores of these and of the step before them. after: tasks, from the
+ * first on, that must be done before. */
+typedef struct qn_task {
+    const qn_step *part;
+    int64_t first, last, after;
+    int32_t unit, last_unit;
+} qn_task;
+
 typedef struct qn_load {
     int64_t from, to, bytes;
 } qn_load;
@@ -123,12 +134,23 @@ typedef struct qn_plan {
     const qn_load *inputs;
     const qn_load *states;
     const qn_store *stores; /* ascending in `after` */
-    int64_t step_count, input_count, state_count, store_count;
+    const qn_task *tasks;   /* of a sample without states; none: one thread computes it */
+    int64_t step_count, input_count, state_count, store_count, task_count;
     int64_t arena_bytes; /* all of the arena */
     int64_t cleared;     /* bytes at its start that are zero when a sample starts */
     int64_t input_bytes; /* of one sample at one time step */
     int64_t state_bytes; /* of one sample */
 } qn_plan;
+
+/* What a call of a fast row can be cut into: rows of its output, its pixels where windows are single
+ * pixels, or elements. grain: what the bounds of parts should be multiples of. 0: it is not cut. */
+int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain);
+
+/* Makes units first..last-1 of a step a step of their own: its parameters in `params`, of the op's
+ * own struct, its addresses those of the step moved on, and the bytes of `scratch` that it wants at
+ * the address of the step's. Packed weights are shared. QN_REFUSED: there is no such part. */
+int qn_cut(const qn_step *step, int32_t first, int32_t last, void *params, qn_step *part,
+           int64_t *scratch);
 
 /* Checks every size of a plan, once. Returns QN_OK, or a status with the step and a sentence. */
 int qn_plan_check(const qn_plan *plan, int64_t *step, char *why);
@@ -139,5 +161,31 @@ int qn_plan_check(const qn_plan *plan, int64_t *step, char *why);
  * are computed: x, state and outputs are those of the whole batch. */
 int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
                const void *x, const void *state, void *const *outputs);
+
+/* Threads that share calls: the caller's and those of the team, which start with the first call. */
+typedef struct qn_team qn_team;
+
+/* NULL where there are none: on hosts without POSIX threads, or without memory. */
+qn_team *qn_team_new(int32_t threads);
+
+/* No call may be under way. In a child of fork() only memory is freed. */
+void qn_team_free(qn_team *team);
+
+/* What calls of a plan have in common: who computes, and in whose memory. team: NULL for the caller's
+ * thread alone. arenas: one for each thread. begun: room for an int for each task. shared: samples x
+ * times from which the team is asked. */
+typedef struct qn_call {
+    const qn_plan *plan;
+    qn_team *team;
+    void *const *arenas;
+    void *const *outputs;
+    void *begun;
+    int64_t shared;
+} qn_call;
+
+/* As qn_execute() over all samples; threads share samples, and those left over by tasks. While the
+ * team works for another caller, the caller's thread computes alone. QN_FORKED: this is a child of
+ * the process that the team's threads belong to. */
+int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state);
 
 #endif

@@ -30,5 +30,6 @@ builder.set_source(
     sources=_relative("*.c"),
     depends=_relative("*.h") + _relative("*.inc"),
     include_dirs=[CSRC.as_posix()],
-    extra_compile_args=["/O2", "/std:c11"] if os.name == "nt" else ["-O3", "-std=c11"],
+    extra_compile_args=["/O2", "/std:c11"] if os.name == "nt" else ["-O3", "-std=c11", "-pthread"],
+    extra_link_args=[] if os.name == "nt" else ["-pthread"],
 )

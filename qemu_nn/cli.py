@@ -98,7 +98,7 @@ _threads = click.option(
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Inputs computed at a time.",
+    help="Threads that share inputs and large layers.",
 )
 
 

@@ -37,7 +37,9 @@ _NAMES = ", ".join(_NETWORKS)
     help="Newest instruction set to use, as QEMU_NN_CPU.",
 )
 @click.option("--batch", "batches", type=_COUNT, multiple=True, help="Samples at a time. [1 32]")
-@click.option("--threads", type=_COUNT, multiple=True, help="Threads, where a batch has many. [1]")
+@click.option(
+    "--threads", type=_COUNT, multiple=True, help="Threads that share samples and large layers. [1]"
+)
 @click.option("--turns", type=_COUNT, default=21, show_default=True, help="Times each is timed.")
 @click.option("--plot", type=PATH, help="Picture to draw: .png, .svg or .pdf.")
 @form("json")

@@ -28,7 +28,8 @@ def test_batches_of_changing_size_do_not_disturb_each_other(graph):
     want = last(session.run(x))
     for count in (1, 3, 0, 4, 4, 2):
         np.testing.assert_array_equal(last(session.run(x[:count])), want[:count])
-    np.testing.assert_array_equal(last(session.run(x[::-1])), want[::-1])
+    for step in (-1, -2, 3):  # not contiguous; few enough to be copied, and more
+        np.testing.assert_array_equal(last(session.run(x[::step])), want[::step])
 
 
 def test_no_samples_are_an_empty_result(graph):

@@ -9,19 +9,28 @@ import numpy as np
 from .. import kernels
 from .._native import ffi, lib
 from ..kernels import aligned_bytes
+from .cut import cut
 from .plan import Plan, Step
+from .share import Share
 
 #: What every run calls: looked up once, as a small network takes no longer than a few look-ups.
-_address, _empty, _execute, _NULL = ffi.from_buffer, np.empty, lib.qn_execute, ffi.NULL
+_address, _empty, _run, _NULL = ffi.from_buffer, np.empty, lib.qn_run, ffi.NULL
+
+#: Microseconds of a batch from which several threads share it: they may have to be woken.
+_SHARED = 20.0
 
 
 class Batch(NamedTuple):
-    """Inputs of one shape: the axes before a sample's own, and what they count."""
+    """Inputs of one shape: the axes before a sample's own, and what they count.
+
+    small: a copy of the inputs takes less than to ask numpy for their address.
+    """
 
     shape: tuple[int, ...]
     lead: tuple[int, ...]
     samples: int
     times: int
+    small: bool = False
 
 
 class Compiled:
@@ -38,18 +47,24 @@ class Compiled:
         where = plan.steps[step[0]].node.name if step[0] >= 0 else plan.graph.name
         kernels.raise_for(status, f"{where}: {ffi.string(why).decode()}")
         self._threads = threads
+        self._team = _team(threads)
+        self._share = Share(threads) if threads > 1 and not self._team else None
+        cost = sum(step.cost for step in plan.steps)
+        self._shared = 1 if self._plan.task_count else max(2, int(_SHARED / max(cost, 1e-3)))
         self._idle = [self._workspace()]
         self._results = [
             (index, store.tensor.name, store.tensor.shape, np.dtype(store.tensor.dtype))
             for index, store in enumerate(plan.stores)
         ]
-        self._pool = _executor(threads - 1) if threads > 1 else None
 
-    def _workspace(self) -> tuple[list[Any], Any]:
+    def _workspace(self) -> tuple[Any, Any, Any]:
         """What one run writes to: an arena for each thread, and where its results are."""
         sizes = [self.plan.arena_bytes] * self._threads
         arenas = [ffi.from_buffer(aligned_bytes(size)) for size in sizes]
-        return arenas, ffi.new("void *[]", len(self.plan.stores))
+        array, outputs = ffi.new("void *[]", arenas), ffi.new("void *[]", len(self.plan.stores))
+        begun = ffi.new("int[]", self._plan.task_count)
+        given = (self._plan, self._team, array, outputs, begun, self._shared)
+        return ffi.new("qn_call *", given), outputs, (arenas, array, begun, self._team)
 
     def _build(self, plan: Plan) -> Any:
         states, offset = [], 0
@@ -68,9 +83,37 @@ class Compiled:
             self._keep.append(array)
             setattr(built, name, array)
             setattr(built, f"{name[:-1]}_count", len(values))
+        tasks = self._tasks(plan, built.steps)
+        built.tasks, built.task_count = tasks, len(tasks)
         built.arena_bytes, built.cleared = plan.arena_bytes, plan.cleared
         built.input_bytes, built.state_bytes = plan.graph.input.nbytes, offset
         return built
+
+    def _tasks(self, plan: Plan, steps: Any) -> Any:
+        """What several threads do of one sample: the parts of cut steps, the others in chains."""
+        tasks: list[dict[str, Any]] = []
+        first = 0
+        for index, step in enumerate(plan.steps):
+            if step.parts:
+                tasks += _chain(plan, first, index, len(tasks))
+                tasks += self._parts(step, steps, index, len(tasks))
+                first = index + 1
+        if tasks:
+            tasks += _chain(plan, first, len(plan.steps), len(tasks))
+        array = ffi.new("qn_task[]", tasks)
+        self._keep.append(array)
+        return array
+
+    def _parts(self, step: Step, steps: Any, index: int, after: int) -> list[dict[str, Any]]:
+        found = []
+        for number, (first, last) in enumerate(step.parts):
+            part = cut(step.row, step.params, (first, last), steps + index)
+            assert part is not None
+            part.step.scratch += number * step.part_scratch
+            self._keep.append(part)
+            task = {"part": part.step, "first": index, "last": index + 1, "after": after}
+            found.append({**task, "unit": first, "last_unit": last})
+        return found
 
     def _step(self, step: Step) -> dict[str, Any]:
         weights, bias = (self._array(name) for name in (step.node.weights, step.node.bias))
@@ -114,52 +157,44 @@ class Compiled:
         self, x: np.ndarray, batch: Batch, state: Optional[np.ndarray]
     ) -> dict[str, np.ndarray]:
         """The results for inputs and states that have been checked."""
-        _, lead, samples, times = batch
+        _, lead, samples, times, small = batch
         try:
             workspace = self._idle.pop()
         except IndexError:  # other threads work in all of them
             workspace = self._workspace()
-        arenas, outputs = workspace
+        call, outputs, memory = workspace
         results = {}
         for index, name, shape, dtype in self._results:
             results[name] = result = _empty(lead + shape, dtype)
             outputs[index] = _address(result)
         start = _NULL if state is None else _address(state)
         try:
-            source = _address(x)
+            source = x.tobytes() if small else _address(x)
         except ValueError:  # not contiguous
             x = np.ascontiguousarray(x)
             source = _address(x)
-        if samples == 1 or self._pool is None:
-            status = _execute(self._plan, arenas[0], 0, samples, times, source, start, outputs)
+        if self._share is None or samples * times < self._shared:
+            status = _run(call, samples, times, source, start)
         else:
-            status = self._share(results, samples, arenas, (times, source, start, outputs))
-        self._idle.append(workspace)
-        if status:
+            how = (samples, times, source, start, outputs)
+            status = self._share.execute(results, self._plan, memory[0], *how)
+        if status == 0:
+            self._idle.append(workspace)
+            return results
+        if status != lib.QN_FORKED:
             kernels.raise_for(status, f"{self.plan.graph.name}: a layer failed")
-        return results
-
-    def _share(
-        self, results: object, samples: int, arenas: list[Any], arguments: tuple[Any, ...]
-    ) -> int:
-        """All threads at once, this one among them, each on its part of the batch."""
-        assert self._pool is not None
-        count = len(arenas)
-        bounds = [samples * i // count for i in range(count + 1)]
-        own, *parts = [
-            (results, self._plan, *part, *arguments) for part in zip(arenas, bounds, bounds[1:])
-        ]
-        others = [self._pool.submit(_work, *part) for part in parts]
-        return min([_work(*own), *(other.result() for other in others)])
+        self._team, self._idle = _team(self._threads), []  # its threads are in the parent process
+        return self.run(x, batch, state)
 
 
-def _work(results: object, *arguments: Any) -> int:
-    """One thread's part; holds the results, as an interrupted caller lets go of them."""
-    status: int = _execute(*arguments)
-    return status
+def _team(threads: int) -> Any:
+    """Threads that end with this object; NULL if there is but one, or none in C on this host."""
+    team = lib.qn_team_new(threads) if threads > 1 else _NULL
+    return ffi.gc(team, lib.qn_team_free) if team else _NULL
 
 
-def _executor(threads: int) -> Any:
-    from concurrent.futures import ThreadPoolExecutor  # here, as few sessions need it
-
-    return ThreadPoolExecutor(threads)
+def _chain(plan: Plan, first: int, last: int, after: int) -> list[dict[str, Any]]:
+    """Whole steps as one task, if there are any, or a result of the step before to be stored."""
+    stores = any(store.after == first - 1 for store in plan.stores)
+    chain = {"part": _NULL, "first": first, "last": last, "after": after}
+    return [chain] if last > first or stores else []

@@ -48,7 +48,7 @@ class Placement:
 def place(graph: Graph, profile: Profile, steps: Sequence[Step], trace: bool) -> Placement:
     """Addresses for every step; trace: what a call leaves of an input it destroys is returned."""
     if graph.memory is None:
-        return planned(graph, steps, lambda step: step.row.scratch(step.params))
+        return planned(graph, steps, lambda step: step.scratch_bytes)
     return _firmware(graph, graph.memory, profile, steps, trace)
 
 
@@ -169,7 +169,7 @@ def _firmware(
         elif row.kind == "fast" and (index in seen.destroyed or (trace and access.destroys)):
             rows = rows_of(row.op.name, row.op.type)
             row = choose(rows, profile, step.params, keep_input=False)
-        needed = row.scratch(step.params)
+        needed = step.scratch_bytes if row is step.row else row.scratch(step.params)
         at_home = access.scratch if row == access.device_row else None
         scratch = at_home.start if at_home else cleared
         arena = max(arena, aligned(scratch + needed, ALIGNMENT))

@@ -10,8 +10,9 @@ from .. import kernels
 from ..errors import Error
 from ..graph import Graph, Node, Tensor
 from ..kernels import Row, Sizes
+from ..layers.base import extent
 from ..targets import Profile
-from . import place
+from . import cut, place
 from .place import Placement
 from .reasons import reason
 
@@ -22,6 +23,8 @@ class Step:
 
     spare: offset of a copy of the first input where the call would destroy one that is needed.
     relu: the rectifier that follows, where the row applies it on the way. why: this row runs.
+    cost: microseconds, about. parts: what several threads compute of it at a time, each with
+    part_scratch bytes.
     """
 
     node: Node
@@ -34,6 +37,14 @@ class Step:
     spare: Optional[int] = None
     relu: Optional[Node] = None
     why: str = ""
+    cost: float = 0.0
+    parts: tuple[cut.Part, ...] = ()
+    part_scratch: int = 0
+
+    @property
+    def scratch_bytes(self) -> int:
+        """What the call needs beside its arrays, whole or in parts."""
+        return max(self.row.scratch(self.params), len(self.parts) * self.part_scratch)
 
     @property
     def result(self) -> Tensor:
@@ -75,23 +86,31 @@ class Plan:
         return "\n".join(
             f"{step.node.name:<{widths[0]}}  {row:<{widths[1]}}  {step.why}"
             + (f"; {step.relu.name} on the way" if step.relu else "")
+            + (f"; in {len(step.parts)} parts" if step.parts else "")
             for step, row in zip(self.steps, rows)
         )
 
 
 def plan(
-    graph: Graph, profile: Profile, variant: Optional[str] = None, trace: bool = False
+    graph: Graph,
+    profile: Profile,
+    variant: Optional[str] = None,
+    trace: bool = False,
+    threads: int = 1,
 ) -> Plan:
     """Choose rows and addresses. Raises the contract's errors, with the layer's name in front.
 
     variant: the row to run wherever an op has one of that name; trace: return every layer's
-    output, and as clobber.<layer> what is left of an input that a layer destroys.
+    output, and as clobber.<layer> what is left of an input that a layer destroys. threads: that
+    share the large calls of a sample.
     """
     steps = tuple(_step(graph, node, profile, variant) for node in graph.nodes)
     if variant is not None and all(step.row.variant != variant for step in steps):
         rows = [row for step in steps for row in _rows(step.node) if row.claims(profile)]
         have = sorted({row.variant for row in rows})
         raise Error(f"no layer of {graph.name} has a variant {variant!r}; have: {', '.join(have)}")
+    if threads > 1 and not trace and not graph.states:
+        steps = _in_parts(steps, threads)
     placement = place.place(graph, profile, steps, trace)
     steps = _put(steps, placement, profile, variant)
     if not trace:
@@ -123,7 +142,19 @@ def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) ->
     except Error as error:
         where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
         raise type(error)(f"{where}: {error}") from None
-    return Step(node, row, params, sizes, (), 0)
+    cost = cut.microseconds(row, extent(node.function.macs, node.params), sizes)
+    return Step(node, row, params, sizes, (), 0, cost=cost)
+
+
+def _in_parts(steps: tuple[Step, ...], threads: int) -> tuple[Step, ...]:
+    """The large steps cut, if that is worth it."""
+    put = []
+    for step in steps:
+        parts = cut.parts(step.row, step.params, step.cost, threads)
+        scratch = cut.scratch_of_part(step.row, step.params, parts)
+        put.append(replace(step, parts=parts, part_scratch=scratch))
+    worth = cut.worthwhile(sum(step.cost for step in put if step.parts))
+    return tuple(put) if worth else steps
 
 
 def _put(
@@ -137,6 +168,7 @@ def _put(
             replace(
                 step,
                 row=row,
+                parts=step.parts if row is step.row and _may_be_cut(step, spot) else (),
                 inputs=spot.inputs,
                 output=spot.output,
                 scratch=spot.scratch,
@@ -145,6 +177,17 @@ def _put(
             )
         )
     return tuple(put)
+
+
+def _may_be_cut(step: Step, spot: place.Spot) -> bool:
+    """Does no part write what another one reads?"""
+    end = spot.output + step.sizes.output
+    return spot.spare is None and all(
+        start + size <= spot.output
+        or start >= end
+        or (step.sizes.in_place and start == spot.output and size == step.sizes.output)
+        for start, size in zip(spot.inputs, step.sizes.inputs)
+    )
 
 
 def _fused(graph: Graph, steps: Sequence[Step]) -> Iterator[Step]:

@@ -15,18 +15,24 @@ from .compiled import Batch, Compiled
 from .plan import Plan, plan
 from .together import together
 
+#: What every run asks for: looked up once, as a small network takes no longer than a few look-ups.
+_Array = np.ndarray
+
 State = Union[np.ndarray, Mapping[str, np.ndarray], None]
 
 
 #: Samples in one call, where a network gains from that.
 TOGETHER = 16
 
+#: Bytes of inputs up to which a copy of them is made.
+SMALL = 2048
+
 
 class Session:
     """A network planned for one profile.
 
     It may be used from several threads at a time: each works in memory of its own.
-    threads: how many samples of a batch are computed at a time.
+    threads: that share the samples of a batch, and the large layers of a single one.
     """
 
     def __init__(
@@ -40,6 +46,7 @@ class Session:
         self._variant = variant
         self._dtype = np.dtype(graph.input.dtype)
         self._batch = Batch((-1,), (), 0, 0)  # no array has this shape
+        self._has_states = bool(graph.states)
         self._traced: Optional[Compiled] = None
         self._compiled = self._compile(trace=False)
         self._many: Union[Graph, Compiled, None] = together(graph, TOGETHER)
@@ -52,7 +59,8 @@ class Session:
         return self._compiled.plan
 
     def _compile(self, trace: bool) -> Compiled:
-        return Compiled(plan(self.graph, self.profile, self._variant, trace), self.threads)
+        how = (self.profile, self._variant, trace, self.threads)
+        return Compiled(plan(self.graph, *how), self.threads)
 
     def run(self, x: np.ndarray, state: State = None, trace: bool = False) -> dict[str, np.ndarray]:
         """Run a batch, x: [N, *input shape], and return {layer: [N, *output shape]}.
@@ -64,14 +72,14 @@ class Session:
 
         Raises Error where x or state has another shape or dtype than the network.
         """
-        if type(x) is not np.ndarray:
+        if type(x) is not _Array:
             x = np.asarray(x)
-        if x.dtype != self._dtype:
+        if x.dtype is not self._dtype:
             _expect_dtype("the input", x, self.graph.input)
         batch = self._batch
-        if x.shape != batch.shape:  # most calls have the shape of the one before
+        if x.shape != batch[0]:  # most calls have the shape of the one before
             batch = self._batch = self._measured(x)
-        if state is not None or self.graph.states:
+        if state is not None or self._has_states:
             state = self._checked_state(state, batch.samples)
         if trace:
             self._traced = self._traced or self._compile(trace=True)
@@ -101,7 +109,8 @@ class Session:
         if len(lead) < len(axes) or x.shape != lead + self.graph.input.shape:
             want = ", ".join([*axes, *map(str, self.graph.input.shape)])
             raise Error(f"the input must have the shape [{want}], has {list(x.shape)}")
-        return Batch(x.shape, lead, lead[0], lead[1] if self.graph.states else 1)
+        times = lead[1] if self.graph.states else 1
+        return Batch(x.shape, lead, lead[0], times, small=x.nbytes <= SMALL)
 
     def _checked_state(self, state: State, samples: int) -> np.ndarray:
         tensors = self.graph.states

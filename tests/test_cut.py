@@ -1,0 +1,145 @@
+"""Parts of a call compute what the whole call does, and nothing but their own part."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from test_rows import DRAWN, drawn_call, rows_beside_plain_ones
+
+from qemu_nn import kernels
+from qemu_nn._native import ffi, lib
+from qemu_nn.bench.affine_networks import mobilenet_100_224_s8
+from qemu_nn.runtime import cut
+from qemu_nn.runtime.session import Session
+from qemu_nn.targets import profile
+
+#: Ops that a session with several threads cuts.
+CUT = (
+    *("convolve", "depthwise", "maxpool", "avepool", "max_pool", "avgpool"),
+    *("relu", "add", "sub", "mult", "nn_mult", "offset", "expand", "activation", "accumulate"),
+    *("elementwise_add", "npu_convolve", "npu_max_pool", "npu_relu", "npu_clip", "npu_add"),
+)
+
+
+def rows_that_are_cut():
+    for param in rows_beside_plain_ones():
+        function, row = param.values
+        if row.kind == "fast" and function.op.startswith(CUT):
+            yield param
+
+
+def random_parts(rng, units, grain):
+    """Neighbouring parts of two rows or pixels at least, of whole grains of elements."""
+    step = grain if grain == 64 else 1
+    inner = [at for at in range(step, units - 1, step) if rng.randrange(3) == 0 and at > 1]
+    bounds = [0]
+    bounds += [at for at, before in zip(inner, [0, *inner]) if at - before > 1]
+    return list(zip(bounds, [*bounds[1:], units]))
+
+
+def run_part(row, part, inputs, output, weights, bias, packed):
+    own, made, scratch_bytes = part
+    buffers = ffi.new("qn_buffers *")
+    pointers = [ffi.from_buffer("char[]", array) for array in (*inputs, output)]
+    for i in range(len(inputs)):
+        getattr(buffers, "in")[i] = pointers[i] + getattr(made, "in")[i]
+    scratch = kernels.aligned_bytes(scratch_bytes)
+    buffers.weights, buffers.bias = kernels._pointer(weights), kernels._pointer(bias)
+    buffers.packed, buffers.scratch = kernels._pointer(packed), kernels._pointer(scratch)
+    buffers.out = pointers[-1] + made.out
+    assert lib.qn_kernel_at(row.index).run(own, buffers) == lib.QN_OK
+
+
+def compare_parts_with_the_whole(function, row, rng, seed):
+    _, struct, arguments = drawn_call(rng, function, row)
+    grain = ffi.new("int32_t *")
+    units = lib.qn_units(lib.qn_kernel_at(row.index), struct, grain)
+    assume(units > 1)
+    cuts = random_parts(rng, units, grain[0])
+    parts = [cut.cut(row, struct, part) for part in cuts]
+    assume(len(parts) > 1 and all(parts))
+    weights, bias = function.weights_of(arguments), function.bias_of(arguments)
+    inputs = [np.ascontiguousarray(arguments[array.name]) for array in function.inputs]
+    want = np.zeros(function.output.shape(arguments), function.output.dtype)
+    kernels.call(row, struct, [array.copy() for array in inputs], want, weights, bias)
+    packed = row.pack(struct, weights, bias)
+    got = np.random.default_rng(seed).integers(0, 256, want.nbytes).astype(np.uint8)
+    ends = [part.step.out for part in parts[1:]] + [want.nbytes]
+    for part, end in zip(parts, ends):
+        if packed is not None:
+            np.testing.assert_array_equal(row.pack(part.params, weights, bias), packed)
+        before = got.copy()
+        run_part(row, part, inputs, got, weights, bias, packed)
+        before[part.step.out : end] = got[part.step.out : end]
+        np.testing.assert_array_equal(got, before, f"{row} wrote beside its part")
+    np.testing.assert_array_equal(got.view(want.dtype).reshape(want.shape), want)
+
+
+MANY_REFUSED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
+
+
+@pytest.mark.parametrize(("function", "row"), list(rows_that_are_cut()))
+@settings(max_examples=15, suppress_health_check=MANY_REFUSED)
+@given(rng=DRAWN, seed=st.integers(0, 2**32 - 1))
+def test_parts_are_the_whole(function, row, rng, seed):
+    compare_parts_with_the_whole(function, row, rng, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "row"), list(rows_that_are_cut()))
+@settings(max_examples=300, derandomize=False, suppress_health_check=MANY_REFUSED)
+@given(rng=DRAWN, seed=st.integers(0, 2**32 - 1))
+def test_parts_are_the_whole_on_hundreds_of_calls(function, row, rng, seed):
+    compare_parts_with_the_whole(function, row, rng, seed)
+
+
+def parts_of_a_large_network():
+    compiled = Session(mobilenet_100_224_s8(), profile(cmsis="7.0.0"), threads=2)._compiled
+    tasks = [compiled._plan.tasks[i] for i in range(compiled._plan.task_count)]
+    return compiled, [task for task in tasks if task.part]
+
+
+def test_a_part_that_is_no_cut_of_its_step_is_refused():
+    compiled, tasks = parts_of_a_large_network()
+    assert tasks, "nothing is cut"
+    step, why = ffi.new("int64_t *"), ffi.new("char[]", lib.QN_WHY)
+    assert lib.qn_plan_check(compiled._plan, step, why) == lib.QN_OK
+    pad = ffi.cast("qn_s_conv *", tasks[0].part.params)
+    part = ffi.cast("qn_step *", tasks[0].part)
+    for owner, field, value in (
+        (pad, "pad_h", pad.pad_h + 1),
+        (part, "out", part.out + 1),
+        (part, "scratch", compiled.plan.arena_bytes),
+    ):
+        good = getattr(owner, field)
+        setattr(owner, field, value)
+        assert lib.qn_plan_check(compiled._plan, step, why) == lib.QN_REFUSED
+        setattr(owner, field, good)
+    assert lib.qn_plan_check(compiled._plan, step, why) == lib.QN_OK
+
+
+def test_what_is_cut_is_cut_into_all_of_it():
+    plan = Session(mobilenet_100_224_s8(), profile(cmsis="7.0.0"), threads=3).plan
+    cut_steps = [step for step in plan.steps if step.parts]
+    assert len(cut_steps) > 20
+    assert "parts" in str(plan)
+    for step in cut_steps:
+        assert step.parts[0][0] == 0
+        assert all(end == start for (_, end), (start, _) in zip(step.parts, step.parts[1:]))
+
+
+def test_plain_rows_and_averages_of_the_npu_stay_whole():
+    grain = ffi.new("int32_t *")
+    for row in kernels.ROWS:
+        if row.kind != "fast" or row.op.name == "npu_average_pool":
+            struct = ffi.new(f"{row.op.params} *")
+            assert lib.qn_units(lib.qn_kernel_at(row.index), struct, grain) == 0
+
+
+def test_small_calls_and_small_networks_are_not_cut():
+    row = next(r for r in kernels.ROWS if r.kind == "fast" and r.op.name == "relu")
+    struct = kernels.make_params(row.op, profile(), {"length": 1 << 15})
+    assert len(cut.parts(row, struct, 40.0, 2)) == 4
+    assert cut.parts(row, struct, 40.0, 1) == ()
+    assert cut.parts(row, struct, 19.0, 2) == ()
+    assert not cut.worthwhile(59.0)

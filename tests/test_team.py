@@ -1,0 +1,227 @@
+"""Threads change no bit, wait for nobody, and end with their session."""
+
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qemu_nn._native import ffi
+from qemu_nn.bench.affine_networks import AFFINE_NETWORKS
+from qemu_nn.bench.calls import random_inputs
+from qemu_nn.bench.networks import NETWORKS
+from qemu_nn.bench.npu_networks import NPU_NETWORKS
+from qemu_nn.runtime import compiled, cut
+from qemu_nn.runtime.session import Session
+from qemu_nn.runtime.share import Share
+from qemu_nn.targets import NPU, profile
+
+ROOT = Path(__file__).parents[1]
+ALL = {**NETWORKS, **AFFINE_NETWORKS, **NPU_NETWORKS}
+LARGE = [name for name in ALL if name.startswith("mobilenet_100")]
+SMALL = [name for name in ALL if name not in LARGE]
+
+needs_posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX threads")
+
+
+def session(name, **how):
+    """A session of a network that comes with the package, on a device that has its functions."""
+    device = NPU if name in NPU_NETWORKS else profile(cmsis="7.0.0")
+    device = profile() if name in NETWORKS else device
+    return Session(ALL[name](), device, **how)
+
+
+@pytest.fixture
+def cut_all(monkeypatch):
+    """Whatever can be cut is cut, however small."""
+    monkeypatch.setattr(cut, "_CALL", 0.0)
+    monkeypatch.setattr(cut, "_PART", 1e-9)
+    monkeypatch.setattr(cut, "_NETWORK", 0.0)
+
+
+def equal(got, want, samples):
+    assert set(got) == set(want)
+    for name, values in want.items():
+        np.testing.assert_array_equal(got[name], values[:samples], name)
+
+
+def compare(name, batches):
+    x = random_inputs(ALL[name](), max(batches))
+    want = session(name).run(x)
+    for threads in (2, 3):
+        shared = session(name, threads=threads)
+        for samples in batches:
+            equal(shared.run(x[:samples]), want, samples)
+    return shared.plan
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_threads_change_no_bit_of_a_network_cut_wherever_it_can_be(name, cut_all):
+    plan = compare(name, (1, 2, 33))
+    large = [step for step in plan.steps if step.node.output.shape[0] >= 4 and step.row.cpu]
+    windows = [step for step in large if "convolve" in step.row.op.name]
+    assert all(step.parts for step in windows if len(step.node.output.shape) == 3)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_threads_change_no_bit_of_a_small_network(name):
+    compare(name, (1, 2, 33))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_threads_change_no_bit_of_a_large_network(name):
+    assert any(step.parts for step in compare(name, (1, 2, 3)).steps)
+
+
+def test_a_small_network_is_not_cut():
+    assert not any(step.parts for step in session("cifar10", threads=2).plan.steps)
+
+
+def test_a_trace_is_not_cut():
+    x = random_inputs(ALL["kws_dscnn_s8"](), 2)
+    trace = session("kws_dscnn_s8", threads=2).run(x, trace=True)
+    equal(trace, session("kws_dscnn_s8").run(x, trace=True), 2)
+
+
+def test_results_that_leave_between_cut_steps(cut_all):
+    """Every output of a network with branches, each stored while the steps behind it are cut."""
+    graph = ALL["resnet8_s8"]()
+    names = tuple(node.name for node in graph.nodes)
+    graph = type(graph)(graph.name, graph.input, graph.nodes, names, graph.arrays)
+    x = random_inputs(graph, 3)
+    device = profile(cmsis="7.0.0")
+    want = Session(graph, device).run(x)
+    shared = Session(graph, device, threads=2)
+    assert sum(bool(step.parts) for step in shared.plan.steps) > 5
+    for samples in (1, 3):
+        equal(shared.run(x[:samples]), want, samples)
+
+
+@pytest.mark.parametrize("name", ["cifar10", "lenet5"])
+def test_a_session_is_called_from_several_threads_at_a_time(name, cut_all):
+    shared = session(name, threads=2)
+    x = random_inputs(shared.graph, 24)
+    want = session(name).run(x)
+    with ThreadPoolExecutor(4) as pool:
+        for start in range(20):
+            sizes = [1 + (start + i) % 5 for i in range(4)]
+            for size, got in zip(sizes, pool.map(shared.run, [x[:n] for n in sizes])):
+                equal(got, want, size)
+
+
+def test_threads_of_python_share_where_c_has_none(monkeypatch):
+    monkeypatch.setattr(compiled, "_team", lambda threads: ffi.NULL)
+    shared = session("cifar10", threads=3)
+    assert isinstance(shared._compiled._share, Share)
+    x = random_inputs(shared.graph, 7)
+    want = session("cifar10").run(x)
+    for samples in (1, 2, 7):
+        equal(shared.run(x[:samples]), want, samples)
+
+
+def in_a_child(work):
+    """Exit status of a forked process that does some work; 255: it hung."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    timer = threading.Timer(20, os.kill, (child, 9))
+    timer.start()
+    _, status = os.waitpid(child, 0)
+    timer.cancel()
+    return status
+
+
+@needs_posix
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("name", ["cifar10", "vww_s8"])
+def test_a_session_goes_on_in_a_forked_child(name, cut_all):
+    shared = session(name, threads=2)
+    x = random_inputs(shared.graph, 5)
+    want = shared.run(x)
+
+    def work():
+        for samples in (1, 5, 4):
+            equal(shared.run(x[:samples]), want, samples)
+
+    assert in_a_child(work) == 0
+    work()
+
+
+@needs_posix
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_may_let_go_of_a_session():
+    shared = [session("cifar10", threads=2)]
+    shared[0].run(random_inputs(shared[0].graph, 5))
+    assert in_a_child(lambda: (shared.clear(), gc.collect())) == 0
+
+
+def threads_now():
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux")
+def test_threads_start_with_the_first_call_and_end_with_the_session():
+    gc.collect()
+    before = threads_now()
+    shared = session("cifar10", threads=3)
+    shared.run(random_inputs(shared.graph, 1))
+    assert threads_now() == before, "one sample of a small network needs no thread"
+    shared.run(random_inputs(shared.graph, 32))
+    assert threads_now() == before + 2
+    del shared
+    gc.collect()
+    assert threads_now() == before
+
+
+EXIT = """
+import sys, threading
+from qemu_nn.bench.calls import random_inputs
+from qemu_nn.bench.networks import cifar10
+from qemu_nn.runtime.session import Session
+from qemu_nn.targets import profile
+session = Session(cifar10(), profile(), threads=2)
+x = random_inputs(session.graph, 64)
+session.run(x)
+def forever():
+    while True:
+        session.run(x)
+if "daemon" in sys.argv:
+    threading.Thread(target=forever, daemon=True).start()
+session.run(x)
+"""
+
+
+@pytest.mark.parametrize("how", ["plain", "daemon"])
+def test_the_interpreter_ends_with_threads_asleep_or_at_work(how):
+    run = [sys.executable, "-c", EXIT, how]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+@needs_posix
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_a_team_is_clean_under_a_sanitizer(sanitizer, tmp_path):
+    program = tmp_path / "team"
+    names = ("tests/c/team.c", "csrc/team.c", "csrc/share.c", "csrc/exec.c", "csrc/cut.c")
+    flags = ["-std=c11", "-g", "-O1", f"-fsanitize={sanitizer}", "-pthread", f"-I{ROOT / 'csrc'}"]
+    build = ["gcc", *flags, *(ROOT / name for name in names), "-o", program]
+    if subprocess.run(build, capture_output=True).returncode:
+        pytest.skip(f"this gcc has no -fsanitize={sanitizer}")
+    environment = {**os.environ, "LD_PRELOAD": ""}
+    run = {"capture_output": True, "text": True, "timeout": 120, "env": environment}
+    done = subprocess.run([program], **run)
+    if "unexpected memory mapping" in done.stderr:
+        pytest.skip("ThreadSanitizer does not run on this kernel")
+    assert done.returncode == 0, done.stderr
