@@ -99,6 +99,8 @@ def variants(
 
     KERNEL is a C function (arm_softmax_q7) or an op (softmax), compared on random calls.
     """
+    if what in NPU_NETWORKS:
+        raise Error(f"{what} is for the NPU, which has no cores, releases or roundings to compare")
     if what in _NETWORKS or Path(what).exists() or Path(what).suffix:
         graph = _graph(what)
         x = read_inputs(graph, inputs) if inputs else None

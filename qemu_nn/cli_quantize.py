@@ -74,8 +74,20 @@ def import_(
 )
 @click.option("--softmax/--no-softmax", default=True, help="Keep a softmax at the end.")
 @click.option("--layout", type=click.Choice(["NHWC", "NCHW"]), help="Of the images in the data.")
-@click.option("--search-range", default=3, show_default=True, help="Integer bits fewer, at most.")
-@click.option("--tolerance", default=0.0, show_default=True, help="Loss of accuracy accepted.")
+@click.option(
+    "--search-range",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Integer bits fewer, at most.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    help="Loss of accuracy accepted.",
+)
 @click.option("--resume", type=PATH, help="File that keeps what a search has decided.")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
 @source(".caffemodel, .caffemodel.h5")
