@@ -4,10 +4,13 @@
  * + (kernel-1)*dilation. The part has those of them that lie in the image, and as much padding above
  * as is left of it: whatever lies beside the image lies beside the part. Fast rows are functions of
  * this geometry alone, and so are their packed weights, but for one pixel by itself
- * (gemm_shape.alone), which no part is. */
+ * (gemm_shape.alone), which no part is; for tiles of AMX, whose layout depends on the number of
+ * pixels; and where Helium, built for single rounding, has the sums of some pixels in lanes
+ * (s/convolve_helium.h). */
 #include <string.h>
 
 #include "exec.h"
+#include "fixed.h"
 
 /* Numbers of the int32 fields of a struct of parameters; 0, the profile, stands for none. */
 typedef struct axis {
@@ -147,6 +150,12 @@ static int64_t pixels_of(const windows *w, const int32_t *p) {
     return (int64_t)p[w->y.out] * p[w->x.out];
 }
 
+/* Is a window's output the same wherever it lies? */
+static int is_even(const qn_kernel *kernel, int32_t profile) {
+    const int lanes = qn_path(profile) == QN_PATH_MVE && qn_rounding(profile) == QN_SINGLE;
+    return !lanes && !(kernel->cpu & QN_CPU_AMX);
+}
+
 int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain) {
     const windows *w = windows_of(kernel->op);
     const elements *e = elements_of(kernel->op);
@@ -158,7 +167,7 @@ int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain) {
         *grain = GRAIN;
         return p[e->length];
     }
-    if (!w || (w->one && p[w->one] != 1)) {
+    if (!w || (w->one && p[w->one] != 1) || !is_even(kernel, p[0])) {
         return 0;
     }
     const int pixels = goes_by_pixels(kernel, w, p) && pixels_of(w, p) <= INT32_MAX;
@@ -220,5 +229,8 @@ int qn_cut(const qn_step *step, int32_t first, int32_t last, void *params, qn_st
     *part = *step;
     part->params = params;
     *scratch = scratch_of(step->kernel, whole, params);
+    if (status == QN_OK && step->kernel->packed(params) != step->kernel->packed(whole)) {
+        return QN_REFUSED; /* one row of very many pixels may be computed in another way */
+    }
     return status == QN_OK ? move(part, &sizes, s.from, of, first, units) : status;
 }

@@ -8,6 +8,7 @@ encoding itself.
 
 import re
 
+import pytest
 from modelled import compile_to, disassembled, hold_rows, needs_avx512, needs_gcc
 
 
@@ -18,8 +19,9 @@ def test_the_rows_equal_the_plain_ones(modelled, tmp_path):
 
 
 @needs_gcc
-def test_the_shipped_rows_need_no_avx512(tmp_path):
-    code = disassembled(compile_to(tmp_path / "rows.o", "q/dense_q7_avxvnni.c", "-O3"))
+@pytest.mark.parametrize("source", ["q/dense_q7_avxvnni.c", "s/weighted_s8_avxvnni.c"])
+def test_the_shipped_rows_need_no_avx512(tmp_path, source):
+    code = disassembled(compile_to(tmp_path / "rows.o", source, "-O3"))
     dots = re.findall(r"((?:[0-9a-f]{2} )+)\s+(\{vex\} )?vpdpbusd", code)
     assert len(dots) > 10
     assert {encoding[:2] for encoding, _ in dots} == {"c4"}, "62 starts an EVEX instruction"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import recordings_s8
-from hosts import leaves_calls, row_param
+from hosts import row_param
 
 from qemu_nn import cmsis, kernels
 from qemu_nn.errors import Refused, SizeMismatch

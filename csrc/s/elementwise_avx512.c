@@ -7,7 +7,6 @@
 
 #include <immintrin.h>
 
-#include "../gemm/unroll.h"
 #include "uniform.h"
 
 /* An s_uniform in registers. */
@@ -63,16 +62,20 @@ static inline __m512i exact(const exact_sum *e, __m512i x, __m512i y) {
 
 #include "sum_float.h"
 
+/* Elements 16 * i and on; i: a literal number. */
+#define QN_SUM_16(i)                                                                  \
+    sums[i] = sum_of_floats(f, _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(x, i)), \
+                            _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(y, i)))
+
 /* 64 elements; their offset is added to saturated halfwords. */
 static inline __m512i sum_of_64(const sum_floats *f, __m512i x, __m512i y) {
     const __m512i in_order =
         _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     __m512i sums[4];
-    QN_UNROLL
-    for (int i = 0; i < 4; i++) {
-        sums[i] = sum_of_floats(f, _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(x, i)),
-                                _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(y, i)));
-    }
+    QN_SUM_16(0);
+    QN_SUM_16(1);
+    QN_SUM_16(2);
+    QN_SUM_16(3);
     __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(sums[0], sums[1]), f->offset);
     __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(sums[2], sums[3]), f->offset);
     __m512i bytes = _mm512_permutexvar_epi32(in_order, _mm512_packs_epi16(low, high));

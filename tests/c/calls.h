@@ -30,7 +30,8 @@ static int takes_relu(const qn_op *op) {
     return !strcmp(op->params, "qn_conv") || !strcmp(op->params, "qn_fc");
 }
 static int is_known(const qn_op *op) {
-    int s8 = !strcmp(op->params, "qn_s_conv") || !strcmp(op->params, "qn_s_fc");
+    int s8 = !strcmp(op->params, "qn_s_conv") || !strcmp(op->params, "qn_s_depthwise") ||
+             !strcmp(op->params, "qn_s_fc");
     return takes_relu(op) || (s8 && !strcmp(op->type, "s8"));
 }
 
@@ -39,6 +40,7 @@ typedef union params {
     qn_conv conv;
     qn_fc fc;
     qn_s_conv s_conv;
+    qn_s_depthwise s_depthwise;
     qn_s_fc s_fc;
 } params;
 
@@ -111,6 +113,19 @@ static void random_s_conv(qn_s_conv *p) {
     random_range(&p->input_offset, &p->output_offset, &p->act_min, &p->act_max);
 }
 
+static void random_s_depthwise(qn_s_depthwise *p) {
+    int32_t dilated = between(0, 2) == 0;
+    random_axis(&p->input_w, &p->filter_w, &p->pad_w, &p->stride_w, &p->output_w);
+    random_axis(&p->input_h, &p->filter_h, &p->pad_h, &p->stride_h, &p->output_h);
+    p->dilation_w = dilated ? between(1, 3) : 1;
+    p->dilation_h = dilated ? between(1, 4) : 1;
+    p->batches = between(1, 2);
+    p->kernel = QN_S_WRAPPER;
+    p->input_c = random_channels();
+    p->ch_mult = between(0, 3) ? 1 : between(2, 3);
+    random_range(&p->input_offset, &p->output_offset, &p->act_min, &p->act_max);
+}
+
 static void random_s_fc(qn_s_fc *p, int per_channel) {
     p->batches = between(1, 50);
     p->input_c = between(1, 150);
@@ -127,6 +142,11 @@ static int64_t macs(const qn_op *op, const params *p) {
     }
     if (!strcmp(op->params, "qn_s_fc")) {
         return (int64_t)p->s_fc.batches * p->s_fc.input_c * p->s_fc.output_c;
+    }
+    if (!strcmp(op->params, "qn_s_depthwise")) {
+        const qn_s_depthwise *c = &p->s_depthwise;
+        return (int64_t)c->batches * c->output_h * c->output_w * c->input_c * c->ch_mult *
+               c->filter_h * c->filter_w;
     }
     if (!strcmp(op->params, "qn_s_conv")) {
         const qn_s_conv *c = &p->s_conv;
@@ -154,6 +174,8 @@ static int random_call(const qn_kernel *row, int32_t profile, int relu, params *
             p->conv.relu = relu;
         } else if (!strcmp(op->params, "qn_s_fc")) {
             random_s_fc(&p->s_fc, strstr(op->op, "per_channel") != NULL);
+        } else if (!strcmp(op->params, "qn_s_depthwise")) {
+            random_s_depthwise(&p->s_depthwise);
         } else {
             random_s_conv(&p->s_conv);
         }
