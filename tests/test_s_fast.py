@@ -185,7 +185,17 @@ def test_convolutions_pad_with_the_zero_point(h, w):
 def test_depthwise_convolutions_pad_with_the_zero_point(h, w):
     rng = np.random.default_rng(6)
     windows = {**window("h", *h), **window("w", *w)}
-    for channels, more in ((1, 1), (4, 1), (8, 1), (16, 1), (21, 1), (64, 1), (80, 1), (5, 3)):
+    for channels, more in (
+        (1, 1),
+        (4, 1),
+        (8, 1),
+        (16, 1),
+        (21, 1),
+        (64, 1),
+        (80, 1),
+        (5, 3),
+        (33, 2),
+    ):
         sides = {"input_c": channels, "ch_mult": more}
         for offset in (-127, 0, 128):
             call = called("arm_depthwise_conv_wrapper_s8", rng, windows, offset, **sides)

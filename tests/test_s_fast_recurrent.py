@@ -69,6 +69,13 @@ def test_svdf(name, sizes, fill):
         hold(name, drawn(name, rng, params, fill))
 
 
+@pytest.mark.parametrize("name", ["arm_svdf_s8", "arm_svdf_state_s16_s8"])
+def test_sums_that_helium_doubles_are_left_to_the_plain_row(name):
+    params = {**CASES[name], "input_size": 9000, "units": 5, "rank": 1, "time_batches": 2}
+    params.update(in_shift=2, input_offset=127, out_shift=-8)
+    hold(name, drawn(name, np.random.default_rng(1), params, "min"))
+
+
 @pytest.mark.parametrize("sizes", [(1, 1), (28, 20), (7, 8), (8, 9), (3, 33)])
 @pytest.mark.parametrize("states", [(0, 0), (1, 0), (1, 1)])
 @pytest.mark.parametrize("type", ["s8", "s16"])

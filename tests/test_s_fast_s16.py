@@ -65,7 +65,18 @@ def test_convolutions(h, w, narrow):
 def test_depthwise_convolutions(h, w):
     rng = np.random.default_rng(2)
     windows = {**window("h", *h), **window("w", *w)}
-    for channels, more in ((1, 1), (7, 1), (16, 1), (31, 1), (33, 1), (64, 1), (5, 3), (1, 18)):
+    for channels, more in (
+        (1, 1),
+        (7, 1),
+        (16, 1),
+        (31, 1),
+        (33, 1),
+        (64, 1),
+        (5, 3),
+        (33, 2),
+        (3, 16),
+        (1, 18),
+    ):
         sides = {"input_c": channels, "ch_mult": more}
         hold(DEPTHWISE, called(DEPTHWISE, rng, windows, **sides), ("scalar",))
 

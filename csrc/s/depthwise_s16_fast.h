@@ -56,7 +56,7 @@ static int64_t each_packed(const s_wide_layer *l) {
 static int64_t each_scratch(const s_wide_layer *l) {
     each_alone e;
     each_of(l, &e);
-    return image_bytes(&e.image);
+    return with_repeated(&l->image, l->repeat, image_bytes(&e.image));
 }
 
 /* Weights of taps 2 * pair and 2 * pair + 1. */
@@ -135,13 +135,14 @@ static int each_run(const s_wide_layer *l, const qn_buffers *b) {
     each_of(l, &e);
     const input *in = b->in[0];
     int16_t *out = b->out;
+    char *scratch = (char *)b->scratch + repeated_bytes(&l->image, l->repeat);
     for (int32_t n = 0; n < l->batches; n++) {
-        pad_image(&e.image, in, b->scratch);
+        pad_image(&e.image, repeated(&l->image, l->repeat, in, b->scratch),
+                  (pixel *)(void *)scratch);
         for (int32_t y = 0; y < e.image.out_h; y++, out += e.image.out_w * e.shape.pitch) {
-            each_row(l, &e, (const char *)b->scratch + y * e.shape.row_step,
-                     (const int32_t *)b->packed + HEAD, out);
+            each_row(l, &e, scratch + y * e.shape.row_step, (const int32_t *)b->packed + HEAD, out);
         }
-        in += (int64_t)e.image.in_h * e.image.in_w * e.image.depth;
+        in += (int64_t)e.image.in_h * e.image.in_w * e.image.depth / l->repeat;
     }
     return QN_OK;
 }

@@ -6,9 +6,11 @@
 #include "convolve.h"
 #include "depthwise.h"
 #include "fully_connected.h"
+#include "repeat.h"
 
 /* weights: tap i of output channel o at o * channel_step + i * tap_step; nibbles: are they of 4 bits,
- * two in a byte? q: multiplier and shift
+ * two in a byte? repeat: how often each channel
+ * of the input stands in the image. q: multiplier and shift
  * pair_step * o behind the first. The image's edge is -input_offset. */
 typedef struct s_layer {
     image_shape image;
@@ -16,6 +18,7 @@ typedef struct s_layer {
     const int8_t *weights;
     int64_t channel_step, tap_step, pair_step;
     int nibbles;
+    int32_t repeat;
     s_channels q;
     s_stage last;
 } s_layer;
@@ -36,6 +39,7 @@ static s_layer layer_of_convolve(const qn_s_conv *p, const void *weights, const 
         .image = {p->input_h, p->input_w, s_groups(p), p->filter_c, p->output_h, p->output_w,
                   p->output_c, p->filter_h, p->filter_w, p->stride_h, p->stride_w, p->pad_h,
                   p->pad_w, p->dilation_h, p->dilation_w, -p->input_offset},
+        .repeat = 1,
         .batches = p->batches,
         .weights = weights,
         .channel_step = taps,
@@ -48,11 +52,12 @@ static s_layer layer_of_convolve(const qn_s_conv *p, const void *weights, const 
 
 static inline s_layer layer_of_depthwise(const qn_s_depthwise *p, const void *weights,
                                          const void *bias) {
-    const int32_t channels = s_depthwise_channels(p);
+    const int32_t channels = s_depthwise_channels(p), repeat = repeats_of(p);
     return (s_layer){
-        .image = {p->input_h, p->input_w, p->input_c, 1, p->output_h, p->output_w, channels,
-                  p->filter_h, p->filter_w, p->stride_h, p->stride_w, p->pad_h, p->pad_w,
-                  p->dilation_h, p->dilation_w, -p->input_offset},
+        .image = {p->input_h, p->input_w, repeat > 1 ? channels : p->input_c, 1, p->output_h,
+                  p->output_w, channels, p->filter_h, p->filter_w, p->stride_h, p->stride_w,
+                  p->pad_h, p->pad_w, p->dilation_h, p->dilation_w, -p->input_offset},
+        .repeat = repeat,
         .batches = p->batches,
         .weights = weights,
         .channel_step = 1,
@@ -71,6 +76,7 @@ static s_layer layer_of_dense(const qn_s_fc *p, const void *weights, const void 
     return (s_layer){
         .image = {p->batches, 1, 1, p->input_c, p->batches, 1, p->output_c, 1, 1, 1, 1, 0, 0, 1, 1,
                   -p->input_offset},
+        .repeat = 1,
         .batches = 1,
         .weights = weights,
         .channel_step = p->input_c,

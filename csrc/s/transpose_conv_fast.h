@@ -26,6 +26,7 @@ static s_layer layer_of_transpose(const qn_s_transpose_conv *p, const void *weig
                   (int32_t)(((int64_t)p->output_h - 1 + p->pad_h) / p->stride_h + 1),
                   (int32_t)(((int64_t)p->output_w - 1 + p->pad_w) / p->stride_w + 1), p->output_c,
                   high, wide, 1, 1, high - 1, wide - 1, 1, 1, -p->input_offset},
+        .repeat = 1,
         .batches = p->batches,
         .weights = weights,
         .channel_step = taps,

@@ -43,7 +43,9 @@ static int goes_in_strips(const image_shape *p, strips_shape *shape) {
 
 static int64_t layer_scratch(const s_layer *l) {
     strips_shape strips;
-    return goes_in_strips(&l->image, &strips) ? strips_bytes(&strips) : image_bytes(&l->image);
+    int64_t base =
+        goes_in_strips(&l->image, &strips) ? strips_bytes(&strips) : image_bytes(&l->image);
+    return with_repeated(&l->image, l->repeat, base);
 }
 
 /* Dwords of the stage's rows, and of all of one group. */
@@ -68,14 +70,15 @@ static int64_t layer_packed(const s_layer *l) {
 
 #include "weighted_pack.h"
 
-static void run_groups(const s_layer *l, const qn_buffers *b, const input *in, int8_t *out) {
+static void run_groups(const s_layer *l, const qn_buffers *b, const input *in, void *scratch,
+                       int8_t *out) {
     const stage_kind kind = (stage_kind)((const int32_t *)b->packed)[0];
     const gemm_shape shape = shape_of(&l->image);
     const int32_t *packed = (const int32_t *)b->packed + HEAD;
     for (int32_t g = 0; g < l->image.group; g++, packed += group_dwords(&shape)) {
         stage last = stage_of(&l->last, kind, packed);
-        pad_image(&l->image, in + (int64_t)g * l->image.depth, b->scratch);
-        gemm_run(&shape, b->scratch, packed + stage_dwords(shape.channels),
+        pad_image(&l->image, in + (int64_t)g * l->image.depth, scratch);
+        gemm_run(&shape, scratch, packed + stage_dwords(shape.channels),
                  out + (int64_t)g * shape.channels, &last);
     }
 }
@@ -86,16 +89,18 @@ static int layer_run(const s_layer *l, const qn_buffers *b) {
     int8_t *out = b->out;
     strips_shape strips;
     int in_strips = goes_in_strips(p, &strips);
+    void *scratch = (char *)b->scratch + repeated_bytes(p, l->repeat);
     for (int32_t n = 0; n < l->batches; n++) {
+        const input *image = repeated(p, l->repeat, in, b->scratch);
         if (in_strips) {
             const int32_t *packed = (const int32_t *)b->packed + HEAD;
             stage last = stage_of(&l->last, (stage_kind)packed[-HEAD], packed);
             packed += stage_dwords(blocks_of(&strips) * LANES);
-            strips_run(&strips, in, b->scratch, packed, out, &last);
+            strips_run(&strips, image, scratch, packed, out, &last);
         } else {
-            run_groups(l, b, in, out);
+            run_groups(l, b, image, scratch, out);
         }
-        in += (int64_t)p->in_h * p->in_w * p->group * p->depth;
+        in += (int64_t)p->in_h * p->in_w * p->group * p->depth / l->repeat;
         out += (int64_t)p->out_h * p->out_w * p->out_c;
     }
     return QN_OK;
@@ -111,7 +116,7 @@ static int64_t convolve_scratch(const qn_s_conv *p) {
 }
 
 /* Where the functions for any shape meet an odd number of channels, they read other nibbles. */
-static int64_t depthwise_s4_scratch(const qn_s_depthwise *p) {
+static inline int64_t depthwise_s4_scratch(const qn_s_depthwise *p) {
     if (p->input_c % 2 != 0 && s_depthwise_s4_route(p) != QN_S_OPT) {
         return QN_NOT_TAKEN;
     }

@@ -46,7 +46,8 @@ static int lies_ready(const image_shape *p) {
 }
 
 static int64_t wide_scratch(const s_wide_layer *l) {
-    return lies_ready(&l->image) ? 0 : image_bytes(&l->image);
+    const int64_t base = lies_ready(&l->image) ? 0 : image_bytes(&l->image);
+    return with_repeated(&l->image, l->repeat, base);
 }
 
 #include "wide_pack.h"
@@ -68,18 +69,20 @@ static int wide_layer_run(const s_wide_layer *l, const qn_buffers *b) {
     const int ready = lies_ready(p);
     const input *in = b->in[0];
     int16_t *out = b->out;
+    char *scratch = (char *)b->scratch + repeated_bytes(p, l->repeat);
     for (int32_t n = 0; n < l->batches; n++) {
+        const input *whole = repeated(p, l->repeat, in, b->scratch);
         wide_spot at = {((const int32_t *)b->packed)[0], (const int32_t *)b->packed + HEAD, out, 0};
         for (int32_t g = 0; g < p->group; g++) {
             if (!ready) {
-                pad_image(p, in + (int64_t)g * p->depth, b->scratch);
+                pad_image(p, whole + (int64_t)g * p->depth, (pixel *)(void *)scratch);
             }
-            run_group(l, &at, &shape, ready ? (const void *)in : b->scratch);
+            run_group(l, &at, &shape, ready ? (const void *)whole : scratch);
             at.packed += group_dwords(&shape);
             at.out += shape.channels;
             at.first += shape.channels;
         }
-        in += (int64_t)p->in_h * p->in_w * p->group * p->depth;
+        in += (int64_t)p->in_h * p->in_w * p->group * p->depth / l->repeat;
         out += (int64_t)p->out_h * p->out_w * p->out_c;
     }
     return QN_OK;

@@ -6,17 +6,18 @@
 #include "convolve.h"
 #include "depthwise.h"
 #include "fully_connected.h"
+#include "repeat.h"
 
 /* weights: tap i of output channel o at o * channel_step + i * tap_step. q: without multipliers and
  * shifts where `multiplier` and `shift` are those of all. in_pairs: of an odd number of pixels the
- * last has its products modulo 2^32. */
+ * last has its products modulo 2^32. repeat: as in layer.h. */
 typedef struct s_wide_layer {
     image_shape image;
     int32_t batches;
     const int8_t *weights;
     int64_t channel_step, tap_step;
     s_channels64 q;
-    int32_t multiplier, shift;
+    int32_t multiplier, shift, repeat;
     int narrow, in_pairs;
     s_stage last;
 } s_wide_layer;
@@ -28,6 +29,7 @@ static inline s_channels64 rows_of_wide(const void *bias, int64_t channels) {
 
 static s_wide_layer wide_convolve(const qn_s_conv *p, const void *weights, const void *bias) {
     return (s_wide_layer){
+        .repeat = 1,
         .image = {p->input_h, p->input_w, 1, p->filter_c, p->output_h, p->output_w, p->output_c,
                   p->filter_h, p->filter_w, p->stride_h, p->stride_w, p->pad_h, p->pad_w,
                   p->dilation_h, p->dilation_w, 0},
@@ -43,11 +45,12 @@ static s_wide_layer wide_convolve(const qn_s_conv *p, const void *weights, const
 }
 
 static s_wide_layer wide_depthwise(const qn_s_depthwise *p, const void *weights, const void *bias) {
-    const int32_t channels = s_depthwise_channels(p);
+    const int32_t channels = s_depthwise_channels(p), repeat = repeats_of(p);
     return (s_wide_layer){
-        .image = {p->input_h, p->input_w, p->input_c, 1, p->output_h, p->output_w, channels,
-                  p->filter_h, p->filter_w, p->stride_h, p->stride_w, p->pad_h, p->pad_w,
-                  p->dilation_h, p->dilation_w, 0},
+        .repeat = repeat,
+        .image = {p->input_h, p->input_w, repeat > 1 ? channels : p->input_c, 1, p->output_h,
+                  p->output_w, channels, p->filter_h, p->filter_w, p->stride_h, p->stride_w,
+                  p->pad_h, p->pad_w, p->dilation_h, p->dilation_w, 0},
         .batches = p->batches,
         .weights = weights,
         .channel_step = 1,
@@ -60,6 +63,7 @@ static s_wide_layer wide_depthwise(const qn_s_depthwise *p, const void *weights,
 /* Each vector is a pixel of one image. */
 static s_wide_layer wide_dense(const qn_s_fc *p, const void *weights, const void *bias) {
     return (s_wide_layer){
+        .repeat = 1,
         .image = {p->batches, 1, 1, p->input_c, p->batches, 1, p->output_c, 1, 1, 1, 1, 0, 0, 1, 1,
                   0},
         .batches = 1,
