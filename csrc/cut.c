@@ -8,18 +8,20 @@
 #include <string.h>
 
 #include "exec.h"
+#include "fixed.h"
 
 /* Numbers of the int32 fields of a struct of parameters; 0, the profile, stands for none. */
 typedef struct axis {
     uint8_t in, out, kernel, stride, pad, dilation;
 } axis;
 
-/* op: the only one that is cut, NULL: all. one: a field that must be 1. */
+/* op: the only one that is cut, NULL: all. one: a field that must be 1. lanes: fast rows leave calls
+ * whose bits are Helium's own (s_lanes_differ()) to plain rows, which ask for more than geometry. */
 typedef struct windows {
     const char *params, *op;
     size_t bytes;
     axis y, x;
-    uint8_t one;
+    uint8_t one, lanes;
 } windows;
 
 /* Of element-wise ops: their length. */
@@ -43,19 +45,20 @@ typedef struct elements {
 
 /* Averages of the NPU are not here: their divisor depends on where the hardware finds a window. */
 static const windows all_windows[] = {
-    {"qn_conv", NULL, sizeof(qn_conv), Q_AXIS(qn_conv, y), Q_AXIS(qn_conv, x), 0},
-    {"qn_pool", NULL, sizeof(qn_pool), Q_AXIS(qn_pool, y), Q_AXIS(qn_pool, x), 0},
+    {"qn_conv", NULL, sizeof(qn_conv), Q_AXIS(qn_conv, y), Q_AXIS(qn_conv, x), 0, 0},
+    {"qn_pool", NULL, sizeof(qn_pool), Q_AXIS(qn_pool, y), Q_AXIS(qn_pool, x), 0, 0},
     {"qn_npu_conv", NULL, sizeof(qn_npu_conv), N_AXIS(qn_npu_conv, h, pad_n),
-     N_AXIS(qn_npu_conv, w, pad_w), 0},
+     N_AXIS(qn_npu_conv, w, pad_w), 0, 0},
     {"qn_npu_pool", "npu_max_pool", sizeof(qn_npu_pool), N_AXIS(qn_npu_pool, h, pad_n),
-     N_AXIS(qn_npu_pool, w, pad_w), 0},
+     N_AXIS(qn_npu_pool, w, pad_w), 0, 0},
     {"qn_s_conv", NULL, sizeof(qn_s_conv), S_AXIS(qn_s_conv, h, FIELD(qn_s_conv, dilation_h)),
-     S_AXIS(qn_s_conv, w, FIELD(qn_s_conv, dilation_w)), FIELD(qn_s_conv, batches)},
+     S_AXIS(qn_s_conv, w, FIELD(qn_s_conv, dilation_w)), FIELD(qn_s_conv, batches), 1},
     {"qn_s_depthwise", NULL, sizeof(qn_s_depthwise),
      S_AXIS(qn_s_depthwise, h, FIELD(qn_s_depthwise, dilation_h)),
-     S_AXIS(qn_s_depthwise, w, FIELD(qn_s_depthwise, dilation_w)), FIELD(qn_s_depthwise, batches)},
+     S_AXIS(qn_s_depthwise, w, FIELD(qn_s_depthwise, dilation_w)), FIELD(qn_s_depthwise, batches),
+     1},
     {"qn_s_pool", NULL, sizeof(qn_s_pool), S_AXIS(qn_s_pool, h, 0), S_AXIS(qn_s_pool, w, 0),
-     FIELD(qn_s_pool, batches)},
+     FIELD(qn_s_pool, batches), 0},
 };
 
 static const elements all_elements[] = {
@@ -95,6 +98,11 @@ size_t qn_cut_bytes(const qn_op *op) {
     const windows *w = windows_of(op);
     const elements *e = elements_of(op);
     return w ? w->bytes : e ? e->bytes : 0;
+}
+
+/* May a plain row compute the call, with bits of Helium's lanes? */
+static int is_in_lanes(const windows *w, int32_t profile) {
+    return w->lanes && qn_path(profile) == QN_PATH_MVE && qn_rounding(profile) == QN_SINGLE;
 }
 
 /* Is each output a function of the one input at its place? */
@@ -158,7 +166,7 @@ int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain) {
         *grain = GRAIN;
         return p[e->length];
     }
-    if (!w || (w->one && p[w->one] != 1)) {
+    if (!w || (w->one && p[w->one] != 1) || is_in_lanes(w, p[0])) {
         return 0;
     }
     const int pixels = goes_by_pixels(kernel, w, p) && pixels_of(w, p) <= INT32_MAX;
