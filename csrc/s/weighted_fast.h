@@ -125,7 +125,7 @@ static inline int64_t depthwise_s4_scratch(const qn_s_depthwise *p) {
 }
 
 /* Weights of 4 bits have no offset. */
-static int64_t dense_s4_scratch(const qn_s_fc *p) {
+static inline int64_t dense_s4_scratch(const qn_s_fc *p) {
     const s_layer layer = layer_of_dense(p, NULL, NULL, 0);
     return layer_scratch(&layer);
 }
