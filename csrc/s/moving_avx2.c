@@ -173,20 +173,19 @@ static inline void copy_run(const char *from, int64_t bytes, char *to) {
     }
 }
 
-static int join(const qn_s_join *p, const qn_buffers *b, int64_t element) {
-    const int64_t first = p->inner1 * element, second = p->inner2 * element;
+int s_join_s8_avx2(const void *params, const qn_buffers *b) {
+    const qn_s_join *p = params;
     const char *in1 = b->in[0], *in2 = b->in[1];
     char *out = b->out;
-    for (int32_t i = 0; i < p->outer; i++, in1 += first, in2 += second, out += first + second) {
-        copy_run(in1, first, out);
-        copy_run(in2, second, out + first);
+    for (int32_t i = 0; i < p->outer; i++) {
+        copy_run(in1, p->inner1, out);
+        copy_run(in2, p->inner2, out + p->inner1);
+        in1 += p->inner1;
+        in2 += p->inner2;
+        out += (int64_t)p->inner1 + p->inner2;
     }
     return QN_OK;
 }
-
-int s_join_s8_avx2(const void *params, const qn_buffers *b) { return join(params, b, 1); }
-
-int s_join_s16_avx2(const void *params, const qn_buffers *b) { return join(params, b, 2); }
 
 static inline void resize_row(const qn_s_resize *p, const char *row, int64_t pixel,
                               const int32_t *columns, char *to) {
