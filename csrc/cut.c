@@ -228,5 +228,8 @@ int qn_cut(const qn_step *step, int32_t first, int32_t last, void *params, qn_st
     *part = *step;
     part->params = params;
     *scratch = scratch_of(step->kernel, whole, params);
+    if (status == QN_OK && step->kernel->packed(params) != step->kernel->packed(whole)) {
+        return QN_REFUSED; /* one row of very many pixels may be computed in another way */
+    }
     return status == QN_OK ? move(part, &sizes, s.from, of, first, units) : status;
 }
