@@ -30,6 +30,7 @@ ROWS = [row for row in kernels.ROWS if row.variant == "amx"]
 INSTRUCTIONS = ("ldtilecfg", "tileloadd", "tdpbusd", "tilestored", "tilerelease")
 
 
+@pytest.mark.slow
 @needs_gcc
 @needs_avx512
 @pytest.mark.parametrize("flags", [(), SANITIZERS], ids=["bits", "sanitized"])

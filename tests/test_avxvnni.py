@@ -12,6 +12,7 @@ import pytest
 from modelled import compile_to, disassembled, hold_rows, needs_avx512, needs_gcc
 
 
+@pytest.mark.slow
 @needs_gcc
 @needs_avx512
 def test_the_rows_equal_the_plain_ones(modelled, tmp_path):

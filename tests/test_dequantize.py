@@ -20,7 +20,6 @@ STEPS.update({f"{name}_s16": 2 for name in ("fully_connected", "convolve", "dept
 #: What no float operator does.
 UNKNOWN = {
     "convolve_batched": "output: it computes 3 images of one sample",
-    "transpose_conv": "output: arm_transpose_conv_wrapper_s8 is not known in real numbers",
     "lstm": "output: arm_lstm_unidirectional_s(8|16) is not known in real numbers",
     "svdf": "works in memory of its own, or keeps a state",
 }

@@ -64,7 +64,7 @@ def compare_with_plain(function, row, rng):
 
 
 @pytest.mark.parametrize(("function", "row"), list(rows_beside_plain_ones()))
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(rng=DRAWN)
 def test_a_row_equals_the_plain_row_of_each_profile_it_claims(function, row, rng):
     compare_with_plain(function, row, rng)
@@ -98,7 +98,7 @@ def guarded(array, rng):
 
 
 @pytest.mark.parametrize(("function", "row"), list(all_rows()))
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(rng=DRAWN, seed=st.integers(0, 2**32 - 1))
 def test_a_row_writes_its_output_whole_and_nothing_else(function, row, rng, seed):
     _, struct, arguments = drawn_call(rng, function, row)

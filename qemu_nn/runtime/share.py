@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .._native import lib
@@ -12,6 +11,8 @@ class Share:
     """As many threads as are asked for, the caller's among them."""
 
     def __init__(self, threads: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # here, as few sessions need it
+
         self._pool = ThreadPoolExecutor(threads - 1)
 
     def execute(
