@@ -10,6 +10,7 @@ import numpy as np
 import packs
 import pytest
 
+import qemu_nn
 from qemu_nn.ndk.layers import Layer
 from qemu_nn.ndk.modelpack import modelpack
 
@@ -126,7 +127,7 @@ def test_an_installed_package_has_all_that_an_application_compiles(programs, tmp
     command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(package)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for built in (root / "qemu_nn").glob("_native*"):
+    for built in Path(qemu_nn.__file__).parent.glob("_native*"):
         shutil.copy(built, package / "qemu_nn")
     assert packs.answer("--include", package) == [str(package / "qemu_nn" / "csrc" / "sdk")]
     app = packs.build(C / "lenet_app.c", tmp_path / "app", site=package)

@@ -205,7 +205,7 @@ session.run(x)
 @pytest.mark.parametrize("how", ["plain", "daemon"])
 def test_the_interpreter_ends_with_threads_asleep_or_at_work(how):
     run = [sys.executable, "-c", EXIT, how]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=60, cwd=ROOT)
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
 
