@@ -1,8 +1,14 @@
 """Builds the C core, and puts its files into the package: pyproject.toml says the rest."""
 
+import hashlib
+import json
 import os
+import shlex
 import shutil
+import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from setuptools import setup
@@ -10,26 +16,88 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 
-class BuildOnAllCores(build_ext):
-    """Compiles as many files at a time as there are cores."""
+def digest(path):
+    """A hash of a file's content, read once in a build; None if there is no such file."""
+    try:
+        at = os.stat(path)
+        return digest_of(str(path), at.st_mtime_ns, at.st_size)
+    except OSError:
+        return None
+
+
+@cache
+def digest_of(path, modified, size):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def files_read(depfile):
+    """What the compiler read for an object: the prerequisites in the rule that -MD wrote."""
+    rule = depfile.read_text(encoding="utf-8").replace("\\\n", " ")
+    return shlex.split(rule.partition(": ")[2])
+
+
+class BuildChanged(build_ext):
+    """Compiles on all cores, and only objects of which some part has changed.
+
+    The parts of an object are its command, its compiler's version, the names of all headers
+    here (a new one may hide another) and the content of each file that the compiler read. They
+    are recorded beside the object, so that no time stamp is believed.
+    """
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.build_temp = os.path.join("build", "temp")  # an editable install would forget it
+        self.force = True  # the records decide, not the age of files
 
     def build_extensions(self):
-        compile = self.compiler.compile
-
-        def compile_at_once(sources, **how):
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                found = pool.map(lambda source: compile([source], **how), sources)
-                return [built for each in found for built in each]
-
         if self.compiler.compiler_type == "unix":
-            self.compiler.compile = compile_at_once
+            words = [*self.compiler.compiler_so[:2], "--version"]  # CC may be "ccache gcc"
+            version = subprocess.run(words, capture_output=True).stdout.decode(errors="replace")
+            headers = sorted(path.as_posix() for path in Path("csrc").rglob("*.[hi]*"))
+            self.surroundings = [version, *headers]
+            self.compile_one = self.compiler._compile
+            self.compile_in_turn = self.compiler.compile
+            self.compiler._compile = self.compile_if_changed
+            self.compiler.compile = self.compile_on_all_cores
         super().build_extensions()
+
+    def compile_on_all_cores(self, sources, output_dir, macros, extra_postargs, **options):
+        """The objects of the sources; those of each command lie in a folder of their own."""
+        command = str([self.compiler.compiler_so, self.surroundings[0], macros, extra_postargs])
+        folder = os.path.join(output_dir, hashlib.sha256(command.encode()).hexdigest()[:16])
+        options.update(output_dir=folder, macros=macros, extra_postargs=extra_postargs)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            objects = pool.map(lambda source: self.compile_in_turn([source], **options), sources)
+            return [built for of_one in objects for built in of_one]
+
+    def compile_if_changed(self, built, source, suffix, before, after, defines):
+        record = Path(built + ".json")
+        command = [*self.compiler.compiler_so, *before, source, *after, *self.surroundings]
+        try:
+            known = json.loads(record.read_text(encoding="utf-8"))
+            files = {**known["files"], built: known["object"]}
+            if known["command"] == command and all(digest(f) == files[f] for f in files):
+                return
+        except (OSError, ValueError, KeyError):
+            pass  # never built, or not to its end
+        fresh, started = f"{built}.{os.getpid()}.o", time.time_ns()
+        depfile = Path(fresh + ".d")
+        depends = ["-MD", "-MF", str(depfile)]
+        self.compile_one(fresh, source, suffix, before, [*after, *depends], defines)
+        files = {name: digest(name) for name in files_read(depfile)}
+        depfile.unlink()
+        os.replace(fresh, built)
+        if all(os.stat(name).st_mtime_ns < started for name in files):  # none was edited meanwhile
+            known = {"command": command, "object": digest(built), "files": files}
+            record.write_text(json.dumps(known), encoding="utf-8")
 
 
 class BuildWithKernels(build_py):
     """An installed package has csrc inside: `qemu-nn export` copies kernels from there."""
 
     def run(self):
+        if not self.editable_mode:  # a module that was moved or removed must not be packed
+            shutil.rmtree(Path(self.build_lib) / "qemu_nn", ignore_errors=True)
         super().run()
         if not self.editable_mode:
             target = Path(self.build_lib) / "qemu_nn" / "csrc"
@@ -39,6 +107,6 @@ class BuildWithKernels(build_py):
 
 setup(
     cffi_modules=["qemu_nn/_build.py:builder"],
-    cmdclass={"build_ext": BuildOnAllCores, "build_py": BuildWithKernels},
+    cmdclass={"build_ext": BuildChanged, "build_py": BuildWithKernels},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
 )

@@ -1,6 +1,7 @@
 """Turns csrc/, all but sdk/, into the one extension module qemu_nn._native (cffi, abi3)."""
 
 import os
+import sys
 from pathlib import Path
 
 from cffi import FFI
@@ -22,6 +23,27 @@ def _relative(pattern: str) -> list[str]:
     return sorted(path.relative_to(ROOT).as_posix() for path in found if path.parent.name != "sdk")
 
 
+def _compile_args() -> list[str]:
+    """What the product is compiled with; an optimization or debug option in CFLAGS goes before."""
+    if os.name == "nt":
+        return ["/O2", "/std:c11"]
+    own = os.environ.get("CFLAGS", "").split()
+    optimize = [] if any(flag.startswith("-O") for flag in own) else ["-O3"]
+    return [*optimize, "-std=c11", "-pthread", *([] if _debug() else ["-g0"])]
+
+
+def _link_args() -> list[str]:
+    if os.name == "nt":
+        return []
+    strip = ["-Wl,-s"] if sys.platform.startswith("linux") and not _debug() else []
+    return ["-pthread", *strip]
+
+
+def _debug() -> bool:
+    """Do the CFLAGS of this build ask for debug information?"""
+    return any(flag.startswith("-g") for flag in os.environ.get("CFLAGS", "").split())
+
+
 builder = FFI()
 builder.cdef(_declarations())
 builder.set_source(
@@ -30,6 +52,6 @@ builder.set_source(
     sources=_relative("*.c"),
     depends=_relative("*.h") + _relative("*.inc"),
     include_dirs=[CSRC.as_posix()],
-    extra_compile_args=["/O2", "/std:c11"] if os.name == "nt" else ["-O3", "-std=c11", "-pthread"],
-    extra_link_args=[] if os.name == "nt" else ["-pthread"],
+    extra_compile_args=_compile_args(),
+    extra_link_args=_link_args(),
 )
