@@ -40,7 +40,8 @@ Loaded = tuple[list[Layer], dict[str, Any]]
 def from_float(graph: FloatGraph) -> Loaded:
     """The layers and float parameters that compute a float network.
 
-    A softmax at the end becomes a LogSoftmax, with a DeviceWarning; anywhere else it is refused.
+    A softmax at the end is given with a DeviceWarning, as packing makes it a LogSoftmax; anywhere
+    else it is refused.
     """
     for each in (tidy, recognise_shuffles, channels_last, tidy, merge_pads, tidy):
         graph = each(graph)
@@ -157,11 +158,13 @@ class _Converter:
     def _softmax(self, node: FloatNode, operator: Softmax) -> str:
         if self.graph.readers(node.name):
             raise ModelError("the NPU has it at the end of a network alone")
-        if not operator.log:
-            warnings.warn(
-                DeviceWarning(f"{node.name}: the softmax becomes a LogSoftmax"), stacklevel=2
-            )
-        return "LogSoftmax"
+        if operator.log:
+            return "LogSoftmax"
+        warnings.warn(
+            DeviceWarning(f"{node.name}: the softmax becomes a LogSoftmax in fixed point"),
+            stacklevel=2,
+        )
+        return "Softmax"
 
     def _elementwise(self, node: FloatNode, operator: Elementwise) -> str:
         first, second = (self.graph.shapes[name] for name in node.inputs)
