@@ -40,8 +40,7 @@ Loaded = tuple[list[Layer], dict[str, Any]]
 def from_float(graph: FloatGraph) -> Loaded:
     """The layers and float parameters that compute a float network.
 
-    A softmax at the end is given with a DeviceWarning, as packing makes it a LogSoftmax; anywhere
-    else it is refused.
+    A softmax is given at the end alone, with a DeviceWarning, as packing makes it a LogSoftmax.
     """
     for each in (tidy, recognise_shuffles, channels_last, tidy, merge_pads, tidy):
         graph = each(graph)
@@ -160,10 +159,8 @@ class _Converter:
             raise ModelError("the NPU has it at the end of a network alone")
         if operator.log:
             return "LogSoftmax"
-        warnings.warn(
-            DeviceWarning(f"{node.name}: the softmax becomes a LogSoftmax in fixed point"),
-            stacklevel=2,
-        )
+        text = f"{node.name}: the softmax becomes a LogSoftmax in fixed point"
+        warnings.warn(DeviceWarning(text), stacklevel=2)
         return "Softmax"
 
     def _elementwise(self, node: FloatNode, operator: Elementwise) -> str:
