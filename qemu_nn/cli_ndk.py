@@ -113,6 +113,7 @@ def pack(
 @ndk.command()
 @click.argument("model", type=PATH)
 @source(".caffemodel, .npz")
+@bits_option
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -120,10 +121,11 @@ def check(
     weights: Optional[Path],
     input_tensor: Optional[str],
     output_tensor: Optional[str],
+    bits: Optional[str],
 ) -> None:
     """Print the hardware's limits that MODEL breaks; exit code 1 if there are any."""
     layers, params = _any(model, weights, input_tensor, output_tensor)
-    found = warnings(layers, params)
+    found = warnings(layers, params, int(bits) if bits else None)
     for text in found:
         click.echo(text)
     ctx.exit(1 if found else 0)

@@ -106,8 +106,8 @@ def meaning(layer, q, frac, params, kind, hw_aligned):
         return [v for row in image for pixel in row for v in oracle.log_softmax(kind, pixel, table)]
     other = q[layer.bottoms[-1]]
     if layer.type == "Eltwise":
-        both = zip(flat, np.moveaxis(other, 0, -1).ravel().tolist())
-        return [oracle.saturate((a + b) // 2 ** (fi - fo), kind) for a, b in both]
+        terms = [np.moveaxis(q[name], 0, -1).ravel().tolist() for name in layer.bottoms]
+        return [oracle.saturate(sum(each) // 2 ** (fi - fo), kind) for each in zip(*terms)]
     if layer.type == "ScaleByTensor":
         shift = fi + frac[layer.bottoms[1]] - fo
         scales = other.ravel().tolist() * (len(flat) // channels)
@@ -201,8 +201,11 @@ def draw_layer(draw, name, known):
         more, top = {"slice_point": [draw(st.integers(1, channels - 1))]}, [f"{name}a", f"{name}b"]
     elif kind == "ShuffleChannel":
         more = {"group": 2}
-    elif kind in ("Eltwise", "Concat", "ScaleByTensor"):
-        others = {"Eltwise": same, "Concat": spatial, "ScaleByTensor": vectors}[kind]
+    elif kind == "Eltwise":
+        others = st.lists(st.sampled_from(same), min_size=1, max_size=4, unique=True)
+        bottom = [source, *draw(others)]
+    elif kind in ("Concat", "ScaleByTensor"):
+        others = {"Concat": spatial, "ScaleByTensor": vectors}[kind]
         bottom = [source, draw(st.sampled_from(others))]
     if kind in ("Convolution", "InnerProduct", "Scale"):
         more["bias_term"] = draw(st.booleans())

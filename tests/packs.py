@@ -31,7 +31,8 @@ def every_layer():
         Layer("Bias", name="bias", bottom="s", top="d"),
         Layer("Slice", name="cut", bottom="d", top=["lo", "mid", "hi"], slice_point=[5, 9]),
         Layer("Concat", name="join", bottom=["hi", "lo", "mid"], top="j"),
-        Layer("Eltwise", name="sum", bottom=["j", "r"], top="e", operation="sum"),
+        Layer("Eltwise", name="two", bottom=["j", "r"], top="q", operation="sum"),
+        Layer("Eltwise", name="sum", bottom=["q", "m", "b"], top="e", operation="sum"),
         Layer("Pooling", name="max", bottom="e", top="p", kernel_size=(2, 2), stride=2, pool="MAX"),
         Layer("Pooling", name="mean", bottom="p", top="g", **mean),
         Layer("TanH", name="gate", bottom="g", top="t"),
@@ -46,7 +47,7 @@ def every_layer():
 def every_parameter(bits, seed=8):
     """Quantized parameters of it; some fractions differ between channels."""
     rng, more, half = np.random.default_rng(seed), 0 if bits == 8 else 8, 2 ** (bits - 1)
-    fracs = dict.fromkeys(["c", "m", "r", "b", "s", "d", "lo", "mid", "hi", "j", "e", "p"], 3)
+    fracs = dict.fromkeys(["c", "m", "r", "b", "s", "d", "lo", "mid", "hi", "j", "q", "e", "p"], 3)
     fracs |= {"x": 4, "g": 5, "t": 7, "w": 4, "v": 4, "f": 4, "y": 4, "z": 7}
     params = {f"{name}_frac": frac + more for name, frac in fracs.items()}
 

@@ -127,6 +127,16 @@ def test_pack_writes_what_load_pack_reads(folder):
     np.testing.assert_array_equal(found["y"], expected["y"])
 
 
+def test_check_holds_a_network_to_the_limits_of_the_width_it_is_to_have(tmp_path):
+    conv = Layer("Convolution", name="c", bottom="x", top="y", num_output=1, kernel_size=3)
+    params = {"c_weight": np.ones((1, 512, 3, 3)), "c_bias": np.ones(1)}
+    path = tmp_path / "net.prototxt"
+    ndk.modelpack.save_to_file([start(512, 4, 4), conv], path, params, tmp_path / "net.npz")
+    assert qemu_nn("ndk", "check", path, "--bits", "8") == ""
+    assert "at most 4096 with 16 bits" in qemu_nn("ndk", "check", path, "--bits", "16", code=1)
+    assert "at most 4096 with 16 bits" in qemu_nn("ndk", "check", path, code=1)
+
+
 def test_check_exits_with_1_where_a_limit_is_broken(folder):
     assert qemu_nn("ndk", "check", folder / "net.prototxt") == ""
     layers = [LAYERS[0], Layer("Eltwise", name="sum", bottom=["x", "x"], top="y")]

@@ -94,6 +94,74 @@ def test_layers_built_once_give_the_same_and_need_no_parameters(capsys):
         run_layers(x[0], layers, ["y"], params, True)
 
 
+def test_built_layers_are_the_list_of_the_network_s_layers():
+    from qemu_nn.ndk.quant_tools.quant_layers import QuantLayer
+
+    layers, params = everything(), parameters(8)
+    built = build_numpy_layers(layers, params, quant=True, bitwidth=8)
+    assert len(built) == len(layers)
+    assert all(isinstance(each, QuantLayer) for each in built)
+    assert [each.name for each in built] == ndk.layers.get_layer_name_list(layers)
+    assert built[1].type == "Convolution"
+    assert built[1] in built[:2]
+    np.testing.assert_array_equal(built[1].weight, params["conv_quant_weight"])
+    assert (built[-1].weight, built[-1].bias) == (None, None)
+    exact = floats(layers, params)
+    real = build_numpy_layers(layers, exact, quant=False)
+    np.testing.assert_array_equal(real[1].weight, exact["conv_weight"])
+    with pytest.raises(Error, match=r"what build_numpy_layers\(\) gave, as a whole"):
+        run_layers(np.zeros((1, 3, 8, 8)), layers, ["y"], numpy_layers=list(built))
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("count", [3, 4, 7])
+def test_a_sum_of_several_is_exact_before_its_one_shift(bits, count):
+    names = [f"t{i}" for i in range(count)]
+    layers = [
+        start(3, 2, 5),
+        *(
+            Layer("ReLU", name=f"relu_{name}", bottom="x", top=name, negative_slope=i / 4)
+            for i, name in enumerate(names)
+        ),
+        Layer("Eltwise", name="sum", bottom=names, top="y"),
+    ]
+    x = RNG.integers(-(2 ** (bits - 1)), 2 ** (bits - 1), (2, 3, 2, 5)).astype(float)
+    for shift in (0, 2, 15):
+        params = {f"{name}_frac": 0 for name in ["x", *names]} | {"y_frac": -shift}
+        check_layer_by_layer(layers, params, x, bits, hw_aligned=True)
+    real = run_layers(x, layers, [*names, "y"], {})
+    np.testing.assert_array_equal(real["y"], sum(real[name] for name in names))
+
+
+@pytest.mark.parametrize("width", [8.0, "8", ["a"], True, None, 4])
+def test_a_width_that_is_none_is_a_sentence_everywhere(width, tmp_path):
+    layers, params, x = everything(), parameters(8), np.zeros((1, 3, 8, 8))
+    name = tmp_path / "f"
+    for call in (
+        lambda: run_layers(x, layers, ["y"], params, True, width),
+        lambda: build_numpy_layers(layers, params, True, width),
+        lambda: get_layer_weight_bias(["conv_weight"], params, True, width),
+        lambda: ndk.modelpack.modelpack(width, layers, params, tmp_path),
+        lambda: ndk.utils.save_quantized_feature_to_header(name, x, width, 3),
+        lambda: ndk.quantize.compare_float_and_quant(layers, params, ["conv_weight"], width),
+        lambda: ndk.quantize.quantize_model_with_training(layers, width, params, iter([])),
+    ):
+        with pytest.raises(Error, match=r"is the integer 8 or 16, not|needs torch"):
+            call()
+
+
+def test_transposed_fully_connected_weights_are_refused():
+    layers = [start(12, 1, 1), Layer("InnerProduct", "fc", "x", "y", num_output=4)]
+    real = {"fc_weight": np.ones((12, 4)), "fc_bias": np.zeros(4)}
+    fixed = {"fc_quant_weight": np.ones((12, 4), np.int8), "fc_quant_bias": np.zeros(4, np.int8)}
+    fixed |= {"x_frac": 0, "y_frac": 0, "fc_frac_weight": 0, "fc_frac_bias": 0}
+    text = r"'fc' \(InnerProduct\): its {} is \[12, 4\], must be \[4, 12, 1, 1\] or \[4, 12\]"
+    with pytest.raises(ModelError, match=text.format("weight")):
+        run_layers(np.ones((1, 12, 1, 1)), layers, ["y"], real)
+    with pytest.raises(ModelError, match=text.format("quant_weight")):
+        run_layers(np.ones((1, 12, 1, 1)), layers, ["y"], fixed, True)
+
+
 def test_names_of_tensors_and_layers():
     layers = everything()
     assert ndk.layers.get_layer_name_list(layers)[:3] == ["input", "conv", "relu"]
@@ -222,7 +290,7 @@ def test_a_header_holds_the_numbers_aligned_and_packed(tmp_path, aligned, bits, 
 
 @pytest.mark.parametrize(
     ("how", "reason"),
-    [({"bit_width": 4}, "8 or 16 bits"), ({"name_in_header": "1a"}, "no name in C")],
+    [({"bit_width": 4}, "8 or 16, not 4"), ({"name_in_header": "1a"}, "no name in C")],
 )
 def test_headers_that_can_not_be_are_refused(tmp_path, how, reason):
     how = {"bit_width": 8, "frac": 0, **how}
@@ -238,6 +306,12 @@ def test_headers_that_can_not_be_are_refused(tmp_path, how, reason):
         ({"type": "Convolution", "num_output": 3}, "lacks kernel_size"),
         ({"type": "Pooling", "kernel_size": (1, 2, 3)}, "kernel_size must be 2 integers"),
         ({"type": "Pooling", "kernel_size": (1.5, 2)}, "kernel_size must be 2 integers"),
+        ({"type": "Pooling", "kernel_size": ["a", "b"]}, "kernel_size must be 2 integers"),
+        ({"type": "Slice", "slice_point": ["a"]}, "slice_point must be integers, is .'a'."),
+        ({"type": "InnerProduct", "num_output": 2.5}, "num_output must be an integer, is 2.5"),
+        ({"type": "InnerProduct", "num_output": "2"}, "num_output must be an integer, is '2'"),
+        ({"type": "Scale", "bias_term": "false"}, "bias_term must be True or False, is 'false'"),
+        ({"type": "ReLU", "negative_slope": "a"}, "negative_slope must be a number, is 'a'"),
     ],
 )
 def test_layers_that_can_not_be_are_refused(how, reason):

@@ -1,5 +1,6 @@
 """Limits of the NPU: each is told for a layer that breaks it, and not for one that just fits."""
 
+import numpy as np
 import pytest
 from test_ndk import everything, parameters, start
 
@@ -19,6 +20,10 @@ def pool(**changes):
 
 def log(bottom="f"):
     return Layer("LogSoftmax", name="log", bottom=bottom, top="y")
+
+
+def softmax():
+    return Layer("Softmax", name="s", bottom="f", top="s")
 
 
 def dense(bottom="x", name="f"):
@@ -41,9 +46,10 @@ def relu(bottom, name):
         [start(455, 8, 8), conv()],
         [start(16, 32, 32), pool()],
         [start(4, 16, 16), dense(), log()],
+        [start(4, 16, 16), dense(), softmax()],
         [start(4, 8, 8), conv(), relu("c", "r"), conv()][:3],
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_what_just_fits_is_not_warned_of(layers, capsys):
     assert warnings(layers) == []
@@ -125,7 +131,7 @@ def test_what_just_fits_is_not_warned_of(layers, capsys):
             "a width 17, at most 16 with 16 bits",
         ),
         (
-            [start(4, 8, 8), dense(), Layer("Softmax", name="s", bottom="f", top="s")],
+            [start(4, 8, 8), dense(), softmax(), dense("s", "g")],
             "no Softmax in fixed point",
         ),
     ],
@@ -157,5 +163,72 @@ def test_fixed_point_parameters_are_checked_when_there_are_any():
     params = {k: v for k, v in parameters(8).items() if k.startswith(("conv", "x_", "c_"))}
     assert warnings(layers, params) == []
     assert "shifts its sum" in warnings(layers, {**params, "c_frac": 20})[0]
-    assert warnings(layers, {"conv_weight": 1}) == []
     assert len(everything()) > 10
+
+
+WIDE = [
+    [start(512, 8, 8), conv()],
+    [start(4, 1, 24), conv(kernel_size=1, pad=(0,) * 4), log("c")],
+]
+
+
+@pytest.mark.parametrize("layers", WIDE, ids=["sums", "width"])
+def test_limits_of_16_bits_are_none_of_8(layers):
+    assert check_layers(layers, bitwidth=8) is False
+    assert check_layers(layers, bitwidth=16) is True
+    assert check_layers(layers) is True
+
+
+def test_fixed_point_parameters_tell_which_width_s_limits_hold(capsys):
+    layers = [start(512, 8, 8), conv()]
+    params = {"x_frac": 0, "c_frac": 0, "c_frac_weight": 0, "c_frac_bias": 0}
+    params |= {"c_quant_bias": np.zeros(16, np.int8)}
+    shape = (16, 512, 3, 3)
+    for dtype, broken in (("int8", False), ("int64", False), ("int16", True)):
+        weights = np.full(shape, 300 if broken else 3, dtype)
+        assert check_layers(layers, {**params, "c_quant_weight": weights}) is broken, dtype
+    params["c_quant_bias"] = np.zeros(16, np.int16)
+    assert check_layers(layers, {**params, "c_quant_weight": np.zeros(shape, np.int16)}) is True
+    assert "sums of 4608, at most 4096 with 16 bits" in capsys.readouterr().out
+
+
+def small():
+    return [start(4, 3, 3), conv(num_output=2), relu("c", "r"), dense("r")], {
+        "c_weight": np.ones((2, 4, 3, 3)),
+        "c_bias": np.ones(2),
+        "f_weight": np.ones((4, 2, 3, 3)),
+        "f_bias": np.ones((4, 1, 1)),
+    }
+
+
+def test_float_parameters_that_fit_are_not_warned_of():
+    layers, params = small()
+    assert check_layers(layers, params) is False
+    flat = params["f_weight"].reshape(4, 18)
+    assert check_layers(layers, {**params, "f_weight": flat}) is False
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("c_weight", None, "the parameters have no 'c_weight' (§6.7)"),
+        ("f_bias", None, "the parameters have no 'f_bias' (§6.6)"),
+        ("c_bias", np.array([1, np.nan]), "layer 'c' (Convolution): c_bias must hold finite"),
+        ("c_weight", np.full((2, 4, 3, 3), np.inf), "c_weight must hold finite"),
+        ("c_bias", ["a", "b"], "c_bias must hold finite"),
+        ("c_bias", [[1], [1, 2]], "c_bias must hold finite"),
+        ("c_bias", np.ones(3), "layer 'c' (Convolution): its bias is [3], must be [2] (§6.7)"),
+        ("c_weight", np.ones((4, 2, 3, 3)), "its weight is [4, 2, 3, 3], must be [2, 4, 3, 3]"),
+        (
+            *("f_weight", np.ones((18, 4))),
+            "layer 'f' (InnerProduct): its weight is [18, 4], must be [4, 2, 3, 3] or [4, 18]",
+        ),
+    ],
+)
+def test_float_parameters_that_are_wrong_are_named(key, value, text, capsys):
+    layers, params = small()
+    params[key] = value
+    assert check_layers(layers, {k: v for k, v in params.items() if v is not None}) is True
+    printed = capsys.readouterr().out
+    assert text in printed
+    assert printed.count("warning") == 1

@@ -112,7 +112,7 @@ def test_parameters_that_do_not_fit_are_used_or_refused(files, seed):
         (lambda p: p.update(x_frac=2**40), "x_frac is an integer of at most 1000"),
         (lambda p: p.update(conv_frac_weight=2**40), "frac_weight that is further from 0"),
         (lambda p: p.update(conv_quant_weight=np.zeros((4, 3, 3, 2), int)), r"\[4, 3, 3, 3\]"),
-        (lambda p: p.update(fc_quant_bias=np.zeros(4, int)), r"quant_bias \[4\], must be \[5\]"),
+        (lambda p: p.update(fc_quant_bias=np.zeros(4, int)), r"quant_bias is \[4\], must be \[5\]"),
         (lambda p: p.update(fc_quant_bias=np.full(5, 128)), "not 8-bit integers"),
         (lambda p: p.update(r_signed=False), "'r' unsigned, which only the network's input can"),
     ],

@@ -80,7 +80,7 @@ def renamed(index, name):
         (lambda layers, params: layers.clear(), "first layer must be an Input"),
         (
             lambda layers, params: layers.append(Layer("Softmax", name="s", bottom="r", top="s")),
-            "there is no Softmax in fixed point",
+            "'s' .LogSoftmax.: it may only follow an ungrouped Convolution",
         ),
         (
             lambda layers, params: setattr(layers[0], "dim", (1, 1, 5, 17)),
@@ -103,7 +103,7 @@ def test_limits_of_the_hardware_are_refused(tmp_path):
     layers[1].kernel_size = (17, 1)
     with pytest.raises(ModelError, match="17 x 1"):
         modelpack(8, layers, params, tmp_path)
-    with pytest.raises(ModelError, match="the bit width is 8 or 16, not 9"):
+    with pytest.raises(Error, match="bitwidth is the integer 8 or 16, not 9"):
         modelpack(9, *packs.plain(8), tmp_path)
     with pytest.raises(ModelError, match="has no layers"):
         modelpack(8, [packs.start(1, 2, 2)], {"x_frac": 0}, tmp_path)
@@ -154,3 +154,31 @@ def test_hostile_packs_with_the_right_checksum_are_refused_or_are_what_they_say(
         except ModelError:
             pass
     assert taken < 100
+
+
+def test_a_pack_of_8_bits_has_the_limits_of_8_bits(tmp_path):
+    conv = {"num_output": 16, "kernel_size": 3}
+    layers = [packs.start(512, 3, 3), Layer("Convolution", "c", "x", "y", **conv)]
+    params = {"x_frac": 0, "y_frac": -9, "c_frac_weight": 0, "c_frac_bias": 0}
+    params |= {"c_quant_weight": np.ones((16, 512, 3, 3), np.int8)}
+    params |= {"c_quant_bias": np.zeros(16, np.int8)}
+    modelpack(8, layers, params, tmp_path)
+    assert load_pack(tmp_path / "model.bin")[0] == 8
+    with pytest.raises(ModelError, match="sums of 4608, at most 4096 with 16 bits"):
+        modelpack(16, layers, params, tmp_path / "out")
+
+
+def test_a_softmax_at_the_end_is_packed_as_its_logarithm(tmp_path, capsys):
+    def with_end(kind):
+        dense = Layer("InnerProduct", "fc", "x", "f", num_output=7)
+        return [packs.start(1, 5, 4), dense, Layer(kind, "end", "f", "y")]
+
+    params = {**packs.plain(8)[1], "f_frac": 4, "y_frac": 4}
+    layers = with_end("Softmax")
+    modelpack(8, layers, params, tmp_path)
+    assert "warning: the Softmax 'end' becomes a LogSoftmax" in capsys.readouterr().out
+    assert layers[-1].type == "Softmax"
+    assert (tmp_path / "model.bin").read_bytes() == encode(8, with_end("LogSoftmax"), params)
+    layers.append(Layer("ReLU", "relu", "y", "z"))
+    with pytest.raises(ModelError, match="no Softmax in fixed point; one at the end becomes"):
+        modelpack(8, layers, {**params, "z_frac": 4}, tmp_path)

@@ -140,3 +140,16 @@ def test_normalization_becomes_part_of_the_network():
 def test_missing_parameters_are_named():
     with pytest.raises(ModelError, match="no 's_weight'"):
         ndk.optimize.merge_layers([start(4, 8, 8), scale("x", "s")], {})
+
+
+def test_fully_connected_weights_may_be_flat_but_not_transposed():
+    dense = Layer("InnerProduct", name="fc", bottom="s", top="y", num_output=3, bias_term=False)
+    layers = [start(2, 2, 2), scale("x", "s"), dense]
+    params = {"s_weight": normal(2), "s_bias": normal(2), "fc_weight": normal(3, 8)}
+    merged, found = ndk.optimize.merge_layers(layers, params)
+    assert [layer.name for layer in merged] == ["input", "fc"]
+    x = normal(4, 2, 2, 2)
+    expected = run_layers(x, layers, ["y"], params)["y"]
+    np.testing.assert_allclose(run_layers(x, merged, ["y"], found)["y"], expected, atol=1e-12)
+    with pytest.raises(ModelError, match=r"\[8, 3\], must be \[3, 2, 2, 2\] or \[3, 8\]"):
+        ndk.optimize.merge_layers(layers, {**params, "fc_weight": normal(8, 3)})

@@ -387,7 +387,7 @@ def test_a_sum_before_a_relu6_is_not_shifted_to_the_left():
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ({"bits": 4}, "bitwidth is 8 or 16, not 4"),
+        ({"bits": 4}, "bitwidth is the integer 8 or 16, not 4"),
         ({"priority_mode": "fff"}, "priority_mode is one of fwb, .* not 'fff'"),
         ({"method_dict": {"conv_weight": "MAX"}}, "no method 'MAX' for 'conv_weight'"),
         ({"method_dict": {"nothing": "KL"}}, "method_dict: no tensor 'nothing'; have: x, c"),
@@ -407,6 +407,22 @@ def test_a_sum_before_a_relu6_is_not_shifted_to_the_left():
         ({"usr_param_dict": {"conv_frac_weight": 1.5}}, "an integer, or one for each channel"),
         ({"usr_param_dict": {"y_frac": 1.5}}, "y_frac is an integer, not 1.5"),
         ({"usr_param_dict": {"z_frac": 1}}, "z_frac.: no such tensor; have: x, c"),
+        ({"usr_param_dict": {"y_frac": [3]}}, r"y_frac is an integer, not \[3\]"),
+        ({"usr_param_dict": {"y_frac": ["a"]}}, r"y_frac is an integer, not \['a'\]"),
+        (
+            {"usr_param_dict": {"y_frc": 3}},
+            "'y_frc': a key is TENSOR_frac or TENSOR_signed; have: x, c",
+        ),
+        ({"usr_param_dict": {"q_signed": True}}, "'q_signed': no such tensor; have: x, c"),
+        ({"bits": 8.0}, "bitwidth is the integer 8 or 16, not 8.0"),
+        ({"bits": "8"}, "bitwidth is the integer 8 or 16, not '8'"),
+        ({"bits": ["a"]}, r"bitwidth is the integer 8 or 16, not \['a'\]"),
+        ({"method_dict": {"conv_weight": ["a"]}}, r"no method \['a'\] for 'conv_weight'"),
+        ({"num_step": "5"}, "num_step is an integer, not '5'"),
+        (
+            {"params": {**REAL, "fc_weight": np.ones((12, 4))}},
+            r"is \[12, 4\], must be \[4, 3, 2, 2\]",
+        ),
         ({"usr_param_dict": {"x_signed": False}, "bits": 16}, "'x' can not be unsigned"),
     ],
 )
@@ -437,3 +453,54 @@ def test_a_tensor_that_two_layers_want_in_two_fractions_is_refused():
         quantize(layers, params, data=np.ones((1, 1, 1, 1, 1)))
     with pytest.raises(Error, match="the hardware fixes 4 fraction bits for y, not 3"):
         quantize(layers[:3], params, data=np.ones((1, 1, 1, 1, 1)), usr_param_dict={"y_frac": 3})
+
+
+def test_the_caller_s_generator_gives_the_next_batch_afterwards():
+    source = batches()
+    ndk.quantize.quantize_model(CONV, REAL, 8, source, num_step_pre=2, num_step=3)
+    np.testing.assert_array_equal(next(source)["input"], DATA[5])
+    ndk.quantize.quantize_model(CONV, REAL, 8, source, num_step_pre=2, num_step=3)
+    np.testing.assert_array_equal(next(source)["input"], DATA[11])
+
+
+def test_warnings_are_those_of_the_width(capsys):
+    layers = [
+        start(512, 3, 3),
+        Layer("Convolution", name="c", bottom="x", top="y", num_output=16, kernel_size=3),
+    ]
+    params = {"c_weight": RNG.normal(size=(16, 512, 3, 3)), "c_bias": np.zeros(16)}
+    for bits, words in ((8, ""), (16, "sums of 4608, at most 4096 with 16 bits")):
+        quantize(layers, params, bits, RNG.normal(size=(2, 1, 512, 3, 3)))
+        printed = capsys.readouterr().out
+        assert words in printed
+        assert bool(printed) == bool(words)
+
+
+def test_a_softmax_is_taken_away_or_becomes_its_logarithm(capsys):
+    layers = [*CONV, Layer("Softmax", name="end", bottom="y", top="p")]
+    kept, _ = ndk.quantize.quantize_model(layers, REAL, 8, batches())
+    assert [layer.type for layer in kept] == [layer.type for layer in CONV]
+    assert "the Softmax 'end' is taken away" in capsys.readouterr().out
+    logs, params = ndk.quantize.quantize_model(layers, REAL, 8, batches(), drop_logsoftmax=False)
+    assert (logs[-1].type, layers[-1].type) == ("LogSoftmax", "Softmax")
+    scores = run_layers(DATA[0], logs, ["p"], params, True)["p"]
+    real = run_layers(DATA[0], layers, ["p"], REAL)["p"]
+    np.testing.assert_allclose(real.sum(1), 1)
+    assert np.abs(np.exp(scores) - real).max() < 0.2
+
+
+def test_a_sum_of_several_is_quantized_and_comes_close():
+    conv = {"num_output": 3, "kernel_size": 1}
+    names = ["a", "b", "c", "d"]
+    layers = [
+        start(2, 4, 4),
+        *(Layer("Convolution", name=f"conv_{n}", bottom="x", top=n, **conv) for n in names),
+        Layer("Eltwise", name="sum", bottom=names, top="y"),
+    ]
+    params = {f"conv_{n}_weight": RNG.normal(size=(3, 2, 1, 1)) for n in names}
+    params |= {f"conv_{n}_bias": RNG.normal(size=3) for n in names}
+    for bits, most in ((8, 1e-2), (16, 1e-6)):
+        found = quantize(layers, params, bits)
+        assert noise(found, bits, layers=layers) < most
+        x = DATA[0][:2]
+        check_layer_by_layer(layers, found, x, bits, hw_aligned=True)

@@ -122,8 +122,11 @@ def test_layers_of_several_tensors_give_the_bits_of_their_kernels(bits):
         Layer("Pooling", name="mean", bottom="x", top="m", kernel_size=6, pool="AVE"),
         Layer("ScaleByTensor", name="se", bottom=["x", "m"], top="s"),
         Layer("Eltwise", name="sum", bottom=["x", "s"], top="e"),
+        Layer("ReLU", name="relu", bottom="x", top="r"),
+        Layer("Eltwise", name="several", bottom=["x", "s", "r"], top="o"),
     ]
-    fracs = dict.fromkeys(["x", "a", "b", "j", "s"], 3 + more) | {"m": 4 + more, "e": 2 + more}
+    fracs = dict.fromkeys(["x", "a", "b", "j", "s", "r"], 3 + more)
+    fracs |= {"m": 4 + more, "e": 2 + more, "o": 1 + more}
     params = {f"{name}_frac": frac for name, frac in fracs.items()}
     assert_equal(layers, params, inputs(bits, 3 + more, np.random.default_rng(4)), bits)
 
@@ -276,13 +279,13 @@ def test_what_the_module_can_not_be_made_of_is_an_error():
             *(layers, {k: v for k, v in params.items() if k != "a.b_quant_bias"}),
             for_training=False,
         )
-    with pytest.raises(ModelError, match="shape"):
+    with pytest.raises(ModelError, match=r"its weight is \[1, 2, 1, 1\], must be"):
         QuantizedNet(layers, params | {"a.b_weight": np.ones((1, 2, 1, 1))})
     with pytest.raises(ModelError, match="finite"):
         QuantizedNet(layers, params | {"a.b_weight": np.full((1, 1, 1, 1), np.nan)})
     with pytest.raises(ModelError, match="shifts its sum"):
         QuantizedNet(layers, params | {"y_frac": 9})
-    with pytest.raises(Error, match="bitwidth is 8 or 16"):
+    with pytest.raises(Error, match="bitwidth is the integer 8 or 16"):
         QuantizedNet(layers, params, bitwidth=4)
     with pytest.raises(Error, match="a batch is"):
         QuantizedNet(layers, params)(torch.zeros(1, 2, 1, 1))

@@ -127,11 +127,20 @@ static int lower_eltwise(cnn_net *net, const cnn_layer *layer) {
     static const cnn_op add[] = {{n_add_s8_check, n_add_s8_ref}, {n_add_s16_check, n_add_s16_ref}};
     cnn_step step = between(layer);
     int32_t frac = net->tensors[step.in[0]].frac, shift = frac - net->tensors[step.out].frac;
-    if (same_shape(net, step.in[1], step.in[0]) || cnn_shift(net, "sum", shift)) {
+    for (uint32_t i = 1; i < layer->reads; i++) {
+        uint32_t other = cnn_bottom(layer, i);
+        if (same_shape(net, other, step.in[0])) {
+            return -1;
+        }
+        if (net->tensors[other].frac != frac) {
+            return cnn_deny(net, "layer %lu adds two fractions", (unsigned long)net->layer);
+        }
+    }
+    if (cnn_shift(net, "sum", shift)) {
         return -1;
     }
-    if (net->tensors[step.in[1]].frac != frac) {
-        return cnn_deny(net, "layer %lu adds two fractions", (unsigned long)net->layer);
+    if (layer->reads > 2) {
+        return cnn_lower_sum(net, layer, shift);
     }
     step.params.add = (qn_npu_add){QN_PROFILE_NPU, length(net, step.out), shift};
     return cnn_add_step(net, add[net->bits == 16], step, 0, 0);

@@ -110,6 +110,8 @@ int cnn_lower(cnn_net *net, const cnn_layer *layer);
 int cnn_lower_convolution(cnn_net *net, const cnn_layer *layer);
 int cnn_lower_pooling(cnn_net *net, const cnn_layer *layer);
 int cnn_lower_moving(cnn_net *net, const cnn_layer *layer);
+/* The sum of more than two tensors of one shape. */
+int cnn_lower_sum(cnn_net *net, const cnn_layer *layer, int32_t shift);
 void cnn_free(cnn_net *net);
 
 /* Geometry along one axis. */

@@ -81,7 +81,7 @@ static const struct {
     [CNN_SCALE] = {1, 1, 1, 0, 0},
     [CNN_SLICE] = {1, 0, 0, 0, -1},
     [CNN_CONCAT] = {255, 0, 0, 0, -1},
-    [CNN_ELTWISE] = {2, 0, 0, 0, -1},
+    [CNN_ELTWISE] = {255, 0, 0, 0, -1},
     [CNN_LOG_SOFTMAX] = {1, 0, 0, 1, -1},
     [CNN_SHUFFLE_CHANNEL] = {1, 1, 0, 0, -1},
     [CNN_SCALE_BY_TENSOR] = {2, 0, 0, 0, -1},

@@ -1,4 +1,7 @@
-"""The NPU kit's own interface: scripts from its manual run with `import qemu_nn.ndk as ndk`."""
+"""The NPU kit's own interface: scripts from its manual run with `import qemu_nn.ndk as ndk`.
+
+Those that say `import ndk` or `from ndk.layers import ...` run behind `qemu_nn.ndk.install()`.
+"""
 
 from . import (
     caffe_interface,
@@ -12,9 +15,11 @@ from . import (
     tensorflow_interface,
     utils,
 )
+from .alias import install
 
 __all__ = [
     "caffe_interface",
+    "install",
     "layers",
     "modelpack",
     "onnx_interface",

@@ -8,11 +8,11 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
-from ..errors import ModelError
 from ..graph import Graph, Tensor
+from .integers import checked_width
 from .layers import Layer, get_network_output, has_bias
 from .lowering import Lowering, Params
-from .moving import concat, shuffle_channel, slice_channels
+from .moving import add_several, concat, shuffle_channel, slice_channels
 from .shapes import feature_shapes
 from .tables import FRACS, of_codes, of_distances
 
@@ -25,8 +25,7 @@ def fixed_graph(
     params: quantized weights and biases, fractions and signs, as §3.2 of the manual names them.
     Raises ModelError that names the layer for what is missing or what no hardware has.
     """
-    if bitwidth not in (8, 16):
-        raise ModelError(f"the bit width is 8 or 16, not {bitwidth}")
+    bitwidth = checked_width("bitwidth", bitwidth)
     feature_shapes(layers)
     low = Lowering(layers[0], params, bitwidth, hw_aligned)
     start, (_, channels, height, width) = layers[0].tops[0], layers[0].attributes()["dim"]
@@ -47,21 +46,17 @@ def fixed_graph(
 
 
 def _convolution(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
-    depth = low.shapes[layer.bottoms[0]][0] // own["group"]
-    weights = low.integers("weight", own["num_output"], depth, *own["kernel_size"])
-    _convolve(low, weights.transpose(0, 2, 3, 1), own)
+    _convolve(low, low.integers("weight").transpose(0, 2, 3, 1), own)
 
 
 def _innerproduct(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
-    channels, height, width = low.shapes[layer.bottoms[0]]
-    weights = low.integers("weight", own["num_output"], channels, height, width)
-    weights = weights.transpose(0, 2, 3, 1)
-    _convolve(low, weights, {"kernel_size": (height, width)})
+    size = low.shapes[layer.bottoms[0]][1:]
+    _convolve(low, low.integers("weight").transpose(0, 2, 3, 1), {"kernel_size": size})
 
 
 def _batchnorm(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     channels = low.shapes[layer.bottoms[0]][0]
-    weights = low.integers("weight", channels).reshape(-1, 1, 1, 1)
+    weights = low.integers("weight").reshape(-1, 1, 1, 1)
     _convolve(low, weights, {"kernel_size": (1, 1), "group": channels})
 
 
@@ -82,7 +77,7 @@ def _convolve(
     start = np.zeros(out, np.int64)
     if has_bias(low.layer):
         shifts = [low.shift("bias", int(n)) for n in products - low.fracs("bias", out)]
-        start = low.integers("bias", out).astype(np.int64) * 2 ** np.array(shifts, np.int64)
+        start = low.integers("bias").astype(np.int64) * 2 ** np.array(shifts, np.int64)
     shifts = [low.shift("sum", int(n)) for n in products - low.frac(top)]
     geometry, size = low.windows(own, (height, width))
     params = {**geometry, "group": group, "depth": depth, "out_c": out}
@@ -145,15 +140,18 @@ def _logsoftmax(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
 
 
 def _eltwise(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
-    if own["operation"] != "sum" or len(layer.bottoms) != 2:
+    if own["operation"] != "sum" or len(layer.bottoms) < 2:
         raise low.error(
-            f"computes the {own['operation']} of {len(layer.bottoms)}; have: the sum of two"
+            f"computes the {own['operation']} of {len(layer.bottoms)}; have: the sum of two or more"
         )
     shift = low.same(*layer.bottoms) - low.frac(layer.tops[0])
     shape = low.shapes[layer.bottoms[0]]
-    if low.shapes[layer.bottoms[1]] != shape:
+    if any(low.shapes[name] != shape for name in layer.bottoms):
         raise low.error("adds tensors of different shapes")
     params = {"length": math.prod(shape), "shift": low.shift("sum", shift)}
+    if len(layer.bottoms) > 2:
+        add_several(low, layer, shift)
+        return
     low.call("add", params, layer.bottoms, layer.tops[0], shape)
 
 

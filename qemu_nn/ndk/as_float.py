@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from ..operators import (
     Tanh,
 )
 from .layers import Layer, get_network_output, has_bias
-from .shapes import feature_shapes
+from .shapes import Shape, feature_shapes, shaped
 
 Params = Mapping[str, Any]
 
@@ -66,36 +65,25 @@ def parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
     key = f"{layer.name}_{role}"
     if key not in params:
         raise ModelError(f"the parameters have no {key!r}")
-    values = np.asarray(params[key])
+    try:
+        values = np.asarray(params[key])
+    except ValueError:  # lists of lists of different lengths
+        values = np.array(None)
     if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
         raise ModelError(f"layer {layer.name!r} ({layer.type}): {key} must hold finite numbers")
     return values.astype(np.float64)
 
 
-def _vector(layer: Layer, role: str, params: Params, count: int) -> np.ndarray:
-    """One number for each channel."""
-    values = parameter(layer, role, params)
-    if values.size != count:
-        raise ModelError(
-            f"layer {layer.name!r} ({layer.type}): its {role} is {list(values.shape)}, must be "
-            f"[{count}]"
-        )
-    return values.ravel()
+def shaped_parameter(layer: Layer, role: str, params: Params, source: Shape) -> np.ndarray:
+    """The same in the layer's own shape, [outputs, depth, height, width] or [channels].
 
-
-def _weights(layer: Layer, params: Params, shape: tuple[int, ...]) -> np.ndarray:
-    """The float weights of a layer in the shape it needs: [outputs, depth, height, width]."""
-    values = parameter(layer, "weight", params)
-    if values.shape != shape and (layer.type == "Convolution" or values.size != math.prod(shape)):
-        raise ModelError(
-            f"layer {layer.name!r} ({layer.type}): its weights are {list(values.shape)}, must be "
-            f"{list(shape)}"
-        )
-    return values.reshape(shape)
+    source: the shape of the tensor that it reads.
+    """
+    return shaped(layer, role, parameter(layer, role, params), source)
 
 
 def _nodes(
-    layer: Layer, params: Params, shapes: Mapping[str, tuple[int, ...]]
+    layer: Layer, params: Params, shapes: Mapping[str, Shape]
 ) -> Iterator[tuple[str, Operator, list[str]]]:
     """Name, operator and inputs of what a layer becomes."""
     inputs, tops, kind = layer.bottoms, layer.tops, layer.type
@@ -114,7 +102,7 @@ def _nodes(
         yield tops[0], _operator(layer, params, shapes[inputs[0]]), inputs
 
 
-def _operator(layer: Layer, params: Params, shape: tuple[int, ...]) -> Operator:
+def _operator(layer: Layer, params: Params, shape: Shape) -> Operator:
     """Of a layer that is one operator."""
     if layer.type in _SIMPLE:
         return _SIMPLE[layer.type]
@@ -126,17 +114,20 @@ def _operator(layer: Layer, params: Params, shape: tuple[int, ...]) -> Operator:
     if layer.type == "ShuffleChannel":
         return Shuffle(own["group"], 0)
     if layer.type == "InnerProduct":
-        weights = _weights(layer, params, (own["num_output"], *shape)).transpose(0, 2, 3, 1)
-        bias = _vector(layer, "bias", params, own["num_output"]) if has_bias(layer) else None
-        return Conv(weights, bias, layout="NCHW")
-    count = shape[0]
-    scale = np.ones(1) if layer.type == "Bias" else _vector(layer, "weight", params, count)
-    offset = _vector(layer, "bias", params, count) if has_bias(layer) else np.zeros(1)
+        weights = shaped_parameter(layer, "weight", params, shape).transpose(0, 2, 3, 1)
+        return Conv(weights, _bias(layer, params, shape), layout="NCHW")
+    bias = layer.type == "Bias"
+    scale = np.ones(1) if bias else shaped_parameter(layer, "weight", params, shape)
+    offset = shaped_parameter(layer, "bias", params, shape) if has_bias(layer) else np.zeros(1)
     return Affine(scale.reshape(-1, 1, 1), offset.reshape(-1, 1, 1))
 
 
+def _bias(layer: Layer, params: Params, source: Shape) -> Optional[np.ndarray]:
+    return shaped_parameter(layer, "bias", params, source) if has_bias(layer) else None
+
+
 def _windowed(
-    layer: Layer, params: Params, source: str, shapes: Mapping[str, tuple[int, ...]]
+    layer: Layer, params: Params, source: str, shapes: Mapping[str, Shape]
 ) -> Iterator[tuple[str, Operator, list[str]]]:
     """A convolution or pooling; rows and columns that a negative pad drops are cut off first."""
     own, top = layer.attributes(), layer.tops[0]
@@ -147,9 +138,8 @@ def _windowed(
         source = f"{top}/cut"
     pads = (north, west, max(south, 0), max(east, 0))
     if layer.type == "Convolution":
-        wanted = (own["num_output"], shapes[source][0] // own["group"], *own["kernel_size"])
-        weights = _weights(layer, params, wanted).transpose(0, 2, 3, 1)
-        bias = _vector(layer, "bias", params, own["num_output"]) if has_bias(layer) else None
+        weights = shaped_parameter(layer, "weight", params, shapes[source]).transpose(0, 2, 3, 1)
+        bias = _bias(layer, params, shapes[source])
         conv = Conv(weights, bias, own["stride"], pads, own["dilation"], own["group"], "NCHW")
         yield top, conv, [source]
         return

@@ -10,13 +10,23 @@ import numpy as np
 
 from ..errors import ModelError
 from .as_fixed import fixed_graph
-from .layers import Layer, find
+from .as_float import shaped_parameter
+from .integers import checked_width
+from .layers import Layer, find, get_network_output, with_log_softmax
 from .shapes import Shape, feature_shapes, windows
+from .weights import role_missing
 
 _NONLINEAR = {"Sigmoid": "6.2", "ReLU": "6.3", "ReLU6": "6.4", "TanH": "6.5"}
 _WINDOWED = {"Convolution": "6.7", "Pooling": "6.8"}
 _SEVERAL = {"Slice": "6.12", "Concat": "6.13", "Eltwise": "6.14"}
-_AFTER_SUM = {"LogSoftmax": "6.16", "ShuffleChannel": "6.17"}
+_PARAMETERS = {
+    "InnerProduct": "6.6",
+    "Convolution": "6.7",
+    "BatchNorm": "6.9",
+    "Bias": "6.10",
+    "Scale": "6.11",
+}
+_AFTER_SUM = {"Softmax": "6.15", "LogSoftmax": "6.16", "ShuffleChannel": "6.17"}
 
 #: Largest kernel side, stride, dilation, reach of a kernel, side of what an InnerProduct reads.
 _KERNEL, _STRIDE, _DILATION, _REACH, _SIDE = 16, 6, 6, 32, 16
@@ -29,10 +39,13 @@ def warnings(
     param_dict: Optional[Mapping[str, Any]] = None,
     bitwidth: Optional[int] = None,
 ) -> list[str]:
-    """A sentence for each limit that is broken: layer, limit, what was found, section.
+    """A sentence for each limit that is broken, or float parameter that is wrong: layer, what.
 
-    bitwidth: of the fixed-point parameters; None: told by their values.
+    bitwidth: that the network has or is to have; None: told by the fixed-point parameters, and
+    where there are none the limits of both.
     """
+    if bitwidth is not None:
+        bitwidth = checked_width("bitwidth", bitwidth)
     found = list(_structure(layer_list))
     if found:
         return found
@@ -40,15 +53,46 @@ def warnings(
         shapes = feature_shapes(layer_list)
     except ModelError as error:
         return [str(error)]
+    params = param_dict or {}
+    quantized = any(key.endswith("_frac") for key in params)
+    possible: list[Optional[int]] = [bitwidth]
+    if quantized and bitwidth is None:
+        possible = [*widths(params)]
+    limits = [list(_limits(layer_list, shapes, width)) for width in possible]
+    if param_dict is not None:
+        found = list(_real_parameters(layer_list, shapes, param_dict))
+    for known, width in zip(limits, possible):
+        if quantized and not known and not found:
+            known += _stumble(layer_list, params, width)
+    return found + next((known for known in limits if not known), limits[0])
+
+
+def _limits(
+    layer_list: Sequence[Layer], shapes: Mapping[str, Shape], bitwidth: Optional[int]
+) -> Iterator[str]:
     for layer in layer_list[1:]:
-        for section, text in _of_layer(layer, layer_list, shapes):
-            found.append(f"layer {layer.name!r} ({layer.type}): {text} (§{section})")
-    if not found and param_dict is not None and any(k.endswith("_frac") for k in param_dict):
-        possible = widths(param_dict) if bitwidth is None else [bitwidth]
-        errors = [_stumble(layer_list, param_dict, width) for width in possible]
-        if all(errors):
-            found.append(errors[0])
-    return found
+        for section, text in _of_layer(layer, layer_list, shapes, bitwidth):
+            yield f"layer {layer.name!r} ({layer.type}): {text} (§{section})"
+
+
+def _real_parameters(
+    layer_list: Sequence[Layer], shapes: Mapping[str, Shape], params: Mapping[str, Any]
+) -> Iterator[str]:
+    """Float weights and biases that are missing, of another shape, or not finite.
+
+    Of a layer that has integers in their place they may be missing.
+    """
+    for layer in layer_list[1:]:
+        for role in ("weight", "bias"):
+            name = f"{layer.name}_{role}"
+            if role_missing(layer, role) or (
+                name not in params and f"{layer.name}_quant_{role}" in params
+            ):
+                continue
+            try:
+                shaped_parameter(layer, role, params, shapes[layer.bottoms[0]])
+            except ModelError as error:
+                yield f"{error} (§{_PARAMETERS[layer.type]})"
 
 
 def _structure(layer_list: Sequence[Layer]) -> Iterator[str]:
@@ -72,14 +116,17 @@ def _structure(layer_list: Sequence[Layer]) -> Iterator[str]:
 
 
 def _of_layer(
-    layer: Layer, layer_list: Sequence[Layer], shapes: Mapping[str, Shape]
+    layer: Layer,
+    layer_list: Sequence[Layer],
+    shapes: Mapping[str, Shape],
+    bitwidth: Optional[int],
 ) -> Iterator[tuple[str, str]]:
     """Section and text of every limit that a layer breaks."""
     shape, before = shapes[layer.bottoms[0]], find(layer_list, layer.bottoms[0])
     if layer.type in _WINDOWED:
         yield from ((_WINDOWED[layer.type], text) for text in _window_limits(layer, shape))
     if layer.type == "Convolution":
-        yield from (("6.7", text) for text in _convolution_limits(layer, shape))
+        yield from (("6.7", text) for text in _convolution_limits(layer, shape, bitwidth))
     if layer.type == "InnerProduct" and max(shape[1:]) > _SIDE:
         yield "6.6", f"its input is {shape[1]} x {shape[2]}, at most {_SIDE} x {_SIDE}"
     if layer.type in _NONLINEAR and before is not None and before.type in _NONLINEAR:
@@ -89,12 +136,13 @@ def _of_layer(
     if layer.type in _AFTER_SUM and not _is_sum(before):
         what = "an ungrouped Convolution or an InnerProduct"
         yield _AFTER_SUM[layer.type], f"it may only follow {what}"
-    if layer.type == "LogSoftmax":
+    if layer.type in ("LogSoftmax", "Softmax"):
         if shape[1] != 1:
             yield "6.16", f"its input has a height of {shape[1]}, must be 1"
-        yield from (("6.16", text) for text in _by_width("a width", shape[2], _SOFTMAX_WIDTH))
-    if layer.type == "Softmax":
-        yield "6.15", "there is no Softmax in fixed point; use a LogSoftmax, or the CPU"
+        wide = _by_width("a width", shape[2], _SOFTMAX_WIDTH, bitwidth)
+        yield from (("6.16", text) for text in wide)
+    if layer.type == "Softmax" and layer.tops[0] not in get_network_output(layer_list):
+        yield "6.15", "there is no Softmax in fixed point; one at the end becomes a LogSoftmax"
     if layer.type == "Eltwise" and layer.attributes()["operation"] != "sum":
         yield "6.14", f"the operation {layer.attributes()['operation']!r} is not supported, sum is"
 
@@ -116,20 +164,25 @@ def _window_limits(layer: Layer, shape: Shape) -> Iterator[str]:
             yield f"its windows leave {rest} of the {direction}: pad or crop it until none is left"
 
 
-def _convolution_limits(layer: Layer, shape: Shape) -> Iterator[str]:
+def _convolution_limits(layer: Layer, shape: Shape, bitwidth: Optional[int]) -> Iterator[str]:
     own = layer.attributes()
     group, out = own["group"], own["num_output"]
     if group > 1 and out // group != 1 and out // group % 16:
         yield f"each of its {group} groups has {out // group} outputs, must be 1 or 16, 32, ..."
     products = own["kernel_size"][0] * own["kernel_size"][1] * (shape[0] // group)
-    yield from _by_width("sums of", products, _PRODUCTS)
+    yield from _by_width("sums of", products, _PRODUCTS, bitwidth)
 
 
-def _by_width(what: str, value: int, most: tuple[int, int]) -> Iterator[str]:
-    if value > most[0]:
-        yield f"it has {what} {value}, at most {most[0]} with 8 bits and {most[1]} with 16"
-    elif value > most[1]:
-        yield f"it has {what} {value}, at most {most[1]} with 16 bits"
+def _by_width(
+    what: str, value: int, most: tuple[int, int], bitwidth: Optional[int]
+) -> Iterator[str]:
+    broken = [
+        f"{limit} with {bits} bits"
+        for bits, limit in zip((8, 16), most)
+        if value > limit and bitwidth in (None, bits)
+    ]
+    if broken:
+        yield f"it has {what} {value}, at most {' and '.join(broken)}"
 
 
 def _several(layer: Layer, layer_list: Sequence[Layer]) -> Iterator[str]:
@@ -168,13 +221,16 @@ def widths(params: Mapping[str, Any]) -> list[int]:
     return [16] if wide else [8, 16]
 
 
-def _stumble(layer_list: Sequence[Layer], params: Mapping[str, Any], bitwidth: int) -> str:
-    """What building the fixed-point network stumbles over, or nothing."""
+def _stumble(
+    layer_list: Sequence[Layer], params: Mapping[str, Any], bitwidth: Optional[int]
+) -> list[str]:
+    """What building the fixed-point network stumbles over, if anything."""
+    assert bitwidth is not None
     try:
-        fixed_graph(layer_list, params, bitwidth)
+        fixed_graph(with_log_softmax(layer_list, tell=False), params, bitwidth)
     except ModelError as error:
-        return str(error)
-    return ""
+        return [str(error)]
+    return []
 
 
 def _pair(values: Sequence[int]) -> str:

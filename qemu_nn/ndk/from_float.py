@@ -40,7 +40,7 @@ Loaded = tuple[list[Layer], dict[str, Any]]
 def from_float(graph: FloatGraph) -> Loaded:
     """The layers and float parameters that compute a float network.
 
-    A softmax at the end becomes a LogSoftmax, with a DeviceWarning; anywhere else it is refused.
+    A softmax is given at the end alone, with a DeviceWarning, as packing makes it a LogSoftmax.
     """
     for each in (tidy, recognise_shuffles, channels_last, tidy, merge_pads, tidy):
         graph = each(graph)
@@ -157,11 +157,11 @@ class _Converter:
     def _softmax(self, node: FloatNode, operator: Softmax) -> str:
         if self.graph.readers(node.name):
             raise ModelError("the NPU has it at the end of a network alone")
-        if not operator.log:
-            warnings.warn(
-                DeviceWarning(f"{node.name}: the softmax becomes a LogSoftmax"), stacklevel=2
-            )
-        return "LogSoftmax"
+        if operator.log:
+            return "LogSoftmax"
+        text = f"{node.name}: the softmax becomes a LogSoftmax in fixed point"
+        warnings.warn(DeviceWarning(text), stacklevel=2)
+        return "Softmax"
 
     def _elementwise(self, node: FloatNode, operator: Elementwise) -> str:
         first, second = (self.graph.shapes[name] for name in node.inputs)

@@ -1,8 +1,19 @@
-"""Real numbers of a feature as the integers that the chip has in their place."""
+"""How wide the chip's integers are, and real numbers of a feature as such integers."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from ..errors import Error
+
+
+def checked_width(name: str, value: Any) -> int:
+    """A width of the hardware; Error for anything else, a text and a real number among them."""
+    if not isinstance(value, (int, np.integer)) or value not in (8, 16):
+        raise Error(f"{name} is the integer 8 or 16, not {value!r}")
+    return int(value)
 
 
 def as_integers(feature: np.ndarray, bit_width: int, frac: int, signed: bool = True) -> np.ndarray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
+import numpy as np
+
 from ..errors import ModelError
 
 Names = Union[str, Sequence[str], None]
@@ -110,18 +112,35 @@ def _checked(layer: Layer, key: str, value: Any) -> Any:
         values = (value,) * count if type(value) is int and count == 2 else value
         if not isinstance(values, (tuple, list)) or len(values) != count:
             raise ModelError(f"{where} must be {count} integers, is {value!r}")
-        if any(isinstance(each, bool) or int(each) != each for each in values):
+        if not all(_is_integer(each) for each in values):
             raise ModelError(f"{where} must be {count} integers, is {value!r}")
         return tuple(int(each) for each in values)
     if key == "slice_point":
-        return [int(each) for each in (value if isinstance(value, (tuple, list)) else [value])]
-    if key in ("bias_term",):
+        points = value if isinstance(value, (tuple, list)) else [value]
+        if not all(_is_integer(each) for each in points):
+            raise ModelError(f"{where} must be integers, is {value!r}")
+        return [int(each) for each in points]
+    if key == "bias_term":
+        if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
+            raise ModelError(f"{where} must be True or False, is {value!r}")
         return bool(value)
     if key == "negative_slope":
+        if not isinstance(value, (int, float, np.integer, np.floating)):
+            raise ModelError(f"{where} must be a number, is {value!r}")
         return float(value)
     if key in ("pool", "operation"):
         return str(value).upper() if key == "pool" else str(value).lower()
+    if not _is_integer(value):
+        raise ModelError(f"{where} must be an integer, is {value!r}")
     return int(value)
+
+
+def _is_integer(value: Any) -> bool:
+    """Numbers of files may be 2.0 for 2."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    return whole or isinstance(value, (int, np.integer))
 
 
 def get_layer_name_list(layer_list: Sequence[Layer]) -> list[str]:
@@ -165,16 +184,34 @@ def find(layer_list: Sequence[Layer], tensor: str) -> Optional[Layer]:
     return next((layer for layer in layer_list if tensor in layer.tops), None)
 
 
+def with_log_softmax(layer_list: Sequence[Layer], tell: bool = True) -> list[Layer]:
+    """The layers with a LogSoftmax in place of each Softmax at an end, as §6.15 of the manual says.
+
+    tell: print that there was one.
+    """
+    layers, ends = list(layer_list), get_network_output(layer_list)
+    for i, layer in enumerate(layers):
+        if layer.type == "Softmax" and set(layer.tops) <= set(ends):
+            layers[i] = Layer("LogSoftmax", layer.name, layer.bottom, layer.top)
+            if tell:
+                print(f"warning: the Softmax {layer.name!r} becomes a LogSoftmax")
+    return layers
+
+
 def check_layers(
-    layer_list: Sequence[Layer], param_dict: Optional[Mapping[str, Any]] = None
+    layer_list: Sequence[Layer],
+    param_dict: Optional[Mapping[str, Any]] = None,
+    bitwidth: Optional[int] = None,
 ) -> bool:
     """Does the network break a limit of the hardware? Each one is printed: layer, limit, section.
 
-    param_dict: if it holds fractions, the fixed-point parameters are checked, too.
+    param_dict: float weights and biases that are missing, not finite or of another shape are
+    printed, too; if it holds fractions, so is what is wrong with the fixed-point parameters.
+    bitwidth: 8 or 16, where limits differ; None: that of the fixed-point parameters, or both.
     """
     from .check import warnings  # which reads layers itself
 
-    found = warnings(layer_list, param_dict)
+    found = warnings(layer_list, param_dict, bitwidth)
     for text in found:
         print(f"warning: {text}")
     return bool(found)

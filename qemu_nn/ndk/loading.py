@@ -7,6 +7,7 @@ from typing import Optional, Union
 
 from ..importers import load_float
 from .from_float import Loaded, from_float
+from .tensorflow_names import from_tensorflow
 
 
 def load(
@@ -21,4 +22,5 @@ def load(
     Raises ModelError for what is no such file, and for operators that the NPU has no layer for.
     """
     beside = Path(weights) if weights else None
-    return from_float(load_float(Path(path), input, output, beside))
+    graph = load_float(Path(path), input, output, beside)
+    return from_tensorflow(graph) if Path(path).suffix.lower() == ".pb" else from_float(graph)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
@@ -12,6 +11,7 @@ from ..errors import ModelError
 from ..graph import Node, Tensor
 from ..layers import NPU_FUNCTIONS
 from .layers import Layer
+from .shapes import shaped
 
 Params = Mapping[str, Any]
 
@@ -66,19 +66,17 @@ class Lowering:
             raise self.error(f"has a frac_{role} that is further from 0 than {_FAR}")
         return np.broadcast_to(value.ravel(), (channels,)).astype(np.int64)
 
-    def integers(self, role: str, *shape: int) -> np.ndarray:
-        """The quantized weights or bias of the layer, in their shape; only images must have it."""
+    def integers(self, role: str) -> np.ndarray:
+        """The quantized weights or bias of the layer, in their shape."""
         value = np.asarray(self.param(f"{self.layer.name}_quant_{role}"))
-        if value.shape != shape and (
-            value.size != math.prod(shape) or (self.layer.type == "Convolution" and len(shape) > 1)
-        ):
-            raise self.error(f"has a quant_{role} {list(value.shape)}, must be {list(shape)}")
+        source = self.shapes[self.layer.bottoms[0]]
+        value = shaped(self.layer, role, value, source, f"quant_{role}")
         limits = np.iinfo(self.dtype)
         if value.dtype.kind not in "iu" or (
             value.size and not limits.min <= value.min() <= value.max() <= limits.max
         ):
             raise self.error(f"has a quant_{role} that is not {self.bits}-bit integers")
-        return value.reshape(shape)
+        return value
 
     def shift(self, what: str, bits: int) -> int:
         """A shift that the hardware has."""

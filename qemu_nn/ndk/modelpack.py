@@ -15,7 +15,8 @@ from ..runtime.session import Session
 from ..targets import NPU
 from .as_fixed import fixed_graph
 from .check import warnings
-from .layers import Layer
+from .integers import checked_width
+from .layers import Layer, with_log_softmax
 from .pack_format import encode
 from .prototxt import read_layers, write_layers
 from .unpack import decode
@@ -73,15 +74,19 @@ def modelpack(
     """Write a quantized network as `<out_file_path>/<model_name>.bin`, docs/npu_pack.md.
 
     bitwidth: 8 or 16. out_file_path: a folder, made if it is not there. model_name: the manual
-    has a default but its value is lost; here it is "model". Raises ModelError, before anything is
-    written, for a limit of the hardware that the network breaks, and for what is not quantized.
+    has a default but its value is lost; here it is "model". A Softmax at the end is packed as a
+    LogSoftmax, with a warning. Raises ModelError, before anything is written, for a limit of the
+    hardware that the network breaks, and for what is not quantized.
     """
+    bitwidth = checked_width("bitwidth", bitwidth)
     if not isinstance(model_name, str) or not model_name or set(model_name) & set("/\\\0"):
         raise Error(f"model_name is the name of a file without its folder, not {model_name!r}")
-    _refuse(warnings(layer_list))
-    data = encode(bitwidth, layer_list, param_dict)
-    _refuse(warnings(layer_list, param_dict))
-    Session(fixed_graph(layer_list, param_dict, bitwidth), NPU)  # kernels have their say, too
+    layers = with_log_softmax(layer_list)
+    found = warnings(layers, bitwidth=bitwidth)
+    if found:
+        raise ModelError(f"the NPU does not run this network: {found[0]}")
+    data = encode(bitwidth, layers, param_dict)
+    Session(fixed_graph(layers, param_dict, bitwidth), NPU)  # kernels have their say, too
     folder = Path(out_file_path)
     files.make_folder(folder)
     files.write_bytes(folder / f"{model_name}.bin", data)
@@ -106,8 +111,3 @@ def load_pack(path: PathLike) -> tuple[int, list[Layer], dict[str, Any]]:
     reason for a file that is truncated, damaged, of another version, or no pack at all.
     """
     return decode(files.read_bytes(Path(path), _PACK_LIMIT), Path(path).name)
-
-
-def _refuse(found: Sequence[str]) -> None:
-    if found:
-        raise ModelError(f"the NPU does not run this network: {found[0]}")

@@ -49,14 +49,38 @@ def slice_channels(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
 def concat(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     """Channels of several tensors, one after the other."""
     low.same(*layer.bottoms, *layer.tops)
-    total, *others = layer.bottoms
-    if not others:
+    if len(layer.bottoms) < 2:
         raise low.error("joins a single tensor")
+    _join(low, layer, layer.tops[0], 1)
+
+
+def _join(low: Lowering, layer: Layer, last: str, groups: int) -> None:
+    """All that a layer reads as the tensor `last`; its channels [groups, n] become [n, groups]."""
+    total, *others = layer.bottoms
     for index, other in enumerate(others, 1):
-        top = layer.tops[0] if index == len(others) else f"{layer.tops[0]}/{index}"
-        count = low.shapes[total][0] + low.shapes[other][0]
-        _move(low, [total, other], top, range(count))
+        ends = index == len(others)
+        order = np.arange(low.shapes[total][0] + low.shapes[other][0])
+        if ends:
+            order = order.reshape(groups, -1).T.ravel()
+        top = last if ends else f"{layer.tops[0]}/{index}"
+        _move(low, [total, other], top, order.tolist())
         total = top
+
+
+def add_several(low: Lowering, layer: Layer, shift: int) -> None:
+    """The sum of more than two tensors, exact before its one shift.
+
+    Their parts of a channel are joined, and a convolution of one pixel with weights of 1 adds them.
+    """
+    shape, top, count = low.shapes[layer.bottoms[0]], layer.tops[0], len(layer.bottoms)
+    joined = f"{top}/{count}"
+    _join(low, layer, joined, count)
+    channels, *size = shape
+    geometry, _ = low.windows({"kernel_size": (1, 1)}, (size[0], size[1]))
+    params = {**geometry, "group": channels, "depth": count, "out_c": channels}
+    pairs = np.tile(np.array([0, shift], np.int64), (channels, 1))
+    ones = np.ones((channels, 1, 1, count), low.dtype)
+    low.call("convolve", params, [joined], top, shape, None, pairs, ones)
 
 
 def shuffle_channel(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 
 from .. import files
 from ..errors import ModelError
+from .as_float import parameter
 from .layers import Layer, find, has_bias
-from .shapes import feature_shapes
+from .shapes import feature_shapes, shaped
 
 _SCALES = ("BatchNorm", "Scale", "Bias")
 _SUMS = ("Convolution", "InnerProduct")
@@ -34,17 +35,37 @@ def merge_layers(
     arguments stay as they are. fname_log: a file for a line about each layer that was met. Raises
     ModelError where parameters are missing, or the layers are no network.
     """
-    feature_shapes(layer_list)
+    shapes = feature_shapes(layer_list)
     layers = [copy.deepcopy(layer) for layer in layer_list]
     params = {
         key: np.array(value, np.float64) if _is_float(value) else value
         for key, value in param_dict.items()
     }
+    for layer in layers:
+        if layer.type in _SUMS and f"{layer.name}_weight" in params:
+            weights = shaped(layer, "weight", _weights(layer, params), shapes[layer.bottoms[0]])
+            params[f"{layer.name}_weight"] = weights
     log: list[str] = []
     for layer in [each for each in layers if each.type in _SCALES]:
         log.append(_merge(layer, layers, params))
     if fname_log is not None:
         files.write_bytes(Path(fname_log), "".join(f"{line}\n" for line in log).encode("utf-8"))
+    return layers, params
+
+
+def merge_biases(
+    layer_list: Sequence[Layer], param_dict: Mapping[str, Any]
+) -> tuple[list[Layer], dict[str, Any]]:
+    """The network with what only adds a bias in the layer with weights before it, if it can be.
+
+    That is a Scale of weights of 1. The layers that are given change.
+    """
+    layers, params = list(layer_list), dict(param_dict)
+    for layer in [each for each in layers if each.type == "Scale"]:
+        before = find(layers, layer.bottoms[0])
+        adds = (params[f"{layer.name}_weight"] == 1).all()
+        if adds and before is not None and before.type in _SUMS:
+            _merge(layer, layers, params)
     return layers, params
 
 
@@ -127,10 +148,7 @@ def _factors(layer: Layer, params: Mapping[str, Any]) -> Factors:
 
 
 def _weights(layer: Layer, params: Mapping[str, Any]) -> np.ndarray:
-    key = f"{layer.name}_weight"
-    if key not in params:
-        raise ModelError(f"the parameters have no {key!r}")
-    return np.asarray(params[key], np.float64)
+    return parameter(layer, "weight", params)
 
 
 def _add_bias(layer: Layer, params: dict[str, Any], more: np.ndarray) -> None:

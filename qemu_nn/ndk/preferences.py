@@ -32,7 +32,7 @@ class Preferences:
 
     def __init__(self, methods: Mapping[str, str], bitwidth: int, bins: int) -> None:
         for name, method in methods.items():
-            if method not in METHODS:
+            if method not in list(METHODS):
                 raise Error(
                     f"method_dict: no method {method!r} for {name!r}; have: {', '.join(METHODS)}"
                 )

@@ -14,8 +14,9 @@ from .. import files
 from ..errors import Error, ModelError
 from .check import warnings
 from .figure_tables import comparison, distribution
-from .gathering import Gathering, batches, iterated
-from .layers import Layer, find, get_tensor_name_list, has_bias
+from .gathering import Gathering, batches
+from .integers import checked_width
+from .layers import Layer, find, get_tensor_name_list, has_bias, with_log_softmax
 from .model_quantizer import ModelQuantizer
 from .preferences import Preferences
 from .quant_tools.numpy_net import build_numpy_layers, run_layers
@@ -59,9 +60,10 @@ def quantize_model(
     negative, at 8 bits. method_dict: TENSOR, LAYER_weight or LAYER_bias -> MINMAX (the default),
     MSE or KL, over 2^(bitwidth + factor_num_bin) bins. aggressive: all statistics from the float
     network; False: each tensor's from a network whose layers before it are in fixed point.
-    gaussian_approx is accepted and does nothing. drop_logsoftmax: a LogSoftmax at the end is taken
-    away, with a warning; False: the bias before it moves its input into its range.
-    priority_mode: who gives way least to the hardware's shifts: f (output), w (weights), b (bias).
+    gaussian_approx is accepted and does nothing. drop_logsoftmax: a LogSoftmax or a Softmax at the
+    end is taken away, with a warning; False: the bias before it moves its input into its range,
+    and a Softmax becomes a LogSoftmax. priority_mode: who gives way least to the hardware's shifts:
+    f (output), w (weights), b (bias).
     compensate_floor_on_bias: half a step of the output on top of each bias, so that rounding down
     becomes rounding to nearest. log_dir: where quantize_model.log tells why.
 
@@ -70,18 +72,19 @@ def quantize_model(
     that the result breaks are printed. Raises Error for arguments, data and parameters that do not
     fit, ModelError for a network that no fixed point can hold.
     """
-    methods = dict(method_dict or {})
-    _check(layer_list, bitwidth, methods, factor_num_bin, num_step_pre, num_step, priority_mode)
+    methods, bitwidth = dict(method_dict or {}), checked_width("bitwidth", bitwidth)
+    _check(layer_list, methods, factor_num_bin, num_step_pre, num_step, priority_mode)
     wishes = Wishes(usr_param_dict or {}, layer_list)
     preferences = Preferences(methods, bitwidth, 2 ** (bitwidth + factor_num_bin))
     layers, params = list(layer_list), dict(param_dict)
     last = layers[-1]
-    if last.type == "LogSoftmax" and drop_logsoftmax:
-        print(f"warning: the LogSoftmax {last.name!r} is taken away: compute it on the CPU")
+    if last.type in ("LogSoftmax", "Softmax") and drop_logsoftmax:
+        print(f"warning: the {last.type} {last.name!r} is taken away: compute it on the CPU")
         del layers[-1]
+    layers = with_log_softmax(layers)
     total = num_step_pre + num_step * (1 if aggressive else len(layers))
-    turns = iterated("data_generator", data_generator)
-    source = batches(tqdm(turns, total=total, disable=None, leave=False), total)
+    # Not around the caller's own generator: a bar that shows nothing closes what it runs through.
+    source = iter(tqdm(batches(data_generator, total), total=total, disable=None, leave=False))
     first = list(islice(source, num_step_pre))
     if not first:
         raise Error("data_generator gives no batch")
@@ -103,7 +106,6 @@ def quantize_model(
 
 def _check(
     layer_list: Sequence[Layer],
-    bitwidth: int,
     methods: Mapping[str, str],
     factor_num_bin: int,
     num_step_pre: int,
@@ -111,12 +113,14 @@ def _check(
     priority_mode: str,
 ) -> None:
     """Arguments that can not be meant."""
-    if bitwidth not in (8, 16):
-        raise Error(f"bitwidth is 8 or 16, not {bitwidth}")
     if not layer_list:
         raise ModelError("layer_list is empty")
     if priority_mode not in ORDERS:
         raise Error(f"priority_mode is one of {', '.join(ORDERS)}, not {priority_mode!r}")
+    counts = {"factor_num_bin": factor_num_bin, "num_step_pre": num_step_pre, "num_step": num_step}
+    for name, value in counts.items():
+        if not isinstance(value, (int, np.integer)):
+            raise Error(f"{name} is an integer, not {value!r}")
     if not 0 <= factor_num_bin <= 8:
         raise Error(f"factor_num_bin lies in 0..8, not at {factor_num_bin}")
     if num_step_pre < 1 or num_step < 0:

@@ -121,6 +121,34 @@ def _joined(layer: Layer, inputs: list[Shape], where: str) -> Shape:
     )
 
 
+def parameter_shape(layer: Layer, role: str, source: Shape) -> tuple[int, ...]:
+    """Of the weights or the bias of a layer that reads a tensor of the shape `source`."""
+    own = layer.attributes()
+    outputs = own.get("num_output", source[0])
+    if role == "weight" and layer.type == "Convolution":
+        return (outputs, source[0] // own["group"], *own["kernel_size"])
+    return (outputs, *source) if role == "weight" and layer.type == "InnerProduct" else (outputs,)
+
+
+def shaped(
+    layer: Layer, role: str, values: np.ndarray, source: Shape, called: str = ""
+) -> np.ndarray:
+    """Weights or a bias in the shape that the layer has for them, from one that means the same.
+
+    That is any with one number for each channel, and [N, K] for the [N, C, H, W] of an
+    InnerProduct. called: what stands for the role in the sentence of the ModelError for others.
+    """
+    wanted, given = parameter_shape(layer, role, source), values.shape
+    also, ways = len(wanted) == 1 and values.size == wanted[0], f"{list(wanted)}"
+    if len(wanted) > 1 and layer.type == "InnerProduct":
+        flat = (wanted[0], math.prod(wanted[1:]))
+        also = given[:2] == flat and values.size == math.prod(flat)
+        ways += f" or {list(flat)}"
+    if given != wanted and not also:
+        raise ModelError(f"{_where(layer)}: its {called or role} is {list(given)}, must be {ways}")
+    return values.reshape(wanted)
+
+
 def windows(layer: Layer, shape: Shape) -> list[tuple[int, int]]:
     """How many windows fit along (height, width), and what is left of the stride behind them."""
     own = layer.attributes()

@@ -12,7 +12,10 @@ from .loading import load
 def load_from_pb(
     fname_pb: Union[str, Path], *, input: Optional[str] = None, output: Optional[str] = None
 ) -> Loaded:
-    """The layers and float parameters of a frozen .pb file; the rest: see load()."""
+    """The layers and float parameters of a frozen .pb file; the rest: see load().
+
+    Tensors have TensorFlow's names ("conv1/relu:0"), and biases are in the layers before them.
+    """
     return load(fname_pb, None, input, output)
 
 

@@ -86,7 +86,7 @@ def quantize_model_with_training(
     )
     trainer.train(work, groups(layer_list, layer_group), rnd_seed)
     found = net.get_param_dict()
-    check_layers(layer_list, found)
+    check_layers(layer_list, found, bitwidth)
     return list(layer_list), found
 
 
@@ -129,9 +129,10 @@ def _check(
     """Arguments and networks that can not be meant."""
     if len(layer_list) < 2 or layer_list[0].type != "Input":
         raise ModelError("a network is an Input layer and at least one more")
-    if layer_list[-1].type == "LogSoftmax":
+    last = layer_list[-1]
+    if last.type in ("LogSoftmax", "Softmax"):
         raise Error(
-            f"the network ends with the LogSoftmax {layer_list[-1].name!r}, whose narrow format "
+            f"the network ends with the {last.type} {last.name!r}, whose narrow format "
             "spoils the training: take it off the layer list, and compute it on the CPU afterwards"
         )
     counts = {"num_step_train": num_step_train, "num_step_log": num_step_log}

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import files
 from ..errors import Error
-from .integers import as_integers
+from .integers import as_integers, checked_width
 
 #: Bytes of a row of an aligned tensor.
 _ROW = 32
@@ -31,10 +31,9 @@ def save_quantized_feature_to_header(
     cnn_run_net_pack() reads it. Raises Error for another width, shape, or name.
     """
     feature = np.asarray(feature)
-    if bit_width not in (8, 16) or feature.ndim != 4:
-        raise Error(
-            f"a header holds [N, C, H, W] in 8 or 16 bits, not {list(feature.shape)} in {bit_width}"
-        )
+    bit_width = checked_width("bit_width", bit_width)
+    if feature.ndim != 4:
+        raise Error(f"a header holds [N, C, H, W], not {list(feature.shape)}")
     if not (name_in_header.isascii() and name_in_header.isidentifier()):
         raise Error(f"{name_in_header!r} is no name in C")
     if not np.isfinite(feature).all():

@@ -23,8 +23,8 @@ def real(
     if role_missing(layer, role):
         return None
     values = parameter(layer, role, param_dict)
-    flat = values.shape[:1] != (channels,) and values.size % channels == 0
-    return values.reshape(channels, -1) if flat else values
+    row = values.shape[:1] != (channels,) and values.size == channels
+    return values.ravel() if row else values
 
 
 def rounded(values: np.ndarray, fracs: np.ndarray, bits: int) -> np.ndarray:

@@ -11,24 +11,32 @@ from ..errors import Error
 from .layers import Layer, get_tensor_name_list
 from .ties import Group
 
+#: Keys of a layer that are no wish, or that parameter() looks at.
+_PASSED = ("weight", "bias", "quant_weight", "quant_bias", "frac_weight", "frac_bias")
+
 
 class Wishes:
-    """What is asked for; keys that are no fraction or sign are passed over.
+    """What is asked for; weights, biases and what else the kit keeps in parameters is passed over.
 
-    Raises Error for fractions of tensors that there are not, and for what is no integer.
+    Raises Error for names that the network does not have, and for what is no integer.
     """
 
     def __init__(self, user: Mapping[str, Any], layer_list: Sequence[Layer]) -> None:
         self._user = user
         every = get_tensor_name_list(layer_list)
+        features = get_tensor_name_list(layer_list, feature_only=True)
+        passed = {f"{layer.name}_{role}" for layer in layer_list for role in _PASSED}
         for key, value in user.items():
-            if key.endswith("_frac"):
-                if key[: -len("_frac")] not in every:
-                    raise Error(
-                        f"usr_param_dict: {key!r}: no such tensor; have: {', '.join(every)}"
-                    )
-                if np.asarray(value).dtype.kind not in "iu":
-                    raise Error(f"usr_param_dict: {key} is an integer, not {value!r}")
+            name, _, end = str(key).rpartition("_")
+            if key in passed or (end == "signed" and name in every):
+                continue
+            if end != "frac" or name not in every:
+                ends = end in ("frac", "signed")
+                what = "no such tensor" if ends else "a key is TENSOR_frac or TENSOR_signed"
+                raise Error(f"usr_param_dict: {key!r}: {what}; have: {', '.join(every)}")
+            array = np.asarray(value)
+            if array.dtype.kind not in "iu" or (array.ndim and name in features):
+                raise Error(f"usr_param_dict: {key} is an integer, not {value!r}")
 
     def feature(self, group: Group) -> Optional[int]:
         """The fraction of tensors that share one. Raises Error where there can not be one."""

@@ -15,15 +15,20 @@ from ...runtime.session import Session
 from ...targets import NPU
 from ..as_fixed import fixed_graph
 from ..as_float import float_graph
+from ..integers import checked_width
 from ..layers import Layer, get_tensor_name_list
 from ..lowering import fraction
+from .quant_layers import QuantLayer, quant_layer
 
 Params = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class NumpyLayers:
-    """A network that is built once and run often: the chip's (session), or the float one."""
+class NumpyLayers(Sequence[QuantLayer]):
+    """A network that is built once and run often: the chip's (session), or the float one.
+
+    It is also the sequence of its layers.
+    """
 
     session: Optional[Session]
     graph: Optional[FloatGraph]
@@ -31,6 +36,13 @@ class NumpyLayers:
     bitwidth: int
     on_grid: bool = False
     unsigned: tuple[str, ...] = ()
+    layers: tuple[QuantLayer, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.layers[index]
 
 
 def build_numpy_layers(
@@ -43,14 +55,17 @@ def build_numpy_layers(
     quant_feature_only: bool = False,
 ) -> NumpyLayers:
     """What run_layers() takes as numpy_layers. Raises ModelError that names the layer."""
+    bitwidth = checked_width("bitwidth", bitwidth)
     if quant and quant_weight_only and quant_feature_only:
         raise Error("quant_weight_only and quant_feature_only exclude each other")
+    integer_weights = quant and not quant_feature_only
+    layers = tuple(quant_layer(layer, param_dict, integer_weights) for layer in layer_list)
     fracs = {
         k[: -len("_frac")]: fraction(k, v) for k, v in param_dict.items() if k.endswith("_frac")
     }
     if quant and not (quant_weight_only or quant_feature_only):
         graph = fixed_graph(layer_list, param_dict, bitwidth, hw_aligned)
-        return NumpyLayers(Session(graph, NPU), None, fracs, bitwidth)
+        return NumpyLayers(Session(graph, NPU), None, fracs, bitwidth, layers=layers)
     values = dict(param_dict)
     if quant and quant_weight_only:
         features = get_tensor_name_list(layer_list, feature_only=True)
@@ -60,7 +75,8 @@ def build_numpy_layers(
     unsigned = tuple(
         key[: -len("_signed")] for key, s in param_dict.items() if key.endswith("_signed") and not s
     )
-    return NumpyLayers(None, float_graph(layer_list, values), fracs, bitwidth, on_grid, unsigned)
+    real = float_graph(layer_list, values)
+    return NumpyLayers(None, real, fracs, bitwidth, on_grid, unsigned, layers)
 
 
 def run_layers(
@@ -103,6 +119,8 @@ def run_layers(
             quant_weight_only,
             quant_feature_only,
         )
+    if not isinstance(net, NumpyLayers):
+        raise Error("numpy_layers is what build_numpy_layers() gave, as a whole")
     x = np.asarray(input_data_batch)
     if x.ndim != 4 or x.dtype.kind not in "fiub":
         raise Error(f"a batch is real numbers [N, C, H, W], not {x.dtype} {list(x.shape)}")
@@ -164,6 +182,7 @@ def get_layer_weight_bias(
 
     Raises Error for what the parameters do not have.
     """
+    checked_width("bitwidth", bitwidth)
     found = {}
     for name in target_tensor_list:
         layer, _, role = name.rpartition("_")

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ...errors import Error, ModelError
 from ..as_fixed import fixed_graph
+from ..integers import checked_width
 from ..layers import BIASED, Layer, get_network_output, get_tensor_name_list
 from ..shapes import feature_shapes
 from . import nodes, pooling
@@ -45,8 +46,7 @@ class QuantizedNet(nn.Module):
         for_training: bool = True,
     ) -> None:
         super().__init__()
-        if bitwidth not in (8, 16):
-            raise Error(f"bitwidth is 8 or 16, not {bitwidth}")
+        bitwidth = checked_width("bitwidth", bitwidth)
         self.layer_list, self.param_dict = list(layer_list), dict(param_dict)
         self.bitwidth, self.hw_aligned, self.quant_output = bitwidth, hw_aligned, quant_output
         self.quant = {"weight": quant_weight, "bias": quant_bias}

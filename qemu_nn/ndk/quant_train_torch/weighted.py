@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ...errors import ModelError
 from .. import weights
 from ..layers import Layer
-from ..shapes import Shape
+from ..shapes import Shape, shaped
 from .nodes import quantize
 from .pooling import padded
 
@@ -50,7 +50,7 @@ class Weighted(nn.Module):
             self.register_parameter(role, None)
             if values is None:
                 continue
-            _fits(layer, role, values, shapes)
+            shaped(layer, role, values, shapes[layer.bottoms[0]])
             self.register_parameter(role, nn.Parameter(torch.tensor(values, dtype=torch.float32)))
             step = None
             if fracs is not None:
@@ -130,23 +130,3 @@ def _on_grid(layer: Layer, role: str, params: Mapping[str, Any], bits: int) -> d
         raise ModelError(f"{key} must be integers of {bits} bits")
     fracs = np.asarray(params[f"{layer.name}_frac_{role}"]).ravel()
     return {name: np.ldexp(values.astype(np.float64), -fracs.reshape(-1, *[1] * (values.ndim - 1)))}
-
-
-def _fits(layer: Layer, role: str, values: np.ndarray, shapes: Mapping[str, Shape]) -> None:
-    """Raise ModelError for weights of another shape than the layer's."""
-    channels, height, width = shapes[layer.bottoms[0]]
-    count = shapes[layer.tops[0]][0]
-    wanted: tuple[int, ...] = (count,)
-    fits = values.size == count
-    if role == "weight" and layer.type == "Convolution":
-        own = layer.attributes()
-        wanted = (count, channels // max(own["group"], 1), *own["kernel_size"])
-        fits = values.shape == wanted
-    elif role == "weight" and layer.type == "InnerProduct":
-        wanted = (count, channels, height, width)
-        fits = values.size == count * channels * height * width
-    if not fits:
-        raise ModelError(
-            f"layer {layer.name!r}: {layer.name}_{role} has the shape {list(values.shape)}, "
-            f"the layer needs {list(wanted)}"
-        )
