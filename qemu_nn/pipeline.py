@@ -29,6 +29,7 @@ from .targets import DEFAULT_CORE, Profile
 
 if TYPE_CHECKING:
     from .analysis.compare import Comparison
+    from .analysis.glance import Glance
     from .analysis.summary import Summary
     from .firmware.golden import GoldenSet
     from .firmware.sample import Golden
@@ -46,6 +47,12 @@ class Network:
     graph: Graph
     reference: Optional[FloatGraph] = None
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return glance(self).text()
+
+    def _repr_html_(self) -> str:
+        return glance(self).html()
 
     def session(
         self,
@@ -85,6 +92,12 @@ class FloatNetwork:
 
     graph: FloatGraph
 
+    def __repr__(self) -> str:
+        return glance(self).text()
+
+    def _repr_html_(self) -> str:
+        return glance(self).html()
+
     def evaluate(self, x: np.ndarray, trace: bool = False) -> dict[str, np.ndarray]:
         """Float arrays by the source file's own tensor names: the outputs, or all if traced.
 
@@ -95,6 +108,15 @@ class FloatNetwork:
     def save(self, path: Union[str, Path]) -> None:
         """Write the network as the project's own single file (.qnz)."""
         save_package(None, path, self.graph)
+
+
+def glance(network: Union[Network, FloatNetwork]) -> Glance:
+    """What a network is, in a few lines and as a table."""
+    from .analysis.glance import of_calls, of_operators
+
+    if isinstance(network, FloatNetwork):
+        return of_operators(network.graph)
+    return of_calls(network.graph, network.reference is not None, len(network.notes))
 
 
 def load(

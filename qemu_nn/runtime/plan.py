@@ -79,6 +79,9 @@ class Plan:
     cleared: int
     warnings: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return f"<Plan of {self.graph.name[:60]!r} for {self.profile}: {len(self.steps)} steps>"
+
     def __str__(self) -> str:
         """One line for each step: the layer, the row that computes it, and why that one."""
         rows = [f"{step.row} ({step.row.kind})" for step in self.steps]

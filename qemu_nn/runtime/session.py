@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -52,6 +52,13 @@ class Session:
         self._many: Union[Graph, Compiled, None] = together(graph, TOGETHER)
         for message in self.plan.warnings:
             warnings.warn(message, DeviceWarning, stacklevel=3)
+
+    def __repr__(self) -> str:
+        return f"<Session of {self.graph.name[:60]!r} for {self.profile}, threads={self.threads}>"
+
+    def __reduce__(self) -> tuple[type[Session], tuple[Any, ...]]:
+        """Pickled as its network and its options: it is planned again for the host it comes to."""
+        return Session, (self.graph, self.profile, self._variant, self.threads)
 
     @property
     def plan(self) -> Plan:
