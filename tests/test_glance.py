@@ -34,7 +34,7 @@ NETWORKS = {
 
 def nouns():
     """Everything that the package's functions return."""
-    demo, x, labels = example()
+    demo, x, _ = example()
     yield from NETWORKS.values()
     yield from (network.graph for network in NETWORKS.values())
     yield from demo.graph.nodes
@@ -53,14 +53,16 @@ def test_a_network_fits_ten_lines_and_says_what_it_is(kind):
     lines = text.splitlines()
     assert len(lines) <= 10
     assert max(map(len, lines)) <= 130
-    assert "input" in text and "outputs" in text
+    assert "input" in text
+    assert "outputs" in text
     assert "\x1b" not in text
 
 
 def test_the_lines_of_a_network():
     assert repr(NETWORKS["memory"]).splitlines() == [
         "Network 'classifier'",
-        "calls            5: 1 arm_convolve_HWC_q7_basic, 1 arm_relu_q7, 1 arm_maxpool_q7_HWC, 2 more",
+        "calls            5: 1 arm_convolve_HWC_q7_basic, 1 arm_relu_q7, 1 arm_maxpool_q7_HWC, "
+        "2 more",
         "input            data: int8 8x8x2 Q0.7",
         "outputs          softmax: int8 10 Q0.7",
         "macs             5,248",

@@ -177,11 +177,11 @@ def residual(*between):
     return FloatGraph("net", "x", (4,), None, tuple(nodes), ("sum",))
 
 
-ONES = dict.fromkeys(("x", "fine", "layer0", "layer1", "sum"), [1.0])
+ONES = {name: [1.0] for name in ("x", "fine", "layer0", "layer1", "sum")}
 
 
 def test_a_sum_around_a_layer_of_large_weights_is_refused_and_does_not_settle_for_ever():
-    with pytest.raises(Error, match="layer0: its input and its output share.* weights pass 127"):
+    with pytest.raises(Error, match=r"layer0: its input and its output share.* weights pass 127"):
         settled(residual(dense(1000.0)), ONES)
     given = {"layer0": {"weights": 0}}
     assert settled(residual(dense(1000.0)), ONES, given=given).weights["layer0"] == 0
