@@ -10,6 +10,7 @@ from typing import Callable, Optional, TypeVar, Union
 
 import numpy as np
 
+from ..arguments import shown
 from ..errors import Error
 
 T = TypeVar("T")
@@ -189,7 +190,7 @@ class Function:
 
     def parse_params(self, given: Mapping[str, object]) -> dict[str, int]:
         """The scalar C arguments as integers; a missing, unknown or other one is an error."""
-        unknown = [name for name in given if name not in self.params]
+        unknown = [str(name) for name in given if name not in self.params]
         missing = [name for name in self.params if name not in given]
         if unknown or missing:
             what = "does not take " + ", ".join(unknown) if unknown else "lacks "
@@ -205,7 +206,7 @@ class Function:
         try:
             number = operator.index(value)  # type: ignore[arg-type]
         except TypeError:
-            raise Error(f"{name} of {self.name} must be an integer, is {value!r}") from None
+            raise Error(f"{name} of {self.name} must be an integer, is {shown(value)}") from None
         if not -(2**31) <= number < 2**31:
             raise Error(f"{name} of {self.name} must fit into 32 bits, is {number}")
         return number
