@@ -15,18 +15,18 @@ from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
 if TYPE_CHECKING:
     from .delivery import export
     from .inspection import analyze
-    from .pipeline import FloatNetwork, Network, load
+    from .networks import FloatNetwork, Network, load
     from .quantization import quantize
 
 __version__ = "0.1.0"
 
 #: Public name -> the module it comes from, on first use: these bring numpy and the C core along.
 _HOMES = {
-    "FloatNetwork": "pipeline",
-    "Network": "pipeline",
+    "FloatNetwork": "networks",
+    "Network": "networks",
     "analyze": "inspection",
     "export": "delivery",
-    "load": "pipeline",
+    "load": "networks",
     "quantize": "quantization",
 }
 

@@ -30,6 +30,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import kernels
+from .arguments import as_array, as_flag, as_mapping, as_text, one_of
 from .devices import profile_for
 from .errors import Error
 from .layers import FUNCTIONS, Array, Function
@@ -39,9 +40,7 @@ from .targets import DEFAULT_CORE, Profile, core_path
 
 def find(name: str) -> Function:
     """The declaration of a C function, by name."""
-    if name not in FUNCTIONS:
-        raise Error(f"no function {name!r}; have: {', '.join(sorted(FUNCTIONS))}")
-    return FUNCTIONS[name]
+    return FUNCTIONS[one_of(sorted(FUNCTIONS), name, "function")]
 
 
 def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CORE) -> int:
@@ -51,14 +50,14 @@ def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CO
     params: the scalar C arguments. Unknown functions, arguments and cores raise Error.
     """
     declared = find(function)
-    values = declared.parse_params(params)
+    values = declared.parse_params(as_mapping(params, "params"))
     return declared.buffer_bytes(values, core_path(core))
 
 
 def _argument(function: Function, array: Array, value: object, params: dict[str, int]) -> Any:
     """One array argument, checked; the same memory where that is possible."""
-    given = np.asarray(value)
     where = f"{array.name} of {function.name}"
+    given = as_array(value, where)
     dtype = array.dtype_in(params)
     if given.dtype != np.dtype(dtype):
         raise Error(f"{where} must be {dtype}, is {given.dtype}")
@@ -78,7 +77,7 @@ def _told_by_shapes(function: Function, arguments: Mapping[str, object]) -> dict
         given: Any = arguments.get(array.name)
         if f"has_{array.name}" in function.params:
             told[f"has_{array.name}"] = int(given is not None)
-        shape = np.shape(given)
+        shape = as_array(given, f"{array.name} of {function.name}").shape
         if len(shape) == len(array.axes):
             told.update((a, n) for a, n in zip(array.axes, shape) if a in function.params)
     return told
@@ -151,6 +150,7 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
         in_place: bool = False,
         **arguments: object,
     ) -> np.ndarray:
+        in_place, variant = as_flag(in_place, "in_place"), as_text(variant, "variant")
         wanted = profile_for([(function.op, function.type)], core, cmsis, rounding)
         return invoke(function, arguments, wanted, variant, in_place)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,9 +11,11 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
+from .arguments import as_array, as_path, one_of
 from .arrays import not_plain, read_npz
 from .errors import Error
 from .extras import require
+from .files import reason
 from .formats import Format
 
 #: Endings of image files in a folder.
@@ -66,20 +69,22 @@ def batches(
     is nothing.
     """
     turn = _Turn(shape, layout, given, own)
-    if isinstance(source, (str, Path)):
-        path = Path(source)
-        if path.is_dir():
-            return _folder(path, turn, size)
-        source = _arrays(path)
+    if isinstance(source, (str, os.PathLike)):
+        path = as_path(source, "data")
+        try:
+            if path.is_dir():
+                return _folder(path, turn, size)
+            source = _arrays(path)
+        except OSError as error:
+            raise Error(f"can not read {path}: {reason(error)}") from None
     if isinstance(source, np.ndarray):
         return _slices(source, None, turn, size)
     if isinstance(source, tuple) and len(source) == 2:
         x, y = source
-        return _slices(np.asarray(x), None if y is None else np.asarray(y), turn, size)
+        y = None if y is None else as_array(y, "labels")
+        return _slices(as_array(x, "the data"), y, turn, size)
     if not isinstance(source, Iterable):
-        raise Error(
-            f"calibration data are files, arrays or generators, not {type(source).__name__}"
-        )
+        raise Error(f"data are files, arrays or generators, not {type(source).__name__}")
     count = len(source) if isinstance(source, Sequence) else None
     return Batches(lambda: _stream(source, turn), count)
 
@@ -93,7 +98,7 @@ def arranged(x: np.ndarray, shape: Shape) -> np.ndarray:
     layout = "NHWC" if len(shape) == 3 else None
     if x.shape[1:] == (1, *shape):
         x = x.reshape(-1, *shape)
-    return _Turn(shape, layout, layout if x.shape[1:] == shape else None)(x, 0)
+    return _Turn(shape, layout, layout if x.shape[1:] == shape else None, None)(x, 0)
 
 
 def _arrays(path: Path) -> tuple[np.ndarray, Optional[np.ndarray]]:
@@ -131,11 +136,11 @@ def _stream(source: Iterable, turn: _Turn) -> Iterator[Batch]:
     done = 0
     for item in source:
         x, y = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
-        x = np.asarray(x)
+        x = as_array(x, "the data")
         if x.ndim == 0:
             raise Error("the data must come as arrays with an axis of samples, not as numbers")
         turn.of(x.shape[1:])
-        yield Batch(turn(x, done), None if y is None else _labels(np.asarray(y), len(x)))
+        yield Batch(turn(x, done), None if y is None else _labels(as_array(y, "labels"), len(x)))
         done += len(x)
 
 
@@ -182,14 +187,10 @@ class _Turn:
     """From the data's shape to the network's: which axis is where is decided once."""
 
     def __init__(
-        self,
-        shape: Shape,
-        layout: Optional[str],
-        given: Optional[str],
-        own: Optional[Format] = None,
+        self, shape: Shape, layout: Optional[str], given: Optional[str], own: Optional[Format]
     ) -> None:
-        if given not in (None, "NHWC", "NCHW"):
-            raise Error(f"there is no layout {given!r}; have: NHWC, NCHW")
+        if given is not None:
+            one_of(("NHWC", "NCHW"), given, "layout")
         self.shape, self.layout, self.given, self.own = shape, layout, given, own
 
     def image_shape(self, path: Path) -> tuple[int, int, int]:
@@ -224,8 +225,7 @@ class _Turn:
             raise Error(f"the network takes samples {wanted}, the data are {list(shape)}")
         if len(fits) > 1 and 1 not in self.shape and self.own is None:  # 1: the same in both
             raise Error(
-                f"images {list(shape)} fit the network as NHWC and as NCHW: say which they are "
-                "with layout="
+                f"images {list(shape)} fit the network as NHWC and as NCHW: choose by layout="
             )
         return fits[0]
 

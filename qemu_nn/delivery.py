@@ -8,18 +8,20 @@ from typing import Optional, Union
 import numpy as np
 
 from . import __version__
+from .arguments import as_array, as_flag, as_path
 from .bench.calls import random_inputs
 from .firmware import project
 from .firmware.golden import About
 from .firmware.project import Firmware
+from .networks import Network, quantized
 from .package import model_hash
-from .pipeline import Network, golden
+from .pipeline import golden
 from .runtime.plan import plan
 from .targets import DEFAULT_CORE
 
 
 def export(
-    network: Network,
+    network: Union[Network, str, Path],
     folder: Union[str, Path],
     target: str = DEFAULT_CORE,
     cmsis: Optional[str] = None,
@@ -29,14 +31,16 @@ def export(
 ) -> Firmware:
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `x`.
 
-    x: as golden() takes it; two inputs at random, always the same, if not given. folder: new,
-    empty, or an earlier export, which is replaced. one_header: write layers.h, everything as plain
-    macros, too. Raises Error as golden() does, and where a device could not run the network so.
+    network: or the file of one. x: as golden() takes it; two inputs at random, always the same, if
+    not given. folder: new, empty, or an earlier export, which is replaced. one_header: write
+    layers.h, everything as plain macros, too. Raises Error as golden() does, and where a device
+    could not run the network so.
     """
-    wanted, folder = network.profile(target, cmsis, rounding), Path(folder).resolve()
+    network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
+    wanted, one_header = network.profile(target, cmsis, rounding), as_flag(one_header, "one_header")
     about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
     traced = plan(network.graph, wanted, trace=True)
-    x = random_inputs(network.graph, 2) if x is None else np.asarray(x)
+    x = random_inputs(network.graph, 2) if x is None else as_array(x, "the input")
     with project.replacing_earlier(folder) as fresh:
         goldens = golden(network, x, fresh / project.GOLDENS, target, cmsis, rounding)
         steps = x.shape[1] if network.graph.states else 1

@@ -44,6 +44,9 @@ class FloatGraph:
     def __post_init__(self) -> None:
         _check(self)
 
+    def __repr__(self) -> str:
+        return f"<FloatGraph {self.name[:60]!r}: {len(self.nodes)} operators on {list(self.shape)}>"
+
     @cached_property
     def shapes(self) -> dict[str, Shape]:
         """Shape of one sample of every tensor, the input's first."""

@@ -93,6 +93,10 @@ class Graph:
     def __post_init__(self) -> None:
         _check(self)
 
+    def __repr__(self) -> str:
+        shape, calls = list(self.input.shape), len(self.nodes)
+        return f"<Graph {self.name[:60]!r}: {calls} calls on {self.input.dtype} {shape}>"
+
     @property
     def ops(self) -> set[tuple[str, str]]:
         """What its nodes compute: names and types of the kernel table."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from pathlib import Path
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -13,13 +14,14 @@ from .analysis.advice import advise
 from .analysis.choices import Choices
 from .analysis.layer_figures import Gathered, LayerFigures, WeightFigures, weight_figures
 from .analysis.report import Report
+from .arguments import as_array, as_callable
 from .data import Batch, batches
 from .errors import Error
 from .float_graph import FloatGraph
 from .graph import Graph, Node, Tensor
 from .lower.dequantize import dequantized
 from .lower.meaning import counterparts, meanings, stranger
-from .pipeline import Network
+from .networks import Network, quantized
 from .quantizer.rules import kept_range
 from .runtime.accumulate import accumulators, unsaturated
 from .runtime.accumulate_affine import has_room, is_affine
@@ -33,7 +35,7 @@ Progress = Callable[[Iterable], Iterable]
 
 
 def analyze(
-    network: Network,
+    network: Union[Network, str, Path],
     data: Any,
     labels: Optional[np.ndarray] = None,
     *,
@@ -46,14 +48,16 @@ def analyze(
 ) -> Report:
     """What quantization cost and where: the network's exact run against its float reference.
 
-    network: as quantize() makes it; or affine, such as a .tflite file, which is compared with the
-    float network that its integers stand for: that shows what the rounding of activations costs.
+    network: as quantize() makes it, or its file; or affine, such as a .tflite file, which is
+    compared with the float network that its integers stand for: that shows what the rounding of
+    activations costs.
     data: float inputs as data.batches() takes them, of the network or of the file it came from; of
     a network without a reference also its own integers, int8 for an int8 input.
     labels: the right class of every sample, if not in the data; with them, accuracies and
     confusion are reported. Raises Error for other networks without a reference, for data and
     labels that do not fit, and as a session.
     """
+    network, progress = quantized(network), as_callable(progress, "progress")
     reference, graph = network.reference, network.graph
     own = None  # a network that was made of real numbers is tested with real numbers
     if reference is None and is_affine(graph):
@@ -94,7 +98,7 @@ def _labelled(source: Iterable[Batch], labels: Optional[np.ndarray]) -> Iterator
     if labels is None:
         yield from source
         return
-    labels = np.asarray(labels)
+    labels = as_array(labels, "labels")
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise Error(
             f"labels are one integer for each sample, not {labels.dtype} {list(labels.shape)}"

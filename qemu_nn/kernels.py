@@ -62,6 +62,11 @@ class Row:
     def __str__(self) -> str:
         return f"{self.op}.{self.variant}"
 
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the CPU features that it needs."""
+        return tuple(name for name, bit in FEATURES.items() if self.cpu & bit)
+
     def claims(self, profile: Profile) -> bool:
         """Does this row promise the bits of this profile?"""
         return bool(self.profiles >> profile.number & 1)
@@ -215,8 +220,7 @@ def raise_for(status: int, message: str) -> None:
 
 def check(row: Row, params: Any) -> Sizes:
     """Ask the contract of a row's op: sizes, or the exception that names the broken constraint."""
-    sizes = ffi.new("qn_sizes *")
-    why = ffi.new("char[]", lib.QN_WHY)
+    sizes, why = ffi.new("qn_sizes *"), ffi.new("char[]", lib.QN_WHY)
     raise_for(lib.qn_kernel_at(row.index).op.check(params, sizes, why), _text(why))
     inputs = tuple(getattr(sizes, "in"))  # a keyword of Python
     return Sizes(inputs, sizes.weights, sizes.bias, sizes.out, sizes.destroys, bool(sizes.in_place))
@@ -250,9 +254,7 @@ def call(
     buffers = ffi.new("qn_buffers *")
     for i, array in enumerate(inputs):
         getattr(buffers, "in")[i] = _pointer(array)
-    buffers.weights = _pointer(weights)
-    buffers.bias = _pointer(bias)
+    buffers.weights, buffers.bias = _pointer(weights), _pointer(bias)
     buffers.out = _pointer(output, writable=True)
-    buffers.scratch = _pointer(scratch)
-    buffers.packed = _pointer(packed)
+    buffers.scratch, buffers.packed = _pointer(scratch), _pointer(packed)
     raise_for(lib.qn_kernel_at(row.index).run(params, buffers), f"{row} failed")

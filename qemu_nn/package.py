@@ -17,6 +17,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from .archive import INTEGERS, format_npy, little_endian, open_archive, write_archive
+from .arguments import as_path
 from .errors import Error, ModelError
 from .fields import Fields, parse_json
 from .float_graph import FloatGraph
@@ -45,15 +46,22 @@ def save_package(
 ) -> None:
     """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
 
-    Raises ModelError where the file can not be written, or an array is of another type.
+    Raises ModelError where the file can not be written, or an array is of another type; Error for
+    a path of another suffix, which load() would take for another format.
     """
+    path = as_path(path, "the file of a network")
+    if path.suffix != ".qnz":
+        raise Error(
+            f"{path}: a network is saved in a file of its own kind, .qnz, and in no other: name it "
+            f"{path.stem or 'network'}.qnz"
+        )
     entries = {} if reference is None else float_entries(reference)
     if graph is not None:
         document = {"format": _FORMAT, "version": _VERSION, **_from_graph(graph)}
         entries[_GRAPH] = json.dumps(document, indent=1).encode("ascii")
         for index, name in enumerate(sorted(graph.arrays)):
             entries[_entry(index)] = format_npy(_checked(graph, name))
-    write_archive(Path(path), entries)
+    write_archive(path, entries)
 
 
 def load_package(path: Union[str, Path]) -> Package:

@@ -1,4 +1,4 @@
-"""The only place where stages meet: load, save, a network that runs, goldens of it.
+"""The only place where stages meet: goldens of a network, comparisons, what it is on a device.
 
 What only goldens and reports need is imported by the functions that make them: a program that
 loads a network and runs it starts without.
@@ -7,22 +7,23 @@ loads a network and runs it starts without.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Optional, Union
+from typing import TYPE_CHECKING, Callable, Optional
 
 import numpy as np
 
 from . import __version__
+from .arguments import as_array, as_callable, as_path
 from .arrays import read_npz
-from .devices import profile_for
-from .errors import Error, ModelError
-from .float_graph import FloatGraph
+from .errors import Error
 from .graph import Graph
-from .importers import FLOAT_FORMATS, QUANTIZED_FORMATS, load_float, load_integers
-from .package import load_package, model_hash, save_package
-from .runtime.evaluate import evaluate
+from .networks import FloatNetwork as FloatNetwork
+from .networks import Network as Network
+from .networks import load as load
+from .networks import load_quantized as load_quantized
+from .networks import quantized
+from .package import model_hash
 from .runtime.rivals import rivals
 from .runtime.session import Session, State
 from .targets import DEFAULT_CORE, Profile
@@ -32,117 +33,6 @@ if TYPE_CHECKING:
     from .analysis.summary import Summary
     from .firmware.golden import GoldenSet
     from .firmware.sample import Golden
-
-
-@dataclass(frozen=True)
-class Network:
-    """A quantized network, ready to be planned for a device.
-
-    reference: the float network it was quantized from, channels last, whose tensors have the names
-    of the layers that compute them; None if it did not come from one. notes: what had to give
-    way when it was quantized.
-    """
-
-    graph: Graph
-    reference: Optional[FloatGraph] = None
-    notes: tuple[str, ...] = ()
-
-    def session(
-        self,
-        target: str = DEFAULT_CORE,
-        cmsis: Optional[str] = None,
-        rounding: Optional[str] = None,
-        variant: Optional[str] = None,
-        threads: int = 1,
-    ) -> Session:
-        """Plan the network for a core ("cortex-m4"), a CMSIS release and a rounding; see profile().
-
-        variant: the row of the kernel table to run wherever a layer has one of that name;
-        threads: samples computed at a time. Raises Error with the choices for unknown names, and
-        the layer's constraint where the device could not run it.
-        """
-        return Session(self.graph, self.profile(target, cmsis, rounding), variant, threads)
-
-    def profile(
-        self,
-        target: str = DEFAULT_CORE,
-        cmsis: Optional[str] = None,
-        rounding: Optional[str] = None,
-    ) -> Profile:
-        """A device's profile; cmsis: by default the newest release with the network's functions,
-        rounding: by default as Arm ships that one ("nearest", "double").
-        """
-        return profile_for(self.graph.ops, target, cmsis, rounding)
-
-    def save(self, path: Union[str, Path]) -> None:
-        """Write the network, with its reference, as the project's own single file (.qnz)."""
-        save_package(self.graph, path, self.reference)
-
-
-@dataclass(frozen=True)
-class FloatNetwork:
-    """A float network, as a file of its framework holds it."""
-
-    graph: FloatGraph
-
-    def evaluate(self, x: np.ndarray, trace: bool = False) -> dict[str, np.ndarray]:
-        """Float arrays by the source file's own tensor names: the outputs, or all if traced.
-
-        x: [N, *shape], in the file's own layout. Raises Error for another shape and for NaN.
-        """
-        return evaluate(self.graph, x, trace)
-
-    def save(self, path: Union[str, Path]) -> None:
-        """Write the network as the project's own single file (.qnz)."""
-        save_package(None, path, self.graph)
-
-
-def load(
-    path: Union[str, Path],
-    *,
-    input: Optional[str] = None,
-    output: Optional[str] = None,
-    weights: Union[str, Path, None] = None,
-) -> Union[Network, FloatNetwork]:
-    """A network from a file.
-
-    Quantized: .qnz, .tflite, or network.json (or its folder) as firmware is described. Float:
-    .onnx, .h5, .hdf5, .keras, .pb, and .prototxt with `weights` beside it; input, output: tensors
-    of the file between which the network is cut out. Raises ModelError with a sentence for
-    anything else.
-    """
-    path = Path(path)
-    if path.is_dir():
-        path = path / "network.json"
-    if not path.exists():
-        raise ModelError(f"there is no file {path}")
-    if path.suffix.lower() in FLOAT_FORMATS:
-        beside = None if weights is None else Path(weights)
-        return FloatNetwork(load_float(path, input, output, beside))
-    if input or output or weights:
-        raise Error(f"{path} is a whole network: input, output and weights are for float models")
-    if path.suffix.lower() in QUANTIZED_FORMATS:
-        return Network(load_integers(path))
-    if path.suffix == ".qnz":
-        found = load_package(path)
-        if found.graph is None:
-            assert found.reference is not None  # a file holds one of them
-            return FloatNetwork(found.reference)
-        return Network(found.graph, found.reference)
-    if path.suffix == ".json":
-        from .importers import device
-
-        return Network(device.load(path))
-    have = ", ".join([".qnz", "network.json", *QUANTIZED_FORMATS, *FLOAT_FORMATS])
-    raise ModelError(f"{path} is not a model this version reads; have: {have}")
-
-
-def load_quantized(path: Union[str, Path]) -> Network:
-    """A quantized network from a file, as load() reads it; Error for a float one."""
-    network = load(path)
-    if not isinstance(network, Network):
-        raise Error(f"{path} is a float network; quantize it first")
-    return network
 
 
 def golden(
@@ -165,9 +55,10 @@ def golden(
     """
     from .firmware.golden import About, write
 
+    network, progress = quantized(network), as_callable(progress, "progress")
     wanted = network.profile(target, cmsis, rounding)
     session = Session(network.graph, wanted, threads=threads)
-    x = np.asarray(x)
+    folder, x = as_path(folder, "the folder of goldens"), as_array(x, "the input")
     if x.size == 0 or x.ndim == 0:
         raise Error("there are no inputs to make goldens of")
     about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
@@ -184,7 +75,7 @@ def compare(golden: Path, dump: Path) -> Comparison:
     """
     from .analysis.compare import compare
 
-    return compare(golden, dump)
+    return compare(as_path(golden, "the golden set"), as_path(dump, "the dumps"))
 
 
 def _samples(
@@ -218,7 +109,7 @@ def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
         raise Error(f"{graph.name} is not recurrent and takes no state")
     if not isinstance(state, Mapping):
         state = {graph.states[0].name: state}
-    starts = {name: np.asarray(values) for name, values in state.items()}
+    starts = {name: as_array(values, f"state {name!r}") for name, values in state.items()}
     for name, values in starts.items():
         if values.ndim == 0 or len(values) != samples:
             raise Error(f"state {name!r} must hold {samples} samples, as the input does")
@@ -238,7 +129,7 @@ def describe(
     """
     from .analysis.summary import summarize
 
-    return summarize(network.session(target, cmsis, rounding, variant).plan)
+    return summarize(quantized(network).session(target, cmsis, rounding, variant).plan)
 
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:

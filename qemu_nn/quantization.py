@@ -11,12 +11,22 @@ from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
+from .arguments import (
+    MOST_THREADS,
+    as_callable,
+    as_count,
+    as_flag,
+    as_mapping,
+    as_number,
+    as_path,
+    one_of,
+)
 from .data import Batch, batches
 from .float_graph import FloatGraph
 from .graph import Graph
 from .lower import device_part
+from .networks import FloatNetwork, Network, unquantized
 from .optimize import optimize
-from .pipeline import FloatNetwork, Network
 from .quantizer.search import Given, Score, Search, search
 from .quantizer.statistics import observe
 from .runtime.evaluate import each_tensor, evaluate
@@ -29,7 +39,7 @@ Progress = Callable[[Iterable], Iterable]
 
 
 def quantize(
-    network: FloatNetwork,
+    network: Union[FloatNetwork, str, Path],
     data: Any,
     *,
     scheme: str = "power2",
@@ -55,23 +65,36 @@ def quantize(
     Lite's scheme for the s8 functions: a scale and a zero point for every tensor, a scale for each
     output channel of a convolution.
 
-    data: calibration inputs as data.batches() takes them, with labels for a search. method, for
-    activations, and weight_method: "minmax", "mse", "kl", a percentile as a number; method may
-    be "search": from minmax on, ranges up to `search_range` times halved are tried for every
-    format on the exact network, while its accuracy on the data (without labels: its closeness to
-    the float scores) is more than `tolerance` below the float network's; `resume` keeps what is
-    decided in a file. formats: what is given and not chosen, as fraction bits: layer ->
-    {"output": 5, "weights": 7, "bias": 6}; affine: as ranges: layer -> {"output": (-1.5, 2.0)}.
-    functions: layer -> C function, where the fastest that fits is not wanted. softmax: keep one at
-    the end. layout: of images in the data, where their shape does not tell.
+    network: or the file of one. data: calibration inputs as data.batches() takes them, with labels
+    for a search. method, for activations, and weight_method: "minmax", "mse", "kl", a percentile as
+    a number; method may be "search": from minmax on, ranges up to `search_range` times halved are
+    tried for every format on the exact network, while its accuracy on the data (without labels: its
+    closeness to the float scores) is more than `tolerance` below the float network's; `resume` is a
+    file that keeps what is decided. formats: what is given and not chosen, as fraction bits:
+    layer -> {"output": 5, "weights": 7, "bias": 6}; affine: as ranges:
+    layer -> {"output": (-1.5, 2.0)}. functions: layer -> C function, where the fastest that fits is
+    not wanted. softmax: keep one at the end. layout: of images in the data, where their shape does
+    not tell.
 
     The result's `notes` tell what had to give way. Raises ModelError that names every operator
     the device has no function for, Error for options and data that do not fit.
     """
-    wanted = profile(target, cmsis or SCHEMES.get(scheme), rounding)
-    first = "minmax" if method == "search" else method
+    network, progress = unquantized(network), as_callable(progress, "progress")
+    softmax = as_flag(softmax, "softmax")
+    scheme = one_of(SCHEMES, scheme, "scheme")
+    wanted = profile(target, SCHEMES[scheme] if cmsis is None else cmsis, rounding)
+    searched = isinstance(method, str) and method == "search"
+    first = "minmax" if searched else method
     chosen = scheme_of(scheme, wanted, functions, bits, first, weight_method)
-    job = _job(network, chosen, formats or {}, softmax)
+    span = as_count(search_range, "search_range", 0, 64) * chosen.octave
+    threads = as_count(threads, "threads", most=MOST_THREADS)
+    file = None if resume is None else as_path(resume, "resume")
+    how = Search(span, as_number(tolerance, "tolerance"), None, threads, file)
+    given = {
+        layer: as_mapping(roles, f"the formats of {layer}")
+        for layer, roles in as_mapping(formats, "formats").items()
+    }
+    job = _job(network, chosen, given, softmax)
     source = batches(data, network.graph.shape, network.graph.layout, layout)
     turn = partial(_device_input, job.reference, job.graph.input)
     kept: list[Batch] = []
@@ -79,15 +102,13 @@ def quantize(
     def inputs() -> Iterable[np.ndarray]:
         for batch in progress(source) if progress else source:
             x = turn(_channels_last(batch.x, network.graph))
-            if method == "search":
+            if searched:
                 kept.append(Batch(x, batch.y))
             yield x
 
     job = replace(job, statistics=observe(job.graph, inputs()))
     tried: Given = {}
-    if method == "search":
-        span = search_range * chosen.octave
-        how = Search(span, tolerance, None, threads, Path(resume) if resume else None)
+    if searched:
         tried = _searched(job, kept, how, progress)
     final = job.settled(tried)
     graph = chosen.lower(job.graph, final)

@@ -9,6 +9,7 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
+from .arguments import as_count, as_mapping, as_text, one_of
 from .errors import Error
 from .float_graph import FloatGraph
 from .graph import Graph
@@ -26,6 +27,9 @@ from .targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile
 
 #: Name -> release of CMSIS that has its functions, where the user names none.
 SCHEMES = {"power2": None, "affine": AFFINE_CMSIS}
+
+#: A method for activations beside the policies, which quantization.py has.
+_SEARCH = ("search",)
 
 #: What the user gives instead of having it chosen: layer -> role -> fraction bits, or a range.
 Wishes = Mapping[str, Mapping[str, Any]]
@@ -170,17 +174,18 @@ def scheme_of(
     weight_method: Union[str, float],
 ) -> Scheme:
     """A scheme by its name, and methods by theirs; Error for those that do not exist."""
-    if name not in SCHEMES:
-        raise Error(f"no scheme {name!r}; have: {', '.join(SCHEMES)}")
-    functions = dict(functions or {})
+    one_of(SCHEMES, name, "scheme")
+    functions, bits = dict(as_mapping(functions, "functions")), as_count(bits, "bits")
+    for layer, function in functions.items():
+        as_text(function, f"the function of {layer}")
     if name == "power2":
         if bits not in (8, 16):
             raise Error(f"weights and activations have 8 or 16 bits, not {bits}")
         if wanted.cmsis == AFFINE_CMSIS:
             raise Error(f"CMSIS {AFFINE_CMSIS} has no q7 and q15 functions: use {LEGACY_CMSIS}")
-        return PowersOfTwo(wanted, functions, bits, policy(method), policy(weight_method))
+        return PowersOfTwo(wanted, functions, bits, policy(method, _SEARCH), policy(weight_method))
     if bits != 8:
         raise Error(f"the scheme affine has 8 bits, not {bits}")
     if wanted.cmsis != AFFINE_CMSIS:
         raise Error(f"the scheme affine needs CMSIS {AFFINE_CMSIS}, not {wanted.cmsis}")
-    return Affine(wanted, functions, ranges(method), ranges(weight_method))
+    return Affine(wanted, functions, ranges(method, _SEARCH), ranges(weight_method))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Optional
 
+from .arguments import one_of
 from .errors import Error
 
 #: Path through the library -> its number in csrc/qn.h. "m0" is Armv6-M and Armv8-M Baseline,
@@ -79,20 +79,11 @@ def roundings(cmsis: str) -> tuple[str, ...]:
     return _AFFINE_ROUNDINGS if cmsis == AFFINE_CMSIS else _LEGACY_ROUNDINGS
 
 
-def _one_of(choices: Iterable[str], value: str, what: str) -> str:
-    if value not in choices:
-        raise Error(f"no {what} {value!r}; have: {', '.join(choices)}")
-    return value
-
-
 def core_path(core: str) -> str:
     """The path of a core ("cortex-m4") or of a path's own name ("dsp")."""
-    name = str(core).lower()
-    if name in PATHS:
-        return name
-    if name not in CORES:
-        raise Error(f"no core {core!r}; have: {', '.join([*CORES, *PATHS])}")
-    return CORES[name]
+    core = core.lower() if isinstance(core, str) else core
+    name = one_of([*CORES, *PATHS], core, "core")
+    return CORES.get(name, name)
 
 
 def profile(
@@ -105,13 +96,13 @@ def profile(
     """
     path = core_path(core)
     if rounding is not None:
-        _one_of(ROUNDINGS, rounding, "rounding")
+        one_of(ROUNDINGS, rounding, "rounding")
     if cmsis is None:
         cmsis = AFFINE_CMSIS if rounding in _AFFINE_ROUNDINGS else LEGACY_CMSIS
-    have = roundings(_one_of(RELEASES, cmsis, "CMSIS release"))
+    have = roundings(one_of(RELEASES, cmsis, "CMSIS release"))
     if rounding is None:
         rounding = have[0]
-    _one_of(have, rounding, f"rounding of CMSIS {cmsis}:")
+    one_of(have, rounding, f"rounding of CMSIS {cmsis}:")
     if path == "mve" and cmsis == "5.6.0":
         raise Error(f"CMSIS 5.6.0 does not know {core} (Helium came later); use cmsis='5.9.0'")
     return Profile(cmsis, path, rounding)

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from networks import classifier
 from published import FOLDER, NAMES, golden, needed
 
 from qemu_nn import kernels, load
 from qemu_nn._native import lib
+from qemu_nn.analysis.kernel_table import kernel_table
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.errors import Error
+from qemu_nn.pipeline import Network
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
@@ -84,3 +87,24 @@ def test_an_unknown_cap_is_an_error(monkeypatch):
     capped(monkeypatch, "sse9")
     with pytest.raises(Error, match="QEMU_NN_CPU is 'sse9'; have: none, avx2"):
         Session(NETWORKS["lenet5"](), profile())
+
+
+def test_a_variant_that_can_not_run_is_not_among_those_that_a_network_has(monkeypatch):
+    network = Network(classifier())
+    ops = {(node.function.op, node.function.type) for node in network.graph.nodes}
+    rows = [row for op in ops for row in kernels.rows_of(*op)]
+    monkeypatch.setenv(kernels.CAP, "none")
+    for name in {row.variant for row in rows if row.variant in row.features}:
+        with pytest.raises(Error, match=f"the variant '{name}' needs {name}, which") as refused:
+            network.session(variant=name)
+        assert name not in str(refused.value).partition("; have: ")[2].split(", ")
+    with pytest.raises(Error, match=r"no layer of classifier has a variant 'swar'; have: .*ref"):
+        network.session(variant="swar")
+
+
+def test_the_table_of_kernels_names_the_instruction_sets_that_rows_need():
+    words = {row["cpu"] for row in kernel_table(kernels.ROWS).records()}
+    assert words == {"any", *(name for row in kernels.ROWS for name in row.features)}
+    for row, cells in zip(kernels.ROWS, kernel_table(kernels.ROWS).records()):
+        assert (cells["cpu"] == "any") == (row.cpu == 0)
+        assert sum(kernels.FEATURES[name] for name in row.features) == row.cpu

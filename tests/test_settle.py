@@ -166,3 +166,56 @@ def test_a_fixed_format_can_not_be_given():
 def test_an_input_that_only_feeds_a_relu_is_grouped_with_it():
     group = groups(chain(Relu()))["x"]
     assert (group.tensors, group.exposed) == (("x", "relu0"), ("relu0",))
+
+
+def residual(*between):
+    """fine -> between, which a sum adds to fine: their ends share one format."""
+    names = [f"layer{index}" for index in range(len(between))]
+    nodes = [FloatNode("fine", dense(1.0), ("x",))]
+    nodes += [FloatNode(n, o, (s,)) for n, o, s in zip(names, between, ["fine", *names])]
+    nodes.append(FloatNode("sum", Elementwise("add"), ("fine", names[-1])))
+    return FloatGraph("net", "x", (4,), None, tuple(nodes), ("sum",))
+
+
+ONES = {name: [1.0] for name in ("x", "fine", "layer0", "layer1", "sum")}
+
+
+def test_a_sum_around_a_layer_of_large_weights_is_refused_and_does_not_settle_for_ever():
+    with pytest.raises(Error, match=r"layer0: its input and its output share.* weights pass 127"):
+        settled(residual(dense(1000.0)), ONES)
+    given = {"layer0": {"weights": 0}}
+    assert settled(residual(dense(1000.0)), ONES, given=given).weights["layer0"] == 0
+    assert settled(residual(dense(1000.0)), ONES, bits=16).notes == ()
+
+
+def test_a_sum_around_several_layers_is_refused_where_their_weights_together_are_too_large():
+    reason = "would need -6. fraction bits, and no tensor has fewer than -64"
+    with pytest.raises(Error, match=reason):
+        settled(residual(dense(60.0), dense(4000.0)), ONES)
+    assert settled(residual(dense(0.06), dense(4000.0)), ONES).tensors["layer1"] == 2
+
+
+def test_a_sum_around_a_product_is_refused_where_its_factor_is_too_large():
+    nodes = (
+        FloatNode("factor", dense(1.0), ("x",)),
+        FloatNode("fine", dense(1.0), ("x",)),
+        FloatNode("product", Elementwise("multiply"), ("fine", "factor")),
+        FloatNode("sum", Elementwise("add"), ("fine", "product")),
+    )
+    graph = FloatGraph("net", "x", (4,), None, nodes, ("sum",))
+    ranges = {"x": [1.0], "factor": [300.0], "fine": [1.0], "product": [300.0], "sum": [300.0]}
+    with pytest.raises(Error, match="no tensor has fewer than -64"):
+        settled(graph, ranges)
+
+
+def test_weights_are_no_coarser_than_the_settled_input_of_their_layer_asks_for():
+    nodes = (
+        FloatNode("fine", dense(1.0), ("x",)),
+        FloatNode("wide", dense(1.0), ("fine",)),
+        FloatNode("coarse", dense(4000.0), ("x",)),
+        FloatNode("sum", Elementwise("add"), ("fine", "coarse")),
+    )
+    graph = FloatGraph("net", "x", (4,), None, nodes, ("sum", "wide"))
+    ranges = {name: [1.0] for name in graph.shapes}
+    formats = settled(graph, {**ranges, "wide": [2.0**24]})
+    assert (formats.tensors["fine"], formats.weights["wide"]) == (2, 4)

@@ -106,6 +106,9 @@ class Comparison:
         different = sum(not finding.same for finding in self.findings)
         return [*lines, f"{different} of {total} dumps differ, first {self.first.name}"]
 
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.lines()[-1]}>"
+
     def __str__(self) -> str:
         return "\n".join(self.lines())
 

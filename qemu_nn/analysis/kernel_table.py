@@ -22,7 +22,7 @@ def kernel_table(rows: Iterable[Row]) -> Table:
                 row.variant,
                 row.kind,
                 profiles_text(row),
-                f"{row.cpu:#x}" if row.cpu else "any",
+                " ".join(row.features) or "any",
                 "yes" if row.runs_here() else "no",
             )
             for row in rows

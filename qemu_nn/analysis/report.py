@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from dataclasses import dataclass
@@ -43,6 +44,12 @@ class Report:
     accuracy: Optional[float] = None
     float_accuracy: Optional[float] = None
     confusion: Optional[np.ndarray] = None
+
+    def __repr__(self) -> str:
+        return f"Report\n{facts_text(self.facts)}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>{self.table().html()}"
 
     @property
     def facts(self) -> dict[str, Cell]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,6 +30,12 @@ class Summary:
 
     facts: Mapping[str, Cell]
     layers: Table
+
+    def __repr__(self) -> str:
+        return f"Summary\n{facts_text(self.facts)}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>{self.layers.html()}"
 
     def text(self) -> str:
         """The table, then a line for each fact, for a terminal."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 from dataclasses import dataclass
 from typing import Union
 
 Cell = Union[str, int, float, None]
+
+#: Rows of a table in a notebook.
+_ROWS = 200
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Table:
 
         Of longer words only the ends are shown.
         """
-        lines = [self.columns, *(tuple(cut(spell(cell)) for cell in row) for row in self.rows)]
+        lines = [self.columns, *map(_words, self.rows)]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
         right = [self._is_numeric(i) for i in range(len(self.columns))]
         lines.insert(1, tuple("-" * width for width in widths))
@@ -48,6 +52,23 @@ class Table:
             for line in lines
         )
         return "\n".join(line.rstrip() for line in padded)
+
+    def html(self) -> str:
+        """For a notebook; of a long table the beginning."""
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in _words(row))}</tr>"
+            for row in self.rows[:_ROWS]
+        )
+        more = len(self.rows) - _ROWS
+        rest = f"<p>and {more:,} more</p>" if more > 0 else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+    def __repr__(self) -> str:
+        return f"<Table of {len(self.rows)} rows: {', '.join(self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        return self.html()
 
     def csv(self) -> str:
         """A header line and a line for each row; words in quotes, None is an empty field."""
@@ -68,6 +89,12 @@ class Table:
     def _is_numeric(self, column: int) -> bool:
         cells = [row[column] for row in self.rows if row[column] is not None]
         return bool(cells) and all(isinstance(cell, (int, float)) for cell in cells)
+
+
+def _words(row: tuple[Cell, ...]) -> tuple[str, ...]:
+    """A row as people see it; a long cell is cut before every letter of it is looked at."""
+    short = (cut(cell) if isinstance(cell, str) else cell for cell in row)
+    return tuple(cut(spell(cell)) for cell in short)
 
 
 def cut(text: str, longest: int = 40) -> str:

@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Optional
@@ -55,9 +55,9 @@ class GoldenSet:
 
     folder: Path
     inputs: int
-    names: tuple[str, ...]
+    names: tuple[str, ...] = field(repr=False)
     nbytes: int
-    stems: Mapping[str, str]
+    stems: Mapping[str, str] = field(repr=False)
 
 
 def write(folder: Path, about: About, samples: Iterable[Iterable[Golden]]) -> GoldenSet:

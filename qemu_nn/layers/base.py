@@ -10,6 +10,7 @@ from typing import Callable, Optional, TypeVar, Union
 
 import numpy as np
 
+from ..arguments import shown
 from ..errors import Error
 
 T = TypeVar("T")
@@ -146,6 +147,12 @@ class Function:
     parts: tuple[Array, ...] = ()
     note: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Function {self.name}>"
+
+    def __reduce__(self) -> tuple[Callable[[str], Function], tuple[str]]:
+        return _declared, (self.name,)  # pickled by its name: `buffer` may be anything
+
     @property
     def arrays(self) -> tuple[Array, ...]:
         """All arrays that are read, as C takes them: inputs, weights, bias or what is in those."""
@@ -183,7 +190,7 @@ class Function:
 
     def parse_params(self, given: Mapping[str, object]) -> dict[str, int]:
         """The scalar C arguments as integers; a missing, unknown or other one is an error."""
-        unknown = [name for name in given if name not in self.params]
+        unknown = [str(name) for name in given if name not in self.params]
         missing = [name for name in self.params if name not in given]
         if unknown or missing:
             what = "does not take " + ", ".join(unknown) if unknown else "lacks "
@@ -199,7 +206,7 @@ class Function:
         try:
             number = operator.index(value)  # type: ignore[arg-type]
         except TypeError:
-            raise Error(f"{name} of {self.name} must be an integer, is {value!r}") from None
+            raise Error(f"{name} of {self.name} must be an integer, is {shown(value)}") from None
         if not -(2**31) <= number < 2**31:
             raise Error(f"{name} of {self.name} must fit into 32 bits, is {number}")
         return number
@@ -211,6 +218,16 @@ class Function:
             target = self.fields.get(name, name)
             values[target] = values[f"{target}_x"] = values[f"{target}_y"] = params[name]
         return values
+
+
+def _declared(name: str) -> Function:
+    """The function of a name, for a pickle that holds it."""
+    from . import FUNCTIONS, NPU_FUNCTIONS
+
+    declared = FUNCTIONS.get(name) or NPU_FUNCTIONS.get(name)
+    if declared is None:
+        raise Error(f"the pickle calls {name!r}, a function that this qemu_nn does not have")
+    return declared
 
 
 def stack(dtype: str, *rows: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
 import numpy as np
@@ -54,7 +54,7 @@ class Clip(_Unary):
 class PRelu(Operator):
     """x above zero, slope * x below; slope broadcasts to the shape of a sample."""
 
-    slope: np.ndarray
+    slope: np.ndarray = field(repr=False)
 
     def shape(self, *inputs: Shape) -> Shape:
         """The input's."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,8 +26,8 @@ class Affine(Operator):
     gamma / sqrt(variance + epsilon), offset = beta - mean * scale.
     """
 
-    scale: np.ndarray
-    offset: np.ndarray
+    scale: np.ndarray = field(repr=False)
+    offset: np.ndarray = field(repr=False)
 
     def shape(self, *inputs: Shape) -> Shape:
         """The input's."""

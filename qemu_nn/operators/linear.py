@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
 import numpy as np
@@ -20,8 +20,8 @@ class Conv(Operator):
     c. pads: cells of zero around the image. layout: of the image.
     """
 
-    weights: np.ndarray
-    bias: Optional[np.ndarray] = None
+    weights: np.ndarray = field(repr=False)
+    bias: Optional[np.ndarray] = field(default=None, repr=False)
     stride: Pair = (1, 1)
     pads: Pads = (0, 0, 0, 0)
     dilation: Pair = (1, 1)
@@ -85,8 +85,8 @@ class Conv(Operator):
 class Dense(Operator):
     """A fully connected layer over the last axis; weights [out, in], bias [out]."""
 
-    weights: np.ndarray
-    bias: Optional[np.ndarray] = None
+    weights: np.ndarray = field(repr=False)
+    bias: Optional[np.ndarray] = field(default=None, repr=False)
 
     def shape(self, *inputs: Shape) -> Shape:
         """The input's, with `out` elements on the last axis."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Callable, NamedTuple, Union
 
 import numpy as np
 
+from ..arguments import shown
 from ..errors import Error
 from ..formats import dec_bit
 from ..statistics import Statistics
@@ -66,16 +68,20 @@ def reach(statistics: Statistics, percent: float) -> float:
 POLICIES: dict[str, Policy] = {"minmax": minmax, "mse": mse, "kl": kl}
 
 
-def policy(method: Union[str, float]) -> Policy:
-    """A policy by its name, or a percentile by its number (99.9, or "99.9")."""
-    if method in POLICIES:
-        return POLICIES[str(method)]
+def policy(method: Union[str, float], also: Sequence[str] = ()) -> Policy:
+    """A policy by its name, or a percentile by its number; also: methods that the caller has."""
+    if isinstance(method, str) and method in POLICIES:
+        return POLICIES[method]
+    return percentile(percent_of(method, POLICIES, also))
+
+
+def percent_of(method: Union[str, float], names: Iterable[str], also: Sequence[str] = ()) -> float:
+    """The percentile that a method is (99.9, or "99.9"); Error where it is not, with the names."""
     try:
-        percent = float(method)
-    except ValueError:
-        have = ", ".join(POLICIES)
-        raise Error(f"no method {method!r}; have: {have}, or a percentile as a number") from None
-    return percentile(percent)
+        return float(method)
+    except (TypeError, ValueError, OverflowError):
+        have = ", or ".join([", ".join(names), "a percentile as a number", *also])
+        raise Error(f"no method {shown(method)}; have: {have}") from None
 
 
 def _best(statistics: Statistics, bits: int, loss: Loss) -> int:

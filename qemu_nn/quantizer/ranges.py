@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Optional, Union
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import Error
 from ..formats import affine_format
 from ..statistics import Statistics, statistics_of
-from .policies import Grid, Loss, divergence, reach, square_error
+from .policies import Grid, Loss, divergence, percent_of, reach, square_error
 
 #: Ends that a loss is asked about: down to an eighth of the range, in quarters of an octave.
 _FACTORS = tuple(2.0 ** (-step / 4) for step in range(13))
@@ -51,15 +51,11 @@ class Ranges:
         return tried[int(np.argmin(costs))]
 
 
-def ranges(method: Union[str, float]) -> Ranges:
-    """A method by its name, or a percentile of the magnitudes by its number (99.9, or "99.9")."""
-    if method in _LOSSES:
-        return Ranges(_LOSSES[str(method)])
-    try:
-        percent = float(method)
-    except ValueError:
-        have = ", ".join(_LOSSES)
-        raise Error(f"no method {method!r}; have: {have}, or a percentile as a number") from None
+def ranges(method: Union[str, float], also: Sequence[str] = ()) -> Ranges:
+    """A method by its name, or a percentile of the magnitudes by its number; also: see policy()."""
+    if isinstance(method, str) and method in _LOSSES:
+        return Ranges(_LOSSES[method])
+    percent = percent_of(method, _LOSSES, also)
     if not 0 < percent <= 100:
         raise Error(f"a percentile lies above 0 and up to 100, not at {percent}")
     return Ranges(None, percent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Optional, Union
 
 import numpy as np
 
@@ -23,6 +23,9 @@ ROLES = ("output", "weights", "bias")
 #: The largest shift of a kernel; bits of an accumulator above its sign that stay unused, because
 #: inputs will come that calibration has not seen.
 _LARGEST_SHIFT, _SPARE = 31, 1
+
+#: The fewest fraction bits of a tensor: a graph takes none with fewer.
+_COARSEST = -64
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,11 @@ def settle(
         if operator.bias is not None:
             biases[name] = own.get("bias", _of_bias(operator.bias, bits))
     draft = _Draft(bits, of, tensors, weights, biases, given)
-    _resolve(graph, draft, statistics)
+    rooms = {name: _room(op, statistics[name]) for name, op in weighted.items()}
+    _resolve_tensors(graph, draft, rooms)
+    for node in graph.nodes:
+        if node.name in rooms:
+            _resolve_weights(node, draft, rooms[node.name])
     notes = tuple(draft.notes.values())
     return Formats(bits, draft.tensors, draft.weights, draft.biases, notes)
 
@@ -128,41 +135,66 @@ def _of_bias(bias: np.ndarray, bits: int) -> int:
     return dec_bit(float(np.abs(bias).max(initial=0.0)), bits)
 
 
-def _resolve(graph: FloatGraph, draft: _Draft, statistics: Mapping[str, Statistics]) -> None:
-    """Lower until nothing is left to: each round starts over, as a format reaches far."""
-    before = None
-    while before != (before := (dict(draft.tensors), dict(draft.weights), dict(draft.biases))):
+def _room(operator: Union[Conv, Dense], statistics: Statistics) -> int:
+    """The most fraction bits with which a 32-bit accumulator holds the sums of a layer."""
+    bias = 0.0 if operator.bias is None else float(np.abs(operator.bias).max(initial=0.0))
+    return dec_bit(max(statistics.largest, bias), 32) - _SPARE
+
+
+def _resolve_tensors(graph: FloatGraph, draft: _Draft, rooms: Mapping[str, int]) -> None:
+    """Lower tensors until every sum and product is shifted down or not at all.
+
+    Ends, as every turn but the last lowers a tensor, and none is lowered below _COARSEST. What it
+    ends with is the finest there is, as a limit never falls while others' fraction bits rise.
+    """
+    lowered = True
+    while lowered:
+        lowered = False
         for node in graph.nodes:
-            if node.name in draft.weights:
-                _resolve_products(node, draft, statistics)
+            if node.name in rooms:
+                limit = draft.tensors[node.inputs[0]] + draft.weights[node.name]
+                limit = min(limit, rooms[node.name])
             elif isinstance(node.operator, Elementwise) and node.operator.kind == "multiply":
-                product = sum(draft.tensors[name] for name in node.inputs)
-                _resolve_output(node.name, product, draft)
+                limit = sum(draft.tensors[name] for name in node.inputs)
+            else:
+                continue
+            if draft.tensors[node.name] > limit:
+                _check_end(node, limit, draft)
+                why = f"its products have {limit}, and a sum is only ever shifted down"
+                draft.lower(node.name, "output", limit, why)
+                lowered = True
 
 
-def _resolve_products(node: FloatNode, draft: _Draft, statistics: Mapping[str, Statistics]) -> None:
-    """A layer with weights: the accumulator holds its sums, and both shifts are legal."""
+def _check_end(node: FloatNode, limit: int, draft: _Draft) -> None:
+    """Error where lowering the output of a node to a limit would lead to no end."""
+    tied = draft.groups[node.inputs[0]] is draft.groups[node.name]
+    if tied and draft.weights.get(node.name, 0) < 0:
+        raise Error(
+            f"{node.name}: its input and its output share one format, as a sum ties them, and its "
+            f"weights pass {2 ** (draft.bits - 1) - 1}, which asks for a coarser output: no format "
+            "is both; use the scheme 'affine', or give its weights 0 fraction bits, so that the "
+            "largest saturate"
+        )
+    if limit < _COARSEST:
+        raise Error(
+            f"{node.name}: its output would need {limit} fraction bits, and no tensor has fewer "
+            f"than {_COARSEST}; use the scheme 'affine', which rescales every sum"
+        )
+
+
+def _resolve_weights(node: FloatNode, draft: _Draft, room: int) -> None:
+    """Between tensors that are settled: the accumulator holds the sums, both shifts are legal."""
     name = node.name
-    product = draft.tensors[node.inputs[0]] + draft.weights[name]
-    largest = statistics[name].largest
-    if isinstance(node.operator, (Conv, Dense)) and node.operator.bias is not None:
-        largest = max(largest, float(np.abs(node.operator.bias).max(initial=0.0)))
-    room = dec_bit(largest, 32) - _SPARE
+    source = draft.tensors[node.inputs[0]]
+    product = source + draft.weights[name]
     room = min(room, draft.tensors[name] + _LARGEST_SHIFT)
     if product > room:
-        down = draft.weights[name] - (product - room)
-        draft.lower(name, "weights", down, "the accumulator has no room for so fine products")
+        why = "the accumulator has no room for so fine products"
+        draft.lower(name, "weights", room - source, why)
         product = room
     if name in draft.biases and draft.biases[name] > product:
         why = f"its products have {product}, and a bias is only ever shifted up"
         draft.lower(name, "bias", product, why)
-    _resolve_output(name, product, draft)
-
-
-def _resolve_output(name: str, product: int, draft: _Draft) -> None:
-    if draft.tensors[name] > product:
-        why = f"its products have {product}, and a sum is only ever shifted down"
-        draft.lower(name, "output", product, why)
 
 
 def _check_given(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..arguments import as_array, as_flag
 from ..errors import Error
 from ..float_graph import FloatGraph
 
@@ -17,7 +18,7 @@ def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str,
     x: [N, *graph.shape]; float64 is computed as it is, anything else as float32. Raises Error for
     another shape and for NaN.
     """
-    x = np.asarray(x)
+    x, trace = as_array(x, "the input"), as_flag(trace, "trace")
     if x.shape[1:] != graph.shape or x.ndim == 0:
         raise Error(
             f"{graph.name} takes [N, {', '.join(map(str, graph.shape))}], got {list(x.shape)}"

@@ -79,6 +79,9 @@ class Plan:
     cleared: int
     warnings: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return f"<Plan of {self.graph.name[:60]!r} for {self.profile}: {len(self.steps)} steps>"
+
     def __str__(self) -> str:
         """One line for each step: the layer, the row that computes it, and why that one."""
         rows = [f"{step.row} ({step.row.kind})" for step in self.steps]
@@ -106,9 +109,7 @@ def plan(
     """
     steps = tuple(_step(graph, node, profile, variant) for node in graph.nodes)
     if variant is not None and all(step.row.variant != variant for step in steps):
-        rows = [row for step in steps for row in _rows(step.node) if row.claims(profile)]
-        have = sorted({row.variant for row in rows})
-        raise Error(f"no layer of {graph.name} has a variant {variant!r}; have: {', '.join(have)}")
+        raise Error(_no_variant(graph, steps, profile, variant))
     if threads > 1 and not trace and not graph.states:
         steps = _in_parts(steps, threads)
     placement = place.place(graph, profile, steps, trace)
@@ -126,6 +127,22 @@ def plan(
         placement.cleared,
         placement.warnings,
     )
+
+
+def _no_variant(graph: Graph, steps: Sequence[Step], profile: Profile, variant: str) -> str:
+    """Why no step runs on a row of this name, and which names would."""
+    rows = [(row, step.params) for step in steps for row in _rows(step.node)]
+    have = sorted({row.variant for row, params in rows if row.serves(profile, params)})
+    named = [row for row, _ in rows if row.variant == variant and row.claims(profile)]
+    lacking = [row for row in named if not row.runs_here()]
+    if lacking:
+        needs = " and ".join(lacking[0].features)
+        why = f"the variant {variant!r} needs {needs}, which this host or {kernels.CAP} lacks"
+    elif named:
+        why = f"the variant {variant!r} takes no layer of {graph.name} in its shape"
+    else:
+        why = f"no layer of {graph.name} has a variant {variant!r}"
+    return f"{why}; have: {', '.join(have)}"
 
 
 def _rows(node: Node) -> list[Row]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
+from ..arguments import MOST_THREADS, as_array, as_count, as_flag, as_text
 from ..errors import DeviceWarning, Error
 from ..graph import Graph, Tensor
 from ..targets import Profile
@@ -38,8 +39,8 @@ class Session:
     def __init__(
         self, graph: Graph, profile: Profile, variant: Optional[str] = None, threads: int = 1
     ) -> None:
-        if threads < 1:
-            raise Error(f"threads must be at least 1, is {threads}")
+        threads = as_count(threads, "threads", most=MOST_THREADS)
+        as_text(variant, "variant")
         self.graph = graph
         self.profile = profile
         self.threads = threads
@@ -52,6 +53,13 @@ class Session:
         self._many: Union[Graph, Compiled, None] = together(graph, TOGETHER)
         for message in self.plan.warnings:
             warnings.warn(message, DeviceWarning, stacklevel=3)
+
+    def __repr__(self) -> str:
+        return f"<Session of {self.graph.name[:60]!r} for {self.profile}, threads={self.threads}>"
+
+    def __reduce__(self) -> tuple[type[Session], tuple[Any, ...]]:
+        """Pickled as its network and its options: it is planned again for the host it comes to."""
+        return Session, (self.graph, self.profile, self._variant, self.threads)
 
     @property
     def plan(self) -> Plan:
@@ -73,7 +81,7 @@ class Session:
         Raises Error where x or state has another shape or dtype than the network.
         """
         if type(x) is not _Array:
-            x = np.asarray(x)
+            x = as_array(x, "the input")
         if x.dtype is not self._dtype:
             _expect_dtype("the input", x, self.graph.input)
         batch = self._batch
@@ -81,7 +89,7 @@ class Session:
             batch = self._batch = self._measured(x)
         if state is not None or self._has_states:
             state = self._checked_state(state, batch.samples)
-        if trace:
+        if trace is not False and as_flag(trace, "trace"):
             self._traced = self._traced or self._compile(trace=True)
             return self._traced.run(x, batch, state)
         if self._many is not None and batch.samples >= TOGETHER:
@@ -122,10 +130,10 @@ class Session:
             state = {tensors[0].name: state}
         if set(state) != {t.name for t in tensors}:
             names = ", ".join(t.name for t in tensors)
-            raise Error(f"state must hold {names}; holds {', '.join(state)}")
+            raise Error(f"state must hold {names}; holds {', '.join(map(str, state))}")
         parts = []
         for tensor in tensors:
-            part = np.asarray(state[tensor.name])
+            part = as_array(state[tensor.name], f"state {tensor.name!r}")
             _expect_dtype(f"state {tensor.name!r}", part, tensor)
             if part.shape != (samples, *tensor.shape):
                 want, has = [samples, *tensor.shape], list(part.shape)

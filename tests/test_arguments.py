@@ -1,0 +1,203 @@
+"""Whatever a caller passes, public functions take it or refuse it in a sentence."""
+
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from networks import classifier, recurrent
+from test_pickle import float_network
+
+import qemu_nn
+from qemu_nn import cmsis, pipeline
+from qemu_nn.errors import DeviceWarning, Error
+from qemu_nn.layers import FUNCTIONS
+from qemu_nn.pipeline import FloatNetwork, Network
+
+RAGGED = [[1, 2], [3]]
+REAL = np.random.default_rng(0).normal(size=(4, 8, 8, 1))
+
+
+class Odd:
+    """What no argument is."""
+
+
+WRONG = (
+    *(None, -1, 2**70, 2.5, float("nan"), True, "", "2", "nothing", "x" * 5000, "a\0b", b"x"),
+    *([], RAGGED, [None], ["a"], (), {}, {1: 2}, {"conv": 1}, {"conv": {"output": "x"}}, set()),
+    *(Odd(), Odd, np.zeros(3), np.zeros(0), np.array("x"), np.array([None]), np.zeros(2, complex)),
+    *(
+        np.datetime64("2020-01-01"),
+        range(3),
+        Path("nothing"),
+        float_network(),
+        Network(recurrent()),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    """Public functions and arguments with which they work, by name."""
+    folder = tmp_path_factory.mktemp("calls")
+    demo, x, _ = pipeline.example()
+    quantized = qemu_nn.quantize(float_network(), REAL)
+    pipeline.golden(demo, x[:1], folder / "goldens")
+    device = {"target": "cortex-m4", "cmsis": None, "rounding": None}
+    steps = np.zeros((2, 3, 4), np.int16)
+    window = {"dim_im_in": 2, "ch_im_in": 1, "dim_kernel": 2, "padding": 0, "stride": 2}
+    formats = {"formats": None, "functions": None, "method": "minmax", "weight_method": "minmax"}
+    quantize = {"network": float_network(), "data": REAL, **formats}
+    return {
+        "load": (
+            qemu_nn.load,
+            {"path": folder / "goldens", "input": None, "output": None, "weights": None},
+        ),
+        "session": (demo.session, {**device, "variant": None, "threads": 1}),
+        "profile": (demo.profile, device),
+        "save": (demo.save, {"path": None}),
+        "float save": (float_network().save, {"path": None}),
+        "run": (demo.session().run, {"x": x[:2], "state": None, "trace": False}),
+        "recurrent run": (
+            Network(recurrent()).session().run,
+            {"x": steps, "state": None, "trace": False},
+        ),
+        "evaluate": (float_network().evaluate, {"x": REAL, "trace": False}),
+        "quantize": (
+            qemu_nn.quantize,
+            {**quantize, **device, "scheme": "power2", "bits": 8, "softmax": True, "layout": None},
+        ),
+        "quantize affine": (partial(qemu_nn.quantize, scheme="affine"), quantize),
+        "search": (
+            partial(qemu_nn.quantize, method="search"),
+            {
+                **{"network": float_network(), "data": REAL[:1]},
+                **{"search_range": 0, "tolerance": 0.0, "threads": 1, "resume": None},
+            },
+        ),
+        "analyze": (
+            qemu_nn.analyze,
+            {**device, "network": quantized, "data": REAL, "labels": None, "threads": 1},
+        ),
+        "golden": (
+            pipeline.golden,
+            {"network": demo, "x": x[:1], "folder": folder / "g", "threads": 1, "state": None},
+        ),
+        "compare": (pipeline.compare, {"golden": folder / "goldens", "dump": folder / "goldens"}),
+        "export": (
+            qemu_nn.export,
+            {**device, "network": quantized, "folder": folder / "e", "x": None, "one_header": True},
+        ),
+        "find": (cmsis.find, {"name": "arm_relu_q7"}),
+        "buffer_size": (
+            cmsis.buffer_size,
+            {"function": "arm_relu_q7", "params": {"size": 2}, "core": "cortex-m4"},
+        ),
+        "arm_avepool_q7_HWC": (
+            cmsis.arm_avepool_q7_HWC,
+            {
+                **{"Im_in": np.zeros((2, 2, 1), np.int8), **window, "dim_im_out": 1},
+                **{"core": "dsp", "cmsis": None, "rounding": None, "variant": None},
+                "in_place": False,
+            },
+        ),
+        "Network": (Network, {"graph": classifier()}),
+        "FloatNetwork": (FloatNetwork, {"graph": float_network().graph}),
+    }
+
+
+NAMES = (
+    *("load", "session", "profile", "save", "float save", "run", "recurrent run", "evaluate"),
+    *("quantize", "quantize affine", "search", "analyze", "golden", "compare", "export", "find"),
+    *("buffer_size", "arm_avepool_q7_HWC", "Network", "FloatNetwork"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arguments_of_any_type_are_taken_or_refused_in_a_sentence(
+    calls, name, tmp_path, monkeypatch
+):
+    function, fitting = calls[name]
+    monkeypatch.chdir(tmp_path)
+    for argument in fitting:
+        for value in WRONG:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeviceWarning)
+                try:
+                    function(**{**fitting, argument: value})
+                except Error as error:
+                    assert len(str(error).splitlines()) == 1, str(error)  # noqa: PT017
+                except Exception as error:
+                    raise AssertionError(f"{name}({argument}={value!r})") from error
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_refuses_arrays_that_are_none(name):
+    function = FUNCTIONS[name]
+    fitting = {**dict.fromkeys(function.params, 1)}
+    fitting |= {array.name: np.zeros(4, array.dtype) for array in function.arrays}
+    for array in function.arrays:
+        with pytest.raises(Error, match=rf"{array.name} of {name} must be an array.*lengths"):
+            getattr(cmsis, name)(**{**fitting, array.name: RAGGED})
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda net: qemu_nn.load(None), "a model must be a path, is None"),
+        (lambda net: net.session(), "small is a float network; quantize it first"),
+        (lambda net: net.session("cortex-m4", threads=2), "small is a float network"),
+        (lambda net: qemu_nn.analyze(net, REAL), "small is a float network; quantize it first"),
+        (lambda net: qemu_nn.export(net, "x"), "small is a float network; quantize it first"),
+        (lambda net: qemu_nn.quantize(3, REAL), "a network is what load.. returns or the path"),
+        (
+            lambda net: qemu_nn.quantize(qemu_nn.quantize(net, REAL), REAL),
+            "small is quantized already; give the float network it came from",
+        ),
+        (
+            lambda net: qemu_nn.quantize(net, REAL).session(threads="2"),
+            "threads must be an integer, is '2'",
+        ),
+        (
+            lambda net: qemu_nn.quantize(net, REAL).session(threads=10**6),
+            "threads must be at most 1024, is 1000000",
+        ),
+        (
+            lambda net: qemu_nn.quantize(net, REAL, method="entropy"),
+            "no method 'entropy'; have: minmax, mse, kl, or a percentile as a number, or search",
+        ),
+        (
+            lambda net: qemu_nn.quantize(net, REAL, weight_method="search"),
+            "no method 'search'; have: minmax, mse, kl, or a percentile as a number$",
+        ),
+        (lambda net: Network("net.tflite"), r"Network.. holds a graph.*; load.. reads files"),
+        (lambda net: qemu_nn.quantize(net, "none.npz"), "can not read none.npz: No such file"),
+    ],
+)
+def test_the_sentence_names_the_way_out(call, reason):
+    with pytest.raises(Error, match=reason):
+        call(float_network())
+
+
+def test_a_network_may_be_given_as_its_file(tmp_path):
+    float_network().save(tmp_path / "float.qnz")
+    quantized = qemu_nn.quantize(tmp_path / "float.qnz", REAL)
+    quantized.save(tmp_path / "net.qnz")
+    assert qemu_nn.quantize(str(tmp_path / "float.qnz"), REAL).notes == quantized.notes
+    report = qemu_nn.analyze(str(tmp_path / "net.qnz"), REAL)
+    assert report.text() == qemu_nn.analyze(quantized, REAL).text()
+    qemu_nn.export(tmp_path / "net.qnz", tmp_path / "firmware")
+    assert (tmp_path / "firmware" / "Makefile").exists()
+    with pytest.raises(Error, match=r"float\.qnz is a float network; quantize it first"):
+        qemu_nn.analyze(tmp_path / "float.qnz", REAL)
+    with pytest.raises(Error, match=r"net\.qnz is quantized already"):
+        qemu_nn.quantize(tmp_path / "net.qnz", REAL)
+
+
+@pytest.mark.parametrize("network", [Network(classifier()), float_network()])
+@pytest.mark.parametrize("name", ["x.tflite", "x.onnx", "x.json", "x", "x.QNZ"])
+def test_a_network_is_saved_under_no_other_suffix_than_its_own(network, name, tmp_path):
+    with pytest.raises(Error, match=r"saved in a file of its own kind, \.qnz.* name it x\.qnz"):
+        network.save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
