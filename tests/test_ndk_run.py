@@ -99,3 +99,19 @@ def test_float_layers_behind_what_is_asked_for_are_not_computed(monkeypatch):
         computed.clear()
         run_layers(np.zeros((1, 2, 32, 32)), WIDE, asked, params)
         assert computed == expected
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_an_image_of_one_channel_is_summed_tap_by_tap(kind):
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(2, 6, 5, 1)).astype(kind)
+    weights, bias = rng.normal(size=(3, 2, 3, 1)), rng.normal(size=3)
+    found = Conv(weights, bias, (2, 1), (1, 0, 0, 1), (2, 1)).evaluate(x)
+    around = np.zeros((2, 7, 6), kind)
+    around[:, 1:, :5] = x[..., 0]
+    assert found.shape == (2, 3, 4, 3)
+    for n, i, j, out in np.ndindex(found.shape):
+        total = kind(0)
+        for down, right in np.ndindex(2, 3):
+            total += around[n, 2 * i + 2 * down, j + right] * kind(weights[out, down, right, 0])
+        assert found[n, i, j, out] == total + kind(bias[out])
