@@ -1,8 +1,11 @@
 """Statistics of calibration data: exact ranges, histograms that grow without losing a value."""
 
+import math
+import tracemalloc
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qemu_nn.errors import Error
@@ -22,6 +25,55 @@ def test_values_in_pieces_and_values_at_once_give_the_same_statistics(pieces):
     whole = statistics_of(np.concatenate(pieces))
     assert (pieced.low, pieced.high, pieced.zeros) == (whole.low, whole.high, whole.zeros)
     np.testing.assert_array_equal(pieced.counts, whole.counts)
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(_VALUES, min_size=1, max_size=4),
+    st.lists(st.integers(-60, 38), min_size=4, max_size=4),
+    st.sampled_from([4, 12, 64, BINS]),
+)
+def test_bins_of_any_number_cover_the_least_power_of_two_above_all_values(pieces, scales, bins):
+    """Pieces of very different sizes: the histogram widens by many powers at a time, or by none."""
+    pieces = [np.ldexp(piece, scale) for piece, scale in zip(pieces, scales)]
+    statistics = Statistics(bins)
+    for piece in pieces:
+        statistics.add(piece)
+    values = [float(value) for piece in pieces for value in piece]
+    end = 2.0**-40
+    while end <= max(map(abs, values)):
+        end *= 2
+    expected = [0] * bins
+    for value in values:
+        expected[math.floor(value / (2 * end / bins)) + bins // 2] += value != 0
+    assert statistics.width == 2 * end / bins
+    assert statistics.counts.tolist() == expected
+    assert statistics.zeros == values.count(0)
+
+
+@settings(max_examples=20)
+@given(st.lists(_VALUES, min_size=1, max_size=4))
+def test_without_bins_there_is_the_range_alone(pieces):
+    ranged, counted = Statistics(0), Statistics()
+    for piece in pieces:
+        ranged.add(np.array(piece))
+        counted.add(np.array(piece))
+    assert (ranged.low, ranged.high) == (counted.low, counted.high)
+    assert ranged.counts.size == 0
+
+
+def test_few_values_in_many_bins_cost_what_the_values_cost():
+    statistics = Statistics(2**20)
+    statistics.add(np.array([1e-9, 0.5]))
+    tracemalloc.start()
+    statistics.add(np.arange(-50, 50) / 101)
+    filled = statistics.filled()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 100_000
+    assert filled.counts.sum() == 101
+    assert statistics.zeros == 1
+    np.testing.assert_array_equal(filled.centres, statistics.centres[statistics.counts > 0])
 
 
 @given(_VALUES)

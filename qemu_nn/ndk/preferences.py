@@ -44,7 +44,7 @@ class Preferences:
 
     def bins_of(self, name: str) -> int:
         """Of the histogram that the method of a tensor reads: MINMAX reads none."""
-        return 4 if self.method(name) == "MINMAX" else self.bins
+        return 0 if self.method(name) == "MINMAX" else self.bins
 
     def feature(self, name: str, statistics: Statistics, signed: bool = True) -> int:
         """Of a feature tensor; the width if it is 0 everywhere."""

@@ -56,12 +56,33 @@ class Conv(Operator):
         )
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Tap by tap: each is a product of matrices."""
+        """Tap by tap."""
         x = base.to_nhwc(inputs[0], self.layout)
         count = self._windows(*x.shape[1:3])
         x = base.padded(x, self.pads)
-        out, tall, wide, depth = self.weights.shape
         weights = self.weights.astype(x.dtype, copy=False)
+        sums = self._of_one_channel if x.shape[3] == 1 else self._of_channels
+        result = sums(x, weights, count)
+        if self.bias is not None:
+            result = result + self.bias.astype(x.dtype, copy=False)
+        return base.from_nhwc(result, self.layout)
+
+    def _of_one_channel(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
+        """Plane by plane of the result, as rows are longer than its pixels are deep."""
+        out, tall, wide, _ = weights.shape
+        total = np.zeros((out, *x.shape[:1], *count), x.dtype)
+        products = np.empty_like(total)
+        for i in range(tall):
+            for j in range(wide):
+                at = (i * self.dilation[0], j * self.dilation[1])
+                cells = base.tap(x, at, self.stride, count)[..., 0]
+                np.multiply(cells, weights[:, i, j].reshape(-1, 1, 1, 1), out=products)
+                total += products
+        return np.ascontiguousarray(np.moveaxis(total, 0, -1))
+
+    def _of_channels(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
+        """A product of matrices for each tap and, unless a group is one channel, each group."""
+        out, tall, wide, depth = weights.shape
         weights = weights.reshape(self.groups, -1, tall, wide, depth).transpose(2, 3, 0, 4, 1)
         total = np.zeros((*x.shape[:1], *count, self.groups, out // self.groups), x.dtype)
         for i in range(tall):
@@ -75,10 +96,7 @@ class Conv(Operator):
                     total[..., 0, :] += cells[..., 0, :] @ weights[i, j, 0]
                 else:
                     total += (cells[..., None, :] @ weights[i, j])[..., 0, :]
-        result = total.reshape(*total.shape[:3], out)
-        if self.bias is not None:
-            result = result + self.bias.astype(x.dtype, copy=False)
-        return base.from_nhwc(result, self.layout)
+        return total.reshape(*total.shape[:3], out)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from ..arguments import shown
 from ..errors import Error
 from ..formats import dec_bit
-from ..statistics import Statistics
+from ..statistics import Filled, Statistics
 
 Policy = Callable[[Statistics, int], int]
 
@@ -25,7 +25,7 @@ class Grid(NamedTuple):
 
 
 #: What rounding and saturating cost by some measure: of a histogram, on a grid.
-Loss = Callable[[Statistics, Grid], float]
+Loss = Callable[[Filled, Grid], float]
 
 
 #: Formats a policy considers: the one the range asks for, and up to 3 integer bits fewer.
@@ -89,7 +89,8 @@ def _best(statistics: Statistics, bits: int, loss: Loss) -> int:
     start = minmax(statistics, bits)
     if not statistics.largest:
         return start
-    return min(range(start, start + _SPAN), key=lambda frac: loss(statistics, _grid(bits, frac)))
+    filled = statistics.filled()
+    return min(range(start, start + _SPAN), key=lambda frac: loss(filled, _grid(bits, frac)))
 
 
 def _grid(bits: int, frac: int) -> Grid:
@@ -98,41 +99,45 @@ def _grid(bits: int, frac: int) -> Grid:
     return Grid(step, -most * step, (most - 1) * step)
 
 
-def _quantized(statistics: Statistics, grid: Grid) -> np.ndarray:
+def _quantized(centres: np.ndarray, grid: Grid) -> np.ndarray:
     """What each bin's centre becomes."""
-    return np.clip(np.rint(statistics.centres / grid.step) * grid.step, grid.low, grid.high)
+    return np.clip(np.rint(centres / grid.step) * grid.step, grid.low, grid.high)
 
 
-def square_error(statistics: Statistics, grid: Grid) -> float:
+def square_error(filled: Filled, grid: Grid) -> float:
     """Sum of squares; a step finer than a bin errs by step^2 / 12 inside of the range."""
-    centres, step = statistics.centres, grid.step
-    error = (_quantized(statistics, grid) - centres) ** 2
-    if step < statistics.width:
+    centres, step = filled.centres, grid.step
+    error = (_quantized(centres, grid) - centres) ** 2
+    if step < filled.width:
         inside = (centres > grid.low) & (centres < grid.high + step)
         error = np.where(inside, step**2 / 12, error)
-    return float(statistics.counts @ error)
+    return float(filled.counts @ error)
 
 
-def divergence(statistics: Statistics, grid: Grid) -> float:
+def divergence(filled: Filled, grid: Grid) -> float:
     """KL of the histogram from itself with every level's share spread over the level's bins.
 
-    What saturates counts to the outermost level of the real distribution too, but not to the
-    shape of the quantized one: so clipping costs as much as it distorts.
+    What saturates counts to the outermost bin of the grid in the real distribution too, but not to
+    the shape of the quantized one: so clipping costs as much as it distorts.
     """
-    levels = np.unique(_quantized(statistics, grid), return_inverse=True)[1].ravel()
-    inside = (statistics.centres >= grid.low) & (statistics.centres < grid.high + grid.step)
-    kept = np.where(inside, statistics.counts, 0).astype(float)
-    real = kept.copy()
-    first, last = np.flatnonzero(inside)[[0, -1]] if inside.any() else (0, -1)
-    real[first] += statistics.counts[:first].sum()
-    real[last] += statistics.counts[last + 1 :].sum()
-    used = kept > 0
-    mass = np.bincount(levels, kept)
-    size = np.bincount(levels, used)
-    spread = np.where(used, mass[levels] / np.maximum(size[levels], 1), 0)
-    if not spread.any():
+    end = grid.high + grid.step
+    first, last = np.searchsorted(filled.centres, [grid.low, end])
+    centres, kept = filled.centres[first:last], filled.counts[first:last]
+    if not kept.size:
         return float("inf")
-    p, q = real / real.sum(), spread / spread.sum()
-    lost = (p > 0) & (q == 0)
-    terms = p[~lost & (p > 0)] * np.log(p[~lost & (p > 0)] / q[~lost & (p > 0)])
-    return float(terms.sum() + np.sum(p[lost]) * np.log(1e9))
+    starts = np.flatnonzero(np.diff(_quantized(centres, grid), prepend=-np.inf))
+    sizes = np.diff(starts, append=kept.size)
+    spread = np.repeat(np.add.reduceat(kept, starts) / sizes, sizes)
+    real = kept.astype(np.float64)
+    lost = 0.0  # what saturates to an outermost bin that is empty, so that no level reaches it
+    for place, beyond, empty in (
+        (0, filled.counts[:first].sum(), centres[0] - filled.width >= grid.low),
+        (-1, filled.counts[last:].sum(), centres[-1] + filled.width < end),
+    ):
+        if empty:
+            lost += beyond
+        else:
+            real[place] += beyond
+    total = filled.counts.sum()
+    p, q = real / total, spread / spread.sum()
+    return float((p * np.log(p / q)).sum() + lost / total * np.log(1e9))

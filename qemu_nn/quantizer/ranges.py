@@ -35,7 +35,8 @@ class Ranges:
         if not statistics.largest:
             return low, high
         tried = [(a, b) for a in _ends(min(low, 0.0)) for b in _ends(max(high, 0.0))]
-        costs = [self.loss(statistics, _asymmetric(a, b)) for a, b in tried]
+        filled = statistics.filled()
+        costs = [self.loss(filled, _asymmetric(a, b)) for a, b in tried]
         return tried[int(np.argmin(costs))]
 
     def of_weights(self, values: np.ndarray, most: int = 127) -> float:
@@ -46,8 +47,8 @@ class Ranges:
         statistics = statistics_of(values)
         if self.loss is None:
             return reach(statistics, self.percent)
-        tried = list(_ends(largest))
-        costs = [self.loss(statistics, Grid(end / most, -end, end)) for end in tried]
+        tried, filled = list(_ends(largest)), statistics.filled()
+        costs = [self.loss(filled, Grid(end / most, -end, end)) for end in tried]
         return tried[int(np.argmin(costs))]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Callable, Optional
 
 import numpy as np
 
@@ -32,9 +33,17 @@ def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str,
     return {name: value for name, value in each_tensor(graph, x) if name in kept}
 
 
-def each_tensor(graph: FloatGraph, x: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Name and values of every tensor in turn, the input first; each is let go after its use."""
+def each_tensor(
+    graph: FloatGraph,
+    x: np.ndarray,
+    held: Optional[Callable[[str, np.ndarray], np.ndarray]] = None,
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Name and values of every tensor in turn, the input first; each is let go after its use.
+
+    held: what becomes of a tensor's values where a format holds them.
+    """
     uses = Counter(name for node in graph.nodes for name in node.inputs)
+    x = x if held is None else held(graph.input, x)
     values = {graph.input: x}
     yield graph.input, x
     with np.errstate(all="ignore"):
@@ -44,5 +53,7 @@ def each_tensor(graph: FloatGraph, x: np.ndarray) -> Iterator[tuple[str, np.ndar
                 uses[name] -= 1
                 if not uses[name]:
                     values.pop(name, None)
+            if held is not None:
+                result = held(node.name, result)
             values[node.name] = result
             yield node.name, result

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Optional
 
 import numpy as np
 
 from ...errors import Error
 from ...float_graph import FloatGraph
-from ...runtime.evaluate import evaluate
+from ...runtime.evaluate import each_tensor
 from ...runtime.session import Session
 from ...targets import NPU
 from ..as_fixed import fixed_graph
@@ -21,6 +23,10 @@ from ..lowering import fraction
 from .quant_layers import QuantLayer, quant_layer
 
 Params = Mapping[str, Any]
+Named = tuple[str, np.ndarray]
+
+#: Elements, of all tensors together, that are computed at a time.
+_BLOCK = 2**18
 
 
 @dataclass(frozen=True)
@@ -129,39 +135,61 @@ def run_layers(
         raise Error(f"the network takes [N, {dim}], got {list(x.shape)}")
     if np.isnan(x).any():
         raise Error("the batch contains NaN, which no integer stands for")
-    found = _chip(net, x) if net.session is not None else _real(net, x)
-    results = {name: found[name] for name in target_feature_tensor_list}
+    results = _in_blocks(net, x, target_feature_tensor_list)
     if log_on:
         for name, values in results.items():
             print(f"{name}: {list(values.shape)}, {values.min():.6g} .. {values.max():.6g}")
     return results
 
 
-def _chip(net: NumpyLayers, x: np.ndarray) -> dict[str, np.ndarray]:
-    """All tensors as the chip computes them."""
+def _in_blocks(net: NumpyLayers, x: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Tensors of a batch, some samples at a time."""
+    compute = _real if net.session is None else _chip
+    count = max(1, _BLOCK // sum(map(math.prod, _shapes(net))))
+    results: dict[str, np.ndarray] = {}
+    for first in range(0, max(len(x), 1), count):
+        for name, values in compute(net, x[first : first + count], set(names)):
+            if name not in results:
+                results[name] = np.empty((len(x), *values.shape[1:]))
+            results[name][first : first + count] = values
+    return {name: results[name] for name in names}
+
+
+def _shapes(net: NumpyLayers) -> Iterable[tuple[int, ...]]:
+    """Of all tensors of a sample."""
+    if net.graph is not None:
+        return net.graph.shapes.values()
+    assert net.session is not None
+    graph = net.session.graph
+    return (graph.input.shape, *(node.output.shape for node in graph.nodes))
+
+
+def _chip(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
+    """Tensors as the chip computes them."""
     assert net.session is not None
     start = net.session.graph.input
     limits = np.iinfo(start.dtype)
-    grid = np.floor(np.ldexp(x.astype(np.float64), start.frac or 0))
-    integers = np.moveaxis(np.clip(grid, limits.min, limits.max), 1, -1).astype(start.dtype)
-    integers = np.ascontiguousarray(integers)
-    found = {start.name: integers, **net.session.run(integers, trace=True)}
-    return {
-        name: np.ldexp(np.moveaxis(values, -1, 1).astype(np.float64), -net.fracs.get(name, 0))
-        for name, values in found.items()
-    }
+    grid = np.floor(np.multiply(np.moveaxis(x, 1, -1), 2.0 ** (start.frac or 0), dtype=np.float64))
+    integers = np.ascontiguousarray(np.clip(grid, limits.min, limits.max), start.dtype)
+    inner = names - {start.name, *net.session.graph.outputs}
+    found = {start.name: integers, **net.session.run(integers, trace=bool(inner))}
+    for name in names:
+        step = 2.0 ** -net.fracs.get(name, 0)
+        yield name, np.multiply(np.moveaxis(found[name], -1, 1), step, dtype=np.float64)
 
 
-def _real(net: NumpyLayers, x: np.ndarray) -> dict[str, np.ndarray]:
-    """All tensors in float64; rounded down into their formats one by one, if on the grid."""
+def _real(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
+    """Tensors in float64; each is rounded down into its format, if on the grid."""
     assert net.graph is not None
-    if not net.on_grid:
-        return evaluate(net.graph, x.astype(np.float64), trace=True)
-    values = {net.graph.input: _grid(net, net.graph.input, x.astype(np.float64))}
-    for node in net.graph.nodes:
-        result = node.operator.evaluate(*(values[name] for name in node.inputs))
-        values[node.name] = _grid(net, node.name, result)
-    return values
+    left = set(names)
+    for name, values in each_tensor(
+        net.graph, x.astype(np.float64), partial(_grid, net) if net.on_grid else None
+    ):
+        if name in left:
+            left.remove(name)
+            yield name, values
+        if not left:
+            return
 
 
 def _grid(net: NumpyLayers, name: str, values: np.ndarray) -> np.ndarray:
