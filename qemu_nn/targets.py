@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Optional
 
@@ -93,6 +93,17 @@ def core_path(core: str) -> str:
     if name not in CORES:
         raise Error(f"no core {core!r}; have: {', '.join([*CORES, *PATHS])}")
     return CORES[name]
+
+
+def cores_of(paths: Collection[str]) -> list[str]:
+    """The cores that take one of these paths."""
+    return [core for core, path in CORES.items() if path in paths]
+
+
+def core_words(cores: Iterable[str]) -> str:
+    """Cores as Arm writes them: Cortex-M4, M7, M33."""
+    names = (core[len("cortex-") :].upper().replace("PLUS", "+") for core in cores)
+    return f"Cortex-{', '.join(dict.fromkeys(names))}"
 
 
 def profile(
