@@ -47,7 +47,7 @@ def read_state(path: Optional[PathLike]) -> Union[np.ndarray, dict[str, np.ndarr
 @contextmanager
 def _opened(path: PathLike) -> Iterator[Union[np.ndarray, NpzFile]]:
     """What numpy finds in a file; whatever it stumbles over in there is an Error."""
-    with open(path, "rb") as file:
+    with files.opened(path) as file:
         try:
             yield np.load(file, allow_pickle=False)
         except Error:

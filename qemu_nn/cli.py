@@ -25,7 +25,7 @@ from .cli_analyze import analyze
 from .cli_bench import bench, variants
 from .cli_export import export
 from .cli_ndk import ndk
-from .cli_options import PATH, device, form, read_inputs, state, variant
+from .cli_options import PATH, device, force, form, read_inputs, state, variant
 from .cli_quantize import import_, quantize
 from .cli_sdk import sdk
 from .errors import DeviceWarning, Error
@@ -188,9 +188,16 @@ def run(
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
 @state
 @_threads
+@force
 @device
 def golden(
-    model: Path, inputs: Path, output: Path, state: Optional[Path], threads: int, **names: str
+    model: Path,
+    inputs: Path,
+    output: Path,
+    state: Optional[Path],
+    threads: int,
+    force: bool,
+    **names: str,
 ) -> None:
     """Write goldens: what each layer of MODEL computes.
 
@@ -198,7 +205,13 @@ def golden(
     """
     network = pipeline.load_quantized(model)
     x, h = read_inputs(network.graph, inputs), read_state(state)
-    how: dict[str, Any] = {**names, "threads": threads, "state": h, "progress": _progress}
+    how: dict[str, Any] = {
+        **names,
+        "threads": threads,
+        "state": h,
+        "progress": _progress,
+        "force": force,
+    }
     written = pipeline.golden(network, x, output, **how)
     click.echo(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
 

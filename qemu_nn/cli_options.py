@@ -19,6 +19,9 @@ variant = click.option("--variant", help="Run this row of the kernel table where
 state = click.option("--state", type=PATH, help="Start of a recurrent network: [N, *shape].")
 
 
+force = click.option("--force", is_flag=True, help="Overwrite files that were edited since.")
+
+
 def device(verb: Callable[..., None]) -> Callable[..., None]:
     """The options that say whose arithmetic it is: target, cmsis, rounding."""
     for name, default, text in (

@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
+from . import files
 from .arrays import not_plain, read_npz
 from .errors import Error
 from .extras import require
@@ -99,6 +100,7 @@ def arranged(x: np.ndarray, shape: Shape) -> np.ndarray:
 def _arrays(path: Path) -> tuple[np.ndarray, Optional[np.ndarray]]:
     """x, mapped where the file can be, and y."""
     if path.suffix == ".npy":
+        files.check_regular(path)
         try:
             return np.load(path, mmap_mode="r", allow_pickle=False), None
         except OSError:
@@ -155,6 +157,7 @@ def _folder(path: Path, turn: _Turn, size: int) -> Batches:
 
     def read(file: Path) -> np.ndarray:
         try:
+            files.check_regular(file)
             with image.open(file) as opened:
                 if opened.size != (width, height):
                     raise Error(
@@ -162,15 +165,16 @@ def _folder(path: Path, turn: _Turn, size: int) -> Batches:
                         f"{width} x {height}"
                     )
                 pixels = np.asarray(opened.convert("L" if channels == 1 else "RGB"), np.float32)
-        except (OSError, SyntaxError, ValueError) as error:
-            if isinstance(error, Error):
-                raise
-            raise Error(f"{file} is not an image that can be read: {error}") from None
+        except Error:
+            raise
+        except Exception as error:  # each format's reader has its own ways to stumble
+            reason = files.reason(error) or type(error).__name__
+            raise Error(f"{file} is not an image that can be read: {reason}") from None
         return pixels.reshape(height, width, channels)
 
     def start() -> Iterator[Batch]:
-        files = iter(found)
-        while part := list(islice(files, size)):
+        left = iter(found)
+        while part := list(islice(left, size)):
             x = np.stack([read(file) for file, _ in part])
             y = np.array([label for _, label in part]) if classes else None
             yield Batch(x if turn.layout == "NHWC" else np.moveaxis(x, -1, 1), y)
