@@ -159,11 +159,11 @@ def test_a_name_that_is_no_utf8_is_not_packed(tmp_path):
         modelpack(8, layers, params, tmp_path)
 
 
-def test_the_pack_of_a_user_is_refused_in_c(programs):
+def test_the_pack_of_a_user_is_refused_in_c(programs, tmp_path):
     pack = published.SHARED / "defects" / "pack_not_utf8.bin"
     if not pack.exists():
         pytest.skip(f"there is no {pack}")
-    done = run(programs["app"], pack, "x", "y", 4)
+    done = run(programs["app"], pack, "x", "y", 4, cwd=tmp_path)
     assert "a name is not 1 to 255 bytes of UTF-8 without zeros" in done.stderr
 
 
