@@ -9,7 +9,7 @@ from typing import Any, Optional
 import click
 
 from . import delivery, pipeline
-from .cli_options import PATH, device, force, read_inputs
+from .cli_options import PATH, device, force, read_inputs, say
 
 
 @click.command()
@@ -39,7 +39,7 @@ def export(
     x = None if inputs is None else read_inputs(network.graph, inputs)
     how: dict[str, Any] = {**names, "one_header": layers == "one", "force": force}
     written = delivery.export(network, output, x=x, **how)
-    click.echo(
+    say(
         f"{network.graph.name} in {output}: {written.ram} bytes of RAM, "
         f"{written.flash} of weights and biases; make -C {quote(str(output))} runs its self-test"
     )

@@ -10,8 +10,15 @@ import numpy as np
 
 from .arrays import read_array
 from .data import arranged
+from .errors import printable
 from .graph import Graph
 from .targets import DEFAULT_CORE
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print lines; what they quote of files has no power to command the terminal."""
+    click.echo(printable(text, kept="\n\t"), err=err)
+
 
 PATH = click.Path(path_type=Path)
 
@@ -67,7 +74,7 @@ def read_inputs(graph: Graph, path: Path) -> np.ndarray:
     """
     x, tensor = read_array(path, "x"), graph.input
     if x.dtype.kind == "f" and tensor.spelled is not None:
-        click.echo(f"{x.dtype} inputs quantized as {tensor.spelled}", err=True)
+        say(f"{x.dtype} inputs quantized as {tensor.spelled}", err=True)
         x = tensor.format.quantize(x if graph.states else arranged(x, tensor.shape))
     elif not graph.states and x.shape[1:] == (1, *tensor.shape):  # a batch of 1 for each sample
         x = x.reshape(-1, *tensor.shape)

@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import files
-from .arrays import not_plain, read_npz
+from .arrays import map_array, read_npz
 from .errors import Error
 from .extras import require
 from .formats import Format
@@ -100,13 +100,7 @@ def arranged(x: np.ndarray, shape: Shape) -> np.ndarray:
 def _arrays(path: Path) -> tuple[np.ndarray, Optional[np.ndarray]]:
     """x, mapped where the file can be, and y."""
     if path.suffix == ".npy":
-        files.check_regular(path)
-        try:
-            return np.load(path, mmap_mode="r", allow_pickle=False), None
-        except OSError:
-            raise
-        except Exception as error:  # numpy parses a header as Python: anything may come out
-            raise not_plain(path, error) from None
+        return map_array(path), None
     arrays = read_npz(path)
     if "x" in arrays:
         return arrays["x"], arrays.get("y")
