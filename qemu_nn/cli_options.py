@@ -14,19 +14,16 @@ from .errors import printable
 from .graph import Graph
 from .targets import DEFAULT_CORE
 
-
-def say(text: str, err: bool = False) -> None:
-    """Print lines; what they quote of files has no power to command the terminal."""
-    click.echo(printable(text, kept="\n\t"), err=err)
-
-
 PATH = click.Path(path_type=Path)
 
 variant = click.option("--variant", help="Run this row of the kernel table wherever it exists.")
 state = click.option("--state", type=PATH, help="Start of a recurrent network: [N, *shape].")
-
-
 force = click.option("--force", is_flag=True, help="Overwrite files that were edited since.")
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print lines; what they quote of files has no power to command the terminal."""
+    click.echo(printable(text, kept="\n\t"), err=err)
 
 
 def device(verb: Callable[..., None]) -> Callable[..., None]:

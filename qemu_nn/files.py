@@ -63,22 +63,23 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
     A file that is there keeps its mode; of a link, the file that it leads to is replaced.
     """
-    target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
     try:
+        target = Path(os.path.realpath(path))
+        beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
         replaces = target.exists()
         if replaces:
             check_regular(target)
-        with open(beside, "xb") as stream:
-            if replaces:
-                shutil.copymode(target, beside)
-            yield stream
-        os.replace(beside, target)
+        try:
+            with open(beside, "xb") as stream:
+                if replaces:
+                    shutil.copymode(target, beside)
+                yield stream
+            os.replace(beside, target)
+        finally:
+            with suppress(OSError):
+                beside.unlink()
     except (OSError, ValueError) as error:
         raise ModelError(f"can not write {path}: {reason(error)}") from None
-    finally:
-        with suppress(OSError, ValueError):
-            beside.unlink()
 
 
 def reason(error: Exception) -> str:

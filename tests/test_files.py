@@ -1,5 +1,6 @@
 """What is read is a regular file; what replaces a file keeps its mode and the links to it."""
 
+import json
 import os
 import stat
 import sys
@@ -7,10 +8,12 @@ import sys
 import networks
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import qemu_nn
 from qemu_nn import arrays, files, pipeline
 from qemu_nn.analysis import dumps
+from qemu_nn.cli import main
 from qemu_nn.data import batches
 from qemu_nn.errors import Error, ModelError
 
@@ -145,6 +148,37 @@ def test_what_is_edited_while_goldens_are_made_is_kept(tmp_path):
     with pytest.raises(Error, match=r"golden_check\.c"):
         pipeline.golden(network, networks.images(1), folder, progress=editing)
     assert (folder / "golden_check.c").read_text() == "/* mine */"
+
+
+def test_an_export_of_a_release_without_check_sums_needs_force(tmp_path):
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    network, folder = pipeline.Network(networks.classifier()), tmp_path / "folder"
+    qemu_nn.export(network, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"] = [file["path"] for file in manifest["files"]]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(Error, match="by an older release"):
+        qemu_nn.export(network, folder)
+    qemu_nn.export(network, folder, force=True)
+
+
+def test_the_command_line_overwrites_by_force_alone(tmp_path):
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    model, x = tmp_path / "net.qnz", tmp_path / "x.npy"
+    pipeline.Network(networks.classifier()).save(model)
+    np.save(x, networks.images(1))
+    for verb, name in (("golden", "golden_check.c"), ("export", "main.c")):
+        words = [verb, str(model), "-i", str(x), "-o", str(tmp_path / verb)]
+        codes = [CliRunner().invoke(main, words).exit_code]
+        (tmp_path / verb / name).write_text("/* mine */")
+        codes += [CliRunner().invoke(main, [*words, *more]).exit_code for more in ([], ["--force"])]
+        assert codes == [0, 2, 0]
+
+
+@posix
+def test_a_name_that_no_file_can_have_is_a_sentence(tmp_path):
+    with pytest.raises(ModelError, match="can not write"):
+        files.write_bytes(tmp_path / "a\0b", b"new")
 
 
 @posix

@@ -40,7 +40,7 @@ def replacing(
         yield fresh
         _check_replaceable(folder, listed, force)  # it may have been edited meanwhile
         with ExitStack() as linked:
-            for path in (fresh, *fresh.rglob("*")):
+            for path in reversed([fresh, *fresh.rglob("*")]):  # folders may become read-only
                 _keep(folder / path.relative_to(fresh), path, linked)
             _swap(folder, fresh, Path(work) / "earlier")
 
@@ -51,7 +51,10 @@ def earlier_files(manifest: Path, format: str) -> dict[str, str]:
         document = json.loads(read_bytes(manifest, _MANIFEST_LIMIT))
         if document["format"] != format:
             return {}
-        return {str(file["path"]): str(file["crc32"]) for file in document["files"]}
+        files = document["files"]
+        if all(isinstance(file, str) for file in files):  # of a release without check sums
+            return dict.fromkeys(files, "")
+        return {str(file["path"]): str(file["crc32"]) for file in files}
     except (ValueError, LookupError, TypeError, RecursionError):
         return {}
 
@@ -74,15 +77,13 @@ def _check_replaceable(folder: Path, listed: Callable[[Path], Listed], force: bo
             f"{folder} holds {strange[0]!r}, which this program did not write there: "
             "move it away or name another folder"
         )
-    edited = (
-        []
-        if force
-        else [
-            name
-            for name in sorted(present)
-            if known[name] not in (None, checksum((folder / name).read_bytes()))
-        ]
-    )
+    if force:
+        return
+    edited = [
+        name
+        for name in sorted(present)
+        if known[name] not in (None, checksum((folder / name).read_bytes()))
+    ]
     if edited:
         more = f" and {len(edited) - 1} more" if len(edited) > 1 else ""
         raise Error(
@@ -102,8 +103,7 @@ def _present(folder: Path) -> Iterator[str]:
 def _leads_astray(folder: Path, name: str) -> bool:
     """Is it anything but a file, or a link to one outside of the folder?"""
     path = folder / name
-    inside = path.is_symlink() and folder in path.resolve().parents
-    return inside or not path.is_file()
+    return not path.is_file() or (path.is_symlink() and folder in path.resolve().parents)
 
 
 def _keep(earlier: Path, path: Path, linked: ExitStack) -> None:

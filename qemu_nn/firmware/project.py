@@ -25,7 +25,7 @@ from .one_header import one_header
 from .symbols import symbols
 
 FORMAT = "qemu_nn firmware"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 
 #: The golden set's folder inside of the project's.

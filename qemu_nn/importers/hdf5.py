@@ -55,7 +55,7 @@ def read_hdf5(data: bytes, where: str, extra: str, group: str, attributes: str =
     require_installed("h5py", extra, "reading HDF5 files")
     seconds = _SECONDS + len(data) // _BYTES_PER_SECOND
     with TemporaryFile() as asked, TemporaryFile() as answered:  # a pipe is slower
-        limits = {"path": sys.path, "memory": _MEMORY, "seconds": seconds}
+        limits = {"path": list(map(str, sys.path)), "memory": _MEMORY, "seconds": seconds}
         wanted = {"group": group, "attributes": attributes, "limit": LIMIT}
         for line in (limits, wanted):
             asked.write(json.dumps(line).encode("ascii") + b"\n")

@@ -38,19 +38,16 @@ class Stored:
         if self.by_name:
             names = _weight_names(self.contents.texts[group])
         else:
-            inside = [each for each in self._names if each.rpartition("/")[0] == group]
+            every = (*self.contents.arrays, *self.contents.unfit)
+            inside = [each for each in every if each.rpartition("/")[0] == group]
             names = [str(index) for index in range(len(inside))]
         return [self._array(f"{group}/{each}") for each in names]
 
-    @property
-    def _names(self) -> list[str]:
-        return [*self.contents.arrays, *self.contents.unfit]
-
     def _array(self, name: str) -> np.ndarray:
-        if name not in self._names:
-            raise ModelError(f"{self.path} has no {name!r}")
         if name in self.contents.unfit:
             raise ModelError(f"{self.path}: the array {name} {self.contents.unfit[name]}")
+        if name not in self.contents.arrays:
+            raise ModelError(f"{self.path} has no {name!r}")
         values = self.contents.arrays[name]
         if not np.isfinite(values).all():
             raise ModelError(f"{self.path}: the array {name} has values that are not finite")
