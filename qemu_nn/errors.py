@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 
-#: The most characters of a sentence, and of what it quotes.
-_LONGEST, _LONGEST_QUOTE = 2000, 160
+#: The most characters of a sentence, of what it quotes, and of a word outside of quotes: some
+#: sentences list all functions, and paths are words.
+_LONGEST, _LONGEST_QUOTE, _LONGEST_WORD = 8000, 160, 400
 
 _QUOTES = re.compile(rf"""(['"])((?:(?!\1).){{{_LONGEST_QUOTE + 1},}})\1""")
+_WORDS = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
 
 
 def printable(text: str, kept: str = "") -> str:
@@ -37,7 +39,8 @@ def sentence(text: object) -> str:
     def shorter(found: re.Match[str]) -> str:
         return f"{found[1]}{cut(found[2], _LONGEST_QUOTE)}{found[1]}"
 
-    return cut(_QUOTES.sub(shorter, printable(str(text))), _LONGEST)
+    quoted = _QUOTES.sub(shorter, printable(str(text)))
+    return cut(_WORDS.sub(lambda found: cut(found[0], _LONGEST_WORD), quoted), _LONGEST)
 
 
 class Error(ValueError):

@@ -151,12 +151,13 @@ def test_arrays_come_as_they_are_and_from_this_file_alone():
     assert found.texts["data/a"] == {"names": ["x", "\udcff"]}
 
 
+@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["m.h5", "m.keras"])
-def test_a_damaged_file_is_one_sentence_or_a_network(tmp_path, monkeypatch, name):
+def test_a_damaged_file_is_one_sentence_or_a_network(tmp_path, monkeypatch, name, examples):
     monkeypatch.setattr(hdf5, "_SECONDS", 2)
     whole = small(tmp_path / name).read_bytes()
 
-    @settings(max_examples=10)  # a process for each
+    @settings(max_examples=examples)  # a process for each
     @given(st.data())
     def damaged(data):
         content = bytearray(whole)
