@@ -9,7 +9,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -81,11 +81,11 @@ class Archive:
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
     """An Archive of the zip file at a path; ModelError if there is none."""
-    try:
-        stored = zipfile.ZipFile(path)
-    except _DAMAGE as error:
-        raise ModelError(f"can not read {path}: {files.reason(error)}") from None
-    with stored:
+    with ExitStack() as held:
+        try:
+            stored = held.enter_context(zipfile.ZipFile(held.enter_context(files.opened(path))))
+        except _DAMAGE as error:
+            raise ModelError(f"can not read {path}: {files.reason(error)}") from None
         yield Archive(path, stored)
 
 

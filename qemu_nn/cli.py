@@ -19,16 +19,16 @@ from .analysis.accuracy import accuracy_text
 from .analysis.float_table import float_table
 from .analysis.kernel_table import kernel_table
 from .analysis.summary import facts_text
-from .analysis.table import Cell, Table, printable
+from .analysis.table import Cell, Table
 from .arrays import read_array, read_state, write_npz
 from .cli_analyze import analyze
 from .cli_bench import bench, variants
 from .cli_export import export
 from .cli_ndk import ndk
-from .cli_options import PATH, device, form, read_inputs, state, variant
+from .cli_options import PATH, device, force, form, read_inputs, say, state, variant
 from .cli_quantize import import_, quantize
 from .cli_sdk import sdk
-from .errors import DeviceWarning, Error
+from .errors import DeviceWarning, Error, printable
 from .kernels import ROWS
 from .runtime import batch
 
@@ -50,13 +50,13 @@ class _Verbs(click.Group):
             with _device_warnings():
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
+            say("interrupted", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # whoever read our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise click.exceptions.Exit(FAULT) from None
         except Error as error:
-            raise _Fault(printable(str(error))) from None
+            raise _Fault(str(error)) from None
         except OSError as error:
             reason = f"{error.filename or 'a file'}: {error.strerror or error}"
             raise _Fault(printable(reason)) from None
@@ -72,7 +72,7 @@ def _device_warnings() -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in seen:
             seen.add(str(message))
-            click.echo(f"warning: {printable(str(message))}", err=True)
+            say(f"warning: {message}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", DeviceWarning)
@@ -118,7 +118,7 @@ def main() -> None:
 def demo(output: Path) -> None:
     """Run the example network and write goldens of it."""
     network, x, y = pipeline.example()
-    click.echo(f"{pipeline.describe(network).text()}\n")
+    say(f"{pipeline.describe(network).text()}\n")
     session = network.session()
     written = pipeline.golden(network, x[:3], output)
     facts: dict[str, Cell] = {
@@ -126,7 +126,7 @@ def demo(output: Path) -> None:
         "inferences per second": round(batch.inferences_per_second(session, x)),
         "goldens": f"{len(written.names)} arrays of {written.inputs} inputs in {output}",
     }
-    click.echo(facts_text(facts))
+    say(facts_text(facts))
 
 
 @main.command()
@@ -141,10 +141,10 @@ def info(model: Path, form: Optional[str], variant: Optional[str], **names: str)
     """
     network = pipeline.load(model)
     if isinstance(network, pipeline.FloatNetwork):
-        click.echo(getattr(float_table(network.graph), form or "text")())
+        say(getattr(float_table(network.graph), form or "text")())
         return
     summary = pipeline.describe(network, variant=variant, **names)
-    click.echo(getattr(summary, form or "text")())
+    say(getattr(summary, form or "text")())
 
 
 @main.command()
@@ -177,9 +177,9 @@ def run(
     y = None if labels is None else read_array(labels, "y")
     results = batch.run(session, x, h, trace, _progress)
     write_npz(output, results)
-    click.echo(_arrays_table(results).text())
+    say(_arrays_table(results).text())
     if y is not None:
-        click.echo(f"\naccuracy: {accuracy_text(network.graph, results, y)}")
+        say(f"\naccuracy: {accuracy_text(network.graph, results, y)}")
 
 
 @main.command()
@@ -188,9 +188,16 @@ def run(
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
 @state
 @_threads
+@force
 @device
 def golden(
-    model: Path, inputs: Path, output: Path, state: Optional[Path], threads: int, **names: str
+    model: Path,
+    inputs: Path,
+    output: Path,
+    state: Optional[Path],
+    threads: int,
+    force: bool,
+    **names: str,
 ) -> None:
     """Write goldens: what each layer of MODEL computes.
 
@@ -198,9 +205,15 @@ def golden(
     """
     network = pipeline.load_quantized(model)
     x, h = read_inputs(network.graph, inputs), read_state(state)
-    how: dict[str, Any] = {**names, "threads": threads, "state": h, "progress": _progress}
+    how: dict[str, Any] = {
+        **names,
+        "threads": threads,
+        "state": h,
+        "progress": _progress,
+        "force": force,
+    }
     written = pipeline.golden(network, x, output, **how)
-    click.echo(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
+    say(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
 
 
 @main.command()
@@ -214,7 +227,7 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
     anything differs.
     """
     comparison = pipeline.compare(golden, dump)
-    click.echo(str(comparison))
+    say(str(comparison))
     ctx.exit(0 if comparison.same else DIFFERS)
 
 
@@ -222,7 +235,7 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
 @form("json", "csv")
 def kernels(form: Optional[str]) -> None:
     """Print every way to compute every op, best first."""
-    click.echo(getattr(kernel_table(ROWS), form or "text")())
+    say(getattr(kernel_table(ROWS), form or "text")())
 
 
 def _check_output(path: Path) -> None:

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from . import files, inspection, pipeline
 from .arrays import read_array
-from .cli_options import PATH, device, form
+from .cli_options import PATH, device, form, say
 from .errors import Error
 
 
@@ -49,4 +49,4 @@ def analyze(
     )
     if html is not None:
         files.write_bytes(html, report.html().encode("utf-8"))
-    click.echo(getattr(report, form or "text")())
+    say(getattr(report, form or "text")())

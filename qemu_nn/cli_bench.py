@@ -18,7 +18,7 @@ from .bench.npu_networks import NPU_NETWORKS
 from .bench.report import Report, check_picture, draw, host
 from .bench.rows import time_rows
 from .bench.variants import function_variants, network_variants
-from .cli_options import PATH, device, form, read_inputs, state, variant
+from .cli_options import PATH, device, form, read_inputs, say, state, variant
 from .devices import profile_for
 from .errors import Error
 from .graph import Graph
@@ -77,7 +77,7 @@ def bench(
     report = Report(host(__version__), tables, notes)
     if plot:
         draw(report, plot)
-    click.echo(getattr(report, form or "text")())
+    say(getattr(report, form or "text")())
 
 
 @click.command()
@@ -110,7 +110,7 @@ def variants(
         if inputs or state:
             raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
         table = function_variants(what, _axes(names))
-    click.echo(getattr(table, form or "text")())
+    say(getattr(table, form or "text")())
 
 
 def _axes(names: dict[str, str]) -> dict[str, str]:

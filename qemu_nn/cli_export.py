@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import Optional
+from typing import Any, Optional
 
 import click
 
 from . import delivery, pipeline
-from .cli_options import PATH, device, read_inputs
+from .cli_options import PATH, device, force, read_inputs, say
 
 
 @click.command()
@@ -21,9 +21,15 @@ from .cli_options import PATH, device, read_inputs
 @click.option(
     "--layers", type=click.Choice(["one"]), help="one: write everything as one header, too."
 )
+@force
 @device
 def export(
-    model: Path, output: Path, inputs: Optional[Path], layers: Optional[str], **names: str
+    model: Path,
+    output: Path,
+    inputs: Optional[Path],
+    layers: Optional[str],
+    force: bool,
+    **names: str,
 ) -> None:
     """Write MODEL as C that calls CMSIS-NN, with a self-test.
 
@@ -31,8 +37,9 @@ def export(
     """
     network = pipeline.load_quantized(model)
     x = None if inputs is None else read_inputs(network.graph, inputs)
-    written = delivery.export(network, output, x=x, one_header=layers == "one", **names)
-    click.echo(
+    how: dict[str, Any] = {**names, "one_header": layers == "one", "force": force}
+    written = delivery.export(network, output, x=x, **how)
+    say(
         f"{network.graph.name} in {output}: {written.ram} bytes of RAM, "
         f"{written.flash} of weights and biases; make -C {quote(str(output))} runs its self-test"
     )

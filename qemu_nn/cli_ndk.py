@@ -23,8 +23,8 @@ from .cli_ndk_run import (
     run,
     width_of,
 )
-from .cli_options import PATH, source
-from .errors import Error
+from .cli_options import PATH, say, source
+from .errors import Error, sentence
 from .ndk import modelpack, optimize
 from .ndk import quantize as figures
 from .ndk.check import warnings
@@ -93,7 +93,7 @@ def quantize(
         **how,
     )
     modelpack.save_to_file(layers, output, params, output.with_suffix(".npz"))
-    click.echo(_formats(layers, params).text())
+    say(_formats(layers, params).text())
 
 
 @ndk.command()
@@ -107,7 +107,7 @@ def pack(
     """Write NET as one .bin for the chip's application."""
     layers, numbers = read(net, params)
     modelpack.modelpack(width_of(numbers, bits), layers, numbers, output, name or net.stem)
-    click.echo(f"{output / (name or net.stem)}.bin")
+    say(f"{output / (name or net.stem)}.bin")
 
 
 @ndk.command()
@@ -127,7 +127,7 @@ def check(
     layers, params = _any(model, weights, input_tensor, output_tensor)
     found = warnings(layers, params, int(bits) if bits else None)
     for text in found:
-        click.echo(text)
+        say(sentence(text))
     ctx.exit(1 if found else 0)
 
 

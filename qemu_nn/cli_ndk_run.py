@@ -12,7 +12,7 @@ import numpy as np
 from .analysis.accuracy import count_correct
 from .analysis.table import Cell, Table
 from .arrays import read_array, write_npz
-from .cli_options import PATH, form
+from .cli_options import PATH, form, say
 from .data import batches
 from .errors import Error
 from .ndk import modelpack
@@ -93,9 +93,9 @@ def run(
         found = {name: _integers(found[name], name, numbers, width) for name in names}
     write_npz(output, found)
     rows = tuple((name, str(a.dtype), "x".join(map(str, a.shape))) for name, a in found.items())
-    click.echo(Table(("array", "dtype", "shape"), rows).text())
+    say(Table(("array", "dtype", "shape"), rows).text())
     if right is not None:
-        click.echo(f"\naccuracy: {100 * right / len(x):.2f} % ({right} of {len(x)})")
+        say(f"\naccuracy: {100 * right / len(x):.2f} % ({right} of {len(x)})")
 
 
 @click.command()
@@ -200,4 +200,4 @@ def _print(
         return float(value) if form else float(f"{value:.6g}")
 
     rows = tuple((name, *(cell(found[f"{name}_{key}"]) for key in keys)) for name in names)
-    click.echo(getattr(Table(("tensor", *keys), rows), form or "text")())
+    say(getattr(Table(("tensor", *keys), rows), form or "text")())

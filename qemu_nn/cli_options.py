@@ -10,6 +10,7 @@ import numpy as np
 
 from .arrays import read_array
 from .data import arranged
+from .errors import printable
 from .graph import Graph
 from .targets import DEFAULT_CORE
 
@@ -17,6 +18,12 @@ PATH = click.Path(path_type=Path)
 
 variant = click.option("--variant", help="Run this row of the kernel table wherever it exists.")
 state = click.option("--state", type=PATH, help="Start of a recurrent network: [N, *shape].")
+force = click.option("--force", is_flag=True, help="Overwrite files that were edited since.")
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print lines; what they quote of files has no power to command the terminal."""
+    click.echo(printable(text, kept="\n\t"), err=err)
 
 
 def device(verb: Callable[..., None]) -> Callable[..., None]:
@@ -64,7 +71,7 @@ def read_inputs(graph: Graph, path: Path) -> np.ndarray:
     """
     x, tensor = read_array(path, "x"), graph.input
     if x.dtype.kind == "f" and tensor.spelled is not None:
-        click.echo(f"{x.dtype} inputs quantized as {tensor.spelled}", err=True)
+        say(f"{x.dtype} inputs quantized as {tensor.spelled}", err=True)
         x = tensor.format.quantize(x if graph.states else arranged(x, tensor.shape))
     elif not graph.states and x.shape[1:] == (1, *tensor.shape):  # a batch of 1 for each sample
         x = x.reshape(-1, *tensor.shape)

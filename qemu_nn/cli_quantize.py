@@ -11,8 +11,8 @@ from tqdm import tqdm
 
 from . import pipeline, quantization
 from .analysis.float_table import float_table
-from .cli_options import PATH, device, source
-from .errors import Error
+from .cli_options import PATH, device, say, source
+from .errors import Error, sentence
 from .quantizer.policies import POLICIES
 from .quantizer.settle import ROLES
 from .schemes import SCHEMES
@@ -39,9 +39,9 @@ def import_(
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     network.save(output)
     if isinstance(network, pipeline.FloatNetwork):
-        click.echo(float_table(network.graph).text())
+        say(float_table(network.graph).text())
     else:
-        click.echo(pipeline.describe(network).text())
+        say(pipeline.describe(network).text())
 
 
 @click.command()
@@ -124,9 +124,9 @@ def quantize(
     )
     quantized.save(output)
     names = {name: how[name] for name in ("target", "cmsis", "rounding")}
-    click.echo(pipeline.describe(quantized, **names).text())
+    say(pipeline.describe(quantized, **names).text())
     for note in quantized.notes:
-        click.echo(f"note: {note}")
+        say(sentence(f"note: {note}"))
 
 
 def _progress(turns: Iterable) -> Iterable:

@@ -11,11 +11,11 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
+from . import files
 from .arguments import as_array, as_path, one_of
-from .arrays import not_plain, read_npz
+from .arrays import map_array, read_npz
 from .errors import Error
 from .extras import require
-from .files import reason
 from .formats import Format
 
 #: Endings of image files in a folder.
@@ -76,7 +76,7 @@ def batches(
                 return _folder(path, turn, size)
             source = _arrays(path)
         except OSError as error:
-            raise Error(f"can not read {path}: {reason(error)}") from None
+            raise Error(f"can not read {path}: {files.reason(error)}") from None
     if isinstance(source, np.ndarray):
         return _slices(source, None, turn, size)
     if isinstance(source, tuple) and len(source) == 2:
@@ -104,12 +104,7 @@ def arranged(x: np.ndarray, shape: Shape) -> np.ndarray:
 def _arrays(path: Path) -> tuple[np.ndarray, Optional[np.ndarray]]:
     """x, mapped where the file can be, and y."""
     if path.suffix == ".npy":
-        try:
-            return np.load(path, mmap_mode="r", allow_pickle=False), None
-        except OSError:
-            raise
-        except Exception as error:  # numpy parses a header as Python: anything may come out
-            raise not_plain(path, error) from None
+        return map_array(path), None
     arrays = read_npz(path)
     if "x" in arrays:
         return arrays["x"], arrays.get("y")
@@ -160,6 +155,7 @@ def _folder(path: Path, turn: _Turn, size: int) -> Batches:
 
     def read(file: Path) -> np.ndarray:
         try:
+            files.check_regular(file)
             with image.open(file) as opened:
                 if opened.size != (width, height):
                     raise Error(
@@ -167,15 +163,16 @@ def _folder(path: Path, turn: _Turn, size: int) -> Batches:
                         f"{width} x {height}"
                     )
                 pixels = np.asarray(opened.convert("L" if channels == 1 else "RGB"), np.float32)
-        except (OSError, SyntaxError, ValueError) as error:
-            if isinstance(error, Error):
-                raise
-            raise Error(f"{file} is not an image that can be read: {error}") from None
+        except Error:
+            raise
+        except Exception as error:  # each format's reader has its own ways to stumble
+            reason = files.reason(error) or type(error).__name__
+            raise Error(f"{file} is not an image that can be read: {reason}") from None
         return pixels.reshape(height, width, channels)
 
     def start() -> Iterator[Batch]:
-        files = iter(found)
-        while part := list(islice(files, size)):
+        left = iter(found)
+        while part := list(islice(left, size)):
             x = np.stack([read(file) for file, _ in part])
             y = np.array([label for _, label in part]) if classes else None
             yield Batch(x if turn.layout == "NHWC" else np.moveaxis(x, -1, 1), y)

@@ -28,20 +28,21 @@ def export(
     rounding: Optional[str] = None,
     x: Optional[np.ndarray] = None,
     one_header: bool = False,
+    force: bool = False,
 ) -> Firmware:
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `x`.
 
     network: or the file of one. x: as golden() takes it; two inputs at random, always the same, if
-    not given. folder: new, empty, or an earlier export, which is replaced. one_header: write
-    layers.h, everything as plain macros, too. Raises Error as golden() does, and where a device
-    could not run the network so.
+    not given. folder: new, empty, or an earlier export, which is replaced; with `force`, even where
+    its files were edited since. one_header: write layers.h, everything as plain macros, too.
+    Raises Error as golden() does, and where a device could not run the network so.
     """
     network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
     wanted, one_header = network.profile(target, cmsis, rounding), as_flag(one_header, "one_header")
     about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
     traced = plan(network.graph, wanted, trace=True)
     x = random_inputs(network.graph, 2) if x is None else as_array(x, "the input")
-    with project.replacing_earlier(folder) as fresh:
+    with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = golden(network, x, fresh / project.GOLDENS, target, cmsis, rounding)
         steps = x.shape[1] if network.graph.states else 1
         return project.write(fresh, traced, about, goldens, steps, one_header)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from types import ModuleType
 
 from .errors import Error
@@ -16,8 +17,19 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        missing = (error.name or module).partition(".")[0]
-        missing = _PACKAGES.get(missing, missing)
-        raise Error(
-            f"{purpose} needs {missing}, which is not installed: pip install 'qemu_nn[{extra}]'"
-        ) from None
+        raise _missing((error.name or module).partition(".")[0], extra, purpose) from None
+
+
+def require_installed(module: str, extra: str, purpose: str) -> None:
+    """As require(), of a module that another process imports."""
+    try:
+        found = importlib.util.find_spec(module)
+    except ValueError:  # somebody has put something into sys.modules
+        found = None
+    if found is None:
+        raise _missing(module, extra, purpose)
+
+
+def _missing(module: str, extra: str, purpose: str) -> Error:
+    name = _PACKAGES.get(module, module)
+    return Error(f"{purpose} needs {name}, which is not installed: pip install 'qemu_nn[{extra}]'")

@@ -45,13 +45,15 @@ def golden(
     threads: int = 1,
     progress: Optional[Callable[[Iterable], Iterable]] = None,
     state: State = None,
+    force: bool = False,
 ) -> GoldenSet:
     """Write what the device must compute for each input, layer by layer, as files and as C.
 
     x: [N, *input shape], or [N, T, *input shape] for a recurrent network, which starts from
-    `state` (zero if not given). folder: new, empty, or an earlier golden set, which is replaced.
-    progress: wraps the iteration over inputs, as tqdm does. Raises Error as a session does, and
-    where the folder holds something else or can not be written; then nothing is left behind.
+    `state` (zero if not given). folder: new, empty, or an earlier golden set, which is replaced;
+    with `force`, even where its files were edited since. progress: wraps the iteration over
+    inputs, as tqdm does. Raises Error as a session does, and where the folder holds something else
+    or can not be written; then nothing is left behind.
     """
     from .firmware.golden import About, write
 
@@ -64,7 +66,7 @@ def golden(
     about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
     samples = _samples({wanted: session, **rivals(network.graph, wanted)}, x, state, threads)
     turns = progress(range(len(x))) if progress else range(len(x))
-    return write(folder, about, (each for _, each in zip(turns, samples)))
+    return write(folder, about, (each for _, each in zip(turns, samples)), force)
 
 
 def compare(golden: Path, dump: Path) -> Comparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Optional
 
@@ -84,6 +85,17 @@ def core_path(core: str) -> str:
     core = core.lower() if isinstance(core, str) else core
     name = one_of([*CORES, *PATHS], core, "core")
     return CORES.get(name, name)
+
+
+def cores_of(paths: Collection[str]) -> list[str]:
+    """The cores that take one of these paths."""
+    return [core for core, path in CORES.items() if path in paths]
+
+
+def core_words(cores: Iterable[str]) -> str:
+    """Cores as Arm writes them: Cortex-M4, M7, M33."""
+    names = (core[len("cortex-") :].upper().replace("PLUS", "+") for core in cores)
+    return f"Cortex-{', '.join(dict.fromkeys(names))}"
 
 
 def profile(

@@ -138,19 +138,31 @@ def test_the_text_names_the_element_in_both_ways_and_counts(made, tmp_path):
 def test_the_bits_of_another_profile_are_recognized(made, tmp_path, profile, layer, words):
     finding = first(made, dump(tmp_path, **profile))
     assert finding.name == f"x0/{layer}"
-    assert finding.difference.cause == f"the layer computes exactly this with {words}"
+    assert finding.difference.cause == f"these are exactly the bits of {words}"
 
 
-def test_the_bits_of_another_core_are_recognized(tmp_path):
+@pytest.mark.parametrize(
+    ("target", "cores"), [("cortex-m4", "Cortex-M4"), ("dsp", "Cortex-M4, M7, M33, M35P")]
+)
+def test_the_bits_of_another_core_are_recognized(tmp_path, target, cores):
     graph = networks.average()
     x = np.random.default_rng(3).integers(-128, 128, (1, 5, 5, 2), np.int8)
     network = pipeline.Network(graph)
-    pipeline.golden(network, x, tmp_path / "set", target="cortex-m4")
+    pipeline.golden(network, x, tmp_path / "set", target=target)
     save(tmp_path / "dump" / "pool", network.session("cortex-m3").run(x)["pool"][0], ".bin")
     finding = first(tmp_path / "set", tmp_path / "dump")
     assert finding.difference.cause == (
-        "the layer computes exactly this with core path m0 instead of dsp "
-        "or core path scalar instead of dsp or core path mve instead of dsp"
+        "these are exactly the bits of Cortex-M0, M0+, M1, M3, M23, M52, M55, M85 "
+        f"instead of {cores}"
+    )
+
+
+def test_what_a_pool_leaves_of_its_input_is_known_of_cores_that_leave_all_of_it(made, tmp_path):
+    relu = np.load(made / "x0/relu1.npy")
+    found = cause(made, tmp_path, "x0/clobber_pool1", lambda v: relu.reshape(v.shape))
+    assert found == (
+        "these are exactly the bits of Cortex-M0, M0+, M1, M3, M23, M52, M55, M85 "
+        "instead of Cortex-M4"
     )
 
 
@@ -194,13 +206,13 @@ def test_a_transposed_layout_is_recognized(made, tmp_path, order, layout):
 
 
 def test_other_likely_causes_are_recognized(made, tmp_path):
-    relu = np.load(made / "x0/relu1.npy")
+    conv = np.load(made / "x0/conv1.npy")
     data = np.load(made / "x0/data.npy")
     for name, change, words in (
         ("x0/conv1", np.zeros_like, "every element is 0: the buffer was never written"),
         ("x0/conv1", lambda v: np.full_like(v, -86), "every element is -86"),
         ("x0/conv1", lambda v: np.maximum(v, 0), "ReLU has already been applied"),
-        ("x0/clobber_pool1", lambda v: relu.reshape(v.shape), "this is the content of x0/relu1"),
+        ("x0/relu1", lambda v: conv.reshape(v.shape), "this is the content of x0/conv1"),
         ("x0/conv1", lambda v: np.append(3, v.ravel()[:-1]).astype(v.dtype), "too early"),
         ("x0/conv1", lambda v: np.append(v.ravel()[1:], 3).astype(v.dtype), "too late"),
         ("x0/data", lambda v: data ^ 85, ""),

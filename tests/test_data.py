@@ -1,5 +1,7 @@
 """Data: every kind of source becomes the same batches, in the layout of the network."""
 
+import struct
+
 import numpy as np
 import pytest
 
@@ -194,3 +196,23 @@ def test_images_of_another_size_and_files_that_are_no_images_are_refused(tmp_pat
         gathered(tmp_path)
     with pytest.raises(Error, match=r"holds images, but the network takes \[8\]"):
         gathered(tmp_path, (8,), None)
+
+
+def test_an_enormous_image_is_refused_by_its_name(tmp_path):
+    pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    screen, frame = struct.pack("<2H3x", 4, 5), struct.pack("<4Hx", 0, 0, 65535, 65535)
+    (tmp_path / "bomb.gif").write_bytes(b"GIF89a" + screen + b"," + frame + b"\2\1\0\0;")
+    with pytest.raises(Error, match=r"bomb\.gif is not an image that can be read: .*exceeds"):
+        list(batches(tmp_path, (5, 4, 1), "NHWC"))
+
+
+def test_whatever_an_image_makes_its_reader_raise_is_a_sentence(tmp_path, monkeypatch):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    image.fromarray(np.zeros((5, 4), np.uint8)).save(tmp_path / "a.png")
+
+    def stumbles(self, mode):
+        raise KeyError
+
+    monkeypatch.setattr(image.Image, "convert", stumbles)
+    with pytest.raises(Error, match=r"a\.png is not an image that can be read: KeyError"):
+        list(batches(tmp_path, (5, 4, 1), "NHWC"))

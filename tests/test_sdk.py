@@ -1,18 +1,24 @@
 """C applications run packs and give the bits of the emulator; nothing else than packs is loaded."""
 
+import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
+import zlib
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import packs
+import published
 import pytest
 
 import qemu_nn
+from qemu_nn.errors import ModelError
 from qemu_nn.ndk.layers import Layer
-from qemu_nn.ndk.modelpack import modelpack
+from qemu_nn.ndk.modelpack import load_pack, modelpack
 
 C = Path(__file__).parent / "c"
 CASES = [(bits, name) for bits in (8, 16) for name in packs.networks(bits)]
@@ -113,6 +119,58 @@ def test_the_application_says_why_a_pack_of_another_version_is_refused(programs,
     done = run(programs["app"], "model.bin", "x", "y", 4, cwd=tmp_path)
     assert done.returncode == 1
     assert "it has version 9 of the format; this library reads 1" in done.stderr
+
+
+NAMES = {
+    True: ["relu", "\u00e9xy", "\u20acx", "\U0001d11e", "\U0010ffff"],
+    False: [
+        *(b"\xff\xfexy", b"\x80xyz", b"xyz\xc3", b"xy\xe2\x82", b"\xc3(xy", b"\xf8\x88\x80\x80"),
+        *(
+            b"\xc1\xbfxy",
+            b"\xe0\x9f\xbfx",
+            b"\xf0\x8f\xbf\xbf",
+            b"\xed\xa0\x80x",
+            b"\xf4\x90\x80\x80",
+        ),
+    ],
+}
+
+
+def test_a_name_is_utf8_or_the_pack_is_refused_in_c_and_in_python(programs, tmp_path):
+    modelpack(8, *packs.plain(8), tmp_path)
+    whole = (tmp_path / "model.bin").read_bytes()
+    for good, names in NAMES.items():
+        for name in names:
+            name = name.encode("utf-8") if good else name
+            data = whole[:-4].replace(b"\4relu", b"\4" + name)
+            data += struct.pack("<I", zlib.crc32(data))
+            (tmp_path / "named.bin").write_bytes(data)
+            done = run(programs["app"], "named.bin", "x", "y", 4, cwd=tmp_path)
+            refused = "a name is not 1 to 255 bytes of UTF-8 without zeros" in done.stderr
+            assert refused != good, name
+            with nullcontext() if good else pytest.raises(ModelError, match="not UTF-8"):
+                load_pack(tmp_path / "named.bin")
+
+
+def test_a_name_that_is_no_utf8_is_not_packed(tmp_path):
+    layers, params = packs.plain(8)
+    layers[2] = Layer("ReLU", name="\ud800", bottom="f", top="r")
+    with pytest.raises(ModelError, match=r"the name '.*ud800' is not 1 to 255 bytes of UTF-8"):
+        modelpack(8, layers, params, tmp_path)
+
+
+def test_the_pack_of_a_user_is_refused_in_c(programs, tmp_path):
+    pack = published.SHARED / "defects" / "pack_not_utf8.bin"
+    if not pack.exists():
+        pytest.skip(f"there is no {pack}")
+    done = run(programs["app"], pack, "x", "y", 4, cwd=tmp_path)
+    assert "a name is not 1 to 255 bytes of UTF-8 without zeros" in done.stderr
+
+
+def test_a_pipe_is_no_pack_and_not_waited_for(programs, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    done = run(programs["app"], "pipe", "x", "y", 4, cwd=tmp_path)
+    assert "there is no such file" in done.stderr
 
 
 def test_the_verb_needs_a_question():

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "net.h"
 #include "wq_cnn.h"
@@ -205,12 +206,18 @@ static uint8_t *whole(FILE *file, size_t *size) {
     return data;
 }
 
+/* A pipe or a device may never begin, or never end. */
+static FILE *open_regular(const char *name) {
+    struct stat found;
+    return stat(name, &found) == 0 && S_ISREG(found.st_mode) ? fopen(name, "rb") : NULL;
+}
+
 static FILE *open_pack(const char *name) {
-    FILE *file = fopen(name, "rb");
+    FILE *file = open_regular(name);
     char inside[1024];
     int length = file ? 0 : snprintf(inside, sizeof inside, "custom/%s", name);
     if (length > 0 && length < (int)sizeof inside) {
-        file = fopen(inside, "rb");
+        file = open_regular(inside);
     }
     return file;
 }

@@ -15,11 +15,36 @@ int cnn_deny(cnn_net *net, const char *format, ...) {
     return -1;
 }
 
+/* Whole characters, each in its shortest form, none of them a surrogate. */
+static int is_utf8(const uint8_t *text, uint32_t length) {
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    for (uint32_t i = 0; i < length;) {
+        uint32_t code = text[i++], more = 0;
+        if (code >= 0x80) {
+            more = code < 0xe0 ? 1 : code < 0xf0 ? 2 : 3;
+            if (code < 0xc0 || code >= 0xf8 || more > length - i) {
+                return 0;
+            }
+            code &= 0x3fu >> more;
+        }
+        for (uint32_t end = i + more; i < end; i++) {
+            if ((text[i] & 0xc0) != 0x80) {
+                return 0;
+            }
+            code = code << 6 | (text[i] & 0x3f);
+        }
+        if (code < least[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static int skip_name(cnn_net *net, cnn_cursor *from) {
     uint32_t length = cnn_u8(from);
     const uint8_t *name = cnn_bytes(from, length);
-    if (length == 0 || !name || memchr(name, 0, length)) {
-        return cnn_deny(net, "a name is not 1 to 255 bytes without zeros");
+    if (length == 0 || !name || memchr(name, 0, length) || !is_utf8(name, length)) {
+        return cnn_deny(net, "a name is not 1 to 255 bytes of UTF-8 without zeros");
     }
     return 0;
 }

@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import permutations
 
 import numpy as np
 
-from ..targets import Profile, all_profiles
-from .golden_set import Entry
+from ..targets import Profile, all_profiles, core_words, cores_of
+from .golden_set import Entry, Goldens
 
 #: Names of the axes of an image; other shapes have numbered axes.
 _AXES = {3: "HWC"}
 
 
 def likely_cause(
-    entry: Entry, want: np.ndarray, got: np.ndarray, profile: Profile, twins: Mapping[int, str]
+    goldens: Goldens, entry: Entry, want: np.ndarray, got: np.ndarray, twins: Mapping[int, str]
 ) -> str:
     """A sentence, or "" where nothing is recognized.
 
-    want: the golden in its shape; got: the dump, flat, same dtype, different. profile: whose
-    bits the golden has. twins: CRC-32 -> name of a golden of the same input.
+    want: the golden in its shape; got: the dump, flat, same dtype, different. twins: CRC-32 ->
+    name of a golden of the same input.
     """
-    return next(_causes(entry, want, got, profile, twins), "")
+    return next(_causes(goldens, entry, want, got, twins), "")
 
 
 def _causes(
-    entry: Entry, want: np.ndarray, got: np.ndarray, profile: Profile, twins: Mapping[int, str]
+    goldens: Goldens, entry: Entry, want: np.ndarray, got: np.ndarray, twins: Mapping[int, str]
 ) -> Iterator[str]:
     """All that fit, the surest first."""
     flat = want.ravel()
     crc = zlib.crc32(got.tobytes())
     matching = [p for p in all_profiles() if entry.others.get(str(p)) == crc]
     if matching:
-        yield f"the layer computes exactly this with {_changes(profile, matching)}"
+        yield f"these are exactly the bits of {_changes(goldens, matching)}"
     if got.size > 1 and (got == got[0]).all():
         yield f"every element is {got[0]}: the buffer was never written, or the dump came too early"
     if np.array_equal(got, np.maximum(flat, 0)):
@@ -48,25 +49,28 @@ def _causes(
         yield "everything is shifted by one element: the dump starts one element too early"
     if got.size > 1 and np.array_equal(got[:-1], flat[1:]):
         yield "everything is shifted by one element: the dump starts one element too late"
-    yield from _rounding(flat, got, profile.rounding)
+    yield from _rounding(flat, got, goldens.profile.rounding)
 
 
-def _changes(profile: Profile, matching: Sequence[Profile]) -> str:
-    """What to change in the golden's profile to get one of these: the fewest changes there are."""
-    changes = [
-        [f"{axis} {value} instead of {old}" for axis, value, old in _axes(other, profile)]
-        for other in matching
-    ]
+def _changes(goldens: Goldens, matching: Iterable[Profile]) -> str:
+    """What to change in the goldens' device to get one of these: the fewest changes there are.
+
+    Cores that are alike are named together.
+    """
+    own, alike = goldens.profile, defaultdict(list)
+    for other in matching:
+        alike[other.cmsis, other.path == own.path, other.rounding].append(other)
+    changes = []
+    for group in alike.values():
+        cores = core_words(cores_of({other.path for other in group}))
+        spelled = (
+            ("cmsis", f"CMSIS {group[0].cmsis} instead of {own.cmsis}"),
+            ("path", f"{cores} instead of {goldens.core}"),
+            ("rounding", f"rounding mode {group[0].rounding} instead of {own.rounding}"),
+        )
+        changes.append([s for axis, s in spelled if getattr(group[0], axis) != getattr(own, axis)])
     fewest = min(map(len, changes))
     return " or ".join(" and ".join(change) for change in changes if len(change) == fewest)
-
-
-def _axes(other: Profile, profile: Profile) -> Iterator[tuple[str, str, str]]:
-    """Where two profiles differ: axis, value, value of the second."""
-    for name, axis in (("cmsis", "CMSIS"), ("path", "core path"), ("rounding", "rounding mode")):
-        value, old = getattr(other, name), getattr(profile, name)
-        if value != old:
-            yield axis, value, old
 
 
 def _layouts(want: np.ndarray, got: np.ndarray) -> Iterator[str]:

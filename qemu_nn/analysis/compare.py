@@ -179,7 +179,7 @@ def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str
         unlike = str(reason)
     else:
         if not np.array_equal(got, want.ravel()):
-            cause = likely_cause(entry, want, got, goldens.profile, twins)
+            cause = likely_cause(goldens, entry, want, got, twins)
             found = difference(want, got, cause)
     return Finding(entry.name, entry.layer, path, want.size, want.nbytes, found, unlike)
 

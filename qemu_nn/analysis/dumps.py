@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import files
 from ..errors import Error
 
 ENDINGS = (".bin", ".npy", ".hex", ".txt")
@@ -53,11 +54,12 @@ def read(path: Path, dtype: str, count: int) -> np.ndarray:
     """
     little = np.dtype(dtype).newbyteorder("<")
     try:
+        files.check_regular(path)
         if path.suffix == ".npy":
             return _npy(path, little, count)
         content = _bytes(path, count * little.itemsize)
     except OSError as error:
-        raise Error(f"can not read {path}: {error}") from None
+        raise Error(f"can not read {path}: {files.reason(error)}") from None
     return np.frombuffer(content, little)
 
 

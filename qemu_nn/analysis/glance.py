@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..errors import cut
 from ..float_graph import FloatGraph
 from ..graph import Graph, Tensor
 from ..layers.base import extent
 from .float_table import float_table
 from .summary import facts_text
-from .table import Cell, Table, cut
+from .table import Cell, Table
 
 #: Names in a line.
 _NAMES = 3

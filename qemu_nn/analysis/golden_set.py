@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import Error, ModelError
 from ..fields import Fields, parse_json
 from ..files import MEGABYTE, read_bytes
-from ..targets import Profile, profile
+from ..targets import Profile, core_words, cores_of, profile
 
 _MANIFEST_LIMIT = 256 * MEGABYTE
 _NAME = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+){1,2}")
@@ -44,12 +44,13 @@ class Entry:
 class Goldens:
     """A golden set whose files are all there and whole; entries in program order.
 
-    profile: whose bits they are.
+    profile: whose bits they are; core: of which core, in words.
     """
 
     folder: Path
     inputs: int
     profile: Profile
+    core: str
     entries: tuple[Entry, ...]
 
     def values(self, entry: Entry) -> np.ndarray:
@@ -101,7 +102,10 @@ def _goldens(folder: Path, manifest: Fields) -> Goldens:
         made_for = profile(names.text("path"), names.text("cmsis"), names.text("rounding"))
     except Error as error:
         raise names.error(str(error)) from None
-    return Goldens(folder, manifest.integer("inputs"), made_for, entries)
+    cores = cores_of([made_for.path])
+    named = names.text("core", "").lower()  # may be the path's own name
+    core = core_words([named] if named in cores else cores)
+    return Goldens(folder, manifest.integer("inputs"), made_for, core, entries)
 
 
 def _entry(golden: Fields) -> Entry:

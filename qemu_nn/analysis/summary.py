@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Optional
 
+from ..errors import cut
 from ..graph import Graph, Node, Tensor
 from ..layers.base import extent
 from ..layers.orders import rooms
 from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan, Step
 from ..targets import AFFINE_CMSIS
-from .table import Cell, Table, cut, spell
+from .table import Cell, Table, spell
 
 _LAYER = ("layer", "function", "output", "format")
 _SHIFTS = ("bias_shift", "out_shift")

@@ -9,6 +9,8 @@ import json
 from dataclasses import dataclass
 from typing import Union
 
+from ..errors import cut, printable
+
 Cell = Union[str, int, float, None]
 
 #: Rows of a table in a notebook.
@@ -97,21 +99,8 @@ def _words(row: tuple[Cell, ...]) -> tuple[str, ...]:
     return tuple(cut(spell(cell)) for cell in short)
 
 
-def cut(text: str, longest: int = 40) -> str:
-    """A text of which only the ends are shown if it is longer."""
-    end = longest // 3
-    return text if len(text) <= longest else f"{text[: longest - end - 3]}...{text[-end:]}"
-
-
 def spell(cell: Cell) -> str:
     """A cell for a terminal."""
     if cell is None:
         return "-"
     return printable(cell) if isinstance(cell, str) else f"{cell:,}"
-
-
-def printable(text: str) -> str:
-    """Text of a stranger's file without the power to command a terminal: \\x1b for an escape."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
-    )

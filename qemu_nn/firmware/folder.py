@@ -1,49 +1,120 @@
-"""A folder of files that is written whole or not at all."""
+"""A folder of files that is written whole or not at all, and not over what the user has edited."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Callable
+from typing import Callable, Optional
 
 from ..errors import Error
+from ..files import MEGABYTE, read_bytes, writing
+
+_MANIFEST_LIMIT = 256 * MEGABYTE
+
+#: Relative path -> check sum of a file as it was written; None of one that may hold anything.
+Listed = Mapping[str, Optional[str]]
 
 
 @contextmanager
-def replacing(folder: Path, listed: Callable[[Path], set[str]]) -> Iterator[Path]:
+def replacing(
+    folder: Path, listed: Callable[[Path], Listed], force: bool = False
+) -> Iterator[Path]:
     """A fresh folder to write into, which takes the place of `folder` if nothing is raised.
 
     folder: absolute; new, empty, or one that holds only the files that listed(folder) names by
-    their relative paths. Anything else in it is an Error, raised before anything is written.
+    their relative paths, as they were written, or, with `force`, edited. Anything else in it is an
+    Error, raised before anything is written. Files and folders keep the modes they had; a link
+    to a file stays, and the file it leads to is replaced.
     """
-    _check_replaceable(folder, listed)
+    _check_replaceable(folder, listed, force)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as work:
         fresh = Path(work) / "fresh"
         fresh.mkdir()
         yield fresh
-        _swap(folder, fresh, Path(work) / "earlier")
+        _check_replaceable(folder, listed, force)  # it may have been edited meanwhile
+        with ExitStack() as linked:
+            for path in reversed([fresh, *fresh.rglob("*")]):  # folders may become read-only
+                _keep(folder / path.relative_to(fresh), path, linked)
+            _swap(folder, fresh, Path(work) / "earlier")
 
 
-def _check_replaceable(folder: Path, listed: Callable[[Path], set[str]]) -> None:
+def earlier_files(manifest: Path, format: str) -> dict[str, str]:
+    """The files that a manifest of this format lists, with check sums; none if it is no such."""
+    try:
+        document = json.loads(read_bytes(manifest, _MANIFEST_LIMIT))
+        if document["format"] != format:
+            return {}
+        files = document["files"]
+        if all(isinstance(file, str) for file in files):  # of a release without check sums
+            return dict.fromkeys(files, "")
+        return {str(file["path"]): str(file["crc32"]) for file in files}
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return {}
+
+
+def checksum(content: bytes) -> str:
+    """CRC-32 as manifests spell it."""
+    return f"{zlib.crc32(content):08x}"
+
+
+def _check_replaceable(folder: Path, listed: Callable[[Path], Listed], force: bool) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
         raise Error(f"{folder} is a file: name a folder that is new, empty or from an earlier run")
-    present = {
-        (Path(root) / name).relative_to(folder).as_posix()
-        for root, _, names in os.walk(folder)
-        for name in names
-    }
-    strange = sorted(present - listed(folder)) if present else []
+    present = set(_present(folder))
+    known = listed(folder) if present else {}
+    strange = sorted(name for name in present if name not in known or _leads_astray(folder, name))
     if strange:
         raise Error(
             f"{folder} holds {strange[0]!r}, which this program did not write there: "
             "move it away or name another folder"
         )
+    if force:
+        return
+    edited = [
+        name
+        for name in sorted(present)
+        if known[name] not in (None, checksum((folder / name).read_bytes()))
+    ]
+    if edited:
+        more = f" and {len(edited) - 1} more" if len(edited) > 1 else ""
+        raise Error(
+            f"{folder} holds {edited[0]!r}{more}, not as this program wrote it (edited since, or "
+            "by an older release): name another folder, or overwrite it with --force (force=True)"
+        )
+
+
+def _present(folder: Path) -> Iterator[str]:
+    """All files below a folder, and links to folders, relative to it."""
+    for root, folders, names in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(root, name))]
+        for name in (*names, *links):
+            yield (Path(root) / name).relative_to(folder).as_posix()
+
+
+def _leads_astray(folder: Path, name: str) -> bool:
+    """Is it anything but a file, or a link to one outside of the folder?"""
+    path = folder / name
+    return not path.is_file() or (path.is_symlink() and folder in path.resolve().parents)
+
+
+def _keep(earlier: Path, path: Path, linked: ExitStack) -> None:
+    """Give a new file the mode of the earlier one; where that is a link, write where it leads."""
+    if not earlier.exists():
+        return
+    shutil.copymode(earlier, path)
+    if earlier.is_symlink():
+        linked.enter_context(writing(earlier)).write(path.read_bytes())
+        path.unlink()
+        path.symlink_to(os.readlink(earlier))
 
 
 def _swap(folder: Path, fresh: Path, earlier: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -22,7 +21,7 @@ from ..files import reason
 from ..targets import Profile
 from ..tensors import Tensor
 from .c_array import dimensions, header, symbol, table
-from .folder import replacing
+from .folder import Listed, checksum, earlier_files, replacing
 from .sample import Golden, crc32, format_words
 
 FORMAT = "qemu_nn golden"
@@ -60,15 +59,18 @@ class GoldenSet:
     stems: Mapping[str, str] = field(repr=False)
 
 
-def write(folder: Path, about: About, samples: Iterable[Iterable[Golden]]) -> GoldenSet:
+def write(
+    folder: Path, about: About, samples: Iterable[Iterable[Golden]], force: bool = False
+) -> GoldenSet:
     """Write a golden set, from the goldens of each input, whole or not at all.
 
     The folder must be new, empty, or hold an earlier golden set and nothing else (which is
-    replaced). Raises Error where it holds something else or can not be written.
+    replaced; edited files only with `force`). Raises Error where it holds something else or can
+    not be written.
     """
     folder = Path(folder).resolve()
     try:
-        with replacing(folder, _listed) as fresh:
+        with replacing(folder, _listed, force) as fresh:
             writer = _Writer(fresh, about)
             for sample in samples:
                 writer.add(sample)
@@ -79,15 +81,10 @@ def write(folder: Path, about: About, samples: Iterable[Iterable[Golden]]) -> Go
     return GoldenSet(folder, writer.inputs, names, nbytes, writer.names.stems)
 
 
-def _listed(folder: Path) -> set[str]:
+def _listed(folder: Path) -> Listed:
     """The files of an earlier golden set in this folder; none if it is no such thing."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if manifest["format"] != FORMAT:
-            return set()
-        return {MANIFEST, *(file["path"] for file in manifest["files"])}
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return set()
+    files = earlier_files(folder / MANIFEST, FORMAT)
+    return {MANIFEST: None, **files} if files else {}
 
 
 class _Names:
@@ -170,8 +167,7 @@ class _Writer:
 
     def _put(self, path: str, content: bytes) -> None:
         (self._folder / path).write_bytes(content)
-        crc = f"{zlib.crc32(content):08x}"
-        self._files.append({"path": path, "size": len(content), "crc32": crc})
+        self._files.append({"path": path, "size": len(content), "crc32": checksum(content)})
 
     def finish(self) -> int:
         """Write what lists the goldens; returns the bytes of all files."""

@@ -18,14 +18,14 @@ from ..runtime.plan import Plan
 from ..targets import Profile
 from . import stand_in
 from .context import context
-from .folder import replacing
+from .folder import Listed, checksum, earlier_files, replacing
 from .golden import About, GoldenSet
 from .memory import Call, layout
 from .one_header import one_header
 from .symbols import symbols
 
 FORMAT = "qemu_nn firmware"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 
 #: The golden set's folder inside of the project's.
@@ -90,24 +90,22 @@ def _functions(calls: Iterable[Call], profile: Profile) -> dict[str, str]:
 
 
 @contextmanager
-def replacing_earlier(folder: Path) -> Iterator[Path]:
-    """A fresh folder that takes the place of `folder`, which may hold an earlier export."""
+def replacing_earlier(folder: Path, force: bool) -> Iterator[Path]:
+    """A fresh folder that takes the place of `folder`, which may hold an earlier export.
+
+    force: also one that was edited since.
+    """
     try:
-        with replacing(folder, _listed) as fresh:
+        with replacing(folder, _listed, force) as fresh:
             yield fresh
     except OSError as error:
         raise Error(f"can not write the firmware to {folder}: {reason(error)}") from None
 
 
-def _listed(folder: Path) -> set[str]:
+def _listed(folder: Path) -> Listed:
     """The files of an earlier export in this folder and of its builds; none if it is no such."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if manifest["format"] != FORMAT:
-            return set()
-        return {MANIFEST, *manifest["files"], *_files(folder, "build")}
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return set()
+    files = earlier_files(folder / MANIFEST, FORMAT)
+    return {**dict.fromkeys([MANIFEST, *_files(folder, "build")]), **files} if files else {}
 
 
 def _write_manifest(folder: Path, about: About) -> None:
@@ -124,7 +122,10 @@ def _write_manifest(folder: Path, about: About) -> None:
             "cmsis": profile.cmsis,
             "rounding": profile.rounding,
         },
-        "files": sorted(_files(folder, ".")),
+        "files": [
+            {"path": path, "crc32": checksum((folder / path).read_bytes())}
+            for path in sorted(_files(folder, "."))
+        ],
     }
     (folder / MANIFEST).write_bytes((json.dumps(manifest, indent=1) + "\n").encode("ascii"))
 

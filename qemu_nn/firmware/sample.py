@@ -11,6 +11,7 @@ import numpy as np
 
 from ..archive import little_endian
 from ..graph import Graph
+from ..runtime.plan import CLOBBER
 from ..tensors import Tensor
 
 #: Layer -> what it computes for one input, [T, *shape] in a recurrent network, [*shape] otherwise.
@@ -53,23 +54,31 @@ def sample(
     """The goldens of one input: the start states, then for each time step the input and all layers.
 
     x: [*input shape], or [T, *input shape] for a recurrent network. start: state -> its values.
-    rivals: profile in words -> what it computes; a layer that it has not is passed over.
+    rivals: profile in words -> what it computes; a layer that it has not is passed over, but for
+    what is left of an input: all of it, where that device does not destroy it.
     """
     tensors = (graph.input, *graph.states, *(node.output for node in graph.nodes))
     known = {tensor.name: tensor for tensor in tensors}
     for name, values in start.items():
         yield Golden(name, values, known[name], "start")
+    rivals = {name: {graph.input.name: x, **rival} for name, rival in rivals.items()}
+    read = {f"{CLOBBER}{node.name}": node.inputs[0] for node in graph.nodes if node.inputs}
     groups = [(f"t{step}", (step,)) for step in range(len(x))] if graph.states else [("", ())]
     for group, at in groups:
         yield Golden(graph.input.name, x[at], graph.input, group)
         for layer, values in trace.items():
-            found = {name: rival[layer][at] for name, rival in rivals.items() if layer in rival}
-            others = _others(values[at], found)
+            there = {
+                name: rival.get(layer, rival.get(read.get(layer, "")))
+                for name, rival in rivals.items()
+            }
+            others = _others(values[at], {n: r[at] for n, r in there.items() if r is not None})
             yield Golden(layer, values[at], known.get(layer), group, others)
 
 
 def _others(values: np.ndarray, rivals: Trace) -> dict[str, int]:
     """CRC-32 by profile, where it differs from that of the values."""
     return {
-        name: crc32(rival) for name, rival in rivals.items() if not np.array_equal(rival, values)
+        name: crc32(rival)
+        for name, rival in rivals.items()
+        if not np.array_equal(rival.ravel(), values.ravel())
     }

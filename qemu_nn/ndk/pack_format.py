@@ -94,9 +94,9 @@ def _check(
 
 
 def _text(name: str) -> bytes:
-    data = name.encode("utf-8", "surrogatepass")
-    if not 1 <= len(data) <= 255 or "\0" in name:
-        raise ModelError(f"the name {name[:40]!r} is not 1 to 255 bytes without zeros")
+    data = name.encode("utf-8", "replace")
+    if not 1 <= len(data) <= 255 or "\0" in name or data.decode("utf-8") != name:
+        raise ModelError(f"the name {name[:40]!r} is not 1 to 255 bytes of UTF-8 without zeros")
     return bytes([len(data)]) + data
 
 

@@ -35,7 +35,7 @@ class Cursor:
         """A name: its length in one byte, and UTF-8."""
         data = self.take(self.unpack("<B")[0])
         try:
-            return data.decode("utf-8", "surrogatepass")
+            return data.decode("utf-8")
         except UnicodeDecodeError:
             raise self.error(f"has a name that is not UTF-8 before byte {self.at}") from None
 

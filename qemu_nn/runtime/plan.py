@@ -16,6 +16,9 @@ from . import cut, place
 from .place import Placement
 from .reasons import reason
 
+#: In front of a layer's name: what is left of an input that the layer destroys.
+CLOBBER = "clobber."
+
 
 @dataclass(frozen=True)
 class Step:
@@ -247,6 +250,6 @@ def _stores(
 
 
 def _clobbered(step: Step) -> Tensor:
-    """The destroyed input of a call as a tensor: clobber.<layer>, in the input's shape."""
+    """The destroyed input of a call as a tensor, in the input's shape."""
     array = step.node.function.inputs[0]
-    return Tensor(f"clobber.{step.node.name}", array.shape(step.node.params), array.dtype)
+    return Tensor(f"{CLOBBER}{step.node.name}", array.shape(step.node.params), array.dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,8 +11,8 @@ import numpy as np
 
 from ... import files
 from ...errors import ModelError
-from ...extras import require
 from ...float_graph import NODE_LIMIT
+from ..hdf5 import read_hdf5
 from .schema import parse
 
 _LIMIT = 128 * files.MEGABYTE
@@ -70,35 +69,16 @@ def _blob(blob: Any, where: str) -> np.ndarray:
 
 def _hdf5(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
     """The layers of an HDF5 file: /data/<layer>/0, 1, ..."""
-    h5py = require("h5py", "caffe", "reading a .caffemodel.h5")
-    try:
-        with h5py.File(io.BytesIO(data), "r") as file:
-            arrays = _datasets(h5py, file, len(data))
-            for layer, found in arrays.items():
-                yield layer, [found[str(i)][()] for i in range(len(found))]
-    except ModelError:
-        raise
-    except Exception as error:  # a damaged file makes h5py raise whatever it meets
-        raise ModelError(f"this HDF5 file is damaged: {files.reason(error)}") from None
-
-
-def _datasets(h5py: Any, file: Any, size: int) -> dict[str, dict[str, Any]]:
-    """Layer -> number -> dataset; together they are not larger than the file of `size` bytes."""
-    if not isinstance(file.get("data", getlink=True), h5py.HardLink):
+    contents = read_hdf5(data, "this HDF5 file", "caffe", "data")
+    if "data" not in contents.groups:
         raise ModelError("it has no group 'data', as Caffe writes it")
-    found: dict[str, dict[str, Any]] = {}
-
-    def visit(name: str, item: Any) -> None:
-        nonlocal size
-        if not isinstance(item, h5py.Dataset):
-            return
-        if item.dtype.kind != "f" or item.shape is None or item.external or item.is_virtual:
-            raise ModelError(f"data/{name} is not an array of floats in this file")
-        size -= max(item.size, math.prod(item.chunks or ())) * item.dtype.itemsize
-        if size < 0:
-            raise ModelError(f"data/{name} is said to hold {list(item.shape)}, more than the file")
-        layer, _, number = name.rpartition("/")
-        found.setdefault(layer, {})[number] = item
-
-    file["data"].visititems(visit)
-    return found
+    for name, reason in contents.unfit.items():
+        raise ModelError(f"{name} {reason}")
+    layers: dict[str, dict[str, np.ndarray]] = {}
+    for name, array in contents.arrays.items():
+        layer, _, number = name[len("data/") :].rpartition("/")
+        layers.setdefault(layer, {})[number] = array
+    for layer, arrays in layers.items():
+        if arrays.keys() != {str(i) for i in range(len(arrays))}:
+            raise ModelError(f"the arrays of layer {layer!r} are not numbered from 0")
+        yield layer, [arrays[str(i)] for i in range(len(arrays))]

@@ -8,7 +8,7 @@ from typing import Optional
 from ...errors import ModelError
 from ...float_graph import FloatGraph
 from .model import build
-from .reading import opened
+from .reading import read
 
 
 def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> FloatGraph:
@@ -18,9 +18,7 @@ def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
     `<layer>/linear` of what goes in. input, output: layers between which the network is cut out.
     Raises ModelError with one sentence for anything else, Error where h5py is missing.
     """
-    with opened(path) as stored:
-        graph = build(path.stem, stored)
-    return _cut(graph, input, output)
+    return _cut(build(path.stem, read(path)), input, output)
 
 
 def _cut(graph: FloatGraph, input: Optional[str], output: Optional[str]) -> FloatGraph:
