@@ -22,6 +22,7 @@ from .float_graph import FloatGraph
 from .graph import Graph
 from .importers import FLOAT_FORMATS, QUANTIZED_FORMATS, load_float, load_integers
 from .package import load_package, model_hash, save_package
+from .runtime import interrupt
 from .runtime.evaluate import evaluate
 from .runtime.rivals import rivals
 from .runtime.session import Session, State
@@ -191,13 +192,11 @@ def _samples(
     sessions: Mapping[Profile, Session], x: np.ndarray, state: State, threads: int
 ) -> Iterator[Iterator[Golden]]:
     """The goldens of each input under the first profile; profiles are computed side by side."""
-    from concurrent.futures import ThreadPoolExecutor
-
     from .firmware.sample import sample
 
     graph = next(iter(sessions.values())).graph
     starts = _starts(graph, state, len(x))
-    with ThreadPoolExecutor(threads) as pool:
+    with interrupt.pool(threads) as pool:
         for i in range(len(x)):
             one = slice(i, i + 1)
             start = {name: values[one] for name, values in starts.items()}
