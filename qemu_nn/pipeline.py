@@ -233,11 +233,16 @@ def describe(
 ) -> Summary:
     """The network on a device: layers, formats, costs and the kernel rows that run.
 
-    Arguments and errors are those of Network.session().
+    Its memory is that of the exported firmware. Arguments and errors are those of
+    Network.session().
     """
     from .analysis.summary import summarize
+    from .firmware.memory import buffers
 
-    return summarize(network.session(target, cmsis, rounding, variant).plan)
+    return summarize(
+        network.session(target, cmsis, rounding, variant).plan,
+        buffers(network.graph, network.profile(target, cmsis, rounding)),
+    )
 
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:
