@@ -57,7 +57,7 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_info_the_header_and_the_reports_of_the_export_agree(name, core, tmp_path):
     network = pipeline.Network(GRAPHS[name](tmp_path))

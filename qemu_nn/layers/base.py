@@ -122,8 +122,8 @@ class Function:
     itself sets. defaults: arguments that may be left out. scratch: bytes of its bufferA or
     vec_buffer as Arm's header documents them (used on cores with the DSP extension only);
     buffer: the same where every core path has its own, from the scalar C arguments and the path, as
-    Arm's `..._get_buffer_size` answers. macs: multiply-accumulates. interleave: order of a weight stream that is not row-major (see
-    layers/layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows, in
+    Arm's `..._get_buffer_size` answers. macs: multiply-accumulates. interleave: order of a weight
+    stream that is not row-major (see layers/layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows, in
     this order; one element stands for a whole row. parts: those that `weights` holds, one after the
     other. An argument has_<array> tells that C does not get NULL for it.
     """
