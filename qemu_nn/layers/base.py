@@ -120,12 +120,13 @@ class Function:
     fields: C argument -> field of the op's struct where they differ; an argument `dim` also
     fills `dim_x` and `dim_y`, as the square functions mean it. fixed: fields the C function
     itself sets. defaults: arguments that may be left out. scratch: bytes of its bufferA or
-    vec_buffer as Arm's header documents them (used on cores with the DSP extension only);
-    buffer: the same where every core path has its own, from the scalar C arguments and the path, as
-    Arm's `..._get_buffer_size` answers. macs: multiply-accumulates. interleave: order of a weight
-    stream that is not row-major (see layers/layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows, in
-    this order; one element stands for a whole row. parts: those that `weights` holds, one after the
-    other. An argument has_<array> tells that C does not get NULL for it.
+    vec_buffer as Arm's header documents them (used on cores with the DSP extension only); buffer:
+    the same where every core path has its own, from the scalar C arguments and the path, as Arm's
+    `..._get_buffer_size` answers. macs: multiply-accumulates. interleave: order of a weight stream
+    that is not row-major (see layers/layouts.py). stack: C pointer arguments that one array,
+    `bias`, holds as its rows, in this order; one element stands for a whole row. parts: those that
+    `weights` holds, one after the other. An argument has_<array> tells that C does not get NULL for
+    it.
     """
 
     name: str
