@@ -55,8 +55,8 @@ static int check(const qn_s_pool *p, int64_t element, int32_t low, int32_t high,
     if (p->batches > 1 && qn_release(p->profile) == QN_RELEASE_590) {
         return qn_deny(
             why, QN_REFUSED,
-            "CMSIS 5.9.0 computes the first image of a batch alone and leaves the memory "
-            "of the other %ld as it was: call it for each image",
+            "CMSIS 5.9.0 computes the first image of a batch alone and leaves the memory of "
+            "the other %ld as it was: call it for each image",
             (long)p->batches - 1);
     }
     if ((int64_t)p->filter_h * p->filter_w > UINT16_MAX) {

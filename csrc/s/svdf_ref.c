@@ -85,8 +85,7 @@ static uint32_t advance(const qn_s_svdf *p, int wide, void *state, int64_t row, 
     const int64_t last = p->time_batches - 1;
     uint32_t acc = 0;
     for (int64_t t = 0; t <= last; t++) {
-        int32_t value = t < last ? get(state, wide, row + t + 1) : newest;
-        put(state, wide, row + t, value);
+        put(state, wide, row + t, t < last ? get(state, wide, row + t + 1) : newest);
         acc += (uint32_t)(get(state, wide, row + t) * get(weights, wide, own + t));
     }
     return acc;
