@@ -1,6 +1,7 @@
 /* Runs a plan: one loop over steps. Nothing is allocated, nothing is global. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "exec.h"
 
@@ -111,6 +112,35 @@ int qn_plan_check(const qn_plan *plan, int64_t *step, char *why) {
     return QN_OK;
 }
 
+/* ---- when to stop ---- */
+
+enum { ASK_NS = 50000000 };
+
+int qn_watch_asks(qn_watch *watch) {
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    const int64_t moment = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    const int64_t waited = moment - watch->since;
+    if (watch->since != 0 && waited >= 0 && waited < ASK_NS) { /* below 0: the clock was set back */
+        return 0;
+    }
+    const int first = watch->since == 0;
+    watch->since = moment;
+    return !first && watch->ask();
+}
+
+static int look_alone(qn_watch *watch) {
+    watch->left = watch->every;
+    return watch->ask && qn_watch_asks(watch);
+}
+
+qn_watch qn_watch_of(const qn_plan *plan, qn_ask *ask) {
+    return (qn_watch){
+        .look = look_alone, .ask = ask, .every = plan->look_every, .left = plan->look_every};
+}
+
+/* ---- running ---- */
+
 static void load_all(char *arena, const qn_load *loads, int64_t count, const char *source) {
     for (int64_t i = 0; i < count; i++) {
         memcpy(arena + loads[i].to, source + loads[i].from, (size_t)loads[i].bytes);
@@ -134,7 +164,7 @@ int qn_run_step(const qn_step *step, char *arena) {
 }
 
 int qn_run_steps(const qn_plan *plan, char *arena, int64_t turn, void *const *outputs,
-                 int64_t first, int64_t last) {
+                 int64_t first, int64_t last, qn_watch *watch) {
     int64_t s = 0;
     while (s < plan->store_count && plan->stores[s].after < first - 1) {
         s++;
@@ -147,6 +177,9 @@ int qn_run_steps(const qn_plan *plan, char *arena, int64_t turn, void *const *ou
         }
         if (i == last) {
             return QN_OK;
+        }
+        if (qn_watch_stops(watch)) {
+            return QN_STOPPED;
         }
         int status = qn_run_step(&plan->steps[i], arena);
         if (status != QN_OK) {
@@ -168,17 +201,23 @@ void qn_load_input(const qn_plan *plan, char *arena, int64_t turn, const void *x
     load_all(arena, plan->inputs, plan->input_count, own);
 }
 
-int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
-               const void *x, const void *state, void *const *outputs) {
+int qn_run_samples(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
+                   const void *x, const void *state, void *const *outputs, qn_watch *watch) {
     for (int64_t n = first; n < last; n++) {
         qn_load_sample(plan, arena, n, state);
         for (int64_t turn = n * times; turn < (n + 1) * times; turn++) {
             qn_load_input(plan, arena, turn, x);
-            int status = qn_run_steps(plan, arena, turn, outputs, 0, plan->step_count);
+            int status = qn_run_steps(plan, arena, turn, outputs, 0, plan->step_count, watch);
             if (status != QN_OK) {
                 return status;
             }
         }
     }
     return QN_OK;
+}
+
+int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
+               const void *x, const void *state, void *const *outputs, qn_ask *ask) {
+    qn_watch watch = qn_watch_of(plan, ask);
+    return qn_run_samples(plan, arena, first, last, times, x, state, outputs, &watch);
 }

@@ -12,9 +12,9 @@
 #include "qn_params_s.h"
 
 /* What a contract answers. QN_SIZE_MISMATCH is the device's own ARM_MATH_SIZE_MISMATCH; QN_REFUSED
- * marks parameters for which the device would leave its buffers, or does nothing at all. QN_FORKED: see
- * qn_run(). */
-enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3, QN_FORKED = -100 };
+ * marks parameters for which the device would leave its buffers, or does nothing at all. QN_FORKED,
+ * QN_STOPPED: see qn_run(). */
+enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3, QN_FORKED = -100, QN_STOPPED = -102 };
 
 enum { QN_INPUTS = 3, QN_WHY = 256 };
 
@@ -140,6 +140,7 @@ typedef struct qn_plan {
     int64_t cleared;     /* bytes at its start that are zero when a sample starts */
     int64_t input_bytes; /* of one sample at one time step */
     int64_t state_bytes; /* of one sample */
+    int64_t look_every;  /* steps after which the clock is looked at: a millisecond, about */
 } qn_plan;
 
 /* What a call of a fast row can be cut into: rows of its output, its pixels where windows are single
@@ -155,12 +156,16 @@ int qn_cut(const qn_step *step, int32_t first, int32_t last, void *params, qn_st
 /* Checks every size of a plan, once. Returns QN_OK, or a status with the step and a sentence. */
 int qn_plan_check(const qn_plan *plan, int64_t *step, char *why);
 
+/* Asked every 50 ms or so by the thread that has called C, between two steps; not 0: the run is to
+ * stop. */
+typedef int32_t qn_ask(void);
+
 /* Runs a checked plan over samples x times inputs. x: [samples][times][input_bytes], state:
  * [samples][state_bytes] or NULL, outputs[s]: [samples][times][bytes of store s]. The arena is
  * the caller's; two calls with different arenas may run at the same time. Samples first..last-1
- * are computed: x, state and outputs are those of the whole batch. */
+ * are computed: x, state and outputs are those of the whole batch. QN_STOPPED: ask said so. */
 int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
-               const void *x, const void *state, void *const *outputs);
+               const void *x, const void *state, void *const *outputs, qn_ask *ask);
 
 /* Threads that share calls: the caller's and those of the team, which start with the first call. */
 typedef struct qn_team qn_team;
@@ -181,6 +186,7 @@ typedef struct qn_call {
     void *const *outputs;
     void *begun;
     int64_t shared;
+    qn_ask *ask;
 } qn_call;
 
 /* As qn_execute() over all samples; threads share samples, and those left over by tasks. While the

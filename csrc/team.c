@@ -22,8 +22,9 @@ int qn_team_enter(qn_team *team) {
 }
 void qn_team_leave(qn_team *team) { (void)team; }
 int32_t qn_team_threads(const qn_team *team) { return team != NULL; }
-void qn_team_do(qn_team *team, qn_work *work, void *job) {
+void qn_team_do(qn_team *team, qn_work *work, void *job, qn_watch *watch) {
     (void)team;
+    (void)watch;
     work(job, 0);
 }
 
@@ -169,7 +170,7 @@ int qn_team_enter(qn_team *team) {
 
 void qn_team_leave(qn_team *team) { atomic_flag_clear_explicit(&team->busy, memory_order_release); }
 
-void qn_team_do(qn_team *team, qn_work *work, void *job) {
+void qn_team_do(qn_team *team, qn_work *work, void *job, qn_watch *watch) {
     team->work = work;
     team->job = job;
     atomic_fetch_add(&team->call, 1);
@@ -180,6 +181,7 @@ void qn_team_do(qn_team *team, qn_work *work, void *job) {
     atomic_fetch_add(&team->call, 1);
     for (int looks = 1; atomic_load(&team->inside) > 0; looks++) {
         if (looks % PATIENCE == 0) {
+            watch->look(watch);
             sched_yield();
         }
     }

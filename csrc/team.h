@@ -2,7 +2,7 @@
 #ifndef QN_TEAM_H
 #define QN_TEAM_H
 
-#include "qn.h"
+#include "exec.h"
 
 enum { QN_BUSY = -101 };
 
@@ -17,7 +17,8 @@ void qn_team_leave(qn_team *team);
 /* Threads at most, the caller's among them. */
 int32_t qn_team_threads(const qn_team *team);
 
-/* work() in this thread, and in all others that are awake in time; returns when all have ended. */
-void qn_team_do(qn_team *team, qn_work *work, void *job);
+/* work() in this thread, and in all others that are awake in time; returns when all have ended. The
+ * caller looks at its watch while it waits for them. */
+void qn_team_do(qn_team *team, qn_work *work, void *job, qn_watch *watch);
 
 #endif

@@ -46,6 +46,7 @@ def _debug() -> bool:
 
 builder = FFI()
 builder.cdef(_declarations())
+builder.cdef('extern "Python" int32_t qn_python_stops(void);')
 builder.set_source(
     "qemu_nn._native",
     '#include "qn.h"',

@@ -156,7 +156,8 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [inspect.Parameter(a.name, keyword) for a in function.arrays]
-    own += [inspect.Parameter(name, keyword) for name in function.params]
+    defaults = {**dict.fromkeys(function.params, inspect.Parameter.empty), **function.defaults}
+    own += [inspect.Parameter(name, keyword, default=each) for name, each in defaults.items()]
     common = [p for p in inspect.signature(bound).parameters.values() if p.kind == keyword]
     bound.__signature__ = inspect.Signature(own + common)  # type: ignore[attr-defined]
     bound.__name__ = bound.__qualname__ = function.name

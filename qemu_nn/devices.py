@@ -15,9 +15,13 @@ def profile_for(
     cmsis: Optional[str] = None,
     rounding: Optional[str] = None,
 ) -> Profile:
-    """targets.profile(), by default of the release that has all these ops (name, type)."""
+    """targets.profile(), by default of the release that has all these ops (name, type).
+
+    Ops of the s8 and s16 API alone are of the release that has all of it.
+    """
     if cmsis is None and rounding is None:
-        legacy = profile(core)
+        legacy, ops = profile(core), list(ops)
         found = all(any(row.claims(legacy) for row in rows_of(*op)) for op in ops)
+        found = found and {type[0] for _, type in ops} != {"s"}
         cmsis = LEGACY_CMSIS if found else AFFINE_CMSIS
     return profile(core, cmsis, rounding)

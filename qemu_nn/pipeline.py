@@ -24,6 +24,7 @@ from .networks import load as load
 from .networks import load_quantized as load_quantized
 from .networks import quantized
 from .package import model_hash
+from .runtime import interrupt
 from .runtime.rivals import rivals
 from .runtime.session import Session, State
 from .targets import DEFAULT_CORE, Profile
@@ -84,13 +85,11 @@ def _samples(
     sessions: Mapping[Profile, Session], x: np.ndarray, state: State, threads: int
 ) -> Iterator[Iterator[Golden]]:
     """The goldens of each input under the first profile; profiles are computed side by side."""
-    from concurrent.futures import ThreadPoolExecutor
-
     from .firmware.sample import sample
 
     graph = next(iter(sessions.values())).graph
     starts = _starts(graph, state, len(x))
-    with ThreadPoolExecutor(threads) as pool:
+    with interrupt.pool(threads) as pool:
         for i in range(len(x)):
             one = slice(i, i + 1)
             start = {name: values[one] for name, values in starts.items()}
@@ -127,11 +126,17 @@ def describe(
 ) -> Summary:
     """The network on a device: layers, formats, costs and the kernel rows that run.
 
-    Arguments and errors are those of Network.session().
+    Its memory is that of the exported firmware. Arguments and errors are those of
+    Network.session().
     """
     from .analysis.summary import summarize
+    from .firmware.memory import buffers
 
-    return summarize(quantized(network).session(target, cmsis, rounding, variant).plan)
+    network = quantized(network)
+    return summarize(
+        network.session(target, cmsis, rounding, variant).plan,
+        buffers(network.graph, network.profile(target, cmsis, rounding)),
+    )
 
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:

@@ -149,8 +149,8 @@ def test_a_report_says_where_everything_lies_and_how_long():
     ]
     assert told["peak_bytes"] == max(row["bytes_in_use"] for row in told["layers"])
     assert rows[told["peak_layer"]]["bytes_in_use"] == told["peak_bytes"]
-    assert told["activation_bytes"] >= told["peak_bytes"]
-    assert "TFLite Micro" in told["activation_memory"]
+    assert told["tflm_arena_bytes"] >= told["peak_bytes"]
+    assert "TFLite Micro" in told["tflm_arena"]
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,16 @@ def test_helium_doubles_the_sums_of_svdf_as_well(core):
     assert set(cmsis.arm_svdf_s8(**call, rounding="double").ravel().tolist()) == {127}
 
 
+@pytest.mark.parametrize(("core", "state"), [("mve", -6), ("dsp", 0), ("scalar", 0), ("m0", 0)])
+def test_only_helium_looks_at_the_offset_of_a_state(core, state):
+    own = {"units": 1, "rank": 1, "input_size": 2, "time_batches": 1, "input_offset": 1}
+    params = {**CASES["arm_svdf_s8"], **own, "in_multiplier": 2**30, "in_shift": 1}
+    arrays = {a.name: np.zeros(a.shape(params), a.dtype) for a in FUNCTIONS["arm_svdf_s8"].arrays}
+    call = {**params, **arrays, "core": core, "in_place": True}
+    cmsis.arm_svdf_s8(**{**call, "state_offset": 3})
+    assert arrays["state"].item() == state
+
+
 @pytest.mark.parametrize(("function", "lanes"), [("svdf_s8", 4), ("svdf_state_s16_s8", 3)])
 @pytest.mark.parametrize("core", ["dsp", "mve"])
 def test_filters_that_are_no_whole_vector_are_not_doubled(function, lanes, core):

@@ -143,7 +143,13 @@ def _input(**values):
     return lambda d, a: d["input"].update(values)
 
 
+def _of_another_library(d, a):
+    d["layers"][0]["function"] = "local_softmax_q7"
+    del d["buffers"], d["layers"][0]["params"]
+
+
 REFUSED = {
+    "layer 'fc': the function 'local_softmax_q7' is not known": _of_another_library,
     "layer 'fc': the function 'arm_magic_q7' is not known; have: arm_add_q15": _layer(
         function="arm_magic_q7"
     ),

@@ -2,9 +2,10 @@
 
 import re
 
+import numpy as np
 import pytest
 from exported import check, needs, write
-from tflite_cases import CASES, STEPS, inputs
+from tflite_cases import CASES, STEPS, Net, inputs
 
 import qemu_nn
 from qemu_nn import pipeline
@@ -46,11 +47,11 @@ def test_an_operator_passes_on_an_emulated_device(name, tmp_path):
 def test_states_have_memory_that_nothing_shares(tmp_path):
     network, folder = exported("svdf_s8", tmp_path, target="cortex-m55")
     text = (folder / "network.c").read_text()
-    kept = sum(state.nbytes for state in network.graph.states)
+    kept = sum(-(-state.nbytes // 16) * 16 for state in network.graph.states)
     assert "} states_memory;" in text
     assert text.count("memcpy(AT(") - len(network.graph.states) == 1  # the input
     told = pipeline.describe(network, "cortex-m55").facts
-    assert told["state_bytes"] == kept
+    assert f" + states {kept}," in told["activation_memory"]
     assert check(folder)[0] == 0
 
 
@@ -59,10 +60,32 @@ def test_a_device_with_helium_sums_the_features_first(tmp_path):
     text = " ".join((folder / "network.c").read_text().split())
     assert re.search(
         r"arm_vector_sum_s8\(AT\(int32_t, arena_memory, \d+\), \w+_INPUT_SIZE, "
-        r"\w+_UNITS \* \w+_RANK, \w+_weights_feature, -\w+_INPUT_OFFSET, 0, NULL\); \{",
+        r"\w+_UNITS \* \w+_RANK, \w+_weights_feature, -\w+_INPUT_OFFSET, \w+_STATE_OFFSET, NULL\);"
+        r" \{",
         text,
     )
     assert "arm_svdf_s8(&ctx, &input_ctx, &output_ctx, &svdf_params, &input_quant_params," in text
+
+
+@needs("pc")
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
+def test_the_zero_point_of_a_state_is_the_firmwares_too(core, tmp_path):
+    net = CASES["svdf_s8"]()
+    net.tensors[net.operators[0][1][4]]["zeros"] = np.int64([-50])
+    network = qemu_nn.load(net.save(tmp_path))
+    x = inputs("svdf_s8", network.graph.input, steps=STEPS)[:2]
+    folder = write(tmp_path / "net", network, x=x, target=core)
+    status, lines = check(folder)
+    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
+
+
+@needs("pc")
+def test_an_output_of_32_bits_passes(tmp_path):
+    net = Net("INT16")
+    x, y = net.input((1, 5), 2.0**-16, -32768, "INT16"), net.output((1, 5), 2.0**-15, 7, "INT32")
+    net.operator("QUANTIZE", [x], [y])
+    status, lines = check(write(tmp_path / "net", qemu_nn.load(net.save(tmp_path))))
+    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
 
 
 def test_scratch_memory_has_as_many_pieces_as_c_asks_for(tmp_path):

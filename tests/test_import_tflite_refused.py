@@ -218,6 +218,15 @@ def test_softmax_has_the_format_of_its_kernel(tmp_path):
     refused(net, tmp_path, "its output has the scale 0.00390625 and the zero point 0; it makes 0.0")
 
 
+def test_the_operator_that_needs_a_shape_is_named_not_the_one_that_makes_it(tmp_path):
+    net = CASES["convolve_same"]()
+    shape = net.tensor((4,), "INT32")
+    tiled = net.output((1, 4, 4, 4))
+    net.operator("SHAPE", [0], [shape], "ShapeOptions")
+    net.operator("TILE", [2, shape], [tiled])
+    refused(net, tmp_path, r"TILE \(operator 2\) is not read")
+
+
 @pytest.mark.parametrize("beta", [0.0, -1.0, math.nan, math.inf, 1e-30])
 def test_softmax_needs_a_slope(beta, tmp_path):
     net = CASES["softmax_s8"]()

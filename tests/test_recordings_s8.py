@@ -35,8 +35,10 @@ def takes(row, function, arguments, profile):
     return row.takes(kernels.make_params(row.op, profile, values))
 
 
-def error_of(recording, profile):
+def error_of(recording, profile, arguments):
     """The exception that stands for what the device does there, if it gives no bits."""
+    if profile.cmsis == "5.9.0" and len(arguments["input"]) > 1:
+        return Refused  # recorded of 7.0.0; 5.9.0 computes the first image of a batch alone
     if UNDEFINED.get(recording.case) == profile.path:
         return Refused
     status = recording.expected(profile)
@@ -52,7 +54,7 @@ def test_every_row_gives_the_recorded_bits(family, name, row):
         arguments = recording.arguments(function)
         for profile in (p for p in all_profiles() if row.claims(p)):
             expected = recording.expected(profile)
-            error = error_of(recording, profile)
+            error = error_of(recording, profile, arguments)
             if error is not None:
                 with pytest.raises(error):
                     cmsis.invoke(function, arguments, profile, row.variant)

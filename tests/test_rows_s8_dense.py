@@ -105,10 +105,13 @@ def svdf(p, device, type):
     filters, group = len(p["weights_feature"]), 4 if type == "s8" else 3
     lanes = filters // group * group
     sums = (p["input"].astype(np.int64) - p["input_offset"]) @ p["weights_feature"].T
+    if type == "s8" and device.path == "mve":
+        sums -= p["input_offset"] * p["state_offset"] * p["weights_feature"].shape[1]
     state = np.roll(p["state"].astype(np.int64), -1, axis=-1)
     for (n, f), acc in np.ndenumerate(sums):
         value = scaled(acc, p["in_multiplier"], p["in_shift"], device, f < lanes)
-        state[n, f, -1] = clamp(value, p["in_act_min"], p["in_act_max"])
+        newest = clamp(value, p["in_act_min"], p["in_act_max"])
+        state[n, f, -1] = np.int64(newest).astype(p["state"].dtype)
     over_time = (state * p["weights_time"]).sum(axis=-1).reshape(len(state), -1, p["rank"])
     out = [
         [

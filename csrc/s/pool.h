@@ -13,7 +13,7 @@
  * Ranges: dimensions, channels, filter and stride 1..65535, pad 0..65535, act_min <= act_max within
  * the type, at most 65535 cells in a filter (so that |sum| + n/2 < 2^31) and 2^31 - 1 bytes in an
  * array. Refused: a window without a cell in the image, for which Arm's functions answer with an
- * error or with whatever is lowest.
+ * error or with whatever is lowest; by 5.9.0 several batches, of which it computes the first alone.
  * In place: no. Scratch: none (the DSP path sums channels in a buffer of 4 bytes each; no result
  * depends on it). All paths and both roundings give the same bits. */
 #ifndef QN_S_POOL_H

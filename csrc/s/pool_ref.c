@@ -52,6 +52,13 @@ static int check(const qn_s_pool *p, int64_t element, int32_t low, int32_t high,
     if (status != QN_OK) {
         return status;
     }
+    if (p->batches > 1 && qn_release(p->profile) == QN_RELEASE_590) {
+        return qn_deny(
+            why, QN_REFUSED,
+            "CMSIS 5.9.0 computes the first image of a batch alone and leaves the memory of "
+            "the other %ld as it was: call it for each image",
+            (long)p->batches - 1);
+    }
     if ((int64_t)p->filter_h * p->filter_w > UINT16_MAX) {
         return qn_deny(why, QN_REFUSED, "a filter of %ld x %ld has more than 65535 cells",
                        (long)p->filter_h, (long)p->filter_w);

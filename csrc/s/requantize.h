@@ -9,8 +9,8 @@
  *
  * Axes: vectors of `length` elements, 0..2^30 - 1. factor = s_in * (1 / s_out) and start = -z_in *
  * factor, in float32, are two int32 of the array `weights`, as bits (layers/tflm_scaling.py).
- * Ranges: zero points and limits within their types, act_min <= act_max; multipliers not negative;
- * shifts -31..14, so that nothing wraps.
+ * Ranges: zero points and limits within their types, of 32 bits zero points -2^30..2^30; act_min <=
+ * act_max; multipliers not negative; shifts -31..14, so that nothing wraps.
  * In place or not, where the elements have the same size. Scratch: none.
  * Of all cores, as it is portable code; `single` is TensorFlow Lite Micro built with
  * TFLITE_SINGLE_ROUNDING, which goes with CMSIS_NN_USE_SINGLE_ROUNDING. */
@@ -29,5 +29,6 @@ typedef struct s_type {
 static const s_type s_type_s8 = {1, INT8_MIN, INT8_MAX};
 static const s_type s_type_u8 = {1, 0, UINT8_MAX};
 static const s_type s_type_s16 = {2, INT16_MIN, INT16_MAX};
+static const s_type s_type_s32 = {4, INT32_MIN, INT32_MAX};
 
 #endif

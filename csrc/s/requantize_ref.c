@@ -3,10 +3,12 @@
 
 static int check(const qn_s_requantize *p, const s_type *in, const s_type *out, qn_sizes *sizes,
                  char *why) {
+    const int32_t most = 1 << 30;
     const s_range all[] = {
         {"length", p->length, 0, (1 << 30) - 1},
         {"input_zero_point", p->input_zero_point, in->low, in->high},
-        {"output_zero_point", p->output_zero_point, out->low, out->high},
+        {"output_zero_point", p->output_zero_point, out->low < -most ? -most : out->low,
+         out->high > most ? most : out->high},
         {"multiplier", p->multiplier, 0, INT32_MAX},
         {"shift", p->shift, -31, 14},
         {"act_min", p->act_min, out->low, out->high},
@@ -40,6 +42,10 @@ int s_requantize_s16_s8_check(const void *params, qn_sizes *sizes, char *why) {
 
 int s_requantize_s16_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return check(params, &s_type_s16, &s_type_s16, sizes, why);
+}
+
+int s_requantize_s16_s32_check(const void *params, qn_sizes *sizes, char *why) {
+    return check(params, &s_type_s16, &s_type_s32, sizes, why);
 }
 
 static int32_t requantized(const qn_s_requantize *p, int32_t x) {
@@ -103,6 +109,16 @@ int s_requantize_s16_s16_ref(const void *params, const qn_buffers *b) {
     int16_t *out = b->out;
     for (int32_t i = 0; i < p->length; i++) {
         out[i] = (int16_t)requantized(p, in[i]);
+    }
+    return QN_OK;
+}
+
+int s_requantize_s16_s32_ref(const void *params, const qn_buffers *b) {
+    const qn_s_requantize *p = params;
+    const int16_t *in = b->in[0];
+    int32_t *out = b->out;
+    for (int32_t i = 0; i < p->length; i++) {
+        out[i] = requantized(p, in[i]);
     }
     return QN_OK;
 }

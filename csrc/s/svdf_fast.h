@@ -83,11 +83,13 @@ static inline __m256i clamped(__m256i value, int32_t low, int32_t high) {
 static void push_features(const svdf *s, const int32_t *rows, int32_t *sums, element *state) {
     const qn_s_svdf *p = s->p;
     const int single = qn_rounding(p->profile) == QN_SINGLE;
+    const __m256i added = _mm256_set1_epi32(svdf_sums(p));
     element *newest = state + p->time_batches - 1;
     memmove(state, state + 1, (size_t)(s->filters * p->time_batches - 1) * sizeof *state);
     for (int64_t f = 0; f < s->filters; f += LANES, sums += LANES) {
         __m256i *eight = (__m256i *)(void *)sums;
-        const __m256i value = requantized(rows, _mm256_loadu_si256(eight), single);
+        const __m256i sum = _mm256_add_epi32(_mm256_loadu_si256(eight), added);
+        const __m256i value = requantized(rows, sum, single);
         _mm256_storeu_si256(eight, clamped(value, p->in_act_min, p->in_act_max));
         for (int64_t i = 0; i < LANES && f + i < s->filters; i++, newest += p->time_batches) {
             *newest = (element)sums[i];

@@ -4,7 +4,6 @@
 /* element: bytes of one in the state and in the weights. */
 static int check(const qn_s_svdf *p, int64_t element, qn_sizes *sizes, char *why) {
     const int wide = element == 2;
-    const int32_t low = wide ? INT16_MIN : INT8_MIN, high = wide ? INT16_MAX : INT8_MAX;
     const s_range all[] = {
         {"batches", p->batches, 1, UINT16_MAX},
         {"input_size", p->input_size, 1, UINT16_MAX},
@@ -13,8 +12,9 @@ static int check(const qn_s_svdf *p, int64_t element, qn_sizes *sizes, char *why
         {"time_batches", p->time_batches, 1, UINT16_MAX},
         {"input_offset", p->input_offset, INT8_MIN, INT8_MAX},
         {"output_offset", p->output_offset, INT8_MIN, INT8_MAX},
-        {"in_act_min", p->in_act_min, low, high},
-        {"in_act_max", p->in_act_max, p->in_act_min, high},
+        {"state_offset", p->state_offset, wide ? 0 : -INT8_MAX, wide ? 0 : -INT8_MIN},
+        {"in_act_min", p->in_act_min, INT16_MIN, INT16_MAX},
+        {"in_act_max", p->in_act_max, p->in_act_min, INT16_MAX},
         {"out_act_min", p->out_act_min, INT8_MIN, INT8_MAX},
         {"out_act_max", p->out_act_max, p->out_act_min, INT8_MAX},
         {"in_multiplier", p->in_multiplier, 0, INT32_MAX},
@@ -71,7 +71,7 @@ static void put(void *array, int wide, int64_t i, int32_t value) {
 static int32_t feature(const qn_s_svdf *p, int wide, const int8_t *in, const void *weights,
                        int64_t f, int lane) {
     const s_stage stage = {p->profile, 0, p->in_act_min, p->in_act_max};
-    uint32_t acc = 0;
+    uint32_t acc = (uint32_t)svdf_sums(p);
     for (int32_t i = 0; i < p->input_size; i++) {
         acc += (uint32_t)((in[i] - p->input_offset) * get(weights, wide, f * p->input_size + i));
     }
@@ -85,9 +85,8 @@ static uint32_t advance(const qn_s_svdf *p, int wide, void *state, int64_t row, 
     const int64_t last = p->time_batches - 1;
     uint32_t acc = 0;
     for (int64_t t = 0; t <= last; t++) {
-        int32_t value = t < last ? get(state, wide, row + t + 1) : newest;
-        put(state, wide, row + t, value);
-        acc += (uint32_t)(value * get(weights, wide, own + t));
+        put(state, wide, row + t, t < last ? get(state, wide, row + t + 1) : newest);
+        acc += (uint32_t)(get(state, wide, row + t) * get(weights, wide, own + t));
     }
     return acc;
 }

@@ -22,7 +22,7 @@ _SHIFTS = ("bias_shift", "out_shift")
 _COSTS = ("macs", "weight_bytes", "scratch_bytes")
 _ARENA = ("arena_offset", "needed_until", "bytes_in_use")
 
-_AFFINE_MEMORY = "arena of TFLite Micro, without the interpreter's part (its tail)"
+_TFLM = "the arena as TFLite Micro plans it, without the interpreter's part (its tail)"
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ def facts_text(facts: Mapping[str, Cell]) -> str:
     )
 
 
-def summarize(plan: Plan) -> Summary:
+def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
     """The summary of a plan.
 
-    activation_bytes is all memory beside weights: the firmware's buffers where they are known,
-    otherwise what the planner needs, for calls of the s8 and s16 API that of TFLite Micro;
-    scratch_bytes is the most that one call asks for, peak_bytes the most that is in use at a time.
+    buffers: all memory of the device beside weights, scratch included: activation_bytes is their
+    sum. scratch_bytes is the most that one call asks for, peak_bytes the most that is in use at a
+    time; tflm_arena_bytes what TFLite Micro plans for calls of the s8 and s16 API.
     """
     graph = plan.graph
     shared = graph.memory is None and plan.profile.cmsis == AFFINE_CMSIS
@@ -87,26 +87,28 @@ def summarize(plan: Plan) -> Summary:
         "input_format": plan.graph.input.spelled,
         "macs": sum(_macs(node) for node in plan.graph.nodes),
         "weight_bytes": sum(array.nbytes for array in plan.graph.arrays.values()),
-        **_memory(plan, arena),
+        **_memory(plan.graph, buffers, arena),
         "scratch_bytes": max(total.values()),
     }
     return Summary(facts, layers)
 
 
-def _memory(plan: Plan, arena: Optional[TensorArena]) -> dict[str, Cell]:
+def _memory(
+    graph: Graph, buffers: Mapping[str, int], arena: Optional[TensorArena]
+) -> dict[str, Cell]:
     """The facts of all memory beside weights."""
+    words = " + ".join(f"{name} {size:,}" for name, size in buffers.items())
+    facts: dict[str, Cell] = {
+        "activation_bytes": sum(buffers.values()),
+        "activation_memory": (
+            f"{words}, scratch included" if graph.memory is None else f"the firmware's own: {words}"
+        ),
+    }
     if arena is not None:
         peak = max(arena.live, key=lambda layer: arena.live[layer])
-        own: dict[str, Cell] = {"peak_bytes": arena.live[peak], "peak_layer": peak}
-        size, words = arena.arena.nbytes, _AFFINE_MEMORY
-        if plan.graph.states:
-            own["state_bytes"] = sum(state.nbytes for state in plan.graph.states)
-    elif plan.graph.memory is not None:
-        own, size = {}, sum(plan.graph.memory.buffers.values())
-        words = "the firmware's buffers"
-    else:
-        own, size, words = {}, plan.arena_bytes, "planned, scratch included"
-    return {"activation_bytes": size, "activation_memory": words, **own}
+        facts.update(tflm_arena_bytes=arena.arena.nbytes, tflm_arena=_TFLM)
+        facts.update(peak_bytes=arena.live[peak], peak_layer=peak)
+    return facts
 
 
 def _computed(step: Step) -> Iterator[tuple[Node, str]]:

@@ -53,9 +53,11 @@ def _svdf(rng: Random, function: Function) -> dict[str, int]:
     found.update(input_size=rng.choice(_SIZES), time_batches=rng.choice(_SIZES))
     found.update({f"{side}put_offset": rng.randint(-128, 127) for side in ("in", "out")})
     state = function.inputs[1].dtype
+    if state == "int8":
+        found["state_offset"] = rng.choice((0, rng.randint(-127, 128)))
     found.update(_scale(rng, "in_", -12, 1))
     found.update(_scale(rng, "out_", *((-14, 1) if state == "int8" else (-22, -8))))
-    found.update(_range(rng, state, "in_act_min", "in_act_max"))
+    found.update(_range(rng, rng.choice((state, "int16")), "in_act_min", "in_act_max"))
     return {**found, **_range(rng, "int8", "out_act_min", "out_act_max")}
 
 

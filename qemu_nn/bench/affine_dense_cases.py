@@ -28,6 +28,8 @@ def _svdf(features: int, units: int, memory: int, state: dict[str, int]) -> dict
     found.update(time_batches=memory, input_offset=3, output_offset=0)
     for side, range in (("in", state), ("out", _S8)):
         found.update({f"{side}_{name}": value for name, value in range.items()})
+    if state == _S8:
+        found["state_offset"] = 0
     shifts = (-8, -8) if state == _S8 else (-1, -23)
     return {**found, **_scale("in_", shifts[0]), **_scale("out_", shifts[1])}
 

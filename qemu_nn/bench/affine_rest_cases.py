@@ -106,7 +106,7 @@ TFLM_CASES: tuple[tuple[str, dict[str, int]], ...] = (
     ("tflm_add_u8", _sum("u8")),
     *(
         (f"tflm_requantize_{types}", {**_ELEMENTS, **_NO_ZERO_POINTS, **_SCALE})
-        for types in ("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16")
+        for types in ("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16", "s16_s32")
     ),
     ("tflm_rescale_u8", {**_ELEMENTS, "output_zero_point": 128}),
     *(

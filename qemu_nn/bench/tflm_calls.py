@@ -30,13 +30,15 @@ def _limits(dtype: str) -> tuple[int, int]:
 
 def _zero_points(rng: Random, function: Function) -> Params:
     ends = {"input": function.inputs[0].dtype, "output": function.output.dtype}
-    return {f"{end}_zero_point": rng.randint(*_limits(dtype)) for end, dtype in ends.items()}
+    most = 2**30
+    limits = {end: np.clip(_limits(dtype), -most, most) for end, dtype in ends.items()}
+    return {f"{end}_zero_point": rng.randint(*map(int, limits[end])) for end in ends}
 
 
 def _factor(rng: Random, function: Function) -> tuple[int, int]:
     """One that mostly keeps the input's size in the output's range."""
     wide = np.dtype(function.output.dtype).itemsize - np.dtype(function.inputs[0].dtype).itemsize
-    return quantize_multiplier(math.exp(rng.uniform(-2, 1)) * 256.0**wide)
+    return quantize_multiplier(math.exp(rng.uniform(-2, 1)) * 256.0 ** min(wide, 1))
 
 
 def _requantize(rng: Random, function: Function) -> Params:

@@ -12,8 +12,8 @@ from ..kernels import choose, rows_of
 from ..layers.orders import rooms
 from ..runtime.arena import TFLM_ALIGNMENT, aligned, tensor_arena
 from ..runtime.place import planned
-from ..runtime.plan import Plan, Step
-from ..targets import AFFINE_CMSIS
+from ..runtime.plan import Plan, Step, plan
+from ..targets import AFFINE_CMSIS, Profile
 
 #: Names of the buffers of a network that brings no memory of its own: of what it shares over time,
 #: and of what outlives a run.
@@ -102,6 +102,19 @@ def layout(plan: Plan) -> Layout:
         calls.append(Call(step, tuple(inputs), output, scratch, copy))
     buffers = {ARENA: placement.arena_bytes}
     return Layout(buffers, Address(ARENA, placement.input), {}, tuple(calls))
+
+
+def buffers(graph: Graph, profile: Profile) -> Mapping[str, int]:
+    """All static memory of a network's firmware: name -> bytes.
+
+    Of one that can not be exported, as its memory lacks something: that memory, as it is described.
+    """
+    try:
+        return layout(plan(graph, profile, trace=True)).buffers
+    except Error:
+        if graph.memory is None:
+            raise
+        return graph.memory.buffers
 
 
 def _rooms(start: Address, sizes: Mapping[str, int]) -> dict[str, Room]:

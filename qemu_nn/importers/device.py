@@ -31,11 +31,12 @@ def load(path: Path) -> Graph:
     version = description.integer("format", _FORMAT)
     if version != _FORMAT:
         raise description.error(f"'format' is {version}; this version reads {_FORMAT}")
+    layers = [(layer, _function(layer)) for layer in _layers(description)]
     symbols, headers = read_symbols(description.object("buffers")), Headers(path.parent)
     nodes, places = [], {}
     wanted: dict[str, tuple[str, str]] = {}
-    for layer in _layers(description):
-        node = _node(layer, headers)
+    for layer, function in layers:
+        node = _node(layer, function, headers)
         nodes.append(node)
         places[node.name] = _place(layer, symbols)
         wanted.update(_wanted(layer, node))
@@ -73,13 +74,17 @@ def _layers(description: Fields) -> Iterator[Fields]:
         yield Fields(layer.values, f"{description.where}: layer {name!r}")
 
 
-def _node(layer: Fields, headers: Headers) -> Node:
-    """One call: its function, scalar arguments and arrays."""
+def _function(layer: Fields) -> Function:
+    """What a layer calls."""
     name = layer.text("function")
     if name not in FUNCTIONS:
         have = ", ".join(sorted(FUNCTIONS))
         raise layer.error(f"the function {name!r} is not known; have: {have}")
-    function = FUNCTIONS[name]
+    return FUNCTIONS[name]
+
+
+def _node(layer: Fields, function: Function, headers: Headers) -> Node:
+    """One call: its function, scalar arguments and arrays."""
     params = _params(layer, function, headers)
     shape = tuple(layer.integers("output_shape", function.output.shape(params)))
     return Node(

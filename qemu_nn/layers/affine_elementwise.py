@@ -5,7 +5,7 @@ from typing import Optional
 
 from .base import Array, Function, Largest, vector
 
-DTYPES = {"s8": "int8", "s16": "int16", "u8": "uint8"}
+DTYPES = {"s8": "int8", "s16": "int16", "u8": "uint8", "s32": "int32"}
 
 _INPUTS: tuple[str, ...] = ("input_1_offset", "input_1_mult", "input_1_shift")
 _INPUTS += ("input_2_offset", "input_2_mult", "input_2_shift", "left_shift")

@@ -29,11 +29,12 @@ def _svdf(name: str, type: str, dtype: str) -> Function:
     feature = Array("weights_feature", "int8", (_FILTERS, "input_size"))
     time = Array("weights_time", dtype, (_FILTERS, "time_batches"))
     sides = ("batches", "input_size", *_FILTERS, "time_batches")
+    summed: tuple[str, ...] = ("state_offset",) if dtype == "int8" else ()
     return Function(
         name=name,
         op="svdf",
         type=type,
-        params=(*sides, "input_offset", "output_offset", *_RANGES, *_SCALES),
+        params=(*sides, "input_offset", "output_offset", *_RANGES, *_SCALES, *summed),
         inputs=(
             Array("input", "int8", ("batches", "input_size")),
             Array("state", dtype, ("batches", _FILTERS, "time_batches"), state=True),
@@ -44,7 +45,10 @@ def _svdf(name: str, type: str, dtype: str) -> Function:
         output=Array("output", "int8", ("batches", "units")),
         buffer=_svdf_sums(dtype),
         macs=("batches", _FILTERS, Total(("input_size", "time_batches"))),
-        note="input_offset is plus the input's zero point. state: in and out.",
+        fixed={} if summed else {"state_offset": 0},
+        defaults={"state_offset": 0} if summed else {},
+        note="input_offset is plus the input's zero point. state: in and out. state_offset: what "
+        "arm_vector_sum_s8 gets as rhs_offset, on Helium.",
     )
 
 

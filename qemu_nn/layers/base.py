@@ -120,13 +120,14 @@ class Function:
     output that has an input's name is that same buffer. op, type: the rows that compute it.
     fields: C argument -> field of the op's struct where they differ; an argument `dim` also
     fills `dim_x` and `dim_y`, as the square functions mean it. fixed: fields the C function
-    itself sets. scratch: bytes of its bufferA or vec_buffer as Arm's header documents them (used
-    on cores with the DSP extension only); buffer: the same where every core path has its own, from
-    the scalar C arguments and the path, as Arm's `..._get_buffer_size` answers. macs:
-    multiply-accumulates. interleave: order of a weight stream that is not row-major (see
-    layers/layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows, in
-    this order; one element stands for a whole row. parts: those that `weights` holds, one after the
-    other. An argument has_<array> tells that C does not get NULL for it.
+    itself sets. defaults: arguments that may be left out. scratch: bytes of its bufferA or
+    vec_buffer as Arm's header documents them (used on cores with the DSP extension only); buffer:
+    the same where every core path has its own, from the scalar C arguments and the path, as Arm's
+    `..._get_buffer_size` answers. macs: multiply-accumulates. interleave: order of a weight stream
+    that is not row-major (see layers/layouts.py). stack: C pointer arguments that one array,
+    `bias`, holds as its rows, in this order; one element stands for a whole row. parts: those that
+    `weights` holds, one after the other. An argument has_<array> tells that C does not get NULL for
+    it.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Function:
     bias: Optional[Array] = None
     fields: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, int] = field(default_factory=dict)
+    defaults: Mapping[str, int] = field(default_factory=dict)
     scratch: Extent = 0
     buffer: Optional[Callable[[Mapping[str, int], str], int]] = None
     macs: Extent = 0
@@ -191,6 +193,7 @@ class Function:
     def parse_params(self, given: Mapping[str, object]) -> dict[str, int]:
         """The scalar C arguments as integers; a missing, unknown or other one is an error."""
         unknown = [str(name) for name in given if name not in self.params]
+        given = {**self.defaults, **given}
         missing = [name for name in self.params if name not in given]
         if unknown or missing:
             what = "does not take " + ", ".join(unknown) if unknown else "lacks "

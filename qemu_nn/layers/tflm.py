@@ -6,7 +6,9 @@ from .base import Array, Function, Total, vector
 
 _ZERO_POINTS: tuple[str, ...] = ("input_zero_point", "output_zero_point")
 _SCALE: tuple[str, ...] = ("multiplier", "shift")
-_LIMITS = {"s8": (-128, 127), "s16": (-32768, 32767), "u8": (0, 255)}
+_LIMITS = {"s8": (-128, 127), "s16": (-(2**15), 2**15 - 1), "u8": (0, 255)}
+_LIMITS["s32"] = (-(2**31), 2**31 - 1)
+_REQUANTIZED = ("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16", "s16_s32")
 
 
 def _each(
@@ -107,7 +109,7 @@ _BOTH = ("s8", "s16")
 FUNCTIONS = (
     combine("tflm_add_u8", "elementwise_add", "u8"),
     *(combine(f"tflm_sub_{type}", "elementwise_sub", type) for type in _BOTH),
-    *(_requantize(types) for types in ("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16")),
+    *(_requantize(types) for types in _REQUANTIZED),
     Function(
         name="tflm_rescale_u8",
         op="rescale",

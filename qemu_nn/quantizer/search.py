@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Optional
@@ -12,6 +11,7 @@ from typing import Callable, Optional
 from .. import files
 from ..errors import Error, ModelError
 from ..fields import parse_json
+from ..runtime import interrupt
 from .settle import ROLES
 
 #: A format that is tried: the layer, its role, and the fraction bits it starts from.
@@ -68,7 +68,7 @@ def search(
     chosen, done = _resumed(how, {name: dict(roles) for name, roles in given.items()})
     best = score(chosen)
     turns = [*variables] * _ROUNDS
-    with ThreadPoolExecutor(how.threads) as pool:
+    with interrupt.pool(how.threads) as pool:
         for name, role, start in progress(turns[done:]):
             if how.goal is not None and best.accuracy >= how.goal - how.tolerance:
                 break

@@ -9,6 +9,7 @@ import numpy as np
 from .. import kernels
 from .._native import ffi, lib
 from ..kernels import aligned_bytes
+from . import interrupt
 from .cut import cut
 from .plan import Plan, Step
 from .share import Share
@@ -18,6 +19,9 @@ _address, _empty, _run, _NULL = ffi.from_buffer, np.empty, lib.qn_run, ffi.NULL
 
 #: Microseconds of a batch from which several threads share it: they may have to be woken.
 _SHARED = 20.0
+
+#: Microseconds after which C looks at the clock, to ask Python now and then whether to go on.
+_LOOK = 1000.0
 
 
 class Batch(NamedTuple):
@@ -63,7 +67,8 @@ class Compiled:
         arenas = [ffi.from_buffer(aligned_bytes(size)) for size in sizes]
         array, outputs = ffi.new("void *[]", arenas), ffi.new("void *[]", len(self.plan.stores))
         begun = ffi.new("int[]", self._plan.task_count)
-        given = (self._plan, self._team, array, outputs, begun, self._shared)
+        ask = lib.qn_python_stops
+        given = (self._plan, self._team, array, outputs, begun, self._shared, ask)
         return ffi.new("qn_call *", given), outputs, (arenas, array, begun, self._team)
 
     def _build(self, plan: Plan) -> Any:
@@ -87,6 +92,8 @@ class Compiled:
         built.tasks, built.task_count = tasks, len(tasks)
         built.arena_bytes, built.cleared = plan.arena_bytes, plan.cleared
         built.input_bytes, built.state_bytes = plan.graph.input.nbytes, offset
+        longest = max((step.cost for step in plan.steps), default=0.0)
+        built.look_every = max(1, int(_LOOK / max(longest, 1e-3)))
         return built
 
     def _tasks(self, plan: Plan, steps: Any) -> Any:
@@ -176,11 +183,13 @@ class Compiled:
         if self._share is None or samples * times < self._shared:
             status = _run(call, samples, times, source, start)
         else:
-            how = (samples, times, source, start, outputs)
+            how = (samples, times, source, start, outputs, lib.qn_python_stops)
             status = self._share.execute(results, self._plan, memory[0], *how)
         if status == 0:
             self._idle.append(workspace)
             return results
+        if status == lib.QN_STOPPED:
+            interrupt.resume()
         if status != lib.QN_FORKED:
             kernels.raise_for(status, f"{self.plan.graph.name}: a layer failed")
         self._team, self._idle = _team(self._threads), []  # its threads are in the parent process

@@ -78,7 +78,9 @@ class Session:
         every step are among the results. trace=True returns every layer's output, and as
         "clobber.<layer>" what is left of an input that a layer destroys on this device.
 
-        Raises Error where x or state has another shape or dtype than the network.
+        Ctrl-C, or whatever a signal handler raises, ends a run between two calls of the network;
+        the session can go on. Raises Error where x or state has another shape or dtype than the
+        network.
         """
         if type(x) is not _Array:
             x = as_array(x, "the input")

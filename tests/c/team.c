@@ -1,5 +1,5 @@
 /* A team under a sanitizer: batches, tasks that depend on each other, several callers at a time, a
- * step that fails, ends and beginnings, a fork. Prints what went wrong; exit status 0: nothing. */
+ * step that fails, calls that are stopped, ends and beginnings, a fork. Prints what went wrong; exit status 0: nothing. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <pthread.h>
@@ -19,6 +19,7 @@ static int faults;
 
 /* Steps that take long enough for others to join, and steps that others have run. */
 static atomic_int slow, helped;
+static long sleeps_ns = 200000;
 static pthread_t first_thread;
 
 static void expect(int good, const char *what) {
@@ -34,7 +35,7 @@ static int run(const void *params, const qn_buffers *b) {
     const int32_t *in = b->in[0];
     int32_t *out = b->out;
     if (atomic_load(&slow)) {
-        const struct timespec pause = {0, 200000};
+        const struct timespec pause = {0, sleeps_ns};
         nanosleep(&pause, NULL);
         atomic_fetch_add(&helped, !pthread_equal(pthread_self(), first_thread));
     }
@@ -98,7 +99,7 @@ static void call(qn_team *team, int64_t samples, int32_t seed) {
         x[i] = i + seed;
     }
     int begun[TASKS];
-    const qn_call given = {&plan, team, each, outputs, begun, 1};
+    const qn_call given = {&plan, team, each, outputs, begun, 1, NULL};
     const int status = qn_run(&given, samples, 1, x, NULL);
     int good = status == QN_OK;
     for (int32_t i = 0; i < samples * WIDTH; i++) {
@@ -144,13 +145,65 @@ static void after_a_pause(qn_team *team) {
     atomic_store(&slow, 0);
 }
 
+static atomic_int asked;
+
+static int32_t say_stop(void) {
+    expect(pthread_equal(pthread_self(), first_thread), "another thread than the caller's asks");
+    atomic_fetch_add(&asked, 1);
+    return 1;
+}
+
+static int32_t say_go_on(void) {
+    atomic_fetch_add(&asked, 1);
+    return 0;
+}
+
+/* A call whose steps take an hour ends after the first question, in the middle of a sample too, and
+ * nobody works in its memory afterwards; one that may go on computes the same. */
+static void stopped(qn_team *team, int64_t samples, int64_t times) {
+    static int32_t arenas[THREADS][2 * WIDTH], x[WIDTH], y[WIDTH];
+    const int64_t forever = 18000000;
+    void *each[THREADS] = {arenas[0], arenas[1], arenas[2]}, *outputs[2] = {y, y};
+    qn_plan same_place = plan; /* every sample reads and writes the same few bytes */
+    qn_store none[2] = {{1, 0, 0}, {2, 0, 0}};
+    int begun[TASKS];
+    same_place.stores = none;
+    same_place.input_bytes = 0;
+    same_place.task_count = 0;
+    const qn_call given = {&same_place, team, each, outputs, begun, 1, say_stop};
+    atomic_store(&slow, 1);
+    atomic_store(&asked, 0);
+    const int status =
+        qn_run(&given, samples ? samples : forever, times ? times : forever, x, NULL);
+    expect(status == QN_STOPPED, "a call was not stopped");
+    expect(atomic_load(&asked) == 1, "who was told to stop asks again");
+    memset(arenas, 0, sizeof arenas);
+    atomic_store(&slow, 0);
+}
+
+/* One sample after the other by tasks, as each is less than the threads could share. */
+static void stopped_among_tasks(qn_team *team) {
+    int32_t arenas[THREADS][2 * WIDTH], x[WIDTH] = {0}, y[2][WIDTH];
+    void *each[THREADS] = {arenas[0], arenas[1], arenas[2]}, *outputs[2] = {y[0], y[1]};
+    int begun[TASKS];
+    const qn_call go_on = {&plan, team, each, outputs, begun, 1, say_go_on};
+    const qn_call stop = {&plan, team, each, outputs, begun, 1, say_stop};
+    sleeps_ns = 40000000; /* three steps in turn: longer than from one question to the next */
+    atomic_store(&slow, 1);
+    atomic_store(&asked, 0);
+    expect(qn_run(&go_on, 1, 1, x, NULL) == QN_OK && atomic_load(&asked) > 0, "nobody asked");
+    expect(qn_run(&stop, 1, 1, x, NULL) == QN_STOPPED, "a sample in parts was not stopped");
+    atomic_store(&slow, 0);
+    sleeps_ns = 200000;
+}
+
 static void in_a_child(qn_team *team) {
     const pid_t child = fork();
     if (child == 0) {
         int32_t arena[2 * WIDTH], x[WIDTH] = {0}, y[2][WIDTH];
         void *each[THREADS] = {arena, arena, arena}, *outputs[2] = {y[0], y[1]};
         int begun[TASKS];
-        const qn_call given = {&plan, team, each, outputs, begun, 1};
+        const qn_call given = {&plan, team, each, outputs, begun, 1, NULL};
         const int told = qn_run(&given, 1, 1, x, NULL);
         qn_team_free(team);
         qn_team *own = qn_team_new(1);
@@ -176,6 +229,11 @@ int main(void) {
     qn_team *team = qn_team_new(THREADS);
     several_callers(team);
     after_a_pause(team);
+    stopped(NULL, 0, 1);
+    stopped(NULL, 1, 0);
+    stopped(team, 0, 1);
+    stopped_among_tasks(team);
+    call(team, SAMPLES, 3);
     in_a_child(team);
     call(team, SAMPLES, 5);
     qn_team_free(team);

@@ -22,6 +22,9 @@ _SOFTMAX = {
     "s16": (2.0**-15, 0),
 }
 
+#: By how much of it the scale of 16-bit results may differ: their kernels do not look at it.
+_NEAR = float(np.float32(0.001))
+
 #: The same of the functions with a fixed range.
 _CURVES = {
     ("logistic", "s8"): (2.0**-8, -128),
@@ -31,16 +34,16 @@ _CURVES = {
 }
 
 
-def _elementwise(call: Call) -> tuple[Value, Value]:
+def _elementwise(call: Call, *more: str) -> tuple[Value, Value]:
     call.counts(1, 1)
-    x, output = call.value(), call.output()
+    x, output = call.value(), call.output(0, *more)
     if x.size != output.size:
         raise ModelError(f"it can not make {list(output.shape)} of {list(x.shape)}")
     return x, output
 
 
-def _fixed(output: Value, form: tuple[float, int]) -> None:
-    if (output.scale, output.zero) != form:
+def _fixed(output: Value, form: tuple[float, int], near: float = 0.0) -> None:
+    if abs(output.scale - form[0]) > near * form[0] or output.zero != form[1]:
         raise ModelError(
             f"its output has the scale {output.scale:g} and the zero point {output.zero}; it makes "
             f"{form[0]:g} and {form[1]}"
@@ -54,7 +57,7 @@ def softmax(call: Call) -> None:
     kind = "_".join(dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output)))
     if kind not in _SOFTMAX:
         raise ModelError(f"it can not make {output.dtype} of {x.dtype}")
-    _fixed(output, _SOFTMAX[kind])
+    _fixed(output, _SOFTMAX[kind], _NEAR if output.dtype == "int16" else 0.0)
     if not beta > 0:
         raise ModelError(f"its beta is {beta}")
     rows = {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
@@ -84,9 +87,11 @@ def curve(call: Call, kind: str) -> None:
 
 
 def requantize(call: Call) -> None:
-    """QUANTIZE of integers: the same numbers in another format."""
-    x, output = _elementwise(call)
-    types = f"{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
+    """QUANTIZE of integers: the same numbers in another format, at the end in 32 bits too."""
+    x, output = _elementwise(call, "INT32")
+    if output.dtype == "int32" and x.dtype != "int16":
+        raise ModelError(f"it makes INT32 of {x.dtype}; INT32 is made of int16 alone")
+    types = f"{SUFFIXES[x.dtype]}_{SUFFIXES.get(output.dtype, 's32')}"
     call.put(f"tflm_requantize_{types}", _rescaling(x, output), [x], output)
 
 

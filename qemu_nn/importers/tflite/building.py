@@ -72,8 +72,8 @@ class Builder:
         """Whether a tensor has been made."""
         return index in self._values
 
-    def declared(self, index: int) -> Value:
-        """A tensor as the file describes it, for the operator that makes it."""
+    def declared(self, index: int, *more: str) -> Value:
+        """A tensor as the file describes it, for the operator that makes it; more: types."""
         tensor = self.model.tensor(index)
         if tensor.data is not None or tensor.variable or index in self._values:
             kind = "a constant" if tensor.data is not None else "a variable"
@@ -82,7 +82,7 @@ class Builder:
             )
         if min(tensor.shape, default=1) < 1:
             raise ModelError(f"it makes {tensor} of the shape {list(tensor.shape)}")
-        return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor))
+        return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor, *more))
 
     def constant(self, tensor: FileTensor) -> Value:
         """A constant as a value: its name is that of a call that brings it."""
@@ -176,9 +176,9 @@ class Builder:
         return unique
 
 
-def _format(tensor: FileTensor) -> tuple[float, int]:
+def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
     """Scale and zero point of a tensor that has one of each."""
-    if tensor.type not in ("INT8", "UINT8", "INT16"):
+    if tensor.type not in ("INT8", "UINT8", "INT16", *more):
         raise ModelError(
             f"{tensor} holds {tensor.type}; networks of INT8, INT16 and UINT8 are read"
         )

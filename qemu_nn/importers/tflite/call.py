@@ -51,7 +51,10 @@ class Call:
 
     def value(self, index: int = 0) -> Value:
         """An input that is computed."""
-        return self.builder.value(self._input(index))
+        value = self.builder.value(self._input(index))
+        if value.dtype == "int32":
+            raise ModelError(f"it reads {self.tensor(index)}, which holds INT32; only outputs may")
+        return value
 
     def tensor(self, index: int) -> FileTensor:
         """An input as the file describes it."""
@@ -123,9 +126,9 @@ class Call:
         self.builder.make(tensor.index, value)
         return value
 
-    def output(self, index: int = 0) -> Value:
-        """An output as the file describes it."""
-        return self.builder.declared(self.operator.outputs[index])
+    def output(self, index: int = 0, *more: str) -> Value:
+        """An output as the file describes it; more: types that it may hold beside the usual."""
+        return self.builder.declared(self.operator.outputs[index], *more)
 
     def _input(self, index: int) -> int:
         if not self.given(index):

@@ -78,9 +78,15 @@ def _numbers(model: Model) -> list[Operator]:
     return kept[::-1]
 
 
+def _shapes_last(model: Model, operators: list[Operator]) -> list[Operator]:
+    """Those that make nothing but shapes and indices last: who needs these is to blame."""
+    types = {each.index: {model.tensor(at).type for at in each.outputs} for each in operators}
+    return sorted(operators, key=lambda each: set() < types[each.index] <= {"INT32", "INT64"})
+
+
 def _check(model: Model, operators: list[Operator]) -> None:
     """Refuse operators that are not read, and what is no plain network."""
-    for operator in operators:
+    for operator in _shapes_last(model, operators):
         if operator.name in _VARIABLES:
             raise ModelError(
                 f"{operator}: variables that a network keeps between its runs "

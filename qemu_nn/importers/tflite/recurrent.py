@@ -42,13 +42,19 @@ def _matrix(
 
 
 def svdf(call: Call) -> None:
-    """SVDF. Its fused activation is not looked at, as the device's kernels have none."""
+    """SVDF. Its fused activation is not looked at, as the device's kernels have none.
+
+    The framework gives a state the limits of 16 bits, also where it has 8; and its zero point to
+    the sums of weights alone, which are Helium's.
+    """
     call.counts(5, 5)
     x, output, state = call.value(), call.output(), call.state(4)
     options = call.options("SVDFOptions")
     features, times = call.tensor(1), call.tensor(2)
-    if same_type(x, output) != "s8" or state.dtype not in ("int8", "int16") or state.zero:
-        raise ModelError("it needs int8 and a state of int8 or int16 with the zero point 0")
+    if same_type(x, output) != "s8" or state.dtype not in ("int8", "int16"):
+        raise ModelError("it needs int8 and a state of int8 or int16")
+    if state.dtype == "int16" and state.zero:
+        raise ModelError(f"its state is int16 with the zero point {state.zero}; it must be 0")
     if len(x.shape) != 2 or len(features.shape) != 2 or len(times.shape) != 2:
         raise ModelError(f"it needs matrices, gets {[list(x.shape), list(features.shape)]}")
     (batches, columns), filters, steps = x.shape, features.shape[0], times.shape[1]
@@ -74,13 +80,14 @@ def svdf(call: Call) -> None:
     values = bias(call, 3, "s8", units)
     if values is None:
         raise ModelError("its bias is missing; the device's kernels need one")
-    ends = np.iinfo(state.dtype)
     params = {
         **{"batches": batches, "input_size": columns, "units": units, "rank": rank},
         **{"time_batches": steps, "input_offset": x.zero, "output_offset": output.zero},
-        **{"in_act_min": int(ends.min), "in_act_max": int(ends.max)},
+        **{"in_act_min": -32768, "in_act_max": 32767},
         **{"out_act_min": -128, "out_act_max": 127},
     }
+    if state.dtype == "int8":
+        params["state_offset"] = -state.zero
     for name, factor in zip(("in", "out"), factors):
         params[f"{name}_multiplier"], params[f"{name}_shift"] = multiplier(factor)
     weights = np.concatenate([feature.reshape(-1), time.reshape(-1)]).astype(state.dtype)
