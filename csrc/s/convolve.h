@@ -13,8 +13,8 @@
  * they imply.
  * Ranges: sides, channels, strides and dilations 1..65535, pads 0..65535, filter_c divides input_c
  * and the number of groups divides output_c; at most 65535 taps, which is filter_h * filter_w *
- * filter_c; input_offset -127..128, output_offset -128..127, act_min <= act_max within the type; at
- * most 2^31 - 1 bytes in an array.
+ * filter_c; input_offset -127..128, output_offset -2^30..2^30 (affine.h), act_min <= act_max
+ * within the type; at most 2^31 - 1 bytes in an array.
  * In place: no. Scratch: none.
  *
  * Functions (`kernel`): any shape is QN_S_ANY. The others take shapes of their own, which check()

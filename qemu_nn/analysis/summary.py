@@ -12,7 +12,7 @@ from ..layers.base import extent
 from ..layers.orders import rooms
 from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan, Step
-from ..targets import AFFINE_CMSIS
+from ..targets import is_affine
 from .table import Cell, Table, cut, spell
 
 _LAYER = ("layer", "function", "output", "format")
@@ -60,7 +60,7 @@ def summarize(plan: Plan) -> Summary:
     scratch_bytes is the most that one call asks for, peak_bytes the most that is in use at a time.
     """
     graph = plan.graph
-    shared = graph.memory is None and plan.profile.cmsis == AFFINE_CMSIS
+    shared = graph.memory is None and is_affine(plan.profile.cmsis)
     scratch = {
         node.name: rooms(node.function, node.params, plan.profile.path) for node in graph.nodes
     }
