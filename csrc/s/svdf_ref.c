@@ -3,8 +3,6 @@
 
 /* element: bytes of one in the state and in the weights. */
 static int check(const qn_s_svdf *p, int64_t element, qn_sizes *sizes, char *why) {
-    const int wide = element == 2;
-    const int32_t low = wide ? INT16_MIN : INT8_MIN, high = wide ? INT16_MAX : INT8_MAX;
     const s_range all[] = {
         {"batches", p->batches, 1, UINT16_MAX},
         {"input_size", p->input_size, 1, UINT16_MAX},
@@ -12,9 +10,9 @@ static int check(const qn_s_svdf *p, int64_t element, qn_sizes *sizes, char *why
         {"rank", p->rank, 1, p->units < 1 ? 1 : UINT16_MAX / p->units},
         {"time_batches", p->time_batches, 1, UINT16_MAX},
         {"input_offset", p->input_offset, INT8_MIN, INT8_MAX},
-        {"output_offset", p->output_offset, INT8_MIN, INT8_MAX},
-        {"in_act_min", p->in_act_min, low, high},
-        {"in_act_max", p->in_act_max, p->in_act_min, high},
+        {"output_offset", p->output_offset, -S_OFFSET_MOST, S_OFFSET_MOST},
+        {"in_act_min", p->in_act_min, INT16_MIN, INT16_MAX},
+        {"in_act_max", p->in_act_max, p->in_act_min, INT16_MAX},
         {"out_act_min", p->out_act_min, INT8_MIN, INT8_MAX},
         {"out_act_max", p->out_act_max, p->out_act_min, INT8_MAX},
         {"in_multiplier", p->in_multiplier, 0, INT32_MAX},
@@ -85,9 +83,8 @@ static uint32_t advance(const qn_s_svdf *p, int wide, void *state, int64_t row, 
     const int64_t last = p->time_batches - 1;
     uint32_t acc = 0;
     for (int64_t t = 0; t <= last; t++) {
-        int32_t value = t < last ? get(state, wide, row + t + 1) : newest;
-        put(state, wide, row + t, value);
-        acc += (uint32_t)(value * get(weights, wide, own + t));
+        put(state, wide, row + t, t < last ? get(state, wide, row + t + 1) : newest);
+        acc += (uint32_t)(get(state, wide, row + t) * get(weights, wide, own + t));
     }
     return acc;
 }
