@@ -11,6 +11,7 @@ from typing import Callable, Optional, TypeVar, Union
 import numpy as np
 
 from ..errors import Error
+from ..targets import Profile
 
 T = TypeVar("T")
 
@@ -111,6 +112,11 @@ class Array:
         return math.prod(self.shape(params)) * np.dtype(self.dtype).itemsize
 
 
+def never(params: Mapping[str, int], profile: Profile) -> Optional[str]:
+    """No fault."""
+    return None
+
+
 @dataclass(frozen=True)
 class Function:
     """One C function, declared: from here come its binding, its plan step and its costs.
@@ -125,7 +131,8 @@ class Function:
     multiply-accumulates. interleave: order of a weight stream that is not row-major (see
     layers/layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows, in
     this order; one element stands for a whole row. parts: those that `weights` holds, one after the
-    other. An argument has_<array> tells that C does not get NULL for it.
+    other. An argument has_<array> tells that C does not get NULL for it. fault: why builds of Arm's
+    library stop the core of a profile in a call that is legal, None where they do not.
     """
 
     name: str
@@ -144,6 +151,7 @@ class Function:
     interleave: Optional[str] = None
     stack: tuple[Array, ...] = ()
     parts: tuple[Array, ...] = ()
+    fault: Callable[[Mapping[str, int], Profile], Optional[str]] = never
     note: str = ""
 
     @property

@@ -124,8 +124,14 @@ def plan(
         tuple(_stores(graph, steps, placement, trace)),
         placement.arena_bytes,
         placement.cleared,
-        placement.warnings,
+        (*placement.warnings, *_faults(graph, profile)),
     )
+
+
+def _faults(graph: Graph, profile: Profile) -> list[str]:
+    """Layers in whose calls builds of Arm's library stop the core."""
+    told = [(node.name, node.function.fault(node.params, profile)) for node in graph.nodes]
+    return [f"{graph.name}: layer {name!r}: {fault}" for name, fault in told if fault]
 
 
 def _rows(node: Node) -> list[Row]:
