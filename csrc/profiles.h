@@ -27,8 +27,8 @@
 
 #define QN_560 UINT64_C(0x00ff)
 #define QN_590 UINT64_C(0xff00)
-/* The s8 and s16 API from CMSIS-NN 7.0.0 on, which no longer has the q7 and q15 functions: that release,
- * and Arm's main branch of July 2026. */
+/* The s8 and s16 API from CMSIS-NN 7.0.0 on, which no longer has the q7 and q15 functions: that
+ * release, and Arm's main branch of July 2026. */
 #define QN_700 UINT64_C(0xffff0000)
 #define QN_700_MVE (QN_SET(QN_RELEASE_700, QN_PATH_MVE) | QN_SET(QN_RELEASE_MAIN, QN_PATH_MVE))
 #define QN_700_DSP (QN_SET(QN_RELEASE_700, QN_PATH_DSP) | QN_SET(QN_RELEASE_MAIN, QN_PATH_DSP))

@@ -32,8 +32,8 @@ enum {
 enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1, QN_RELEASE_700 = 2, QN_RELEASE_MAIN = 3 };
 enum { QN_PATH_M0 = 0, QN_PATH_SCALAR = 1, QN_PATH_MVE = 2, QN_PATH_DSP = 3 };
 
-/* Roundings: of the q7 and q15 API nearest or truncating, of the s8 and s16 API (from 7.0.0 on) once at the
- * end, or twice, as TFLite does. Zero is what Arm ships. */
+/* Roundings: of the q7 and q15 API nearest or truncating, of the s8 and s16 API once at the end, or
+ * twice, as TFLite does. Zero is what Arm ships. */
 enum { QN_NEAREST = 0, QN_TRUNCATE = 1, QN_DOUBLE = 0, QN_SINGLE = 1 };
 
 /* One more profile, which is not of CMSIS. */

@@ -12,6 +12,9 @@ from test_recurrent_s8 import lstm_network
 import qemu_nn
 from qemu_nn import cmsis
 from qemu_nn.errors import Error, Refused
+from qemu_nn.float_graph import FloatGraph, FloatNode
+from qemu_nn.operators import Dense
+from qemu_nn.pipeline import FloatNetwork
 from qemu_nn.targets import all_profiles, profile
 
 MAIN = "main-2026-07"
@@ -25,6 +28,18 @@ def test_each_is_a_release_to_choose():
         profile(cmsis="7.1")
     numbers = [each.number for each in all_profiles()]
     assert len(set(numbers)) == len(numbers)
+
+
+def test_the_affine_scheme_is_for_either():
+    weights = np.random.default_rng(1).normal(size=(3, 8))
+    nodes = (FloatNode("fc", Dense(weights, np.zeros(3)), ("x",)),)
+    net = FloatNetwork(FloatGraph("net", "x", (8,), None, nodes, ("fc",)))
+    x = np.random.default_rng(2).normal(size=(8, 8))
+    for release in ("7.0.0", MAIN):
+        made = qemu_nn.quantize(net, x, scheme="affine", cmsis=release)
+        assert made.session(cmsis=release).profile.cmsis == release
+    with pytest.raises(Error, match=f"CMSIS {MAIN} has no q7 and q15 functions: use 5.9.0"):
+        qemu_nn.quantize(net, x, cmsis=MAIN)
 
 
 # ---- rounding once ----

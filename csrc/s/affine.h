@@ -7,10 +7,10 @@
  * without a bias has zeros in the first. Outside the legal ranges nothing is undefined: a shift is
  * read modulo 64 after clamping by s_shift(), a multiplier is as it is.
  *
- * Output offsets are added in 32 bits on every core, so that they need not be zero points of 8 bits:
- * S_OFFSET_MOST keeps what was requantized below 2^30 inside of 32 bits. Input and filter offsets stay
- * -127..128, which is minus a zero point: Arm's code adds them in 16 bits on the DSP path, and puts
- * their negatives into bytes beside an image. */
+ * Output offsets are added in 32 bits on every core, so that they need not be zero points of 8
+ * bits: S_OFFSET_MOST keeps what was requantized below 2^30 inside of 32 bits. Input and filter
+ * offsets stay -127..128, which is minus a zero point: Arm's code adds them in 16 bits on the DSP
+ * path, and puts their negatives into bytes beside an image. */
 #ifndef QN_S_AFFINE_H
 #define QN_S_AFFINE_H
 

@@ -18,8 +18,8 @@
  * is the upper half of one addition, and the result, RDP(HM, n) + z, is floor(T / 2^n) for HM >= 0,
  * floor((T - 1) / 2^n) for HM < 0, which is T < NUDGE. |T| < 2^30 + 2^28. Rounding once is the same
  * without 2^31 in (*), and no T is below NUDGE.
- * Rounding once is floor((P + 2^(30 - shift)) / 2^(31 - shift)), of 64 bits: |P| <= 2^62. The result is
- * shifted LEFT and back again, as 7.0.0 keeps 31 bits of it.
+ * Rounding once is floor((P + 2^(30 - shift)) / 2^(31 - shift)), of 64 bits: |P| <= 2^62. The
+ * result is shifted LEFT and back again, as 7.0.0 keeps 31 bits of it.
  *
  * A stage with floating-point numbers reads SCALE, REST and HALF instead; see stage_float.h. */
 #ifndef QN_S_STAGE_ROWS_H

@@ -3,8 +3,8 @@
  *
  *   state[n][f][t] = state[n][f][t + 1],  t < time_batches - 1
  *   acc            = sum over i of (in[n][i] - input_offset) * weights_feature[f][i]
- *   state[n][f][last] = clamp(requantize(acc, in_multiplier, in_shift), in_act_min, in_act_max), its
- *                       low 8 bits where the state is s8
+ *   state[n][f][last] = clamp(requantize(acc, in_multiplier, in_shift), in_act_min, in_act_max),
+ *                       of an s8 state its low 8 bits
  *
  * and then for each unit u, of the filters u * rank ... u * rank + rank - 1
  *
@@ -18,7 +18,8 @@
  *
  * Axes: in [n][i], state [n][f][t], weights_feature [f][i], weights_time [f][t], bias [u], out [n][u].
  * Ranges: sides 1..65535, units * rank too; input_offset -128..127, output_offset -2^30..2^30
- * (affine.h), in_act_min <= in_act_max within int16 (which TensorFlow Lite Micro passes for an s8 state, too), out_act_min <= out_act_max within int8, shifts -31..30, multipliers from 0 on; at
+ * (affine.h), in_act_min <= in_act_max within int16 (which TensorFlow Lite Micro passes for an s8
+ * state, too), out_act_min <= out_act_max within int8, shifts -31..30, multipliers from 0 on; at
  * most 2^31 - 1 bytes in an array. In place: no. Scratch: none.
  *
  * With single rounding and a shift >= 0 Helium doubles sums first, modulo 2^32: all that end in the
