@@ -5,7 +5,6 @@ import pytest
 from qemu_nn import kernels
 from qemu_nn.layers import FUNCTIONS
 
-
 #: Functions that cores without Helium have not, though other functions of their op are there.
 HELIUM_ONLY = {"arm_convolve_even_s4"}
 
