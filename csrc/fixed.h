@@ -67,7 +67,7 @@ static inline int64_t qn_add64(int64_t a, int64_t b) {
 }
 
 /* The parts of a profile number. */
-static inline int qn_release(int32_t profile) { return (int)(profile >> 3) & 3; }
+static inline int qn_release(int32_t profile) { return (int)profile >> 3; }
 static inline int qn_path(int32_t profile) { return (int)(profile >> 1) & 3; }
 static inline int qn_rounding(int32_t profile) { return (int)profile & 1; }
 
@@ -124,7 +124,8 @@ static inline int32_t qn_hm_sat(int32_t a, int32_t b) {
 /* x * multiplier * 2^(shift - 31), -31 <= shift <= 31:
  *   double rounding   RDP(HM(x * 2^max(shift, 0) modulo 2^32, multiplier), max(-shift, 0))
  *   single rounding   floor((floor(x * multiplier / 2^(30 - shift)) + 1) / 2) on 64 bits, read modulo
- *                     2^32 at the end; shift <= 30 */
+ *                     2^32 at the end; shift <= 30. 7.0.0 has 32 bits for what it halves, so that
+ *                     31 bits with a sign are left: others where the result passes 2^30 */
 static inline int32_t qn_requantize_double(int32_t x, int32_t multiplier, int shift) {
     int left = shift > 0 ? shift : 0;
     return qn_rdp(qn_hm(qn_wrap32(qn_shl(x, left)), multiplier), left - shift);
@@ -135,9 +136,16 @@ static inline int32_t qn_requantize_single(int32_t x, int32_t multiplier, int sh
     return (int32_t)(uint32_t)qn_asr64(twice + 1, 1);
 }
 
+static inline int32_t qn_requantize_single_700(int32_t x, int32_t multiplier, int shift) {
+    return qn_asr(qn_wrap32(qn_shl(qn_requantize_single(x, multiplier, shift), 1)), 1);
+}
+
 static inline int32_t qn_requantize(int32_t profile, int32_t x, int32_t multiplier, int shift) {
-    return qn_rounding(profile) == QN_SINGLE ? qn_requantize_single(x, multiplier, shift)
-                                             : qn_requantize_double(x, multiplier, shift);
+    if (qn_rounding(profile) == QN_DOUBLE) {
+        return qn_requantize_double(x, multiplier, shift);
+    }
+    return qn_release(profile) == QN_RELEASE_700 ? qn_requantize_single_700(x, multiplier, shift)
+                                                 : qn_requantize_single(x, multiplier, shift);
 }
 
 /* The same rounded twice, halves up: predicated vectors of Helium, built for single rounding.

@@ -23,15 +23,16 @@
 #endif
 
 /* One core path in both roundings, for one release. */
-#define QN_SET(release, path) (3u << (8 * (release) + 2 * (path)))
+#define QN_SET(release, path) (UINT64_C(3) << (8 * (release) + 2 * (path)))
 
-#define QN_560 0x00ffu
-#define QN_590 0xff00u
-/* The s8 and s16 API as of CMSIS-NN 7.0.0, which no longer has the q7 and q15 functions. */
-#define QN_700 0xff0000u
-#define QN_700_MVE QN_SET(QN_RELEASE_700, QN_PATH_MVE)
-#define QN_700_DSP QN_SET(QN_RELEASE_700, QN_PATH_DSP)
-#define QN_700_SINGLE 0xaa0000u
+#define QN_560 UINT64_C(0x00ff)
+#define QN_590 UINT64_C(0xff00)
+/* The s8 and s16 API from CMSIS-NN 7.0.0 on, which no longer has the q7 and q15 functions: that
+ * release, and Arm's main branch of July 2026. */
+#define QN_700 UINT64_C(0xffff0000)
+#define QN_700_MVE (QN_SET(QN_RELEASE_700, QN_PATH_MVE) | QN_SET(QN_RELEASE_MAIN, QN_PATH_MVE))
+#define QN_700_DSP (QN_SET(QN_RELEASE_700, QN_PATH_DSP) | QN_SET(QN_RELEASE_MAIN, QN_PATH_DSP))
+#define QN_700_SINGLE UINT64_C(0xaaaa0000)
 
 /* Core paths of the q7 and q15 API. */
 #define QN_M0 (QN_SET(0, QN_PATH_M0) | QN_SET(1, QN_PATH_M0))
@@ -40,7 +41,7 @@
 #define QN_DSP (QN_SET(0, QN_PATH_DSP) | QN_SET(1, QN_PATH_DSP))
 
 /* The NPU of the WuQi WQ5007, as the manual of its kit describes it. */
-#define QN_NPU (1u << QN_PROFILE_NPU)
+#define QN_NPU (UINT64_C(1) << QN_PROFILE_NPU)
 
 /* Every path that compiles Arm's portable C for the q7 and q15 functions. */
 #define QN_PORTABLE (QN_M0 | QN_SCALAR | QN_MVE)

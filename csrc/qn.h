@@ -29,15 +29,15 @@ enum {
 
 /* A profile says whose bits they are: 8 * release + 2 * path + rounding.
  * Rows claim sets of profiles as a mask: bit p stands for profile p. */
-enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1, QN_RELEASE_700 = 2 };
+enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1, QN_RELEASE_700 = 2, QN_RELEASE_MAIN = 3 };
 enum { QN_PATH_M0 = 0, QN_PATH_SCALAR = 1, QN_PATH_MVE = 2, QN_PATH_DSP = 3 };
 
-/* Roundings: of the q7 and q15 API nearest or truncating, of the s8 and s16 API (7.0.0) once at the
- * end, or twice, as TFLite does. Zero is what Arm ships. */
+/* Roundings: of the q7 and q15 API nearest or truncating, of the s8 and s16 API once at the end, or
+ * twice, as TFLite does. Zero is what Arm ships. */
 enum { QN_NEAREST = 0, QN_TRUNCATE = 1, QN_DOUBLE = 0, QN_SINGLE = 1 };
 
 /* One more profile, which is not of CMSIS. */
-enum { QN_PROFILE_NPU = 24 };
+enum { QN_PROFILE_NPU = 32 };
 
 /* The memory one call works on. Weights and bias may be NULL where the op has none.
  * Only ops whose contract says so write to an input. */
@@ -76,7 +76,8 @@ typedef struct qn_op {
 typedef struct qn_kernel {
     const char *kind, *variant;
     const qn_op *op;
-    uint32_t profiles, cpu;
+    uint64_t profiles;
+    uint32_t cpu;
     int (*run)(const void *params, const qn_buffers *buffers);
     int64_t (*scratch)(const void *params);
     int64_t (*packed)(const void *params);

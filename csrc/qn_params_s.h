@@ -23,7 +23,8 @@ enum {
     QN_S_1X1_FAST = 3,
     QN_S_1XN = 4,
     QN_S_OPT = 5,
-    QN_S_3X3 = 6
+    QN_S_3X3 = 6,
+    QN_S_EVEN = 7
 };
 
 /* filter_c: input channels of one group. Every field up to act_max has its counterpart in the

@@ -30,7 +30,7 @@ def device(verb: Callable[..., None]) -> Callable[..., None]:
     """The options that say whose arithmetic it is: target, cmsis, rounding."""
     for name, default, text in (
         ("--rounding", None, "nearest or truncate (ARM_NN_TRUNCATE); s8: double or single."),
-        ("--cmsis", None, "CMSIS release: 5.6.0, 5.9.0; 7.0.0 (s8).  [default: the newest]"),
+        ("--cmsis", None, "CMSIS release: 5.6.0, 5.9.0; 7.0.0 (s8's default), main-2026-07."),
         ("--target", DEFAULT_CORE, "Core, such as cortex-m3, or its path: scalar, dsp."),
     ):
         verb = click.option(name, default=default, show_default=True, help=text)(verb)

@@ -5,8 +5,8 @@ not passed and the result is returned in its natural shape. A dimension need not
 shape of an array tells it; None stands for NULL. Each function takes four more:
 
 - ``core``: a core ("cortex-m4") or a path ("scalar", "dsp"); default "cortex-m4"
-- ``cmsis``: "5.6.0" or "5.9.0" (default) of the q7 and q15 functions, "7.0.0" of the s8 and s16
-  ones
+- ``cmsis``: "5.6.0" or "5.9.0" (default) of the q7 and q15 functions, "7.0.0" (default) or
+  "main-2026-07" of the s8 and s16 ones
 - ``rounding``: "nearest" (default) or "truncate", as a library built with ARM_NN_TRUNCATE; of the
   s8 and s16 functions "double" (default) or "single" (CMSIS_NN_USE_SINGLE_ROUNDING)
 - ``variant``: the row of the kernel table to run; default the best for this host
@@ -24,6 +24,7 @@ array([0, 5], dtype=int8)
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Optional
 
@@ -32,7 +33,7 @@ import numpy as np
 from . import kernels
 from .arguments import as_array, as_flag, as_mapping, as_text, one_of
 from .devices import profile_for
-from .errors import Error
+from .errors import DeviceWarning, Error
 from .layers import FUNCTIONS, Array, Function
 from .layers.base import spell
 from .targets import DEFAULT_CORE, Profile, core_path
@@ -83,6 +84,17 @@ def _told_by_shapes(function: Function, arguments: Mapping[str, object]) -> dict
     return told
 
 
+def _params(function: Function, arguments: Mapping[str, object]) -> dict[str, int]:
+    """The scalar C arguments; Error for one that is missing, or an array that is."""
+    names = {array.name for array in function.arrays}
+    needed = {array.name for array in function.arrays if not array.optional}
+    missing = sorted(name for name in needed if arguments.get(name) is None)
+    if missing:
+        raise Error(f"{function.name} lacks {', '.join(missing)}")
+    scalars = {k: v for k, v in arguments.items() if k not in names}
+    return function.parse_params({**_told_by_shapes(function, arguments), **scalars})
+
+
 def _memory(given: np.ndarray, keep: bool, where: str) -> np.ndarray:
     """C-contiguous memory of an input: its own if the caller wants to see the changes."""
     if not keep:
@@ -100,13 +112,7 @@ def invoke(
     in_place: bool = False,
 ) -> np.ndarray:
     """Run one declared function; see the module's docstring for the arguments."""
-    names = {array.name for array in function.arrays}
-    needed = {array.name for array in function.arrays if not array.optional}
-    missing = sorted(name for name in needed if arguments.get(name) is None)
-    if missing:
-        raise Error(f"{function.name} lacks {', '.join(missing)}")
-    scalars = {k: v for k, v in arguments.items() if k not in names}
-    params = function.parse_params({**_told_by_shapes(function, arguments), **scalars})
+    params = _params(function, arguments)
     rows = kernels.rows_of(function.op, function.type)
     struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
     sizes = kernels.check(rows[0], struct)
@@ -140,6 +146,13 @@ def invoke(
     return output if function.in_place else output.reshape(function.output.shape(params))
 
 
+def _warn(function: Function, arguments: Mapping[str, object], wanted: Profile) -> None:
+    """Say so, to the caller of the binding, where builds of Arm's library fault in this call."""
+    fault = function.fault(_params(function, arguments), wanted)
+    if fault is not None:
+        warnings.warn(f"{function.name}: {fault}", DeviceWarning, stacklevel=3)
+
+
 def _binding(function: Function) -> Callable[..., np.ndarray]:
     def bound(
         *,
@@ -152,6 +165,7 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
     ) -> np.ndarray:
         in_place, variant = as_flag(in_place, "in_place"), as_text(variant, "variant")
         wanted = profile_for([(function.op, function.type)], core, cmsis, rounding)
+        _warn(function, arguments, wanted)
         return invoke(function, arguments, wanted, variant, in_place)
 
     keyword = inspect.Parameter.KEYWORD_ONLY

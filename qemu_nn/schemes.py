@@ -23,7 +23,7 @@ from .quantizer.rules import groups
 from .quantizer.search import Given, Variable
 from .quantizer.settle import Formats, settle
 from .statistics import Statistics, statistics_of
-from .targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile
+from .targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile, is_affine
 
 #: Name -> release of CMSIS that has its functions, where the user names none.
 SCHEMES = {"power2": None, "affine": AFFINE_CMSIS}
@@ -181,11 +181,11 @@ def scheme_of(
     if name == "power2":
         if bits not in (8, 16):
             raise Error(f"weights and activations have 8 or 16 bits, not {bits}")
-        if wanted.cmsis == AFFINE_CMSIS:
-            raise Error(f"CMSIS {AFFINE_CMSIS} has no q7 and q15 functions: use {LEGACY_CMSIS}")
+        if is_affine(wanted.cmsis):
+            raise Error(f"CMSIS {wanted.cmsis} has no q7 and q15 functions: use {LEGACY_CMSIS}")
         return PowersOfTwo(wanted, functions, bits, policy(method, _SEARCH), policy(weight_method))
     if bits != 8:
         raise Error(f"the scheme affine has 8 bits, not {bits}")
-    if wanted.cmsis != AFFINE_CMSIS:
+    if not is_affine(wanted.cmsis):
         raise Error(f"the scheme affine needs CMSIS {AFFINE_CMSIS}, not {wanted.cmsis}")
     return Affine(wanted, functions, ranges(method, _SEARCH), ranges(weight_method))

@@ -32,21 +32,23 @@ CORES = {
 }
 
 #: CMSIS release -> its number in csrc/qn.h. 5.x: the releases of CMSIS with the q7 and q15
-#: functions; 7.0.0: CMSIS-NN, which has the s8 and s16 functions.
-RELEASES = {"5.6.0": 0, "5.9.0": 1, "7.0.0": 2}
+#: functions; 7.0.0: CMSIS-NN, which has the s8 and s16 functions; main-2026-07: its main branch,
+#: commit 99f736a6 of 15 July 2026.
+RELEASES = {"5.6.0": 0, "5.9.0": 1, "7.0.0": 2, "main-2026-07": 3}
 
 #: Rounding -> its number: of the q7 and q15 functions "nearest" as Arm ships them, "truncate" as
-#: with ARM_NN_TRUNCATE; of 7.0.0 "double" as Arm ships it, "single" as with
+#: with ARM_NN_TRUNCATE; from 7.0.0 on "double" as Arm ships it, "single" as with
 #: CMSIS_NN_USE_SINGLE_ROUNDING.
 ROUNDINGS = {"nearest": 0, "truncate": 1, "double": 0, "single": 1}
 
 _LEGACY_ROUNDINGS, _AFFINE_ROUNDINGS = ("nearest", "truncate"), ("double", "single")
 
-_NPU_NUMBER = 24
+_NPU_NUMBER = 32
 
 DEFAULT_CORE = "cortex-m4"
 LEGACY_CMSIS = "5.9.0"
 AFFINE_CMSIS = "7.0.0"
+MAIN_CMSIS = "main-2026-07"
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,14 @@ class Profile:
 NPU = Profile("none", "npu", "floor")
 
 
+def is_affine(cmsis: str) -> bool:
+    """Has a release the s8 and s16 API, and not the one of q7 and q15?"""
+    return cmsis in (AFFINE_CMSIS, MAIN_CMSIS)
+
+
 def roundings(cmsis: str) -> tuple[str, ...]:
     """The roundings that a release of CMSIS can be built with, Arm's own choice first."""
-    return _AFFINE_ROUNDINGS if cmsis == AFFINE_CMSIS else _LEGACY_ROUNDINGS
+    return _AFFINE_ROUNDINGS if is_affine(cmsis) else _LEGACY_ROUNDINGS
 
 
 def core_path(core: str) -> str:

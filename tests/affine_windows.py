@@ -7,10 +7,11 @@ def wrap32(x):
     return x.astype(np.int32).astype(np.int64)
 
 
-def requantize(x, multiplier, shift, single):
-    """Sums of 32 bits; all arguments are int64 and broadcast."""
+def requantize(x, multiplier, shift, single, narrow=False):
+    """Sums of 32 bits; all arguments are int64 and broadcast. narrow: as 7.0.0 rounds once."""
     if single:
-        return wrap32((x * multiplier >> (30 - shift)) + 1 >> 1)
+        twice = x * multiplier >> (30 - shift)
+        return wrap32(wrap32(twice) + 1) >> 1 if narrow else wrap32(twice + 1 >> 1)
     high = (wrap32(x << np.maximum(shift, 0)) * multiplier + 2**30) >> 31
     half = (1 << np.maximum(-shift, 0)) >> 1
     return np.sign(high) * ((np.abs(high) + half) >> np.maximum(-shift, 0))
@@ -65,7 +66,7 @@ def sums(function, p, x, weights):
     return np.concatenate([np.einsum("nyxabc,oabc->nyxo", *part) for part in parts], -1)
 
 
-def expected(function, arguments, rounding):
+def expected(function, arguments, profile):
     """The output of a call without quirks, from all of its arguments."""
     p = {name: arguments[name] for name in function.params}
     wide = function.type == "s16"
@@ -83,6 +84,7 @@ def expected(function, arguments, rounding):
     if wide and not p.get("bias_is_int32"):
         scaled = requantize64(acc, multiplier, shift)
     else:
-        scaled = requantize(wrap32(acc), multiplier, shift, rounding == "single")
+        how = (profile.rounding == "single", profile.cmsis == "7.0.0")
+        scaled = requantize(wrap32(acc), multiplier, shift, *how)
     moved = scaled + (0 if wide else p["output_offset"])
     return np.clip(wrap32(moved), p["act_min"], p["act_max"])

@@ -30,7 +30,7 @@ def padded(a):
 
 
 def transposed(a):
-    return a["input"].transpose([a[f"perm_{i}"] for i in range(4)])
+    return a["input"].transpose([a[f"perm_{i}"] if i < a["num_dims"] else i for i in range(4)])
 
 
 def joined(a):

@@ -174,8 +174,10 @@ def test_a_hidden_state_needs_a_cell_state():
     hidden = np.zeros((1, 20), np.int8)
     with pytest.raises(Refused, match=r"has_hidden_state must be in 0\.\.0, is 1"):
         lstm("s8", hidden_state=hidden)
-    got = lstm("s8", hidden_state=hidden, cell_state=np.zeros((1, 20), np.int16))
-    assert got.shape == (1, 28, 20)
+    states = {"hidden_state": hidden, "cell_state": np.zeros((1, 20), np.int16)}
+    assert lstm("s8", **states, cmsis="main-2026-07").shape == (1, 28, 20)
+    with pytest.raises(Refused, match=r"7\.0\.0 takes no hidden state .* use cmsis='main-2026-07'"):
+        lstm("s8", **states, cmsis="7.0.0")
 
 
 def test_a_cell_state_is_given_back_without_being_read():

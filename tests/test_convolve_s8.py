@@ -1,5 +1,7 @@
 """Plain rows of the convolutions of the s8 and s16 API = their formulas; what they refuse."""
 
+import dataclasses
+
 import affine_windows
 import numpy as np
 import pytest
@@ -10,11 +12,11 @@ from qemu_nn import cmsis
 from qemu_nn.bench.calls import random_arguments
 from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.layers import FUNCTIONS
-from qemu_nn.targets import all_profiles
+from qemu_nn.targets import all_profiles, is_affine
 
 OPS = ("convolve_wrapper", "depthwise_conv_wrapper", "transpose_conv_wrapper")
 WINDOWS = [function for function in FUNCTIONS.values() if function.op in OPS]
-PROFILES = [profile for profile in all_profiles() if profile.cmsis == "7.0.0"]
+PROFILES = [profile for profile in all_profiles() if is_affine(profile.cmsis)]
 DRAWN = st.randoms(use_true_random=False)
 
 
@@ -34,6 +36,8 @@ def has_quirk(function, p, profile):
 @given(rng=DRAWN, profile=st.sampled_from(PROFILES))
 def test_a_call_computes_its_formula(function, rng, profile):
     arguments = random_arguments(rng, function)
+    if "even" in function.name:
+        profile = dataclasses.replace(profile, path="mve", rounding="double")
     assume(not has_quirk(function, arguments, profile))
     if (profile.path, profile.rounding) == ("mve", "single"):  # lanes of vectors are a quirk
         arguments["shift"] = np.minimum(arguments["shift"], -1)
@@ -41,7 +45,7 @@ def test_a_call_computes_its_formula(function, rng, profile):
         got = cmsis.invoke(function, arguments, profile)
     except (Refused, SizeMismatch):
         assume(False)
-    want = affine_windows.expected(function, arguments, profile.rounding)
+    want = affine_windows.expected(function, arguments, profile)
     np.testing.assert_array_equal(got, want.reshape(got.shape))
 
 

@@ -58,7 +58,7 @@ MULTIPLIERS = [0, 2**30, 2**30 + 1, 1518500250, 0x7FFEFFFF, 0x7FFF0000, 2**31 - 
 #: -1/8 to 1/8, and 0 to 1 but for 1, in units of 2^-31.
 EIGHTHS = [*range(-(2**28), 2**28, 2**18 - 1), 2**28]
 FRACTIONS = [*range(0, 2**31, 2**20 - 1), 2**31 - 1]
-PROFILES = range(24)
+PROFILES = range(32)
 #: Those of the q7 and q15 API.
 LEGACY_PROFILES = range(16)
 RELEASES = ("5.6.0", "5.9.0")
@@ -107,14 +107,21 @@ def requantize_single(x, multiplier, shift):
     return wrap((x * multiplier // 2 ** (30 - shift) + 1) // 2, 32)
 
 
-def requantize_lane(x, multiplier, single, shift):
-    if not single or shift < 0:
-        return requantize(x, multiplier, single, shift)
+def requantize_single_700(x, multiplier, shift):
+    """The doubled product in 32 bits, and 1 more."""
+    return wrap(wrap(x * multiplier // 2 ** (30 - shift), 32) + 1, 32) >> 1
+
+
+def requantize_lane(x, multiplier, profile, shift):
+    if profile % 2 == 0 or shift < 0:
+        return requantize(x, multiplier, profile, shift)
     return (wrap(x << shift + 1, 32) * multiplier // 2**31 + 1) // 2
 
 
-def requantize(x, multiplier, single, shift):
-    return (requantize_single if single else requantize_double)(x, multiplier, shift)
+def requantize(x, multiplier, profile, shift):
+    """profile: of 7.0.0 below 24, then of main-2026-07."""
+    single = requantize_single_700 if profile < 24 else requantize_single
+    return (single if profile % 2 else requantize_double)(x, multiplier, shift)
 
 
 def requantize_twice(x, multiplier, shift):
@@ -256,13 +263,16 @@ TABLE = [
         lambda a, b, c: requantize_double(a, b, c), grid(INT32, MULTIPLIERS, range(-31, 32))),
     ("qn_requantize_single(a, b, c)",
         lambda a, b, c: requantize_single(a, b, c), grid(INT32, MULTIPLIERS, range(-31, 31))),
-    ("qn_requantize(16 + (c & 7), a, b, c >> 3)",
-        lambda a, b, c: requantize(a, b, c & 1, c >> 3), grid(INT32, MULTIPLIERS, range(-80, 80))),
+    ("qn_requantize_single_700(a, b, c)",
+        lambda a, b, c: requantize_single_700(a, b, c), grid(INT32, MULTIPLIERS, range(-31, 31))),
+    ("qn_requantize(16 + (c & 15), a, b, c >> 4)",
+        lambda a, b, c: requantize(a, b, 16 + (c & 15), c >> 4),
+        grid(INT32, MULTIPLIERS, range(-160, 160))),
     ("qn_requantize_twice(a, b, c)",
         lambda a, b, c: requantize_twice(a, b, c), grid(INT32, MULTIPLIERS, range(-31, 31))),
-    ("qn_requantize_lane(16 + (c & 7), a, b, c >> 3)",
-        lambda a, b, c: requantize_lane(a, b, c & 1, c >> 3),
-        grid(INT32, MULTIPLIERS, [8 * n + single for n in range(-31, 31) for single in (4, 5)])),
+    ("qn_requantize_lane(16 + (c & 15), a, b, c >> 4)",
+        lambda a, b, c: requantize_lane(a, b, 16 + (c & 15), c >> 4),
+        grid(INT32, MULTIPLIERS, [16 * n + mve for n in range(-31, 31) for mve in (4, 5, 12, 13)])),
     ("qn_multiplier16(a)", lambda a, b, c: multiplier16(a), grid([x for x in INT32 if x >= 0])),
     ("qn_requantize64(a, b, c)",
         lambda a, b, c: requantize64(a, b, c), grid(INT47, MULTIPLIERS, range(-31, 8))),

@@ -9,7 +9,7 @@ from hosts import row_param
 
 from qemu_nn import cmsis, kernels
 from qemu_nn.layers import FUNCTIONS
-from qemu_nn.targets import all_profiles
+from qemu_nn.targets import all_profiles, is_affine
 
 FOLDER = Path(__file__).parent / "golden" / "cmsis_s8"
 FAMILIES = (
@@ -48,6 +48,10 @@ def recordings(family):
         yield case["id"], case["functions"], {**inputs, **case["params"]}, outputs
 
 
+#: The recordings are of Arm's main branch; here 7.0.0 loses the highest bit.
+ONLY_31_BITS = ("arm_nn_requantize", "7.0.0", "single")
+
+
 def expected(outputs, profile):
     """What the device of a profile has given."""
     own = OWN.get(profile.path, "")
@@ -71,11 +75,13 @@ def test_every_row_gives_the_recorded_bits(family, name, row):
         arguments = arguments_of(name, given, outputs["expected"].shape)
         told = {**cmsis._told_by_shapes(function, arguments), **arguments}
         params = {n: told[n] for n in function.params}
-        for profile in (p for p in all_profiles() if row.claims(p) and p.cmsis == "7.0.0"):
+        for profile in (p for p in all_profiles() if row.claims(p) and is_affine(p.cmsis)):
             struct = kernels.make_params(row.op, profile, function.struct_values(params))
             if row.takes(struct):
                 got = cmsis.invoke(function, arguments, profile, row.variant)
                 want = expected(outputs, profile).reshape(got.shape)
+                if (name, profile.cmsis, profile.rounding) == ONLY_31_BITS:
+                    want = want << 1 >> 1
                 np.testing.assert_array_equal(got, want, f"{row}: {case} {profile}")
                 seen += 1
     assert seen > 0

@@ -18,7 +18,7 @@ from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 from qemu_nn.tensors import Tensor
 
-DEVICE = profile(cmsis="7.0.0")
+DEVICE = profile(cmsis="main-2026-07")
 RNG = np.random.default_rng(8)
 
 SVDF = FUNCTIONS["arm_svdf_s8"]

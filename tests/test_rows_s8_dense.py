@@ -16,17 +16,21 @@ from qemu_nn import cmsis
 from qemu_nn.bench.calls import random_arguments
 from qemu_nn.errors import Refused
 from qemu_nn.layers import FUNCTIONS
-from qemu_nn.targets import all_profiles
+from qemu_nn.targets import all_profiles, is_affine
 
 DRAWN = st.randoms(use_true_random=False)
-DEVICES = [p for p in all_profiles() if p.cmsis == "7.0.0"]
+DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 
 
 def scaled(x, multiplier, shift, device, lane=False):
     """A requantized sum; lane: Helium has it in a vector."""
-    single = device.rounding == "single"
     change = requantize_lane if lane and device.path == "mve" else requantize
-    return wrap(change(wrap(int(x), 32), int(multiplier), single, int(shift)), 32)
+    return wrap(change(wrap(int(x), 32), int(multiplier), device.number, int(shift)), 32)
+
+
+def placed(value, p):
+    """With the output's offset, which every core adds in 32 bits."""
+    return wrap(value + p["output_offset"], 32)
 
 
 def wide(x, weights, bias, device, bias_in_head=False):
@@ -70,7 +74,7 @@ def dense(p, device, type):
     pairs = list(pairs)
     return [
         [
-            clamp(scaled(acc, *pair, device) + p["output_offset"], p["act_min"], p["act_max"])
+            clamp(placed(scaled(acc, *pair, device), p), p["act_min"], p["act_max"])
             for acc, pair in zip(row, pairs)
         ]
         for row in sums
@@ -92,7 +96,7 @@ def products(p, device, type):
             value = requantize64(int(acc), p["multiplier"], p["shift"])
         else:
             value = scaled(acc, p["multiplier"], p["shift"], device, at[-1] < lanes)
-            value += p["output_offset"]
+            value = placed(value, p)
         out[at] = clamp(value, p["act_min"], p["act_max"])
     return out
 
@@ -111,12 +115,12 @@ def svdf(p, device, type):
     for (n, f), acc in np.ndenumerate(sums):
         value = scaled(acc, p["in_multiplier"], p["in_shift"], device, f < lanes)
         newest = clamp(value, p["in_act_min"], p["in_act_max"])
-        state[n, f, -1] = np.int64(newest).astype(p["state"].dtype)
+        state[n, f, -1] = wrap(newest, 8 * p["state"].itemsize)
     over_time = (state * p["weights_time"]).sum(axis=-1).reshape(len(state), -1, p["rank"])
     out = [
         [
             clamp(
-                scaled(acc, p["out_multiplier"], p["out_shift"], device, True) + p["output_offset"],
+                placed(scaled(acc, p["out_multiplier"], p["out_shift"], device, True), p),
                 *(p["out_act_min"], p["out_act_max"]),
             )
             for acc in row
@@ -174,7 +178,7 @@ def next_unit(p, cell, gates, device, bits):
     left = p["cell_scale_power"] + 12
     v = 3 * cell << left if left >= 0 else (3 * cell + 2 ** (-left - 1)) >> -left
     out = scaled(show * curve(v, True), p["output_multiplier"], p["output_shift"], device)
-    return cell, saturate(out + p["output_offset"], bits)
+    return cell, saturate(placed(out, p), bits)
 
 
 def lstm(p, device, type):
@@ -201,6 +205,13 @@ def lstm(p, device, type):
 
 # ---- the comparison ----
 
+
+def has_no_bits(p, device):
+    """Offsets of filters where Helium has them wrong, and states that 7.0.0 can not be given."""
+    filters = device.path == "mve" and p.get("filter_offset", 0) != 0
+    return filters or (device.cmsis == "7.0.0" and p.get("has_hidden_state", 0))
+
+
 MEANING = {
     **{f"arm_fully_connected_{kind}": dense for kind in ("s8", "per_channel_s8", "wrapper_s8")},
     **{f"arm_fully_connected_{kind}": dense for kind in ("s16", "s4")},
@@ -225,10 +236,10 @@ def test_a_call_is_its_contract_in_integers(name, rng):
         arguments.update((p, drawn[p]) for p in function.params)
         try:
             got = cmsis.invoke(function, arguments, device, "ref", in_place=True)
-        except Refused:  # filter_offset where Helium has it wrong
-            assert device.path == "mve"
-            assert drawn["filter_offset"] != 0
-            continue
+        except Refused:
+            if has_no_bits(drawn, device):
+                continue
+            raise
         meaning = MEANING[name](drawn, device, function.type)
         want, kept = meaning if isinstance(meaning, tuple) else (meaning, {})
         np.testing.assert_array_equal(got, want, f"{name} {device}")

@@ -9,9 +9,9 @@ from test_rows import DRAWN, drawn_call
 from qemu_nn import kernels
 from qemu_nn.bench.affine_cases import AFFINE_CASES
 from qemu_nn.layers import FUNCTIONS
-from qemu_nn.targets import all_profiles
+from qemu_nn.targets import all_profiles, is_affine
 
-DEVICES = [p for p in all_profiles() if p.cmsis == "7.0.0"]
+DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 TABLES = (
     *(f"tflm_requantize_{t}" for t in ("s8_s8", "s8_u8", "u8_s8", "s8_s16")),
     *(f"tflm_{name}_s8" for name in ("relu", "leaky_relu", "logistic", "tanh")),

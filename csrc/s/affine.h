@@ -5,12 +5,19 @@
  * with the requantizations of fixed.h. Where each output channel has its own pair, the array `bias`
  * holds three rows of as many elements as there are channels: bias, multiplier, shift; a function
  * without a bias has zeros in the first. Outside the legal ranges nothing is undefined: a shift is
- * read modulo 64 after clamping by s_shift(), a multiplier is as it is. */
+ * read modulo 64 after clamping by s_shift(), a multiplier is as it is.
+ *
+ * Output offsets are added in 32 bits on every core, so that they need not be zero points of 8
+ * bits: S_OFFSET_MOST keeps what was requantized below 2^30 inside of 32 bits. Input and filter
+ * offsets stay -127..128, which is minus a zero point: Arm's code adds them in 16 bits on the DSP
+ * path, and puts their negatives into bytes beside an image. */
 #ifndef QN_S_AFFINE_H
 #define QN_S_AFFINE_H
 
 #include "../contract.h"
 #include "../kernels.h"
+
+enum { S_OFFSET_MOST = 1 << 30 };
 
 /* Rows of a per-channel `bias` array. */
 typedef struct s_channels {

@@ -49,7 +49,7 @@ static void pack_floats(const stage_scale *scale, int32_t *rows) {
 static void product_pack(const qn_s_bmm *p, int32_t *packed) {
     const s_stage last = {p->profile, p->output_offset, p->act_min, p->act_max};
     const stage_channel pair = {p->multiplier, p->shift, (int64_t)p->lhs_c * 255 * 255};
-    const int quick = stage_is_quick(&pair);
+    const int quick = stage_is_quick(&pair, &last);
     stage_scale scale;
     stage_kind kind = quick ? STAGE_QUICK : STAGE_EXACT;
     kind = quick && stage_float_of(&pair, &last, &scale) ? STAGE_FLOAT : kind;

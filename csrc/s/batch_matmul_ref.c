@@ -30,7 +30,7 @@ static int check(const qn_s_bmm *p, int64_t element, int32_t shift, qn_sizes *si
     const s_range all[] = {
         {"lhs_offset", wide ? 0 : p->lhs_offset, -127, 128},
         {"rhs_offset", wide ? 0 : p->rhs_offset, -127, 128},
-        {"output_offset", wide ? 0 : p->output_offset, low, high},
+        {"output_offset", wide ? 0 : p->output_offset, -S_OFFSET_MOST, S_OFFSET_MOST},
         {"act_min", p->act_min, low, high},
         {"act_max", p->act_max, p->act_min, high},
         {"multiplier", p->multiplier, 0, INT32_MAX},

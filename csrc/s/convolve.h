@@ -13,14 +13,15 @@
  * they imply.
  * Ranges: sides, channels, strides and dilations 1..65535, pads 0..65535, filter_c divides input_c
  * and the number of groups divides output_c; at most 65535 taps, which is filter_h * filter_w *
- * filter_c; input_offset -127..128, output_offset -128..127, act_min <= act_max within the type; at
- * most 2^31 - 1 bytes in an array.
+ * filter_c; input_offset -127..128, output_offset -2^30..2^30 (affine.h), act_min <= act_max
+ * within the type; at most 2^31 - 1 bytes in an array.
  * In place: no. Scratch: none.
  *
  * Functions (`kernel`): any shape is QN_S_ANY. The others take shapes of their own, which check()
- * knows, and the wrapper calls them where it can (convolve_route.h). On Helium, one-row convolutions
- * (QN_S_1XN) have bits of their own: see convolve_row.h; and so have sums in the lanes of its vectors,
- * where the library is built for single rounding: see convolve_helium.h.
+ * knows, and the wrapper calls them where it can (convolve_route.h). On Helium, one-row
+ * convolutions (QN_S_1XN) have bits of their own: see convolve_row.h; and so have sums in the lanes
+ * of its vectors, where the library is built for single rounding: see convolve_helium.h. QN_S_EVEN
+ * (arm_convolve_even_s4) is for Helium and an even number of taps, with the bits of QN_S_ANY.
  *
  * s4: weights are nibbles, [o][ky][kx][c] as a stream, two in a byte, the first in the low half. No
  * groups.

@@ -46,7 +46,7 @@ static int no_groups(const qn_s_conv *p, char *why) {
 static int quantization(const qn_s_conv *p, char *why) {
     const s_range all[] = {
         {"input_offset", p->input_offset, -127, 128},
-        {"output_offset", p->output_offset, INT8_MIN, INT8_MAX},
+        {"output_offset", p->output_offset, -S_OFFSET_MOST, S_OFFSET_MOST},
         {"act_min", p->act_min, INT8_MIN, INT8_MAX},
         {"act_max", p->act_max, p->act_min, INT8_MAX},
     };
@@ -156,8 +156,26 @@ static int check_1xn(const qn_s_conv *p, int s4, char *why) {
     return qn_path(p->profile) == QN_PATH_MVE ? check_row(p, s4, why) : QN_OK;
 }
 
+static int check_even(const qn_s_conv *p, char *why) {
+    if (qn_path(p->profile) != QN_PATH_MVE) {
+        return qn_deny(why, QN_REFUSED,
+                       "arm_convolve_even_s4 is for cores with Helium; this one answers "
+                       "ARM_CMSIS_NN_NO_IMPL_ERROR (-2): use arm_convolve_wrapper_s4");
+    }
+    if (s_taps(p) % 2) {
+        return qn_deny(
+            why, QN_REFUSED,
+            "filter_h * filter_w * input_c must be even here, is %ld: otherwise the device "
+            "answers ARM_CMSIS_NN_ARG_ERROR",
+            (long)s_taps(p));
+    }
+    return QN_OK;
+}
+
 int s_convolve_route_check(const qn_s_conv *p, int s4, char *why) {
     switch (s_route(p)) {
+        case QN_S_EVEN:
+            return check_even(p, why);
         case QN_S_1X1:
             return check_1x1(p, 0, why);
         case QN_S_1X1_FAST:

@@ -14,7 +14,7 @@ static inline int s_is_1xn(const qn_s_conv *p) {
            (int64_t)p->stride_w * p->input_c % 4 == 0 && p->input_c == p->filter_c;
 }
 
-/* QN_S_ANY, QN_S_1X1, QN_S_1X1_FAST or QN_S_1XN. */
+/* QN_S_ANY, QN_S_1X1, QN_S_1X1_FAST, QN_S_1XN or, where the user calls it, QN_S_EVEN. */
 static inline int32_t s_route(const qn_s_conv *p) {
     if (p->kernel != QN_S_WRAPPER) {
         return p->kernel;

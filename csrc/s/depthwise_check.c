@@ -42,7 +42,7 @@ static int windows(const qn_s_depthwise *p, char *why) {
 static int quantization(const qn_s_depthwise *p, char *why) {
     const s_range all[] = {
         {"input_offset", p->input_offset, -127, 128},
-        {"output_offset", p->output_offset, INT8_MIN, INT8_MAX},
+        {"output_offset", p->output_offset, -S_OFFSET_MOST, S_OFFSET_MOST},
         {"act_min", p->act_min, INT8_MIN, INT8_MAX},
         {"act_max", p->act_max, p->act_min, INT8_MAX},
     };

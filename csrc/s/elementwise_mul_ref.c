@@ -22,7 +22,7 @@ static int check(const qn_s_mul *p, int64_t in, int64_t out, qn_sizes *sizes, ch
         {"batch_offset", p->batch_offset, 1, 1},
         {"input_1_offset", in == 1 ? p->input_1_offset : 0, -127, 128},
         {"input_2_offset", in == 1 ? p->input_2_offset : 0, -127, 128},
-        {"out_offset", out == 1 ? p->out_offset : 0, low, high},
+        {"out_offset", out == 1 ? p->out_offset : 0, -S_OFFSET_MOST, S_OFFSET_MOST},
         {"out_mult", p->out_mult, 0, INT32_MAX},
         {"out_shift", p->out_shift, -31, 30},
         {"act_min", p->act_min, low, high},

@@ -4,12 +4,12 @@
 /* The legal offsets of an input and of the output, its type's range, and the most left_shift. */
 typedef struct limits {
     int64_t element;
-    int32_t in_low, in_high, low, high, left_shift;
+    int32_t in_low, in_high, out_low, out_high, low, high, left_shift;
 } limits;
 
-static const limits of_s8 = {1, -127, 128, INT8_MIN, INT8_MAX, 21};
-static const limits of_u8 = {1, -255, 0, 0, UINT8_MAX, 21};
-static const limits of_s16 = {2, INT32_MIN, INT32_MAX, INT16_MIN, INT16_MAX, 15};
+static const limits of_s8 = {1, -127, 128, -S_OFFSET_MOST, S_OFFSET_MOST, INT8_MIN, INT8_MAX, 21};
+static const limits of_u8 = {1, -255, 0, 0, UINT8_MAX, 0, UINT8_MAX, 21};
+static const limits of_s16 = {2, INT32_MIN, INT32_MAX, 0, 0, INT16_MIN, INT16_MAX, 15};
 
 static int check(const qn_s_add *p, const limits *l, qn_sizes *sizes, char *why) {
     const int ignored = l->element == 2;
@@ -22,7 +22,7 @@ static int check(const qn_s_add *p, const limits *l, qn_sizes *sizes, char *why)
         {"input_2_mult", p->input_2_mult, 0, INT32_MAX},
         {"input_2_shift", p->input_2_shift, -31, 0},
         {"left_shift", p->left_shift, 0, l->left_shift},
-        {"out_offset", ignored ? 0 : p->out_offset, l->low, l->high},
+        {"out_offset", ignored ? 0 : p->out_offset, l->out_low, l->out_high},
         {"out_mult", p->out_mult, 0, INT32_MAX},
         {"out_shift", p->out_shift, -31, 0},
         {"act_min", p->act_min, l->low, l->high},

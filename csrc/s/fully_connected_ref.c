@@ -19,7 +19,7 @@ static int check(const qn_s_fc *p, const kind *k, qn_sizes *sizes, char *why) {
         {"output_c", p->output_c, 1, UINT16_MAX},
         {"input_offset", p->input_offset, k->offset_low, k->offset_high},
         {"filter_offset", p->filter_offset, k->offset_low, k->offset_high},
-        {"output_offset", ignored ? 0 : p->output_offset, k->low, k->high},
+        {"output_offset", ignored ? 0 : p->output_offset, -S_OFFSET_MOST, S_OFFSET_MOST},
         {"act_min", p->act_min, k->low, k->high},
         {"act_max", p->act_max, p->act_min, k->high},
         {"multiplier", p->multiplier, 0, INT32_MAX},

@@ -38,7 +38,10 @@ static int8_t output_s8(const qn_s_logistic *p, int8_t in, int32_t (*f)(int32_t)
     if (x >= p->input_range_radius) {
         return INT8_MAX;
     }
-    int32_t v = qn_requantize(p->profile, x, p->input_multiplier, p->input_left_shift);
+    /* Not qn_requantize(): no release of CMSIS-NN is asked, and v passes 2^30. */
+    int32_t v = qn_rounding(p->profile) == QN_SINGLE
+                    ? qn_requantize_single(x, p->input_multiplier, p->input_left_shift)
+                    : qn_requantize_double(x, p->input_multiplier, p->input_left_shift);
     return qn_sat8(qn_rdp(f(v), n) + offset);
 }
 

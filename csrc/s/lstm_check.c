@@ -7,8 +7,7 @@ typedef struct kind {
     int32_t shift;
 } kind;
 
-static int options(const qn_s_lstm *p, const kind *k, char *why) {
-    const int32_t low = k->element == 1 ? INT8_MIN : INT16_MIN;
+static int options(const qn_s_lstm *p, char *why) {
     const s_range all[] = {
         {"time_major", p->time_major, 0, 1},
         {"has_cell_state", p->has_cell_state, 0, 1},
@@ -25,7 +24,7 @@ static int options(const qn_s_lstm *p, const kind *k, char *why) {
         {"cell_scale_power", p->cell_scale_power, -42, 2},
         {"output_multiplier", p->output_multiplier, 0, INT32_MAX},
         {"output_shift", p->output_shift, -31, -1},
-        {"output_offset", p->output_offset, low, -1 - low},
+        {"output_offset", p->output_offset, -S_OFFSET_MOST, S_OFFSET_MOST},
         {"forget_activation_type", p->forget_activation_type, 0, 1},
         {"input_gate_activation_type", p->input_gate_activation_type, 0, 1},
         {"cell_activation_type", p->cell_activation_type, 0, 1},
@@ -56,11 +55,21 @@ static int gates(const qn_s_lstm *p, const kind *k, char *why) {
     return s_in_ranges(all, sizeof all / sizeof all[0], why);
 }
 
-static int check(const qn_s_lstm *p, const kind *k, qn_sizes *sizes, char *why) {
-    int status = options(p, k, why);
-    if (status == QN_OK) {
-        status = gates(p, k, why);
+/* Has the release what a caller's hidden state is passed in? */
+static int release(const qn_s_lstm *p, char *why) {
+    if (p->has_hidden_state && qn_release(p->profile) == QN_RELEASE_700) {
+        return qn_deny(
+            why, QN_REFUSED,
+            "CMSIS-NN 7.0.0 takes no hidden state (its cmsis_nn_lstm_context has none) and "
+            "starts every call anew; use cmsis='main-2026-07', or no hidden_state");
     }
+    return QN_OK;
+}
+
+static int check(const qn_s_lstm *p, const kind *k, qn_sizes *sizes, char *why) {
+    int status = options(p, why);
+    status = status == QN_OK ? release(p, why) : status;
+    status = status == QN_OK ? gates(p, k, why) : status;
     if (status != QN_OK) {
         return status;
     }

@@ -10,7 +10,8 @@
  *   pad            out[n][h][w][c] = in[n - pre_n][h - pre_h][w - pre_w][c - pre_c], or pad_value
  *                  where that lies beside in
  *   transpose      out[i(perm_0)][i(perm_1)][i(perm_2)][i(perm_3)] = in[i(0)][i(1)][i(2)][i(3)]: axis k
- *                  of out is axis perm_k of in. The sides of axes from num_dims on are 1
+ *                  of out is axis perm_k of in. The sides of axes from num_dims on are 1, and
+ *                  nothing looks at their perm_k
  *
  * Ranges: sides 1..65535, paddings 0..65535, all 1..2^31 - 1 of join; at most 2^31 - 1 bytes in an
  * array. total_size from 0 on.

@@ -74,7 +74,7 @@ static int transpose(const qn_s_transpose *p, const qn_buffers *b, int element) 
     const int32_t axes[] = {p->perm_0, p->perm_1, p->perm_2, p->perm_3};
     walk w = {.count = 0};
     for (int i = 0; i < 4; i++) {
-        add_axis(&w, sides[i], steps[axes[i]]);
+        add_axis(&w, sides[i], steps[i < p->num_dims ? axes[i] : i]);
     }
     return copied(&w, b->in[0], element, b->out);
 }

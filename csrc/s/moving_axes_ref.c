@@ -98,20 +98,23 @@ typedef struct s_turned {
 } s_turned;
 
 static s_turned turned(const qn_s_transpose *p) {
-    return (s_turned){{p->input_n, p->input_h, p->input_w, p->input_c},
-                      {p->output_n, p->output_h, p->output_w, p->output_c},
-                      {p->perm_0, p->perm_1, p->perm_2, p->perm_3}};
+    s_turned s = {{p->input_n, p->input_h, p->input_w, p->input_c},
+                  {p->output_n, p->output_h, p->output_w, p->output_c},
+                  {p->perm_0, p->perm_1, p->perm_2, p->perm_3}};
+    for (int i = p->num_dims < 0 ? 0 : p->num_dims; i < 4; i++) {
+        s.perm[i] = i; /* which the device does not look at */
+    }
+    return s;
 }
 
 static int is_permutation(const qn_s_transpose *p, const s_turned *s, char *why) {
     int seen = 0, status = qn_in_range("num_dims", p->num_dims, 1, 4, why);
     for (int i = 0; i < 4 && status == QN_OK; i++) {
         int32_t axis = s->perm[i];
-        int own = axis >= 0 && axis < 4 && (i < p->num_dims ? axis < p->num_dims : axis == i);
+        int own = axis >= 0 && axis < (i < p->num_dims ? p->num_dims : 4);
         if (!own || seen & 1 << axis) {
             return qn_deny(why, QN_REFUSED,
-                           "perm must hold 0..num_dims - 1 once each, and i from num_dims on, is "
-                           "%ld %ld %ld %ld",
+                           "perm must hold 0..num_dims - 1 once each, is %ld %ld %ld %ld",
                            (long)s->perm[0], (long)s->perm[1], (long)s->perm[2], (long)s->perm[3]);
         }
         seen |= 1 << axis;

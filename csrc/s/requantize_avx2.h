@@ -42,14 +42,16 @@ static inline __m256i shifted_64(__m256i x, __m256i shift) {
     return _mm256_sub_epi64(moved, _mm256_srlv_epi64(sign, shift));
 }
 
-/* qn_requantize_single(). */
+/* qn_requantize_single(), or that of 7.0.0. */
 static inline __m256i requantized_single(const int32_t *rows, __m256i acc) {
     __m256i right = row_of(rows, RIGHT), low = _mm256_set1_epi64x(UINT32_MAX);
     __m256i even = _mm256_add_epi64(even_products(rows, acc), row_of(rows, ADD_EVEN));
     __m256i odd = _mm256_add_epi64(odd_products(rows, acc), row_of(rows, ADD_ODD));
     even = shifted_64(even, _mm256_and_si256(right, low));
     odd = shifted_64(odd, _mm256_srli_epi64(right, 32));
-    return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+    __m256i once = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+    __m256i left = row_of(rows, LEFT);
+    return _mm256_srav_epi32(_mm256_sllv_epi32(once, left), left);
 }
 
 /* qn_requantize64(), of rows with 16 bits of the multiplier and a RIGHT of 14 - shift: |acc * multiplier| < 2^46, shifted right by 7 to 45, then halves up. */

@@ -37,14 +37,16 @@ static inline __m512i requantized_double(const int32_t *rows, __m512i acc) {
     return _mm512_mask_sub_epi32(rounded, negative, _mm512_setzero_si512(), rounded);
 }
 
-/* qn_requantize_single(). */
+/* qn_requantize_single(), or that of 7.0.0. */
 static inline __m512i requantized_single(const int32_t *rows, __m512i acc) {
     __m512i right = row_of(rows, RIGHT), low = _mm512_set1_epi64(UINT32_MAX);
     __m512i even = _mm512_add_epi64(even_products(rows, acc), row_of(rows, ADD_EVEN));
     __m512i odd = _mm512_add_epi64(odd_products(rows, acc), row_of(rows, ADD_ODD));
     even = _mm512_srav_epi64(even, _mm512_and_si512(right, low));
     odd = _mm512_srav_epi64(odd, _mm512_srli_epi64(right, 32));
-    return _mm512_mask_shuffle_epi32(even, 0xaaaa, odd, _MM_PERM_CCAA);
+    __m512i once = _mm512_mask_shuffle_epi32(even, 0xaaaa, odd, _MM_PERM_CCAA);
+    __m512i left = row_of(rows, LEFT);
+    return _mm512_srav_epi32(_mm512_sllv_epi32(once, left), left);
 }
 
 #endif

@@ -82,7 +82,7 @@ static void stage_candidate_rows(const stage_scale *s, int32_t *rows) {
 static int stage_float_of(const stage_channel *c, const s_stage *last, stage_scale *found) {
     const int32_t first = last->act_min - last->output_offset + 1;
     const int32_t end = last->act_max - last->output_offset;
-    if (qn_rounding(last->profile) == QN_SINGLE || !stage_is_quick(c) || c->multiplier < 0) {
+    if (qn_rounding(last->profile) == QN_SINGLE || !stage_is_quick(c, last) || c->multiplier < 0) {
         return 0;
     }
     if (c->multiplier == 0) {

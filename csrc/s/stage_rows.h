@@ -5,19 +5,21 @@
  *   MULTIPLIER  multiplier                        multiplier               multiplier
  *   MULT_ODD    of the odd lanes, each in the lane before, where VPMULDQ reads its factors
  *   RIGHT       n                                 n                        31 - shift
- *   LEFT        -                                 max(shift, 0)            -
+ *   LEFT        -                                 max(shift, 0)            1 of 7.0.0, or 0
  *   NUDGE       2^(n-1) + z * 2^n, or lowest      2^n / 2, rounded down    -
  *   ADD_EVEN    (*)                               -                        2^(30 - shift), 64 bits
  *   ADD_ODD     the same of odd lanes                                      each, of even lanes
  *
- * Quick is possible where n is 1..20 and no sum reaches 2^30, so that it can be doubled: |P| < 2^61,
+ * Quick is possible where n is 1..20, z is at most 2^7 and no sum reaches 2^30, so that it can be
+ * doubled: |P| < 2^61,
  *
  *   T = floor((2P + 2^31 + 2^(31+n) + z * 2^(32+n)) / 2^32) = HM + 2^(n-1) + z * 2^n           (*)
  *
  * is the upper half of one addition, and the result, RDP(HM, n) + z, is floor(T / 2^n) for HM >= 0,
  * floor((T - 1) / 2^n) for HM < 0, which is T < NUDGE. |T| < 2^30 + 2^28. Rounding once is the same
  * without 2^31 in (*), and no T is below NUDGE.
- * Rounding once is floor((P + 2^(30 - shift)) / 2^(31 - shift)), of 64 bits: |P| <= 2^62.
+ * Rounding once is floor((P + 2^(30 - shift)) / 2^(31 - shift)), of 64 bits: |P| <= 2^62. The
+ * result is shifted LEFT and back again, as 7.0.0 keeps 31 bits of it.
  *
  * A stage with floating-point numbers reads SCALE, REST and HALF instead; see stage_float.h. */
 #ifndef QN_S_STAGE_ROWS_H
@@ -27,6 +29,7 @@
 
 enum { MULTIPLIER, MULT_ODD, RIGHT, LEFT, NUDGE, ADD_EVEN, ADD_ODD, STAGE_ROWS };
 enum { SCALE, REST, HALF };
+enum { STAGE_OFFSET_MOST = 128 }; /* that is added to halfwords, too */
 
 /* From the fastest on; those of a layer are of one kind. */
 typedef enum stage_kind { STAGE_FLOAT, STAGE_QUICK, STAGE_EXACT } stage_kind;
@@ -43,9 +46,11 @@ static inline int32_t stage_right(const stage_channel *c) {
     return c->multiplier == 0 ? 1 : shift < 0 ? -shift : 0;
 }
 
-static inline int stage_is_quick(const stage_channel *c) {
+static inline int stage_is_quick(const stage_channel *c, const s_stage *last) {
     int32_t right = stage_right(c);
-    return right >= 1 && right <= 20 && c->most < (1 << 30);
+    int near =
+        last->output_offset >= -STAGE_OFFSET_MOST && last->output_offset <= STAGE_OFFSET_MOST;
+    return near && right >= 1 && right <= 20 && c->most < (1 << 30);
 }
 
 static inline void stage_pack_add(int32_t *rows, int lanes, int lane, int64_t add) {
@@ -69,6 +74,7 @@ static inline void stage_pack_exact(int32_t *rows, int lanes, int lane, const st
     int32_t shift = s_shift(c->shift), left = shift > 0 ? shift : 0, right = left - shift;
     if (qn_rounding(last->profile) == QN_SINGLE) {
         rows[RIGHT * lanes + lane] = 31 - shift;
+        rows[LEFT * lanes + lane] = qn_release(last->profile) == QN_RELEASE_700;
         stage_pack_add(rows, lanes, lane, INT64_C(1) << (30 - shift));
         return;
     }
@@ -80,7 +86,7 @@ static inline void stage_pack_exact(int32_t *rows, int lanes, int lane, const st
 /* Channel `lane` of a vector of `lanes`, quick or exact. 0: it can not be quick. */
 static inline int stage_pack_lane(int32_t *rows, int lanes, int lane, stage_kind kind,
                                   const stage_channel *c, const s_stage *last) {
-    if (kind == STAGE_QUICK && !stage_is_quick(c)) {
+    if (kind == STAGE_QUICK && !stage_is_quick(c, last)) {
         return 0;
     }
     rows[MULTIPLIER * lanes + lane] = c->multiplier;

@@ -103,7 +103,8 @@ static int sum_holds(const qn_s_add *p, const sum_scale *s) {
 }
 
 static void sum_prove(const qn_s_add *p, sum_scale *found) {
-    for (int number = 0; number < SUM_TRIES; number++) {
+    const int near = p->out_offset >= INT8_MIN && p->out_offset <= -INT8_MIN; /* for halfwords */
+    for (int number = 0; near && number < SUM_TRIES; number++) {
         *found = sum_candidate(p, number);
         if (sum_holds(p, found)) {
             found->proven = 1;

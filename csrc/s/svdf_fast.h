@@ -32,11 +32,13 @@ static int64_t svdf_packed(const qn_s_svdf *p) {
 
 static int64_t vector_bytes(const qn_s_svdf *p) { return dot_pairs(p->input_size) * 4; }
 
-/* Helium has sums in lanes. */
+/* Helium has sums in lanes; the clamped state is packed with saturation. */
 static int64_t svdf_scratch(const qn_s_svdf *p) {
     const svdf s = svdf_of(p);
     const int lanes = qn_path(p->profile) == QN_PATH_MVE && qn_rounding(p->profile) == QN_SINGLE;
-    if (lanes && (p->in_shift >= 0 || p->out_shift >= 0)) {
+    const int fits =
+        sizeof(element) == 2 || (p->in_act_min >= INT8_MIN && p->in_act_max <= INT8_MAX);
+    if (!fits || (lanes && (p->in_shift >= 0 || p->out_shift >= 0))) {
         return QN_NOT_TAKEN;
     }
     return vector_bytes(p) + dot_blocks(s.filters) * LANES * 4;

@@ -11,7 +11,7 @@ static int check(const qn_s_svdf *p, int64_t element, qn_sizes *sizes, char *why
         {"rank", p->rank, 1, p->units < 1 ? 1 : UINT16_MAX / p->units},
         {"time_batches", p->time_batches, 1, UINT16_MAX},
         {"input_offset", p->input_offset, INT8_MIN, INT8_MAX},
-        {"output_offset", p->output_offset, INT8_MIN, INT8_MAX},
+        {"output_offset", p->output_offset, -S_OFFSET_MOST, S_OFFSET_MOST},
         {"state_offset", p->state_offset, wide ? 0 : -INT8_MAX, wide ? 0 : -INT8_MIN},
         {"in_act_min", p->in_act_min, INT16_MIN, INT16_MAX},
         {"in_act_max", p->in_act_max, p->in_act_min, INT16_MAX},

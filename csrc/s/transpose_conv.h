@@ -14,8 +14,8 @@
  * The wrapper computes strides of at most 2 with more than 16 input channels as a convolution of the
  * image, spread out, with the filter turned round; that takes pads below the filter's sides. All else
  * is QN_S_ANY (`kernel`), which puts out stride_h rows for each row of the input, and takes:
- *   - pad_h a multiple of stride_h: otherwise the rows of the device lie too high, and some are never
- *     written;
+ *   - of 7.0.0 pad_h a multiple of stride_h: otherwise the rows of the device lie too high, and
+ *     some are never written (mended in Arm's main branch in July 2026);
  *   - input_h*stride_h - pad_h rows of output, and max(filter_h - stride_h, 0) more at most;
  *   - pad_w + output_w columns up to (input_w - 1)*stride_w + max(filter_w, stride_w). */
 #ifndef QN_S_TRANSPOSE_CONV_H

@@ -19,7 +19,7 @@ static int ranges(const qn_s_transpose_conv *p, char *why) {
         {"pad_h", p->pad_h, 0, UINT16_MAX},
         {"pad_w", p->pad_w, 0, UINT16_MAX},
         {"input_offset", p->input_offset, -127, 128},
-        {"output_offset", p->output_offset, INT8_MIN, INT8_MAX},
+        {"output_offset", p->output_offset, -S_OFFSET_MOST, S_OFFSET_MOST},
         {"act_min", p->act_min, INT8_MIN, INT8_MAX},
         {"act_max", p->act_max, p->act_min, INT8_MAX},
     };
@@ -45,12 +45,12 @@ static int as_convolution(const qn_s_transpose_conv *p, char *why) {
 }
 
 static int row_by_row(const qn_s_transpose_conv *p, char *why) {
-    if (p->pad_h % p->stride_h != 0) {
+    if (qn_release(p->profile) == QN_RELEASE_700 && p->pad_h % p->stride_h != 0) {
         return qn_deny(
             why, QN_REFUSED,
-            "pad_h must be a multiple of stride_h, are %ld, %ld: the device puts the rows "
-            "too high and leaves the last ones unwritten; a stride of at most 2 with more "
-            "than 16 input channels takes any pad",
+            "pad_h must be a multiple of stride_h, are %ld, %ld: CMSIS-NN 7.0.0 puts the rows too "
+            "high and leaves the last ones unwritten; cmsis='main-2026-07' takes any pad, and so "
+            "does a stride of at most 2 with more than 16 input channels",
             (long)p->pad_h, (long)p->stride_h);
     }
     int64_t least = (int64_t)p->input_h * p->stride_h - p->pad_h;

@@ -74,7 +74,7 @@ typedef struct stage_packer {
 
 /* Channels with the same pair share a proof. */
 static int has_scale(stage_packer *k, const stage_channel *c) {
-    if (!stage_is_quick(c)) {
+    if (!stage_is_quick(c, &k->layer->last)) {
         return 0;
     }
     if (!k->known || k->channel.multiplier != c->multiplier || k->channel.shift != c->shift) {

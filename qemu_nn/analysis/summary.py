@@ -14,7 +14,7 @@ from ..layers.base import extent
 from ..layers.orders import rooms
 from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan, Step
-from ..targets import AFFINE_CMSIS
+from ..targets import is_affine
 from .table import Cell, Table, spell
 
 _LAYER = ("layer", "function", "output", "format")
@@ -68,7 +68,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
     time; tflm_arena_bytes what TFLite Micro plans for calls of the s8 and s16 API.
     """
     graph = plan.graph
-    shared = graph.memory is None and plan.profile.cmsis == AFFINE_CMSIS
+    shared = graph.memory is None and is_affine(plan.profile.cmsis)
     scratch = {
         node.name: rooms(node.function, node.params, plan.profile.path) for node in graph.nodes
     }

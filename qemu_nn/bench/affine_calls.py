@@ -10,7 +10,7 @@ import numpy as np
 
 from ..kernels import rows_of
 from ..layers import Array, Function
-from .affine_dense_calls import random_dense_params
+from .affine_dense_calls import output_offset, random_dense_params
 from .affine_rest_calls import random_rest_params, rest_arrays
 from .affine_window_calls import random_window
 
@@ -62,7 +62,7 @@ def _activation(rng: Random, function: Function, p: dict[str, int]) -> dict[str,
     """Offset and range of the output, where the function has them."""
     limits = np.iinfo(function.output.dtype)
     low, high = int(limits.min), int(limits.max)
-    found = {name: rng.randint(low, high) for name in ("output_offset",) if name in p}
+    found = {name: output_offset(rng, low, high) for name in ("output_offset",) if name in p}
     if "act_min" in p:
         if rng.randrange(2):
             low, high = sorted((rng.randint(low, high), rng.randint(low, high)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from random import Random
 from typing import Callable, Optional
 
 import numpy as np
 
 from ..layers import Function, softmax_tables
+from .affine_dense_calls import output_offset
 from .tflm_calls import TFLM_PARAMS, tflm_arrays
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
@@ -41,7 +43,8 @@ def _scaled(rng: Random, function: Function) -> dict[str, int]:
         elif name.startswith("input_") and name.endswith("_offset"):
             found[name] = -rng.randint(*_ZERO_POINTS[source])
         elif name == "out_offset":
-            found[name] = rng.randint(*_ZERO_POINTS[target])
+            draw = rng.randint if target == "uint8" else partial(output_offset, rng)
+            found[name] = draw(*_ZERO_POINTS[target])
         elif name in _RANGES:
             found[name] = rng.randint(*_RANGES[name])
     return {**found, **_activation(rng, function)}
@@ -131,6 +134,7 @@ def _transpose(rng: Random, function: Function) -> dict[str, int]:
     sides = [rng.choice(_SIZES) if i < dims else 1 for i in range(4)]
     found = {f"input_{axis}": n for axis, n in zip("nhwc", sides)}
     found.update({f"output_{axis}": sides[i] for axis, i in zip("nhwc", perm)})
+    perm[dims:] = [rng.randrange(4) for _ in perm[dims:]]  # nothing looks at these
     return {**found, "num_dims": dims, **{f"perm_{i}": axis for i, axis in enumerate(perm)}}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from ..layers import Function
-from ..layers.affine_convolve import ANY, OPT, POINT, POINT_FAST, ROW, SMALL, WRAPPER
+from ..layers.affine_convolve import ANY, EVEN, OPT, POINT, POINT_FAST, ROW, SMALL, WRAPPER
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 #: Channels of a convolution: several vectors of a fast row, with every remainder.
@@ -29,6 +29,8 @@ def random_window(rng: Random, function: Function) -> dict[str, int]:
         p.update(_point(rng, p, kernel == POINT_FAST))
     if kernel == ROW:
         p.update(_row(rng, p))
+    if kernel == EVEN and rng.randrange(10):
+        p["filter_w"] += p["filter_h"] * p["filter_w"] * p["input_c"] % 2
     return p
 
 

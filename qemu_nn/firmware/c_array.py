@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from ..layers.prototypes import c_types
-from ..targets import AFFINE_CMSIS
+from ..targets import is_affine
 
 _PER_LINE = 16
 
@@ -56,7 +56,7 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) 
             f"#define {guard}",
             "",
             "#include <stdint.h>",
-            "" if cmsis == AFFINE_CMSIS else _LEGACY_TYPES,
+            "" if is_affine(cmsis) else _LEGACY_TYPES,
             definition(symbol, values, cmsis),
             "",
             "#endif",

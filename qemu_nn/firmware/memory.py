@@ -13,7 +13,7 @@ from ..layers.orders import rooms
 from ..runtime.arena import TFLM_ALIGNMENT, aligned, tensor_arena
 from ..runtime.place import planned
 from ..runtime.plan import Plan, Step, plan
-from ..targets import AFFINE_CMSIS, Profile
+from ..targets import Profile, is_affine
 
 #: Names of the buffers of a network that brings no memory of its own: of what it shares over time,
 #: and of what outlives a run.
@@ -82,12 +82,16 @@ def layout(plan: Plan) -> Layout:
     graph = plan.graph
     if plan.cleared:
         raise Error(f"{graph.name} reads memory that nothing has written: it can not be exported")
+    for node in graph.nodes:
+        fault = node.function.fault(node.params, plan.profile)
+        if fault is not None:
+            raise Error(f"{graph.name}: layer {node.name!r} ({node.function.name}): {fault}")
     steps = [_plain(plan, step) for step in plan.steps]
     path = plan.profile.path
     needed = {s.node.name: rooms(s.node.function, s.node.params, path) for s in steps}
     if graph.memory is not None:
         return _given(graph, graph.memory, steps, needed)
-    if plan.profile.cmsis == AFFINE_CMSIS:
+    if is_affine(plan.profile.cmsis):
         return _as_tflm(graph, steps, needed)
     total = {name: sum(each.values()) for name, each in needed.items()}
     placement = planned(graph, steps, lambda step: total[step.node.name], _ALIGNMENT)

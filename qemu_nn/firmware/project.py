@@ -55,6 +55,9 @@ def write(
     named = symbols(graph, goldens.stems)
     said = context(graph, placed, named, about)
     said.update(profile=str(plan.profile), inputs=goldens.inputs, steps=steps)
+    arms = stand_in.arms_headers(said["headers"], plan.profile.cmsis)
+    guards = [f"defined({stand_in.guard(header)})" for header in arms]
+    said["mixed"] = " || \\\n    ".join(f"{each} != defined(NETWORK_STAND_IN)" for each in guards)
     said["own"] = any(is_own(call.step.node.function) for call in placed.calls)
     contents = {name: _rendered(name, said) for name in (*_TEMPLATES, "Makefile")}
     contents.update(_functions(placed.calls, plan.profile))
@@ -79,7 +82,8 @@ def _functions(calls: Iterable[Call], profile: Profile) -> dict[str, str]:
             continue
         folder, name = ("tflm", "tflm") if own else ("kernels", "stand_in")
         for header, content in stand_in.headers(group, profile.cmsis).items():
-            content["declarations"] = _template(content["types"]).rstrip()
+            types = _filled(_template(content["types"]), {"cmsis": profile.cmsis})
+            content["declarations"] = types.rstrip()
             contents[f"{folder}/{header}"] = _rendered("stand_in.h", content)
         said = {"own": own, **stand_in.implementation(group, profile)}
         contents[f"{folder}/{name}.c"] = _rendered("stand_in.c", said)
@@ -137,10 +141,14 @@ def _files(folder: Path, part: str) -> set[str]:
 
 
 def _rendered(name: str, values: Mapping[str, Any]) -> str:
+    return _filled(_template(f"{name}.jinja"), values)
+
+
+def _filled(template: str, values: Mapping[str, Any]) -> str:
     jinja2 = require("jinja2", "export", "the export of C")
     options = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, **options)
-    return str(environment.from_string(_template(f"{name}.jinja")).render(values))
+    return str(environment.from_string(template).render(values))
 
 
 def _template(name: str) -> str:

@@ -12,7 +12,7 @@ from ..kernels import Row
 from ..layers import Function
 from ..layers.prototypes import OWN_HEADER, SCRATCH, VECTOR_SUM, Prototype, is_own, prototype
 from ..layers.struct_api import Elements
-from ..targets import AFFINE_CMSIS, Profile
+from ..targets import Profile, is_affine
 from . import plain_kernels
 from .c_text import signature, wrapped
 from .memory import Call
@@ -100,12 +100,23 @@ def implementation(found: Iterable[StandIn], profile: Profile) -> dict[str, Any]
     }
 
 
+def guard(header: str) -> str:
+    """The macro that a stand-in for this header defines."""
+    return f"STAND_IN_{header[:-2].upper()}_H"
+
+
+def arms_headers(called: Iterable[str], cmsis: str) -> list[str]:
+    """Those of Arm's that a network includes which calls functions of these headers."""
+    own = {OWN_HEADER}
+    return sorted({*called, _TYPES[is_affine(cmsis)], _FUNCTIONS} - own)
+
+
 def headers(found: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
     """File name -> what the template of a header says; Arm's, or of functions of our own."""
     found = list(found)
     prototypes = [prototype(each.function, cmsis) for each in found]
     prototypes += [VECTOR_SUM] if _wants_sums(found, cmsis) else []
-    always = [_TYPES[cmsis == AFFINE_CMSIS], _FUNCTIONS]
+    always = [_TYPES[is_affine(cmsis)], _FUNCTIONS]
     if any(one.header == OWN_HEADER for one in prototypes):
         always = [OWN_HEADER]
     declared: dict[str, list[str]] = {name: [] for name in always}
@@ -114,7 +125,7 @@ def headers(found: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "name": name,
-            "guard": f"STAND_IN_{name[:-2].upper()}_H",
+            "guard": guard(name),
             "types": always[0],
             "own": name == OWN_HEADER,
             "prototypes": prototypes,

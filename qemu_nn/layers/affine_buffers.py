@@ -1,7 +1,10 @@
 """Scratch memory of the convolutions of the s8 and s16 API, as Arm's `..._get_buffer_size` answer.
 
 Each function takes the scalar C arguments and the path of the core, and gives bytes. They are those
-of the library built with GCC; built with Arm's own compiler it has another size where that is said.
+of the library built with GCC; built with Arm's own compiler it has another size where that is
+said. Both releases use the same memory, and these are the answers of main-2026-07. 7.0.0 answers
+more for 4-bit wrappers of one row on Helium, which the call does not use, and too little for the
+8-bit wrapper of a 1x1 or one-row convolution with groups.
 """
 
 from __future__ import annotations
@@ -88,6 +91,11 @@ def convolve_s4(p: Params, path: str) -> int:
     return 4 * _taps(p)
 
 
+def convolve_even_s4(p: Params, path: str) -> int:
+    """Four columns of 8 bits; it is for Helium alone."""
+    return 4 * _up(_taps(p), 16)
+
+
 def convolve_1xn_s4(p: Params, path: str) -> int:
     """None on Helium, where the row is long enough for its edges."""
     left, right, _ = _stretches(p)
@@ -102,7 +110,7 @@ def convolve_wrapper_s4(p: Params, path: str) -> int:
         return 0
     if path != "mve":
         return convolve_s4(p, path)
-    return convolve_1xn_s4(p, path) if _is_1xn(p) else 4 * _up(_taps(p), 16)
+    return (convolve_1xn_s4 if _is_1xn(p) else convolve_even_s4)(p, path)
 
 
 def _is_opt(p: Params) -> bool:

@@ -11,7 +11,7 @@ from .affine_rows import rows
 from .base import Array, Extent, Function, Half, stack
 
 #: Which of Arm's functions is called, as csrc/qn_params_s.h counts them.
-WRAPPER, ANY, POINT, POINT_FAST, ROW, OPT, SMALL = range(7)
+WRAPPER, ANY, POINT, POINT_FAST, ROW, OPT, SMALL, EVEN = range(8)
 
 DTYPES = {"s8": "int8", "s4": "int8", "s16": "int16"}
 
@@ -91,6 +91,7 @@ FUNCTIONS = (
     _convolve("arm_convolve_s16", "s16", ANY, affine_buffers.convolve_s16),
     _convolve("arm_convolve_wrapper_s4", "s4", WRAPPER, affine_buffers.convolve_wrapper_s4),
     _convolve("arm_convolve_s4", "s4", ANY, affine_buffers.convolve_s4),
+    _convolve("arm_convolve_even_s4", "s4", EVEN, affine_buffers.convolve_even_s4),
     _convolve("arm_convolve_1x1_s4", "s4", POINT, affine_buffers.nothing),
     _convolve("arm_convolve_1x1_s4_fast", "s4", POINT_FAST, affine_buffers.nothing),
     _convolve("arm_convolve_1_x_n_s4", "s4", ROW, affine_buffers.convolve_1xn_s4),

@@ -52,7 +52,7 @@ def transpose(name: str, type: str) -> Function:
         params=("num_dims", *_INPUT, *_OUTPUT, *_PERM),
         inputs=(Array("input", DTYPES[type], _INPUT),),
         output=Array("output", DTYPES[type], _OUTPUT),
-        note="Axis k of the output is axis perm_k of the input; perm_k is k from num_dims on.",
+        note="Axis k of the output is axis perm_k of the input, for k below num_dims.",
     )
 
 

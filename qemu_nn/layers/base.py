@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arguments import shown
 from ..errors import Error
+from ..targets import Profile
 
 T = TypeVar("T")
 
@@ -112,22 +113,27 @@ class Array:
         return math.prod(self.shape(params)) * np.dtype(self.dtype).itemsize
 
 
+def never(params: Mapping[str, int], profile: Profile) -> Optional[str]:
+    """No fault."""
+    return None
+
+
 @dataclass(frozen=True)
 class Function:
     """One C function, declared: from here come its binding, its plan step and its costs.
 
     params: scalar C arguments in C order. inputs, weights, bias, output: pointer arguments; an
-    output that has an input's name is that same buffer. op, type: the rows that compute it.
-    fields: C argument -> field of the op's struct where they differ; an argument `dim` also
-    fills `dim_x` and `dim_y`, as the square functions mean it. fixed: fields the C function
-    itself sets. defaults: arguments that may be left out. scratch: bytes of its bufferA or
-    vec_buffer as Arm's header documents them (used on cores with the DSP extension only); buffer:
-    the same where every core path has its own, from the scalar C arguments and the path, as Arm's
-    `..._get_buffer_size` answers. macs: multiply-accumulates. interleave: order of a weight stream
-    that is not row-major (see layers/layouts.py). stack: C pointer arguments that one array,
-    `bias`, holds as its rows, in this order; one element stands for a whole row. parts: those that
-    `weights` holds, one after the other. An argument has_<array> tells that C does not get NULL for
-    it.
+    output that has an input's name is that same buffer. op, type: the rows that compute it. fields:
+    C argument -> field of the op's struct where they differ; an argument `dim` also fills `dim_x`
+    and `dim_y`, as the square functions mean it. fixed: fields the C function itself sets.
+    defaults: arguments that may be left out. scratch: bytes of its bufferA or vec_buffer as Arm's
+    header documents them (used on cores with the DSP extension only); buffer: the same where every
+    core path has its own, from the scalar C arguments and the path, as Arm's `..._get_buffer_size`
+    answers. macs: multiply-accumulates. interleave: order of a weight stream that is not row-major
+    (see layers/layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows,
+    in this order; one element stands for a whole row. parts: those that `weights` holds, one after
+    the other. An argument has_<array> tells that C does not get NULL for it. fault: why builds of
+    Arm's library stop the core of a profile in a call that is legal, None where they do not.
     """
 
     name: str
@@ -147,6 +153,7 @@ class Function:
     interleave: Optional[str] = None
     stack: tuple[Array, ...] = ()
     parts: tuple[Array, ...] = ()
+    fault: Callable[[Mapping[str, int], Profile], Optional[str]] = never
     note: str = ""
 
     def __repr__(self) -> str:

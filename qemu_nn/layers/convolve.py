@@ -1,6 +1,10 @@
 """Convolutions: images HWC, weights OHWI [out_channel, y, x, in_channel], one bias per channel."""
 
-from .base import Array, Function, vector
+from collections.abc import Mapping
+from typing import Optional
+
+from ..targets import Profile
+from .base import Array, Function, never, vector
 
 _SQUARE: tuple[str, ...] = ("dim_im_in", "ch_im_in", "ch_im_out", "dim_kernel", "padding", "stride")
 _SQUARE += ("bias_shift", "out_shift", "dim_im_out")
@@ -11,6 +15,19 @@ _NONSQUARE += ("bias_shift", "out_shift", "dim_im_out_x", "dim_im_out_y")
 
 def _names(square: bool, stem: str) -> tuple[str, str]:
     return (stem, stem) if square else (f"{stem}_y", f"{stem}_x")
+
+
+def _odd_channels(params: Mapping[str, int], profile: Profile) -> Optional[str]:
+    """5.6.0 widens a pixel at a time, to addresses that are odd halfwords behind an odd pixel; GCC
+    makes doubleword stores of that, which need words."""
+    channels = params["ch_im_in"]
+    if (profile.cmsis, profile.path) != ("5.6.0", "dsp") or channels < 5 or channels % 2 == 0:
+        return None
+    return (
+        f"CMSIS 5.6.0, compiled by GCC with -O2 or -O3, ends in a hard fault on a core with the "
+        f"DSP extension for an odd number of input channels from 5 on, here {channels}; use "
+        f"cmsis='5.9.0' or an even number of channels"
+    )
 
 
 def _convolution(name: str, op: str, type: str, columns: int, note: str = "") -> Function:
@@ -30,6 +47,7 @@ def _convolution(name: str, op: str, type: str, columns: int, note: str = "") ->
         output=Array("Im_out", dtype, (*output, "ch_im_out")),
         scratch=(2, columns, "ch_im_in", *kernel),
         macs=(*output, "ch_im_out", *kernel, "ch_im_in"),
+        fault=_odd_channels if op == "convolve" and type == "q7" else never,
         note=note,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Optional
 
 from .base import Extent
 from .struct_api import Bytes, Member, Order, Struct, dims, order
@@ -79,39 +80,50 @@ def _gate(gate: str, name: str) -> dict[str, Member]:
     return {f"{gate}.{each}": f"{name}_{each}" for each in (*members, "activation_type")}
 
 
-_LSTM = {
-    "params": Struct(
-        "cmsis_nn_lstm_params",
-        {
-            **{name: name for name in _OWN.split()},
-            **{
-                member: held
-                for gate, name in _GATES.items()
-                for member, held in _gate(gate, name).items()
-            },
+_LSTM_PARAMS = Struct(
+    "cmsis_nn_lstm_params",
+    {
+        **{name: name for name in _OWN.split()},
+        **{
+            member: held
+            for gate, name in _GATES.items()
+            for member, held in _gate(gate, name).items()
         },
-    ),
-    "buffers": Struct(
-        "cmsis_nn_lstm_context",
-        {name: name for name in ("temp1", "temp2", "cell_state", "hidden_state")},
-        variable=True,
-    ),
-}
+    },
+)
 
 
 def _cells(p: Mapping[str, int], path: str) -> int:
     return 2 * p["batch_size"] * p["hidden_size"]
 
 
-_LSTM_ORDER = order(
-    "input output params buffers",
-    _LSTM,
-    rooms={
-        "temp1": _cells,
-        "temp2": _cells,
-        "cell_state": lambda p, path: 0 if p["has_cell_state"] else _cells(p, path),
-    },
-    implied={"has_cell_state": "1", "has_hidden_state": "(buffers->hidden_state != NULL)"},
+def _lstm(
+    has_hidden_state: str, *members: str, in_700: Optional[Order] = None, **absent: str
+) -> Order:
+    """members: of its context; absent: what is none of these -> C text of it."""
+    context = {name: name for name in members}
+    return order(
+        "input output params buffers",
+        {
+            "params": _LSTM_PARAMS,
+            "buffers": Struct("cmsis_nn_lstm_context", context, variable=True),
+        },
+        rooms={
+            "temp1": _cells,
+            "temp2": _cells,
+            "cell_state": lambda p, path: 0 if p["has_cell_state"] else _cells(p, path),
+        },
+        implied={"has_cell_state": "1", "has_hidden_state": has_hidden_state, **absent},
+        in_700=in_700,
+    )
+
+
+_CONTEXT_700 = ("temp1", "temp2", "cell_state")
+_LSTM_ORDER = _lstm(
+    "(buffers->hidden_state != NULL)",
+    *_CONTEXT_700,
+    "hidden_state",
+    in_700=_lstm("0", *_CONTEXT_700, hidden_state="NULL"),
 )
 
 ORDERS: Mapping[str, Order] = {

@@ -146,7 +146,7 @@ ORDERS: Mapping[str, Order] = {
     },
     **{
         f"arm_convolve_{kind}": _weighted("conv_params", _CONVOLVE, weights="filter_packed_s4")
-        for kind in ("wrapper_s4", "s4", "1x1_s4", "1x1_s4_fast", "1_x_n_s4")
+        for kind in ("wrapper_s4", "s4", "even_s4", "1x1_s4", "1x1_s4_fast", "1_x_n_s4")
     },
     **{
         f"arm_depthwise_conv_{kind}": _weighted("dw_conv_params", _DEPTHWISE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from ..errors import Error
-from ..targets import AFFINE_CMSIS
+from ..targets import AFFINE_CMSIS, is_affine
 from .base import Extent, Function
 from .orders import NOT_CALLED, ORDERS
 from .struct_api import STATUS, Order, Struct
@@ -101,7 +101,7 @@ class Prototype:
 
 def c_types(cmsis: str) -> Mapping[str, str]:
     """Element type -> its name in the headers of a release."""
-    return _TYPES if cmsis == AFFINE_CMSIS else _LEGACY_TYPES
+    return _TYPES if is_affine(cmsis) else _LEGACY_TYPES
 
 
 def prototype(function: Function, cmsis: str) -> Prototype:
@@ -112,7 +112,9 @@ def prototype(function: Function, cmsis: str) -> Prototype:
     if function.name in NOT_CALLED:
         raise Error(f"{function.name} can not be exported: {NOT_CALLED[function.name]}")
     order = ORDERS.get(function.name) or (_own if is_own(function) else _legacy)(function)
-    types, status = c_types(cmsis), _STATUS_TYPES[cmsis == AFFINE_CMSIS]
+    if cmsis == AFFINE_CMSIS and order.in_700 is not None:
+        order = order.in_700
+    types, status = c_types(cmsis), _STATUS_TYPES[is_affine(cmsis)]
     returns = {STATUS: status, "output": f"{types[function.output.dtype]} *"}
     arguments = tuple(
         Argument(_type(function, order, name, types), name, order.structs.get(name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Callable, Union
+from typing import Callable, Optional, Union
 
 from .base import Extent
 
@@ -51,6 +51,7 @@ class Order:
     of C's -> C text of them. sums: where the call asks for scratch memory `ctx`, it wants sums of
     weights in there: what arm_vector_sum_s8() takes behind that. rooms: where there are several
     pieces of scratch memory, the argument or member of a struct -> bytes, as Function.buffer.
+    in_700: the order of release 7.0.0, where that is another.
     """
 
     names: tuple[str, ...]
@@ -61,6 +62,7 @@ class Order:
     sums: tuple[Extent, ...] = ()
     rooms: Mapping[str, Bytes] = field(default_factory=dict)
     header: str = "arm_nnfunctions.h"
+    in_700: Optional[Order] = None
 
 
 def order(names: str, structs: Mapping[str, Struct] = {}, **more: object) -> Order:

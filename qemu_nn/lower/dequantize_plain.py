@@ -142,7 +142,8 @@ def _pad(node: Node, source: Tensor) -> Meant:
 
 
 def _transpose(node: Node, source: Tensor) -> Meant:
-    order = tuple(node.params[f"perm_{axis}"] for axis in range(4))
+    own = node.params["num_dims"]
+    order = tuple(node.params[f"perm_{axis}"] if axis < own else axis for axis in range(4))
     return Meant((Transpose(order),), (_sides(node)[0],))
 
 

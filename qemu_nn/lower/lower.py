@@ -88,6 +88,8 @@ def lower(
             problems.append(f"{kind.__name__} {node.name!r}: {problem}")
         except Error as problem:
             raise Error(f"{node.name}: {problem}") from None
+        faults = [call.function.fault(call.params, profile) for call in site.nodes]
+        problems += [f"{kind.__name__} {node.name!r}: {fault}" for fault in faults if fault]
         nodes += site.nodes
         arrays.update(site.arrays)
     if problems:

@@ -14,7 +14,7 @@ from ..layers.base import extent
 from ..targets import Profile
 from . import cut, place
 from .place import Placement
-from .reasons import reason
+from .reasons import lacking, reason
 
 #: In front of a layer's name: what is left of an input that the layer destroys.
 CLOBBER = "clobber."
@@ -112,7 +112,8 @@ def plan(
     """
     steps = tuple(_step(graph, node, profile, variant) for node in graph.nodes)
     if variant is not None and all(step.row.variant != variant for step in steps):
-        raise Error(_no_variant(graph, steps, profile, variant))
+        calls = [(row, step.params) for step in steps for row in _rows(step.node)]
+        raise Error(lacking(calls, graph.name, profile, variant))
     if threads > 1 and not trace and not graph.states:
         steps = _in_parts(steps, threads)
     placement = place.place(graph, profile, steps, trace)
@@ -128,24 +129,14 @@ def plan(
         tuple(_stores(graph, steps, placement, trace)),
         placement.arena_bytes,
         placement.cleared,
-        placement.warnings,
+        (*placement.warnings, *_faults(graph, profile)),
     )
 
 
-def _no_variant(graph: Graph, steps: Sequence[Step], profile: Profile, variant: str) -> str:
-    """Why no step runs on a row of this name, and which names would."""
-    rows = [(row, step.params) for step in steps for row in _rows(step.node)]
-    have = sorted({row.variant for row, params in rows if row.serves(profile, params)})
-    named = [row for row, _ in rows if row.variant == variant and row.claims(profile)]
-    lacking = [row for row in named if not row.runs_here()]
-    if lacking:
-        needs = " and ".join(lacking[0].features)
-        why = f"the variant {variant!r} needs {needs}, which this host or {kernels.CAP} lacks"
-    elif named:
-        why = f"the variant {variant!r} takes no layer of {graph.name} in its shape"
-    else:
-        why = f"no layer of {graph.name} has a variant {variant!r}"
-    return f"{why}; have: {', '.join(have)}"
+def _faults(graph: Graph, profile: Profile) -> list[str]:
+    """Layers in whose calls builds of Arm's library stop the core."""
+    told = [(node.name, node.function.fault(node.params, profile)) for node in graph.nodes]
+    return [f"{graph.name}: layer {name!r}: {fault}" for name, fault in told if fault]
 
 
 def _rows(node: Node) -> list[Row]:

@@ -34,6 +34,24 @@ def reason(
     return f"the fastest here: {passed}" if passed else "the fastest"
 
 
+def lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, variant: str) -> str:
+    """Why no call of a network runs on a row of this name, and which names would.
+
+    calls: each row that computes a call of the network, and its parameters.
+    """
+    have = sorted({row.variant for row, params in calls if row.serves(profile, params)})
+    named = [row for row, _ in calls if row.variant == variant and row.claims(profile)]
+    absent = [row for row in named if not row.runs_here()]
+    if absent:
+        needs = " and ".join(absent[0].features)
+        why = f"the variant {variant!r} needs {needs}, which this host or {CAP} lacks"
+    elif named:
+        why = f"the variant {variant!r} takes no layer of {network} in its shape"
+    else:
+        why = f"no layer of {network} has a variant {variant!r}"
+    return f"{why}; have: {', '.join(have)}"
+
+
 def _unfit(row: Row, params: Any) -> str:
     """Why a row is passed over."""
     missing = row.cpu & ~cpu_features()

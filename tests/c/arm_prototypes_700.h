@@ -135,6 +135,7 @@ CONVOLVE_S8(arm_convolve_1x1_s8_fast);
 CONVOLVE_S8(arm_convolve_1_x_n_s8);
 CONVOLVE_S4(arm_convolve_wrapper_s4);
 CONVOLVE_S4(arm_convolve_s4);
+CONVOLVE_S4(arm_convolve_even_s4);
 CONVOLVE_S4(arm_convolve_1x1_s4);
 CONVOLVE_S4(arm_convolve_1x1_s4_fast);
 CONVOLVE_S4(arm_convolve_1_x_n_s4);

@@ -94,7 +94,7 @@ static void random_fc(qn_fc *p) {
 static void random_range(int32_t *in, int32_t *out, int32_t *least, int32_t *most) {
     int narrow = between(0, 3) == 0;
     *in = between(-127, 128);
-    *out = between(-128, 127);
+    *out = between(0, 7) ? between(-128, 127) : between(0, 1) ? 128 : 1 << 30;
     *least = narrow ? between(-128, 127) : -128;
     *most = narrow ? between(*least, 127) : 127;
 }

@@ -9,7 +9,7 @@
 #define _POSIX_C_SOURCE 200112L /* posix_memalign() */
 #include "calls.h"
 
-enum { CALLS = 150, GUARD = 64, PROFILES = 24 };
+enum { CALLS = 200, GUARD = 64, PROFILES = 32 };
 
 /* Runs a row into out[GUARD + size + GUARD], all of which is 0xA5 before. */
 static void run(const qn_kernel *row, const params *p, qn_buffers buffers, int64_t size,

@@ -112,5 +112,8 @@ typedef struct cmsis_nn_lstm_params {
 } cmsis_nn_lstm_params;
 
 typedef struct cmsis_nn_lstm_context {
-    void *temp1, *temp2, *cell_state, *hidden_state;
+    void *temp1, *temp2, *cell_state;
+{% if cmsis != "7.0.0" %}
+    void *hidden_state;
+{% endif %}
 } cmsis_nn_lstm_context;
