@@ -21,12 +21,12 @@ SHIFT = st.integers(0, 31)
 
 
 def answers(function, **arguments):
-    """(profile, result) of every row of a function under every profile that it claims."""
+    """(profile, result) of every row that runs here, under every profile that it claims."""
     declared = FUNCTIONS[function]
     seen = 0
     for profile in all_profiles():
         for row in kernels.rows_of(declared.op, declared.type):
-            if row.claims(profile):
+            if row.claims(profile) and row.runs_here():
                 seen += 1
                 got = getattr(cmsis, function)(
                     **arguments,
