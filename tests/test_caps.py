@@ -11,6 +11,8 @@ from qemu_nn.errors import Error
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
+pytestmark = pytest.mark.caps
+
 SMALL = ["cifar10", "cifar10_q15", "lenet5", "kws_dscnn", "mobilenet_025_96"]
 HERE = [name for name, bit in kernels.FEATURES.items() if lib.qn_cpu_features() & bit]
 

@@ -14,6 +14,8 @@ from qemu_nn.runtime import cut
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
+pytestmark = pytest.mark.caps
+
 needs_x86 = pytest.mark.skipif(
     all(row.variant != "avx2" for row in kernels.ROWS), reason="needs the rows of x86-64"
 )

@@ -14,6 +14,8 @@ from qemu_nn import cmsis, kernels
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.targets import all_profiles
 
+pytestmark = pytest.mark.caps
+
 DTYPES = {8: np.int8, 16: np.int16}
 Q7 = st.integers(-(2**7), 2**7 - 1)
 Q15 = st.integers(-(2**15), 2**15 - 1)
