@@ -130,5 +130,5 @@ def test_an_installed_package_has_all_that_an_application_compiles(programs, tmp
     for built in Path(qemu_nn.__file__).parent.glob("_native*"):
         shutil.copy(built, package / "qemu_nn")
     assert packs.answer("--include", package) == [str(package / "qemu_nn" / "csrc" / "sdk")]
-    app = packs.build(C / "lenet_app.c", tmp_path / "app", site=package)
+    app = packs.build(C / "lenet_app.c", tmp_path / "app", "-O0", site=package)
     assert "no such file" in run(app, "none", "x", "y", 1, cwd=tmp_path).stderr
