@@ -14,6 +14,12 @@ def row_param(*values, row, id):
     return pytest.param(*values, row, id=id, marks=skip)
 
 
+#: Rows that nobody runs here may still be asked what they take, where they are compiled at all.
+needs_x86 = pytest.mark.skipif(
+    all(row.variant != "avx2" for row in kernels.ROWS), reason="needs the rows of x86-64"
+)
+
+
 def cap_at(monkeypatch, newest):
     """Let every host that has an instruction set plan alike: none of newer ones runs."""
     if not kernels.cpu_features() & kernels.FEATURES[newest]:

@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 import pytest
+from hosts import needs_x86
 from modelled import (
     MODELS,
     compile_to,
@@ -30,7 +31,6 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ROWS = [row for row in kernels.ROWS if row.variant == "amx"]
 EVERYTHING = sum(kernels.FEATURES.values())
 
-needs_x86 = pytest.mark.skipif(not ROWS, reason="needs the rows of x86-64")
 INSTRUCTIONS = ("ldtilecfg", "tileloadd", "tdpbusd", "tilestored", "tilerelease")
 
 
@@ -47,6 +47,7 @@ def test_the_rows_equal_the_plain_ones(modelled, tmp_path, flags):
 
 
 @needs_gcc
+@needs_x86
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_shipped_rows_have_the_instructions(tmp_path, source):
     code = disassembled(compile_to(tmp_path / "rows.o", source, "-O3"))

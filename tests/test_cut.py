@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hosts import cap_at, leaves_calls
+from hosts import cap_at, leaves_calls, needs_x86
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from test_rows import DRAWN, drawn_call, rows_beside_plain_ones
@@ -15,10 +15,6 @@ from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
 pytestmark = pytest.mark.caps
-
-needs_x86 = pytest.mark.skipif(
-    all(row.variant != "avx2" for row in kernels.ROWS), reason="needs the rows of x86-64"
-)
 
 #: Ops that a session with several threads cuts.
 CUT = (
