@@ -1,15 +1,19 @@
-"""How hypothesis runs here: the same examples every time, and whatever fails can be run again; and
-the C core as tests of instructions that this host lacks want it."""
+"""How hypothesis runs here: the same examples every time, and whatever fails can be run again; ten
+times as many others with --hypothesis-profile=long. And the C core as tests of instructions that
+this host lacks want it."""
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from modelled import MODELS, compile_all
 
 from qemu_nn.importers import hdf5, hdf5_child
 
+HOW = {"deadline": None, "print_blob": True, "report_multiple_bugs": False}
+SLOW_HOST = [HealthCheck.too_slow]
 settings.register_profile(
-    "same", derandomize=True, deadline=None, print_blob=True, report_multiple_bugs=False
+    "same", derandomize=True, max_examples=40, suppress_health_check=SLOW_HOST, **HOW
 )
+settings.register_profile("long", max_examples=400, suppress_health_check=SLOW_HOST, **HOW)
 settings.load_profile("same")
 
 

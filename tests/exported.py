@@ -50,7 +50,7 @@ def write(folder, network, **how):
 def check(folder, target="pc"):
     """Build and run the self-test: make's exit status and the lines that say PASS or FAIL."""
     command = ["make", "-C", str(folder), target, f"CFLAGS={STRICT}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert not re.search("error:|warning:", done.stderr), done.stderr
     return done.returncode, re.findall("^(?:PASS|FAIL).*", done.stdout, re.M)
 

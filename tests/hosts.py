@@ -1,4 +1,4 @@
-"""Rows as test parameters, skipped where this host can not run them."""
+"""What this host can run: rows as test parameters, and caps that make hosts alike."""
 
 import pytest
 
@@ -15,6 +15,19 @@ def row_param(*values, row, id):
     names = ", ".join(name for name, bit in kernels.FEATURES.items() if bit & missing)
     skip = pytest.mark.skipif(bool(missing), reason=f"{row} needs {names}")
     return pytest.param(*values, row, id=id, marks=skip)
+
+
+#: Rows that nobody runs here may still be asked what they take, where they are compiled at all.
+needs_x86 = pytest.mark.skipif(
+    all(row.variant != "avx2" for row in kernels.ROWS), reason="needs the rows of x86-64"
+)
+
+
+def cap_at(monkeypatch, newest):
+    """Let every host that has an instruction set plan alike: none of newer ones runs."""
+    if not kernels.cpu_features() & kernels.FEATURES[newest]:
+        pytest.skip(f"needs {newest}")
+    monkeypatch.setenv(kernels.CAP, newest)
 
 
 def leaves_calls(row):

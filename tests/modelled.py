@@ -49,7 +49,7 @@ def hold_rows(objects, program, variant, calls, *flags):
     command = ["gcc", "-std=c11", "-O1", f"-I{CSRC}", *flags, HERE / "rows.c", *objects]
     subprocess.run([*command, "-o", program], check=True)
     arguments = [program, variant, str(calls)]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -9,6 +9,7 @@ encoding itself.
 import re
 
 import pytest
+from hosts import needs_x86
 from modelled import compile_to, disassembled, hold_rows, needs_avx512, needs_gcc
 
 
@@ -20,6 +21,7 @@ def test_the_rows_equal_the_plain_ones(modelled, tmp_path):
 
 
 @needs_gcc
+@needs_x86
 @pytest.mark.parametrize("source", ["q/dense_q7_avxvnni.c", "s/weighted_s8_avxvnni.c"])
 def test_the_shipped_rows_need_no_avx512(tmp_path, source):
     code = disassembled(compile_to(tmp_path / "rows.o", source, "-O3"))

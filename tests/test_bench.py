@@ -2,7 +2,6 @@
 
 import builtins
 import json
-import time
 
 import networks
 import numpy as np
@@ -11,6 +10,7 @@ from click.testing import CliRunner
 
 from qemu_nn import cmsis, kernels
 from qemu_nn.bench import report as reports
+from qemu_nn.bench import stopwatch
 from qemu_nn.bench.affine_cases import AFFINE_CASES
 from qemu_nn.bench.calls import random_inputs
 from qemu_nn.bench.cases import CASES, Case
@@ -22,7 +22,7 @@ from qemu_nn.bench.peers import PEERS
 from qemu_nn.bench.peers.chain import chain
 from qemu_nn.bench.report import Report
 from qemu_nn.bench.rows import time_rows
-from qemu_nn.bench.stopwatch import race
+from qemu_nn.bench.stopwatch import Timing, race
 from qemu_nn.cli import main
 from qemu_nn.errors import Error
 from qemu_nn.layers.base import extent
@@ -140,19 +140,19 @@ def test_a_row_that_needs_nothing_of_the_host_has_no_peak():
 # ---- times ----
 
 
-def test_a_race_takes_turns_and_tells_the_slow_from_the_fast():
-    order = []
+def test_a_race_takes_turns_and_tells_the_slow_from_the_fast(monkeypatch):
+    order, now = [], [0.0]
+    monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: now[0])
 
     def runner(name, seconds):
         def run():
             order.append(name)
-            time.sleep(seconds)
+            now[0] += seconds
 
         return run
 
-    timings = race({"slow": runner("slow", 0.004), "fast": runner("fast", 0.001)}, 3, 0.001)
-    assert 0.004 <= timings["slow"].low <= timings["slow"].median <= timings["slow"].high
-    assert timings["fast"].median < timings["slow"].median
+    timings = race({"slow": runner("slow", 0.5), "fast": runner("fast", 0.125)}, 3, 0.125)
+    assert timings == {"slow": Timing(*[0.5] * 4), "fast": Timing(*[0.125] * 4)}
     assert "".join(name[0] for name in order).rstrip("f").count("fs") >= 2
 
 

@@ -14,6 +14,8 @@ from qemu_nn.pipeline import Network
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
+pytestmark = pytest.mark.caps
+
 SMALL = ["cifar10", "cifar10_q15", "lenet5", "kws_dscnn", "mobilenet_025_96"]
 HERE = [name for name, bit in kernels.FEATURES.items() if lib.qn_cpu_features() & bit]
 

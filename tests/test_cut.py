@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hosts import leaves_calls
+from hosts import cap_at, leaves_calls, needs_x86
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from test_rows import DRAWN, drawn_call, rows_beside_plain_ones
@@ -13,6 +13,8 @@ from qemu_nn.bench.affine_networks import mobilenet_100_224_s8
 from qemu_nn.runtime import cut
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
+
+pytestmark = pytest.mark.caps
 
 #: Ops that a session with several threads cuts.
 CUT = (
@@ -105,7 +107,8 @@ def parts_of_a_large_network():
     return compiled, [task for task in tasks if task.part]
 
 
-def test_a_part_that_is_no_cut_of_its_step_is_refused():
+def test_a_part_that_is_no_cut_of_its_step_is_refused(monkeypatch):
+    cap_at(monkeypatch, "avx2")
     compiled, tasks = parts_of_a_large_network()
     assert tasks, "nothing is cut"
     step, why = ffi.new("int64_t *"), ffi.new("char[]", lib.QN_WHY)
@@ -124,7 +127,8 @@ def test_a_part_that_is_no_cut_of_its_step_is_refused():
     assert lib.qn_plan_check(compiled._plan, step, why) == lib.QN_OK
 
 
-def test_what_is_cut_is_cut_into_all_of_it():
+def test_what_is_cut_is_cut_into_all_of_it(monkeypatch):
+    cap_at(monkeypatch, "avx2")
     plan = Session(mobilenet_100_224_s8(), profile(cmsis="7.0.0"), threads=3).plan
     cut_steps = [step for step in plan.steps if step.parts]
     assert len(cut_steps) > 10
@@ -151,6 +155,7 @@ def units_of(row, device):
     return lib.qn_units(lib.qn_kernel_at(row.index), fields, ffi.new("int32_t *"))
 
 
+@needs_x86
 def test_where_a_pixel_lies_counts_calls_stay_whole():
     """On Helium built for single rounding, and in tiles of AMX."""
     rows = [
@@ -164,6 +169,7 @@ def test_where_a_pixel_lies_counts_calls_stay_whole():
                 assert (units_of(row, profile(core, "7.0.0", rounding)) == 0) == whole
 
 
+@needs_x86
 def test_small_calls_and_small_networks_are_not_cut():
     row = next(r for r in kernels.ROWS if r.kind == "fast" and r.op.name == "relu")
     struct = kernels.make_params(row.op, profile(), {"length": 1 << 15})

@@ -12,6 +12,9 @@ from qemu_nn import pipeline
 
 pytest.importorskip("tflite")
 
+#: Those that are emulated every day.
+EMULATED = ("convolve_s4", "transpose_conv_wide", "lstm_s16", "softmax_s16", "svdf_s8")
+
 #: Of every kind of argument and memory one.
 SOME = (
     *("convolve_s16_short_bias", "convolve_s4", "depthwise_s16", "transpose_conv_wide"),
@@ -37,7 +40,9 @@ def test_an_operator_passes(name, tmp_path):
 
 
 @needs("m4")
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in EMULATED else pytest.mark.slow) for n in SOME]
+)
 def test_an_operator_passes_on_an_emulated_device(name, tmp_path):
     status, lines = check(exported(name, tmp_path)[1], "m4")
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines

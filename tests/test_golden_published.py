@@ -6,6 +6,8 @@ import pytest
 
 from qemu_nn import pipeline
 
+pytestmark = pytest.mark.caps
+
 NETWORKS = pytest.mark.parametrize("name", published.NAMES)
 
 

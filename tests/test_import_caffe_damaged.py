@@ -7,6 +7,7 @@ import pytest
 from caffe_files import data, h5py, layer, load, new, saved, saved_h5
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from soon import soon
 
 from qemu_nn.errors import Error, ModelError
 
@@ -63,12 +64,12 @@ LEARNED = {"y": [[2, 3], [5, 7]]}
 
 
 def outcome(folder, text, weights):
-    """What comes of two files: a result, or a sentence."""
-    try:
-        result = load(folder, text, weights).evaluate(np.ones((1, 2)))["y"].tolist()
-    except (Error, KeyError) as error:  # a damaged name or shape is another network, or none
-        result = str(error)
-    return result
+    """What comes of two files, soon: a result, or a sentence."""
+    with soon(300):
+        try:
+            return load(folder, text, weights).evaluate(np.ones((1, 2)))["y"].tolist()
+        except (Error, KeyError) as error:  # a damaged name or shape is another network, or none
+            return str(error)
 
 
 @pytest.mark.usefixtures("hdf5_here")

@@ -1,12 +1,12 @@
 """Damaged and hostile frozen graphs: a sentence, quickly, and nothing is made for a claim."""
 
-import time
 import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from soon import soon
 from tensorflow_files import const, graph, load, node, over, placeholder, tensor
 
 import qemu_nn
@@ -105,11 +105,10 @@ def test_more_nodes_and_attributes_than_any_network_has_are_not_read(tmp_path):
         load(tmp_path, node("y", "Relu", "x", **many))
 
 
-def test_a_long_chain_is_read_within_a_second(tmp_path):
+def test_a_long_chain_is_read_soon(tmp_path):
     nodes = [node(f"n{i + 1}", "Identity", f"n{i}") for i in range(10_000)]
-    start = time.perf_counter()
-    network = load(tmp_path, placeholder(1, 4, name="n0"), *nodes)
-    assert time.perf_counter() - start < 3
+    with soon(300):
+        network = load(tmp_path, placeholder(1, 4, name="n0"), *nodes)
     assert len(network.graph.nodes) == 10_000
 
 
@@ -127,15 +126,14 @@ def outcome(folder, data):
     """What comes of a file, soon: a result, or a sentence."""
     path = folder / "net.pb"
     path.write_bytes(data)
-    start = time.perf_counter()
-    try:
-        network = qemu_nn.load(path)
-        result = network.evaluate(np.ones((1, *network.graph.shape)))
-    except Error as error:
-        result = str(error)
-        assert "\n" not in result
-    assert time.perf_counter() - start < 1
-    return result
+    with soon(300):
+        try:
+            network = qemu_nn.load(path)
+            return network.evaluate(np.ones((1, *network.graph.shape)))
+        except Error as error:
+            sentence = str(error)
+    assert "\n" not in sentence
+    return sentence
 
 
 def test_no_beginning_of_a_file_gives_another_network(tmp_path):

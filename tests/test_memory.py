@@ -13,6 +13,8 @@ from qemu_nn.importers import device
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
+pytestmark = pytest.mark.caps
+
 IMAGE = np.random.default_rng(5).integers(-128, 128, (3, 4, 4, 2)).astype(np.int8)
 VECTOR = np.array([[1, -2, 3, -4]], np.int8)
 

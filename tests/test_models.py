@@ -7,7 +7,7 @@ import pytest
 import qemu_nn
 from qemu_nn.targets import core_path
 
-pytestmark = published.needed
+pytestmark = [pytest.mark.caps, published.needed]
 
 EVERY = [(name, variant) for name in published.NAMES for variant in published.DEVICES]
 

@@ -43,6 +43,7 @@ MODELS = {
 }
 
 pytestmark = [
+    pytest.mark.caps,
     pytest.mark.skipif(not FLOAT.is_dir(), reason="the published float networks are not here"),
     pytest.mark.filterwarnings("ignore:.*becomes a LogSoftmax"),
 ]

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ndk_networks import check_layer_by_layer, networks, start
 
@@ -238,7 +238,6 @@ def test_what_comes_first_in_the_order_moves_least(order):
     """Against all triples within the hardware's shifts, of which the least moved one is taken."""
     letters, low, high = "fwb", -4, 40
 
-    @settings(max_examples=60, deadline=None)
     @given(*[st.integers(0, 34)] * 3)
     def check(out, product, bias):
         wanted = dict(zip(letters, (out, product, bias)))
@@ -344,7 +343,6 @@ def test_a_log_tells_why(tmp_path):
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("aggressive", [True, False])
 def test_random_networks_keep_the_limits_and_compute_what_the_manual_says(bits, aggressive):
-    @settings(max_examples=60, deadline=None)
     @given(networks())
     def check(network):
         layers, params, x = network

@@ -12,6 +12,8 @@ from qemu_nn.layers.base import extent
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import NPU
 
+pytestmark = pytest.mark.caps
+
 SMALL = ("lenet5_npu", "mobilenet_025_96_npu")
 
 

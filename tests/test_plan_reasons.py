@@ -10,6 +10,8 @@ from qemu_nn.importers import device
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.targets import profile
 
+pytestmark = pytest.mark.caps
+
 
 def reasons(network, **how):
     return {step.node.name: step.why for step in network.session(**how).plan.steps}

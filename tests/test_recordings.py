@@ -9,6 +9,8 @@ from qemu_nn import cmsis, kernels
 from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.layers import FUNCTIONS
 
+pytestmark = pytest.mark.caps
+
 
 def rows_by_function():
     for function in recordings.FUNCTIONS:

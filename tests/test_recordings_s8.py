@@ -10,6 +10,8 @@ from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.targets import all_profiles
 
+pytestmark = pytest.mark.caps
+
 FAMILIES = (
     *("convolve_s8", "convolve_s16", "convolve_s4", "transpose_conv_s8"),
     *("depthwise_s8", "depthwise_s16", "depthwise_s4", "quirks", "avgpool", "maxpool"),

@@ -12,6 +12,8 @@ from qemu_nn.errors import Refused
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.targets import all_profiles, profile
 
+pytestmark = pytest.mark.caps
+
 FAMILIES = (
     *("fully_connected_s8", "fully_connected_s16", "fully_connected_s4"),
     *("batch_matmul", "svdf", "lstm"),

@@ -11,6 +11,8 @@ from qemu_nn import cmsis, kernels
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.targets import all_profiles, is_affine
 
+pytestmark = pytest.mark.caps
+
 FOLDER = Path(__file__).parent / "golden" / "cmsis_s8"
 FAMILIES = (
     *("elementwise_add", "elementwise_mul", "minmax_s8", "softmax", "activation"),

@@ -18,6 +18,8 @@ from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 from qemu_nn.tensors import Tensor
 
+pytestmark = pytest.mark.caps
+
 DEVICE = profile(cmsis="main-2026-07")
 RNG = np.random.default_rng(8)
 

@@ -67,7 +67,7 @@ def test_a_browser_shows_it_without_a_complaint_or_a_request(report, tmp_path):
         f"--user-data-dir={tmp_path}/profile",
     ]
     done = subprocess.run(
-        [*command, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=120
+        [*command, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     assert "CONSOLE" not in done.stderr

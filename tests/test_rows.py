@@ -14,6 +14,8 @@ from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.layers import FUNCTIONS, NPU_FUNCTIONS
 from qemu_nn.targets import NPU, all_profiles
 
+pytestmark = pytest.mark.caps
+
 GUARD = 64
 TRIES = 200
 

@@ -18,6 +18,8 @@ from qemu_nn.errors import Refused
 from qemu_nn.layers import FUNCTIONS
 from qemu_nn.targets import all_profiles, is_affine
 
+pytestmark = pytest.mark.caps
+
 DRAWN = st.randoms(use_true_random=False)
 DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 

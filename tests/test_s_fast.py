@@ -15,6 +15,8 @@ from qemu_nn.layers import FUNCTIONS
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
+pytestmark = pytest.mark.caps
+
 ROUNDINGS = ("double", "single")
 WHOLE = {"act_min": -128, "act_max": 127}
 RANGES = (WHOLE, {"act_min": -5, "act_max": 90}, {"act_min": -7, "act_max": -7})

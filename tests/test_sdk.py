@@ -40,7 +40,7 @@ def programs(tmp_path_factory):
 
 def run(program, *words, cwd=None):
     return subprocess.run(
-        [str(program), *map(str, words)], capture_output=True, text=True, cwd=cwd, timeout=300
+        [str(program), *map(str, words)], capture_output=True, text=True, cwd=cwd, timeout=600
     )
 
 
@@ -106,9 +106,9 @@ def test_hostile_packs_with_the_right_checksum_do_no_harm(programs, tmp_path):
     cases = [case for case in CASES if case != (16, "every")]
     for bits, name in cases:
         modelpack(bits, *packs.networks(bits)[name], tmp_path, f"{name}{bits}")
-    done = run(programs["fuzz"], 3, *sorted(tmp_path.glob("*.bin")))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout.split()[0]) > 1000
+    done = run(programs["fuzz"], "once", *sorted(tmp_path.glob("*.bin")))
+    said = (done.returncode, done.stdout, done.stderr)
+    assert said == (0, f"{500 * len(cases)} executions\n", "")
 
 
 def test_the_application_says_why_a_pack_of_another_version_is_refused(programs, tmp_path):
@@ -188,5 +188,5 @@ def test_an_installed_package_has_all_that_an_application_compiles(programs, tmp
     for built in Path(qemu_nn.__file__).parent.glob("_native*"):
         shutil.copy(built, package / "qemu_nn")
     assert packs.answer("--include", package) == [str(package / "qemu_nn" / "csrc" / "sdk")]
-    app = packs.build(C / "lenet_app.c", tmp_path / "app", site=package)
+    app = packs.build(C / "lenet_app.c", tmp_path / "app", "-O0", site=package)
     assert "no such file" in run(app, "none", "x", "y", 1, cwd=tmp_path).stderr

@@ -11,6 +11,8 @@ from qemu_nn.errors import Error
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
+pytestmark = pytest.mark.caps
+
 
 @pytest.fixture
 def graph():

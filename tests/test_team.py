@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hosts import cap_at
 
 from qemu_nn._native import ffi
 from qemu_nn.bench.affine_networks import AFFINE_NETWORKS
@@ -22,10 +24,15 @@ from qemu_nn.runtime.session import Session
 from qemu_nn.runtime.share import Share
 from qemu_nn.targets import NPU, profile
 
+pytestmark = pytest.mark.caps
+
 ROOT = Path(__file__).parents[1]
 ALL = {**NETWORKS, **AFFINE_NETWORKS, **NPU_NETWORKS}
 LARGE = [name for name in ALL if name.startswith("mobilenet_100")]
 SMALL = [name for name in ALL if name not in LARGE]
+
+#: Seconds after which a process hangs, however busy the host is.
+HUNG = 600
 
 needs_posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX threads")
 
@@ -58,13 +65,18 @@ def compare(name, batches):
         shared = session(name, threads=threads)
         for samples in batches:
             equal(shared.run(x[:samples]), want, samples)
-    return shared.plan
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_threads_change_no_bit_of_a_network_cut_wherever_it_can_be(name, cut_all):
-    plan = compare(name, (1, 2, 33))
-    large = [step for step in plan.steps if step.node.output.shape[0] >= 4 and step.row.cpu]
+    compare(name, (1, 2, 33))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_convolutions_of_fast_rows_are_cut(name, cut_all, monkeypatch):
+    cap_at(monkeypatch, "avx2")
+    steps = session(name, threads=3).plan.steps
+    large = [step for step in steps if step.node.output.shape[0] >= 4 and step.row.cpu]
     windows = [step for step in large if "convolve" in step.row.op.name]
     assert all(step.parts for step in windows if len(step.node.output.shape) == 3)
 
@@ -76,11 +88,17 @@ def test_threads_change_no_bit_of_a_small_network(name):
 
 @pytest.mark.parametrize("name", LARGE)
 def test_threads_change_no_bit_of_a_large_network(name):
-    assert any(step.parts for step in compare(name, (1, 2, 3)).steps)
+    compare(name, (1, 3))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_network_is_cut(name, monkeypatch):
+    cap_at(monkeypatch, "avx2")
+    assert any(step.parts for step in session(name, threads=2).plan.steps)
 
 
 def test_a_small_network_is_not_cut():
-    assert not any(step.parts for step in session("cifar10", threads=2).plan.steps)
+    assert not any(step.parts for step in session("lenet5", threads=2).plan.steps)
 
 
 def test_a_trace_is_not_cut():
@@ -89,8 +107,9 @@ def test_a_trace_is_not_cut():
     equal(trace, session("kws_dscnn_s8").run(x, trace=True), 2)
 
 
-def test_results_that_leave_between_cut_steps(cut_all):
+def test_results_that_leave_between_cut_steps(cut_all, monkeypatch):
     """Every output of a network with branches, each stored while the steps behind it are cut."""
+    cap_at(monkeypatch, "avx2")
     graph = ALL["resnet8_s8"]()
     names = tuple(node.name for node in graph.nodes)
     graph = type(graph)(graph.name, graph.input, graph.nodes, names, graph.arrays)
@@ -126,7 +145,7 @@ def test_threads_of_python_share_where_c_has_none(monkeypatch):
 
 
 def in_a_child(work):
-    """Exit status of a forked process that does some work; 255: it hung."""
+    """Exit status of a forked process that does some work; 9: it hung."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -135,7 +154,7 @@ def in_a_child(work):
             status = 0
         finally:
             os._exit(status)
-    timer = threading.Timer(20, os.kill, (child, 9))
+    timer = threading.Timer(HUNG, os.kill, (child, 9))
     timer.start()
     _, status = os.waitpid(child, 0)
     timer.cancel()
@@ -167,21 +186,24 @@ def test_a_forked_child_may_let_go_of_a_session():
 
 
 def threads_now():
-    return len(list(Path("/proc/self/task").iterdir()))
+    return {path.name for path in Path("/proc/self/task").iterdir()}
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux")
 def test_threads_start_with_the_first_call_and_end_with_the_session():
     gc.collect()
     before = threads_now()
-    shared = session("cifar10", threads=3)
+    shared = session("lenet5", threads=3)
     shared.run(random_inputs(shared.graph, 1))
-    assert threads_now() == before, "one sample of a small network needs no thread"
-    shared.run(random_inputs(shared.graph, 32))
-    assert threads_now() == before + 2
+    assert not threads_now() - before, "one sample of a small network needs no thread"
+    shared.run(random_inputs(shared.graph, 128))
+    assert len(threads_now() - before) == 2
     del shared
     gc.collect()
-    assert threads_now() == before
+    end = time.monotonic() + HUNG
+    while threads_now() - before and time.monotonic() < end:  # joined, but the kernel lists it
+        time.sleep(0.001)
+    assert not threads_now() - before
 
 
 EXIT = """
@@ -205,7 +227,7 @@ session.run(x)
 @pytest.mark.parametrize("how", ["plain", "daemon"])
 def test_the_interpreter_ends_with_threads_asleep_or_at_work(how):
     run = [sys.executable, "-c", EXIT, how]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(run, capture_output=True, text=True, timeout=HUNG)
     assert done.returncode == 0, done.stderr
 
 
@@ -220,7 +242,7 @@ def test_a_team_is_clean_under_a_sanitizer(sanitizer, tmp_path):
     if subprocess.run(build, capture_output=True).returncode:
         pytest.skip(f"this gcc has no -fsanitize={sanitizer}")
     environment = {**os.environ, "LD_PRELOAD": ""}
-    run = {"capture_output": True, "text": True, "timeout": 120, "env": environment}
+    run = {"capture_output": True, "text": True, "timeout": HUNG, "env": environment}
     done = subprocess.run([program], **run)
     if "unexpected memory mapping" in done.stderr:
         pytest.skip("ThreadSanitizer does not run on this kernel")

@@ -17,6 +17,7 @@ FOLDER = SHARED / "models_tflite"
 NAMES = ("hello_world_int8", "kws_ref_model", "pretrainedResnet_quant")
 
 pytestmark = [
+    pytest.mark.caps,
     pytest.mark.skipif(not FOLDER.is_dir(), reason=f"the published networks are not in {FOLDER}"),
     pytest.mark.parametrize("name", NAMES),
 ]

@@ -10,6 +10,8 @@ from qemu_nn.runtime.session import TOGETHER, Session
 from qemu_nn.runtime.together import together
 from qemu_nn.targets import profile
 
+pytestmark = pytest.mark.caps
+
 DEVICE = profile(cmsis="7.0.0")
 
 

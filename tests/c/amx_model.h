@@ -82,8 +82,7 @@ static inline void model_store(int number, void *to, int64_t stride) {
 static inline uint32_t model_products(const uint8_t *a, const uint8_t *b) {
     uint32_t sum = 0;
     for (int i = 0; i < 4; i++) {
-        const int32_t weight = b[i] < 128 ? b[i] : b[i] - 256;
-        sum += (uint32_t)(a[i] * weight);
+        sum += (uint32_t)(a[i] * (int8_t)b[i]);
     }
     return sum;
 }
@@ -96,14 +95,14 @@ static inline void model_dot(int sums, int pixels, int weights) {
     MODEL_DEMAND(a->bytes % 4 == 0 && b->bytes % 4 == 0 && c->bytes % 4 == 0);
     MODEL_DEMAND(c->rows == a->rows && c->bytes == b->bytes && a->bytes / 4 == b->rows);
     for (int m = 0; m < c->rows; m++) {
+        uint32_t row[MODEL_BYTES / 4];
+        memcpy(row, c->data[m], sizeof row);
         for (int k = 0; k < a->bytes / 4; k++) {
             for (int n = 0; n < c->bytes / 4; n++) {
-                uint32_t sum;
-                memcpy(&sum, c->data[m] + 4 * n, sizeof sum);
-                sum += model_products(a->data[m] + 4 * k, b->data[k] + 4 * n);
-                memcpy(c->data[m] + 4 * n, &sum, sizeof sum);
+                row[n] += model_products(a->data[m] + 4 * k, b->data[k] + 4 * n);
             }
         }
+        memcpy(c->data[m], row, (size_t)c->bytes);
     }
 }
 

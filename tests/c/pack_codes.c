@@ -6,11 +6,17 @@
 int main(int count, char **words) {
     struct cnn_net_pack_info net = cnn_load_net_pack(count > 1 ? words[1] : NULL), copy, other;
     printf("loaded %d\nidle %d\n", net.input_addr != NULL, cnn_get_status());
-    uint8_t first = cnn_start_net_pack(&net), second = cnn_start_net_pack(&net);
-    int8_t status = cnn_get_status();
+    uint8_t first, second;
+    int8_t status;
+    int tries = 0;
+    do { /* this thread may sleep longer than the network takes */
+        first = cnn_start_net_pack(&net);
+        second = cnn_start_net_pack(&net);
+        status = cnn_get_status();
+        while (cnn_get_status()) {
+        }
+    } while (!(second && status) && ++tries < 100);
     printf("start %d\nagain %d\nbusy %d\n", first, second, status != 0);
-    while (cnn_get_status()) {
-    }
     copy = other = net;
     other.feature_byte = 7;
     printf("other %d\n", cnn_start_net_pack(&other));

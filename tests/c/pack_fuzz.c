@@ -2,6 +2,7 @@
  *
  * With libFuzzer it is a fuzz target. With PLAIN it has a main() of its own:
  *   fuzz exact PACK...        every changed byte and every truncation must be refused
+ *   fuzz once PACK...         hundreds of random changes of each
  *   fuzz SECONDS PACK...      random changes, until the time is over */
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,10 +141,11 @@ int main(int count, char **words) {
         free(pack);
         return accepted != 0;
     }
+    const int packs = count - 2, once = count > 2 && strcmp(words[1], "once") == 0;
     time_t end = time(NULL) + (count > 2 ? atol(words[1]) : 0);
-    for (int i = 0; count > 2 && time(NULL) < end; i = (i + 1) % (count - 2)) {
+    for (int i = 0; packs > 0 && (once ? i < packs : time(NULL) < end); i++) {
         size_t size;
-        uint8_t *pack = read_file(words[2 + i], &size), *copy = malloc(size);
+        uint8_t *pack = read_file(words[2 + i % packs], &size), *copy = malloc(size);
         for (int n = 0; n < 500; n++, runs++) {
             memcpy(copy, pack, size);
             LLVMFuzzerTestOneInput(copy, change(copy, size));
