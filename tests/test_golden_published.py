@@ -64,4 +64,4 @@ def test_firmware_with_another_release_is_told_so(tmp_path, name):
     ]
     for finding in differs:
         cause = finding.difference.cause
-        assert cause == "the layer computes exactly this with CMSIS 5.6.0 instead of 5.9.0"
+        assert cause == "these are exactly the bits of CMSIS 5.6.0 instead of 5.9.0"
