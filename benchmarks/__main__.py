@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from qemu_nn.cli import main
+from qemu_nn.cli.main import main
 
 if __name__ == "__main__":
     main(["bench", *sys.argv[1:]], prog_name="python -m benchmarks")

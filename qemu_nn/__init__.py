@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
 
 if TYPE_CHECKING:
-    from .delivery import export
-    from .inspection import analyze
-    from .networks import FloatNetwork, Network, load
-    from .quantization import quantize
+    from .api.analyze import analyze
+    from .api.export import export
+    from .api.network import FloatNetwork, Network, load
+    from .api.quantize import quantize
 
 __version__ = "0.1.0"
 
 #: Public name -> the module it comes from, on first use: these bring numpy and the C core along.
 _HOMES = {
-    "FloatNetwork": "networks",
-    "Network": "networks",
-    "analyze": "inspection",
-    "export": "delivery",
-    "load": "networks",
-    "quantize": "quantization",
+    "FloatNetwork": "api.network",
+    "Network": "api.network",
+    "analyze": "api.analyze",
+    "export": "api.export",
+    "load": "api.network",
+    "quantize": "api.quantize",
 }
 
 __all__ = [

@@ -6,7 +6,7 @@ import sys
 def start() -> None:
     """Run the command line; an interrupt while it is being loaded ends it without a traceback."""
     try:
-        from .cli import main
+        from .cli.main import main
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)

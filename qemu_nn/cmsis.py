@@ -30,12 +30,12 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
-from . import kernels
-from .arguments import as_array, as_flag, as_mapping, as_text, one_of
-from .devices import profile_for
 from .errors import DeviceWarning, Error
-from .layers import FUNCTIONS, Array, Function
-from .layers.base import spell
+from .functions import FUNCTIONS, Array, Function
+from .functions.base import spell
+from .io.arguments import as_array, as_flag, as_mapping, as_text, one_of
+from .kernels import table as kernels
+from .kernels.devices import profile_for
 from .targets import DEFAULT_CORE, Profile, core_path
 
 

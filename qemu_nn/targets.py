@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Optional
 
-from .arguments import one_of
 from .errors import Error
+from .io.arguments import one_of
 
 #: Path through the library -> its number in csrc/qn.h. "m0" is Armv6-M and Armv8-M Baseline,
 #: "scalar" the portable path as a Cortex-M3 runs it, "mve" the portable path of a core with

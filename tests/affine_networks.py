@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from qemu_nn.bench.affine_builder import AffineBuilder
+from qemu_nn.testing.s8_builder import AffineBuilder
 
 
 def small():

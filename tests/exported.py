@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 from hosts import HELIUM_ONLY
 
-from qemu_nn import delivery, kernels, pipeline
-from qemu_nn.bench.affine_calls import affine_arrays, is_affine, random_affine_params
-from qemu_nn.bench.calls import random_params
+from qemu_nn.api import export as delivery
+from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import DeviceWarning, Error
-from qemu_nn.graph import Address, Graph, Memory, Node, Place, Tensor
-from qemu_nn.layers import FUNCTIONS
-from qemu_nn.layers.orders import NOT_CALLED, rooms
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.functions.orders import NOT_CALLED, rooms
+from qemu_nn.ir.graph import Address, Graph, Memory, Node, Place, Tensor
+from qemu_nn.kernels import table as kernels
+from qemu_nn.testing.calls import random_params
+from qemu_nn.testing.s8_calls import affine_arrays, is_affine, random_affine_params
 
 pytest.importorskip("jinja2", reason="export needs jinja2")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from qemu_nn import kernels
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 
 #: Functions that cores without Helium have not, though other functions of their op are there.
 HELIUM_ONLY = {"arm_convolve_even_s4"}

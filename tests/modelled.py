@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from qemu_nn import kernels
+from qemu_nn.kernels import table as kernels
 
 ROOT = Path(__file__).parents[1]
 CSRC = ROOT / "csrc"

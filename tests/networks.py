@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from qemu_nn.graph import Address, Graph, Memory, Node, Place, Tensor
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.ir.graph import Address, Graph, Memory, Node, Place, Tensor
 
 
 def node(name, function, inputs, frac=None, arrays=(None, None), **params):

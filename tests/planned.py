@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from qemu_nn import kernels
 from qemu_nn._native import ffi
-from qemu_nn.bench.affine_networks import AFFINE_NETWORKS
-from qemu_nn.bench.calls import random_inputs
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.npu_networks import NPU_NETWORKS
+from qemu_nn.bench.s8_networks import AFFINE_NETWORKS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import NPU, profile
+from qemu_nn.testing.calls import random_inputs
 
 DEVICES = ((NETWORKS, profile()), (AFFINE_NETWORKS, profile(cmsis="7.0.0")), (NPU_NETWORKS, NPU))
 

@@ -10,7 +10,7 @@ from typing import Optional, Union
 
 import numpy as np
 
-from qemu_nn.layers import Function
+from qemu_nn.functions import Function
 from qemu_nn.targets import Profile
 
 FOLDER = Path(__file__).parent / "golden" / "cmsis_s8"

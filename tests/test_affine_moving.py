@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qemu_nn import cmsis
-from qemu_nn.bench.calls import random_arguments
 from qemu_nn.errors import Refused
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.testing.calls import random_arguments
 
 S = Path(__file__).parent.parent / "csrc" / "s"
 

@@ -21,9 +21,10 @@ from modelled import (
     object_of,
 )
 
-from qemu_nn import cmsis, kernels
+from qemu_nn import cmsis
 from qemu_nn.errors import Error
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
 
 SOURCES = ("q/dense_q7_amx.c", "s/weighted_s8_amx.c")

@@ -8,12 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 import qemu_nn
-from qemu_nn import pipeline
 from qemu_nn.analysis.errors import errors_of
-from qemu_nn.cli import main
+from qemu_nn.api import golden as pipeline
+from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
-from qemu_nn.float_graph import FloatGraph, FloatNode
-from qemu_nn.formats import quantize
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.formats import quantize
 from qemu_nn.operators import Clip, Conv, Dense, Elementwise, Pool, Relu, Reshape, Sigmoid, Softmax
 from qemu_nn.quantizer.rules import kept_range
 from qemu_nn.runtime.accumulate import accumulators, unsaturated

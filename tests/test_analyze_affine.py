@@ -9,23 +9,14 @@ import pytest
 from click.testing import CliRunner
 
 import qemu_nn
-from qemu_nn import pipeline
-from qemu_nn.cli import main
+from qemu_nn.api import golden as pipeline
+from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
-from qemu_nn.float_graph import FloatGraph, FloatNode
-from qemu_nn.graph import Graph, Node, Tensor
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.graph import Graph, Node, Tensor
 from qemu_nn.lower.dequantize import dequantized
-from qemu_nn.operators import (
-    Clip,
-    Conv,
-    Dense,
-    Elementwise,
-    Pool,
-    Relu,
-    Reshape,
-    Softmax,
-)
+from qemu_nn.operators import Clip, Conv, Dense, Elementwise, Pool, Relu, Reshape, Softmax
 from qemu_nn.runtime.accumulate import accumulators, unsaturated
 from qemu_nn.runtime.evaluate import each_tensor, evaluate
 

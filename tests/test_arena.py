@@ -8,9 +8,9 @@ import networks
 import numpy as np
 import pytest
 
-from qemu_nn import pipeline
-from qemu_nn.bench.affine_networks import AFFINE_NETWORKS
-from qemu_nn.graph import Graph, Tensor
+from qemu_nn.api import golden as pipeline
+from qemu_nn.bench.s8_networks import AFFINE_NETWORKS
+from qemu_nn.ir.graph import Graph, Tensor
 from qemu_nn.runtime.arena import Buffer, arrange, tensor_arena
 
 RECORDED = json.loads((Path(__file__).parent / "golden" / "tflm_arena.json").read_text())["cases"]

@@ -10,10 +10,11 @@ from networks import classifier, recurrent
 from test_pickle import float_network
 
 import qemu_nn
-from qemu_nn import cmsis, pipeline
+from qemu_nn import cmsis
+from qemu_nn.api import golden as pipeline
+from qemu_nn.api.golden import FloatNetwork, Network
 from qemu_nn.errors import DeviceWarning, Error
-from qemu_nn.layers import FUNCTIONS
-from qemu_nn.pipeline import FloatNetwork, Network
+from qemu_nn.functions import FUNCTIONS
 
 RAGGED = [[1, 2], [3]]
 REAL = np.random.default_rng(0).normal(size=(4, 8, 8, 1))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qemu_nn.arrays import read_array, read_npz, write_npz
 from qemu_nn.errors import Error
+from qemu_nn.io.arrays import read_array, read_npz, write_npz
 
 X = np.arange(-6, 6, dtype=np.int16).reshape(3, 4)
 

@@ -8,26 +8,27 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from qemu_nn import cmsis, kernels
+from qemu_nn import cmsis
 from qemu_nn.bench import report as reports
 from qemu_nn.bench import stopwatch
-from qemu_nn.bench.affine_cases import AFFINE_CASES
-from qemu_nn.bench.calls import random_inputs
-from qemu_nn.bench.cases import CASES, Case
 from qemu_nn.bench.contest import contest
 from qemu_nn.bench.networks import NETWORKS
-from qemu_nn.bench.npu_cases import NPU_CASES
 from qemu_nn.bench.peak import Peak, peaks_of
 from qemu_nn.bench.peers import PEERS
 from qemu_nn.bench.peers.chain import chain
 from qemu_nn.bench.report import Report
 from qemu_nn.bench.rows import time_rows
 from qemu_nn.bench.stopwatch import Timing, race
-from qemu_nn.cli import main
+from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
-from qemu_nn.layers.base import extent
+from qemu_nn.functions.base import extent
+from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
+from qemu_nn.testing.calls import random_inputs
+from qemu_nn.testing.cases import CASES, Case
+from qemu_nn.testing.npu_cases import NPU_CASES
+from qemu_nn.testing.s8_cases import AFFINE_CASES
 
 #: Multiply-accumulates of the published geometries.
 MACS = {
@@ -264,7 +265,7 @@ def test_bench_names_the_networks_there_are():
 
 
 def test_bench_says_before_any_work_why_it_can_not_draw(monkeypatch, tmp_path):
-    monkeypatch.setattr("qemu_nn.cli_bench.contest", None)
+    monkeypatch.setattr("qemu_nn.cli.bench.contest", None)
     assert "must end in .png" in call("bench", "--plot", "x.gif").output
     assert "there is no folder" in call("bench", "--plot", str(tmp_path / "a" / "x.png")).output
     hide(monkeypatch, "matplotlib")

@@ -5,12 +5,13 @@ import pytest
 from networks import classifier
 from published import FOLDER, NAMES, golden, needed
 
-from qemu_nn import kernels, load
+from qemu_nn import load
 from qemu_nn._native import lib
 from qemu_nn.analysis.kernel_table import kernel_table
+from qemu_nn.api.golden import Network
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.errors import Error
-from qemu_nn.pipeline import Network
+from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 

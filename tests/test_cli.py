@@ -15,10 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 import qemu_nn
-from qemu_nn import kernels, pipeline
 from qemu_nn.analysis.kernel_table import profiles_text
-from qemu_nn.cli import main
+from qemu_nn.api import golden as pipeline
+from qemu_nn.cli.main import main
 from qemu_nn.errors import DeviceWarning
+from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime import batch
 from qemu_nn.targets import RELEASES, profile
 
@@ -456,7 +457,7 @@ def test_an_interrupt_while_loading_is_no_traceback():
         "import sys\n"
         "class Finder:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'qemu_nn.pipeline': raise KeyboardInterrupt\n"
+        "        if name == 'qemu_nn.api.golden': raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Finder())\n"
         "from qemu_nn.__main__ import start\n"
         "start()"

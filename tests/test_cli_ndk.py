@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from ndk_networks import start
 
 import qemu_nn.ndk as ndk
-from qemu_nn.cli import main
+from qemu_nn.cli.main import main
 from qemu_nn.ndk.layers import Layer
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
 

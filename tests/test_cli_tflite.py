@@ -10,8 +10,8 @@ pytest.importorskip("tflite")
 from tflite_cases import CASES, inputs
 
 import qemu_nn
-from qemu_nn.cli import main
-from qemu_nn.formats import dequantize_affine
+from qemu_nn.cli.main import main
+from qemu_nn.ir.formats import dequantize_affine
 
 
 def invoke(*arguments):

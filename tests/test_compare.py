@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qemu_nn import pipeline
 from qemu_nn.analysis.dumps import parse_hex
+from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import Error
 
 LAYERS = ["data", "conv1", "relu1", "pool1", "clobber_pool1", "ip1", "softmax"]

@@ -7,8 +7,8 @@ import pytest
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused
-from qemu_nn.formats import softmax_scaling
-from qemu_nn.layers import softmax_tables
+from qemu_nn.functions import softmax_tables
+from qemu_nn.functions.scaling import softmax_scaling
 
 FOLDER = Path(__file__).parent / "golden" / "cmsis_s8"
 FULL = {"act_min": -128, "act_max": 127}

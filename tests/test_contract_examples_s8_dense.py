@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from qemu_nn import cmsis
-from qemu_nn.bench.affine_dense_cases import DENSE_CASES
 from qemu_nn.errors import Error, Refused
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.testing.s8_dense_cases import DENSE_CASES
 
 CORES = ("m0", "scalar", "dsp", "mve")
 FULL = {"act_min": -128, "act_max": 127}

@@ -8,7 +8,7 @@ import pytest
 from integers import round_term, saturate, wrap
 
 from qemu_nn import cmsis
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
 
 #: Functions whose portable path had a signed 8-bit coordinate in 5.6.0; the others did not.
 NARROW = {

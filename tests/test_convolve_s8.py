@@ -9,10 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from qemu_nn import cmsis
-from qemu_nn.bench.calls import random_arguments
 from qemu_nn.errors import Refused, SizeMismatch
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
 from qemu_nn.targets import all_profiles, is_affine
+from qemu_nn.testing.calls import random_arguments
 
 OPS = ("convolve_wrapper", "depthwise_conv_wrapper", "transpose_conv_wrapper")
 WINDOWS = [function for function in FUNCTIONS.values() if function.op in OPS]

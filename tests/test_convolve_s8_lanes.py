@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from qemu_nn import cmsis
-from qemu_nn.bench.calls import random_arguments
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.testing.calls import random_arguments
 
 
 def lowest(name, core="mve", rounding="single", **params):

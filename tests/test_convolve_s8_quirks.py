@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from qemu_nn import cmsis
-from qemu_nn.bench.calls import random_arguments
 from qemu_nn.errors import Refused, SizeMismatch
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
 from qemu_nn.targets import profile
+from qemu_nn.testing.calls import random_arguments
 
 #: Multiplier and shift that leave sums as they are, and what else is the same in all calls.
 AS_IS = {"multiplier": 2**30, "shift": 1}

@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from test_rows import DRAWN, drawn_call, rows_beside_plain_ones
 
-from qemu_nn import kernels
 from qemu_nn._native import ffi, lib
-from qemu_nn.bench.affine_networks import mobilenet_100_224_s8
-from qemu_nn.runtime import cut
+from qemu_nn.bench.s8_networks import mobilenet_100_224_s8
+from qemu_nn.kernels import table as kernels
+from qemu_nn.runtime import split as cut
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from qemu_nn.data import batches
+from qemu_nn.api.data import batches
 from qemu_nn.errors import Error
 
 HWC, CHW = (4, 5, 3), (3, 4, 5)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import qemu_nn
-from qemu_nn import pipeline
-from qemu_nn.formats import quantize
+from qemu_nn.api import golden as pipeline
+from qemu_nn.ir.formats import quantize
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import all_profiles
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from firmware import at
 
-from qemu_nn import archive, cmsis
+from qemu_nn import cmsis
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.graph import Address
+from qemu_nn.functions import FUNCTIONS
 from qemu_nn.importers import device
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.io import archive
+from qemu_nn.ir.graph import Address
 from qemu_nn.runtime.plan import plan
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile

@@ -11,11 +11,11 @@ from exported import write
 
 import qemu_nn
 from qemu_nn import cmsis
+from qemu_nn.api.golden import FloatNetwork, Network
 from qemu_nn.errors import DeviceWarning, Error, ModelError
-from qemu_nn.float_graph import FloatGraph, FloatNode
-from qemu_nn.graph import Graph, Tensor
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.graph import Graph, Tensor
 from qemu_nn.operators import Conv
-from qemu_nn.pipeline import FloatNetwork, Network
 
 MODEL = Path(__file__).parents[2] / "shared" / "defects" / "odd_channels.onnx"
 HINT = "hard fault .* here 5; use cmsis='5.9.0' or an even number of channels"

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import qemu_nn
-from qemu_nn import pipeline
-from qemu_nn.cli import main
+from qemu_nn.api import golden as pipeline
+from qemu_nn.cli.main import main
 from qemu_nn.errors import DeviceWarning, Error, ModelError
 
 #: Clears the terminal, and fills it.

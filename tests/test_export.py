@@ -14,16 +14,16 @@ from click.testing import CliRunner
 from exported import check, flip, needs, write
 
 import qemu_nn
-from qemu_nn import pipeline
-from qemu_nn.cli import main
+from qemu_nn.api import golden as pipeline
+from qemu_nn.cli.main import main
 from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.firmware.memory import layout
-from qemu_nn.graph import Address, Graph, Memory, Place, Tensor
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.functions.orders import NOT_CALLED
+from qemu_nn.functions.prototypes import is_own, prototype
 from qemu_nn.importers.c_header import read_array, read_integer
-from qemu_nn.kernels import rows_of
-from qemu_nn.layers import FUNCTIONS
-from qemu_nn.layers.orders import NOT_CALLED
-from qemu_nn.layers.prototypes import is_own, prototype
+from qemu_nn.ir.graph import Address, Graph, Memory, Place, Tensor
+from qemu_nn.kernels.table import rows_of
 from qemu_nn.runtime.plan import plan
 from qemu_nn.targets import all_profiles, profile
 

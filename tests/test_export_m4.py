@@ -5,7 +5,7 @@ import published
 import pytest
 from exported import check, flip, needs, write
 
-from qemu_nn import pipeline
+from qemu_nn.api import golden as pipeline
 from qemu_nn.targets import profile
 
 pytestmark = needs("m4")

@@ -8,7 +8,7 @@ from exported import check, needs, write
 from tflite_cases import CASES, STEPS, Net, inputs
 
 import qemu_nn
-from qemu_nn import pipeline
+from qemu_nn.api import golden as pipeline
 
 pytest.importorskip("tflite")
 

@@ -11,11 +11,11 @@ import pytest
 from exported import check, flip, needs, write
 from test_export import COMPILERS
 
-from qemu_nn import pipeline
-from qemu_nn.bench.affine_networks import AFFINE_NETWORKS
-from qemu_nn.graph import Graph, Node, Tensor
+from qemu_nn.api import golden as pipeline
+from qemu_nn.bench.s8_networks import AFFINE_NETWORKS
+from qemu_nn.functions import FUNCTIONS
 from qemu_nn.importers.c_header import read_array, read_integer
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.ir.graph import Graph, Node, Tensor
 
 on_pc, on_m4 = needs("pc"), needs("m4")
 

@@ -8,7 +8,7 @@ from exported import check, flip, needs, write
 from published import SHARED
 
 import qemu_nn
-from qemu_nn import pipeline
+from qemu_nn.api import golden as pipeline
 from qemu_nn.runtime.arena import tensor_arena
 
 pytest.importorskip("tflite")

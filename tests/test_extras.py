@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from qemu_nn import extras
 from qemu_nn.errors import Error
+from qemu_nn.io import extras
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import qemu_nn
-from qemu_nn import arrays, files, pipeline
 from qemu_nn.analysis import dumps
-from qemu_nn.cli import main
-from qemu_nn.data import batches
+from qemu_nn.api import golden as pipeline
+from qemu_nn.api.data import batches
+from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
+from qemu_nn.io import arrays, files
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 

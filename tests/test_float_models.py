@@ -6,7 +6,7 @@ import pytest
 
 import qemu_nn
 from qemu_nn.errors import ModelError
-from qemu_nn.formats import quantize
+from qemu_nn.ir.formats import quantize
 from qemu_nn.runtime.evaluate import each_tensor
 
 FLOAT = published.SHARED / "models_float"

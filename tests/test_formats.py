@@ -6,14 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qemu_nn.errors import Error
-from qemu_nn.formats import (
-    dec_bit,
-    q_format,
-    quantize,
-    quantize_multiplier,
-    softmax_scaling,
-    softmax_scaling_s16,
-)
+from qemu_nn.functions.scaling import quantize_multiplier, softmax_scaling, softmax_scaling_s16
+from qemu_nn.ir.formats import dec_bit, q_format, quantize
 
 
 @pytest.mark.parametrize(

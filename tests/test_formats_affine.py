@@ -8,21 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qemu_nn.errors import Error
-from qemu_nn.float_graph import FloatGraph, FloatNode
-from qemu_nn.formats import (
+from qemu_nn.functions.scaling import add_scaling
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.formats import (
     Format,
     activation_limits,
-    add_scaling,
     affine_format,
     power_of_two,
     quantize_symmetric,
 )
+from qemu_nn.ir.statistics import statistics_of
+from qemu_nn.ir.tensors import Tensor
 from qemu_nn.operators import Clip, Conv, Elementwise, Pool, Relu, Softmax
 from qemu_nn.quantizer.fusion import Clamp, clamps
 from qemu_nn.quantizer.policies import Grid, square_error
 from qemu_nn.quantizer.ranges import ranges
-from qemu_nn.statistics import statistics_of
-from qemu_nn.tensors import Tensor
 
 RNG = np.random.default_rng(51)
 

@@ -7,8 +7,8 @@ from networks import classifier, node, recurrent
 from test_pickle import float_network
 
 import qemu_nn
-from qemu_nn.graph import Graph, Tensor
-from qemu_nn.pipeline import Network, describe, example, golden
+from qemu_nn.api.golden import Network, describe, example, golden
+from qemu_nn.ir.graph import Graph, Tensor
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\n" + 10_000 * "long"
 
@@ -111,5 +111,5 @@ def test_goldens_and_comparisons_print_no_lists_of_files(tmp_path):
     demo, x, _ = example()
     goldens = golden(demo, x[:9], tmp_path / "goldens")
     assert len(repr(goldens)) < 300
-    comparison = qemu_nn.pipeline.compare(tmp_path / "goldens", tmp_path / "goldens")
+    comparison = qemu_nn.api.golden.compare(tmp_path / "goldens", tmp_path / "goldens")
     assert repr(comparison) == "<Comparison: all 162 dumps are equal to their goldens>"

@@ -10,7 +10,7 @@ import networks
 import numpy as np
 import pytest
 
-from qemu_nn import pipeline
+from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.targets import all_profiles
 

@@ -4,7 +4,7 @@ import numpy as np
 import published
 import pytest
 
-from qemu_nn import pipeline
+from qemu_nn.api import golden as pipeline
 
 pytestmark = pytest.mark.caps
 

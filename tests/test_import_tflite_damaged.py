@@ -10,7 +10,7 @@ from tflite_cases import CASES
 from tflite_damage import changed
 
 import qemu_nn
-from qemu_nn.cli import main
+from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.importers.tflite.checked import Table
 

@@ -44,7 +44,7 @@ def test_real_ends_are_cut(tmp_path):
     assert graph.outputs == ("scores",)
     assert [node.function.name for node in graph.nodes] == ["arm_fully_connected_s8"]
     x = inputs("x", graph.input)
-    results = [qemu_nn.pipeline.Network(each).session().run(x)["scores"] for each in (graph, whole)]
+    results = [qemu_nn.Network(each).session().run(x)["scores"] for each in (graph, whole)]
     assert np.array_equal(*results)
 
 

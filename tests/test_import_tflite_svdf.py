@@ -12,7 +12,7 @@ pytest.importorskip("tflite")
 from tflite_cases import CASES, Net, inputs
 
 import qemu_nn
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
 
 PUBLISHED = SHARED / "models_tflite2" / "tflm_keyword_scrambled.tflite"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qemu_nn import package
+from qemu_nn.api import qnz as package
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.runtime import interrupt
 from qemu_nn.runtime.session import Session
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT
 PROGRAM = """
 import numpy as np
 from qemu_nn._native import ffi
-from qemu_nn.bench.calls import random_inputs
+from qemu_nn.testing.calls import random_inputs
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.runtime import compiled
 from qemu_nn.runtime.session import Session

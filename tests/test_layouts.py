@@ -5,7 +5,7 @@ import pytest
 import recordings
 
 from qemu_nn.errors import Error
-from qemu_nn.layers import FUNCTIONS, layouts
+from qemu_nn.functions import FUNCTIONS, layouts
 
 STREAMS = ["q7", "q15", "q7_q15"]
 OPT = [name for name in recordings.FUNCTIONS if FUNCTIONS[name].interleave]

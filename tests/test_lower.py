@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.lower import device_part, lower, prepare
 from qemu_nn.operators import (
     Affine,
@@ -21,7 +21,7 @@ from qemu_nn.operators import (
     Reshape,
     Softmax,
 )
-from qemu_nn.quantizer.settle import Formats
+from qemu_nn.quantizer.assign import Formats
 from qemu_nn.runtime.evaluate import evaluate
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from qemu_nn import pipeline
+from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import ModelError
-from qemu_nn.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.lower import lower_affine, prepare_affine
 from qemu_nn.lower.dequantize import dequantized
 from qemu_nn.operators import (
@@ -26,7 +26,7 @@ from qemu_nn.operators import (
     Tanh,
     Transpose,
 )
-from qemu_nn.quantizer.affine_settle import settle_affine
+from qemu_nn.quantizer.assign_affine import settle_affine
 from qemu_nn.quantizer.ranges import Ranges
 from qemu_nn.quantizer.statistics import observe
 from qemu_nn.runtime.evaluate import each_tensor

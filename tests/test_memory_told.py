@@ -10,10 +10,10 @@ import pytest
 from tflite_cases import CASES
 
 import qemu_nn
-from qemu_nn import pipeline
+from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import DeviceWarning
-from qemu_nn.float_graph import FloatGraph, FloatNode
-from qemu_nn.graph import Graph, Memory
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.graph import Graph, Memory
 from qemu_nn.operators import Conv, Elementwise, Relu
 
 pytest.importorskip("jinja2", reason="export needs jinja2")

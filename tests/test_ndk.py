@@ -11,11 +11,7 @@ from ndk_networks import check_layer_by_layer, everything, parameters, start
 import qemu_nn.ndk as ndk
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ndk.layers import Layer, get_net_input_output, get_network_output, get_tensor_name_list
-from qemu_nn.ndk.quant_tools.numpy_net import (
-    build_numpy_layers,
-    get_layer_weight_bias,
-    run_layers,
-)
+from qemu_nn.ndk.quant_tools.numpy_net import build_numpy_layers, get_layer_weight_bias, run_layers
 
 RNG = np.random.default_rng(8)
 

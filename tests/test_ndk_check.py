@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from test_ndk import everything, parameters, start
 
-from qemu_nn.ndk.check import warnings
 from qemu_nn.ndk.layers import Layer, check_layers
+from qemu_nn.npu.check import warnings
 
 
 def conv(**changes):

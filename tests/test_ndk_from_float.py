@@ -7,9 +7,9 @@ from test_float_models import FLOAT, loaded
 
 import qemu_nn.ndk as ndk
 from qemu_nn.errors import DeviceWarning, ModelError
-from qemu_nn.float_graph import FloatGraph, FloatNode
-from qemu_nn.ndk.from_float import from_float
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
+from qemu_nn.npu.from_float import from_float
 from qemu_nn.operators import (
     Affine,
     Concat,

@@ -10,10 +10,10 @@ from ndk_networks import check_layer_by_layer, networks, start
 
 import qemu_nn.ndk as ndk
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.ndk.check import warnings
 from qemu_nn.ndk.layers import Layer, get_network_output
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
-from qemu_nn.ndk.shifts import ORDERS, Fractions, settle
+from qemu_nn.npu.check import warnings
+from qemu_nn.npu.shifts import ORDERS, Fractions, settle
 
 RNG = np.random.default_rng(77)
 CONV = [

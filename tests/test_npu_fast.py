@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from qemu_nn import cmsis, kernels
-from qemu_nn.bench.calls import random_inputs
+from qemu_nn import cmsis
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.npu_networks import NPU_NETWORKS
-from qemu_nn.layers import NPU_FUNCTIONS
-from qemu_nn.layers.base import extent
+from qemu_nn.functions import NPU_FUNCTIONS
+from qemu_nn.functions.base import extent
+from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import NPU
+from qemu_nn.testing.calls import random_inputs
 
 pytestmark = pytest.mark.caps
 

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qemu_nn import cmsis, kernels
+from qemu_nn import cmsis
 from qemu_nn.errors import Refused
-from qemu_nn.layers import NPU_FUNCTIONS
-from qemu_nn.layers.npu import CODES, LOG_ENTRIES
+from qemu_nn.functions import NPU_FUNCTIONS
+from qemu_nn.functions.npu import CODES, LOG_ENTRIES
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import NPU, all_profiles
 
 DTYPE = {"s8": np.int8, "u8": np.uint8, "s16": np.int16}

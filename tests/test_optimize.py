@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qemu_nn.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import (
     Affine,
     Clip,

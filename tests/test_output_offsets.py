@@ -5,11 +5,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from qemu_nn import cmsis, kernels
-from qemu_nn.bench.calls import random_arguments
+from qemu_nn import cmsis
 from qemu_nn.errors import Error, Refused
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, is_affine
+from qemu_nn.testing.calls import random_arguments
 
 MOST = 2**30
 EXTREMES = (128, 129, -129, 32767, -32769, MOST, -MOST)

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from qemu_nn import archive, package
+from qemu_nn.api import qnz as package
+from qemu_nn.api.qnz import load_package, model_hash, save_package
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.graph import Address, Graph, Memory, Node, Place, Tensor
+from qemu_nn.functions import FUNCTIONS
 from qemu_nn.importers import device
-from qemu_nn.layers import FUNCTIONS
-from qemu_nn.package import load_package, model_hash, save_package
+from qemu_nn.io import archive
+from qemu_nn.ir.graph import Address, Graph, Memory, Node, Place, Tensor
 
 NAMES = st.text(st.characters(exclude_categories=[]), min_size=1, max_size=8)
 FRAC = st.none() | st.integers(-64, 64)

@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import qemu_nn
-from qemu_nn import pipeline
+from qemu_nn.api import golden as pipeline
+from qemu_nn.api.qnz import load_package, save_package
 from qemu_nn.errors import ModelError
-from qemu_nn.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import (
     OPERATORS,
     Affine,
@@ -34,7 +35,6 @@ from qemu_nn.operators import (
     Tanh,
     Transpose,
 )
-from qemu_nn.package import load_package, save_package
 
 EVERY = (
     Conv(np.full((4, 3, 3, 4), 0.1, np.float32), np.arange(4.0), (1, 2), (1, 1, 1, 1), (1, 1), 1),

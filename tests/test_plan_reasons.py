@@ -3,11 +3,12 @@
 import firmware
 import pytest
 
-from qemu_nn import kernels, pipeline
+from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import DeviceWarning
-from qemu_nn.graph import Graph, Node, Tensor
+from qemu_nn.functions import FUNCTIONS
 from qemu_nn.importers import device
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.ir.graph import Graph, Node, Tensor
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
 
 pytestmark = pytest.mark.caps

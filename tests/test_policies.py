@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from qemu_nn.errors import Error
-from qemu_nn.formats import quantize
+from qemu_nn.ir.formats import quantize
+from qemu_nn.ir.statistics import statistics_of
 from qemu_nn.quantizer.policies import Grid, divergence, policy, square_error
-from qemu_nn.statistics import statistics_of
 
 _RNG = np.random.default_rng(3)
 

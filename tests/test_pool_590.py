@@ -39,7 +39,7 @@ def test_a_tflite_network_of_pools_alone_takes_the_release_of_the_others(name, t
 
 
 def test_a_network_of_both_apis_takes_the_release_that_has_both():
-    from qemu_nn.devices import profile_for
+    from qemu_nn.kernels.devices import profile_for
 
     pool = ("max_pool", "s8")
     assert profile_for([pool, ("convolve", "q7")]).cmsis == "5.9.0"

@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 import qemu_nn
-from qemu_nn import pipeline
-from qemu_nn.cli import main
+from qemu_nn.api import golden as pipeline
+from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.float_graph import FloatGraph, FloatNode
-from qemu_nn.formats import quantize as to_integers
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.formats import quantize as to_integers
 from qemu_nn.operators import Affine, Conv, Dense, Pool, Relu, Reshape, Softmax
 
 RNG = np.random.default_rng(11)

@@ -7,10 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 import qemu_nn
-from qemu_nn import pipeline
-from qemu_nn.cli import main
+from qemu_nn.api import golden as pipeline
+from qemu_nn.api.schemes import scheme_of
+from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import (
     Affine,
     Clip,
@@ -23,7 +24,6 @@ from qemu_nn.operators import (
     Reshape,
     Softmax,
 )
-from qemu_nn.schemes import scheme_of
 from qemu_nn.targets import profile
 
 RNG = np.random.default_rng(21)

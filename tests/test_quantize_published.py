@@ -7,7 +7,7 @@ import published
 import pytest
 
 import qemu_nn
-from qemu_nn.layers import layouts
+from qemu_nn.functions import layouts
 
 FLOAT = published.SHARED / "models_float"
 CIFAR10 = FLOAT / "caffe_cifar10_m4"

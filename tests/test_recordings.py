@@ -5,9 +5,10 @@ import pytest
 import recordings
 from hosts import row_param
 
-from qemu_nn import cmsis, kernels
+from qemu_nn import cmsis
 from qemu_nn.errors import Refused, SizeMismatch
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 
 pytestmark = pytest.mark.caps
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hosts import row_param
 
-from qemu_nn import cmsis, kernels
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn import cmsis
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, is_affine
 
 pytestmark = pytest.mark.caps

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from qemu_nn import cmsis
-from qemu_nn.bench.affine_dense_cases import DENSE_CASES
+from qemu_nn.api.qnz import load_package, save_package
 from qemu_nn.errors import ModelError, Refused
 from qemu_nn.firmware.memory import layout
-from qemu_nn.graph import Address, Graph, Memory, Node, Place
-from qemu_nn.layers import FUNCTIONS
-from qemu_nn.package import load_package, save_package
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.ir.graph import Address, Graph, Memory, Node, Place
+from qemu_nn.ir.tensors import Tensor
 from qemu_nn.runtime.arena import tensor_arena
 from qemu_nn.runtime.plan import plan
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
-from qemu_nn.tensors import Tensor
+from qemu_nn.testing.s8_dense_cases import DENSE_CASES
 
 pytestmark = pytest.mark.caps
 

@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qemu_nn import cmsis, kernels
-from qemu_nn.bench.affine_dense_cases import DENSE_CASES
+from qemu_nn import cmsis
 from qemu_nn.errors import DeviceWarning, Error, Refused, SizeMismatch
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
+from qemu_nn.testing.s8_dense_cases import DENSE_CASES
 
 OWN = Path(__file__).parent / "golden" / "calls"
 SHARED = Path(__file__).parents[2] / "shared" / "spec" / "cycles"

@@ -11,10 +11,10 @@ from test_recurrent_s8 import lstm_network
 
 import qemu_nn
 from qemu_nn import cmsis
+from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.errors import Error, Refused
-from qemu_nn.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Dense
-from qemu_nn.pipeline import FloatNetwork
 from qemu_nn.targets import all_profiles, profile
 
 MAIN = "main-2026-07"

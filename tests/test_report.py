@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import qemu_nn
-from qemu_nn import pipeline
-from qemu_nn.float_graph import FloatGraph, FloatNode
+from qemu_nn.api import golden as pipeline
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Dense, Relu
 
 jinja2 = pytest.importorskip("jinja2", reason="jinja2 is not installed")

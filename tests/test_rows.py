@@ -8,11 +8,12 @@ from hosts import HELIUM_ONLY, row_param
 from hypothesis import given, note, reject, settings
 from hypothesis import strategies as st
 
-from qemu_nn import cmsis, kernels
-from qemu_nn.bench.calls import random_arguments
+from qemu_nn import cmsis
 from qemu_nn.errors import Refused, SizeMismatch
-from qemu_nn.layers import FUNCTIONS, NPU_FUNCTIONS
+from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import NPU, all_profiles
+from qemu_nn.testing.calls import random_arguments
 
 pytestmark = pytest.mark.caps
 

@@ -13,10 +13,10 @@ from integers import clamp, saturate, wrap
 from test_fixed import requantize, requantize64, requantize_lane
 
 from qemu_nn import cmsis
-from qemu_nn.bench.calls import random_arguments
 from qemu_nn.errors import Refused
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
 from qemu_nn.targets import all_profiles, is_affine
+from qemu_nn.testing.calls import random_arguments
 
 pytestmark = pytest.mark.caps
 

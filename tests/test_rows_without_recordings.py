@@ -10,8 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from integers import clamp, divide, round_term, saturate, wrap
 
-from qemu_nn import cmsis, kernels
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn import cmsis
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles
 
 pytestmark = pytest.mark.caps

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hosts import leaves_calls
 
-from qemu_nn import cmsis, kernels
-from qemu_nn.bench.affine_networks import AFFINE_NETWORKS
-from qemu_nn.bench.calls import random_inputs
-from qemu_nn.devices import profile_for
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn import cmsis
+from qemu_nn.bench.s8_networks import AFFINE_NETWORKS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
+from qemu_nn.kernels.devices import profile_for
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
+from qemu_nn.testing.calls import random_inputs
 
 pytestmark = pytest.mark.caps
 

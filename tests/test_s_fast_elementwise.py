@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from qemu_nn import cmsis, kernels
-from qemu_nn.formats import quantize_multiplier
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn import cmsis
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.functions.scaling import quantize_multiplier
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
 
 EVERY = np.arange(-128, 128, dtype=np.int8)

@@ -6,8 +6,8 @@ import itertools
 import numpy as np
 import pytest
 
-from qemu_nn import kernels
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, is_affine
 
 DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]

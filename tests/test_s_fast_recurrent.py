@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from qemu_nn import kernels
-from qemu_nn.bench.affine_dense_cases import DENSE_CASES
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, is_affine
+from qemu_nn.testing.s8_dense_cases import DENSE_CASES
 
 DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 CASES = dict(DENSE_CASES)

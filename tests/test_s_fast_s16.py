@@ -8,8 +8,9 @@ import pytest
 from hosts import fast_variants
 from test_s_fast import AXES, window
 
-from qemu_nn import cmsis, kernels
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn import cmsis
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
 
 WHOLE = {"act_min": -32768, "act_max": 32767}

@@ -7,8 +7,8 @@ import pytest
 from hosts import fast_variants
 from test_s_fast import AXES, called, hold, one_pair, window
 
-from qemu_nn import kernels
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from test_rows import DRAWN, drawn_call
 
-from qemu_nn import kernels
-from qemu_nn.bench.affine_cases import AFFINE_CASES
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, is_affine
+from qemu_nn.testing.s8_cases import AFFINE_CASES
 
 DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 TABLES = (

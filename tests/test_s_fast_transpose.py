@@ -7,8 +7,9 @@ import pytest
 from hosts import fast_variants
 from test_s_fast import HIGH, WHOLE
 
-from qemu_nn import cmsis, kernels
-from qemu_nn.layers import FUNCTIONS
+from qemu_nn import cmsis
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
 
 NAME = "arm_transpose_conv_wrapper_s8"

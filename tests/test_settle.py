@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from qemu_nn.errors import Error
-from qemu_nn.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.statistics import statistics_of
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Sigmoid, Softmax
+from qemu_nn.quantizer.assign import settle
 from qemu_nn.quantizer.policies import minmax
 from qemu_nn.quantizer.rules import groups
-from qemu_nn.quantizer.settle import settle
-from qemu_nn.statistics import statistics_of
 
 
 def dense(largest, bias=None, columns=4, rows=4):

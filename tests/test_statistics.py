@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qemu_nn.errors import Error
-from qemu_nn.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.statistics import BINS, Statistics, statistics_of
 from qemu_nn.operators import Affine, Relu
 from qemu_nn.quantizer.statistics import observe
-from qemu_nn.statistics import BINS, Statistics, statistics_of
 
 _VALUES = st.lists(st.floats(-(2.0**20), 2.0**20, width=32), min_size=1, max_size=50)
 

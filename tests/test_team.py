@@ -15,14 +15,15 @@ import pytest
 from hosts import cap_at
 
 from qemu_nn._native import ffi
-from qemu_nn.bench.affine_networks import AFFINE_NETWORKS
-from qemu_nn.bench.calls import random_inputs
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.npu_networks import NPU_NETWORKS
-from qemu_nn.runtime import compiled, cut
+from qemu_nn.bench.s8_networks import AFFINE_NETWORKS
+from qemu_nn.runtime import compiled
+from qemu_nn.runtime import split as cut
+from qemu_nn.runtime.parallel import Share
 from qemu_nn.runtime.session import Session
-from qemu_nn.runtime.share import Share
 from qemu_nn.targets import NPU, profile
+from qemu_nn.testing.calls import random_inputs
 
 pytestmark = pytest.mark.caps
 
@@ -208,7 +209,7 @@ def test_threads_start_with_the_first_call_and_end_with_the_session():
 
 EXIT = """
 import sys, threading
-from qemu_nn.bench.calls import random_inputs
+from qemu_nn.testing.calls import random_inputs
 from qemu_nn.bench.networks import cifar10
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hosts import row_param
 
-from qemu_nn import cmsis, kernels
+from qemu_nn import cmsis
 from qemu_nn.errors import Error, Refused
-from qemu_nn.formats import quantize_multiplier
-from qemu_nn.layers import FUNCTIONS, tflm_scaling
+from qemu_nn.functions import FUNCTIONS, scaling
+from qemu_nn.functions.scaling import quantize_multiplier
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles
 
 FOLDER = Path(__file__).parent / "golden"
@@ -75,8 +76,8 @@ def of_the_scales(case, name):
     """The arguments of an activation, from the scales of its file."""
     scale = case["scales"][0]
     if name.endswith("_s16"):
-        return tflm_scaling.logistic_scaling_s16(scale, tanh="tanh" in name)
-    return tflm_scaling.logistic_scaling(scale)
+        return scaling.logistic_scaling_s16(scale, tanh="tanh" in name)
+    return scaling.logistic_scaling(scale)
 
 
 @pytest.mark.parametrize("family", ["logistic", "tanh"])
@@ -89,17 +90,17 @@ def test_activations_are_scaled_as_recorded(family):
 
 def test_16_bit_activations_of_scales_almost_a_power_of_two_have_no_multiplier():
     near, far = 2.0**-12 * 1.0004, 2.0**-12 * 1.001
-    assert tflm_scaling.logistic_scaling_s16(near) == (0, 0)
-    assert tflm_scaling.logistic_scaling_s16(far) == (int(far * 3 * 2**25), 13)
-    assert tflm_scaling.logistic_scaling_s16(2.0**-11) == (24576, 12)
-    assert tflm_scaling.logistic_scaling_s16(2.0**-11, tanh=True) == (0, 1)
+    assert scaling.logistic_scaling_s16(near) == (0, 0)
+    assert scaling.logistic_scaling_s16(far) == (int(far * 3 * 2**25), 13)
+    assert scaling.logistic_scaling_s16(2.0**-11) == (24576, 12)
+    assert scaling.logistic_scaling_s16(2.0**-11, tanh=True) == (0, 1)
 
 
 def test_scales_that_no_activation_takes_are_errors():
     with pytest.raises(Error, match=r"scale above 2\^-28"):
-        tflm_scaling.logistic_scaling(2.0**-29)
+        scaling.logistic_scaling(2.0**-29)
     with pytest.raises(Error, match=r"scale below 2\.66"):
-        tflm_scaling.logistic_scaling_s16(3.0)
+        scaling.logistic_scaling_s16(3.0)
 
 
 # ---- uint8 and int8, as the reference kernels of TensorFlow Lite have them ----
@@ -124,7 +125,7 @@ def added(case, inputs):
 def rescaled(x, scale, zero_point, params):
     if (scale, zero_point) == (params["output_scale"], params["output_zero_point"]):
         return x
-    factors = tflm_scaling.rescale_factors(scale, zero_point, params["output_scale"])
+    factors = scaling.rescale_factors(scale, zero_point, params["output_scale"])
     out = params["output_zero_point"]
     return cmsis.tflm_rescale_u8(input=x.ravel(), factors=factors, output_zero_point=out)
 

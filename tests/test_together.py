@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from qemu_nn.bench.affine_networks import ad_s8, kws_dscnn_s8
-from qemu_nn.bench.calls import random_inputs
 from qemu_nn.bench.networks import lenet5
+from qemu_nn.bench.s8_networks import ad_s8, kws_dscnn_s8
+from qemu_nn.runtime.batching import together
 from qemu_nn.runtime.session import TOGETHER, Session
-from qemu_nn.runtime.together import together
 from qemu_nn.targets import profile
+from qemu_nn.testing.calls import random_inputs
 
 pytestmark = pytest.mark.caps
 

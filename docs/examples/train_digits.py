@@ -17,11 +17,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from sklearn.datasets import load_digits
 
-from qemu_nn.arrays import write_npz
-from qemu_nn.formats import dec_bit, quantize
-from qemu_nn.graph import Graph, Node, Tensor
-from qemu_nn.layers import FUNCTIONS, layouts
-from qemu_nn.pipeline import Network
+from qemu_nn.api.golden import Network
+from qemu_nn.functions import FUNCTIONS, layouts
+from qemu_nn.io.arrays import write_npz
+from qemu_nn.ir.formats import dec_bit, quantize
+from qemu_nn.ir.graph import Graph, Node, Tensor
 
 SEED = 7
 HELD_OUT = 360

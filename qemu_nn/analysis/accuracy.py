@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..errors import Error
-from ..graph import Graph
+from ..ir.graph import Graph
 
 
 def accuracy_text(graph: Graph, results: Mapping[str, np.ndarray], labels: np.ndarray) -> str:

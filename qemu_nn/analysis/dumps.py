@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import files
 from ..errors import Error
+from ..io import files
 
 ENDINGS = (".bin", ".npy", ".hex", ".txt")
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from ..float_graph import FloatGraph, FloatNode
+from ..ir.float_graph import FloatGraph, FloatNode
 from .table import Cell, Table
 
 

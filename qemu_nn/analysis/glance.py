@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import cut
-from ..float_graph import FloatGraph
-from ..graph import Graph, Tensor
-from ..layers.base import extent
+from ..functions.base import extent
+from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph, Tensor
 from .float_table import float_table
 from .summary import facts_text
 from .table import Cell, Table

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..fields import Fields, parse_json
-from ..files import MEGABYTE, read_bytes
+from ..io.files import MEGABYTE, read_bytes
+from ..io.typed_json import Fields, parse_json
 from ..targets import Profile, core_words, cores_of, profile
 
 _MANIFEST_LIMIT = 256 * MEGABYTE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..kernels import Row
+from ..kernels.table import Row
 from ..targets import Profile, all_profiles, roundings
 from .table import Table
 

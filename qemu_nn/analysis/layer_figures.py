@@ -8,8 +8,8 @@ from typing import Optional
 
 import numpy as np
 
-from ..formats import Format
-from ..statistics import Statistics
+from ..ir.formats import Format
+from ..ir.statistics import Statistics
 from .errors import Errors, Tally, errors_of
 
 

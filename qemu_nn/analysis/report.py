@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ..extras import require
+from ..io.extras import require
 from .errors import Errors
 from .layer_figures import LayerFigures, WeightFigures
 from .summary import facts_text

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ..errors import cut
-from ..graph import Graph, Node, Tensor
-from ..layers.base import extent
-from ..layers.orders import rooms
+from ..functions.base import extent
+from ..functions.orders import rooms
+from ..ir.graph import Graph, Node, Tensor
 from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan, Step
 from ..targets import is_affine

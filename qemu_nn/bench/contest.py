@@ -9,12 +9,12 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..analysis.table import Cell, Table
-from ..devices import profile_for
-from ..graph import Graph
-from ..layers import NPU_FUNCTIONS
+from ..functions import NPU_FUNCTIONS
+from ..ir.graph import Graph
+from ..kernels.devices import profile_for
 from ..runtime.session import Session
 from ..targets import NPU
-from .calls import random_inputs
+from ..testing.calls import random_inputs
 from .peers import PEERS
 from .stopwatch import REST, TURNS, race
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Callable
 
-from ..graph import Graph
-from .builder import Builder
+from ..ir.graph import Graph
+from ..testing.builder import Builder
 
 
 def _cifar10(name: str, channels: tuple[int, int, int]) -> Graph:

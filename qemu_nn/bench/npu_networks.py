@@ -8,9 +8,9 @@ from typing import Callable
 
 import numpy as np
 
-from ..graph import Graph, Node, Tensor
-from ..layers import NPU_FUNCTIONS
-from ..layers.npu import LOG_ENTRIES
+from ..functions import NPU_FUNCTIONS
+from ..functions.npu import LOG_ENTRIES
+from ..ir.graph import Graph, Node, Tensor
 from .networks import lenet5, mobilenet_025_96, mobilenet_100_224
 
 Params = Mapping[str, int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._native import lib
-from ..kernels import FEATURES, Row
+from ..kernels.table import FEATURES, Row
 
 _ROUNDS = 20_000
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..analysis.table import Cell, Table
 from ..errors import Error
-from ..files import write_bytes
-from ..kernels import FEATURES, cpu_features
+from ..io.files import write_bytes
+from ..kernels.table import FEATURES, cpu_features
 
 #: Endings of pictures that can be written.
 PICTURES = (".png", ".svg", ".pdf")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Callable, Optional
 
-from .. import kernels
 from ..analysis.table import Cell, Table
-from ..devices import profile_for
-from ..kernels import Row
+from ..kernels import table as kernels
+from ..kernels.devices import profile_for
+from ..kernels.table import Row
 from ..runtime.session import Session
 from ..targets import NPU, Profile, all_profiles
-from .affine_cases import AFFINE_CASES
-from .calls import random_inputs
-from .cases import CASES, Case
-from .npu_cases import NPU_CASES
+from ..testing.calls import random_inputs
+from ..testing.cases import CASES, Case
+from ..testing.npu_cases import NPU_CASES
+from ..testing.s8_cases import AFFINE_CASES
 from .peak import peaks_of
 from .stopwatch import Timing, race
 

@@ -11,15 +11,15 @@ import numpy as np
 from ..analysis.table import Table
 from ..analysis.variants import compare_profiles
 from ..cmsis import invoke
-from ..devices import profile_for
 from ..errors import Error, Refused, SizeMismatch
-from ..graph import Graph
-from ..kernels import rows_of
-from ..layers import FUNCTIONS, Function
-from ..runtime.rivals import rivals
+from ..functions import FUNCTIONS, Function
+from ..ir.graph import Graph
+from ..kernels.devices import profile_for
+from ..kernels.table import rows_of
+from ..runtime.other_profiles import rivals
 from ..runtime.session import Session, State
 from ..targets import Profile, all_profiles
-from .calls import random_arguments, random_inputs
+from ..testing.calls import random_arguments, random_inputs
 
 #: Inputs of a network, and calls of a function, where none are given.
 _INPUTS, _CALLS = 8, 200

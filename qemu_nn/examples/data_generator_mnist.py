@@ -16,8 +16,8 @@ from typing import Optional, Union
 
 import numpy as np
 
-from qemu_nn import files
-from qemu_nn.errors import Error
+from ..errors import Error
+from ..io import files
 
 #: Sides of an image in the file and as the network of the manual reads it.
 STORED, PADDED = 28, 32

@@ -22,10 +22,11 @@ import numpy as np
 from tqdm import tqdm
 
 import qemu_nn.ndk as ndk
-from qemu_nn.errors import Error
-from qemu_nn.extras import require
-from qemu_nn.ndk.layers import Layer
-from qemu_nn.ndk.quant_tools.numpy_net import run_layers
+
+from ..errors import Error
+from ..io.extras import require
+from ..npu.layers import Layer
+from ..npu.numpy_net import run_layers
 
 Params = dict[str, Any]
 
@@ -92,7 +93,7 @@ def train_float(
     torch = require("torch", "train", "training")
     torch.manual_seed(SEED)
     torch.set_num_threads(1)  # so small a network is slower on more
-    net = ndk.quant_train_torch.quant_layer.QuantizedNet(
+    net = require("qemu_nn.ndk.quant_train_torch.quant_layer", "train", "training").QuantizedNet(
         layers, params, quant_output=False, quant_weight=False, quant_bias=False
     )
     optimizer = torch.optim.Adam(net.parameters(), 1e-3)

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ..layers.prototypes import c_types
+from ..functions.prototypes import c_types
 from ..targets import is_affine
 
 _PER_LINE = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from ..layers.prototypes import Prototype
+from ..functions.prototypes import Prototype
 
 _WIDTH = 100
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
-from ..graph import Address
-from ..layers.prototypes import (
+from ..functions.prototypes import (
     CONTEXTS,
     SCRATCH,
     VECTOR_SUM,
@@ -16,7 +15,8 @@ from ..layers.prototypes import (
     c_types,
     prototype,
 )
-from ..layers.struct_api import Elements, Member
+from ..functions.struct_api import Elements, Member
+from ..ir.graph import Address
 from .c_text import wrapped
 from .extents import c_extent
 from .memory import Call

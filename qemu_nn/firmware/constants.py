@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..graph import Graph, Node
+from ..ir.graph import Graph, Node
 
 
 @dataclass(frozen=True)

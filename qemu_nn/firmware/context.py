@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..graph import Graph
-from ..layers.prototypes import c_types, prototype
+from ..functions.prototypes import c_types, prototype
+from ..ir.graph import Graph
 from .c_array import definition, dimensions, in_comment
 from .c_text import comment, wrapped
 from .calls import Buffers, call_text, copy_text, pointer

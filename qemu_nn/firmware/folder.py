@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Callable, Optional
 
 from ..errors import Error
-from ..files import MEGABYTE, read_bytes, writing
+from ..io.files import MEGABYTE, read_bytes, writing
 
 _MANIFEST_LIMIT = 256 * MEGABYTE
 

@@ -15,11 +15,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Optional
 
-from ..archive import format_npy, little_endian
 from ..errors import Error
-from ..files import reason
+from ..io.archive import format_npy, little_endian
+from ..io.files import reason
+from ..ir.tensors import Tensor
 from ..targets import Profile
-from ..tensors import Tensor
 from .c_array import dimensions, header, symbol, table
 from .folder import Listed, checksum, earlier_files, replacing
 from .sample import Golden, crc32, format_words

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from ..errors import Error
-from ..graph import Address, Graph, Memory
-from ..kernels import choose, rows_of
-from ..layers.orders import rooms
+from ..functions.orders import rooms
+from ..ir.graph import Address, Graph, Memory
+from ..kernels.table import choose, rows_of
+from ..runtime.addresses import planned
 from ..runtime.arena import TFLM_ALIGNMENT, aligned, tensor_arena
-from ..runtime.place import planned
 from ..runtime.plan import Plan, Step, plan
 from ..targets import Profile, is_affine
 

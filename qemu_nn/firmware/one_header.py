@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..graph import Graph, Node, Tensor
-from ..layers.base import Extent, Half
+from ..functions.base import Extent, Half
+from ..ir.graph import Graph, Node, Tensor
 from .c_array import in_comment, lines
 from .constants import constants
 from .sample import format_words

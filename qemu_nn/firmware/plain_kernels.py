@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from ..kernels import Row
+from ..kernels.table import Row
 
 #: A row of kernels.inc: arithmetic, op, type, variant, and the last but one argument: run.
 _ROW = re.compile(

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Error
-from ..extras import require
-from ..files import reason
-from ..layers.prototypes import is_own
+from ..functions.prototypes import is_own
+from ..io.extras import require
+from ..io.files import reason
 from ..runtime.plan import Plan
 from ..targets import Profile
 from . import stand_in

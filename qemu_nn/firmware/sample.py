@@ -9,10 +9,10 @@ from typing import Optional
 
 import numpy as np
 
-from ..archive import little_endian
-from ..graph import Graph
+from ..io.archive import little_endian
+from ..ir.graph import Graph
+from ..ir.tensors import Tensor
 from ..runtime.plan import CLOBBER
-from ..tensors import Tensor
 
 #: Layer -> what it computes for one input, [T, *shape] in a recurrent network, [*shape] otherwise.
 Trace = Mapping[str, np.ndarray]

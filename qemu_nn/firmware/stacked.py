@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..layers import Array, Function
-from ..layers.base import Extent
+from ..functions import Array, Function
+from ..functions.base import Extent
 from .c_text import wrapped
 from .extents import c_extent
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Union
 
-from ..kernels import Row
-from ..layers import Function
-from ..layers.prototypes import OWN_HEADER, SCRATCH, VECTOR_SUM, Prototype, is_own, prototype
-from ..layers.struct_api import Elements
+from ..functions import Function
+from ..functions.prototypes import OWN_HEADER, SCRATCH, VECTOR_SUM, Prototype, is_own, prototype
+from ..functions.struct_api import Elements
+from ..kernels.table import Row
 from ..targets import Profile, is_affine
 from . import plain_kernels
 from .c_text import signature, wrapped

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
-from ..formats import q_format
-from ..graph import Graph, Node, Tensor
-from ..layers.base import ENUMERATORS
-from ..layers.orders import ORDERS
-from ..layers.prototypes import is_own
+from ..functions.base import ENUMERATORS
+from ..functions.orders import ORDERS
+from ..functions.prototypes import is_own
+from ..ir.formats import q_format
+from ..ir.graph import Graph, Node, Tensor
 from .c_array import in_comment
 from .constants import Constant, constants
 from .sample import format_words

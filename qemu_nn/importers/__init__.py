@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Optional
 
 from ..errors import Error
-from ..float_graph import FloatGraph
-from ..graph import Graph
+from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph
 
 #: File name suffix -> the module here that reads float networks of that format.
 FLOAT_FORMATS = {

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from .. import files
 from ..errors import ModelError
+from ..io import files
 
 _LIMIT = 64 * files.MEGABYTE
 _LONGEST_HEAD = 2000

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from .. import files
 from ..errors import Error, ModelError
-from ..fields import Fields, parse_json
-from ..graph import Graph, Memory, Node, Place, Tensor
-from ..layers import FUNCTIONS, Function
+from ..functions import FUNCTIONS, Function
+from ..io import files
+from ..io.typed_json import Fields, parse_json
+from ..ir.graph import Graph, Memory, Node, Place, Tensor
 from .symbols import Symbols, read_entries, read_symbols
 from .weights import Headers, is_reference, read_arrays
 

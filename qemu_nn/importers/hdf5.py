@@ -14,9 +14,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from .. import files
 from ..errors import Error, ModelError
-from ..extras import require_installed
+from ..io import files
+from ..io.extras import require_installed
 from . import hdf5_child
 
 #: Most bytes of a file, and of all arrays in it.

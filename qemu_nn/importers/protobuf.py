@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import ModelError
-from ..extras import require
+from ..io.extras import require
 
 _FIELD = re.compile(r"(\d+):(\w+):([\w|]+)(\*?)(?:=(\S+))?")
 

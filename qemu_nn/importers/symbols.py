@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..fields import Fields
-from ..formats import BITS
-from ..graph import Address, Tensor
+from ..io.typed_json import Fields
+from ..ir.formats import BITS
+from ..ir.graph import Address, Tensor
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from ..archive import open_archive
 from ..errors import ModelError
+from ..io.archive import open_archive
 from .c_header import Header
 
 _REFERENCE = re.compile(r"([^:\\]+):(\w+)")

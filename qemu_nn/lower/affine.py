@@ -8,8 +8,8 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..float_graph import FloatGraph, FloatNode
-from ..graph import Graph, Node, Tensor
+from ..ir.float_graph import FloatGraph, FloatNode
+from ..ir.graph import Graph, Node, Tensor
 from ..operators import (
     Clip,
     Concat,
@@ -29,7 +29,7 @@ from ..operators import (
     Transpose,
 )
 from ..quantizer.affine_rules import Rescale
-from ..quantizer.affine_settle import AffineFormats
+from ..quantizer.assign_affine import AffineFormats
 from ..quantizer.fusion import Clamp, clamps
 from . import affine_plain as plain
 from . import affine_shaping as shaping

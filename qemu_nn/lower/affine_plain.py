@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from ..errors import Error, ModelError
-from ..formats import add_scaling, softmax_scaling
-from ..layers.tflm_scaling import logistic_scaling
+from ..functions.scaling import add_scaling, logistic_scaling, softmax_scaling
 from ..operators import Clip, Elementwise, Relu, Shape, Sigmoid, Softmax, Tanh
 from ..quantizer.affine_rules import Rescale
 from .affine_shaping import four, named

@@ -9,9 +9,10 @@ from typing import Optional
 import numpy as np
 
 from ..errors import ModelError
-from ..formats import Format, activation_limits, quantize_multiplier
-from ..graph import Node, Tensor
-from ..layers import FUNCTIONS
+from ..functions import FUNCTIONS
+from ..functions.scaling import quantize_multiplier
+from ..ir.formats import Format, activation_limits
+from ..ir.graph import Node, Tensor
 from ..operators import Shape
 from .site import AnySite
 

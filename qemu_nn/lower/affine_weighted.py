@@ -8,7 +8,7 @@ from typing import Optional
 import numpy as np
 
 from ..errors import ModelError
-from ..formats import quantize_symmetric
+from ..ir.formats import quantize_symmetric
 from ..operators import Conv, Dense, Pool
 from .affine_site import AffineSite
 

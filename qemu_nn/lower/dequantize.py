@@ -13,8 +13,8 @@ from typing import Optional
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..float_graph import FloatGraph, FloatNode
-from ..graph import Graph, Node, Tensor
+from ..ir.float_graph import FloatGraph, FloatNode
+from ..ir.graph import Graph, Node, Tensor
 from ..operators import Clip, Conv, Dense, Elementwise, Operator, Relu, Reshape, Shape
 from ..runtime.accumulate import products
 from ..runtime.accumulate_affine import bias_of, factors

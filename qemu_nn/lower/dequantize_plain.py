@@ -10,7 +10,7 @@ from typing import Callable, Optional
 import numpy as np
 
 from ..errors import ModelError
-from ..graph import Node, Tensor
+from ..ir.graph import Node, Tensor
 from ..operators import (
     Affine,
     Concat,

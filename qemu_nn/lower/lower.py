@@ -8,8 +8,8 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..float_graph import FloatGraph
-from ..graph import Graph, Node, Tensor
+from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph, Node, Tensor
 from ..operators import (
     Clip,
     Conv,
@@ -23,7 +23,7 @@ from ..operators import (
     Softmax,
     Tanh,
 )
-from ..quantizer.settle import Formats
+from ..quantizer.assign import Formats
 from ..targets import Profile
 from . import unweighted, weighted
 from .site import Site

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import Error
-from ..float_graph import FloatGraph
-from ..formats import q_format
-from ..graph import Graph, Node, Tensor
+from ..ir.float_graph import FloatGraph
+from ..ir.formats import q_format
+from ..ir.graph import Graph, Node, Tensor
 from ..operators import Conv, Dense, Identity, Operator, Reshape
 from ..quantizer.fusion import bounds
 from ..runtime.accumulate import products

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..float_graph import FloatGraph, FloatNode
+from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Affine, Conv, Dense, Pool, Reshape, Softmax, Transpose
 
 #: Operators in front of a network that the host applies before it rounds the input.

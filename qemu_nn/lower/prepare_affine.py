@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..float_graph import FloatGraph, FloatNode
+from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Pool, PRelu, Relu
 from ..quantizer.affine_rules import Rescale, fixed_formats, joins
 from .prepare import averaging, ends_in_softmax

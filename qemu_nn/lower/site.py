@@ -9,11 +9,11 @@ from typing import Optional
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..formats import quantize
-from ..graph import Node, Tensor
-from ..layers import FUNCTIONS
+from ..functions import FUNCTIONS
+from ..ir.formats import quantize
+from ..ir.graph import Node, Tensor
 from ..operators import Operator, Shape
-from ..quantizer.settle import Formats
+from ..quantizer.assign import Formats
 
 Dims = tuple[int, int, int]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..errors import ModelError
-from ..layers import FUNCTIONS, layouts
+from ..functions import FUNCTIONS, layouts
 from ..operators import Conv, Dense, Pool
 from .site import Site
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Union
 
-from .from_float import Loaded
-from .loading import load
+from ..npu.from_float import Loaded
+from ..npu.loading import load
 
 
 def load_from_caffemodel(

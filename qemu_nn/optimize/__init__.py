@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..float_graph import FloatGraph
+from ..ir.float_graph import FloatGraph
 from .fold import fold, scale_images
 from .layout import channels_last
 from .pads import merge_pads

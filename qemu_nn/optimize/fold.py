@@ -7,7 +7,7 @@ from typing import Optional, Union
 
 import numpy as np
 
-from ..float_graph import FloatGraph, FloatNode
+from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Affine, Conv, Dense, Reshape
 
 Weighted = Union[Conv, Dense]

@@ -9,7 +9,7 @@ from typing import Optional
 
 import numpy as np
 
-from ..float_graph import FloatGraph, FloatNode
+from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import (
     Affine,
     Clip,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Optional
 
-from ..float_graph import FloatGraph, FloatNode
+from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Conv, Operator, Pad, Pool
 from ..operators.base import Pads
 

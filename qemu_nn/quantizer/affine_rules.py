@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Optional
 
-from ..float_graph import FloatGraph
-from ..formats import Format
+from ..ir.float_graph import FloatGraph
+from ..ir.formats import Format
 from ..operators import Concat, Elementwise, Identity, Operator, Relu, Sigmoid, Softmax, Tanh
 from .rules import Rule, rule
 

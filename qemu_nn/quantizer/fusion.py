@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Optional
 
-from ..float_graph import FloatGraph, FloatNode
+from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Clip, Conv, Dense, Elementwise, Operator, Pool, Relu
 
 _SUMS = ("add", "subtract", "multiply")

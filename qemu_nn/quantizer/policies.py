@@ -8,10 +8,10 @@ from typing import Callable, NamedTuple, Union
 
 import numpy as np
 
-from ..arguments import shown
 from ..errors import Error
-from ..formats import dec_bit
-from ..statistics import Filled, Statistics
+from ..io.arguments import shown
+from ..ir.formats import dec_bit
+from ..ir.statistics import Filled, Statistics
 
 Policy = Callable[[Statistics, int], int]
 

@@ -9,8 +9,8 @@ from typing import Optional, Union
 import numpy as np
 
 from ..errors import Error
-from ..formats import affine_format
-from ..statistics import Statistics, statistics_of
+from ..ir.formats import affine_format
+from ..ir.statistics import Statistics, statistics_of
 from .policies import Grid, Loss, divergence, percent_of, reach, square_error
 
 #: Ends that a loss is asked about: down to an eighth of the range, in quarters of an octave.

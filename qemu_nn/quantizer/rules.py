@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Callable
 
-from ..float_graph import FloatGraph
+from ..ir.float_graph import FloatGraph
 from ..operators import (
     Clip,
     Concat,

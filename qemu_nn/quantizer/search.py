@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Optional
 
-from .. import files
 from ..errors import Error, ModelError
-from ..fields import parse_json
+from ..io import files
+from ..io.typed_json import parse_json
 from ..runtime import interrupt
-from .settle import ROLES
+from .assign import ROLES
 
 #: A format that is tried: the layer, its role, and the fraction bits it starts from.
 Variable = tuple[str, str, int]

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..errors import Error
-from ..float_graph import FloatGraph
+from ..ir.float_graph import FloatGraph
+from ..ir.statistics import Statistics
 from ..runtime.evaluate import each_tensor
-from ..statistics import Statistics
 
 
 def observe(graph: FloatGraph, batches: Iterable[np.ndarray]) -> dict[str, Statistics]:

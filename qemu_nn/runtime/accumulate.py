@@ -7,8 +7,8 @@ from typing import Optional, Union
 
 import numpy as np
 
-from ..graph import Graph, Node
-from ..layers import layouts
+from ..functions import layouts
+from ..ir.graph import Graph, Node
 from ..operators import Conv, Dense
 from ..targets import Profile
 from . import accumulate_affine as affine

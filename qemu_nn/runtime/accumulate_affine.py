@@ -7,9 +7,9 @@ from typing import Optional, Union
 
 import numpy as np
 
-from ..graph import Graph, Node
-from ..layers import layouts
-from ..layers.base import Half, extent
+from ..functions import layouts
+from ..functions.base import Half, extent
+from ..ir.graph import Graph, Node
 from ..operators import Conv, Dense
 
 #: Ops whose weights are multiplied with windows or rows of the input.

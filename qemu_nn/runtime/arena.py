@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..graph import Graph
+from ..ir.graph import Graph
 
 #: Every buffer starts at a multiple of this many bytes in TensorFlow Lite Micro's arena.
 TFLM_ALIGNMENT = 16

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from .. import kernels
 from .._native import ffi, lib
-from ..kernels import aligned_bytes
+from ..kernels import table as kernels
+from ..kernels.table import aligned_bytes
 from . import interrupt
-from .cut import cut
+from .parallel import Share
 from .plan import Plan, Step
-from .share import Share
+from .split import cut
 
 #: What every run calls: looked up once, as a small network takes no longer than a few look-ups.
 _address, _empty, _run, _NULL = ffi.from_buffer, np.empty, lib.qn_run, ffi.NULL

@@ -8,9 +8,9 @@ from typing import Callable, Optional
 
 import numpy as np
 
-from ..arguments import as_array, as_flag
 from ..errors import Error
-from ..float_graph import FloatGraph
+from ..io.arguments import as_array, as_flag
+from ..ir.float_graph import FloatGraph
 
 
 def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Optional
 
 import numpy as np
 
-from ..kernels import Row
+from ..kernels.table import Row
 
 
 @dataclass(frozen=True)

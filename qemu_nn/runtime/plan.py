@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
-from .. import kernels
 from ..errors import Error
-from ..graph import Graph, Node, Tensor
-from ..kernels import Row, Sizes
-from ..layers.base import extent
+from ..functions.base import extent
+from ..ir.graph import Graph, Node, Tensor
+from ..kernels import table as kernels
+from ..kernels.table import Row, Sizes
 from ..targets import Profile
-from . import cut, place
-from .place import Placement
+from . import addresses as place
+from . import split as cut
+from .addresses import Placement
 from .reasons import lacking, reason
 
 #: In front of a layer's name: what is left of an input that the layer destroys.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Optional
 
-from ..kernels import CAP, FEATURES, HOST, Row, cpu_features
+from ..kernels.table import CAP, FEATURES, HOST, Row, cpu_features
 from ..targets import Profile
 
 

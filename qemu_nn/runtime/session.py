@@ -8,13 +8,13 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from ..arguments import MOST_THREADS, as_array, as_count, as_flag, as_text
 from ..errors import DeviceWarning, Error
-from ..graph import Graph, Tensor
+from ..io.arguments import MOST_THREADS, as_array, as_count, as_flag, as_text
+from ..ir.graph import Graph, Tensor
 from ..targets import Profile
+from .batching import together
 from .compiled import Batch, Compiled
 from .plan import Plan, plan
-from .together import together
 
 #: What every run asks for: looked up once, as a small network takes no longer than a few look-ups.
 _Array = np.ndarray

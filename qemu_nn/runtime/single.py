@@ -7,8 +7,8 @@ from typing import Optional
 
 import numpy as np
 
-from ..graph import Graph, Node, Tensor
-from ..kernels import call, choose, make_params, rows_of
+from ..ir.graph import Graph, Node, Tensor
+from ..kernels.table import call, choose, make_params, rows_of
 from ..targets import Profile
 from .session import Session
 

@@ -6,7 +6,7 @@ from typing import Callable
 
 import numpy as np
 
-from ...graph import Graph
+from ...ir.graph import Graph
 from . import litert, onnx
 
 #: Name -> what makes a batch ready to be computed there. See litert.prepare().

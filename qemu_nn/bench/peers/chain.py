@@ -8,8 +8,8 @@ from typing import Optional, Union
 import numpy as np
 
 from ...errors import Error
-from ...graph import Graph, Node
-from ...layers import layouts
+from ...functions import layouts
+from ...ir.graph import Graph, Node
 
 #: Op of a call -> kind of layer.
 _KINDS = {

@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 
 from ...errors import Error
-from ...graph import Graph
+from ...ir.graph import Graph
 from .chain import INPUT, Layer, Window, chain
 
 #: The version of most operators that takes int8.

@@ -7,7 +7,7 @@ from typing import Any, Callable, Union
 
 import numpy as np
 
-from ...graph import Graph
+from ...ir.graph import Graph
 from .chain import INPUT, Layer, chain
 
 

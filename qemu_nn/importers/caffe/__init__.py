@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Optional
 
 from ...errors import Error, ModelError
-from ...float_graph import FloatGraph
+from ...ir.float_graph import FloatGraph
 from .input_shape import input_shape
 from .layers import build
 from .net import read_net

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelError
-from ...float_graph import FloatNode
+from ...ir.float_graph import FloatNode
 from ...operators import Affine, Elementwise, Operator, PRelu, Shape
 from .layer import Layer, finite
 

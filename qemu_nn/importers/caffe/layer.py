@@ -11,7 +11,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ...errors import ModelError
-from ...float_graph import FloatNode
+from ...ir.float_graph import FloatNode
 from ...operators import Operator, Shape
 from .net import Step
 

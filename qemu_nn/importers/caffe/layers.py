@@ -8,7 +8,7 @@ from typing import Callable
 import numpy as np
 
 from ...errors import ModelError
-from ...float_graph import FloatNode
+from ...ir.float_graph import FloatNode
 from ...operators import Identity, Operator, Relu, Shape, Sigmoid, Softmax, Tanh
 from . import arithmetic, linear, shaping
 from .layer import Layer, finite

@@ -6,7 +6,7 @@ import math
 from typing import Any, Optional
 
 from ...errors import ModelError
-from ...float_graph import FloatNode
+from ...ir.float_graph import FloatNode
 from ...operators import Conv, Dense, Operator, Pool, Reshape
 from ...operators.base import Pair, image
 from .layer import Layer

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
-from ... import files
 from ...errors import ModelError
-from ...extras import require
+from ...io import files
+from ...io.extras import require
 from ...operators import Shape
 from .schema import new
 

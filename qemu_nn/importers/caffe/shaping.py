@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...errors import ModelError
-from ...float_graph import FloatNode
+from ...ir.float_graph import FloatNode
 from ...operators import Concat, Operator, Reshape, Slice
 from .layer import Layer
 

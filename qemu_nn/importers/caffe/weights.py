@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ... import files
 from ...errors import ModelError
-from ...float_graph import NODE_LIMIT
+from ...io import files
+from ...ir.float_graph import NODE_LIMIT
 from ..hdf5 import read_hdf5
 from .schema import parse
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Optional
 
 from ...errors import ModelError
-from ...float_graph import FloatGraph
+from ...ir.float_graph import FloatGraph
 from .model import build
 from .reading import read
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 from ...errors import ModelError
-from ...float_graph import FloatGraph, FloatNode
+from ...ir.float_graph import FloatGraph, FloatNode
 from ...operators import Conv, Operator, Pool, Shape
 from .config import Layer
 from .layers import CONVERTERS

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import files
-from ...archive import open_archive
 from ...errors import ModelError
-from ...fields import parse_json
+from ...io import files
+from ...io.archive import open_archive
+from ...io.typed_json import parse_json
 from ..hdf5 import LIMIT, Contents, read_hdf5
 
 _CONFIG, _WEIGHTS = "config.json", "model.weights.h5"

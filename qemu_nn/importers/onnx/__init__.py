@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Optional
 
-from ...float_graph import FloatGraph
+from ...ir.float_graph import FloatGraph
 from .network import convert
 from .reading import read
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelError
-from ...float_graph import TENSOR_LIMIT, FloatNode
+from ...ir.float_graph import TENSOR_LIMIT, FloatNode
 from ...operators import Operator, Shape
 from ..tensor import Tensor, Value
 from .reading import Model, Node

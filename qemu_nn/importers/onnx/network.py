@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Optional
 
 from ...errors import ModelError
-from ...float_graph import FloatGraph
+from ...ir.float_graph import FloatGraph
 from ...operators import Reshape, Shape, Transpose
 from ..tensor import Tensor
 from .activation import ACTIVATIONS

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ... import extras
 from ...errors import ModelError
-from ...files import read_bytes
+from ...io import extras
+from ...io.files import read_bytes
 from ...operators import Shape
 from .tensors import FILE_LIMIT, FLOAT_TYPES, Tensors, type_name
 

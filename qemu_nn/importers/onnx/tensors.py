@@ -10,7 +10,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ...errors import ModelError
-from ...files import MEGABYTE, read_bytes
+from ...io.files import MEGABYTE, read_bytes
 
 #: Most bytes of a model file, and of each file beside it.
 FILE_LIMIT = 512 * MEGABYTE

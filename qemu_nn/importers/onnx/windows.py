@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ...errors import ModelError
-from ...float_graph import TENSOR_LIMIT
+from ...ir.float_graph import TENSOR_LIMIT
 from ...operators import Conv, Operator, Pool
 from ...operators.base import Pads, Pair, same_pads
 from ..tensor import Tensor

@@ -9,7 +9,7 @@ from typing import Callable, Optional
 import numpy as np
 
 from ...errors import ModelError
-from ...float_graph import FloatNode
+from ...ir.float_graph import FloatNode
 from ...operators import Identity, Operator, Reshape, Shape
 from ..tensor import Tensor, Value
 from .reading import Node

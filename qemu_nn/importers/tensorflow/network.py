@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Optional
 
 from ...errors import ModelError
-from ...float_graph import FloatGraph, FloatNode
+from ...ir.float_graph import FloatGraph, FloatNode
 from ...operators import Conv, Pool, Transpose
 from ..tensor import Tensor
 from .converters import build

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ... import files
 from ...errors import ModelError
-from ...float_graph import NODE_LIMIT
+from ...io import files
+from ...ir.float_graph import NODE_LIMIT
 from . import tensors
 from .schema import parse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...graph import Graph
+from ...ir.graph import Graph
 from .network import convert
 from .reading import Model
 

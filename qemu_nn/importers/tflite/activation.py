@@ -7,9 +7,14 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
-from ...formats import softmax_scaling, softmax_scaling_s16
-from ...layers.softmax_tables import exp_lut, one_by_one_lut
-from ...layers.tflm_scaling import leaky_relu_scaling, logistic_scaling, logistic_scaling_s16
+from ...functions.scaling import (
+    leaky_relu_scaling,
+    logistic_scaling,
+    logistic_scaling_s16,
+    softmax_scaling,
+    softmax_scaling_s16,
+)
+from ...functions.softmax_tables import exp_lut, one_by_one_lut
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format, same_type
 from .scaling import activation_range, multiplier

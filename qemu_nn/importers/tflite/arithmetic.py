@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
-from ...formats import add_scaling
+from ...functions.scaling import add_scaling
 from .building import Value
 from .call import Call, Converter, same_format, same_type
 from .scaling import multiplier

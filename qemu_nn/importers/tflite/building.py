@@ -10,8 +10,8 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from ...graph import Node, Tensor
-from ...layers import FUNCTIONS
+from ...functions import FUNCTIONS
+from ...ir.graph import Node, Tensor
 from .reading import FileTensor, Model
 
 #: Most bytes of all constants: they may share the file's bytes, and no device has as many.

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import extras
 from ...errors import ModelError
+from ...io import extras
 
 _PURPOSE = "reading .tflite files"
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import Error, ModelError
-from ...graph import Graph
+from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .building import Builder, Value
 from .call import Call, Converter
 from .dense import DENSE
-from .picking import PICKING
 from .reading import Model, Operator
 from .recurrent import RECURRENT
 from .shaping import SHAPING
+from .slicing import PICKING
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.

@@ -10,8 +10,8 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from ...files import MEGABYTE, read_bytes
-from ...tensors import MEMORY_LIMIT
+from ...io.files import MEGABYTE, read_bytes
+from ...ir.tensors import MEMORY_LIMIT
 from .checked import Table, library
 
 #: Most bytes of a file: more than any microcontroller holds.

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...errors import Error, ModelError
-from ...formats import quantize_multiplier
+from ...functions.scaling import quantize_multiplier
 
 #: Fused activation -> the real numbers that it keeps; None: no limit on that side.
 RANGES: dict[str, tuple[float | None, float | None]] = {

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
-from ...layers.tflm_scaling import rescale_factors
+from ...functions.scaling import rescale_factors
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format
 from .windows import image

@@ -1,0 +1,1 @@
+"""What users call, and the only place where stages meet."""

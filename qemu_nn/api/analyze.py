@@ -1,0 +1,234 @@
+"""Where the stages meet to say what quantization cost: float and exact runs, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Optional, Union
+
+import numpy as np
+
+from ..analysis.advice import advise
+from ..analysis.choices import Choices
+from ..analysis.layer_figures import Gathered, LayerFigures, WeightFigures, weight_figures
+from ..analysis.report import Report
+from ..errors import Error
+from ..io.arguments import as_array, as_callable
+from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph, Node, Tensor
+from ..lower.dequantize import dequantized
+from ..lower.meaning import counterparts, meanings, stranger
+from ..quantizer.rules import kept_range
+from ..runtime.accumulate import accumulators, unsaturated
+from ..runtime.accumulate_affine import has_room, is_affine
+from ..runtime.evaluate import each_tensor
+from ..runtime.session import Session
+from ..runtime.single import Calls
+from ..targets import DEFAULT_CORE, Profile
+from .data import Batch, batches
+from .network import Network, quantized
+
+Arrays = Mapping[str, np.ndarray]
+Progress = Callable[[Iterable], Iterable]
+
+
+def analyze(
+    network: Union[Network, str, Path],
+    data: Any,
+    labels: Optional[np.ndarray] = None,
+    *,
+    target: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    layout: Optional[str] = None,
+    threads: int = 1,
+    progress: Optional[Progress] = None,
+) -> Report:
+    """What quantization cost and where: the network's exact run against its float reference.
+
+    network: as quantize() makes it, or its file; or affine, such as a .tflite file, which is
+    compared with the float network that its integers stand for: that shows what the rounding of
+    activations costs.
+    data: float inputs as data.batches() takes them, of the network or of the file it came from; of
+    a network without a reference also its own integers, int8 for an int8 input.
+    labels: the right class of every sample, if not in the data; with them, accuracies and
+    confusion are reported. Raises Error for other networks without a reference, for data and
+    labels that do not fit, and as a session.
+    """
+    network, progress = quantized(network), as_callable(progress, "progress")
+    reference, graph = network.reference, network.graph
+    own = None  # a network that was made of real numbers is tested with real numbers
+    if reference is None and is_affine(graph):
+        reference, own = dequantized(graph), graph.input.format
+    if reference is None:
+        raise Error(
+            f"{graph.name} has no float reference to compare with: quantize it from a float model"
+        )
+    _check_pair(graph, reference)
+    wanted = network.profile(target, cmsis, rounding)
+    session = Session(graph, wanted, threads=threads)
+    run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
+    source = batches(data, reference.shape, reference.layout, layout, own=own)
+    for batch in _labelled(progress(source) if progress else source, labels):
+        if not len(batch.x):
+            continue
+        real = dict(each_tensor(reference, batch.x))
+        start = graph.input
+        x = start.format.quantize(real[start.name]).reshape(-1, *start.shape)
+        run.add(real, {start.name: x, **session.run(x, trace=True)}, batch.y)
+    if not run.samples:
+        raise Error("there are no data to analyze with")
+    return run.report()
+
+
+def _check_pair(graph: Graph, reference: FloatGraph) -> None:
+    """A file may hold any two networks."""
+    shapes = reference.shapes
+    tensors = [graph.input, *(node.output for node in graph.nodes)]
+    fits = all(math.prod(shapes.get(t.name, t.shape)) == math.prod(t.shape) for t in tensors)
+    alone = graph.memory is not None or graph.states
+    if alone or graph.input.name not in shapes or not fits:
+        raise stranger(graph)
+
+
+def _labelled(source: Iterable[Batch], labels: Optional[np.ndarray]) -> Iterator[Batch]:
+    """Batches with the labels that are given apart from the data, if they are."""
+    if labels is None:
+        yield from source
+        return
+    labels = as_array(labels, "labels")
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise Error(
+            f"labels are one integer for each sample, not {labels.dtype} {list(labels.shape)}"
+        )
+    done = 0
+    for batch in source:
+        start, done = done, done + len(batch.x)
+        if done > len(labels):
+            break
+        yield Batch(batch.x, labels[start:done])
+    if done != len(labels):
+        more = "more than " if done > len(labels) else ""
+        raise Error(f"there are {len(labels)} labels for {more}{min(done, len(labels))} samples")
+
+
+@dataclass
+class _Run:
+    """Everything gathered while batches come in."""
+
+    graph: Graph
+    reference: FloatGraph
+    profile: Profile
+    calls: Calls
+    samples: int = 0
+
+    def __post_init__(self) -> None:
+        names = set(self.reference.shapes)
+        tensors = [self.graph.input, *(node.output for node in self.graph.nodes)]
+        self.tensors = {tensor.name: tensor for tensor in tensors}
+        self.meanings = meanings(self.graph, self.reference)
+        self.figures = {
+            name: Gathered(tensor.format, kept_range(self.reference, name))
+            for name, tensor in self.tensors.items()
+            if name in names
+        }
+        if not {*self.figures} <= {self.graph.input.name, *self.meanings}:
+            raise stranger(self.graph)
+        scores = self.tensors[self.graph.outputs[-1]]
+        size = math.prod(scores.shape)
+        one_vector = max(scores.shape, default=1) == size > 1 and scores.name in names
+        self.choices = Choices(size) if one_vector else None
+
+    def add(self, real: Arrays, device: Arrays, labels: Optional[np.ndarray]) -> None:
+        """One batch: real and integer values of every tensor, and labels if there are any."""
+        first = self.graph.input
+        x = device[first.name]
+        exact = real[first.name].reshape(x.shape)
+        self.figures[first.name].add(exact, x, x)
+        self.figures[first.name].add_unsaturated(np.rint(first.format.place(exact)))
+        single: dict[str, np.ndarray] = {}
+        for node in self.graph.nodes:
+            fed = [self._rounded(real, name, single) for name in node.inputs]
+            single[node.name] = self.calls.run(node, fed) if fed else device[node.name]
+            if node.name in self.figures:
+                self._compare(node, real, device, single[node.name])
+        self.samples += len(x)
+        if self.choices is not None:
+            name = self.graph.outputs[-1]
+            self.choices.add(device[name], real[name], labels)
+        elif labels is not None:
+            raise Error(f"{self.graph.name} does not end in the scores of classes: no labels fit")
+
+    def _rounded(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:
+        """What a call is fed alone: the real tensor, or the call before it in the same layer."""
+        if name not in real:
+            return single[name]
+        tensor = self.tensors[name]
+        return tensor.format.quantize(real[name]).reshape(-1, *tensor.shape)
+
+    def _compare(self, node: Node, real: Arrays, device: Arrays, single: np.ndarray) -> None:
+        figures, got = self.figures[node.name], device[node.name]
+        figures.add(real[node.name].reshape(got.shape), got, single.reshape(got.shape))
+        inputs = [device[name] for name in node.inputs]
+        sums = accumulators(self.graph, node, inputs[0], self.profile)
+        if sums is not None and not has_room(self.graph, node):
+            figures.add_sums(sums)
+        outputs = unsaturated(self.graph, node, inputs, sums, self.profile)
+        if outputs is not None:
+            meaning = self.meanings[node.name]  # an activation in the same call saturates nothing
+            ends = figures.format.place(np.array([meaning.low, meaning.high]))
+            figures.add_unsaturated(np.clip(outputs, *ends))
+
+    def report(self) -> Report:
+        """All figures."""
+        weights = tuple(self._weights())
+        formats = {(w.layer, w.role): w.format for w in weights}
+        nodes = {node.name: node for node in self.graph.nodes}
+        layers = tuple(self._layer(name, nodes.get(name), formats) for name in self.figures)
+        return Report(
+            self.graph.name,
+            str(self.profile),
+            self.samples,
+            layers,
+            weights,
+            advise(layers, weights, is_affine(self.graph)),
+            **(self.choices.figures() if self.choices else {}),
+        )
+
+    def _layer(
+        self, name: str, node: Optional[Node], formats: Mapping[tuple[str, str], str]
+    ) -> LayerFigures:
+        found = self.figures[name]
+        params = node.params if node and node.weights else {}
+        source: Optional[Tensor] = self.tensors[node.inputs[0]] if node else None
+        dead, channels = found.dead()
+        return LayerFigures(
+            name=name,
+            operator=str(self.meanings[name]) if node else "Input",
+            function=node.function.name if node else None,
+            format=str(found.format),
+            weight_format=formats.get((name, "weights")),
+            bias_format=formats.get((name, "bias")),
+            bias_shift=params.get("bias_shift"),
+            out_shift=params.get("out_shift"),
+            input_frac=source.frac if source else None,
+            low=found.real.low,
+            high=found.real.high,
+            saturated=found.saturated,
+            lost=found.lost,
+            elements=found.elements,
+            sums=found.sums,
+            whole=found.whole.errors(),
+            single=found.single.errors(),
+            crowded=found.crowded(),
+            dead=dead,
+            channels=channels,
+            bars=found.bars(),
+        )
+
+    def _weights(self) -> Iterator[WeightFigures]:
+        """The arrays of every layer, next to the real ones that they stand for."""
+        for c in counterparts(self.graph, self.meanings):
+            yield weight_figures(c.layer, c.role, c.real, c.integers, c.scale, c.format, c.matters)

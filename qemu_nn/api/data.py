@@ -1,0 +1,257 @@
+"""What a user gives as calibration or test data, as batches in the layout of the network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ..errors import Error
+from ..io import files
+from ..io.arguments import as_array, as_path, one_of
+from ..io.arrays import map_array, read_npz
+from ..io.extras import require
+from ..ir.formats import Format
+
+#: Endings of image files in a folder.
+_IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm")
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples x, float [n, *shape], and their labels y, integers [n], if there are any."""
+
+    x: np.ndarray
+    y: Optional[np.ndarray] = None
+
+
+class Batches:
+    """An iterable of Batch; len() where it is known, so that progress bars have an end."""
+
+    def __init__(self, start: Callable[[], Iterator[Batch]], count: Optional[int]) -> None:
+        self._start = start
+        self._count = count
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self._start()
+
+    def __len__(self) -> int:
+        if self._count is None:
+            raise TypeError("the data come from a generator: nobody knows how many there are")
+        return self._count
+
+
+def batches(
+    source: Any,
+    shape: Shape,
+    layout: Optional[str],
+    given: Optional[str] = None,
+    size: int = 64,
+    own: Optional[Format] = None,
+) -> Batches:
+    """Batches for a network whose samples have `shape`, in `layout` if they are images.
+
+    source: a .npy file, or a .npz with x and perhaps y; a folder of images of the network's size,
+    whose sub-folders, if any, are the classes; an array, or a pair of arrays (x, y); or any
+    iterable of arrays [n, *shape] or of pairs. Files and generators are read as they are used,
+    in memory that does not grow; a generator serves once. given: the layout of images in the
+    data, "NHWC" or "NCHW"; by default the one whose shape fits. own: what integers of its type in
+    the data stand for, in a network that comes without a float one, and so in one layout.
+
+    Raises Error for other shapes, for images that fit in both layouts, for NaN, and where there
+    is nothing.
+    """
+    turn = _Turn(shape, layout, given, own)
+    if isinstance(source, (str, os.PathLike)):
+        path = as_path(source, "data")
+        try:
+            if path.is_dir():
+                return _folder(path, turn, size)
+            source = _arrays(path)
+        except OSError as error:
+            raise Error(f"can not read {path}: {files.reason(error)}") from None
+    if isinstance(source, np.ndarray):
+        return _slices(source, None, turn, size)
+    if isinstance(source, tuple) and len(source) == 2:
+        x, y = source
+        y = None if y is None else as_array(y, "labels")
+        return _slices(as_array(x, "the data"), y, turn, size)
+    if not isinstance(source, Iterable):
+        raise Error(f"data are files, arrays or generators, not {type(source).__name__}")
+    count = len(source) if isinstance(source, Sequence) else None
+    return Batches(lambda: _stream(source, turn), count)
+
+
+def arranged(x: np.ndarray, shape: Shape) -> np.ndarray:
+    """Real samples [N, ...] for a network that takes `shape`, channels last if that is an image.
+
+    They may have their channels first, or each a batch of 1. Raises Error for other shapes, for
+    NaN and for infinite numbers.
+    """
+    layout = "NHWC" if len(shape) == 3 else None
+    if x.shape[1:] == (1, *shape):
+        x = x.reshape(-1, *shape)
+    return _Turn(shape, layout, layout if x.shape[1:] == shape else None, None)(x, 0)
+
+
+def _arrays(path: Path) -> tuple[np.ndarray, Optional[np.ndarray]]:
+    """x, mapped where the file can be, and y."""
+    if path.suffix == ".npy":
+        return map_array(path), None
+    arrays = read_npz(path)
+    if "x" in arrays:
+        return arrays["x"], arrays.get("y")
+    if len(arrays) == 1:
+        return next(iter(arrays.values())), None
+    raise Error(f"{path} holds {', '.join(arrays) or 'no arrays'}; name the inputs 'x'")
+
+
+def _slices(x: np.ndarray, y: Optional[np.ndarray], turn: _Turn, size: int) -> Batches:
+    if x.ndim == 0 or not len(x):
+        raise Error("there are no data: the array is empty")
+    turn.of(x.shape[1:])
+    labels = None if y is None else _labels(y, len(x))
+
+    def start() -> Iterator[Batch]:
+        for i in range(0, len(x), size):
+            part = slice(i, i + size)
+            yield Batch(turn(x[part], i), None if labels is None else labels[part])
+
+    return Batches(start, -(-len(x) // size))
+
+
+def _stream(source: Iterable, turn: _Turn) -> Iterator[Batch]:
+    done = 0
+    for item in source:
+        x, y = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
+        x = as_array(x, "the data")
+        if x.ndim == 0:
+            raise Error("the data must come as arrays with an axis of samples, not as numbers")
+        turn.of(x.shape[1:])
+        yield Batch(turn(x, done), None if y is None else _labels(as_array(y, "labels"), len(x)))
+        done += len(x)
+
+
+def _folder(path: Path, turn: _Turn, size: int) -> Batches:
+    """Images, of classes if there are sub-folders; values 0..255."""
+    image = require("PIL.Image", "images", "reading a folder of images")
+    classes = sorted(each.name for each in path.iterdir() if each.is_dir())
+    found = [
+        (file, label)
+        for label, folder in enumerate(classes or ["."])
+        for file in sorted((path / folder).iterdir())
+        if file.suffix.lower() in _IMAGES
+    ]
+    if not found:
+        raise Error(f"there are no images in {path}; have: {', '.join(_IMAGES)}")
+    height, width, channels = turn.image_shape(path)
+
+    def read(file: Path) -> np.ndarray:
+        try:
+            files.check_regular(file)
+            with image.open(file) as opened:
+                if opened.size != (width, height):
+                    raise Error(
+                        f"{file} is {opened.size[0]} x {opened.size[1]} pixels, the network takes "
+                        f"{width} x {height}"
+                    )
+                pixels = np.asarray(opened.convert("L" if channels == 1 else "RGB"), np.float32)
+        except Error:
+            raise
+        except Exception as error:  # each format's reader has its own ways to stumble
+            reason = files.reason(error) or type(error).__name__
+            raise Error(f"{file} is not an image that can be read: {reason}") from None
+        return pixels.reshape(height, width, channels)
+
+    def start() -> Iterator[Batch]:
+        left = iter(found)
+        while part := list(islice(left, size)):
+            x = np.stack([read(file) for file, _ in part])
+            y = np.array([label for _, label in part]) if classes else None
+            yield Batch(x if turn.layout == "NHWC" else np.moveaxis(x, -1, 1), y)
+
+    return Batches(start, -(-len(found) // size))
+
+
+class _Turn:
+    """From the data's shape to the network's: which axis is where is decided once."""
+
+    def __init__(
+        self, shape: Shape, layout: Optional[str], given: Optional[str], own: Optional[Format]
+    ) -> None:
+        if given is not None:
+            one_of(("NHWC", "NCHW"), given, "layout")
+        self.shape, self.layout, self.given, self.own = shape, layout, given, own
+
+    def image_shape(self, path: Path) -> tuple[int, int, int]:
+        """Height, width and channels of the images that the network takes."""
+        if self.layout is None:
+            raise Error(f"{path} holds images, but the network takes {list(self.shape)}")
+        a, b, c = self.shape
+        height, width, channels = (a, b, c) if self.layout == "NHWC" else (b, c, a)
+        if channels not in (1, 3):
+            raise Error(f"images have 1 or 3 channels, the network takes {channels}")
+        return height, width, channels
+
+    def _shapes(self) -> dict[Optional[str], Shape]:
+        """Layout of the data -> the shape of samples in it; the network's own comes first."""
+        if self.layout is None:
+            return {None: self.shape}
+        a, b, c = self.shape
+        other = {"NHWC": ("NCHW", (c, a, b)), "NCHW": ("NHWC", (b, c, a))}[self.layout]
+        shapes: dict[Optional[str], Shape] = {self.layout: self.shape, other[0]: other[1]}
+        return shapes if self.given is None else {self.given: shapes[self.given]}
+
+    def of(self, shape: Shape) -> Optional[str]:
+        """The layout of such samples; Error if there is none, or more than one."""
+        shapes = self._shapes()
+        fits = [
+            layout
+            for layout, wanted in shapes.items()
+            if shape in (wanted, *(_dropped(wanted, axis) for axis in (0, -1)))
+        ]
+        if not fits:
+            wanted = " or ".join(f"{list(s)}{f' ({n})' if n else ''}" for n, s in shapes.items())
+            raise Error(f"the network takes samples {wanted}, the data are {list(shape)}")
+        if len(fits) > 1 and 1 not in self.shape and self.own is None:  # 1: the same in both
+            raise Error(
+                f"images {list(shape)} fit the network as NHWC and as NCHW: choose by layout="
+            )
+        return fits[0]
+
+    def __call__(self, x: np.ndarray, first: int) -> np.ndarray:
+        """Samples as float32 (float64 stays) in the network's shape; first: index of the first."""
+        if x.dtype.kind not in "fiub":
+            raise Error(f"the data must be real numbers, not {x.dtype}")
+        if self.own is not None and x.dtype == self.own.dtype:
+            x = self.own.dequantize(x)
+        x = x.astype(np.float64 if x.dtype == np.float64 else np.float32)
+        if not np.isfinite(x).all():
+            bad = int(np.argwhere(~np.isfinite(x.reshape(len(x), -1)).all(1))[0, 0])
+            what = "NaN" if np.isnan(x[bad]).any() else "infinite numbers"
+            raise Error(f"sample {first + bad} of the data contains {what}")
+        if self.of(x.shape[1:]) != self.layout and x.ndim == 4:
+            x = np.moveaxis(x, 1, -1) if self.layout == "NHWC" else np.moveaxis(x, -1, 1)
+        return x.reshape(len(x), *self.shape)
+
+
+def _dropped(shape: Shape, axis: int) -> Optional[Shape]:
+    """The shape without an axis at one of its ends, if that has one element."""
+    if not shape or shape[axis] != 1:
+        return None
+    return shape[1:] if axis == 0 else shape[:-1]
+
+
+def _labels(y: np.ndarray, count: int) -> np.ndarray:
+    if y.shape != (count,) or y.dtype.kind not in "iu":
+        raise Error(
+            f"labels are one integer for each of the {count} samples, not {y.dtype} {list(y.shape)}"
+        )
+    return y

@@ -1,0 +1,48 @@
+"""Where the stages meet on a network's way out of here: goldens and a firmware project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional, Union
+
+import numpy as np
+
+from .. import __version__
+from ..firmware import project
+from ..firmware.golden import About
+from ..firmware.project import Firmware
+from ..io.arguments import as_array, as_flag, as_path
+from ..runtime.plan import plan
+from ..targets import DEFAULT_CORE
+from ..testing.calls import random_inputs
+from .golden import golden
+from .network import Network, quantized
+from .qnz import model_hash
+
+
+def export(
+    network: Union[Network, str, Path],
+    folder: Union[str, Path],
+    target: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    x: Optional[np.ndarray] = None,
+    one_header: bool = False,
+    force: bool = False,
+) -> Firmware:
+    """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `x`.
+
+    network: or the file of one. x: as golden() takes it; two inputs at random, always the same, if
+    not given. folder: new, empty, or an earlier export, which is replaced; with `force`, even where
+    its files were edited since. one_header: write layers.h, everything as plain macros, too.
+    Raises Error as golden() does, and where a device could not run the network so.
+    """
+    network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
+    wanted, one_header = network.profile(target, cmsis, rounding), as_flag(one_header, "one_header")
+    about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
+    traced = plan(network.graph, wanted, trace=True)
+    x = random_inputs(network.graph, 2) if x is None else as_array(x, "the input")
+    with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
+        goldens = golden(network, x, fresh / project.GOLDENS, target, cmsis, rounding)
+        steps = x.shape[1] if network.graph.states else 1
+        return project.write(fresh, traced, about, goldens, steps, one_header)

@@ -1,0 +1,146 @@
+"""The only place where stages meet: goldens of a network, comparisons, what it is on a device.
+
+What only goldens and reports need is imported by the functions that make them: a program that
+loads a network and runs it starts without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Callable, Optional
+
+import numpy as np
+
+from .. import __version__
+from ..errors import Error
+from ..io.arguments import as_array, as_callable, as_path
+from ..io.arrays import read_npz
+from ..ir.graph import Graph
+from ..runtime import interrupt
+from ..runtime.other_profiles import rivals
+from ..runtime.session import Session, State
+from ..targets import DEFAULT_CORE, Profile
+from .network import FloatNetwork as FloatNetwork
+from .network import Network as Network
+from .network import load as load
+from .network import load_quantized as load_quantized
+from .network import quantized
+from .qnz import model_hash
+
+if TYPE_CHECKING:
+    from ..analysis.compare import Comparison
+    from ..analysis.summary import Summary
+    from ..firmware.golden import GoldenSet
+    from ..firmware.sample import Golden
+
+
+def golden(
+    network: Network,
+    x: np.ndarray,
+    folder: Path,
+    target: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    threads: int = 1,
+    progress: Optional[Callable[[Iterable], Iterable]] = None,
+    state: State = None,
+    force: bool = False,
+) -> GoldenSet:
+    """Write what the device must compute for each input, layer by layer, as files and as C.
+
+    x: [N, *input shape], or [N, T, *input shape] for a recurrent network, which starts from
+    `state` (zero if not given). folder: new, empty, or an earlier golden set, which is replaced;
+    with `force`, even where its files were edited since. progress: wraps the iteration over
+    inputs, as tqdm does. Raises Error as a session does, and where the folder holds something else
+    or can not be written; then nothing is left behind.
+    """
+    from ..firmware.golden import About, write
+
+    network, progress = quantized(network), as_callable(progress, "progress")
+    wanted = network.profile(target, cmsis, rounding)
+    session = Session(network.graph, wanted, threads=threads)
+    folder, x = as_path(folder, "the folder of goldens"), as_array(x, "the input")
+    if x.size == 0 or x.ndim == 0:
+        raise Error("there are no inputs to make goldens of")
+    about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
+    samples = _samples({wanted: session, **rivals(network.graph, wanted)}, x, state, threads)
+    turns = progress(range(len(x))) if progress else range(len(x))
+    return write(folder, about, (each for _, each in zip(turns, samples)), force)
+
+
+def compare(golden: Path, dump: Path) -> Comparison:
+    """Hold dumps of a device against a golden set; see analysis/dumps.py for names and forms.
+
+    Raises Error where the golden set is damaged, a dump can not be read, or none has the name of
+    a golden.
+    """
+    from ..analysis.compare import compare
+
+    return compare(as_path(golden, "the golden set"), as_path(dump, "the dumps"))
+
+
+def _samples(
+    sessions: Mapping[Profile, Session], x: np.ndarray, state: State, threads: int
+) -> Iterator[Iterator[Golden]]:
+    """The goldens of each input under the first profile; profiles are computed side by side."""
+    from ..firmware.sample import sample
+
+    graph = next(iter(sessions.values())).graph
+    starts = _starts(graph, state, len(x))
+    with interrupt.pool(threads) as pool:
+        for i in range(len(x)):
+            one = slice(i, i + 1)
+            start = {name: values[one] for name, values in starts.items()}
+            run = partial(Session.run, x=x[one], state=start or None, trace=True)
+            traces = [
+                {layer: values[0] for layer, values in results.items()}
+                for results in pool.map(run, sessions.values())
+            ]
+            rivals = dict(zip(map(str, sessions), traces))
+            yield sample(graph, x[i], {n: v[0] for n, v in start.items()}, traces[0], rivals)
+
+
+def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
+    """State -> [N, *state shape], what each input starts from; empty if it is not recurrent."""
+    if state is None:
+        return {t.name: np.zeros((samples, *t.shape), t.dtype) for t in graph.states}
+    if not graph.states:
+        raise Error(f"{graph.name} is not recurrent and takes no state")
+    if not isinstance(state, Mapping):
+        state = {graph.states[0].name: state}
+    starts = {name: as_array(values, f"state {name!r}") for name, values in state.items()}
+    for name, values in starts.items():
+        if values.ndim == 0 or len(values) != samples:
+            raise Error(f"state {name!r} must hold {samples} samples, as the input does")
+    return starts
+
+
+def describe(
+    network: Network,
+    target: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    variant: Optional[str] = None,
+) -> Summary:
+    """The network on a device: layers, formats, costs and the kernel rows that run.
+
+    Its memory is that of the exported firmware. Arguments and errors are those of
+    Network.session().
+    """
+    from ..analysis.summary import summarize
+    from ..firmware.memory import buffers
+
+    network = quantized(network)
+    return summarize(
+        network.session(target, cmsis, rounding, variant).plan,
+        buffers(network.graph, network.profile(target, cmsis, rounding)),
+    )
+
+
+def example() -> tuple[Network, np.ndarray, np.ndarray]:
+    """The network that comes with the package, images int8 [N, 8, 8, 1] and their labels [N]."""
+    folder = Path(__file__).parents[1] / "demo"
+    images = read_npz(folder / "digits.npz")
+    return load_quantized(folder / "digits.qnz"), images["x"], images["y"]

@@ -1,0 +1,161 @@
+"""The float network in a model file (.qnz): float.json, and its arrays beside it.
+
+Operators are written field by field: numbers and tuples as JSON, floats as hexadecimal text
+(exact, infinity too), arrays as {"array": n} for the entry floats/<n>.npy.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields as fields_of
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from ..errors import ModelError
+from ..io.archive import FLOATS, Archive, format_npy
+from ..io.typed_json import Fields, parse_json
+from ..ir.float_graph import FloatGraph, FloatNode
+from ..operators import OPERATORS, Operator
+
+FLOAT_GRAPH = "float.json"
+_FOLDER = "floats/"
+_VERSION = 1
+
+
+def float_entries(graph: FloatGraph) -> dict[str, bytes]:
+    """Name -> content of the entries that hold a float network.
+
+    Raises ModelError for weights that are not finite.
+    """
+    arrays: list[np.ndarray] = []
+    document = {
+        "version": _VERSION,
+        "name": graph.name,
+        "input": graph.input,
+        "shape": list(graph.shape),
+        "layout": graph.layout,
+        "nodes": [
+            {
+                "name": node.name,
+                "operator": type(node.operator).__name__,
+                "inputs": list(node.inputs),
+                "fields": _from_operator(graph, node, arrays),
+            }
+            for node in graph.nodes
+        ],
+        "outputs": list(graph.outputs),
+        "classes": list(graph.classes),
+        "arrays": len(arrays),
+    }
+    entries = {_entry(index): format_npy(array) for index, array in enumerate(arrays)}
+    return {FLOAT_GRAPH: json.dumps(document, indent=1).encode("ascii"), **entries}
+
+
+def float_names(archive: Archive) -> set[str]:
+    """The names of the entries that a float network in the file consists of."""
+    count = _fields(archive).integer("arrays")
+    return {FLOAT_GRAPH, *(_entry(i) for i in range(min(max(count, 0), len(archive.names))))}
+
+
+def read_float(archive: Archive) -> FloatGraph:
+    """The float network of a file; ModelError with the reason for anything else in there."""
+    fields = _fields(archive)
+    if fields.integer("version") != _VERSION:
+        raise fields.error(f"version {fields.integer('version')}; this qemu_nn reads {_VERSION}")
+    parts: dict[str, Any] = {
+        "name": fields.text("name"),
+        "input": fields.text("input"),
+        "shape": tuple(fields.integers("shape")),
+        "layout": fields.text("layout", None),
+        "nodes": tuple(_to_node(archive, node) for node in fields.objects("nodes")),
+        "outputs": tuple(fields.texts("outputs")),
+        "classes": tuple(fields.texts("classes")),
+    }
+    try:
+        return FloatGraph(**parts)
+    except ModelError as error:
+        raise fields.error(str(error)) from None
+
+
+def _fields(archive: Archive) -> Fields:
+    return parse_json(archive.read(FLOAT_GRAPH), f"{archive.path}: {FLOAT_GRAPH}")
+
+
+def _entry(index: int) -> str:
+    return f"{_FOLDER}{index}.npy"
+
+
+def _from_operator(graph: FloatGraph, node: FloatNode, arrays: list[np.ndarray]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field in fields_of(node.operator):  # type: ignore[arg-type]
+        value = getattr(node.operator, field.name)
+        if isinstance(value, np.ndarray):
+            if not np.isfinite(value).all():
+                raise ModelError(f"{graph.name}: {node.name}: its {field.name} are not all finite")
+            arrays.append(value if value.dtype == np.float32 else value.astype(np.float64))
+            value = {"array": len(arrays) - 1}
+        elif isinstance(value, float):
+            value = value.hex()
+        values[field.name] = value
+    return values
+
+
+def _to_node(archive: Archive, fields: Fields) -> FloatNode:
+    kind = OPERATORS.get(fields.text("operator"))
+    if kind is None:
+        raise fields.error(f"the operator {fields.text('operator')!r} is not known")
+    given = fields.object("fields")
+    hints = get_type_hints(kind)
+    names = [field.name for field in fields_of(kind)]  # type: ignore[arg-type]
+    if sorted(given.values) != sorted(names):
+        raise given.error(f"{kind.__name__} has the fields {', '.join(names)}")
+    values = {name: _value(archive, given, name, hints[name]) for name in names}
+    operator: Operator = kind(**values)
+    return FloatNode(fields.text("name"), operator, tuple(fields.texts("inputs")))
+
+
+def _value(archive: Archive, fields: Fields, name: str, hint: Any) -> Any:
+    """A field of an operator, of just the type that it is declared with."""
+    value = fields.values[name]
+    if get_origin(hint) is Union:  # Optional
+        if value is None:
+            return None
+        (hint,) = (each for each in get_args(hint) if each is not type(None))
+    if hint is np.ndarray:
+        array = archive.array(_entry(fields.object(name).integer("array")), FLOATS)
+        if not np.isfinite(array).all():
+            raise fields.error(f"{name!r} has values that are not finite")
+        return array
+    if hint is float:
+        return _float(fields, name)
+    made = _plain(value, hint)
+    if made is None:
+        raise fields.error(f"{name!r} must be {hint}, is {json.dumps(value)[:40]}")
+    return made
+
+
+def _float(fields: Fields, name: str) -> float:
+    text = fields.text(name)
+    try:
+        value = float.fromhex(text)
+    except (ValueError, OverflowError):
+        raise fields.error(f"{name!r} is not a hexadecimal number") from None
+    if np.isnan(value):
+        raise fields.error(f"{name!r} is not a number")
+    return value
+
+
+def _plain(value: Any, hint: Any) -> Any:
+    """An integer, boolean, text, or tuple of these; None if the value is not that."""
+    if get_origin(hint) is not tuple:
+        fits = type(value) is hint and (hint is not int or abs(value) < 2**31)
+        return value if fits else None
+    inner = get_args(hint)
+    if not isinstance(value, list):
+        return None
+    kinds = [inner[0]] * len(value) if inner[1:] == (...,) else list(inner)
+    if len(kinds) != len(value):
+        return None
+    made = tuple(_plain(each, kind) for each, kind in zip(value, kinds))
+    return None if None in made else made

@@ -1,0 +1,200 @@
+"""Where the stages meet on a float network's way to a device: optimize, observe, settle, lower."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Optional, Union
+
+import numpy as np
+
+from ..io.arguments import (
+    MOST_THREADS,
+    as_callable,
+    as_count,
+    as_flag,
+    as_mapping,
+    as_number,
+    as_path,
+    one_of,
+)
+from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph
+from ..ir.statistics import Statistics
+from ..lower import device_part
+from ..optimize import optimize
+from ..quantizer.search import Given, Score, Search, search
+from ..quantizer.statistics import observe
+from ..runtime.evaluate import each_tensor, evaluate
+from ..runtime.session import Session
+from ..targets import DEFAULT_CORE, profile
+from .data import Batch, batches
+from .network import FloatNetwork, Network, unquantized
+from .schemes import SCHEMES, Scheme, Wishes, scheme_of
+
+Progress = Callable[[Iterable], Iterable]
+
+
+def quantize(
+    network: Union[FloatNetwork, str, Path],
+    data: Any,
+    *,
+    scheme: str = "power2",
+    target: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    bits: int = 8,
+    method: Union[str, float] = "minmax",
+    weight_method: Union[str, float] = "minmax",
+    formats: Optional[Wishes] = None,
+    functions: Optional[Mapping[str, str]] = None,
+    softmax: bool = True,
+    layout: Optional[str] = None,
+    search_range: int = 3,
+    tolerance: float = 0.0,
+    threads: int = 1,
+    resume: Union[str, Path, None] = None,
+    progress: Optional[Progress] = None,
+) -> Network:
+    """The network as calls of CMSIS-NN.
+
+    scheme: "power2", for the q7 (bits=8) or q15 (bits=16) functions; "affine", by TensorFlow
+    Lite's scheme for the s8 functions: a scale and a zero point for every tensor, a scale for each
+    output channel of a convolution.
+
+    network: or the file of one. data: calibration inputs as data.batches() takes them, with labels
+    for a search. method, for activations, and weight_method: "minmax", "mse", "kl", a percentile as
+    a number; method may be "search": from minmax on, ranges up to `search_range` times halved are
+    tried for every format on the exact network, while its accuracy on the data (without labels: its
+    closeness to the float scores) is more than `tolerance` below the float network's; `resume` is a
+    file that keeps what is decided. formats: what is given and not chosen, as fraction bits:
+    layer -> {"output": 5, "weights": 7, "bias": 6}; affine: as ranges:
+    layer -> {"output": (-1.5, 2.0)}. functions: layer -> C function, where the fastest that fits is
+    not wanted. softmax: keep one at the end. layout: of images in the data, where their shape does
+    not tell.
+
+    The result's `notes` tell what had to give way. Raises ModelError that names every operator
+    the device has no function for, Error for options and data that do not fit.
+    """
+    network, progress = unquantized(network), as_callable(progress, "progress")
+    softmax = as_flag(softmax, "softmax")
+    scheme = one_of(SCHEMES, scheme, "scheme")
+    wanted = profile(target, SCHEMES[scheme] if cmsis is None else cmsis, rounding)
+    searched = isinstance(method, str) and method == "search"
+    first = "minmax" if searched else method
+    chosen = scheme_of(scheme, wanted, functions, bits, first, weight_method)
+    span = as_count(search_range, "search_range", 0, 64) * chosen.octave
+    threads = as_count(threads, "threads", most=MOST_THREADS)
+    file = None if resume is None else as_path(resume, "resume")
+    how = Search(span, as_number(tolerance, "tolerance"), None, threads, file)
+    given = {
+        layer: as_mapping(roles, f"the formats of {layer}")
+        for layer, roles in as_mapping(formats, "formats").items()
+    }
+    job = _job(network, chosen, given, softmax)
+    source = batches(data, network.graph.shape, network.graph.layout, layout)
+    turn = partial(_device_input, job.reference, job.graph.input)
+    kept: list[Batch] = []
+
+    def inputs() -> Iterable[np.ndarray]:
+        for batch in progress(source) if progress else source:
+            x = turn(_channels_last(batch.x, network.graph))
+            if searched:
+                kept.append(Batch(x, batch.y))
+            yield x
+
+    job = replace(job, statistics=observe(job.graph, inputs()))
+    tried: Given = {}
+    if searched:
+        tried = _searched(job, kept, how, progress)
+    final = job.settled(tried)
+    graph = chosen.lower(job.graph, final)
+    Session(graph, wanted)  # the device accepts every call
+    return Network(graph, job.reference, (*job.notes, *final.notes))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One network on its way to one device.
+
+    reference: optimized, channels last. graph: the device's part of it, in operators that have
+    functions.
+    """
+
+    reference: FloatGraph
+    graph: FloatGraph
+    scheme: Scheme
+    given: Wishes
+    notes: tuple[str, ...]
+    statistics: Mapping[str, Statistics]
+
+    def settled(self, tried: Given) -> Any:
+        """Formats, where a search tries these."""
+        return self.scheme.settle(self.graph, self.statistics, self.given, tried)
+
+    def lowered(self, tried: Given) -> Graph:
+        """Calls with these."""
+        return self.scheme.lower(self.graph, self.settled(tried))
+
+
+def _job(network: FloatNetwork, scheme: Scheme, given: Wishes, softmax: bool) -> _Job:
+    reference, notes = optimize(network.graph)
+    graph, more = scheme.prepare(device_part(reference), softmax)
+    if graph.input != reference.input:
+        notes = (*notes, f"the device's input is {graph.input}: the host computes what is before")
+    # What can not be lowered is known before any data is read.
+    scheme.lower(graph, scheme.draft(graph))
+    return _Job(reference, graph, scheme, given, (*notes, *more), {})
+
+
+def _channels_last(x: np.ndarray, graph: FloatGraph) -> np.ndarray:
+    return np.moveaxis(x, 1, -1) if graph.layout == "NCHW" else x
+
+
+def _device_input(reference: FloatGraph, name: str, x: np.ndarray) -> np.ndarray:
+    """The tensor that the device gets, of float inputs."""
+    if name == reference.input:
+        return x
+    return next(value for tensor, value in each_tensor(reference, x) if tensor == name)
+
+
+def _searched(job: _Job, kept: list[Batch], how: Search, progress: Optional[Progress]) -> Given:
+    """What a search chooses, on all of the data."""
+    x = np.concatenate([batch.x for batch in kept])
+    labels = [batch.y for batch in kept if batch.y is not None]
+    y = np.concatenate(labels) if len(labels) == len(kept) else None
+    job = replace(job, graph=job.scheme.prepare(job.graph, softmax=False)[0])
+    scores = evaluate(job.graph, x)[job.graph.outputs[0]].reshape(len(x), -1)
+    variables = job.scheme.variables(job.graph, job.settled({}), job.given)
+    goal = None if y is None else float(np.mean(scores.argmax(1) == y))
+    digest = hashlib.sha256(x.tobytes())
+    about = (y, *variables, job.given, job.scheme.profile, how.span, how.tolerance)
+    for part in about:
+        digest.update(repr(part.tolist() if isinstance(part, np.ndarray) else part).encode())
+    how = replace(how, goal=goal, key=digest.hexdigest())
+    return search(variables, {}, _Scorer(job, x, y, scores), how, progress or iter)
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """How well the exact network does on data x, with labels y, next to the float scores."""
+
+    job: _Job
+    x: np.ndarray
+    y: Optional[np.ndarray]
+    scores: np.ndarray
+
+    def __call__(self, tried: Given) -> Score:
+        """The network with formats that are tried, run on all of the data."""
+        graph = self.job.lowered(tried)
+        x = graph.input.format.quantize(self.x)
+        session = Session(graph, self.job.scheme.profile)
+        result = session.run(x)[graph.outputs[0]].reshape(len(x), -1)
+        got = graph.node(graph.outputs[0]).output.format.dequantize(result)
+        right = 0.0 if self.y is None else float(np.mean(result.argmax(1) == self.y))
+        error = np.sum((got - self.scores) ** 2, 1)
+        signal = np.maximum(np.sum(self.scores**2, 1), np.finfo(float).tiny)
+        return Score(right, -float(np.mean(np.minimum(error / signal, 1))))

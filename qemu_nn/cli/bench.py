@@ -1,0 +1,129 @@
+"""The verbs that measure and compare: bench, variants."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Optional
+
+import click
+
+from .. import __version__
+from ..analysis.table import Table
+from ..api import golden as pipeline
+from ..bench.contest import contest
+from ..bench.networks import NETWORKS
+from ..bench.npu_networks import NPU_NETWORKS
+from ..bench.report import Report, check_picture, draw, host
+from ..bench.rows import time_rows
+from ..bench.s8_networks import AFFINE_NETWORKS
+from ..bench.variants import function_variants, network_variants
+from ..errors import Error
+from ..io.arrays import read_state
+from ..ir.graph import Graph
+from ..kernels import table as kernels
+from ..kernels.devices import profile_for
+from .options import PATH, device, form, read_inputs, say, state, variant
+
+_COUNT = click.IntRange(1)
+_NETWORKS = {**NETWORKS, **AFFINE_NETWORKS, **NPU_NETWORKS}
+_NAMES = ", ".join(_NETWORKS)
+
+
+@click.command()
+@click.argument("networks", nargs=-1, metavar="[MODEL|NETWORK]...")
+@click.option("--kernels", "rows", is_flag=True, help="Time every row of the kernel table.")
+@click.option(
+    "--cpu",
+    type=click.Choice(["none", *kernels.FEATURES]),
+    help="Newest instruction set to use, as QEMU_NN_CPU.",
+)
+@click.option("--batch", "batches", type=_COUNT, multiple=True, help="Samples at a time. [1 32]")
+@click.option(
+    "--threads", type=_COUNT, multiple=True, help="Threads that share samples and large layers. [1]"
+)
+@click.option("--turns", type=_COUNT, default=21, show_default=True, help="Times each is timed.")
+@click.option("--plot", type=PATH, help="Picture to draw: .png, .svg or .pdf.")
+@form("json")
+@variant
+@device
+def bench(
+    networks: tuple[str, ...],
+    rows: bool,
+    cpu: Optional[str],
+    batches: tuple[int, ...],
+    threads: tuple[int, ...],
+    turns: int,
+    plot: Optional[Path],
+    form: Optional[str],
+    variant: Optional[str],
+    **names: str,
+) -> None:
+    """Time networks, and LiteRT and ONNX Runtime beside them.
+
+    NETWORK is one that comes with the package (all of them if none is named); --kernels times
+    the rows of the kernel table instead, or too if networks are named.
+    """
+    if plot:
+        check_picture(plot)
+    if cpu:
+        os.environ[kernels.CAP] = cpu
+    tables: dict[str, Table] = {}
+    notes: tuple[str, ...] = ()
+    if networks or not rows:
+        graphs = [_graph(name) for name in networks or _NETWORKS]
+        sizes = (batches or (1, 32), threads or (1,), turns)
+        tables["networks"], notes = contest(graphs, _axes(names), variant, *sizes)
+    if rows:
+        tables["kernels"] = time_rows(turns=turns)
+    report = Report(host(__version__), tables, notes)
+    if plot:
+        draw(report, plot)
+    say(getattr(report, form or "text")())
+
+
+@click.command()
+@click.argument("what", metavar="MODEL|NETWORK|KERNEL")
+@click.option(
+    "-i",
+    "--input",
+    "inputs",
+    type=PATH,
+    help="Inputs [N, *shape]: integers, or real numbers. [random]",
+)
+@state
+@form("json", "csv")
+@device
+def variants(
+    what: str, inputs: Optional[Path], state: Optional[Path], form: Optional[str], **names: str
+) -> None:
+    """Show where cores, releases and roundings differ in bits.
+
+    KERNEL is a C function (arm_softmax_q7) or an op (softmax), compared on random calls.
+    """
+    if what in NPU_NETWORKS:
+        raise Error(f"{what} is for the NPU, which has no cores, releases or roundings to compare")
+    if what in _NETWORKS or Path(what).exists() or Path(what).suffix:
+        graph = _graph(what)
+        x = read_inputs(graph, inputs) if inputs else None
+        wanted = profile_for(graph.ops, **_axes(names))
+        table = network_variants(graph, wanted, x, read_state(state))
+    else:
+        if inputs or state:
+            raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
+        table = function_variants(what, _axes(names))
+    say(getattr(table, form or "text")())
+
+
+def _axes(names: dict[str, str]) -> dict[str, str]:
+    """The options of a device as profile_for() calls them."""
+    return {"core": names["target"], "cmsis": names["cmsis"], "rounding": names["rounding"]}
+
+
+def _graph(name: str) -> Graph:
+    """A network that comes with the package, or one from a file."""
+    if name in _NETWORKS:
+        return _NETWORKS[name]()
+    if not Path(name).exists():
+        raise Error(f"there is no file {name} and no network of this name; have: {_NAMES}")
+    return pipeline.load_quantized(name).graph

@@ -1,0 +1,46 @@
+"""The verb of networks that leave for the device: export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import Any, Optional
+
+import click
+
+from ..api import export as delivery
+from ..api import golden as pipeline
+from .options import PATH, device, force, read_inputs, say
+
+
+@click.command()
+@click.argument("model", type=PATH)
+@click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
+@click.option(
+    "-i", "--input", "inputs", type=PATH, help="Inputs of the self-test; random if not given."
+)
+@click.option(
+    "--layers", type=click.Choice(["one"]), help="one: write everything as one header, too."
+)
+@force
+@device
+def export(
+    model: Path,
+    output: Path,
+    inputs: Optional[Path],
+    layers: Optional[str],
+    force: bool,
+    **names: str,
+) -> None:
+    """Write MODEL as C that calls CMSIS-NN, with a self-test.
+
+    `make` in the folder builds the self-test for this PC, `make m4` for an emulated Cortex-M4.
+    """
+    network = pipeline.load_quantized(model)
+    x = None if inputs is None else read_inputs(network.graph, inputs)
+    how: dict[str, Any] = {**names, "one_header": layers == "one", "force": force}
+    written = delivery.export(network, output, x=x, **how)
+    say(
+        f"{network.graph.name} in {output}: {written.ram} bytes of RAM, "
+        f"{written.flash} of weights and biases; make -C {quote(str(output))} runs its self-test"
+    )

@@ -1,0 +1,256 @@
+"""The command line: one short function for each verb, each a call into pipeline."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Optional
+
+import click
+import numpy as np
+from tqdm import tqdm
+
+from .. import __version__
+from ..analysis.accuracy import accuracy_text
+from ..analysis.float_table import float_table
+from ..analysis.kernel_table import kernel_table
+from ..analysis.summary import facts_text
+from ..analysis.table import Cell, Table
+from ..api import golden as pipeline
+from ..errors import DeviceWarning, Error, printable
+from ..io.arrays import read_array, read_state, write_npz
+from ..kernels.table import ROWS
+from ..runtime import batch
+from .analyze import analyze
+from .bench import bench, variants
+from .export import export
+from .ndk import ndk
+from .options import PATH, device, force, form, read_inputs, say, state, variant
+from .quantize import import_, quantize
+from .sdk import sdk
+
+DIFFERS, FAULT, INTERRUPTED = 1, 2, 130
+
+
+class _Fault(click.ClickException):
+    """A fault of the user's input: one sentence on stderr."""
+
+    exit_code = FAULT
+
+
+class _Verbs(click.Group):
+    """A group whose verbs end in a sentence, not in a traceback, where the input is at fault."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb that the arguments name."""
+        try:
+            with _device_warnings():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            say("interrupted", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        except BrokenPipeError:  # whoever read our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(FAULT) from None
+        except Error as error:
+            raise _Fault(str(error)) from None
+        except OSError as error:
+            reason = f"{error.filename or 'a file'}: {error.strerror or error}"
+            raise _Fault(printable(reason)) from None
+        except MemoryError as error:
+            raise _Fault(f"out of memory: give fewer inputs at a time ({error})") from None
+
+
+@contextmanager
+def _device_warnings() -> Iterator[None]:
+    """Each DeviceWarning as one line on stderr, once."""
+    seen = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in seen:
+            seen.add(str(message))
+            say(f"warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DeviceWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _progress(turns: Iterable) -> Iterable:
+    """The turns, with a bar on stderr if that is a terminal."""
+    return tqdm(turns, disable=None, leave=False)
+
+
+_inputs = click.option(
+    "-i",
+    "--input",
+    "inputs",
+    type=PATH,
+    required=True,
+    help="Inputs [N, *shape]: integers, or real numbers.",
+)
+_threads = click.option(
+    "--threads",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Threads that share inputs and large layers.",
+)
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="qemu-nn")
+def main() -> None:
+    """Run quantized networks bit for bit as a Cortex-M with CMSIS-NN computes them.
+
+    MODEL is a .qnz or .tflite file, a network.json, or the folder of one. Arrays are .npy files, or
+    .npz files that hold x (inputs) or y (labels). Exit codes: 0 done or same, 1 compare found a
+    difference, 2 the input is at fault.
+    """
+
+
+@main.command()
+@click.option("-o", "--output", type=PATH, default=Path("qemu_nn_demo_goldens"), show_default=True)
+def demo(output: Path) -> None:
+    """Run the example network and write goldens of it."""
+    network, x, y = pipeline.example()
+    say(f"{pipeline.describe(network).text()}\n")
+    session = network.session()
+    written = pipeline.golden(network, x[:3], output)
+    facts: dict[str, Cell] = {
+        "accuracy": accuracy_text(network.graph, session.run(x), y),
+        "inferences per second": round(batch.inferences_per_second(session, x)),
+        "goldens": f"{len(written.names)} arrays of {written.inputs} inputs in {output}",
+    }
+    say(facts_text(facts))
+
+
+@main.command()
+@click.argument("model", type=PATH)
+@form("json", "csv")
+@variant
+@device
+def info(model: Path, form: Optional[str], variant: Optional[str], **names: str) -> None:
+    """Print the layers of MODEL: shapes, formats, costs, kernels.
+
+    Of a float network: what each operator reads, makes and holds.
+    """
+    network = pipeline.load(model)
+    if isinstance(network, pipeline.FloatNetwork):
+        say(getattr(float_table(network.graph), form or "text")())
+        return
+    summary = pipeline.describe(network, variant=variant, **names)
+    say(getattr(summary, form or "text")())
+
+
+@main.command()
+@click.argument("model", type=PATH)
+@_inputs
+@click.option("-o", "--output", type=PATH, required=True, help=".npz to write.")
+@click.option("--trace", is_flag=True, help="Write the output of every layer, not of the last.")
+@click.option("--labels", type=PATH, help="Right classes [N]: print the accuracy.")
+@state
+@_threads
+@variant
+@device
+def run(
+    model: Path,
+    inputs: Path,
+    output: Path,
+    trace: bool,
+    labels: Optional[Path],
+    state: Optional[Path],
+    threads: int,
+    variant: Optional[str],
+    **names: str,
+) -> None:
+    """Run MODEL on inputs and write what it computes."""
+    _check_output(output)
+    network = pipeline.load_quantized(model)
+    session = network.session(variant=variant, threads=threads, **names)
+    x = read_inputs(network.graph, inputs)
+    h = read_state(state)
+    y = None if labels is None else read_array(labels, "y")
+    results = batch.run(session, x, h, trace, _progress)
+    write_npz(output, results)
+    say(_arrays_table(results).text())
+    if y is not None:
+        say(f"\naccuracy: {accuracy_text(network.graph, results, y)}")
+
+
+@main.command()
+@click.argument("model", type=PATH)
+@_inputs
+@click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
+@state
+@_threads
+@force
+@device
+def golden(
+    model: Path,
+    inputs: Path,
+    output: Path,
+    state: Optional[Path],
+    threads: int,
+    force: bool,
+    **names: str,
+) -> None:
+    """Write goldens: what each layer of MODEL computes.
+
+    For every input and layer a .npy, a .bin and a C header; and what checks them on a device.
+    """
+    network = pipeline.load_quantized(model)
+    x, h = read_inputs(network.graph, inputs), read_state(state)
+    how: dict[str, Any] = {
+        **names,
+        "threads": threads,
+        "state": h,
+        "progress": _progress,
+        "force": force,
+    }
+    written = pipeline.golden(network, x, output, **how)
+    say(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
+
+
+@main.command()
+@click.argument("golden", type=PATH)
+@click.argument("dump", type=PATH)
+@click.pass_context
+def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
+    """Compare a device's DUMP with the folder GOLDEN.
+
+    DUMP holds what the device computed, in files with the names of the goldens. Exit code 1 if
+    anything differs.
+    """
+    comparison = pipeline.compare(golden, dump)
+    say(str(comparison))
+    ctx.exit(0 if comparison.same else DIFFERS)
+
+
+@main.command()
+@form("json", "csv")
+def kernels(form: Optional[str]) -> None:
+    """Print every way to compute every op, best first."""
+    say(getattr(kernel_table(ROWS), form or "text")())
+
+
+def _check_output(path: Path) -> None:
+    """Before any work: can results go there?"""
+    if path.suffix != ".npz":
+        raise Error(f"the output {path} holds an array for each layer: name it {path.stem}.npz")
+    if not path.parent.is_dir():
+        raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
+
+
+def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
+    rows = tuple((name, str(a.dtype), "x".join(map(str, a.shape))) for name, a in arrays.items())
+    return Table(("array", "dtype", "shape"), rows)
+
+
+for _verb in (bench, variants, import_, quantize, analyze, export, ndk, sdk):
+    main.add_command(_verb)

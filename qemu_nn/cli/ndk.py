@@ -1,0 +1,178 @@
+"""The verbs of the NPU's kit: qemu-nn ndk quantize, run, analyze, compare, pack, check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Optional
+
+import click
+import numpy as np
+
+from ..analysis.table import Table
+from ..errors import Error, sentence
+from ..npu import modelpack, optimize
+from ..npu import quantize as figures
+from ..npu.check import warnings
+from ..npu.layers import Layer
+from ..npu.loading import load
+from ..npu.preferences import METHODS
+from ..npu.shifts import ORDERS
+from .ndk_run import (
+    Network,
+    analyze,
+    bits_option,
+    compare,
+    data_option,
+    feed,
+    layout_option,
+    net_files,
+    read,
+    run,
+    width_of,
+)
+from .options import PATH, say, source
+
+
+@click.group()
+def ndk() -> None:
+    """Networks of the WuQi NPU, as its kit has them.
+
+    NET is a NET.prototxt with NET.npz beside it, as quantize writes them.
+    """
+
+
+@ndk.command()
+@click.argument("model", type=PATH)
+@source(".caffemodel, .npz")
+@data_option
+@layout_option
+@click.option(
+    "-o", "--output", type=PATH, required=True, help="NET.prototxt to write, and NET.npz."
+)
+@click.option("--bits", type=click.Choice(["8", "16"]), default="8", show_default=True)
+@click.option("--merge/--no-merge", default=True, show_default=True, help="Merge layers first.")
+@click.option("--frac", "fracs", multiple=True, metavar="TENSOR=N", help="Fraction that is given.")
+@click.option(
+    "--method", "methods", multiple=True, metavar="TENSOR=NAME", help=f"Of: {', '.join(METHODS)}."
+)
+@click.option("--aggressive/--no-aggressive", default=True, show_default=True, help="Or by layer.")
+@click.option("--factor-num-bin", default=4, show_default=True)
+@click.option("--num-step-pre", default=20, show_default=True)
+@click.option("--num-step", default=100, show_default=True)
+@click.option("--drop-logsoftmax/--no-drop-logsoftmax", default=True, show_default=True)
+@click.option("--priority-mode", type=click.Choice(ORDERS), default="fwb", show_default=True)
+@click.option(
+    "--compensate-floor-on-bias/--no-compensate-floor-on-bias", default=True, show_default=True
+)
+@click.option("--log-dir", type=PATH, help="Folder for a log of why.")
+def quantize(
+    model: Path,
+    weights: Optional[Path],
+    input_tensor: Optional[str],
+    output_tensor: Optional[str],
+    data: Path,
+    layout: Optional[str],
+    output: Path,
+    bits: str,
+    merge: bool,
+    fracs: tuple[str, ...],
+    methods: tuple[str, ...],
+    **how: Any,
+) -> None:
+    """Quantize MODEL: a float NET.prototxt, or a file of any format that is imported."""
+    if output.suffix != ".prototxt" or not output.parent.is_dir():
+        raise Error(f"the output {output} must be a .prototxt in a folder that is there")
+    layers, params = _any(model, weights, input_tensor, output_tensor)
+    if merge:
+        layers, params = optimize.merge_layers(layers, params)
+    layers, params = figures.quantize_model(
+        *(layers, params, int(bits), feed(layers, data, layout)),
+        usr_param_dict={f"{key}_frac": _integer(value) for key, value in _pairs("--frac", fracs)},
+        method_dict=dict(_pairs("--method", methods)),
+        **how,
+    )
+    modelpack.save_to_file(layers, output, params, output.with_suffix(".npz"))
+    say(_formats(layers, params).text())
+
+
+@ndk.command()
+@net_files
+@click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
+@click.option("--name", help="Of the .bin; NET's if not given.")
+@bits_option
+def pack(
+    net: Path, params: Optional[Path], output: Path, name: Optional[str], bits: Optional[str]
+) -> None:
+    """Write NET as one .bin for the chip's application."""
+    layers, numbers = read(net, params)
+    modelpack.modelpack(width_of(numbers, bits), layers, numbers, output, name or net.stem)
+    say(f"{output / (name or net.stem)}.bin")
+
+
+@ndk.command()
+@click.argument("model", type=PATH)
+@source(".caffemodel, .npz")
+@bits_option
+@click.pass_context
+def check(
+    ctx: click.Context,
+    model: Path,
+    weights: Optional[Path],
+    input_tensor: Optional[str],
+    output_tensor: Optional[str],
+    bits: Optional[str],
+) -> None:
+    """Print the hardware's limits that MODEL breaks; exit code 1 if there are any."""
+    layers, params = _any(model, weights, input_tensor, output_tensor)
+    found = warnings(layers, params, int(bits) if bits else None)
+    for text in found:
+        say(sentence(text))
+    ctx.exit(1 if found else 0)
+
+
+def _any(model: Path, weights: Optional[Path], start: Optional[str], end: Optional[str]) -> Network:
+    """A network of the kit, or of any file that is imported."""
+    beside = weights or model.with_suffix(".npz")
+    if model.suffix == ".prototxt" and beside.suffix == ".npz":
+        if start or end:
+            raise Error(f"{model} is a whole network: tensors to cut at are for other model files")
+        return read(model, beside)
+    return load(model, weights, start, end)
+
+
+def _pairs(option: str, given: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for text in given:
+        name, _, value = text.rpartition("=")
+        if not name or not value:
+            raise Error(f"{option} {text} is not TENSOR=VALUE")
+        yield name, value
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise Error(f"--frac: {text!r} is not an integer") from None
+
+
+def _formats(layers: list[Layer], params: dict[str, Any]) -> Table:
+    """Layer by layer: the fractions of what it makes, of its weights and its bias."""
+    rows = []
+    for layer in layers:
+        fracs = [params.get(f"{layer.name}_frac_{role}") for role in ("weight", "bias")]
+        signs = ["" if params.get(f"{name}_signed", True) else "u" for name in layer.tops]
+        made = " ".join(f"{s}{params[f'{n}_frac']}" for s, n in zip(signs, layer.tops))
+        rows.append((layer.name, layer.type, made, *(_span(each) for each in fracs)))
+    return Table(("layer", "type", "output frac", "weight frac", "bias frac"), tuple(rows))
+
+
+def _span(fracs: Any) -> Optional[str]:
+    if fracs is None:
+        return None
+    low, high = int(np.min(fracs)), int(np.max(fracs))
+    return str(low) if low == high else f"{low}..{high}"
+
+
+for _verb in (run, analyze, compare):
+    ndk.add_command(_verb)

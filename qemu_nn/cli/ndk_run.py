@@ -1,0 +1,203 @@
+"""The verbs that run networks of the NPU's kit: qemu-nn ndk run, analyze, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import click
+import numpy as np
+
+from ..analysis.accuracy import count_correct
+from ..analysis.table import Cell, Table
+from ..api.data import batches
+from ..errors import Error
+from ..io.arrays import read_array, write_npz
+from ..npu import modelpack
+from ..npu import quantize as figures
+from ..npu.check import widths
+from ..npu.integers import as_integers
+from ..npu.layers import Layer, get_network_output, get_tensor_name_list
+from ..npu.numpy_net import build_numpy_layers, run_layers
+from .options import PATH, form, say
+
+Network = tuple[list[Layer], dict[str, Any]]
+
+_BATCH = 64
+
+bits_option = click.option(
+    "--bits", type=click.Choice(["8", "16"]), help="Of the quantized network, if not told by it."
+)
+data_option = click.option(
+    "-d", "--data", type=PATH, required=True, help="Inputs [N, C, H, W]: .npy, .npz, folder."
+)
+layout_option = click.option(
+    "--layout", type=click.Choice(["NHWC", "NCHW"]), help="Of the images in the data."
+)
+_tensors = click.option("--tensor", "tensors", multiple=True, help="Only this one; again for more.")
+_aligned = click.option(
+    "--hw-aligned/--no-hw-aligned",
+    default=True,
+    show_default=True,
+    help="Averages beside padding as the hardware divides them.",
+)
+
+
+def net_files(verb: Callable[..., None]) -> Callable[..., None]:
+    """NET, and where its parameters are."""
+    verb = click.option("--params", type=PATH, help="Parameters of NET, if not NET.npz.")(verb)
+    return click.argument("net", type=PATH)(verb)
+
+
+@click.command()
+@net_files
+@click.option("-i", "--input", "inputs", type=PATH, required=True, help="Real inputs [N, C, H, W].")
+@click.option("-o", "--output", type=PATH, required=True, help=".npz to write.")
+@click.option("--float", "real", is_flag=True, help="The float network, real numbers.")
+@click.option("--trace", is_flag=True, help="Write every tensor, not only the outputs.")
+@click.option("--labels", type=PATH, help="Right classes [N]: print the accuracy.")
+@bits_option
+@_aligned
+def run(
+    net: Path,
+    params: Optional[Path],
+    inputs: Path,
+    output: Path,
+    real: bool,
+    trace: bool,
+    labels: Optional[Path],
+    bits: Optional[str],
+    hw_aligned: bool,
+) -> None:
+    """Run NET as the chip does and write its integers, [N, C, H, W]."""
+    if output.suffix != ".npz" or not output.parent.is_dir():
+        raise Error(f"the output {output} must be an .npz in a folder that is there")
+    layers, numbers = read(net, params)
+    width = width_of(numbers, bits)
+    built = build_numpy_layers(layers, numbers, not real, width, hw_aligned)
+    ends = get_network_output(layers)
+    names = get_tensor_name_list(layers, feature_only=True) if trace else ends
+    x = read_array(inputs, "x")
+    if x.ndim != 4 or not len(x):
+        kind = "must hold inputs [N, C, H, W]" if len(x) else "which are no inputs"
+        raise Error(f"{inputs} holds {list(x.shape)}, {kind}")
+    parts = [
+        run_layers(x[i : i + _BATCH], layers, names, numpy_layers=built)
+        for i in range(0, len(x), _BATCH)
+    ]
+    found = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    scores = found[ends[-1]].reshape(len(x), -1)
+    right = None if labels is None else count_correct(scores, read_array(labels, "y"))
+    if not real:
+        found = {name: _integers(found[name], name, numbers, width) for name in names}
+    write_npz(output, found)
+    rows = tuple((name, str(a.dtype), "x".join(map(str, a.shape))) for name, a in found.items())
+    say(Table(("array", "dtype", "shape"), rows).text())
+    if right is not None:
+        say(f"\naccuracy: {100 * right / len(x):.2f} % ({right} of {len(x)})")
+
+
+@click.command()
+@net_files
+@data_option
+@layout_option
+@_tensors
+@click.option("-o", "--output", "output_dirname", type=PATH, help="Folder for the CSV files.")
+@click.option("--float", "real", is_flag=True, help="Of the float network.")
+@click.option("--num-batch", default=1000, show_default=True)
+@click.option("--num-bin", default=0, show_default=True, help="Of a histogram; 0: none.")
+@click.option("--max-abs-val", type=float, help="End of the histogram, if not of the values.")
+@bits_option
+@_aligned
+@form("json", "csv")
+def analyze(
+    net: Path,
+    params: Optional[Path],
+    data: Path,
+    layout: Optional[str],
+    tensors: tuple[str, ...],
+    real: bool,
+    bits: Optional[str],
+    form: Optional[str],
+    **how: Any,
+) -> None:
+    """Print the range, mean and variance of NET's tensors."""
+    layers, numbers = read(net, params)
+    names = list(tensors) or get_tensor_name_list(layers)
+    found = figures.analyze_tensor_distribution(
+        *(layers, numbers, names),
+        data_generator=feed(layers, data, layout),
+        quant=not real,
+        bitwidth=width_of(numbers, bits),
+        **how,
+    )
+    _print(found, names, ("min", "max", "avg", "var"), form)
+
+
+@click.command()
+@net_files
+@data_option
+@layout_option
+@_tensors
+@click.option("-o", "--output", "output_dirname", type=PATH, help="Folder for the CSV files.")
+@click.option("--num-batch", default=1000, show_default=True)
+@click.option("--num-bin", default=0, show_default=True, help="For the divergences; 0: none.")
+@click.option("--max-abs-val", type=float, help="End of the histogram, if not of the values.")
+@bits_option
+@_aligned
+@form("json", "csv")
+def compare(
+    net: Path,
+    params: Optional[Path],
+    data: Path,
+    layout: Optional[str],
+    tensors: tuple[str, ...],
+    bits: Optional[str],
+    form: Optional[str],
+    **how: Any,
+) -> None:
+    """Print how far NET's fixed-point tensors are from its float ones."""
+    layers, numbers = read(net, params)
+    names = list(tensors) or get_tensor_name_list(layers)
+    found = figures.compare_float_and_quant(
+        *(layers, numbers, names, width_of(numbers, bits)),
+        data_generator=feed(layers, data, layout),
+        **how,
+    )
+    _print(found, names, ("fmsv", "mse", "maxae", "qsnr", "top1err"), form)
+
+
+def read(net: Path, params: Optional[Path]) -> Network:
+    """The layers and parameters of NET."""
+    if net.suffix != ".prototxt":
+        raise Error(f"{net} is no NET.prototxt; qemu-nn ndk quantize makes one of a model file")
+    return modelpack.load_from_file(net, params or net.with_suffix(".npz"))
+
+
+def width_of(params: dict[str, Any], bits: Optional[str]) -> int:
+    """The one that is asked for, or that of the parameters."""
+    return int(bits) if bits else widths(params)[0]
+
+
+def _integers(values: np.ndarray, name: str, params: dict[str, Any], bits: int) -> np.ndarray:
+    signed = bool(params.get(f"{name}_signed", True))
+    return as_integers(values, bits, int(params[f"{name}_frac"]), signed)
+
+
+def feed(layers: list[Layer], data: Path, layout: Optional[str]) -> Iterator[dict[str, np.ndarray]]:
+    """What the kit's functions take of a user's data."""
+    shape = tuple(layers[0].attributes()["dim"][1:])
+    return ({"input": batch.x} for batch in batches(data, shape, "NCHW", layout, _BATCH))
+
+
+def _print(
+    found: dict[str, Any], names: list[str], keys: tuple[str, ...], form: Optional[str]
+) -> None:
+    """Figures of tensors; rounded where people read them."""
+
+    def cell(value: Any) -> Cell:
+        return float(value) if form else float(f"{value:.6g}")
+
+    rows = tuple((name, *(cell(found[f"{name}_{key}"]) for key in keys)) for name in names)
+    say(getattr(Table(("tensor", *keys), rows), form or "text")())

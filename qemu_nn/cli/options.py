@@ -1,0 +1,78 @@
+"""Options that several verbs of the command line share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Callable
+
+import click
+import numpy as np
+
+from ..api.data import arranged
+from ..errors import printable
+from ..io.arrays import read_array
+from ..ir.graph import Graph
+from ..targets import DEFAULT_CORE
+
+PATH = click.Path(path_type=Path)
+
+variant = click.option("--variant", help="Run this row of the kernel table wherever it exists.")
+state = click.option("--state", type=PATH, help="Start of a recurrent network: [N, *shape].")
+force = click.option("--force", is_flag=True, help="Overwrite files that were edited since.")
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print lines; what they quote of files has no power to command the terminal."""
+    click.echo(printable(text, kept="\n\t"), err=err)
+
+
+def device(verb: Callable[..., None]) -> Callable[..., None]:
+    """The options that say whose arithmetic it is: target, cmsis, rounding."""
+    for name, default, text in (
+        ("--rounding", None, "nearest or truncate (ARM_NN_TRUNCATE); s8: double or single."),
+        ("--cmsis", None, "CMSIS release: 5.6.0, 5.9.0; 7.0.0 (s8's default), main-2026-07."),
+        ("--target", DEFAULT_CORE, "Core, such as cortex-m3, or its path: scalar, dsp."),
+    ):
+        verb = click.option(name, default=default, show_default=True, help=text)(verb)
+    return verb
+
+
+def source(weights: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options that say what of a float model is read: weights (of these files), ends."""
+
+    def add(verb: Callable[..., None]) -> Callable[..., None]:
+        for name, kind, text in (
+            ("--output-tensor", str, "Tensor at which the network ends."),
+            ("--input-tensor", str, "Tensor at which the network starts."),
+            ("--weights", PATH, f"Weights beside MODEL: {weights}."),
+        ):
+            verb = click.option(name, type=kind, help=text)(verb)
+        return verb
+
+    return add
+
+
+def form(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """--json or --csv instead of text for a terminal."""
+
+    def add(verb: Callable[..., None]) -> Callable[..., None]:
+        for name in reversed(names):
+            help_text = f"Print {name.upper()}."
+            verb = click.option(f"--{name}", "form", flag_value=name, help=help_text)(verb)
+        return verb
+
+    return add
+
+
+def read_inputs(graph: Graph, path: Path) -> np.ndarray:
+    """The inputs of a file, as the network takes them: integers, or real numbers quantized here.
+
+    Real numbers come in the shape and layout of the float network, too, as calibration data do.
+    """
+    x, tensor = read_array(path, "x"), graph.input
+    if x.dtype.kind == "f" and tensor.spelled is not None:
+        say(f"{x.dtype} inputs quantized as {tensor.spelled}", err=True)
+        x = tensor.format.quantize(x if graph.states else arranged(x, tensor.shape))
+    elif not graph.states and x.shape[1:] == (1, *tensor.shape):  # a batch of 1 for each sample
+        x = x.reshape(-1, *tensor.shape)
+    return x

@@ -1,0 +1,179 @@
+"""The verbs of float networks: import and quantize."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import click
+from tqdm import tqdm
+
+from ..analysis.float_table import float_table
+from ..api import golden as pipeline
+from ..api import quantize as quantization
+from ..api.schemes import SCHEMES
+from ..errors import Error, sentence
+from ..quantizer.assign import ROLES
+from ..quantizer.policies import POLICIES
+from .options import PATH, device, say, source
+
+_METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
+
+
+@click.command(name="import")
+@click.argument("model", type=PATH)
+@click.option("-o", "--output", type=PATH, required=True, help=".qnz to write.")
+@source(".caffemodel, .caffemodel.h5")
+def import_(
+    model: Path,
+    output: Path,
+    weights: Optional[Path],
+    input_tensor: Optional[str],
+    output_tensor: Optional[str],
+) -> None:
+    """Read MODEL of any format, write it as .qnz.
+
+    Prints its layers.
+    """
+    _check_package(output)
+    network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
+    network.save(output)
+    if isinstance(network, pipeline.FloatNetwork):
+        say(float_table(network.graph).text())
+    else:
+        say(pipeline.describe(network).text())
+
+
+@click.command()
+@click.argument("model", type=PATH)
+@click.option("-d", "--data", type=PATH, required=True, help="Calibration: .npy, .npz, folder.")
+@click.option("-o", "--output", type=PATH, required=True, help=".qnz to write.")
+@click.option(
+    "--scheme",
+    type=click.Choice([*SCHEMES]),
+    default="power2",
+    show_default=True,
+    help="power2: q7 and q15 functions; affine: s8 functions, as TensorFlow Lite.",
+)
+@click.option(
+    "--bits", type=click.Choice(["8", "16"]), default="8", show_default=True, help="Of everything."
+)
+@click.option(
+    "--method", default="minmax", show_default=True, help=f"For activations: {_METHODS}, search."
+)
+@click.option("--weight-method", default="minmax", show_default=True, help=f"{_METHODS}.")
+@click.option(
+    "--format",
+    "given",
+    multiple=True,
+    metavar="LAYER.ROLE=N",
+    help=f"Fraction bits that are given; ROLE: {', '.join(ROLES)}. Affine: LAYER.output=LOW..HIGH.",
+)
+@click.option(
+    "--function", multiple=True, metavar="LAYER=NAME", help="C function that a layer calls."
+)
+@click.option("--softmax/--no-softmax", default=True, help="Keep a softmax at the end.")
+@click.option("--layout", type=click.Choice(["NHWC", "NCHW"]), help="Of the images in the data.")
+@click.option(
+    "--search-range",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Integer bits fewer, at most.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    help="Loss of accuracy accepted.",
+)
+@click.option("--resume", type=PATH, help="File that keeps what a search has decided.")
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
+@source(".caffemodel, .caffemodel.h5")
+@device
+def quantize(
+    model: Path,
+    data: Path,
+    output: Path,
+    bits: str,
+    given: tuple[str, ...],
+    function: tuple[str, ...],
+    weights: Optional[Path],
+    input_tensor: Optional[str],
+    output_tensor: Optional[str],
+    **how: Any,
+) -> None:
+    """Quantize the float network MODEL with calibration data.
+
+    Writes a network that runs, and that knows its float reference; prints formats, shifts, and
+    what had to give way.
+    """
+    _check_package(output)
+    network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
+    if not isinstance(network, pipeline.FloatNetwork):
+        raise Error(f"{model} is quantized already")
+    quantized = quantization.quantize(
+        network,
+        data,
+        bits=int(bits),
+        formats=_formats(given),
+        functions=_functions(function),
+        progress=_progress,
+        **how,
+    )
+    quantized.save(output)
+    names = {name: how[name] for name in ("target", "cmsis", "rounding")}
+    say(pipeline.describe(quantized, **names).text())
+    for note in quantized.notes:
+        say(sentence(f"note: {note}"))
+
+
+def _progress(turns: Iterable) -> Iterable:
+    return tqdm(turns, disable=None, leave=False)
+
+
+def _check_package(path: Path) -> None:
+    if path.suffix != ".qnz":
+        raise Error(f"the output {path} is a package: name it {path.stem}.qnz")
+    if not path.parent.is_dir():
+        raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
+
+
+def _formats(given: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """LAYER.ROLE=N or LAYER.output=LOW..HIGH, each; a layer's name may hold dots and =."""
+    formats: dict[str, dict[str, Any]] = {}
+    for text in given:
+        target, _, value = text.rpartition("=")
+        layer, _, role = target.rpartition(".")
+        held = _format(value)
+        if not layer or role not in ROLES or held is None:
+            raise Error(
+                f"--format {text} is not LAYER.ROLE=N with ROLE one of {', '.join(ROLES)}, nor "
+                "LAYER.output=LOW..HIGH"
+            )
+        formats.setdefault(layer, {})[role] = held
+    return formats
+
+
+def _format(text: str) -> Union[int, tuple[float, float], None]:
+    """Fraction bits, or the ends of a range."""
+    low, dots, high = text.partition("..")
+    if not dots:
+        return int(text) if text.lstrip("-").isdecimal() else None
+    try:
+        return float(low), float(high)
+    except ValueError:
+        return None
+
+
+def _functions(given: Iterable[str]) -> dict[str, str]:
+    """LAYER=NAME, each."""
+    functions = {}
+    for text in given:
+        layer, _, name = text.rpartition("=")
+        if not layer or not name:
+            raise Error(f"--function {text} is not LAYER=NAME")
+        functions[layer] = name
+    return functions

@@ -1,0 +1,1 @@
+"""Files and data in and out: arrays, data sets, archives, typed JSON, optional libraries, .qnz."""

@@ -1,0 +1,155 @@
+"""Zip files of arrays (.npz, .qnz): read within limits, without pickle; written reproducibly."""
+
+from __future__ import annotations
+
+import ast
+import io
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import ModelError
+from . import files
+
+#: Most bytes that an archive may hold, unpacked: more than any microcontroller stores.
+LIMIT = 256 * files.MEGABYTE
+
+_MOST_ENTRIES = 65536
+_MAGIC = b"\x93NUMPY"
+_LONGEST_HEADER = 4096
+
+#: Element types of arrays, as .npy files spell them -> as numpy does.
+INTEGERS = {"|i1": "int8", "<i2": "int16", "<i4": "int32"}
+FLOATS = {"<f4": "float32", "<f8": "float64"}
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError),
+    *(NotImplementedError, RuntimeError, OverflowError, IndexError),
+)
+
+
+class Archive:
+    """An open zip file, no entry of which is unpacked before its size is known to be sane."""
+
+    def __init__(self, path: Path, stored: zipfile.ZipFile) -> None:
+        self.path = path
+        self._zip = stored
+        self._entries = {entry.filename: entry for entry in stored.infolist()}
+        if len(self._entries) < len(stored.infolist()):
+            raise ModelError(f"{path} has two entries of one name")
+        if len(self._entries) > _MOST_ENTRIES:
+            raise ModelError(f"{path} has {len(self._entries)} entries")
+        size = sum(entry.file_size for entry in self._entries.values())
+        if size > LIMIT:
+            raise ModelError(
+                f"{path} unpacks to {size} bytes; at most {LIMIT // files.MEGABYTE} MiB are read"
+            )
+
+    @property
+    def names(self) -> set[str]:
+        """The names of all entries."""
+        return set(self._entries)
+
+    def read(self, name: str) -> bytes:
+        """One entry, unpacked; its check sum holds."""
+        if name not in self._entries:
+            raise ModelError(f"{self.path} has no {name}")
+        entry = self._entries[name]
+        where = f"{self.path}: {name}"
+        if entry.flag_bits & 1 or entry.compress_type not in _METHODS:
+            raise ModelError(f"{where} is encrypted or packed in a way that is not read")
+        try:
+            with self._zip.open(entry) as stream:
+                data = stream.read(entry.file_size + 1)
+        except _DAMAGE as error:
+            raise ModelError(f"{where} is damaged: {files.reason(error)}") from None
+        if len(data) != entry.file_size:
+            raise ModelError(f"{where} is damaged: it is cut short")
+        return data
+
+    def array(self, name: str, dtypes: Mapping[str, str] = INTEGERS) -> np.ndarray:
+        """The array of one .npy entry, of one of these element types."""
+        return parse_npy(self.read(name), f"{self.path}: {name}", dtypes)
+
+
+@contextmanager
+def open_archive(path: Path) -> Iterator[Archive]:
+    """An Archive of the zip file at a path; ModelError if there is none."""
+    with ExitStack() as held:
+        try:
+            stored = held.enter_context(zipfile.ZipFile(held.enter_context(files.opened(path))))
+        except _DAMAGE as error:
+            raise ModelError(f"can not read {path}: {files.reason(error)}") from None
+        yield Archive(path, stored)
+
+
+def write_archive(path: Path, entries: Mapping[str, bytes]) -> None:
+    """A zip file of these entries; the same entries give the same bytes."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(entries):
+            entry = zipfile.ZipInfo(name)  # its date is 1980-01-01
+            entry.create_system, entry.external_attr = 3, 0o644 << 16
+            archive.writestr(entry, entries[name])
+    files.write_bytes(path, whole.getvalue())
+
+
+def little_endian(array: np.ndarray) -> np.ndarray:
+    """An array in the byte order of files, C-contiguous."""
+    return np.asarray(array, array.dtype.newbyteorder("<"), order="C")
+
+
+def format_npy(array: np.ndarray) -> bytes:
+    """An array as a .npy file."""
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, little_endian(array), (1, 0), allow_pickle=False)
+    return stream.getvalue()
+
+
+def parse_npy(data: bytes, where: str, dtypes: Mapping[str, str] = INTEGERS) -> np.ndarray:
+    """The array of a .npy file, read-only and in this host's byte order.
+
+    Little-endian, in C order, and of one of the types; everything else is refused by name.
+    """
+    header, start = _header(data, where)
+    dtype, shape = header.get("descr"), header.get("shape")
+    if not isinstance(dtype, str) or dtype not in dtypes:
+        have = ", ".join(dtypes.values())
+        raise ModelError(f"{where} holds elements of type {dtype!r}; have: {have}, little-endian")
+    if not isinstance(shape, tuple) or not all(type(n) is int and 0 <= n <= LIMIT for n in shape):
+        raise ModelError(f"{where} has the shape {shape!r}")
+    if header.get("fortran_order") is not False and len(shape) > 1:
+        raise ModelError(f"{where} is in Fortran order; store numpy.ascontiguousarray() of it")
+    expected = math.prod(shape) * np.dtype(dtype).itemsize
+    if len(shape) > 8 or expected != len(data) - start:
+        raise ModelError(
+            f"{where} is said to have the shape {list(shape)} ({expected} bytes), "
+            f"but {len(data) - start} bytes follow"
+        )
+    array: np.ndarray = np.ndarray(shape, dtype, data, start)
+    return array.astype(dtypes[dtype], copy=False)
+
+
+def _header(data: bytes, where: str) -> tuple[dict[str, object], int]:
+    """The dictionary at the start of a .npy file, and where the elements begin."""
+    version, size_format = data[6:8], "<I" if data[6:7] == b"\x02" else "<H"
+    start = 8 + struct.calcsize(size_format)
+    if data[:6] != _MAGIC or version not in (b"\x01\x00", b"\x02\x00") or len(data) < start:
+        raise ModelError(f"{where} is not a .npy array")
+    (size,) = struct.unpack_from(size_format, data, 8)
+    text = data[start : start + size]
+    try:
+        if size > _LONGEST_HEADER:
+            raise ValueError
+        header = ast.literal_eval(text.decode("latin-1").strip())
+        if not isinstance(header, dict):
+            raise ValueError
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise ModelError(f"{where} has no readable .npy header") from None
+    return header, start + size

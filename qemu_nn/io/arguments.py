@@ -1,0 +1,108 @@
+"""What callers pass, taken as what it should be, or refused in a sentence that names it."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ..errors import Error
+
+#: Most letters of a value in a sentence, and most threads: each has memory of its own.
+_LONGEST, MOST_THREADS = 60, 1024
+
+
+def shown(value: object) -> str:
+    """A value in a sentence: itself if it is a word or a number, else its type."""
+    if value is None or isinstance(value, (str, bytes, int, float)):
+        text = repr(value)
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return f"of type {type(value).__name__}"
+
+
+def one_of(choices: Iterable[str], value: object, what: str) -> str:
+    """One of these names: "no {what} 'x'; have: ..."."""
+    known = list(choices)
+    if not isinstance(value, str) or value not in known:
+        raise Error(f"no {what} {shown(value)}; have: {', '.join(known)}")
+    return value
+
+
+def as_text(value: Optional[str], what: str) -> Optional[str]:
+    """A word, or None."""
+    if value is not None and not isinstance(value, str):
+        raise Error(f"{what} must be a name, is {shown(value)}")
+    return value
+
+
+def as_count(value: Any, what: str, least: int = 1, most: int = 2**31 - 1) -> int:
+    """An integer of this range."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise Error(f"{what} must be an integer, is {shown(value)}") from None
+    if not least <= number:
+        raise Error(f"{what} must be at least {least}, is {shown(number)}")
+    if number > most:
+        raise Error(f"{what} must be at most {most}, is {shown(number)}")
+    return number
+
+
+def as_number(value: Any, what: str) -> float:
+    """A real number that is finite."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not np.isfinite(number):
+        raise Error(f"{what} must be a finite number, is {shown(value)}")
+    return number
+
+
+def as_flag(value: Any, what: str) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_, int)):
+        raise Error(f"{what} must be True or False, is {shown(value)}")
+    return bool(value)
+
+
+def as_path(value: Any, what: str) -> Path:
+    """The path of a file or a folder; an empty text is none."""
+    given = os.fsdecode(value) if isinstance(value, (str, os.PathLike)) else ""
+    if not given or "\0" in given:
+        raise Error(f"{what} must be a path, is {shown(value)}")
+    path = Path(given)
+    try:
+        path.exists()
+    except OSError as error:  # a name that is too long, a folder that is closed
+        raise Error(f"{what} cannot be {shown(str(path))}: {error.strerror}") from None
+    return path
+
+
+def as_array(value: Any, what: str) -> np.ndarray:
+    """An array, of whatever shape and type; rows of different lengths are none."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        uneven = "its rows are of different lengths" if isinstance(value, (list, tuple)) else error
+        raise Error(f"{what} must be an array, is {shown(value)}: {uneven}") from None
+
+
+def as_mapping(value: Any, what: str) -> Mapping[str, Any]:
+    """Values by names; nothing for None."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise Error(f"{what} must be a dictionary whose keys are names, is {shown(value)}")
+    return value
+
+
+def as_callable(value: Any, what: str) -> Optional[Callable]:
+    """A function, or None."""
+    if value is not None and not callable(value):
+        raise Error(f"{what} must be a function, is {shown(value)}")
+    return value

@@ -1,0 +1,97 @@
+"""Arrays from and to the user's files: what is read is checked, what is written appears whole."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Optional, Union
+
+import numpy as np
+from numpy.lib.npyio import NpzFile
+
+from ..errors import Error
+from . import files
+
+PathLike = Union[str, Path]
+
+
+def read_npz(path: PathLike) -> dict[str, np.ndarray]:
+    """Every array of a .npz file, by name. Raises Error for anything else, OSError if unreadable.
+
+    Pickled objects are never loaded.
+    """
+    with _opened(path) as loaded:
+        if isinstance(loaded, np.ndarray):
+            raise Error(f"{path} is a single array; a .npz with named arrays is needed")
+        return {name: _member(path, loaded, name) for name in loaded.files}
+
+
+def read_array(path: PathLike, name: str) -> np.ndarray:
+    """The array of a .npy file, or the one called `name` of a .npz; errors as for read_npz."""
+    with _opened(path) as loaded:
+        array = loaded if isinstance(loaded, np.ndarray) else _member(path, loaded, name)
+    if array.ndim == 0:
+        raise Error(f"{path} holds a single number, not an array with an axis of samples")
+    return array
+
+
+def read_state(path: Optional[PathLike]) -> Union[np.ndarray, dict[str, np.ndarray], None]:
+    """What a recurrent network starts from: all of a .npz by name, or one array; None for None."""
+    if path is None:
+        return None
+    return read_npz(path) if Path(path).suffix == ".npz" else read_array(path, "state")
+
+
+@contextmanager
+def _opened(path: PathLike) -> Iterator[Union[np.ndarray, NpzFile]]:
+    """What numpy finds in a file; whatever it stumbles over in there is an Error."""
+    with files.opened(path) as file:
+        try:
+            yield np.load(file, allow_pickle=False)
+        except Error:
+            raise
+        except Exception as error:  # numpy parses a header as Python: anything may come out
+            raise _not_plain(path, error) from None
+
+
+def map_array(path: PathLike) -> np.ndarray:
+    """The array of a .npy file, read as it is used; errors as for read_npz."""
+    files.check_regular(path)
+    try:
+        mapped: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # numpy parses a header as Python: anything may come out
+        raise _not_plain(path, error) from None
+    return mapped
+
+
+def _not_plain(path: PathLike, error: Exception) -> Error:
+    """What to say of a file on which numpy raised this."""
+    said = str(error)  # mapped files have words of their own for objects
+    objects = "allow_pickle" in said or "Python objects" in said
+    reason = "it holds Python objects" if objects else "it is broken"
+    return Error(f"{path} is not a .npy or .npz file of plain numbers: {reason}")
+
+
+def _member(path: PathLike, archive: NpzFile, name: str) -> np.ndarray:
+    if name not in archive.files:
+        have = ", ".join(archive.files) or "no arrays"
+        raise Error(f"{path} holds {have}; name the array {name!r}, or save it alone as .npy")
+    array = archive[name]
+    if not isinstance(array, np.ndarray):
+        raise Error(f"{name!r} in {path} is not an array; save with numpy.savez")
+    return array
+
+
+def write_npz(path: PathLike, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> None:
+    """Write arrays as .npz, under any names; the same arrays give the same bytes."""
+    method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with files.writing(Path(path)) as file, zipfile.ZipFile(file, "w", method) as archive:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(f"{name}.npy")
+            member.compress_type = method
+            with archive.open(member, "w", force_zip64=True) as out:
+                np.lib.format.write_array(out, np.asarray(array), allow_pickle=False)

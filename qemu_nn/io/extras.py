@@ -1,0 +1,35 @@
+"""Libraries that not every user needs: imported on first use, named with the pip command."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from types import ModuleType
+
+from ..errors import Error
+
+#: What is imported -> what pip calls it, where that is something else.
+_PACKAGES = {"google": "protobuf", "PIL": "pillow", "sklearn": "scikit-learn"}
+
+
+def require(module: str, extra: str, purpose: str) -> ModuleType:
+    """A module of an optional dependency; Error with what to install where it is missing."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise _missing((error.name or module).partition(".")[0], extra, purpose) from None
+
+
+def require_installed(module: str, extra: str, purpose: str) -> None:
+    """As require(), of a module that another process imports."""
+    try:
+        found = importlib.util.find_spec(module)
+    except ValueError:  # somebody has put something into sys.modules
+        found = None
+    if found is None:
+        raise _missing(module, extra, purpose)
+
+
+def _missing(module: str, extra: str, purpose: str) -> Error:
+    name = _PACKAGES.get(module, module)
+    return Error(f"{purpose} needs {name}, which is not installed: pip install 'qemu_nn[{extra}]'")

@@ -1,0 +1,87 @@
+"""Files read within limits and written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Union
+
+from ..errors import ModelError
+
+MEGABYTE = 2**20
+
+
+def check_regular(path: Union[str, Path]) -> None:
+    """OSError for a folder, a pipe or a device: reading one may never begin, or never end."""
+    found = os.stat(path).st_mode
+    if stat.S_ISDIR(found):
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(found):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
+def opened(path: Union[str, Path]) -> BinaryIO:
+    """A regular file to read; OSError for anything else."""
+    check_regular(path)
+    return open(path, "rb")
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """The content of a file of at most `limit` bytes; ModelError if it is longer or unreadable."""
+    try:
+        with opened(path) as stream:
+            data = stream.read(limit + 1)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"can not read {path}: {reason(error)}") from None
+    if len(data) > limit:
+        raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, the most that is read")
+    return data
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    with writing(path) as stream:
+        stream.write(data)
+
+
+def make_folder(path: Path) -> None:
+    """A folder with all those above it; fine if it is there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"can not make the folder {path}: {reason(error)}") from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A stream to a file beside the path, renamed when all is written: nobody ever sees half.
+
+    A file that is there keeps its mode; of a link, the file that it leads to is replaced.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
+        replaces = target.exists()
+        if replaces:
+            check_regular(target)
+        try:
+            with open(beside, "xb") as stream:
+                if replaces:
+                    shutil.copymode(target, beside)
+                yield stream
+            os.replace(beside, target)
+        finally:
+            with suppress(OSError):
+                beside.unlink()
+    except (OSError, ValueError) as error:
+        raise ModelError(f"can not write {path}: {reason(error)}") from None
+
+
+def reason(error: Exception) -> str:
+    """Why a file could not be used, without the path that the sentence names already."""
+    return getattr(error, "strerror", None) or str(error)

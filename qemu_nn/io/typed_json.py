@@ -1,0 +1,144 @@
+"""JSON that nobody vouches for: parsed strictly, each value asked for by key and type."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, Union
+
+from ..errors import ModelError
+
+T = TypeVar("T")
+
+_KINDS = {str: "a string", int: "an integer", float: "a number", dict: "an object", list: "a list"}
+_DIGITS = 20
+
+
+class _Required:
+    """The default of a key that must be there."""
+
+
+_REQUIRED = _Required()
+
+
+def parse_json(data: bytes, where: str) -> Fields:
+    """A JSON object from UTF-8 text; where: what messages call it.
+
+    Refused with ModelError: other text, keys given twice, NaN and infinities, numbers of more
+    than 20 digits, nesting that is too deep.
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+            raise ModelError(f"{where}: the key {twice!r} is given twice in one object")
+        return values
+
+    def short(digits: str) -> int:
+        if len(digits) > _DIGITS:
+            raise ModelError(f"{where}: a number has {len(digits)} digits")
+        return int(digits)
+
+    def never(name: str) -> None:
+        raise ModelError(f"{where}: {name} is not a number that a network can hold")
+
+    try:
+        document = json.loads(
+            data.decode("utf-8-sig"), object_pairs_hook=once, parse_int=short, parse_constant=never
+        )
+    except json.JSONDecodeError as error:
+        raise ModelError(f"{where}:{error.lineno}: this is not JSON: {error.msg}") from None
+    except UnicodeDecodeError:
+        raise ModelError(f"{where} is not UTF-8 text, as JSON must be") from None
+    except RecursionError:
+        raise ModelError(f"{where} is nested too deeply") from None
+    if not isinstance(document, dict):
+        raise ModelError(f"{where} must hold a JSON object")
+    return Fields(document, where)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """A JSON object and where it stands.
+
+    Each question names a key and raises ModelError, with the place and the key, if the value is
+    missing or of another type. A null counts as missing; a missing value is the default if one
+    is given.
+    """
+
+    values: Mapping[str, Any]
+    where: str
+
+    def __contains__(self, key: str) -> bool:
+        return self.values.get(key) is not None
+
+    def text(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[str, T]:
+        """A string."""
+        return self._get(key, str, default)
+
+    def integer(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[int, T]:
+        """An integer that fits into 64 bits."""
+        return self._get(key, int, default)
+
+    def number(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[float, T]:
+        """A real number."""
+        if key in self and isinstance(self.values[key], int):
+            return float(self._checked(repr(key), self.values[key], int))
+        return self._get(key, float, default)
+
+    def texts(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[list[str], T]:
+        """A list of strings."""
+        return self._list(key, str, default)
+
+    def integers(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[list[int], T]:
+        """A list of integers."""
+        return self._list(key, int, default)
+
+    def object(self, key: str) -> Fields:
+        """An object."""
+        return Fields(self._get(key, dict, _REQUIRED), f"{self.where}: {key}")
+
+    def objects(self, key: str) -> list[Fields]:
+        """A list of objects."""
+        found: list[dict[str, Any]] = self._list(key, dict, _REQUIRED)
+        return [Fields(value, f"{self.where}: {key}[{i}]") for i, value in enumerate(found)]
+
+    def children(self) -> list[tuple[str, Fields]]:
+        """Every key with its value, which must be an object."""
+        return [(key, self.object(key)) for key in self.values]
+
+    def error(self, message: str) -> ModelError:
+        """An error that names this place."""
+        return ModelError(f"{self.where}: {message}")
+
+    def _get(self, key: str, kind: type, default: Any) -> Any:
+        if key not in self:
+            if default is _REQUIRED:
+                raise self.error(f"{key!r} is missing")
+            return default
+        return self._checked(repr(key), self.values[key], kind)
+
+    def _list(self, key: str, kind: type, default: Any) -> Any:
+        found = self._get(key, list, default)
+        if found is default:
+            return default
+        return [self._checked(f"{key!r}[{i}]", value, kind) for i, value in enumerate(found)]
+
+    def _checked(self, what: str, value: Any, kind: type) -> Any:
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise self.error(f"{what} must be {_KINDS[kind]}, is {_short(value)}")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise self.error(f"{what} must fit into 64 bits, is {value}")
+        return value
+
+
+def _short(value: object) -> str:
+    """A value as a message shows it."""
+    for kind, name in _KINDS.items():
+        if kind in (dict, list) and isinstance(value, kind):
+            return name
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,1 @@
+"""The nouns that stages share: tensors, number formats, graphs, statistics."""

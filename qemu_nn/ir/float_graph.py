@@ -1,0 +1,102 @@
+"""Float networks as data: operators in order, tensors by the source file's own names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Optional
+
+from ..errors import ModelError
+from ..operators import Operator, Shape
+from ..operators.base import LAYOUTS
+
+#: Most elements of one tensor of one sample, and most tensors of a network.
+TENSOR_LIMIT, NODE_LIMIT = 2**26, 20_000
+
+
+@dataclass(frozen=True)
+class FloatNode:
+    """An operator, the tensors it reads, and the name of the tensor it makes."""
+
+    name: str
+    operator: Operator
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FloatGraph:
+    """A float network of one input; nodes stand in an order in which they can be computed.
+
+    shape: of one input sample, in the file's own layout. layout: "NHWC" or "NCHW" if the input is
+    an image, else None. classes: labels of the outputs, if known.
+    """
+
+    name: str
+    input: str
+    shape: Shape
+    layout: Optional[str]
+    nodes: tuple[FloatNode, ...]
+    outputs: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def __repr__(self) -> str:
+        return f"<FloatGraph {self.name[:60]!r}: {len(self.nodes)} operators on {list(self.shape)}>"
+
+    @cached_property
+    def shapes(self) -> dict[str, Shape]:
+        """Shape of one sample of every tensor, the input's first."""
+        shapes = {self.input: self.shape}
+        for node in self.nodes:
+            where = f"{self.name}: {type(node.operator).__name__} {node.name!r}"
+            for name in node.inputs:
+                if name not in shapes:
+                    raise ModelError(f"{where} reads {name!r}, which no earlier node makes")
+            try:
+                shape = node.operator.shape(*(shapes[name] for name in node.inputs))
+            except ModelError as error:
+                raise ModelError(f"{where}: {error}") from None
+            if math.prod(shape) > TENSOR_LIMIT or len(shape) > 8:
+                raise ModelError(f"{where} makes a tensor of the shape {list(shape)}: too large")
+            shapes[node.name] = shape
+        return shapes
+
+    def node(self, name: str) -> FloatNode:
+        """The node that makes a tensor."""
+        return next(node for node in self.nodes if node.name == name)
+
+    def readers(self, name: str) -> list[FloatNode]:
+        """The nodes that read a tensor."""
+        return [node for node in self.nodes if name in node.inputs]
+
+    def with_nodes(self, nodes: Iterable[FloatNode]) -> FloatGraph:
+        """The same network made of other nodes."""
+        return replace(self, nodes=tuple(nodes))
+
+
+def _check(graph: FloatGraph) -> None:
+    if not graph.nodes:
+        raise ModelError(f"{graph.name} has no layers between its input and its output")
+    if len(graph.nodes) > NODE_LIMIT:
+        raise ModelError(
+            f"{graph.name} has {len(graph.nodes)} nodes; at most {NODE_LIMIT} are read"
+        )
+    if graph.layout is not None and (graph.layout not in LAYOUTS or len(graph.shape) != 3):
+        raise ModelError(f"{graph.name}: an input {list(graph.shape)} is not {graph.layout}")
+    if min(graph.shape, default=1) < 1 or math.prod(graph.shape) > TENSOR_LIMIT:
+        raise ModelError(f"{graph.name}: its input has the shape {list(graph.shape)}")
+    seen = {graph.input}
+    for node in graph.nodes:
+        if node.name in seen:
+            raise ModelError(f"{graph.name}: the name {node.name!r} is used twice")
+        seen.add(node.name)
+    for name in graph.outputs:
+        if name not in seen:
+            raise ModelError(f"{graph.name}: the output {name!r} is not a tensor of it")
+    if not graph.outputs:
+        raise ModelError(f"{graph.name} has no outputs")
+    assert graph.shapes  # every shape fits

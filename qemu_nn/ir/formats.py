@@ -1,0 +1,165 @@
+"""Number formats, and real numbers rounded into them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from ..errors import Error
+
+#: Element type -> bits.
+BITS = {"int8": 8, "int16": 16, "int32": 32}
+
+
+def dec_bit(largest: float, bits: int = 8) -> int:
+    """Fraction bits with which a value of magnitude `largest` still fits: Q(m).(n) with m+n=bits-1.
+
+    (bits - 1) - ceil(log2(largest)), exact at powers of two; 0.0 gives bits - 1.
+    """
+    if not np.isfinite(largest):
+        raise Error(f"no format holds {largest}")
+    if largest == 0:
+        return bits - 1
+    mantissa, exponent = np.frexp(abs(float(largest)))  # largest = mantissa * 2^exponent
+    return bits - 1 - int(exponent - (mantissa == 0.5))
+
+
+def quantize(x: np.ndarray, frac: int, dtype: str = "int8") -> np.ndarray:
+    """Real numbers as integers with `frac` fraction bits: round half to even, then saturate.
+
+    NaN has no integer and is an error.
+    """
+    x = np.asarray(x, np.float64)
+    if np.isnan(x).any():
+        raise Error("the data contains NaN, which no integer stands for")
+    limits = np.iinfo(dtype)
+    return np.clip(np.rint(np.ldexp(x, frac)), limits.min, limits.max).astype(dtype)
+
+
+def quantize_affine(
+    x: np.ndarray, scale: float, zero_point: int, dtype: str = "int8"
+) -> np.ndarray:
+    """Real numbers as integers q that stand for scale * (q - zero_point).
+
+    As TFLite Micro's QUANTIZE does it: x / scale in float32, halves away from zero, then saturated.
+    NaN has no integer and is an error.
+    """
+    x = np.asarray(x, np.float32)
+    if np.isnan(x).any():
+        raise Error("the data contains NaN, which no integer stands for")
+    limits = np.iinfo(dtype)
+    rounded = _half_away((x / np.float32(scale)).astype(np.float64))
+    return np.clip(rounded + zero_point, limits.min, limits.max).astype(dtype)
+
+
+def _half_away(x: np.ndarray) -> np.ndarray:
+    """To the nearest integer, halves away from zero."""
+    result: np.ndarray = np.copysign(np.floor(np.abs(x) + 0.5), x)
+    return result
+
+
+def dequantize_affine(q: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
+    """The real numbers, float32, that integers stand for."""
+    result: np.ndarray = (np.asarray(q, np.int64) - zero_point).astype(np.float32) * np.float32(
+        scale
+    )
+    return result
+
+
+def q_format(dtype: str, frac: int) -> str:
+    """The name of a power-of-two format, sign bit not counted: Q0.7, Q5.2, Q-1.8."""
+    return f"Q{BITS[dtype] - 1 - frac}.{frac}"
+
+
+@dataclass(frozen=True)
+class Format:
+    """What integers q of a type stand for: scale * (q - zero_point).
+
+    frac: fraction bits, where the scale is the power of two 2^-frac and the zero point 0.
+    """
+
+    dtype: str
+    scale: float
+    zero_point: int = 0
+    frac: Optional[int] = None
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the largest integer."""
+        limits = np.iinfo(self.dtype)
+        return int(limits.min), int(limits.max)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What these stand for."""
+        low, high = self.limits
+        return self.scale * (low - self.zero_point), self.scale * (high - self.zero_point)
+
+    def place(self, x: np.ndarray) -> np.ndarray:
+        """Where real numbers lie among the integers, not rounded and without ends."""
+        result: np.ndarray = np.asarray(x, np.float64) / self.scale + self.zero_point
+        return result
+
+    def quantize(self, x: np.ndarray) -> np.ndarray:
+        """Real numbers as integers, as quantize() or quantize_affine() have it."""
+        if self.frac is not None:
+            return quantize(x, self.frac, self.dtype)
+        return quantize_affine(x, self.scale, self.zero_point, self.dtype)
+
+    def dequantize(self, q: np.ndarray) -> np.ndarray:
+        """The real numbers, float64, that integers stand for."""
+        result: np.ndarray = (np.asarray(q, np.float64) - self.zero_point) * self.scale
+        return result
+
+    def __str__(self) -> str:
+        if self.frac is not None:
+            return q_format(self.dtype, self.frac)
+        shifted = f"(q{-self.zero_point:+d})" if self.zero_point else "q"
+        return f"{self.scale:.4g}*{shifted}"
+
+
+def power_of_two(dtype: str, frac: int) -> Format:
+    """The format of integers with so many fraction bits."""
+    return Format(dtype, math.ldexp(1.0, -frac), 0, frac)
+
+
+def affine_format(low: float, high: float, dtype: str = "int8") -> Format:
+    """The format whose ends are low and high, as TFLite's converter chooses it, in float32.
+
+    The range is made to contain 0, which gets an integer of its own, so that the ends move by up
+    to half a step. A range of 0 alone gets the format of 0..1.
+    """
+    least, most = (int(end) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    low32, high32 = np.float32(min(low, 0.0)), np.float32(max(high, 0.0))
+    scale = (high32 - low32) / np.float32(most - least)
+    if not scale > 0:
+        low32, scale = np.float32(0), np.float32(1 / (most - least))
+    if not np.isfinite(scale):
+        raise Error(f"no format holds {low} .. {high}")
+    zero = int(_half_away(np.float64(np.float32(least) - low32 / scale)))
+    return Format(dtype, float(scale), min(max(zero, least), most))
+
+
+def activation_limits(low: float, high: float, output: Format) -> dict[str, int]:
+    """act_min and act_max of a layer whose real output is clamped to low .. high, as TFLite."""
+    least, most = output.limits
+    return {
+        "act_min": least if low == -math.inf else _clamped(low, output),
+        "act_max": most if high == math.inf else _clamped(high, output),
+    }
+
+
+def _clamped(value: float, output: Format) -> int:
+    return int(quantize_affine(np.array(value), output.scale, output.zero_point, output.dtype))
+
+
+def quantize_symmetric(x: np.ndarray, scale: np.ndarray, most: int) -> np.ndarray:
+    """Real numbers, divided by scales that broadcast to them, as integers -most .. most (int64).
+
+    Halves away from zero, as TFLite's converter rounds weights (most 127) and biases.
+    """
+    rounded = _half_away(np.asarray(x, np.float64) / scale)
+    return np.clip(rounded, -most, most).astype(np.int64)

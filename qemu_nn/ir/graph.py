@@ -1,0 +1,247 @@
+"""Networks as data: tensors, calls in order, arrays, and the firmware's own memory if known."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Optional
+
+import numpy as np
+
+from ..errors import ModelError
+from ..functions import Array, Function
+from .tensors import MEMORY_LIMIT as MEMORY_LIMIT
+from .tensors import Tensor as Tensor
+from .tensors import check_tensor
+
+
+@dataclass(frozen=True)
+class Node:
+    """One call of a layer function; its output tensor has the node's name.
+
+    inputs: names of tensors, in the function's order, without those for which C gets NULL; empty
+    where the graph's memory says which addresses the call reads. weights, bias: names in the
+    graph's arrays.
+    """
+
+    function: Function
+    params: Mapping[str, int]
+    inputs: tuple[str, ...]
+    output: Tensor
+    weights: Optional[str] = None
+    bias: Optional[str] = None
+
+    @property
+    def name(self) -> str:
+        """The name of the node and of its output."""
+        return self.output.name
+
+
+@dataclass(frozen=True)
+class Address:
+    """A place in the firmware's memory: a buffer and a byte offset into it."""
+
+    buffer: str
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.buffer}+{self.offset}" if self.offset else self.buffer
+
+
+@dataclass(frozen=True)
+class Place:
+    """The pointer arguments of one call."""
+
+    inputs: tuple[Address, ...]
+    output: Address
+    scratch: Optional[Address] = None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The firmware's memory as it is: buffers overlap in time, and calls overwrite each other.
+
+    buffers: name -> bytes. places: node -> addresses. input: where a sample is put before the
+    first call. states: tensor name -> where a recurrent network keeps it between time steps.
+    """
+
+    buffers: Mapping[str, int]
+    places: Mapping[str, Place]
+    input: Address
+    states: Mapping[str, Address] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A quantized network: calls in program order, arrays in the order the device reads them.
+
+    outputs: names of nodes. states: tensors a recurrent network carries from step to step: it has
+    a memory, or calls that write them; one pass over the nodes is one time step. classes: labels.
+    """
+
+    name: str
+    input: Tensor
+    nodes: tuple[Node, ...]
+    outputs: tuple[str, ...]
+    arrays: Mapping[str, np.ndarray]
+    memory: Optional[Memory] = None
+    states: tuple[Tensor, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def __repr__(self) -> str:
+        shape, calls = list(self.input.shape), len(self.nodes)
+        return f"<Graph {self.name[:60]!r}: {calls} calls on {self.input.dtype} {shape}>"
+
+    @property
+    def ops(self) -> set[tuple[str, str]]:
+        """What its nodes compute: names and types of the kernel table."""
+        return {(node.function.op, node.function.type) for node in self.nodes}
+
+    def node(self, name: str) -> Node:
+        """The node with this name."""
+        return next(node for node in self.nodes if node.name == name)
+
+
+def _check(graph: Graph) -> None:
+    """Everything a plan takes for granted; whatever does not hold is named."""
+    names = [graph.input.name, *(t.name for t in graph.states), *(n.name for n in graph.nodes)]
+    ((most, times),) = Counter(names).most_common(1)
+    if times > 1:
+        raise ModelError(f"{graph.name}: the name {most!r} is used twice")
+    if not graph.nodes:
+        raise ModelError(f"{graph.name} has no layers")
+    for tensor in (graph.input, *graph.states, *(node.output for node in graph.nodes)):
+        check_tensor(f"{graph.name}: {tensor.name}", tensor)
+    layers = {node.name for node in graph.nodes}
+    for name in graph.outputs:
+        if name not in layers:
+            raise ModelError(f"{graph.name}: the output {name!r} is not a layer")
+    if not graph.outputs:
+        raise ModelError(f"{graph.name} has no outputs")
+    tensors = {tensor.name: tensor for tensor in (graph.input, *graph.states)}
+    for node in graph.nodes:
+        _check_node(graph, node, tensors)
+        tensors[node.name] = node.output
+    if graph.memory is not None:
+        _check_memory(graph, graph.memory)
+    else:
+        _check_states(graph)
+
+
+def _check_states(graph: Graph) -> None:
+    """Without a memory described, what calls keep are the network's states, and those alone."""
+    kept = {}
+    for node in graph.nodes:
+        for array, name in zip(node.function.read(node.params), node.inputs):
+            if array.state:
+                kept[name] = f"layer {node.name!r} ({node.function.name})"
+    states = {tensor.name for tensor in graph.states}
+    for name, where in kept.items():
+        if name not in states:
+            raise ModelError(f"{where} keeps its state in {name!r}, which the network does not")
+    for name in sorted(states - set(kept)):
+        raise ModelError(
+            f"{graph.name}: a recurrent network needs its memory described, unless a layer writes "
+            f"its state; no layer writes {name!r}"
+        )
+
+
+def _check_memory(graph: Graph, memory: Memory) -> None:
+    """Buffers of sane sizes, and an address inside of one for everything that needs it."""
+    for name, size in memory.buffers.items():
+        if size <= 0:
+            raise ModelError(f"{graph.name}: buffer {name!r} has {size} bytes")
+    if sum(memory.buffers.values()) > MEMORY_LIMIT:
+        raise ModelError(f"{graph.name}: its buffers take more than {MEMORY_LIMIT // 2**20} MiB")
+    for what, needed, given in (
+        ("places", {node.name for node in graph.nodes}, memory.places),
+        ("states", {tensor.name for tensor in graph.states}, memory.states),
+    ):
+        if needed != set(given):
+            odd = sorted(needed ^ set(given))
+            raise ModelError(f"{graph.name}: the memory's {what} lack or do not need {odd[0]!r}")
+    uses = [("the input", memory.input)]
+    uses += [(f"state {name!r}", address) for name, address in memory.states.items()]
+    for node in graph.nodes:
+        uses += _check_place(graph, node, memory.places[node.name])
+    for what, address in uses:
+        if address.buffer not in memory.buffers:
+            raise ModelError(f"{graph.name}: there is no buffer {address.buffer!r} for {what}")
+        if not 0 <= address.offset < memory.buffers[address.buffer]:
+            raise ModelError(
+                f"{graph.name}: {what} is at {address}, outside of the "
+                f"{memory.buffers[address.buffer]} bytes of that buffer"
+            )
+
+
+def _check_place(graph: Graph, node: Node, place: Place) -> list[tuple[str, Address]]:
+    """The pointers of one call fit its function; returns each with its name."""
+    where = f"layer {node.name!r} ({node.function.name})"
+    declared = [array.name for array in node.function.read(node.params)]
+    if len(place.inputs) != len(declared):
+        raise ModelError(
+            f"{graph.name}: {where} takes {len(declared)} inputs, has {len(place.inputs)}"
+        )
+    if node.function.in_place:
+        shared = place.inputs[declared.index(node.function.output.name)]
+        if shared != place.output:
+            raise ModelError(
+                f"{graph.name}: {where} works in place at {shared}, so that its output can not "
+                f"be at {place.output}"
+            )
+    pointers = [(f"an input of {where}", address) for address in place.inputs]
+    pointers += [(f"the output of {where}", place.output)]
+    return pointers + ([(f"the scratch of {where}", place.scratch)] if place.scratch else [])
+
+
+def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None:
+    where = f"layer {node.name!r} ({node.function.name})"
+    declared = node.function.output
+    computed = declared.shape(node.params)
+    same_size = min(computed) > 0 and node.output.nbytes == declared.nbytes(node.params)
+    if node.output.dtype != declared.dtype or not same_size:
+        raise ModelError(
+            f"{where} computes {declared.dtype} {list(computed)}, "
+            f"but its output is said to be {node.output.dtype} {list(node.output.shape)}"
+        )
+    for array, name in ((node.function.weights, node.weights), (node.function.bias, node.bias)):
+        if array is not None:
+            _check_array(graph, where, array, name, node.params)
+        elif name is not None:
+            raise ModelError(f"{where} takes no {name!r}")
+    if graph.memory is not None:
+        return
+    declared_inputs = node.function.read(node.params)
+    if len(node.inputs) != len(declared_inputs):
+        raise ModelError(f"{where} takes {len(declared_inputs)} inputs, has {len(node.inputs)}")
+    for array, name in zip(declared_inputs, node.inputs):
+        if name not in tensors:
+            raise ModelError(f"{where} reads {name!r}, which no earlier layer makes")
+        tensor = tensors[name]
+        if (tensor.dtype, tensor.nbytes) != (array.dtype, array.nbytes(node.params)):
+            raise ModelError(
+                f"{where} reads {array.dtype} {list(array.shape(node.params))}, "
+                f"but {name!r} is {tensor.dtype} {list(tensor.shape)}"
+            )
+
+
+def _check_array(
+    graph: Graph, where: str, array: Array, name: Optional[str], params: Mapping[str, int]
+) -> None:
+    if name is None:
+        raise ModelError(f"{where} needs an array for {array.name}")
+    if name not in graph.arrays:
+        raise ModelError(f"{where}: there is no array {name!r}")
+    value = graph.arrays[name]
+    if value.dtype != np.dtype(array.dtype):
+        raise ModelError(f"{where}: {name!r} must be {array.dtype}, is {value.dtype}")
+    if value.nbytes != array.nbytes(params):
+        raise ModelError(
+            f"{where}: {name!r} must have {math.prod(array.shape(params))} elements, "
+            f"has {value.size}"
+        )

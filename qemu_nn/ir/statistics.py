@@ -1,0 +1,110 @@
+"""The range and histogram of values that come in any number of pieces, in constant memory."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import Error
+
+#: Bins of a histogram, if not told otherwise.
+BINS = 4096
+
+#: The smallest range a histogram covers: nothing below it matters in any format.
+_SMALLEST = -40
+
+#: A magnitude that nothing reaches which is to become an integer.
+_LARGEST = 2.0**60
+
+
+class Filled(NamedTuple):
+    """The bins of a histogram that are not empty, in order: centres, counts and width."""
+
+    centres: np.ndarray
+    counts: np.ndarray
+    width: float
+
+
+class Statistics:
+    """Range and histogram of all values added so far.
+
+    bins: a multiple of 4. They cover [-2^e, 2^e), and e grows with the data, bins merging. 0 bins:
+    the range alone. low, high: the range; 0, 0 before the first value. zeros: how many are exactly
+    0. counts[i]: how many others lie in [edge, edge + width) with edge = (i - bins / 2) * width.
+    """
+
+    def __init__(self, bins: int = BINS) -> None:
+        self.bins = bins
+        self.low = self.high = 0.0
+        self.zeros = 0
+        self.counts = np.zeros(bins, np.int64)
+        self._exponent = _SMALLEST
+        self._empty = True
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude."""
+        return max(-self.low, self.high)
+
+    @property
+    def width(self) -> float:
+        """Of one bin."""
+        return math.ldexp(2.0 / self.bins, self._exponent)
+
+    @property
+    def centres(self) -> np.ndarray:
+        """The middle of every bin."""
+        return self._centres(np.arange(self.bins))
+
+    def filled(self) -> Filled:
+        """What a measure of the whole histogram reads: most bins of a fine one are empty."""
+        places = np.flatnonzero(self.counts)
+        return Filled(self._centres(places), self.counts[places], self.width)
+
+    def _centres(self, places: np.ndarray) -> np.ndarray:
+        return (places - self.bins / 2 + 0.5) * self.width
+
+    def add(self, values: np.ndarray) -> None:
+        """Count more values; Error for what is not finite."""
+        if not values.size:
+            return
+        low, high = float(values.min()), float(values.max())
+        if not max(-low, high) < _LARGEST:  # NaN too
+            raise Error("it has values that are not finite, or that no format holds")
+        if not self._empty:
+            low, high = min(self.low, low), max(self.high, high)
+        self.low, self.high, self._empty = low, high, False
+        if self.bins:
+            self._count(values)
+
+    def _count(self, values: np.ndarray) -> None:
+        if self.largest >= math.ldexp(1.0, self._exponent):
+            self._widen(math.frexp(self.largest)[1])
+        middle = self.bins // 2
+        scaled = values / self.width
+        index = np.floor(scaled, out=scaled).astype(np.int64).ravel(order="K")
+        index += middle
+        if index.size < self.bins:
+            np.add.at(self.counts, index, 1)
+        else:
+            self.counts += np.bincount(index, minlength=self.bins)
+        zeros = int(np.count_nonzero(values == 0))
+        self.counts[middle] -= zeros
+        self.zeros += zeros
+
+    def _widen(self, exponent: int) -> None:
+        """Merge bins so that they cover [-2^exponent, 2^exponent)."""
+        middle, places = self.bins // 2, np.flatnonzero(self.counts)
+        merged = (places - middle >> exponent - self._exponent) + middle
+        counts = np.zeros(self.bins, np.int64)
+        np.add.at(counts, merged, self.counts[places])
+        self.counts, self._exponent = counts, exponent
+
+
+def statistics_of(values: np.ndarray, bins: int = BINS) -> Statistics:
+    """The statistics of one array."""
+    result = Statistics(bins)
+    result.add(np.asarray(values, np.float64))
+    return result

@@ -1,0 +1,67 @@
+"""Arrays of integers that calls read and write, by name: shape, type and number format."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from ..errors import ModelError
+from .formats import BITS, Format, power_of_two
+
+#: Most bytes of one tensor, and of all of a firmware's buffers: more than any microcontroller has.
+MEMORY_LIMIT = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A named array of integers: shape of one sample (HWC for images), dtype and format.
+
+    The format, where it is known, is a number of fraction bits, or affine: an integer q stands for
+    scale * (q - zero_point).
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    frac: Optional[int] = None
+    scale: Optional[float] = None
+    zero_point: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of one sample."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    @property
+    def format(self) -> Format:
+        """What its integers stand for; where nobody knows, for themselves."""
+        if self.scale is not None:
+            return Format(self.dtype, self.scale, self.zero_point)
+        return power_of_two(self.dtype, self.frac or 0)
+
+    @property
+    def spelled(self) -> Optional[str]:
+        """The format in a few letters, Q0.7 or int8 0.0235*(q+128); None where nobody knows it."""
+        if self.scale is not None:
+            return f"{self.dtype} {self.format}"
+        return None if self.frac is None else str(self.format)
+
+
+def check_tensor(where: str, tensor: Tensor) -> None:
+    """Raise ModelError, beginning with `where`, for what no network can hold."""
+    if tensor.dtype not in (*BITS, "uint8"):  # what an NPU is given may be unsigned
+        raise ModelError(f"{where} is {tensor.dtype}; have: {', '.join(BITS)}")
+    if tensor.frac is not None and abs(tensor.frac) > 64:
+        raise ModelError(f"{where} has {tensor.frac} fraction bits")
+    if tensor.scale is not None and not (0 < tensor.scale < math.inf and tensor.frac is None):
+        raise ModelError(f"{where} has the scale {tensor.scale} and {tensor.frac} fraction bits")
+    limits = np.iinfo(tensor.dtype)
+    if not limits.min <= tensor.zero_point <= limits.max:
+        raise ModelError(f"{where} has the zero point {tensor.zero_point}")
+    if not all(axis > 0 for axis in tensor.shape):
+        raise ModelError(f"{where} has the shape {list(tensor.shape)}")
+    if len(tensor.shape) > 8 or tensor.nbytes > MEMORY_LIMIT:
+        raise ModelError(f"{where} has {len(tensor.shape)} axes and {tensor.nbytes} bytes")

@@ -1,0 +1,1 @@
+"""The C kernel table in Python, and one way to call any row on arrays."""

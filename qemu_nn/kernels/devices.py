@@ -1,0 +1,27 @@
+"""Whose bits a call or a network has, where the user does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Optional
+
+from ..targets import AFFINE_CMSIS, DEFAULT_CORE, LEGACY_CMSIS, Profile, profile
+from .table import rows_of
+
+
+def profile_for(
+    ops: Iterable[tuple[str, str]],
+    core: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+) -> Profile:
+    """targets.profile(), by default of the release that has all these ops (name, type).
+
+    Ops of the s8 and s16 API alone are of the release that has all of it.
+    """
+    if cmsis is None and rounding is None:
+        legacy, ops = profile(core), list(ops)
+        found = all(any(row.claims(legacy) for row in rows_of(*op)) for op in ops)
+        found = found and {type[0] for _, type in ops} != {"s"}
+        cmsis = LEGACY_CMSIS if found else AFFINE_CMSIS
+    return profile(core, cmsis, rounding)

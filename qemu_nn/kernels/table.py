@@ -1,0 +1,260 @@
+"""The kernel table in Python, and one way to call any row on arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+from .._native import ffi, lib
+from ..errors import Error, Refused, SizeMismatch
+from ..targets import Profile, all_profiles
+
+#: Instruction sets that rows may need -> their bits in csrc/qn.h, from old to new.
+FEATURES = {
+    "avx2": lib.QN_CPU_AVX2,
+    "avxvnni": lib.QN_CPU_AVXVNNI,
+    "avx512vnni": lib.QN_CPU_AVX512VNNI,
+    "amx": lib.QN_CPU_AMX,
+    "neon": lib.QN_CPU_NEON,
+}
+
+#: The instruction sets of this host, as bits; asked once: a virtual machine may take long.
+HOST = int(lib.qn_cpu_features())
+
+#: Environment variable that caps the instruction sets: "none", or the newest one to use.
+CAP = "QEMU_NN_CPU"
+
+_ERRORS = {lib.QN_SIZE_MISMATCH: SizeMismatch, lib.QN_REFUSED: Refused}
+
+
+@dataclass(frozen=True)
+class Op:
+    """What is computed: a name, an element type, and the C struct of its parameters."""
+
+    arithmetic: str
+    name: str
+    type: str
+    params: str
+
+    def __str__(self) -> str:
+        return f"{self.name}_{self.type}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of csrc/kernels.inc: a way to compute an op, and the profiles it claims.
+
+    kind: "plain" (the definition), "model" (the device's own way) or "fast" (this host's).
+    profiles: bit p stands for the profile with number p. cpu: features it needs of the host.
+    """
+
+    index: int
+    op: Op
+    kind: str
+    variant: str
+    profiles: int
+    cpu: int
+
+    def __str__(self) -> str:
+        return f"{self.op}.{self.variant}"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the CPU features that it needs."""
+        return tuple(name for name, bit in FEATURES.items() if self.cpu & bit)
+
+    def claims(self, profile: Profile) -> bool:
+        """Does this row promise the bits of this profile?"""
+        return bool(self.profiles >> profile.number & 1)
+
+    def runs_here(self) -> bool:
+        """Has this host the CPU features that the row needs, and does the cap allow them?"""
+        return not self.cpu & ~cpu_features()
+
+    def takes(self, params: Any) -> bool:
+        """Does the row compute this shape? Plain rows take every call that is legal."""
+        return self.scratch(params) != lib.QN_NOT_TAKEN
+
+    def serves(self, profile: Profile, params: Any) -> bool:
+        """May this host use the row for this call, with the bits of this profile?"""
+        return self.claims(profile) and self.runs_here() and self.takes(params)
+
+    def scratch(self, params: Any) -> int:
+        """Bytes of scratch memory for these parameters."""
+        return int(lib.qn_kernel_at(self.index).scratch(params))
+
+    def pack(
+        self, params: Any, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
+    ) -> Optional[np.ndarray]:
+        """Weights and bias laid out as the row wants them, once; None if it reads them as is."""
+        kernel = lib.qn_kernel_at(self.index)
+        size = kernel.packed(params)
+        if not size:
+            return None
+        packed = aligned_bytes(size)
+        kernel.pack(params, _pointer(weights), _pointer(bias), _pointer(packed, writable=True))
+        return packed
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a call needs, in bytes, as its contract says for the given parameters.
+
+    destroys: bytes at the start of the first input that the device overwrites;
+    in_place: the output may start at the address of an input of its own size.
+    """
+
+    inputs: tuple[int, ...]
+    weights: int
+    bias: int
+    output: int
+    destroys: int
+    in_place: bool
+
+
+def cpu_features() -> int:
+    """The instruction sets that rows may use on this host, as bits; the environment may cap it."""
+    cap = os.environ.get(CAP, "")
+    if not cap:
+        return HOST
+    if cap != "none" and cap not in FEATURES:
+        raise Error(f"{CAP} is {cap!r}; have: none, {', '.join(FEATURES)}")
+    allowed = list(FEATURES.values())[: list(FEATURES).index(cap) + 1] if cap != "none" else []
+    return HOST & sum(allowed)
+
+
+def aligned_bytes(size: int, alignment: int = 64) -> np.ndarray:
+    """A zeroed byte array that starts at a multiple of the alignment."""
+    raw = np.zeros(size + alignment, np.uint8)
+    start = -raw.ctypes.data % alignment
+    return raw[start : start + size]
+
+
+def _text(pointer: Any) -> str:
+    return str(ffi.string(pointer).decode())
+
+
+def _row(index: int) -> Row:
+    kernel = lib.qn_kernel_at(index)
+    op = kernel.op
+    return Row(
+        index,
+        Op(_text(op.arithmetic), _text(op.op), _text(op.type), _text(op.params)),
+        _text(kernel.kind),
+        _text(kernel.variant),
+        kernel.profiles,
+        kernel.cpu,
+    )
+
+
+#: Every row, best first.
+ROWS = tuple(_row(index) for index in range(lib.qn_kernel_count()))
+
+
+def rows_of(name: str, type: str) -> list[Row]:
+    """The rows that compute an op, best first."""
+    return [row for row in ROWS if (row.op.name, row.op.type) == (name, type)]
+
+
+def choose(
+    rows: Sequence[Row],
+    profile: Profile,
+    params: Any,
+    variant: Optional[str] = None,
+    keep_input: bool = True,
+) -> Row:
+    """The row that gives the bits of `profile`: the named variant, or the best this host can run.
+
+    A model of the device's own way is chosen only by name. keep_input=False: the input must be
+    left as the device leaves it, which fast rows do not do.
+    """
+    op = rows[0].op
+    if not any(row.claims(profile) for row in rows):
+        raise Refused(f"no kernel for {op} with the bits of '{profile}'; have: {_claimed(rows)}")
+    able = [row for row in rows if row.serves(profile, params)]
+    if variant is None:
+        usual = ("plain", "fast") if keep_input else ("plain",)
+        return next(row for row in able if row.kind in usual)
+    for row in able:
+        if row.variant == variant:
+            return row
+    names = ", ".join(row.variant for row in able)
+    raise Error(f"no variant {variant!r} of {op} with the bits of '{profile}' here; have: {names}")
+
+
+def _claimed(rows: Sequence[Row]) -> str:
+    """The profiles that any of these rows claims, in words: paths by release."""
+    paths: dict[str, dict[str, None]] = {}
+    for each in all_profiles():
+        if any(row.claims(each) for row in rows):
+            paths.setdefault(each.cmsis, {})[each.path] = None
+    return "; ".join(f"CMSIS {cmsis} ({', '.join(names)})" for cmsis, names in paths.items())
+
+
+def make_params(op: Op, profile: Profile, values: Mapping[str, int]) -> Any:
+    """The C parameters of an op as a cffi struct, from its fields; `relu` is fuse_relu()'s."""
+    params = ffi.new(f"{op.params} *")
+    own = {"profile": profile.number, "relu": 0}
+    for field, _ in ffi.typeof(op.params).fields:
+        setattr(params, field, own[field] if field in own else values[field])
+    return params
+
+
+def fuse_relu(row: Row, params: Any) -> bool:
+    """Make the row apply the rectifier that follows it; False if it can not."""
+    if row.kind != "fast" or not hasattr(params, "relu"):
+        return False
+    params.relu = 1
+    return True
+
+
+def raise_for(status: int, message: str) -> None:
+    """Raise the exception that belongs to a status of csrc/qn.h; QN_OK passes."""
+    if status != lib.QN_OK:
+        raise _ERRORS[status](message)
+
+
+def check(row: Row, params: Any) -> Sizes:
+    """Ask the contract of a row's op: sizes, or the exception that names the broken constraint."""
+    sizes, why = ffi.new("qn_sizes *"), ffi.new("char[]", lib.QN_WHY)
+    raise_for(lib.qn_kernel_at(row.index).op.check(params, sizes, why), _text(why))
+    inputs = tuple(getattr(sizes, "in"))  # a keyword of Python
+    return Sizes(inputs, sizes.weights, sizes.bias, sizes.out, sizes.destroys, bool(sizes.in_place))
+
+
+def _pointer(array: Optional[np.ndarray], writable: bool = False) -> Any:
+    if array is None or array.size == 0:
+        return ffi.NULL
+    return ffi.from_buffer(array, require_writable=writable)
+
+
+def call(
+    row: Row,
+    params: Any,
+    inputs: Sequence[np.ndarray],
+    output: np.ndarray,
+    weights: Optional[np.ndarray] = None,
+    bias: Optional[np.ndarray] = None,
+) -> None:
+    """Run one row on C-contiguous arrays of the sizes that check() named; fills `output`,
+    and overwrites the first input where the contract says that the device destroys it."""
+    sizes = check(row, params)
+    needed = (*sizes.inputs[: len(inputs)], sizes.output, sizes.weights, sizes.bias)
+    given = [0 if array is None else array.nbytes for array in (*inputs, output, weights, bias)]
+    if any(have < want for have, want in zip(given, needed)):
+        raise Error(f"{row} needs arrays of {list(needed)} bytes, got {given}")
+    if not row.takes(params) or not row.runs_here():
+        raise Error(f"{row} does not run here or not on this; choose() names a row that does")
+    scratch = aligned_bytes(row.scratch(params))
+    packed = row.pack(params, weights, bias)
+    buffers = ffi.new("qn_buffers *")
+    for i, array in enumerate(inputs):
+        getattr(buffers, "in")[i] = _pointer(array)
+    buffers.weights, buffers.bias = _pointer(weights), _pointer(bias)
+    buffers.out = _pointer(output, writable=True)
+    buffers.scratch, buffers.packed = _pointer(scratch), _pointer(packed)
+    raise_for(lib.qn_kernel_at(row.index).run(params, buffers), f"{row} failed")

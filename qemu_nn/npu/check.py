@@ -1,0 +1,254 @@
+"""What of a network the hardware does not support, each limit with its section of the manual."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Optional
+
+import numpy as np
+
+from ..errors import ModelError
+from .as_fixed import fixed_graph
+from .as_float import shaped_parameter
+from .integers import checked_width
+from .layers import Layer, find, get_network_output, with_log_softmax
+from .shapes import Shape, feature_shapes, windows
+from .weights import role_missing
+
+_NONLINEAR = {"Sigmoid": "6.2", "ReLU": "6.3", "ReLU6": "6.4", "TanH": "6.5"}
+_WINDOWED = {"Convolution": "6.7", "Pooling": "6.8"}
+_SEVERAL = {"Slice": "6.12", "Concat": "6.13", "Eltwise": "6.14"}
+_PARAMETERS = {
+    "InnerProduct": "6.6",
+    "Convolution": "6.7",
+    "BatchNorm": "6.9",
+    "Bias": "6.10",
+    "Scale": "6.11",
+}
+_AFTER_SUM = {"Softmax": "6.15", "LogSoftmax": "6.16", "ShuffleChannel": "6.17"}
+
+#: Largest kernel side, stride, dilation, reach of a kernel, side of what an InnerProduct reads.
+_KERNEL, _STRIDE, _DILATION, _REACH, _SIDE = 16, 6, 6, 32, 16
+#: Largest sum of products and width of a LogSoftmax, with 8 bits and with 16.
+_PRODUCTS, _SOFTMAX_WIDTH = (8192, 4096), (32, 16)
+
+
+def warnings(
+    layer_list: Sequence[Layer],
+    param_dict: Optional[Mapping[str, Any]] = None,
+    bitwidth: Optional[int] = None,
+) -> list[str]:
+    """A sentence for each limit that is broken, or float parameter that is wrong: layer, what.
+
+    bitwidth: that the network has or is to have; None: told by the fixed-point parameters, and
+    where there are none the limits of both.
+    """
+    if bitwidth is not None:
+        bitwidth = checked_width("bitwidth", bitwidth)
+    found = list(_structure(layer_list))
+    if found:
+        return found
+    try:
+        shapes = feature_shapes(layer_list)
+    except ModelError as error:
+        return [str(error)]
+    params = param_dict or {}
+    quantized = any(key.endswith("_frac") for key in params)
+    possible: list[Optional[int]] = [bitwidth]
+    if quantized and bitwidth is None:
+        possible = [*widths(params)]
+    limits = [list(_limits(layer_list, shapes, width)) for width in possible]
+    if param_dict is not None:
+        found = list(_real_parameters(layer_list, shapes, param_dict))
+    for known, width in zip(limits, possible):
+        if quantized and not known and not found:
+            known += _stumble(layer_list, params, width)
+    return found + next((known for known in limits if not known), limits[0])
+
+
+def _limits(
+    layer_list: Sequence[Layer], shapes: Mapping[str, Shape], bitwidth: Optional[int]
+) -> Iterator[str]:
+    for layer in layer_list[1:]:
+        for section, text in _of_layer(layer, layer_list, shapes, bitwidth):
+            yield f"layer {layer.name!r} ({layer.type}): {text} (§{section})"
+
+
+def _real_parameters(
+    layer_list: Sequence[Layer], shapes: Mapping[str, Shape], params: Mapping[str, Any]
+) -> Iterator[str]:
+    """Float weights and biases that are missing, of another shape, or not finite.
+
+    Of a layer that has integers in their place they may be missing.
+    """
+    for layer in layer_list[1:]:
+        for role in ("weight", "bias"):
+            name = f"{layer.name}_{role}"
+            if role_missing(layer, role) or (
+                name not in params and f"{layer.name}_quant_{role}" in params
+            ):
+                continue
+            try:
+                shaped_parameter(layer, role, params, shapes[layer.bottoms[0]])
+            except ModelError as error:
+                yield f"{error} (§{_PARAMETERS[layer.type]})"
+
+
+def _structure(layer_list: Sequence[Layer]) -> Iterator[str]:
+    """Names, order, and who reads what."""
+    if not layer_list or layer_list[0].type != "Input":
+        yield "the first layer must be an Input (§4.1.1)"
+        return
+    for name, count in Counter(layer.name for layer in layer_list).items():
+        if count > 1:
+            yield f"{count} layers are called {name!r} (§3.1)"
+    made = Counter(name for layer in layer_list for name in layer.tops)
+    for name, count in made.items():
+        if count > 1:
+            yield f"{count} layers make the tensor {name!r} (§3.1)"
+    for layer in layer_list[1:]:
+        if layer.type == "Input":
+            yield f"layer {layer.name!r} is a second Input (§6.1)"
+        for name in layer.bottoms:
+            if name not in made:
+                yield f"layer {layer.name!r} reads {name!r}, which nothing makes (§3.1)"
+
+
+def _of_layer(
+    layer: Layer,
+    layer_list: Sequence[Layer],
+    shapes: Mapping[str, Shape],
+    bitwidth: Optional[int],
+) -> Iterator[tuple[str, str]]:
+    """Section and text of every limit that a layer breaks."""
+    shape, before = shapes[layer.bottoms[0]], find(layer_list, layer.bottoms[0])
+    if layer.type in _WINDOWED:
+        yield from ((_WINDOWED[layer.type], text) for text in _window_limits(layer, shape))
+    if layer.type == "Convolution":
+        yield from (("6.7", text) for text in _convolution_limits(layer, shape, bitwidth))
+    if layer.type == "InnerProduct" and max(shape[1:]) > _SIDE:
+        yield "6.6", f"its input is {shape[1]} x {shape[2]}, at most {_SIDE} x {_SIDE}"
+    if layer.type in _NONLINEAR and before is not None and before.type in _NONLINEAR:
+        yield _NONLINEAR[layer.type], f"it follows another nonlinear layer, {before.name!r}"
+    if layer.type in _SEVERAL:
+        yield from ((_SEVERAL[layer.type], text) for text in _several(layer, layer_list))
+    if layer.type in _AFTER_SUM and not _is_sum(before):
+        what = "an ungrouped Convolution or an InnerProduct"
+        yield _AFTER_SUM[layer.type], f"it may only follow {what}"
+    if layer.type in ("LogSoftmax", "Softmax"):
+        if shape[1] != 1:
+            yield "6.16", f"its input has a height of {shape[1]}, must be 1"
+        wide = _by_width("a width", shape[2], _SOFTMAX_WIDTH, bitwidth)
+        yield from (("6.16", text) for text in wide)
+    if layer.type == "Softmax" and layer.tops[0] not in get_network_output(layer_list):
+        yield "6.15", "there is no Softmax in fixed point; one at the end becomes a LogSoftmax"
+    if layer.type == "Eltwise" and layer.attributes()["operation"] != "sum":
+        yield "6.14", f"the operation {layer.attributes()['operation']!r} is not supported, sum is"
+
+
+def _window_limits(layer: Layer, shape: Shape) -> Iterator[str]:
+    own = layer.attributes()
+    if max(own["kernel_size"]) > _KERNEL:
+        yield f"its kernel is {_pair(own['kernel_size'])}, at most {_KERNEL} on a side"
+    for name, most in (("stride", _STRIDE), ("dilation", _DILATION)):
+        if len(set(own[name])) > 1:
+            yield f"its {name} is {_pair(own[name])}, must be the same in both directions"
+        if max(own[name]) > most:
+            yield f"its {name} is {_pair(own[name])}, at most {most}"
+    reach = [d * (k - 1) + 1 for d, k in zip(own["dilation"], own["kernel_size"])]
+    if max(own["dilation"]) > 1 and max(reach) > _REACH:
+        yield f"its dilated kernel reaches over {_pair(reach)}, at most {_REACH}"
+    for direction, (_, rest) in zip(("height", "width"), windows(layer, shape)):
+        if rest:
+            yield f"its windows leave {rest} of the {direction}: pad or crop it until none is left"
+
+
+def _convolution_limits(layer: Layer, shape: Shape, bitwidth: Optional[int]) -> Iterator[str]:
+    own = layer.attributes()
+    group, out = own["group"], own["num_output"]
+    if group > 1 and out // group != 1 and out // group % 16:
+        yield f"each of its {group} groups has {out // group} outputs, must be 1 or 16, 32, ..."
+    products = own["kernel_size"][0] * own["kernel_size"][1] * (shape[0] // group)
+    yield from _by_width("sums of", products, _PRODUCTS, bitwidth)
+
+
+def _by_width(
+    what: str, value: int, most: tuple[int, int], bitwidth: Optional[int]
+) -> Iterator[str]:
+    broken = [
+        f"{limit} with {bits} bits"
+        for bits, limit in zip((8, 16), most)
+        if value > limit and bitwidth in (None, bits)
+    ]
+    if broken:
+        yield f"it has {what} {value}, at most {' and '.join(broken)}"
+
+
+def _several(layer: Layer, layer_list: Sequence[Layer]) -> Iterator[str]:
+    """Layers of several tensors."""
+    inputs = [name for each in layer_list if each.type == "Input" for name in each.tops]
+    if any(name in inputs for name in layer.bottoms):
+        yield "it may not be the first layer"
+    if layer.type == "Slice":
+        return
+    if len(set(layer.bottoms)) < len(layer.bottoms):
+        yield "it reads a tensor twice"
+    for name in dict.fromkeys(layer.bottoms):
+        others = [
+            each.name
+            for each in layer_list
+            if each is not layer and each.type in ("Concat", "Eltwise") and name in each.bottoms
+        ]
+        if others:
+            yield f"{name!r} is read by {others[0]!r} too, and may be by one such layer alone"
+
+
+def _is_sum(layer: Optional[Layer]) -> bool:
+    if layer is None:
+        return False
+    ungrouped = layer.type == "Convolution" and layer.attributes()["group"] == 1
+    return ungrouped or layer.type == "InnerProduct"
+
+
+def widths(params: Mapping[str, Any]) -> list[int]:
+    """Those that the quantized weights and biases may have, the likeliest first."""
+    arrays = [np.asarray(value) for key, value in params.items() if "_quant_" in key]
+    for width in (8, 16):
+        if any(each.dtype == np.dtype(f"int{width}") for each in arrays):
+            return [width]
+    wide = any(each.size and (each.min() < -128 or each.max() > 127) for each in arrays)
+    return [16] if wide else [8, 16]
+
+
+def _stumble(
+    layer_list: Sequence[Layer], params: Mapping[str, Any], bitwidth: Optional[int]
+) -> list[str]:
+    """What building the fixed-point network stumbles over, if anything."""
+    assert bitwidth is not None
+    try:
+        fixed_graph(with_log_softmax(layer_list, tell=False), params, bitwidth)
+    except ModelError as error:
+        return [str(error)]
+    return []
+
+
+def _pair(values: Sequence[int]) -> str:
+    return " x ".join(map(str, values))
+
+
+def check_layers(
+    layer_list: Sequence[Layer],
+    param_dict: Optional[Mapping[str, Any]] = None,
+    bitwidth: Optional[int] = None,
+) -> bool:
+    """Does the network break a limit of the hardware? Each one is printed: layer, limit, section.
+
+    param_dict: float weights and biases that are missing, not finite or of another shape are
+    printed, too; if it holds fractions, so is what is wrong with the fixed-point parameters.
+    bitwidth: 8 or 16, where limits differ; None: that of the fixed-point parameters, or both.
+    """
+    found = warnings(layer_list, param_dict, bitwidth)
+    for text in found:
+        print(f"warning: {text}")
+    return bool(found)

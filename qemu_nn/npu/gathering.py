@@ -1,0 +1,166 @@
+"""Runs networks batch by batch and counts the values of their tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, Optional
+
+import numpy as np
+from tqdm import tqdm
+
+from ..errors import Error
+from .figures import Histogram, Target
+from .layers import Layer, get_tensor_name_list
+from .numpy_net import build_numpy_layers, get_layer_weight_bias, run_layers
+
+Params = Mapping[str, Any]
+
+#: Samples that the bins are laid for, where no range is given.
+_FIRST = 1000
+
+
+def iterated(name: str, source: Any) -> Iterator[Any]:
+    """What gives batches, one after the other; Error where it gives none."""
+    try:
+        return iter(source)
+    except TypeError:
+        call = f": call it, {name}=...()" if callable(source) else ""
+        raise Error(f"{name} gives no batches: it is a {type(source).__name__}{call}") from None
+
+
+def batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
+    """The next inputs [N, C, H, W] of a generator of {"input": batch, ...}; fewer where it ends.
+
+    Takes no more than count, and never starts it again. Raises Error for anything else in it.
+    """
+    for turn in islice(iterated("data_generator", data_generator), count):
+        if not isinstance(turn, Mapping) or "input" not in turn:
+            raise Error('data_generator must give dictionaries with the key "input"')
+        batch = np.asarray(turn["input"])
+        if batch.ndim != 4 or batch.dtype.kind not in "fiub" or not len(batch):
+            raise Error(
+                f"an input batch is real numbers [N, C, H, W], not {batch.dtype} "
+                f"{list(batch.shape)}"
+            )
+        if not np.isfinite(batch).all():
+            raise Error("an input batch has values that are not finite")
+        yield batch
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """How targets are filled. kinds: the float network (False), the chip's (True), or both.
+
+    The bins of a target lie between -max_abs_val and max_abs_val; if that is None, between the
+    ends of its values, of features in the first 1000 samples.
+    """
+
+    layers: Sequence[Layer]
+    params: Params
+    kinds: Sequence[bool]
+    bitwidth: int
+    num_batch: int
+    hw_aligned: bool
+    num_bin: int
+    max_abs_val: Optional[float]
+    log_on: bool
+
+    def __post_init__(self) -> None:
+        if self.num_bin < 0 or self.num_batch < 1:
+            raise Error(
+                f"num_bin is at least 0 and num_batch at least 1, not {self.num_bin} and "
+                f"{self.num_batch}"
+            )
+        if self.max_abs_val is not None and not 0 < self.max_abs_val < np.inf:
+            raise Error(f"max_abs_val is a number above 0, not {self.max_abs_val}")
+
+    def targets(self, names: Sequence[str], data_generator: Any) -> dict[str, Target]:
+        """Name -> its target with all its values counted. Raises Error for unknown names."""
+        every = get_tensor_name_list(self.layers)
+        features = get_tensor_name_list(self.layers, feature_only=True)
+        for name in names:
+            if name not in every:
+                raise Error(f"the network has no tensor {name!r}; have: {', '.join(every)}")
+        moving = [name for name in names if name in features]
+        if moving and data_generator is None:
+            raise Error(f"{moving[0]!r} is a feature tensor: data_generator must give its inputs")
+        found = {name: self._parameter(name) for name in names if name not in features}
+        if moving:
+            found.update(self._features(moving, data_generator))
+        return {name: found[name] for name in names}
+
+    def _parameter(self, name: str) -> Target:
+        values = [
+            get_layer_weight_bias([name], self.params, quant, self.bitwidth)[name]
+            for quant in self.kinds
+        ]
+        if len({each.shape for each in values}) > 1:
+            raise Error(f"{name} has another shape in fixed point than as real numbers")
+        target = self._target(_ends([values]))
+        target.add([np.asarray(each, np.float64) for each in values])
+        return target
+
+    def _features(self, names: Sequence[str], data_generator: Any) -> dict[str, Target]:
+        nets = [
+            build_numpy_layers(self.layers, self.params, quant, self.bitwidth, self.hw_aligned)
+            for quant in self.kinds
+        ]
+
+        def run(x: np.ndarray) -> dict[str, list[np.ndarray]]:
+            found = [run_layers(x, self.layers, names, numpy_layers=net) for net in nets]
+            return {name: [each[name].astype(np.float64) for each in found] for name in names}
+
+        source = batches(data_generator, self.num_batch)
+        ranged = self.num_bin > 0 and self.max_abs_val is None
+        front = list(_at_least(_FIRST, source)) if ranged else []
+        ends = dict.fromkeys(names, (np.inf, -np.inf))
+        for x in front:
+            for name, values in run(x).items():
+                ends[name] = _ends([values], ends[name])
+        targets = {name: self._target(ends[name]) for name in names}
+        turns = tqdm(chain(front, source), total=self.num_batch, disable=None, leave=False)
+        done = 0
+        for done, x in enumerate(turns, 1):
+            for name, values in run(x).items():
+                targets[name].add(values)
+            if self.log_on:
+                print(f"batch {done} of at most {self.num_batch}: {len(x)} samples")
+        if not done:
+            raise Error("data_generator gives no batch")
+        return targets
+
+    def _target(self, ends: tuple[float, float]) -> Target:
+        low, high = ends
+        if self.max_abs_val is not None:
+            low, high = -self.max_abs_val, self.max_abs_val
+        elif low < 0:
+            low, high = min(low, -high), max(-low, high)
+        else:
+            low = 0.0
+        count = len(self.kinds) if self.num_bin else 0
+        return Target(
+            [Histogram(low, high, np.zeros(self.num_bin, np.int64)) for _ in range(count)]
+        )
+
+
+def _at_least(count: int, source: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """Batches until they have so many samples together."""
+    while count > 0:
+        batch = next(source, None)
+        if batch is None:
+            return
+        count -= len(batch)
+        yield batch
+
+
+def _ends(
+    pieces: Iterable[Sequence[np.ndarray]], known: tuple[float, float] = (np.inf, -np.inf)
+) -> tuple[float, float]:
+    """Least and largest of all values, and of those known before."""
+    low, high = known
+    for values in pieces:
+        for each in values:
+            low, high = min(low, float(each.min())), max(high, float(each.max()))
+    return low, high

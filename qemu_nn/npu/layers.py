@@ -1,0 +1,198 @@
+"""Networks as the NPU's kit has them: lists of Layer objects, and what their tensors are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ..errors import ModelError
+
+Names = Union[str, Sequence[str], None]
+
+#: Of attributes that a layer can not do without.
+_NEEDED = object()
+
+_WINDOW = {"kernel_size": _NEEDED, "stride": (1, 1), "pad": (0, 0, 0, 0), "dilation": (1, 1)}
+
+#: Layer type -> its own attributes and their defaults, as chapter 6 of the manual names them.
+ATTRIBUTES: dict[str, dict[str, Any]] = {
+    "Input": {"dim": _NEEDED},
+    "Sigmoid": {},
+    "ReLU": {"negative_slope": 0.0},
+    "ReLU6": {},
+    "TanH": {},
+    "InnerProduct": {"num_output": _NEEDED, "bias_term": True},
+    "Convolution": {"num_output": _NEEDED, **_WINDOW, "bias_term": True, "group": 1},
+    "Pooling": {**_WINDOW, "pool": "MAX"},
+    "BatchNorm": {},
+    "Bias": {},
+    "Scale": {"bias_term": True},
+    "Slice": {"axis": 1, "slice_point": _NEEDED},
+    "Concat": {"axis": 1},
+    "Eltwise": {"operation": "sum"},
+    "Softmax": {},
+    "LogSoftmax": {},
+    "ShuffleChannel": {"group": _NEEDED},
+    "ScaleByTensor": {},
+}
+
+#: Types with weights, and with biases (Convolution, InnerProduct, Scale: if bias_term).
+WEIGHTED = ("Convolution", "InnerProduct", "BatchNorm", "Scale")
+BIASED = (*WEIGHTED, "Bias")
+
+#: Lengths of the attributes that are tuples; "dim" and the pads are four, the others two.
+_TUPLES = {"dim": 4, "kernel_size": 2, "stride": 2, "pad": 4, "dilation": 2}
+
+
+class Layer:
+    """One layer: its type, name, the tensors it reads (bottom) and makes (top), and its attributes.
+
+    bottom, top: a name, or a list of names where there are several; an Input has no bottom. The
+    other attributes are those of chapter 6: kernel_size, stride and dilation (vertical,
+    horizontal), pad (north, south, west, east), dim (1, channels, height, width), num_output,
+    bias_term, group, pool, negative_slope, axis, slice_point, operation. Raises ModelError for
+    another type, and for attributes that are missing or not of the type.
+    """
+
+    def __init__(
+        self, type: str, name: str, bottom: Names = None, top: Names = None, **attributes: Any
+    ) -> None:
+        if type not in ATTRIBUTES:
+            raise ModelError(f"there is no layer type {type!r}; have: {', '.join(ATTRIBUTES)}")
+        own = ATTRIBUTES[type]
+        for key in attributes:
+            if key not in own:
+                have = ", ".join(own) or "none of its own"
+                raise ModelError(f"{type} {name!r} has no attribute {key!r}; have: {have}")
+        missing = [
+            key for key, default in own.items() if default is _NEEDED and key not in attributes
+        ]
+        if missing:
+            raise ModelError(f"{type} {name!r} lacks {', '.join(missing)}")
+        self.type, self.name = type, name
+        self.bottom = list(bottom) if isinstance(bottom, (list, tuple)) else bottom
+        self.top = list(top) if isinstance(top, (list, tuple)) else top
+        for key, default in own.items():
+            setattr(self, key, _checked(self, key, attributes.get(key, default)))
+
+    @property
+    def bottoms(self) -> list[str]:
+        """The tensors it reads, as a list."""
+        return _listed(self.bottom)
+
+    @property
+    def tops(self) -> list[str]:
+        """The tensors it makes, as a list."""
+        return _listed(self.top)
+
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of its type, by name."""
+        return {key: getattr(self, key) for key in ATTRIBUTES[self.type]}
+
+    def __repr__(self) -> str:
+        parts = [repr(self.type), f"name={self.name!r}"]
+        parts += [f"{key}={value!r}" for key, value in (("bottom", self.bottom), ("top", self.top))]
+        parts += [f"{key}={value!r}" for key, value in self.attributes().items()]
+        return f"Layer({', '.join(parts)})"
+
+
+def _listed(names: Names) -> list[str]:
+    if names is None:
+        return []
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _checked(layer: Layer, key: str, value: Any) -> Any:
+    """An attribute in its own type; integers for both directions alike become pairs."""
+    where = f"{layer.type} {layer.name!r}: {key}"
+    if key in _TUPLES:
+        count = _TUPLES[key]
+        values = (value,) * count if type(value) is int and count == 2 else value
+        if not isinstance(values, (tuple, list)) or len(values) != count:
+            raise ModelError(f"{where} must be {count} integers, is {value!r}")
+        if not all(_is_integer(each) for each in values):
+            raise ModelError(f"{where} must be {count} integers, is {value!r}")
+        return tuple(int(each) for each in values)
+    if key == "slice_point":
+        points = value if isinstance(value, (tuple, list)) else [value]
+        if not all(_is_integer(each) for each in points):
+            raise ModelError(f"{where} must be integers, is {value!r}")
+        return [int(each) for each in points]
+    if key == "bias_term":
+        if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
+            raise ModelError(f"{where} must be True or False, is {value!r}")
+        return bool(value)
+    if key == "negative_slope":
+        if not isinstance(value, (int, float, np.integer, np.floating)):
+            raise ModelError(f"{where} must be a number, is {value!r}")
+        return float(value)
+    if key in ("pool", "operation"):
+        return str(value).upper() if key == "pool" else str(value).lower()
+    if not _is_integer(value):
+        raise ModelError(f"{where} must be an integer, is {value!r}")
+    return int(value)
+
+
+def _is_integer(value: Any) -> bool:
+    """Numbers of files may be 2.0 for 2."""
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    return whole or isinstance(value, (int, np.integer))
+
+
+def get_layer_name_list(layer_list: Sequence[Layer]) -> list[str]:
+    """The names of all layers, in order."""
+    return [layer.name for layer in layer_list]
+
+
+def get_tensor_name_list(layer_list: Sequence[Layer], feature_only: bool = False) -> list[str]:
+    """The names of all feature tensors; then, unless feature_only, of weights and biases."""
+    features = list(dict.fromkeys(name for layer in layer_list for name in layer.tops))
+    return features if feature_only else features + list(_parameters(layer_list))
+
+
+def _parameters(layer_list: Sequence[Layer]) -> Iterator[str]:
+    for layer in layer_list:
+        if layer.type in WEIGHTED:
+            yield f"{layer.name}_weight"
+        if has_bias(layer):
+            yield f"{layer.name}_bias"
+
+
+def has_bias(layer: Layer) -> bool:
+    """Does the layer add a bias?"""
+    return layer.type in BIASED and bool(getattr(layer, "bias_term", True))
+
+
+def get_network_output(layer_list: Sequence[Layer]) -> list[str]:
+    """The tensors that no layer reads."""
+    read = {name for layer in layer_list for name in layer.bottoms}
+    return [name for name in get_tensor_name_list(layer_list, True) if name not in read]
+
+
+def get_net_input_output(layer_list: Sequence[Layer]) -> tuple[list[str], list[str]]:
+    """The network's input tensors, and its output tensors."""
+    inputs = [name for layer in layer_list if layer.type == "Input" for name in layer.tops]
+    return inputs, get_network_output(layer_list)
+
+
+def find(layer_list: Sequence[Layer], tensor: str) -> Optional[Layer]:
+    """The layer that makes a tensor."""
+    return next((layer for layer in layer_list if tensor in layer.tops), None)
+
+
+def with_log_softmax(layer_list: Sequence[Layer], tell: bool = True) -> list[Layer]:
+    """The layers with a LogSoftmax in place of each Softmax at an end, as §6.15 of the manual says.
+
+    tell: print that there was one.
+    """
+    layers, ends = list(layer_list), get_network_output(layer_list)
+    for i, layer in enumerate(layers):
+        if layer.type == "Softmax" and set(layer.tops) <= set(ends):
+            layers[i] = Layer("LogSoftmax", layer.name, layer.bottom, layer.top)
+            if tell:
+                print(f"warning: the Softmax {layer.name!r} becomes a LogSoftmax")
+    return layers

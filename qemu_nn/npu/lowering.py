@@ -1,0 +1,149 @@
+"""One quantized network of the NPU on its way to calls: what is known of it, and what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+import numpy as np
+
+from ..errors import ModelError
+from ..functions import NPU_FUNCTIONS
+from ..ir.graph import Node, Tensor
+from .layers import Layer
+from .shapes import shaped
+
+Params = Mapping[str, Any]
+
+#: Width -> element type of kernels and its numpy type.
+_KINDS = {8: ("s8", "int8"), 16: ("s16", "int16")}
+_WIDEST_SHIFT = {8: 15, 16: 31}
+
+#: No fraction is further from 0.
+_FAR = 1000
+
+
+def fraction(key: str, value: Any) -> int:
+    """Fraction bits among the parameters; ModelError for anything but an integer of sense."""
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "iu" or abs(float(array.item())) > _FAR:
+        raise ModelError(f"{key} is an integer of at most {_FAR}, not {value!r}")
+    return int(array.item())
+
+
+class Lowering:
+    """The calls so far, and the shapes [channels, height, width] of the features."""
+
+    def __init__(self, start: Layer, params: Params, bitwidth: int, hw_aligned: bool) -> None:
+        self.params, self.bits, self.hw_aligned = params, bitwidth, hw_aligned
+        self.kind, self.dtype = _KINDS[bitwidth]
+        self.nodes: list[Node] = []
+        self.arrays: dict[str, np.ndarray] = {}
+        self.shapes: dict[str, tuple[int, int, int]] = {}
+        self.unsigned: set[str] = set()
+        self.layer = start
+
+    def error(self, text: str) -> ModelError:
+        """An error that names the layer."""
+        return ModelError(f"layer {self.layer.name!r} ({self.layer.type}): it {text}")
+
+    def frac(self, tensor: str) -> int:
+        """Fraction bits of a feature."""
+        return fraction(f"{tensor}_frac", self.param(f"{tensor}_frac"))
+
+    def param(self, key: str) -> Any:
+        """A parameter by its name."""
+        if key not in self.params:
+            raise self.error(f"needs {key!r} among the parameters: quantize the network first")
+        return self.params[key]
+
+    def fracs(self, role: str, channels: int) -> np.ndarray:
+        """Fraction bits of weights or bias, one for each channel."""
+        value = np.asarray(self.param(f"{self.layer.name}_frac_{role}"))
+        if value.size not in (1, channels) or value.dtype.kind not in "iu":
+            raise self.error(f"has {channels} channels, but its frac_{role} is {value.tolist()}")
+        if abs(value.astype(np.float64)).max() > _FAR:
+            raise self.error(f"has a frac_{role} that is further from 0 than {_FAR}")
+        return np.broadcast_to(value.ravel(), (channels,)).astype(np.int64)
+
+    def integers(self, role: str) -> np.ndarray:
+        """The quantized weights or bias of the layer, in their shape."""
+        value = np.asarray(self.param(f"{self.layer.name}_quant_{role}"))
+        source = self.shapes[self.layer.bottoms[0]]
+        value = shaped(self.layer, role, value, source, f"quant_{role}")
+        limits = np.iinfo(self.dtype)
+        if value.dtype.kind not in "iu" or (
+            value.size and not limits.min <= value.min() <= value.max() <= limits.max
+        ):
+            raise self.error(f"has a quant_{role} that is not {self.bits}-bit integers")
+        return value
+
+    def shift(self, what: str, bits: int) -> int:
+        """A shift that the hardware has."""
+        if not 0 <= bits <= _WIDEST_SHIFT[self.bits]:
+            raise self.error(f"shifts its {what} by {bits}, out of 0..{_WIDEST_SHIFT[self.bits]}")
+        return bits
+
+    def same(self, *tensors: str) -> int:
+        """The fraction bits that all of them have."""
+        fracs = {name: self.frac(name) for name in tensors}
+        if len(set(fracs.values())) > 1:
+            spelled = ", ".join(f"{name} {frac}" for name, frac in fracs.items())
+            raise self.error(f"needs one fraction for all of its tensors, has {spelled}")
+        return next(iter(fracs.values()))
+
+    def fixed(self, tensor: str, eight: int, sixteen: int) -> int:
+        """The fraction bits that the hardware fixes for a tensor."""
+        wanted, has = (eight if self.bits == 8 else sixteen), self.frac(tensor)
+        if has != wanted:
+            raise self.error(f"needs {wanted} fraction bits for {tensor!r}, which has {has}")
+        return wanted
+
+    def call(
+        self,
+        op: str,
+        params: Mapping[str, int],
+        inputs: Sequence[str],
+        top: str,
+        shape: tuple[int, int, int],
+        kind: Optional[str] = None,
+        bias: Optional[np.ndarray] = None,
+        weights: Optional[np.ndarray] = None,
+    ) -> None:
+        """Append a call that makes the tensor `top`, [channels, height, width]."""
+        own: dict[str, str] = {}
+        for role, array in (("weights", weights), ("bias", bias)):
+            if array is not None:
+                own[role] = f"{top}_{role}"
+                self.arrays[own[role]] = np.ascontiguousarray(array)
+        channels, height, width = shape
+        if not self.params.get(f"{top}_signed", True):
+            raise self.error(f"makes {top!r} unsigned, which only the network's input can be")
+        output = Tensor(
+            top,
+            (height, width, channels),
+            self.dtype,
+            self.frac(top) if f"{top}_frac" in self.params else None,
+        )
+        function = NPU_FUNCTIONS[f"npu_{op}_{kind or self.kind}"]
+        self.nodes.append(Node(function, dict(params), tuple(inputs), output, **own))
+        self.shapes[top] = shape
+
+    def windows(
+        self, own: Mapping[str, Any], size: tuple[int, int]
+    ) -> tuple[dict[str, int], tuple[int, int]]:
+        """The geometry as kernels count it, and height and width of the output."""
+        kernel, stride = own["kernel_size"], own.get("stride", (1, 1))
+        dilation, (north, south, west, east) = (
+            own.get("dilation", (1, 1)),
+            own.get("pad", (0, 0, 0, 0)),
+        )
+        p, out = {"pad_n": north, "pad_w": west}, []
+        for i, (axis, before, after) in enumerate((("h", north, south), ("w", west, east))):
+            room = size[i] + before + after - dilation[i] * (kernel[i] - 1) - 1
+            if room < 0 or stride[i] < 1:
+                raise self.error(f"has windows {kernel} that do not fit an image {list(size)}")
+            out.append(room // stride[i] + 1)
+            p |= {f"in_{axis}": size[i], f"out_{axis}": out[i], f"kernel_{axis}": kernel[i]}
+            p |= {f"stride_{axis}": stride[i], f"dilation_{axis}": dilation[i]}
+        return p, (out[0], out[1])

@@ -1,0 +1,253 @@
+"""Chooses the fractions of a network, layer by layer, and rounds its weights and biases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import numpy as np
+
+from ..errors import Error
+from ..ir.statistics import Statistics
+from . import weights
+from .format_groups import Group, groups
+from .layers import WEIGHTED, Layer
+from .numpy_net import NumpyLayers, build_numpy_layers, run_layers
+from .overrides import Wishes
+from .preferences import Preferences
+from .shapes import feature_shapes
+from .shifts import WIDEST, Fractions, settle
+
+#: What can read an unsigned input.
+_UNSIGNED = ("Convolution", "InnerProduct", "BatchNorm", "Scale", "Bias")
+
+ROLES = ("weight", "bias")
+
+
+@dataclass
+class ModelQuantizer:
+    """One network on its way to fixed point; `params` gathers what is decided, `log` says why.
+
+    steps: how many batches of `source` tell the distribution of a tensor, one time for all if
+    `aggressive`, else once for each group of tensors, with what is decided already on its grid.
+    """
+
+    layers: Sequence[Layer]
+    params: dict[str, Any]
+    bits: int
+    source: Iterator[np.ndarray]
+    wishes: Wishes
+    preferences: Preferences
+    order: str
+    compensate: bool
+    aggressive: bool
+    steps: int
+    log: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.shapes = feature_shapes(self.layers)
+        self.groups = groups(self.layers, self.bits)
+        for group in self.groups.values():
+            self.wishes.feature(group)  # raises where it can not be
+        self.seen: dict[str, Statistics] = {}
+
+    def run(self, first: Sequence[np.ndarray]) -> None:
+        """Decide everything; first: batches that are counted before those of the source."""
+        self._count(list(self.shapes), self._float(), first)
+        if self.aggressive:
+            self._count(list(self.shapes), self._float(), self._next())
+        for layer in self.layers:
+            if layer.type == "Input":
+                self._input(layer)
+            elif layer.type in (*WEIGHTED, "Bias"):
+                self._weighted(layer)
+            else:
+                self._other(layer)
+            for name in layer.tops:
+                self._decided(name)
+
+    # What the tensors hold
+
+    def _float(self) -> NumpyLayers:
+        return build_numpy_layers(self.layers, self.params, quant=False)
+
+    def _next(self) -> Iterator[np.ndarray]:
+        for _ in range(self.steps):
+            batch = next(self.source, None)
+            if batch is None:
+                return
+            yield batch
+
+    def _count(self, names: Sequence[str], net: NumpyLayers, source: Any) -> None:
+        for x in source:
+            values = run_layers(x, self.layers, names, numpy_layers=net)
+            for name in names:
+                if name not in self.seen:
+                    self.seen[name] = Statistics(self.preferences.bins_of(name))
+                try:
+                    self.seen[name].add(values[name])
+                except Error as error:
+                    raise Error(f"the tensor {name!r}: {error}") from None
+
+    def _statistics(self, group: Group) -> dict[str, Statistics]:
+        """Of the tensors that decide a group's fraction."""
+        if not self.aggressive and group.fixed is None:
+            known = dict(self.params)
+            for layer in self.layers:
+                if layer.type in (*WEIGHTED, "Bias"):
+                    known.update(self._on_grid(layer))
+            net = build_numpy_layers(self.layers, known, True, self.bits, quant_feature_only=True)
+            fresh = {name: self.seen.pop(name) for name in group.deciding}
+            self._count(group.deciding, net, self._next())
+            for name, statistics in fresh.items():  # the generator has ended
+                self.seen.setdefault(name, statistics)
+        return {name: self.seen[name] for name in group.deciding}
+
+    def _on_grid(self, layer: Layer) -> dict[str, np.ndarray]:
+        """Weights and bias as the chip has them, if that is decided; of the others nothing."""
+        found = {}
+        for role in ROLES:
+            name = f"{layer.name}_{role}"
+            integers = self.params.get(f"{layer.name}_quant_{role}")
+            if integers is not None:
+                frac = np.asarray(self.params[f"{layer.name}_frac_{role}"])
+                shape = (-1, *[1] * (integers.ndim - 1))
+                found[name] = np.ldexp(integers.astype(np.float64), -frac.reshape(shape))
+        return found
+
+    # Features
+
+    def _wanted(self, group: Group) -> int:
+        """The fraction that holds all the tensors that decide."""
+        given = self.wishes.feature(group)
+        if given is not None:
+            return given
+        if group.fixed is not None:
+            return group.fixed
+        found = {
+            name: self.preferences.feature(name, statistics, self._signed(name))
+            for name, statistics in self._statistics(group).items()
+        }
+        for name, frac in found.items():
+            low, high = self.seen[name].low, self.seen[name].high
+            method = self.preferences.method(name)
+            self.log.append(f"{name}: {low:.6g} .. {high:.6g}, {method} asks for {frac}")
+        return min(max(min(found.values()), group.least), group.most)
+
+    def _given(self, group: Group) -> bool:
+        return group.fixed is not None or self.wishes.feature(group) is not None
+
+    def _signed(self, name: str) -> bool:
+        return bool(self.params.get(f"{name}_signed", True))
+
+    def _set(self, group: Group, frac: int) -> None:
+        group.frac = frac
+        self.params.update({f"{name}_frac": frac for name in group.tensors})
+
+    def _decided(self, name: str) -> None:
+        self.params[f"{name}_frac"] = self.groups[name].frac
+        self.params.setdefault(f"{name}_signed", True)
+        self.log.append(f"{name}: {self.groups[name].frac} fraction bits")
+
+    def _input(self, layer: Layer) -> None:
+        """Unsigned where no value is below 0 and what reads it can."""
+        name = layer.tops[0]
+        readers = [each for each in self.layers if name in each.bottoms]
+        able = self.bits == 8 and all(each.type in _UNSIGNED for each in readers)
+        wanted = self.wishes.signed(name)
+        if wanted is None:
+            wanted = not (able and self.seen[name].low >= 0)
+        if not wanted and not able:
+            raise Error(
+                f"usr_param_dict: {name!r} can not be unsigned: an input of 8 bits can that only "
+                f"{', '.join(_UNSIGNED)} read"
+            )
+        self.params[f"{name}_signed"] = wanted
+        self._set(self.groups[name], self._wanted(self.groups[name]))
+
+    def _other(self, layer: Layer) -> None:
+        """A layer without weights: shifts of its sum or product are within the hardware's."""
+        for name in layer.tops:
+            group = self.groups[name]
+            if group.frac is not None:
+                continue
+            frac, widest = self._wanted(group), WIDEST[self.bits]
+            if layer.type in ("Eltwise", "ScaleByTensor") and not self._given(group):
+                tensors = layer.bottoms[:1] if layer.type == "Eltwise" else layer.bottoms
+                total = sum(int(self.groups[each].frac or 0) for each in tensors)
+                frac = max(min(frac, total), total - widest)
+            self._set(group, frac)
+
+    # Weights
+
+    def _weighted(self, layer: Layer) -> None:
+        """Output, weights and bias of a layer."""
+        group = self.groups[layer.tops[0]]
+        source = int(self.groups[layer.bottoms[0]].frac or 0)
+        channels = self.shapes[layer.tops[0]][0]
+        real = {
+            role: weights.real(layer, role, channels, self.params) for role in ("weight", "bias")
+        }
+        wanted: dict[str, Optional[np.ndarray]] = {"weight": None, "bias": None}
+        given = dict(wanted)
+        for role, values in real.items():
+            if values is not None:
+                wanted[role] = self.preferences.channels(f"{layer.name}_{role}", values)
+                given[role] = self.wishes.parameter(layer, role, channels)
+                now = wanted[role] if given[role] is None else given[role]
+                self._put(layer, role, values, now)  # its output is looked at with these
+        known = group.frac
+        if known is None and self._given(group):
+            known = self._wanted(group)
+        if real["weight"] is None:  # weights of 1
+            given["weight"] = np.zeros(channels, np.int64)
+        out = self._wanted(group) if known is None else None
+        chosen = settle(
+            self.order,
+            Fractions(out, _plus(wanted["weight"], source), wanted["bias"]),
+            Fractions(known, _plus(given["weight"], source), given["bias"]),
+            WIDEST[self.bits],
+        )
+        assert chosen.out is not None
+        assert chosen.products is not None
+        self._set(group, chosen.out)
+        if real["weight"] is not None:
+            self._put(layer, "weight", real["weight"], chosen.products - source)
+        if real["bias"] is not None:
+            self._bias(layer, real["bias"], chosen, given["bias"] is not None)
+        for role in ROLES:
+            if real[role] is not None:
+                name, has = f"{layer.name}_{role}", self.params[f"{layer.name}_frac_{role}"]
+                method = "the user" if given[role] is not None else self.preferences.method(name)
+                asks = wanted[role] if given[role] is None else given[role]
+                self.log.append(
+                    f"{name}: {method} asks for {_list(asks)}, within the shifts: {_list(has)}"
+                )
+
+    def _bias(self, layer: Layer, bias: np.ndarray, now: Fractions, fixed: bool) -> None:
+        """With half a step of the output on top; where that saturates, with fewer fraction bits."""
+        assert now.bias is not None
+        assert now.products is not None
+        frac = now.bias
+        if self.compensate:
+            bias = bias + np.ldexp(0.5, -int(now.out or 0))
+            if not fixed:
+                most = 2 ** (self.bits - 1) - 1
+                over = np.abs(np.floor(np.ldexp(bias, frac) + 0.5)) > most
+                frac = np.maximum(frac - over, now.products - WIDEST[self.bits])
+        self._put(layer, "bias", bias, frac)
+
+    def _put(self, layer: Layer, role: str, values: Any, fracs: Any) -> None:
+        self.params[f"{layer.name}_quant_{role}"] = weights.rounded(values, fracs, self.bits)
+        self.params[f"{layer.name}_frac_{role}"] = fracs
+
+
+def _plus(fracs: Optional[np.ndarray], more: int) -> Optional[np.ndarray]:
+    return None if fracs is None else fracs + more
+
+
+def _list(fracs: Any) -> str:
+    """Fractions for the log: one where all are the same."""
+    values = np.unique(fracs)
+    return str(int(values[0])) if len(values) == 1 else str(np.asarray(fracs).tolist())

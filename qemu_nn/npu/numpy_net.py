@@ -1,0 +1,230 @@
+"""Runs networks, float or as the chip does, and reads weights as real numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Optional
+
+import numpy as np
+
+from ..errors import Error
+from ..ir.float_graph import FloatGraph
+from ..runtime.evaluate import each_tensor
+from ..runtime.session import Session
+from ..targets import NPU
+from .as_fixed import fixed_graph
+from .as_float import float_graph
+from .integers import checked_width
+from .layers import Layer, get_tensor_name_list
+from .lowering import fraction
+from .quant_layers import QuantLayer, quant_layer
+
+Params = Mapping[str, Any]
+Named = tuple[str, np.ndarray]
+
+#: Elements, of all tensors together, that are computed at a time.
+_BLOCK = 2**18
+
+
+@dataclass(frozen=True)
+class NumpyLayers(Sequence[QuantLayer]):
+    """A network that is built once and run often: the chip's (session), or the float one.
+
+    It is also the sequence of its layers.
+    """
+
+    session: Optional[Session]
+    graph: Optional[FloatGraph]
+    fracs: Mapping[str, int]
+    bitwidth: int
+    on_grid: bool = False
+    unsigned: tuple[str, ...] = ()
+    layers: tuple[QuantLayer, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.layers[index]
+
+
+def build_numpy_layers(
+    layer_list: Sequence[Layer],
+    param_dict: Params,
+    quant: bool = True,
+    bitwidth: int = 8,
+    hw_aligned: bool = False,
+    quant_weight_only: bool = False,
+    quant_feature_only: bool = False,
+) -> NumpyLayers:
+    """What run_layers() takes as numpy_layers. Raises ModelError that names the layer."""
+    bitwidth = checked_width("bitwidth", bitwidth)
+    if quant and quant_weight_only and quant_feature_only:
+        raise Error("quant_weight_only and quant_feature_only exclude each other")
+    integer_weights = quant and not quant_feature_only
+    layers = tuple(quant_layer(layer, param_dict, integer_weights) for layer in layer_list)
+    fracs = {
+        k[: -len("_frac")]: fraction(k, v) for k, v in param_dict.items() if k.endswith("_frac")
+    }
+    if quant and not (quant_weight_only or quant_feature_only):
+        graph = fixed_graph(layer_list, param_dict, bitwidth, hw_aligned)
+        return NumpyLayers(Session(graph, NPU), None, fracs, bitwidth, layers=layers)
+    values = dict(param_dict)
+    if quant and quant_weight_only:
+        features = get_tensor_name_list(layer_list, feature_only=True)
+        names = get_tensor_name_list(layer_list)[len(features) :]
+        values.update(get_layer_weight_bias(names, param_dict, True, bitwidth))
+    on_grid = quant and quant_feature_only
+    unsigned = tuple(
+        key[: -len("_signed")] for key, s in param_dict.items() if key.endswith("_signed") and not s
+    )
+    real = float_graph(layer_list, values)
+    return NumpyLayers(None, real, fracs, bitwidth, on_grid, unsigned, layers)
+
+
+def run_layers(
+    input_data_batch: np.ndarray,
+    layer_list: Sequence[Layer],
+    target_feature_tensor_list: Sequence[str],
+    param_dict: Optional[Params] = None,
+    quant: bool = False,
+    bitwidth: int = 8,
+    hw_aligned: bool = False,
+    numpy_layers: Optional[NumpyLayers] = None,
+    log_on: bool = False,
+    use_ai_framework: bool = True,
+    quant_weight_only: bool = False,
+    quant_feature_only: bool = False,
+) -> dict[str, np.ndarray]:
+    """Feature tensor -> its values [N, C, H, W] as real numbers, for a batch [N, C, H, W].
+
+    quant: as the chip computes, bit for bit; the input is rounded down into its format first.
+    quant_weight_only: features stay float; quant_feature_only: weights stay float, features are
+    rounded down into their formats. hw_aligned: averages next to padding as the hardware divides.
+    numpy_layers: what build_numpy_layers() made, in place of building it here. log_on prints a
+    line for each tensor. use_ai_framework is accepted and changes nothing. Raises Error for
+    tensors that the network does not have.
+    """
+    known = get_tensor_name_list(layer_list, feature_only=True)
+    for name in target_feature_tensor_list:
+        if name not in known:
+            raise Error(f"the network has no tensor {name!r}; have: {', '.join(known)}")
+    net = numpy_layers
+    if net is None:
+        if param_dict is None:
+            raise Error("run_layers() needs param_dict, or numpy_layers that were built from one")
+        net = build_numpy_layers(
+            layer_list,
+            param_dict,
+            quant,
+            bitwidth,
+            hw_aligned,
+            quant_weight_only,
+            quant_feature_only,
+        )
+    if not isinstance(net, NumpyLayers):
+        raise Error("numpy_layers is what build_numpy_layers() gave, as a whole")
+    x = np.asarray(input_data_batch)
+    if x.ndim != 4 or x.dtype.kind not in "fiub":
+        raise Error(f"a batch is real numbers [N, C, H, W], not {x.dtype} {list(x.shape)}")
+    dim = ", ".join(map(str, layer_list[0].attributes()["dim"][1:]))
+    if ", ".join(map(str, x.shape[1:])) != dim:
+        raise Error(f"the network takes [N, {dim}], got {list(x.shape)}")
+    if np.isnan(x).any():
+        raise Error("the batch contains NaN, which no integer stands for")
+    results = _in_blocks(net, x, target_feature_tensor_list)
+    if log_on:
+        for name, values in results.items():
+            print(f"{name}: {list(values.shape)}, {values.min():.6g} .. {values.max():.6g}")
+    return results
+
+
+def _in_blocks(net: NumpyLayers, x: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Tensors of a batch, some samples at a time."""
+    compute = _real if net.session is None else _chip
+    count = max(1, _BLOCK // sum(map(math.prod, _shapes(net))))
+    results: dict[str, np.ndarray] = {}
+    for first in range(0, max(len(x), 1), count):
+        for name, values in compute(net, x[first : first + count], set(names)):
+            if name not in results:
+                results[name] = np.empty((len(x), *values.shape[1:]))
+            results[name][first : first + count] = values
+    return {name: results[name] for name in names}
+
+
+def _shapes(net: NumpyLayers) -> Iterable[tuple[int, ...]]:
+    """Of all tensors of a sample."""
+    if net.graph is not None:
+        return net.graph.shapes.values()
+    assert net.session is not None
+    graph = net.session.graph
+    return (graph.input.shape, *(node.output.shape for node in graph.nodes))
+
+
+def _chip(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
+    """Tensors as the chip computes them."""
+    assert net.session is not None
+    start = net.session.graph.input
+    limits = np.iinfo(start.dtype)
+    grid = np.floor(np.multiply(np.moveaxis(x, 1, -1), 2.0 ** (start.frac or 0), dtype=np.float64))
+    integers = np.ascontiguousarray(np.clip(grid, limits.min, limits.max), start.dtype)
+    inner = names - {start.name, *net.session.graph.outputs}
+    found = {start.name: integers, **net.session.run(integers, trace=bool(inner))}
+    for name in names:
+        step = 2.0 ** -net.fracs.get(name, 0)
+        yield name, np.multiply(np.moveaxis(found[name], -1, 1), step, dtype=np.float64)
+
+
+def _real(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
+    """Tensors in float64; each is rounded down into its format, if on the grid."""
+    assert net.graph is not None
+    left = set(names)
+    for name, values in each_tensor(
+        net.graph, x.astype(np.float64), partial(_grid, net) if net.on_grid else None
+    ):
+        if name in left:
+            left.remove(name)
+            yield name, values
+        if not left:
+            return
+
+
+def _grid(net: NumpyLayers, name: str, values: np.ndarray) -> np.ndarray:
+    """Values rounded down into the format of a tensor, where it has one."""
+    if name not in net.fracs:
+        return values
+    least = 0 if name in net.unsigned else -(2 ** (net.bitwidth - 1))
+    grid = np.floor(np.ldexp(values, net.fracs[name]))
+    grid = np.clip(grid, least, least + 2**net.bitwidth - 1)
+    result: np.ndarray = np.ldexp(grid, -net.fracs[name])
+    return result
+
+
+def get_layer_weight_bias(
+    target_tensor_list: Sequence[str], param_dict: Params, quant: bool = False, bitwidth: int = 8
+) -> dict[str, np.ndarray]:
+    """Name (LAYER_weight, LAYER_bias) -> its values, of the fixed-point ones as real numbers.
+
+    Raises Error for what the parameters do not have.
+    """
+    checked_width("bitwidth", bitwidth)
+    found = {}
+    for name in target_tensor_list:
+        layer, _, role = name.rpartition("_")
+        keys = [f"{layer}_quant_{role}", f"{layer}_frac_{role}"] if quant else [name]
+        if role not in ("weight", "bias") or any(key not in param_dict for key in keys):
+            raise Error(f"the parameters have no {' and '.join(keys)}")
+        values = np.asarray(param_dict[keys[0]])
+        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+            raise Error(f"{keys[0]} must hold finite numbers")
+        if quant:
+            frac = np.asarray(param_dict[keys[1]]).ravel()
+            if frac.dtype.kind not in "iu" or frac.size not in (1, *values.shape[:1]):
+                raise Error(f"{keys[1]} is an integer, or one for each channel of {keys[0]}")
+            shape = (-1, *[1] * (values.ndim - 1)) if frac.size > 1 else ()
+            values = np.ldexp(values.astype(np.float64), -frac.reshape(shape))
+        found[name] = values
+    return found

@@ -1,0 +1,195 @@
+"""Networks with fewer layers: scales and biases in the layers with weights beside them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+
+from ..errors import ModelError
+from ..io import files
+from .as_float import parameter
+from .layers import Layer, find, has_bias
+from .shapes import feature_shapes, shaped
+
+_SCALES = ("BatchNorm", "Scale", "Bias")
+_SUMS = ("Convolution", "InnerProduct")
+
+#: What a layer multiplies its input channels by, and adds to them.
+Factors = tuple[np.ndarray, np.ndarray]
+
+
+def merge_layers(
+    layer_list: Sequence[Layer],
+    param_dict: Mapping[str, Any],
+    fname_log: Union[str, Path, None] = None,
+) -> tuple[list[Layer], dict[str, Any]]:
+    """The network with every BatchNorm, Scale and Bias that can in a layer before it or behind it.
+
+    In the Convolution or InnerProduct before it always, if nothing else reads that; in the one
+    behind it if the offset is zero or there is no padding (with padding the outermost elements
+    would change, so it stays). The layer with weights keeps its name, the last tensor its own. The
+    arguments stay as they are. fname_log: a file for a line about each layer that was met. Raises
+    ModelError where parameters are missing, or the layers are no network.
+    """
+    shapes = feature_shapes(layer_list)
+    layers = [copy.deepcopy(layer) for layer in layer_list]
+    params = {
+        key: np.array(value, np.float64) if _is_float(value) else value
+        for key, value in param_dict.items()
+    }
+    for layer in layers:
+        if layer.type in _SUMS and f"{layer.name}_weight" in params:
+            weights = shaped(layer, "weight", _weights(layer, params), shapes[layer.bottoms[0]])
+            params[f"{layer.name}_weight"] = weights
+    log: list[str] = []
+    for layer in [each for each in layers if each.type in _SCALES]:
+        log.append(_merge(layer, layers, params))
+    if fname_log is not None:
+        files.write_bytes(Path(fname_log), "".join(f"{line}\n" for line in log).encode("utf-8"))
+    return layers, params
+
+
+def merge_biases(
+    layer_list: Sequence[Layer], param_dict: Mapping[str, Any]
+) -> tuple[list[Layer], dict[str, Any]]:
+    """The network with what only adds a bias in the layer with weights before it, if it can be.
+
+    That is a Scale of weights of 1. The layers that are given change.
+    """
+    layers, params = list(layer_list), dict(param_dict)
+    for layer in [each for each in layers if each.type == "Scale"]:
+        before = find(layers, layer.bottoms[0])
+        adds = (params[f"{layer.name}_weight"] == 1).all()
+        if adds and before is not None and before.type in _SUMS:
+            _merge(layer, layers, params)
+    return layers, params
+
+
+def add_pre_norm(
+    layer_list: Sequence[Layer],
+    param_dict: Mapping[str, Any],
+    weight: np.ndarray,
+    bias: np.ndarray,
+) -> tuple[list[Layer], dict[str, Any]]:
+    """The network behind a Scale layer that computes weight * x + bias of each input channel.
+
+    weight, bias: one number for each channel, or one for all. The result takes what came before
+    the normalization; merge_layers() folds it where that is exact. Raises ModelError for other
+    shapes.
+    """
+    layers, params = [copy.deepcopy(layer) for layer in layer_list], dict(param_dict)
+    if not layers or layers[0].type != "Input":
+        raise ModelError("a network starts with an Input layer")
+    start, channels = layers[0].tops[0], layers[0].attributes()["dim"][1]
+    name = _free("pre_norm", [layer.name for layer in layers])
+    top = _free(f"{start}_norm", [each for layer in layers for each in layer.tops])
+    for role, values in (("weight", weight), ("bias", bias)):
+        array = np.asarray(values, np.float64).ravel()
+        if array.size not in (1, channels):
+            raise ModelError(f"{role} has {array.size} elements for {channels} channels")
+        params[f"{name}_{role}"] = np.broadcast_to(array, (channels,)).copy()
+    for layer in layers[1:]:
+        _replace(layer, "bottom", start, top)
+    layers.insert(1, Layer("Scale", name, start, top))
+    return layers, params
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """The name, or one like it that is not taken."""
+    count = 1
+    while (found := name if count == 1 else f"{name}_{count}") in taken:
+        count += 1
+    return found
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def _merge(layer: Layer, layers: list[Layer], params: dict[str, Any]) -> str:
+    """Merge one layer if it can be; what became of it."""
+    factors = _factors(layer, params)
+    source, top = layer.bottoms[0], layer.tops[0]
+    before, readers = find(layers, source), [each for each in layers if top in each.bottoms]
+    alone = [each for each in layers if source in each.bottoms] == [layer]
+    if before is not None and before.type in _SUMS and alone:
+        _into_before(before, factors, params)
+        _replace(before, "top", source, top)
+        _drop(layer, layers, params)
+        return f"{layer.name} ({layer.type}): merged into {before.name} before it"
+    if len(readers) != 1 or readers[0].type not in _SUMS:
+        return f"{layer.name} ({layer.type}): stays, no layer with weights is next to it alone"
+    behind = readers[0]
+    if factors[1].any() and any(behind.attributes().get("pad", ())):
+        return (
+            f"{layer.name} ({layer.type}): stays, its offset would be missing in the padding of "
+            f"{behind.name}"
+        )
+    _into_behind(behind, factors, params)
+    _replace(behind, "bottom", top, source)
+    _drop(layer, layers, params)
+    return f"{layer.name} ({layer.type}): merged into {behind.name} behind it"
+
+
+def _factors(layer: Layer, params: Mapping[str, Any]) -> Factors:
+    found = []
+    for role, there in (("weight", layer.type != "Bias"), ("bias", has_bias(layer))):
+        key = f"{layer.name}_{role}"
+        if there and key not in params:
+            raise ModelError(f"the parameters have no {key!r}")
+        found.append(np.asarray(params[key], np.float64).ravel() if there else None)
+    scale, offset = found
+    scale = np.ones_like(offset) if scale is None else scale
+    return scale, np.zeros_like(scale) if offset is None else offset
+
+
+def _weights(layer: Layer, params: Mapping[str, Any]) -> np.ndarray:
+    return parameter(layer, "weight", params)
+
+
+def _add_bias(layer: Layer, params: dict[str, Any], more: np.ndarray) -> None:
+    if has_bias(layer):
+        params[f"{layer.name}_bias"] = np.asarray(params[f"{layer.name}_bias"], np.float64) + more
+    elif more.any():
+        layer.bias_term = True  # type: ignore[attr-defined]
+        params[f"{layer.name}_bias"] = more
+
+
+def _into_before(layer: Layer, factors: Factors, params: dict[str, Any]) -> None:
+    """Scale what the layer makes, then add."""
+    scale, offset = factors
+    weights = _weights(layer, params)
+    params[f"{layer.name}_weight"] = weights * scale.reshape(-1, *[1] * (weights.ndim - 1))
+    if has_bias(layer):
+        params[f"{layer.name}_bias"] = np.asarray(params[f"{layer.name}_bias"], np.float64) * scale
+    _add_bias(layer, params, offset)
+
+
+def _into_behind(layer: Layer, factors: Factors, params: dict[str, Any]) -> None:
+    """Scale what the layer reads, and add what the offset comes to."""
+    weights = _weights(layer, params)
+    out, depth = weights.shape[:2]
+    groups = layer.attributes().get("group", 1)
+    which = np.repeat(np.arange(groups), out // groups)
+    scale, offset = (a.reshape(groups, depth)[which][:, :, None, None] for a in factors)
+    _add_bias(layer, params, (weights * offset).reshape(out, -1).sum(1))
+    params[f"{layer.name}_weight"] = weights * scale
+
+
+def _replace(layer: Layer, end: str, old: str, new: str) -> None:
+    """Another tensor at an end of a layer."""
+    names = getattr(layer, end)
+    if isinstance(names, list):
+        setattr(layer, end, [new if name == old else name for name in names])
+    elif names == old:
+        setattr(layer, end, new)
+
+
+def _drop(layer: Layer, layers: list[Layer], params: dict[str, Any]) -> None:
+    layers.remove(layer)
+    for role in ("weight", "bias"):
+        params.pop(f"{layer.name}_{role}", None)

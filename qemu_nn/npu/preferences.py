@@ -1,0 +1,64 @@
+"""Which fraction a tensor would have if no hardware limited it: the three methods of §4.3.1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Callable
+
+import numpy as np
+
+from ..errors import Error
+from ..ir.statistics import Statistics, statistics_of
+from ..quantizer.policies import kl, mse
+
+
+def minmax(statistics: Statistics, bits: int) -> int:
+    """floor(-log2(largest magnitude / (2^(bits - 1) - 1))): nothing saturates."""
+    most = 2 ** (bits - 1) - 1
+    frac = math.frexp(most / statistics.largest)[1] - 1  # the quotient may be rounded
+    while math.ldexp(statistics.largest, frac) > most:
+        frac -= 1
+    while math.ldexp(statistics.largest, frac + 1) <= most:
+        frac += 1
+    return frac
+
+
+METHODS: dict[str, Callable[[Statistics, int], int]] = {"MINMAX": minmax, "MSE": mse, "KL": kl}
+
+
+class Preferences:
+    """The method of each tensor. Raises Error for a method that there is not."""
+
+    def __init__(self, methods: Mapping[str, str], bitwidth: int, bins: int) -> None:
+        for name, method in methods.items():
+            if method not in list(METHODS):
+                raise Error(
+                    f"method_dict: no method {method!r} for {name!r}; have: {', '.join(METHODS)}"
+                )
+        self.methods, self.bits, self.bins = methods, bitwidth, bins
+
+    def method(self, name: str) -> str:
+        """Of a tensor."""
+        return self.methods.get(name, "MINMAX")
+
+    def bins_of(self, name: str) -> int:
+        """Of the histogram that the method of a tensor reads: MINMAX reads none."""
+        return 0 if self.method(name) == "MINMAX" else self.bins
+
+    def feature(self, name: str, statistics: Statistics, signed: bool = True) -> int:
+        """Of a feature tensor; the width if it is 0 everywhere."""
+        if not statistics.largest:
+            return self.bits - 1
+        return METHODS[self.method(name)](statistics, self.bits + (not signed))
+
+    def channels(self, name: str, values: np.ndarray) -> np.ndarray:
+        """Of weights or biases [C, ...], one for each channel; one of zeros takes the least."""
+        rows = values.reshape(len(values), -1)
+        bins = self.bins_of(name)
+        found = [
+            METHODS[self.method(name)](statistics_of(row, bins), self.bits) if row.any() else None
+            for row in rows
+        ]
+        least = min((frac for frac in found if frac is not None), default=self.bits - 1)
+        return np.array([least if frac is None else frac for frac in found], np.int64)

@@ -1,0 +1,62 @@
+"""Frozen graphs as the kit imports them: TensorFlow's names, and each bias where it is added."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from ..ir.float_graph import FloatGraph
+from ..operators import Identity
+from .from_float import Loaded, from_float
+from .optimize import merge_biases
+
+
+def from_tensorflow(graph: FloatGraph) -> Loaded:
+    """The layers and float parameters of a frozen graph.
+
+    A layer has the name of the node that computes it, a tensor that of the last node that makes
+    nothing else of it (a bias addition, an identity), with ":0" for its first output.
+    """
+    graph, computed = _by_last_name(graph)
+    layers, params = from_float(graph)
+    for layer in layers:
+        old = layer.name
+        layer.name = graph.input if layer.type == "Input" else computed.get(old, old)
+        for role in ("weight", "bias"):
+            if f"{old}_{role}" in params:
+                params[f"{layer.name}_{role}"] = params.pop(f"{old}_{role}")
+    layers, params = merge_biases(layers, params)
+    for layer in layers:
+        layer.bottom, layer.top = _outputs(layer.bottom), _outputs(layer.top)
+    return layers, params
+
+
+def _by_last_name(graph: FloatGraph) -> tuple[FloatGraph, dict[str, str]]:
+    """The graph with an identity's name for a tensor that it alone reads; that name -> its own."""
+    last: dict[str, str] = {}
+    for node in graph.nodes:
+        if isinstance(node.operator, Identity):
+            (source,) = node.inputs
+            if graph.readers(source) == [node] and source not in (graph.input, *graph.outputs):
+                last[source] = node.name
+
+    def named(name: str) -> str:
+        while name in last:
+            name = last[name]
+        return name
+
+    dropped = set(last.values())
+    nodes = [
+        replace(node, name=named(node.name), inputs=tuple(map(named, node.inputs)))
+        for node in graph.nodes
+        if node.name not in dropped
+    ]
+    return graph.with_nodes(nodes), {named(name): name for name in last if name not in dropped}
+
+
+def _outputs(names: Any) -> Any:
+    """Tensors as TensorFlow counts the outputs of a node."""
+    if isinstance(names, list):
+        return [_outputs(name) for name in names]
+    return names if names is None or re.search(r":\d+$", names) else f"{names}:0"

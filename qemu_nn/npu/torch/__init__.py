@@ -1,0 +1,1 @@
+"""Fixed-point training on PyTorch, which is imported only once this is used."""

@@ -1,0 +1,181 @@
+"""Fixed-point training, as the kit's one function: fractions first, then group by group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Callable, Optional, Union
+
+import numpy as np
+
+from ..errors import Error, ModelError
+from ..io import files
+from ..io.extras import require
+from .check import check_layers
+from .layers import BIASED, WEIGHTED, Layer, get_layer_name_list, get_tensor_name_list, has_bias
+from .quantize import quantize_model
+from .shapes import feature_shapes
+from .training_data import Grid, pairs
+from .weights import role_missing
+
+_ROLES = ("weight", "bias")
+
+
+def quantize_model_with_training(
+    layer_list: Sequence[Layer],
+    bitwidth: int,
+    param_dict: Optional[Mapping[str, Any]],
+    data_generator: Optional[Iterator[Mapping[str, Any]]] = None,
+    input_fn: Optional[Callable[[], Any]] = None,
+    log_dir: Union[str, Path] = "log",
+    loss_fn: Optional[Callable[..., Any]] = None,
+    optimizer: Optional[Callable[..., Any]] = None,
+    num_step_train: int = 1000,
+    num_step_log: int = 100,
+    perlayer_quant_layer_names: Optional[Collection[str]] = None,
+    layer_group: int = 1,
+    rnd_seed: Optional[int] = None,
+) -> tuple[list[Layer], dict[str, Any]]:
+    """Train float weights until the network is good in fixed point (§4.3.2 of the manual).
+
+    param_dict: NAME_weight and NAME_bias to begin with (random weights and biases of 0 where there
+    are none, so None trains from nothing), and fractions that are obeyed:
+    TENSOR_frac, NAME_weight_frac (or NAME_frac_weight), NAME_bias_frac. Where any is missing,
+    quantize_model() chooses, on batches from the same source. Exactly one of data_generator, which
+    gives {"input": [N, C, H, W], "output": labels}, and input_fn, which returns (features, labels)
+    at each call, or an iterable of such pairs. Labels for the default loss: class numbers [N] or
+    [N, 1, 1, 1], or one-hot [N, C, 1, 1]. loss_fn: (outputs, targets) -> scalar, of PyTorch; None:
+    the cross entropy. optimizer: parameters -> torch.optim.Optimizer, called for each group; None:
+    Adam, 0.001. num_step_train: steps for each group. num_step_log: how often loss and accuracy are
+    printed and written for TensorBoard. perlayer_quant_layer_names: layers whose channels share
+    one fraction. layer_group: how many layers a group has (the first one also the Input); the nodes
+    of a group are put in, then it and all after it are trained, then it is frozen; a group without
+    anything to train is skipped; more than there are layers: all at once. rnd_seed makes results
+    reproducible. log_dir: event files, and group_K.prototxt and .npz after each group.
+
+    Returns the layers, and the parameters with the chip's integers and fractions; limits of the
+    hardware that they break are printed. Needs PyTorch: pip install 'qemu_nn[train]'. Raises Error
+    for arguments and data that can not be meant, ModelError for networks without a fixed point.
+    """
+    trainer = require("qemu_nn.npu.torch.trainer", "train", "quantize_model_with_training()")
+    _check(layer_list, num_step_train, num_step_log, layer_group, rnd_seed)
+    trainer.check_callables(loss_fn, optimizer)
+    shared = _names(layer_list, perlayer_quant_layer_names)
+    source = pairs(data_generator, input_fn)
+    params = {**random_start(layer_list, rnd_seed), **(param_dict or {})}
+    params = _with_fractions(layer_list, params, bitwidth, source)
+    for name in shared:
+        for role in _ROLES:
+            key = f"{name}_frac_{role}"
+            if key in params:
+                params[key] = int(np.min(params[key]))
+    net = trainer.QuantizedNet(layer_list, params, bitwidth=bitwidth)
+    files.make_folder(Path(log_dir))
+    work = trainer.Trainer(
+        *(net, source, _grid(layer_list[0], params, bitwidth), loss_fn, optimizer),
+        *(num_step_train, num_step_log, Path(log_dir)),
+    )
+    trainer.train(work, groups(layer_list, layer_group), rnd_seed)
+    found = net.get_param_dict()
+    check_layers(layer_list, found, bitwidth)
+    return list(layer_list), found
+
+
+def groups(layer_list: Sequence[Layer], layer_group: int) -> list[list[Layer]]:
+    """The Input with the first layer_group layers, then each so many more; the last has the rest.
+
+    All in one group where layer_group is larger than their number.
+    """
+    layers = list(layer_list)
+    ends = [1, *range(1 + layer_group, len(layers), layer_group), len(layers)]
+    found = [layers[first:last] for first, last in zip(ends, ends[1:])]
+    return [[layers[0], *found[0]], *found[1:]]
+
+
+def random_start(layer_list: Sequence[Layer], seed: Optional[int]) -> dict[str, np.ndarray]:
+    """Weights whose outputs vary about as much as their inputs, behind rectifiers; biases of 0."""
+    shapes, rng, found = feature_shapes(layer_list), np.random.default_rng(seed), {}
+    for layer in layer_list:
+        outputs = shapes[layer.tops[0]][0]
+        if layer.type in ("Convolution", "InnerProduct"):
+            own, (depth, *size) = layer.attributes(), shapes[layer.bottoms[0]]
+            depth //= own.get("group", 1)
+            shape = (outputs, depth, *own.get("kernel_size", size))
+            scale = np.sqrt(2 / math.prod(shape[1:]))
+            found[f"{layer.name}_weight"] = rng.normal(size=shape) * scale
+        elif layer.type in WEIGHTED:
+            found[f"{layer.name}_weight"] = np.ones(outputs)
+        if has_bias(layer):
+            found[f"{layer.name}_bias"] = np.zeros(outputs)
+    return found
+
+
+def _check(
+    layer_list: Sequence[Layer],
+    num_step_train: int,
+    num_step_log: int,
+    layer_group: int,
+    rnd_seed: Optional[int],
+) -> None:
+    """Arguments and networks that can not be meant."""
+    if len(layer_list) < 2 or layer_list[0].type != "Input":
+        raise ModelError("a network is an Input layer and at least one more")
+    last = layer_list[-1]
+    if last.type in ("LogSoftmax", "Softmax"):
+        raise Error(
+            f"the network ends with the {last.type} {last.name!r}, whose narrow format "
+            "spoils the training: take it off the layer list, and compute it on the CPU afterwards"
+        )
+    counts = {"num_step_train": num_step_train, "num_step_log": num_step_log}
+    for name, value in {**counts, "layer_group": layer_group}.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise Error(f"{name} is an integer of at least 1, not {value!r}")
+    seed = rnd_seed
+    if seed is not None and (not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63):
+        raise Error(f"rnd_seed is None or an integer from 0 to 2^63 - 1, not {seed!r}")
+
+
+def _names(layer_list: Sequence[Layer], names: Optional[Collection[str]]) -> list[str]:
+    """Layers that are to have one fraction for all channels."""
+    if isinstance(names, str):
+        raise Error("perlayer_quant_layer_names is a list of names, not one string")
+    known = get_layer_name_list(layer_list)
+    for name in names or ():
+        if name not in known:
+            raise Error(f"perlayer_quant_layer_names: no layer {name!r}; have: {', '.join(known)}")
+    return list(names or ())
+
+
+def _with_fractions(
+    layer_list: Sequence[Layer], params: dict[str, Any], bitwidth: int, source: Iterator[Any]
+) -> dict[str, Any]:
+    """The parameters with all fractions; those that were given stay."""
+    known: dict[str, Any] = {}
+    missing = False
+    for name in get_tensor_name_list(layer_list, feature_only=True):
+        known.update({k: params[k] for k in (f"{name}_frac", f"{name}_signed") if k in params})
+        frac = params.get(f"{name}_frac", 0)
+        if isinstance(frac, bool) or not isinstance(frac, (int, np.integer)):
+            raise Error(f"param_dict: {name}_frac is an integer, not {frac!r}")
+        missing |= f"{name}_frac" not in params
+    for layer in layer_list:
+        for role in _ROLES if layer.type in BIASED else ():
+            own, other = f"{layer.name}_frac_{role}", f"{layer.name}_{role}_frac"
+            key = other if other in params else own
+            if key in params:
+                known[own] = params[key]
+            elif not role_missing(layer, role):
+                missing = True
+    if not missing:
+        return {**params, **known}
+    batches = ({"input": x} for x, _ in source)
+    return quantize_model(layer_list, params, bitwidth, batches, usr_param_dict=known)[1]
+
+
+def _grid(start: Layer, params: Mapping[str, Any], bitwidth: int) -> Grid:
+    name = start.tops[0]
+    signed = params.get(f"{name}_signed", True)
+    least = -(2 ** (bitwidth - 1)) if signed else 0
+    shape = tuple(start.attributes()["dim"][1:])
+    return Grid(shape, int(params[f"{name}_frac"]), least, least + 2**bitwidth - 1)

@@ -1,0 +1,55 @@
+"""Feature tensors as C headers, in the orders that the chip reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Union
+
+import numpy as np
+
+from ..errors import Error
+from ..io import files
+from .integers import as_integers, checked_width
+
+#: Bytes of a row of an aligned tensor.
+_ROW = 32
+
+
+def save_quantized_feature_to_header(
+    filename: Union[str, Path],
+    feature: np.ndarray,
+    bit_width: int,
+    frac: int,
+    signed: bool = True,
+    name_in_header: str = "feature",
+    aligned: bool = True,
+) -> None:
+    """Write a tensor as a C array of integers.
+
+    feature: real numbers [N, C, H, W]; they become floor(x * 2^frac), saturated. aligned: every
+    row of an image starts at a multiple of 32 bytes, zeros in between; otherwise packed, as
+    cnn_run_net_pack() reads it. Raises Error for another width, shape, or name.
+    """
+    feature = np.asarray(feature)
+    bit_width = checked_width("bit_width", bit_width)
+    if feature.ndim != 4:
+        raise Error(f"a header holds [N, C, H, W], not {list(feature.shape)}")
+    if not (name_in_header.isascii() and name_in_header.isidentifier()):
+        raise Error(f"{name_in_header!r} is no name in C")
+    if not np.isfinite(feature).all():
+        raise Error("the tensor has values that are not finite")
+    values = as_integers(feature, bit_width, frac, signed)
+    if aligned:
+        short = -values.shape[3] % (_ROW // (bit_width // 8))
+        values = np.pad(values, ((0, 0), (0, 0), (0, 0), (0, short)))
+    rows = values.reshape(-1, values.shape[3])
+    lines = ",\n    ".join(", ".join(map(str, row)) for row in rows.tolist())
+    guard = f"{name_in_header.upper()}_H"
+    text = (
+        f"/* {' x '.join(map(str, feature.shape))} (N, C, H, W), {frac} fraction bits"
+        f"{', rows of 32 bytes' if aligned else ''} */\n"
+        f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n"
+        f"static const {values.dtype}_t {name_in_header}[{values.size}] = {{\n"
+        f"    {lines}\n}};\n\n#endif\n"
+    )
+    files.write_bytes(Path(filename), text.encode("ascii"))

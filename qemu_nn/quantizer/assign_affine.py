@@ -1,0 +1,157 @@
+"""Scales and zero points of all tensors and weights of a network, by TensorFlow Lite's scheme."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ..errors import Error
+from ..ir.float_graph import FloatGraph
+from ..ir.formats import Format, affine_format, quantize_symmetric
+from ..ir.statistics import Statistics
+from ..operators import Conv, Dense
+from .affine_rules import affine_rule, fixed_formats
+from .ranges import Ranges
+from .rules import Group, groups
+
+#: Node name -> role ("output") -> (low, high): ranges that are given, not chosen.
+GivenRanges = Mapping[str, Mapping[str, tuple[float, float]]]
+#: Node name -> role ("output" or "weights") -> how many half octaves narrower than the policy.
+Narrowed = Mapping[str, Mapping[str, int]]
+
+#: Of weights and of a sum of products.
+_MOST, _SUM = 127, 2**31 - 1
+#: Weights below this are zeros.
+_SMALLEST = 1e-30
+#: How far scales are widened to make room for a bias: further, and float32 has none.
+_OCTAVES = 128
+
+
+@dataclass(frozen=True)
+class AffineFormats:
+    """tensors: their formats. weights: node -> scales that broadcast to them, float32 values.
+
+    notes: what had to give way, in sentences.
+    """
+
+    tensors: Mapping[str, Format]
+    weights: Mapping[str, np.ndarray]
+    notes: tuple[str, ...] = ()
+
+
+def settle_affine(
+    graph: FloatGraph,
+    statistics: Mapping[str, Statistics],
+    activations: Ranges,
+    weights: Ranges,
+    given: Optional[GivenRanges] = None,
+    narrowed: Optional[Narrowed] = None,
+    per_row: Collection[str] = (),
+) -> AffineFormats:
+    """Formats by the methods, in which the sums of every layer fit 32 bits.
+
+    statistics: of every tensor of the graph. per_row: fully connected layers whose weights have a
+    scale for each row; those of convolutions always have one for each output channel.
+    Raises Error for given ranges that nothing can have.
+    """
+    given, narrowed = given or {}, narrowed or {}
+    of = groups(graph, affine_rule)
+    fixed = fixed_formats(graph)
+    _check_given(graph, given, of)
+    tensors: dict[str, Format] = {}
+    for group in {id(group): group for group in of.values()}.values():
+        held = fixed[group.tensors[0]]
+        if held is None:
+            held = affine_format(*_range(group, statistics, activations, given, narrowed))
+        tensors.update(dict.fromkeys(group.tensors, held))
+    scales: dict[str, np.ndarray] = {}
+    notes = []
+    for node in graph.nodes:
+        operator = node.operator
+        if isinstance(operator, (Conv, Dense)):
+            step = narrowed.get(node.name, {}).get("weights", 0)
+            whole = isinstance(operator, Dense) and node.name not in per_row
+            chosen = _weight_scales(operator, weights, whole) * 2 ** (-step / 2)
+            source = tensors[node.inputs[0]]
+            scales[node.name] = _with_room(operator, chosen, source.scale)
+            if not np.array_equal(scales[node.name], chosen.astype(np.float32)):
+                notes.append(f"{node.name}: weights are coarser, so that 32 bits hold its sums")
+    return AffineFormats(tensors, scales, tuple(notes))
+
+
+def _range(
+    group: Group,
+    statistics: Mapping[str, Statistics],
+    activations: Ranges,
+    given: GivenRanges,
+    narrowed: Narrowed,
+) -> tuple[float, float]:
+    """What the format of these tensors has to hold."""
+    asked = [given[name]["output"] for name in group.tensors if "output" in given.get(name, {})]
+    if asked:
+        return asked[0]
+    steps = max(narrowed.get(name, {}).get("output", 0) for name in group.tensors)
+    ends = [activations.of_activations(statistics[name]) for name in group.exposed]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    return low * 2 ** (-steps / 2), high * 2 ** (-steps / 2)
+
+
+def _rows(array: np.ndarray) -> np.ndarray:
+    return np.asarray(array, np.float64).reshape(len(array), -1)
+
+
+def _weight_scales(operator: Union[Conv, Dense], chosen: Ranges, whole: bool) -> np.ndarray:
+    """One for all, or one for each output channel; channels of zeros have the largest."""
+    rows = _rows(operator.weights)
+    parts: Iterable[np.ndarray] = [rows] if whole else rows
+    largest = np.array([chosen.of_weights(part, _MOST) for part in parts])
+    largest[largest < _SMALLEST] = max(largest.max(), _SMALLEST)
+    scales = largest / _MOST
+    return scales.reshape(-1, *[1] * (operator.weights.ndim - 1))
+
+
+def _with_room(operator: Union[Conv, Dense], scales: np.ndarray, source: float) -> np.ndarray:
+    """Scales, as float32, with which no input makes a sum that leaves 32 bits."""
+    scales = scales.astype(np.float32)
+    bias = np.zeros(1) if operator.bias is None else np.abs(operator.bias).astype(np.float64)
+    for _ in range(_OCTAVES):
+        integers = np.abs(quantize_symmetric(operator.weights, scales, _MOST))
+        most = 255 * _rows(integers).sum(1) + bias / (scales.ravel().astype(np.float64) * source)
+        most = most if scales.size > 1 else most.max(keepdims=True)
+        if (most < _SUM).all():
+            return scales
+        scales = scales * np.where(most < _SUM, 1, 2).reshape(scales.shape).astype(np.float32)
+    raise Error("its biases are not in any proportion to its inputs and weights")
+
+
+def _check_given(graph: FloatGraph, given: GivenRanges, of: Mapping[str, Group]) -> None:
+    """Every given range names something that has one, and no two contradict each other."""
+    seen: dict[int, tuple[str, tuple[float, float]]] = {}
+    for name, roles in given.items():
+        if name not in graph.shapes:
+            raise Error(f"{graph.name} has no layer {name!r}; have: {', '.join(graph.shapes)}")
+        for role, ends in roles.items():
+            if role != "output":
+                raise Error(f"{name}: its {role} can not be given a range, only its output")
+            _check_range(name, ends)
+            if of[name].fixed:
+                raise Error(f"{name}: the device fixes its format; leave it out")
+            other, same = seen.setdefault(id(of[name]), (name, ends))
+            if same != ends:
+                raise Error(
+                    f"{name} and {other} share one format, as nothing between them rescales, but "
+                    f"are given {ends} and {same}"
+                )
+
+
+def _check_range(name: str, ends: Any) -> None:
+    pair = isinstance(ends, (tuple, list)) and len(ends) == 2
+    if not pair or not all(isinstance(e, (int, float)) and math.isfinite(e) for e in ends):
+        raise Error(f"{name}: the range of its output is (low, high), not {ends!r}")
+    low, high = ends
+    if not low <= 0 <= high or low == high:
+        raise Error(f"{name}: the range {low} .. {high} of its output must hold 0, and more")

@@ -1,0 +1,226 @@
+"""Addresses: the firmware's own where its memory is known, planned ones otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Callable, Optional
+
+from ..errors import Refused
+from ..ir.graph import Address, Graph, Memory
+from ..kernels.table import Row, choose, rows_of
+from ..targets import Profile
+from .arena import Buffer, aligned, arrange
+from .observe import Access, Span, observe
+
+if TYPE_CHECKING:
+    from .plan import Step
+
+_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4}
+
+#: Every buffer starts at a multiple of this many bytes.
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where one call finds its buffers; row: the one that must run, if not the planner's choice."""
+
+    inputs: tuple[int, ...]
+    output: int
+    scratch: int = 0
+    spare: Optional[int] = None
+    row: Optional[Row] = None
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Byte offsets into one arena, for every call and for what enters it."""
+
+    spots: tuple[Spot, ...]
+    input: int
+    states: tuple[int, ...]
+    arena_bytes: int
+    cleared: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+def place(graph: Graph, profile: Profile, steps: Sequence[Step], trace: bool) -> Placement:
+    """Addresses for every step; trace: what a call leaves of an input it destroys is returned."""
+    if graph.memory is None:
+        return planned(graph, steps, lambda step: step.scratch_bytes)
+    return _firmware(graph, graph.memory, profile, steps, trace)
+
+
+# ---- planned memory: tensors live from the step that makes them to the last that reads them ----
+
+
+@dataclass
+class _Block:
+    """Memory that is needed from one step to another; several tensors may share it in place."""
+
+    size: int
+    first: int
+    last: int
+    offset: int = 0
+
+
+def planned(
+    graph: Graph,
+    steps: Sequence[Step],
+    scratch_bytes: Callable[[Step], int],
+    alignment: int = ALIGNMENT,
+) -> Placement:
+    """Addresses for a network that brings none; scratch_bytes: what a step needs beside tensors."""
+    death = {graph.input.name: -1}
+    for index, step in enumerate(steps):
+        death.update(dict.fromkeys((*step.node.inputs, step.node.name), index))
+    death.update((state.name, len(steps)) for state in graph.states)  # they live on
+    blocks = {t.name: _Block(t.nbytes, -1, death[t.name]) for t in (graph.input, *graph.states)}
+    all_blocks = list(blocks.values())
+    scratch: dict[int, _Block] = {}
+    spare: dict[int, _Block] = {}
+    for index, step in enumerate(steps):
+        node = step.node
+        shared = _shared_input(step, death, index)
+        if shared is None:
+            blocks[node.name] = _Block(node.output.nbytes, index, death[node.name])
+            all_blocks.append(blocks[node.name])
+        else:
+            blocks[node.name] = blocks[shared]
+            blocks[shared].last = death[node.name]
+        if scratch_bytes(step):
+            scratch[index] = _Block(scratch_bytes(step), index, index)
+        destroys = step.sizes.destroys and step.row.kind != "fast"
+        if destroys and death[node.inputs[0]] > index:
+            spare[index] = _Block(step.sizes.inputs[0], index, index)
+    all_blocks += [*scratch.values(), *spare.values()]
+    arena = _assign(all_blocks, alignment)
+    spots = tuple(
+        Spot(
+            tuple(blocks[name].offset for name in step.node.inputs),
+            blocks[step.node.name].offset,
+            scratch[index].offset if index in scratch else 0,
+            spare[index].offset if index in spare else None,
+        )
+        for index, step in enumerate(steps)
+    )
+    states = tuple(blocks[state.name].offset for state in graph.states)
+    return Placement(spots, blocks[graph.input.name].offset, states, arena)
+
+
+def _shared_input(step: Step, death: dict[str, int], index: int) -> Optional[str]:
+    """An input that the call may overwrite in place, because nothing reads it afterwards."""
+    if not step.sizes.in_place:
+        return None
+    for name, size in zip(step.node.inputs, step.sizes.inputs):
+        if death[name] == index and size == step.node.output.nbytes:
+            return name
+    return None
+
+
+def _assign(blocks: Sequence[_Block], alignment: int) -> int:
+    """Greedy by size, the earliest first among equals; returns the bytes of all."""
+    ordered = sorted(blocks, key=lambda block: block.first, reverse=True)
+    arena = arrange([Buffer("", b.size, b.first, b.last) for b in ordered], alignment)
+    for block, offset in zip(ordered, arena.offsets):
+        block.offset = offset
+    return arena.nbytes
+
+
+# ---- the firmware's memory: its own buffers at their own offsets ----
+
+#: (what, address, bytes, item size) -> where that is in the arena, or an error that names `what`.
+_Resolve = Callable[[str, Address, int, int], Span]
+
+
+def _firmware(
+    graph: Graph, memory: Memory, profile: Profile, steps: Sequence[Step], trace: bool
+) -> Placement:
+    bases, cleared = {}, 0
+    for name, size in memory.buffers.items():
+        bases[name] = cleared
+        cleared += aligned(size, ALIGNMENT)
+
+    def span(what: str, address: Address, size: int, itemsize: int) -> Span:
+        start = address.offset
+        if (
+            address.buffer not in bases
+            or start < 0
+            or start + size > memory.buffers[address.buffer]
+        ):
+            raise Refused(
+                f"{graph.name}: {what} takes {size} bytes at {address}, "
+                f"outside of the {memory.buffers.get(address.buffer, 0)} bytes of that buffer"
+            )
+        if start % itemsize:
+            raise Refused(f"{graph.name}: {what} at {address} is not aligned to {itemsize} bytes")
+        return Span(bases[address.buffer] + start, size)
+
+    accesses = [_access(graph, memory, profile, step, span) for step in steps]
+    entry = span("the input", memory.input, graph.input.nbytes, 1)
+    states = [span(f"state {t.name!r}", memory.states[t.name], t.nbytes, 1) for t in graph.states]
+    seen = observe(accesses, [entry, *states], cleared, recurrent=bool(states))
+    spots, arena = [], cleared
+    for index, (step, access) in enumerate(zip(steps, accesses)):
+        row = step.row
+        if index in seen.scratch and access.device_row:
+            row = access.device_row
+        elif row.kind == "fast" and (index in seen.destroyed or (trace and access.destroys)):
+            rows = rows_of(row.op.name, row.op.type)
+            row = choose(rows, profile, step.params, keep_input=False)
+        needed = step.scratch_bytes if row is step.row else row.scratch(step.params)
+        at_home = access.scratch if row == access.device_row else None
+        scratch = at_home.start if at_home else cleared
+        arena = max(arena, aligned(scratch + needed, ALIGNMENT))
+        inputs = tuple(part.start for part in access.inputs)
+        spots.append(Spot(inputs, access.output.start, scratch if needed else 0, row=row))
+    return Placement(
+        tuple(spots),
+        entry.start,
+        tuple(state.start for state in states),
+        arena,
+        cleared if seen.unwritten else 0,
+        tuple(f"{graph.name}: {line}" for line in seen.warnings),
+    )
+
+
+def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _Resolve) -> Access:
+    """What one call touches, bounds and overlaps checked."""
+    node = step.node
+    where = f"layer {node.name!r} ({node.function.name})"
+    spot = memory.places[node.name]
+    declared = node.function.read(node.params)
+    if len(spot.inputs) != len(declared):
+        raise Refused(f"{graph.name}: {where} takes {len(declared)} inputs, has {len(spot.inputs)}")
+    inputs = tuple(
+        span(f"the input of {where}", address, size, 2 if array.dtype == "int16" else 1)
+        for address, size, array in zip(spot.inputs, step.sizes.inputs, declared)
+    )
+    itemsize = _BYTES[node.output.dtype]
+    output = span(f"the output of {where}", spot.output, step.sizes.output, itemsize)
+    row = _device_row(step, profile)
+    used = row.scratch(step.params) if row else 0
+    scratch = None
+    if used and spot.scratch is not None:
+        scratch = span(f"the scratch of {where}", spot.scratch, used, 2)
+    for part in inputs:
+        in_place = step.sizes.in_place and part == output
+        if part.overlaps(output) and not in_place:
+            raise Refused(
+                f"{graph.name}: {where} writes over its own input while it reads it; what comes "
+                "out depends on the order of the device's instructions: use another buffer"
+            )
+    for array, part in zip(declared, inputs):
+        others = (output, *(other for other in inputs if other is not part))
+        if array.state and any(part.overlaps(other) for other in others):
+            raise Refused(f"{graph.name}: {where} has its state over another input or output")
+    if scratch and any(scratch.overlaps(part) for part in (*inputs, output)):
+        raise Refused(f"{graph.name}: {where} has its scratch over its own input or output")
+    return Access(where, inputs, output, step.sizes.destroys, used, scratch, row)
+
+
+def _device_row(step: Step, profile: Profile) -> Optional[Row]:
+    """The row that uses scratch memory as this device does, if it uses any."""
+    rows = rows_of(step.row.op.name, step.row.op.type)
+    return next((row for row in rows if row.variant == "dsp" and row.claims(profile)), None)

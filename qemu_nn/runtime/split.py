@@ -1,0 +1,75 @@
+"""Calls in parts, for several threads: where a call is cut, and what it costs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional
+
+from .._native import ffi, lib
+from ..kernels import table as kernels
+from ..kernels.table import Row, Sizes
+
+#: Units of a call's output from..to-1: rows, pixels or elements.
+Part = tuple[int, int]
+
+#: Multiply-accumulates, and bytes of inputs and output, in a microsecond. The networks of the
+#: benchmarks take between a half and twice what this says.
+_PACES = {"wide": (250_000, 12_000), "fast": (50_000, 4_000), "plain": (1_000, 500)}
+_WIDE = kernels.FEATURES["avx512vnni"] | kernels.FEATURES["amx"]
+
+#: Microseconds from which a call is cut, and that a part takes at least: handing one over costs
+#: less than one. _NETWORK: of all that is cut in a network, as its threads may have to be woken.
+_CALL, _PART, _NETWORK = 20.0, 8.0, 60.0
+
+#: Parts for each thread: what one thread loses to the rest of the machine, another takes over.
+_SHARES = 2
+
+#: Scratch memory of every part starts at a multiple of so many bytes.
+_ALIGNMENT = 64
+
+
+def microseconds(row: Row, macs: int, sizes: Sizes) -> float:
+    """What a call takes, about."""
+    kind = "wide" if row.cpu & _WIDE else "fast" if row.kind == "fast" else "plain"
+    products, moved = _PACES[kind]
+    return macs / products + (sum(sizes.inputs) + sizes.output) / moved
+
+
+def parts(row: Row, params: Any, cost: float, threads: int) -> tuple[Part, ...]:
+    """The parts of a call that takes `cost` microseconds; none where it stays whole."""
+    grain = ffi.new("int32_t *")
+    units = lib.qn_units(lib.qn_kernel_at(row.index), params, grain)
+    count = min(threads * _SHARES, int(cost / _PART), units // 2)
+    if threads == 1 or cost < _CALL:
+        return ()
+    bounds = sorted({units * i // count // grain[0] * grain[0] for i in range(count)})
+    found = tuple(zip(bounds, [*bounds[1:], units]))
+    return found if len(found) > 1 and all(cut(row, params, part) for part in found) else ()
+
+
+class Cut(NamedTuple):
+    """A part as C has it: its parameters, and the bytes of scratch memory that it wants."""
+
+    params: Any
+    step: Any
+    scratch: int
+
+
+def cut(row: Row, params: Any, part: Part, step: Any = None) -> Optional[Cut]:
+    """A part of a C step, or of one that has parameters alone; None: there is no such part."""
+    if step is None:
+        step = ffi.new("qn_step *", {"kernel": lib.qn_kernel_at(row.index), "params": params})
+    own, made, scratch = (ffi.new(f"{what} *") for what in (row.op.params, "qn_step", "int64_t"))
+    status = lib.qn_cut(step, *part, own, made, scratch)
+    return Cut(own, made, scratch[0]) if status == lib.QN_OK else None
+
+
+def worthwhile(costs: float) -> bool:
+    """Does a network gain from being cut, of which calls of so many microseconds are?"""
+    return costs >= _NETWORK
+
+
+def scratch_of_part(row: Row, params: Any, parts: tuple[Part, ...]) -> int:
+    """Bytes from one part's scratch memory to the next one's."""
+    found = (cut(row, params, part) for part in parts)
+    most = max((each.scratch for each in found if each), default=0)
+    return -(-most // _ALIGNMENT) * _ALIGNMENT

@@ -1,0 +1,1 @@
+"""Random calls, and calls that stand for every op: for tests, benchmarks and `variants`."""
