@@ -1,0 +1,5 @@
+"""What lists of built layers hold."""
+
+from ...npu.quant_layers import QuantLayer, quant_layer
+
+__all__ = ["QuantLayer", "quant_layer"]

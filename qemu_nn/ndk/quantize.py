@@ -1,0 +1,11 @@
+"""From float to fixed point, and what that costs: the kit's tools for quantization."""
+
+from ..npu.quantize import analyze_tensor_distribution, compare_float_and_quant, quantize_model
+from ..npu.training import quantize_model_with_training
+
+__all__ = [
+    "analyze_tensor_distribution",
+    "compare_float_and_quant",
+    "quantize_model",
+    "quantize_model_with_training",
+]
