@@ -64,7 +64,7 @@ def _argument(function: Function, array: Array, value: object, params: dict[str,
         raise Error(f"{where} must be {dtype}, is {given.dtype}")
     shape = array.shape(params)
     if any(axis < 0 for axis in shape):
-        raise Error(f"{where} can not have the shape {list(shape)}")
+        raise Error(f"{where} cannot have the shape {list(shape)}")
     if given.size != np.prod(shape, dtype=np.int64):
         raise Error(f"{where} must have the shape {list(shape)}, has {list(given.shape)}")
     return given

@@ -63,7 +63,7 @@ class Refused(Error):
 
 
 class ModelError(Error):
-    """A model file, or a file that belongs to one, can not be used as it is."""
+    """A model file, or a file that belongs to one, cannot be used as it is."""
 
 
 class DeviceWarning(UserWarning):

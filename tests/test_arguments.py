@@ -173,7 +173,7 @@ def test_every_function_refuses_arrays_that_are_none(name):
             "no method 'search'; have: minmax, mse, kl, or a percentile as a number$",
         ),
         (lambda net: Network("net.tflite"), r"Network.. holds a graph.*; load.. reads files"),
-        (lambda net: qemu_nn.quantize(net, "none.npz"), "can not read none.npz: No such file"),
+        (lambda net: qemu_nn.quantize(net, "none.npz"), "cannot read none.npz: No such file"),
     ],
 )
 def test_the_sentence_names_the_way_out(call, reason):

@@ -46,7 +46,7 @@ def test_the_same_arrays_give_the_same_bytes(path):
 
 def test_a_failed_write_leaves_the_earlier_file_alone(path):
     write_npz(path, {"x": X})
-    with pytest.raises(Error, match="can not write"):
+    with pytest.raises(Error, match="cannot write"):
         write_npz(path, {"x": X, "y": np.array([{}], object)})
     np.testing.assert_array_equal(read_array(path, "x"), X)
     assert list(path.parent.iterdir()) == [path]

@@ -213,7 +213,7 @@ def test_a_name_that_is_nowhere_is_refused(header):
 
 
 def test_a_missing_header_is_refused(tmp_path):
-    with pytest.raises(ModelError, match=r"can not read .*weights\.h: No such file"):
+    with pytest.raises(ModelError, match=r"cannot read .*weights\.h: No such file"):
         read_array(tmp_path / "weights.h", "W", "int8")
 
 

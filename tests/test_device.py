@@ -182,9 +182,9 @@ REFUSED = {
     "layer 'fc': inputs[0]: 'symbol' is missing": _layer(inputs=[{"offset": 0}]),
     "layer 'fc': 'inputs' must be a list, is an object": _layer(inputs=at("in")),
     "takes 1 inputs, has 2": _layer(inputs=[at("in"), at("in")]),
-    "works in place at pad, so that its output can not be at in": lambda d, a: d["layers"][
-        1
-    ].update(output=at("in")),
+    "works in place at pad, so that its output cannot be at in": lambda d, a: d["layers"][1].update(
+        output=at("in")
+    ),
     "computes int8 [3], but its output is said to be int8 [4]": _layer(output_shape=[4]),
     "'output_shape'[0] must be an integer, is \"x\"": _layer(output_shape=["x"]),
     "the name 'relu' is used twice": lambda d, a: d["layers"].append(d["layers"][1]),
@@ -240,7 +240,7 @@ def test_what_is_not_json_is_refused(tmp_path, text, reason):
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(ModelError, match=r"can not read .*network\.json: No such file"):
+    with pytest.raises(ModelError, match=r"cannot read .*network\.json: No such file"):
         device.load(tmp_path / "network.json")
 
 

@@ -57,7 +57,7 @@ def test_a_pipe_among_the_dumps_is_named(tmp_path):
         (tmp_path / ending).mkdir()
         pipe = tmp_path / ending / f"conv1{ending}"
         os.mkfifo(pipe)
-        with pytest.raises(Error, match=f"can not read {pipe}: it is no regular file"):
+        with pytest.raises(Error, match=f"cannot read {pipe}: it is no regular file"):
             pipeline.compare(tmp_path / "set", tmp_path / ending)
 
 
@@ -93,7 +93,7 @@ def test_what_is_no_regular_file_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
     for name in ("pipe", "link"):
-        with pytest.raises(ModelError, match=f"can not write .*{name}: it is no regular file"):
+        with pytest.raises(ModelError, match=f"cannot write .*{name}: it is no regular file"):
             files.write_bytes(tmp_path / name, b"new")
     assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
@@ -178,7 +178,7 @@ def test_the_command_line_overwrites_by_force_alone(tmp_path):
 
 @posix
 def test_a_name_that_no_file_can_have_is_a_sentence(tmp_path):
-    with pytest.raises(ModelError, match="can not write"):
+    with pytest.raises(ModelError, match="cannot write"):
         files.write_bytes(tmp_path / "a\0b", b"new")
 
 

@@ -11,7 +11,7 @@ from qemu_nn.runtime.evaluate import each_tensor
 
 FLOAT = published.SHARED / "models_float"
 
-#: Model -> the least signal to noise of its scores in dB with 8 and 16 bits, or why it can not.
+#: Model -> the least signal to noise of its scores in dB with 8 and 16 bits, or why it cannot.
 KWS = "even"  # 16-bit convolutions want squares, or even channels and output width
 LEAKY, CONCAT, PRELU, GATE = "slope below zero", "Concat", "PRelu", "of one shape"
 MODELS = {

@@ -9,7 +9,7 @@ from qemu_nn.errors import ModelError
 from qemu_nn.runtime.evaluate import each_tensor
 
 #: Model (what its path starts with) -> the least signal to noise of its scores in dB, or why it
-#: can not run.
+#: cannot run.
 PRELU = r"PRelu '[^']+': there is no function for it in CMSIS-NN's s8 API"
 LEAST = {
     "caffe_blocks": PRELU,

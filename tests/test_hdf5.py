@@ -1,4 +1,4 @@
-"""HDF5 files are read by another process, so that a damaged one can not stop or break this one."""
+"""HDF5 files are read by another process, so that a damaged one cannot stop or break this one."""
 
 import io
 import struct

@@ -295,7 +295,7 @@ def test_a_network_is_cut_at_its_layers(tmp_path):
             "its strides is 'x'",
         ),
         (kf.layer("Conv2D", "c", [normal(3, 3, 2, 2), np.array([1, np.nan])]), "not finite"),
-        (kf.layer("Reshape", "r", target_shape=[5, -1]), "can not become"),
+        (kf.layer("Reshape", "r", target_shape=[5, -1]), "cannot become"),
         (kf.layer("Add", "a"), "two inputs or more"),
         (kf.layer("Concatenate", "a", axis=9), "axis 9 is not one of a sample"),
         (

@@ -150,7 +150,7 @@ REFUSED = {
         {"p": ints(0, 2**62, 0, 2**62)},
         "large",
     ),
-    "a shape of other size": (node("Reshape", "x s"), (4,), {"s": ints(1, 5)}, "can not become"),
+    "a shape of other size": (node("Reshape", "x s"), (4,), {"s": ints(1, 5)}, "cannot become"),
     "a shape with two unknowns": (node("Reshape", "x s"), (4,), {"s": ints(-1, -1)}, "become"),
     "an empty shape": (node("Reshape", "x s", allowzero=1), (4,), {"s": ints(0, -1)}, "become"),
     "an axis of many squeezed": (node("Squeeze", "x a"), (4,), {"a": ints(1)}, "one element"),
@@ -225,7 +225,7 @@ def test_a_cut_names_tensors_that_exist_and_have_a_shape(tmp_path):
         loaded(tmp_path, proto, input="b")
     with pytest.raises(ModelError, match=r"no shape for 'a' .*Mystery"):
         loaded(tmp_path, proto, input="a")
-    with pytest.raises(ModelError, match="can not come from 'y' alone"):
+    with pytest.raises(ModelError, match="cannot come from 'y' alone"):
         loaded(tmp_path, proto, input="y", output="a")
 
 

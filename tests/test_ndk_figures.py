@@ -220,7 +220,7 @@ def test_without_bins_only_moments_are_written(tmp_path):
         ({"num_batch": 0}, "num_batch at least 1, not 0 and 0"),
         ({"num_bin": -1}, "num_bin is at least 0"),
         ({"max_abs_val": 0}, "max_abs_val is a number above 0, not 0"),
-        ({"output_dirname": __file__}, "can not make the folder"),
+        ({"output_dirname": __file__}, "cannot make the folder"),
     ],
 )
 def test_what_can_not_be_counted_is_refused(how, reason):

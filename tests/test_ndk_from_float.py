@@ -98,7 +98,7 @@ def test_a_global_pooling_is_split_into_poolings_that_the_hardware_has():
     layers = converted(chain((30, 20, 2), "NHWC", Pool("average", (30, 20)), Reshape((2,))))
     assert [layer.kernel_size for layer in layers[1:]] == [(5, 5), (6, 4)]
     assert ndk.layers.check_layers(layers) is False
-    with pytest.raises(ModelError, match="Pool 'n0': a global pooling of 31 x 17 can not be split"):
+    with pytest.raises(ModelError, match="Pool 'n0': a global pooling of 31 x 17 cannot be split"):
         from_float(chain((31, 17, 2), "NHWC", Pool("max", (31, 17))))
 
 

@@ -118,7 +118,7 @@ def test_files_that_are_no_packs_are_refused(tmp_path):
     (tmp_path / "text").write_bytes(b"layer {}")
     with pytest.raises(ModelError, match="text is no packed network"):
         load_pack(tmp_path / "text")
-    with pytest.raises(ModelError, match="can not read"):
+    with pytest.raises(ModelError, match="cannot read"):
         load_pack(tmp_path / "none")
     with pytest.raises(ModelError, match="version 7 of the format; this package has 1"):
         decode(data[:8] + b"\7" + data[9:], "p")

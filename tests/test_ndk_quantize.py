@@ -421,7 +421,7 @@ def test_a_sum_before_a_relu6_is_not_shifted_to_the_left():
             {"params": {**REAL, "fc_weight": np.ones((12, 4))}},
             r"is \[12, 4\], must be \[4, 3, 2, 2\]",
         ),
-        ({"usr_param_dict": {"x_signed": False}, "bits": 16}, "'x' can not be unsigned"),
+        ({"usr_param_dict": {"x_signed": False}, "bits": 16}, "'x' cannot be unsigned"),
     ],
 )
 def test_what_can_not_be_meant_is_refused(how, reason):

@@ -270,7 +270,7 @@ def test_a_damaged_array_is_refused(saved):
 @pytest.mark.parametrize("name", ["missing.qnz", "folder.qnz", "nul\0.qnz"])
 def test_what_can_not_be_opened_is_refused(tmp_path, name):
     (tmp_path / "folder.qnz").mkdir()
-    with pytest.raises(ModelError, match="can not read"):
+    with pytest.raises(ModelError, match="cannot read"):
         load_package(tmp_path / name)
 
 

@@ -396,7 +396,7 @@ def test_digits_are_recognized_as_by_the_float_network():
         ({"method": 101}, "up to 100, not at 101"),
         ({"formats": {"conv9": {"output": (0, 1)}}}, "no layer 'conv9'"),
         ({"formats": {"relu": {"output": 5}}}, r"is \(low, high\), not 5"),
-        ({"formats": {"relu": {"weights": (0, 1)}}}, "its weights can not be given a range"),
+        ({"formats": {"relu": {"weights": (0, 1)}}}, "its weights cannot be given a range"),
         ({"formats": {"relu": {"output": (1.0, 2.0)}}}, "must hold 0"),
         ({"formats": {"relu": {"output": (0.0, float("inf"))}}}, r"is \(low, high\), not"),
         ({"formats": {"softmax": {"output": (0, 1)}}}, "the device fixes its format"),

@@ -209,7 +209,7 @@ def lstm(p, device, type):
 
 
 def has_no_bits(p, device):
-    """Offsets of filters where Helium has them wrong, and states that 7.0.0 can not be given."""
+    """Offsets of filters where Helium has them wrong, and states that 7.0.0 cannot be given."""
     filters = device.path == "mve" and p.get("filter_offset", 0) != 0
     return filters or (device.cmsis == "7.0.0" and p.get("has_hidden_state", 0))
 

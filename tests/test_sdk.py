@@ -92,7 +92,7 @@ def test_every_call_returns_what_the_manual_says(programs, tmp_path):
     )
     assert done.stdout.splitlines()[:-1] == said.split(",")
     assert done.stdout.endswith("none 1 there is no such file, nor one below custom/\n")
-    assert "can not load the network no such pack: there is no such file" in done.stderr
+    assert "cannot load the network no such pack: there is no such file" in done.stderr
 
 
 @pytest.mark.parametrize("bits", [8, 16])

@@ -144,8 +144,8 @@ def test_given_formats_are_taken_and_reach_their_group():
         ({"dense0": {"speed": 3}}, "no 'speed'"),
         ({"dense0": {"output": 33}}, r"out of -32\.\.32"),
         ({"dense0": {"output": 3}, "relu1": {"output": 4}}, "share one format"),
-        ({"dense0": {"output": 14, "weights": 8}}, "can not have 14 fraction bits.*13 would do"),
-        ({"dense0": {"bias": 14, "weights": 8}}, "can not have 14 fraction bits.*13 would do"),
+        ({"dense0": {"output": 14, "weights": 8}}, "cannot have 14 fraction bits.*13 would do"),
+        ({"dense0": {"bias": 14, "weights": 8}}, "cannot have 14 fraction bits.*13 would do"),
     ],
 )
 def test_formats_that_can_not_be_given_are_refused(given, reason):

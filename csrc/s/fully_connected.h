@@ -14,7 +14,7 @@
  * Ranges: batches, input_c and output_c 1..65535, input_offset and filter_offset -127..128,
  * output_offset -2^30..2^30 (affine.h), act_min <= act_max within the type, shift -31..30 (s16:
  * -31..7), multiplier from 0 on; at most 2^31 - 1 bytes in an array. is_per_channel on Helium:
- * filter_offset 0, as Arm's code takes the pairs of other outputs there. What check() can not see:
+ * filter_offset 0, as Arm's code takes the pairs of other outputs there. What check() cannot see:
  * s8 on Helium in a build for single rounding, which doubles sums first, has sums below 2^(30 -
  * shift) if shift >= 0; larger ones saturate on all other cores (7.0.0: fixed.h).
  * In place: no. Scratch: none.

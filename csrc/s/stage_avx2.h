@@ -75,7 +75,7 @@ static inline __m256i bytes_of(const stage *s, __m256i low, __m256i high) {
 
 #include "../gemm/bytes_avx2.h"
 
-/* Floats would need each operation to round toward zero, which AVX2 can not. */
+/* Floats would need each operation to round toward zero, which AVX2 cannot. */
 typedef struct stage_scale {
     float scale, rest, half;
 } stage_scale;

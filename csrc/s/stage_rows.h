@@ -83,7 +83,7 @@ static inline void stage_pack_exact(int32_t *rows, int lanes, int lane, const st
     rows[NUDGE * lanes + lane] = qn_wrap32(qn_shl(1, right) >> 1);
 }
 
-/* Channel `lane` of a vector of `lanes`, quick or exact. 0: it can not be quick. */
+/* Channel `lane` of a vector of `lanes`, quick or exact. 0: it cannot be quick. */
 static inline int stage_pack_lane(int32_t *rows, int lanes, int lane, stage_kind kind,
                                   const stage_channel *c, const s_stage *last) {
     if (kind == STAGE_QUICK && !stage_is_quick(c, last)) {

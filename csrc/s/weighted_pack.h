@@ -84,7 +84,7 @@ static int has_scale(stage_packer *k, const stage_channel *c) {
     return k->known;
 }
 
-/* 0: the channel can not be of the kind. */
+/* 0: the channel cannot be of the kind. */
 static int pack_lane_of(stage_packer *k, int64_t o, int32_t *rows, int lane) {
     const stage_channel c = channel_of(k->layer, k->first + o);
     if (k->kind != STAGE_FLOAT) {

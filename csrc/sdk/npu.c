@@ -235,12 +235,12 @@ struct cnn_net_pack_info cnn_load_net_pack(const char *name) {
         if (data) {
             info = load(data, size);
         } else {
-            snprintf(info.error, sizeof info.error, "it can not be read, or is too long");
+            snprintf(info.error, sizeof info.error, "it cannot be read, or is too long");
         }
         free(data);
     }
     if (info.error[0]) {
-        fprintf(stderr, "can not load the network %s: %s\n", name ? name : "", info.error);
+        fprintf(stderr, "cannot load the network %s: %s\n", name ? name : "", info.error);
     }
     return info;
 }

@@ -161,7 +161,7 @@ static int connect(cnn_net *net, const cnn_layer *layer) {
         }
         int sums = forms[layer->type].has_weights || layer->type == CNN_BIAS;
         if (!net->tensors[bottom].is_signed && !sums) {
-            return cnn_deny(net, "layer %lu reads an unsigned tensor, which its type can not",
+            return cnn_deny(net, "layer %lu reads an unsigned tensor, which its type cannot",
                             (unsigned long)net->layer);
         }
         net->tensors[bottom].is_read = 1;

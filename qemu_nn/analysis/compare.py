@@ -117,7 +117,7 @@ def compare(golden: Path, dump: Path) -> Comparison:
     """Hold the dumps in a folder against the golden set in another; see dumps.py for their names.
 
     Every dump that belongs to a golden is compared, by its bytes. Goldens without a dump are
-    listed and make no difference. Raises Error where the golden set is damaged, a dump can not
+    listed and make no difference. Raises Error where the golden set is damaged, a dump cannot
     be read, or no file of the dump folder belongs to a golden.
     """
     goldens, dump = load(Path(golden)), Path(dump)

@@ -59,7 +59,7 @@ def read(path: Path, dtype: str, count: int) -> np.ndarray:
             return _npy(path, little, count)
         content = _bytes(path, count * little.itemsize)
     except OSError as error:
-        raise Error(f"can not read {path}: {files.reason(error)}") from None
+        raise Error(f"cannot read {path}: {files.reason(error)}") from None
     return np.frombuffer(content, little)
 
 

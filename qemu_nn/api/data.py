@@ -76,7 +76,7 @@ def batches(
                 return _folder(path, turn, size)
             source = _arrays(path)
         except OSError as error:
-            raise Error(f"can not read {path}: {files.reason(error)}") from None
+            raise Error(f"cannot read {path}: {files.reason(error)}") from None
     if isinstance(source, np.ndarray):
         return _slices(source, None, turn, size)
     if isinstance(source, tuple) and len(source) == 2:

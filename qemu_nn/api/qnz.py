@@ -46,7 +46,7 @@ def save_package(
 ) -> None:
     """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
 
-    Raises ModelError where the file can not be written, or an array is of another type; Error for
+    Raises ModelError where the file cannot be written, or an array is of another type; Error for
     a path of another suffix, which load() would take for another format.
     """
     path = as_path(path, "the file of a network")

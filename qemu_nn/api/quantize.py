@@ -145,7 +145,7 @@ def _job(network: FloatNetwork, scheme: Scheme, given: Wishes, softmax: bool) ->
     graph, more = scheme.prepare(device_part(reference), softmax)
     if graph.input != reference.input:
         notes = (*notes, f"the device's input is {graph.input}: the host computes what is before")
-    # What can not be lowered is known before any data is read.
+    # What cannot be lowered is known before any data is read.
     scheme.lower(graph, scheme.draft(graph))
     return _Job(reference, graph, scheme, given, (*notes, *more), {})
 

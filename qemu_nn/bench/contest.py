@@ -38,8 +38,8 @@ def contest(
 
     device: arguments of profile_for(), for networks that are not the NPU's, which has no peers.
     times_ours: the runtime's median by ours. Peers compute the same layers, not the same bits;
-    one that is missing or can not compute a network is named in the notes, which are returned
-    beside the table. Raises Error where the device can not run a network or no layer has the
+    one that is missing or cannot compute a network is named in the notes, which are returned
+    beside the table. Raises Error where the device cannot run a network or no layer has the
     variant.
     """
     rows: list[tuple[Cell, ...]] = []

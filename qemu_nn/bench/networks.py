@@ -138,7 +138,7 @@ def mobilenet_025_96() -> Graph:
 def mobilenet_100_224() -> Graph:
     """MobileNetV1-1.0 on 224x224 images, 1000 classes, 569 million MACs.
 
-    The rectifiers of most of its images are left out: arm_relu_q7 can not count their elements.
+    The rectifiers of most of its images are left out: arm_relu_q7 cannot count their elements.
     """
     return _mobilenet("mobilenet_100_224", 224, 4, 1000)
 

@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
     FILE *images = fopen(argv[2], "rb");
     FILE *output = fopen(argv[3], "wb");
     if (pack.input_addr == NULL || images == NULL || output == NULL) {
-        fprintf(stderr, "can not open %s, %s or %s\n", argv[1], argv[2], argv[3]);
+        fprintf(stderr, "cannot open %s, %s or %s\n", argv[1], argv[2], argv[3]);
         return 2;
     }
     const long count = strtol(argv[4], NULL, 10);

@@ -28,7 +28,7 @@ typedef int32_t q31_t;
 
 
 def in_comment(text: str) -> str:
-    """A stranger's text such that it can not end a comment, continue a line or hide a trigraph."""
+    """A stranger's text such that it cannot end a comment, continue a line or hide a trigraph."""
     return re.sub(r"[^ -~]|[*\\?]", "_", text)[:160]
 
 

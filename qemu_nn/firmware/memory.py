@@ -81,7 +81,7 @@ def layout(plan: Plan) -> Layout:
     """
     graph = plan.graph
     if plan.cleared:
-        raise Error(f"{graph.name} reads memory that nothing has written: it can not be exported")
+        raise Error(f"{graph.name} reads memory that nothing has written: it cannot be exported")
     for node in graph.nodes:
         fault = node.function.fault(node.params, plan.profile)
         if fault is not None:
@@ -111,7 +111,7 @@ def layout(plan: Plan) -> Layout:
 def buffers(graph: Graph, profile: Profile) -> Mapping[str, int]:
     """All static memory of a network's firmware: name -> bytes.
 
-    Of one that can not be exported, as its memory lacks something: that memory, as it is described.
+    Of one that cannot be exported, as its memory lacks something: that memory, as it is described.
     """
     try:
         return layout(plan(graph, profile, trace=True)).buffers

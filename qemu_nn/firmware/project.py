@@ -48,7 +48,7 @@ def write(
     """Write the project into a folder that has the golden set already, for the same profile.
 
     plan: traced; steps: time steps of each golden input, 1 if the network is not recurrent; one:
-    write layers.h, one header of plain macros, too. Raises Error where the network can not run on
+    write layers.h, one header of plain macros, too. Raises Error where the network cannot run on
     a device as it is, or jinja2 is missing.
     """
     graph, placed = plan.graph, layout(plan)
@@ -103,7 +103,7 @@ def replacing_earlier(folder: Path, force: bool) -> Iterator[Path]:
         with replacing(folder, _listed, force) as fresh:
             yield fresh
     except OSError as error:
-        raise Error(f"can not write the firmware to {folder}: {reason(error)}") from None
+        raise Error(f"cannot write the firmware to {folder}: {reason(error)}") from None
 
 
 def _listed(folder: Path) -> Listed:

@@ -110,7 +110,7 @@ def prototype(function: Function, cmsis: str) -> Prototype:
     Raises Error for a function that no network calls.
     """
     if function.name in NOT_CALLED:
-        raise Error(f"{function.name} can not be exported: {NOT_CALLED[function.name]}")
+        raise Error(f"{function.name} cannot be exported: {NOT_CALLED[function.name]}")
     order = ORDERS.get(function.name) or (_own if is_own(function) else _legacy)(function)
     if cmsis == AFFINE_CMSIS and order.in_700 is not None:
         order = order.in_700

@@ -85,7 +85,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
         try:
             stored = held.enter_context(zipfile.ZipFile(held.enter_context(files.opened(path))))
         except _DAMAGE as error:
-            raise ModelError(f"can not read {path}: {files.reason(error)}") from None
+            raise ModelError(f"cannot read {path}: {files.reason(error)}") from None
         yield Archive(path, stored)
 
 

@@ -37,7 +37,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
         with opened(path) as stream:
             data = stream.read(limit + 1)
     except (OSError, ValueError) as error:
-        raise ModelError(f"can not read {path}: {reason(error)}") from None
+        raise ModelError(f"cannot read {path}: {reason(error)}") from None
     if len(data) > limit:
         raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, the most that is read")
     return data
@@ -54,7 +54,7 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise ModelError(f"can not make the folder {path}: {reason(error)}") from None
+        raise ModelError(f"cannot make the folder {path}: {reason(error)}") from None
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
             with suppress(OSError):
                 beside.unlink()
     except (OSError, ValueError) as error:
-        raise ModelError(f"can not write {path}: {reason(error)}") from None
+        raise ModelError(f"cannot write {path}: {reason(error)}") from None
 
 
 def reason(error: Exception) -> str:

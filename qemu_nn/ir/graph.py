@@ -191,7 +191,7 @@ def _check_place(graph: Graph, node: Node, place: Place) -> list[tuple[str, Addr
         shared = place.inputs[declared.index(node.function.output.name)]
         if shared != place.output:
             raise ModelError(
-                f"{graph.name}: {where} works in place at {shared}, so that its output can not "
+                f"{graph.name}: {where} works in place at {shared}, so that its output cannot "
                 f"be at {place.output}"
             )
     pointers = [(f"an input of {where}", address) for address in place.inputs]

@@ -205,7 +205,7 @@ def make_params(op: Op, profile: Profile, values: Mapping[str, int]) -> Any:
 
 
 def fuse_relu(row: Row, params: Any) -> bool:
-    """Make the row apply the rectifier that follows it; False if it can not."""
+    """Make the row apply the rectifier that follows it; False if it cannot."""
     if row.kind != "fast" or not hasattr(params, "relu"):
         return False
     params.relu = 1

@@ -1,4 +1,4 @@
-"""Every operator of an affine network into calls; what can not be is collected and told at once."""
+"""Every operator of an affine network into calls; what cannot be is collected and told at once."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def lower_affine(
         nodes += site.nodes
         arrays.update(site.arrays)
     if problems:
-        raise ModelError(f"{graph.name} can not run on the device: " + "; ".join(problems))
+        raise ModelError(f"{graph.name} cannot run on the device: " + "; ".join(problems))
     held = formats.tensors[graph.input]
     start = Tensor(graph.input, graph.shape, held.dtype, None, held.scale, held.zero_point)
     outputs = tuple(dict.fromkeys(holder[name] for name in graph.outputs))

@@ -1,4 +1,4 @@
-"""Every operator into calls; what can not be is collected and told at once."""
+"""Every operator into calls; what cannot be is collected and told at once."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def lower(
         nodes += site.nodes
         arrays.update(site.arrays)
     if problems:
-        raise ModelError(f"{graph.name} can not run on the device: " + "; ".join(problems))
+        raise ModelError(f"{graph.name} cannot run on the device: " + "; ".join(problems))
     dtype = "int8" if formats.bits == 8 else "int16"
     start = Tensor(graph.input, graph.shape, dtype, formats.tensors[graph.input])
     outputs = tuple(dict.fromkeys(holder[name] for name in graph.outputs))

@@ -117,7 +117,7 @@ class _Converter:
         """A reshape that flattens an image, or makes one of a vector: the same feature."""
         image, to = self.images[source], self.graph.shapes[node.name]
         if len(to) == 3 and to != image and sorted(to)[:2] != [1, 1]:
-            raise ModelError(f"an image {list(image)} becomes {list(to)}, which the NPU can not")
+            raise ModelError(f"an image {list(image)} becomes {list(to)}, which the NPU cannot")
         self.stands[node.name] = source
 
     def _add(
@@ -170,7 +170,7 @@ class _Converter:
         gate = len(second) == 3 and second[:2] == (1, 1) and first[2:] == second[2:]
         if operator.kind == "multiply" and gate:
             return "ScaleByTensor"
-        raise ModelError(f"the NPU can not {operator.kind} {list(first)} and {list(second)}")
+        raise ModelError(f"the NPU cannot {operator.kind} {list(first)} and {list(second)}")
 
     def _conv(self, node: FloatNode, conv: Conv) -> None:
         size = as_image(self.graph.shapes[node.inputs[0]])

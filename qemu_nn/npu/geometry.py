@@ -39,6 +39,6 @@ def global_factors(kernel: tuple[int, int]) -> Iterator[int]:
     while max(height, width) > _KERNEL:
         factor = next((f for f in range(_STRIDE, 1, -1) if height % f == width % f == 0), None)
         if factor is None:
-            raise ModelError(f"a global pooling of {kernel[0]} x {kernel[1]} can not be split")
+            raise ModelError(f"a global pooling of {kernel[0]} x {kernel[1]} cannot be split")
         yield factor
         height, width = height // factor, width // factor

@@ -11,7 +11,7 @@ from ..errors import ModelError
 
 Names = Union[str, Sequence[str], None]
 
-#: Of attributes that a layer can not do without.
+#: Of attributes that a layer cannot do without.
 _NEEDED = object()
 
 _WINDOW = {"kernel_size": _NEEDED, "stride": (1, 1), "pad": (0, 0, 0, 0), "dilation": (1, 1)}

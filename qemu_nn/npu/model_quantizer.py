@@ -49,7 +49,7 @@ class ModelQuantizer:
         self.shapes = feature_shapes(self.layers)
         self.groups = groups(self.layers, self.bits)
         for group in self.groups.values():
-            self.wishes.feature(group)  # raises where it can not be
+            self.wishes.feature(group)  # raises where it cannot be
         self.seen: dict[str, Statistics] = {}
 
     def run(self, first: Sequence[np.ndarray]) -> None:
@@ -160,7 +160,7 @@ class ModelQuantizer:
             wanted = not (able and self.seen[name].low >= 0)
         if not wanted and not able:
             raise Error(
-                f"usr_param_dict: {name!r} can not be unsigned: an input of 8 bits can that only "
+                f"usr_param_dict: {name!r} cannot be unsigned: an input of 8 bits can that only "
                 f"{', '.join(_UNSIGNED)} read"
             )
         self.params[f"{name}_signed"] = wanted

@@ -39,7 +39,7 @@ class Wishes:
                 raise Error(f"usr_param_dict: {key} is an integer, not {value!r}")
 
     def feature(self, group: Group) -> Optional[int]:
-        """The fraction of tensors that share one. Raises Error where there can not be one."""
+        """The fraction of tensors that share one. Raises Error where there cannot be one."""
         given = {int(self._user[f"{n}_frac"]) for n in group.tensors if f"{n}_frac" in self._user}
         names = ", ".join(group.tensors)
         if len(given) > 1:

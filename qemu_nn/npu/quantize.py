@@ -110,7 +110,7 @@ def _check(
     num_step: int,
     priority_mode: str,
 ) -> None:
-    """Arguments that can not be meant."""
+    """Arguments that cannot be meant."""
     if not layer_list:
         raise ModelError("layer_list is empty")
     if priority_mode not in ORDERS:

@@ -56,7 +56,7 @@ def quantize_model_with_training(
 
     Returns the layers, and the parameters with the chip's integers and fractions; limits of the
     hardware that they break are printed. Needs PyTorch: pip install 'qemu_nn[train]'. Raises Error
-    for arguments and data that can not be meant, ModelError for networks without a fixed point.
+    for arguments and data that cannot be meant, ModelError for networks without a fixed point.
     """
     trainer = require("qemu_nn.npu.torch.trainer", "train", "quantize_model_with_training()")
     _check(layer_list, num_step_train, num_step_log, layer_group, rnd_seed)
@@ -118,7 +118,7 @@ def _check(
     layer_group: int,
     rnd_seed: Optional[int],
 ) -> None:
-    """Arguments and networks that can not be meant."""
+    """Arguments and networks that cannot be meant."""
     if len(layer_list) < 2 or layer_list[0].type != "Input":
         raise ModelError("a network is an Input layer and at least one more")
     last = layer_list[-1]

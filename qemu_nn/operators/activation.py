@@ -78,7 +78,7 @@ class Sigmoid(_Unary):
     """1 / (1 + exp(-x))."""
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Through exp(-|x|), which can not overflow."""
+        """Through exp(-|x|), which cannot overflow."""
         (x,) = inputs
         small = np.exp(-np.abs(x))
         return np.where(x >= 0, 1, small) / (1 + small)

@@ -39,9 +39,7 @@ class Concat(Operator):
             if len(shape) != len(first) or any(
                 a != b for i, (a, b) in enumerate(zip(first, shape)) if i != axis
             ):
-                raise ModelError(
-                    f"{list(first)} and {list(shape)} can not be joined on axis {axis}"
-                )
+                raise ModelError(f"{list(first)} and {list(shape)} cannot be joined on axis {axis}")
         return (*first[:axis], sum(shape[axis] for shape in inputs), *first[axis + 1 :])
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
@@ -113,7 +111,7 @@ class Reshape(Operator):
         """The new one."""
         (shape,) = inputs
         if math.prod(shape) != math.prod(self.to) or min(self.to, default=1) < 1:
-            raise ModelError(f"{list(shape)} can not become {list(self.to)}")
+            raise ModelError(f"{list(shape)} cannot become {list(self.to)}")
         return self.to
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:

@@ -56,7 +56,7 @@ def _first(graph: FloatGraph, node: FloatNode) -> bool:
 
 
 def _folded(graph: FloatGraph, node: FloatNode) -> Optional[FloatGraph]:
-    """The network with one more Affine gone; None if this one can not go now."""
+    """The network with one more Affine gone; None if this one cannot go now."""
     if not isinstance(node.operator, Affine):
         return None
     before = next((each for each in graph.nodes if each.name == node.inputs[0]), None)

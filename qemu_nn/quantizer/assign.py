@@ -58,7 +58,7 @@ class _Draft:
         """Give a tensor (with its group), weights or bias fewer fraction bits."""
         if role in self.given.get(node, {}):
             raise Error(
-                f"{node}: its {role} can not have {self.given[node][role]} fraction bits: {why}; "
+                f"{node}: its {role} cannot have {self.given[node][role]} fraction bits: {why}; "
                 f"{frac} would do"
             )
         if role == "output":
@@ -86,7 +86,7 @@ def settle(
     """Formats by the policies, lowered until every shift of the device is legal.
 
     statistics: of every tensor of the graph. given: formats that are not chosen but taken.
-    Raises Error where these can not be.
+    Raises Error where these cannot be.
     """
     given = given or {}
     of = groups(graph)

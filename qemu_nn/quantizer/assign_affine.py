@@ -136,7 +136,7 @@ def _check_given(graph: FloatGraph, given: GivenRanges, of: Mapping[str, Group])
             raise Error(f"{graph.name} has no layer {name!r}; have: {', '.join(graph.shapes)}")
         for role, ends in roles.items():
             if role != "output":
-                raise Error(f"{name}: its {role} can not be given a range, only its output")
+                raise Error(f"{name}: its {role} cannot be given a range, only its output")
             _check_range(name, ends)
             if of[name].fixed:
                 raise Error(f"{name}: the device fixes its format; leave it out")

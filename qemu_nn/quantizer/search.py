@@ -61,7 +61,7 @@ def search(
 ) -> Given:
     """`given`, and the formats that score better than those which would be chosen.
 
-    score: of the network with formats given; raises Error where the device can not have them.
+    score: of the network with formats given; raises Error where the device cannot have them.
     Each variable is decided in order, with the others as they are; then all once more, as a
     narrow range may pay only when its neighbours are narrow too.
     """

@@ -18,7 +18,7 @@ _COUNTS = {
 def together(graph: Graph, count: int) -> Optional[Graph]:
     """The graph whose one sample is `count` samples of this one, side by side.
 
-    None where a call can not take them so, or would read its weights once for each of them all the
+    None where a call cannot take them so, or would read its weights once for each of them all the
     same: what gains are fully connected layers.
     """
     counted = [_counted(node) for node in graph.nodes]

@@ -213,7 +213,7 @@ static void in_a_child(qn_team *team) {
     }
     int status = 1;
     waitpid(child, &status, 0);
-    expect(status == 0, "a child of fork() can not go on");
+    expect(status == 0, "a child of fork() cannot go on");
 }
 
 int main(void) {

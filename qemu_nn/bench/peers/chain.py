@@ -70,7 +70,7 @@ class Layer:
 
 
 def chain(graph: Graph) -> list[Layer]:
-    """The layers of a graph; raises Error with the reason where peers can not compute it."""
+    """The layers of a graph; raises Error with the reason where peers cannot compute it."""
     if any(node.output.scale is not None for node in graph.nodes):
         return affine_layers(graph)
     layers: list[Layer] = []

@@ -14,7 +14,7 @@ from .chain import INPUT, Layer, chain
 def prepare(graph: Graph, x: np.ndarray, threads: int) -> Callable[[], np.ndarray]:
     """What computes the batch x, int8 [N, *input shape], and returns the scores, u8.
 
-    Raises ImportError where ONNX or ONNX Runtime is missing, Error for networks it can not run.
+    Raises ImportError where ONNX or ONNX Runtime is missing, Error for networks it cannot run.
     """
     import onnxruntime
 

@@ -22,7 +22,7 @@ def load(
     """The TEST net of a .prototxt; tensors are NCHW and have the names of the layers.
 
     input, output: names of layers or blobs between which the net is cut out. Raises Error where
-    no weights are given, ModelError for files that can not be used.
+    no weights are given, ModelError for files that cannot be used.
     """
     if weights is None:
         raise Error(

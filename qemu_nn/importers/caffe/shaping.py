@@ -48,7 +48,7 @@ def reshape(layer: Layer) -> Operator:
     last = len(whole) if fields.num_axes == -1 else first + fields.num_axes
     replaced = whole[first:last]
     if not 0 <= first <= last <= len(whole) or len(dims) > 8 or 0 in dims[len(replaced) :]:
-        raise ModelError(f"{dims} can not replace the axes {first} to {last} of {len(whole)}")
+        raise ModelError(f"{dims} cannot replace the axes {first} to {last} of {len(whole)}")
     dims = [size or replaced[i] for i, size in enumerate(dims)]
     new = [*whole[:first], *dims, *whole[last:]]
     if new.count(-1) == 1:

@@ -133,7 +133,7 @@ def _to(layer: Layer, build: Builder, source: str, target: list[int]) -> str:
     """A shape in which one axis may be -1."""
     size, known = math.prod(build.shapes[source]), math.prod(n for n in target if n != -1)
     if target.count(-1) > 1 or known < 1 or size % known:
-        raise layer.error(f"{list(build.shapes[source])} can not become {target}")
+        raise layer.error(f"{list(build.shapes[source])} cannot become {target}")
     return build.add(
         layer.name, Reshape(tuple(size // known if n == -1 else n for n in target)), source
     )

@@ -17,7 +17,7 @@ def gemm(call: Call) -> None:
     """alpha * A * B + beta * C, where B and C are constants."""
     x, weights = call.tensor(), call.floats(1)
     if len(x.shape) != 2 or weights.ndim != 2:
-        raise ModelError(f"it can not multiply {list(x.shape)} by {list(weights.shape)}")
+        raise ModelError(f"it cannot multiply {list(x.shape)} by {list(weights.shape)}")
     if call.integer("transA", 0):
         raise ModelError("its first input is transposed (transA), which mixes samples")
     weights = _scaled(call, weights, call.number("alpha", 1.0))

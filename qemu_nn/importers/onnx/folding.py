@@ -17,14 +17,14 @@ from .tensors import dtype_of
 
 
 def fold(call: Call) -> np.ndarray:
-    """The only output of a node of constants; ModelError where numpy can not compute it."""
+    """The only output of a node of constants; ModelError where numpy cannot compute it."""
     try:
         with np.errstate(all="ignore"):
             return np.asarray(FOLDS[call.node.op](call))
     except (ValueError, TypeError, IndexError, ArithmeticError) as error:
         if isinstance(error, ModelError):
             raise
-        raise ModelError(f"its constants can not be computed: {error}") from None
+        raise ModelError(f"its constants cannot be computed: {error}") from None
 
 
 def _room(shape: Shape) -> None:

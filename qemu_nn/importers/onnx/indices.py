@@ -47,7 +47,7 @@ def reshaped(call: Call, shape: Shape) -> Shape:
     if target.count(-1) == 1 and known > 0:
         target[target.index(-1)] = math.prod(shape) // known
     if min(target, default=0) < 0 or math.prod(target) != math.prod(shape):
-        raise ModelError(f"{list(shape)} can not become {target}")
+        raise ModelError(f"{list(shape)} cannot become {target}")
     return tuple(target)
 
 
@@ -88,7 +88,7 @@ def cuts(call: Call, shape: Shape) -> dict[int, range]:
     where = axes(list(range(len(starts))) if named is None else named, len(shape))
     steps = call.integers("steps", at=4) or [1] * len(starts)
     if not len(starts) == len(stops) == len(steps) == len(where) or 0 in steps:
-        raise ModelError(f"it can not cut {starts} to {stops} by {steps} on the axes {where}")
+        raise ModelError(f"it cannot cut {starts} to {stops} by {steps} on the axes {where}")
     return {
         axis: range(shape[axis])[start:stop:step]
         for axis, start, stop, step in zip(where, starts, stops, steps)

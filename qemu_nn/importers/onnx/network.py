@@ -50,7 +50,7 @@ def _shape(model: Model, start: str) -> Shape:
     except ModelError as error:
         raise ModelError(
             f"{model.name} declares no shape for {start!r} (onnx.shape_inference can add it), and "
-            f"it can not be computed: {error}"
+            f"it cannot be computed: {error}"
         ) from None
     if not isinstance(tensor, Tensor) or not tensor.batched:
         raise ModelError(f"{model.name}: {start!r} has no batch axis")
@@ -107,7 +107,7 @@ def _cut(model: Model, input: Optional[str], outputs: tuple[str, ...]) -> tuple[
             "networks of one are read: input= and output= choose a part that is one"
         )
     if input is not None and (input not in needed or set(starts) - {input}):
-        raise ModelError(f"{model.name}: {_list(outputs)} can not come from {input!r} alone")
+        raise ModelError(f"{model.name}: {_list(outputs)} cannot come from {input!r} alone")
     return nodes[::-1], input or starts[0]
 
 

@@ -36,7 +36,7 @@ def concat(call: Call) -> None:
     tensors = [call.tensor(i) for i in range(len(call.inputs))]
     axis = indices.axis(call, None, len(tensors[0].shape))
     if len({(x.batched, len(x.shape)) for x in tensors}) > 1:
-        raise ModelError(f"it can not join {', '.join(str(list(x.shape)) for x in tensors)}")
+        raise ModelError(f"it cannot join {', '.join(str(list(x.shape)) for x in tensors)}")
     call.put(Concat(tensors[0].axis(axis)), *tensors)
 
 
@@ -61,11 +61,11 @@ def split(call: Call) -> None:
     if sizes is None:
         parts = call.integer("num_outputs", len(outputs))
         if parts != len(outputs) or total < parts:
-            raise ModelError(f"{total} elements can not be split into {parts} parts")
+            raise ModelError(f"{total} elements cannot be split into {parts} parts")
         size = -(-total // parts)
         sizes = [min(size, total - i * size) for i in range(parts)]
     if sum(sizes) != total or min(sizes) < 1 or len(sizes) != len(outputs):
-        raise ModelError(f"{total} elements can not be split into {sizes}")
+        raise ModelError(f"{total} elements cannot be split into {sizes}")
     start = 0
     for name, size in zip(outputs, sizes):
         if name:

@@ -16,7 +16,7 @@ def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
 
     input, output: tensors ("Reshape" or "Reshape:0") between which the network is cut out; by
     default the only Placeholder and the only node that no other reads. Raises ModelError with one
-    sentence for a file that can not be used, Error where protobuf is missing.
+    sentence for a file that cannot be used, Error where protobuf is missing.
     """
     try:
         return network(path.stem, read(path), input, output)

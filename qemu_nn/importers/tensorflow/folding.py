@@ -20,12 +20,12 @@ Fold = Callable[..., np.ndarray]
 
 
 def fold(node: Node, room: Room, values: Sequence[Value]) -> np.ndarray:
-    """The only output of a node of constants; ModelError where it can not be computed."""
+    """The only output of a node of constants; ModelError where it cannot be computed."""
     try:
         with np.errstate(all="ignore"):
             return np.asarray(FOLDS[node.op](node, room, *values))
     except (ValueError, TypeError, IndexError, ArithmeticError) as error:
-        reason = error if isinstance(error, ModelError) else f"it can not be computed: {error}"
+        reason = error if isinstance(error, ModelError) else f"it cannot be computed: {error}"
         raise ModelError(f"{node}: {reason}") from None
 
 

@@ -68,7 +68,7 @@ def split(call: Call, axis: np.ndarray, x: Tensor) -> None:
     """Split into equal parts."""
     count, total = call.node.integer("num_split", 1), x.sample[x.axis(integer(axis))]
     if not 1 <= count <= total or total % count:
-        raise ModelError(f"{total} elements can not be split into {count} equal parts")
+        raise ModelError(f"{total} elements cannot be split into {count} equal parts")
     _split(call, x, axis, [total // count] * count)
 
 
@@ -78,7 +78,7 @@ def split_v(call: Call, x: Tensor, sizes: np.ndarray, axis: np.ndarray) -> None:
     if parts.count(-1) == 1:
         parts[parts.index(-1)] = total - sum(size for size in parts if size != -1)
     if min(parts, default=0) < 1 or sum(parts) != total:
-        raise ModelError(f"{total} elements can not be split into {integers(sizes)}")
+        raise ModelError(f"{total} elements cannot be split into {integers(sizes)}")
     _split(call, x, axis, parts)
 
 

@@ -43,7 +43,7 @@ def _elementwise(call: Call, *more: str) -> tuple[Value, Value]:
     call.counts(1, 1)
     x, output = call.value(), call.output(0, *more)
     if x.size != output.size:
-        raise ModelError(f"it can not make {list(output.shape)} of {list(x.shape)}")
+        raise ModelError(f"it cannot make {list(output.shape)} of {list(x.shape)}")
     return x, output
 
 
@@ -61,7 +61,7 @@ def softmax(call: Call) -> None:
     beta = call.options("SoftmaxOptions").number("Beta")
     kind = "_".join(dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output)))
     if kind not in _SOFTMAX:
-        raise ModelError(f"it can not make {output.dtype} of {x.dtype}")
+        raise ModelError(f"it cannot make {output.dtype} of {x.dtype}")
     _fixed(output, _SOFTMAX[kind], _NEAR if output.dtype == "int16" else 0.0)
     if not beta > 0:
         raise ModelError(f"its beta is {beta}")

@@ -121,7 +121,7 @@ def lstm(call: Call) -> None:
     hidden = call.described(18)
     same_format(hidden, output)
     if len(x.shape) != 3 or x.shape[:2] != output.shape[:2] or len(output.shape) != 3:
-        raise ModelError(f"it can not make {list(output.shape)} of {list(x.shape)}")
+        raise ModelError(f"it cannot make {list(output.shape)} of {list(x.shape)}")
     major = options.flag("TimeMajor")
     (first, second, columns), units = x.shape, output.shape[2]
     steps, batches = (first, second) if major else (second, first)

@@ -41,7 +41,7 @@ def reshape(call: Call) -> None:
     """RESHAPE, SQUEEZE, EXPAND_DIMS: the same numbers in another shape, which need no call."""
     x, output = moved(call, 2)
     if x.size != output.size:
-        raise ModelError(f"it can not make {list(output.shape)} of {list(x.shape)}")
+        raise ModelError(f"it cannot make {list(output.shape)} of {list(x.shape)}")
     call.builder.alias(call.operator.outputs[0], output, x)
 
 

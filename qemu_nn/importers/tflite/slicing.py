@@ -54,7 +54,7 @@ def split(call: Call) -> None:
     axis = axis_of(call.integer(0), len(x.shape))
     size, rest = divmod(x.shape[axis], count)
     if rest:
-        raise ModelError(f"it can not split {x.shape[axis]} into {count} parts of one size")
+        raise ModelError(f"it cannot split {x.shape[axis]} into {count} parts of one size")
     _parts(call, x, axis, [size] * count)
 
 

@@ -30,7 +30,7 @@ class QuantizedNet(nn.Module):
     dot in a layer's name as an underscore. `quantized` holds the names of the layers whose nodes
     work, at first all.
 
-    Raises Error for arguments that can not be meant, ModelError that names the layer for missing
+    Raises Error for arguments that cannot be meant, ModelError that names the layer for missing
     or unfitting parameters and, with all three kinds of nodes, for what no hardware computes.
     """
 
