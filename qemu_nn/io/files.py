@@ -22,7 +22,7 @@ def check_regular(path: Union[str, Path]) -> None:
     if stat.S_ISDIR(found):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(found):
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def opened(path: Union[str, Path]) -> BinaryIO:
@@ -39,7 +39,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
     except (OSError, ValueError) as error:
         raise ModelError(f"cannot read {path}: {reason(error)}") from None
     if len(data) > limit:
-        raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, the most that is read")
+        raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, which is the limit")
     return data
 
 
@@ -50,7 +50,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """A folder with all those above it; fine if it is there."""
+    """Make a folder and all above it, unless it exists already."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:

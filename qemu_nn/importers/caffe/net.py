@@ -71,13 +71,13 @@ class Net:
                 wanted.update(step.reads)
         found = [name for name in dict.fromkeys((start, *self.sources)) if name in wanted]
         if start not in (None, *found):
-            raise ModelError(f"the output is not made of {start!r}")
+            raise ModelError(f"the output does not depend on {start!r}")
         if not found:
             raise ModelError("there are no layers between an input and the output")
         if len(found) > 1:
             raise ModelError(
-                f"it has the inputs {', '.join(map(repr, found))}, one is supported; choose a "
-                "part that has one by input and output"
+                f"it has the inputs {', '.join(map(repr, found))}; only networks with one are "
+                "supported: choose a part with input= and output="
             )
         return str(found[0]), steps[::-1]
 
@@ -91,13 +91,15 @@ def read_net(path: Path) -> Net:
         text_format.Parse(text, net, allow_unknown_field=True)
     except text_format.ParseError as error:
         reason = textwrap.shorten(str(error), 300, placeholder=" ...")
-        raise ModelError(f"this is no network as Caffe writes it: {reason}") from None
+        raise ModelError(f"this is not a Caffe network: {reason}") from None
     except RecursionError:
         raise ModelError("this is nested too deeply") from None
     if net.layer and net.layers:
         raise ModelError("it mixes 'layer' and 'layers', the current form and the older one")
     if any(layer.HasField("layer") for layer in net.layers):
-        raise ModelError("this is Caffe's oldest form (V0); Caffe's upgrade_net_proto_text helps")
+        raise ModelError(
+            "this is Caffe's oldest form (V0); convert it with Caffe's upgrade_net_proto_text"
+        )
     return _connected(net, [layer for layer in net.layer or net.layers if _is_tested(layer)])
 
 
@@ -153,7 +155,8 @@ def _held(blobs: dict[str, Optional[str]], name: str, reader: str) -> Optional[s
     """The tensor that a blob holds by now."""
     if name not in blobs:
         raise ModelError(
-            f"layer {reader!r} reads the blob {name!r}, which no layer before it writes in TEST"
+            f"layer {reader!r} reads the blob {name!r}, which no earlier layer of the TEST net "
+            "writes"
         )
     return blobs[name]
 
@@ -197,5 +200,5 @@ def _inputs(names: Sequence[str], shapes: list[Shape]) -> dict[str, Optional[Sha
     each: list[Optional[Shape]] = [*shapes] if shapes else [None]
     each = each * len(names) if len(each) == 1 else each
     if len(each) != len(names):
-        raise ModelError(f"it has {len(names)} inputs and {len(each)} shapes of inputs")
+        raise ModelError(f"it has {len(names)} inputs, but shapes for {len(each)}")
     return dict(zip(names, each))

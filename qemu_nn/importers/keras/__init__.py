@@ -35,7 +35,7 @@ def _cut(graph: FloatGraph, input: Optional[str], output: Optional[str]) -> Floa
             wanted.update(node.inputs)
             nodes.append(node)
     if graph.input in wanted and start != graph.input:
-        raise ModelError(f"{graph.name}: not all of {', '.join(ends)} comes from {start!r} alone")
+        raise ModelError(f"{graph.name}: {', '.join(ends)} cannot be computed from {start!r} alone")
     shape = graph.shapes[start]
     layout = (graph.layout or "NHWC") if len(shape) == 3 else None
     return FloatGraph(graph.name, start, shape, layout, tuple(nodes[::-1]), ends)

@@ -41,10 +41,10 @@ def _axis(layer: Layer, axis: Any, rank: int) -> int:
     if isinstance(axis, list) and len(axis) == 1:
         axis = axis[0]
     if type(axis) is not int:
-        raise layer.error(f"its axis is {axis!r}; one axis is supported")
+        raise layer.error(f"its axis is {axis!r}; only one axis is supported")
     found = axis + rank if axis < 0 else axis - 1
     if not 0 <= found < rank:
-        raise layer.error(f"axis {axis} is not one of a sample")
+        raise layer.error(f"axis {axis} is not an axis of a sample")
     return found
 
 
@@ -133,7 +133,7 @@ def _to(layer: Layer, build: Builder, source: str, target: list[int]) -> str:
     """A shape in which one axis may be -1."""
     size, known = math.prod(build.shapes[source]), math.prod(n for n in target if n != -1)
     if target.count(-1) > 1 or known < 1 or size % known:
-        raise layer.error(f"{list(build.shapes[source])} cannot become {target}")
+        raise layer.error(f"a tensor {list(build.shapes[source])} cannot be reshaped to {target}")
     return build.add(
         layer.name, Reshape(tuple(size // known if n == -1 else n for n in target)), source
     )
@@ -147,7 +147,7 @@ def _expand(layer: Layer, build: Builder, inputs: list[str]) -> str:
         raise layer.error(f"its axis is {axis!r}")
     place = axis + len(shape) + 1 if axis < 0 else axis - 1
     if not 0 <= place <= len(shape):
-        raise layer.error(f"axis {axis} is not one of a sample")
+        raise layer.error(f"axis {axis} is not an axis of a sample")
     shape.insert(place, 1)
     return build.add(layer.name, Reshape(tuple(shape)), inputs[0])
 

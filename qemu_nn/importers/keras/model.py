@@ -62,7 +62,7 @@ class Builder:
         """A model, at its place among the weights, on given inputs; returns its outputs."""
         kind, inner = config.get("class_name"), config.get("config")
         if kind not in _MODELS:
-            raise ModelError(f"{self.name} is a {kind!r}; have: {', '.join(_MODELS)}")
+            raise ModelError(f"{self.name} is of the class {kind!r}; have: {', '.join(_MODELS)}")
         layers = inner if isinstance(inner, list) else _entry(inner, self.name).get("layers")
         if not isinstance(layers, list):
             raise ModelError(f"{self.name}: its description has no layers")
@@ -75,11 +75,13 @@ class Builder:
         """The input of the network: a batch shape whose other axes are known."""
         if self.input is not None:
             raise ModelError(
-                f"{self.name} has several inputs ({self.input}, {name}); networks of one are read: "
-                "cut it with input="
+                f"{self.name} has several inputs ({self.input}, {name}); only networks with one "
+                "are supported: choose a part with input="
             )
         if not isinstance(shape, list) or not all(type(axis) is int for axis in shape[1:]):
-            raise ModelError(f"{self.name}: input {name!r} has the shape {shape!r}: fix its axes")
+            raise ModelError(
+                f"{self.name}: input {name!r} has the shape {shape!r}; save it with fixed sizes"
+            )
         self.input, self.shapes[name] = name, tuple(shape[1:])
         return name
 
@@ -136,7 +138,10 @@ class _Model:
         """The outputs, and what they depend on."""
         starts = _refs(config.get("input_layers"), self.builder.name)
         if self.given and len(starts) != len(self.given):
-            raise ModelError(f"{self.builder.name}: a model in it has {len(starts)} inputs")
+            raise ModelError(
+                f"{self.builder.name}: a model inside it has {len(starts)} inputs, but is "
+                f"called with {len(self.given)}"
+            )
         for (name, call, _), tensor in zip(starts, self.given):
             self.made[name, call] = [tensor]
         outputs = _refs(config.get("output_layers"), self.builder.name)
@@ -207,7 +212,7 @@ class _Model:
 
 def _entry(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ModelError(f"{where}: its description is not one of Keras")
+        raise ModelError(f"{where}: this is not a description as Keras writes it")
     return value
 
 

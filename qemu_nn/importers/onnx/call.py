@@ -37,7 +37,7 @@ class Call:
         """A finite float attribute."""
         value: float = self._attribute(key, float, default)
         if not math.isfinite(value):
-            raise ModelError(f"its {key} is {value}")
+            raise ModelError(f"its {key} must be finite, not {value}")
         return value
 
     def limit(self, key: str, at: int, default: float) -> float:
@@ -102,7 +102,7 @@ class Call:
         value = self.value(index)
         if isinstance(value, np.ndarray):
             raise ModelError(
-                f"its input {self.node.inputs[index]!r} is a constant, must be computed"
+                f"its input {self.node.inputs[index]!r} is a constant, but it must be computed"
             )
         return value
 
@@ -110,7 +110,7 @@ class Call:
         """A constant input."""
         value = self.value(index)
         if isinstance(value, Tensor):
-            raise ModelError(f"its input {value.name!r} is computed, must be a constant")
+            raise ModelError(f"its input {value.name!r} is computed, but it must be a constant")
         return value
 
     def floats(self, index: int) -> np.ndarray:

@@ -78,7 +78,7 @@ class Table:
 
 
 def _damaged(kind: str) -> ModelError:
-    return ModelError(f"it is damaged: a table {kind} does not lie in it")
+    return ModelError(f"it is damaged: a table {kind} lies outside the file")
 
 
 class _Bytes:

@@ -52,7 +52,7 @@ def _network(model: Model) -> Graph:
             raise ModelError(f"{operator}: {error}") from None
     names = builder.end(outputs)
     if start.name in names:
-        raise ModelError("its output is its input")
+        raise ModelError("it has no operators: its output is its input")
     return Graph(
         name=Path(model.name).stem,
         input=start.tensor,
@@ -85,24 +85,25 @@ def _shapes_last(model: Model, operators: list[Operator]) -> list[Operator]:
 
 
 def _check(model: Model, operators: list[Operator]) -> None:
-    """Refuse operators that are not read, and what is no plain network."""
+    """Refuse operators that are not supported, and what is not a plain network."""
     for operator in _shapes_last(model, operators):
         if operator.name in _VARIABLES:
             raise ModelError(
                 f"{operator}: variables that a network keeps between its runs "
-                f"({', '.join(_VARIABLES)}) are not read; export it without them, or with SVDF"
+                f"({', '.join(_VARIABLES)}) are not supported; export it without them, or with SVDF"
             )
         if operator.name not in CONVERTERS:
-            raise ModelError(f"{operator} is not read; have: {', '.join(sorted(CONVERTERS))}")
+            raise ModelError(f"{operator} is not supported; have: {', '.join(sorted(CONVERTERS))}")
     if model.subgraphs > 1:
         raise ModelError(
-            f"it has {model.subgraphs} subgraphs; networks of one are read, without control flow"
+            f"it has {model.subgraphs} subgraphs; only networks of one, without control flow, are "
+            "supported"
         )
     if len(set(model.inputs)) != 1:
         names = ", ".join(repr(model.tensor(index).name[:60]) for index in model.inputs[:9])
         raise ModelError(
-            f"it has {len(set(model.inputs))} inputs ({names}); networks of one are read: "
-            "make them parts of one in the model"
+            f"it has {len(set(model.inputs))} inputs ({names}); only networks with one "
+            "are supported: join them into one in the model"
         )
     if not model.outputs:
         raise ModelError("it has no outputs")
@@ -139,8 +140,8 @@ def _start(builder: Builder, operators: list[Operator]) -> tuple[Value, list[Ope
         if others or not readers:
             reader = f", and {others[0]} reads them" if others else ""
             raise ModelError(
-                f"{tensor} holds real numbers{reader}; only networks of integers are read, whose "
-                "first operator may be QUANTIZE: convert it with full integer quantization"
+                f"{tensor} holds real numbers{reader}; only networks of integers are supported, "
+                "after a QUANTIZE of the input: convert the model with full integer quantization"
             )
         start = _begin(builder, [each.outputs[0] for each in readers])
     except ModelError as error:
@@ -153,7 +154,9 @@ def _begin(builder: Builder, indices: list[int]) -> Value:
     first, *others = (builder.declared(index) for index in indices)
     for other in others:
         if (other.dtype, other.scale, other.zero) != (first.dtype, first.scale, first.zero):
-            raise ModelError("it is quantized in two ways; networks of one input are read")
+            raise ModelError(
+                "it is quantized in two ways; only networks with one input are supported"
+            )
     for index in indices:
         builder.make(index, first)
     return first

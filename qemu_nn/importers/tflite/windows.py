@@ -24,7 +24,9 @@ _CHANNEL_LIMIT = 65535
 def image(value: Value) -> tuple[int, int, int, int]:
     """Batches, height, width and channels."""
     if len(value.shape) != 4:
-        raise ModelError(f"it needs images of 4 axes, {value.name[:60]!r} has {list(value.shape)}")
+        raise ModelError(
+            f"its images must have 4 axes, but {value.name[:60]!r} is {list(value.shape)}"
+        )
     batches, height, width, channels = value.shape
     return batches, height, width, channels
 
@@ -59,7 +61,9 @@ def filter_scales(weights: FileTensor, axis: int) -> np.ndarray:
     """Scales of weights along an axis, one for each element; their zero points must be 0."""
     count, scales = weights.shape[axis], weights.scales
     if count > _CHANNEL_LIMIT:
-        raise ModelError(f"its weights, {weights}, have {count} channels; up to {_CHANNEL_LIMIT}")
+        raise ModelError(
+            f"its weights, {weights}, have {count} channels; up to {_CHANNEL_LIMIT} are supported"
+        )
     if weights.zeros.any() or len(weights.zeros) not in (0, len(scales)):
         raise ModelError(f"its weights, {weights}, have zero points other than 0")
     if len(scales) not in (1, count):
@@ -119,10 +123,10 @@ def convolve(call: Call) -> None:
     weights, data, suffix = weighted(call, same_type(x, output))
     batches, _, _, depth = image(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1:
-        raise ModelError(f"its weights, {weights}, have the shape {list(weights.shape)}")
+        raise ModelError(f"its weights, {weights}, cannot have the shape {list(weights.shape)}")
     channels, height, width, own = weights.shape
     if depth % own or channels % (depth // own):
-        raise ModelError(f"weights {list(weights.shape)} do not divide {depth} input channels")
+        raise ModelError(f"its weights {list(weights.shape)} do not fit {depth} input channels")
     _expect(output, batches, channels)
     short = ("INT32",) if suffix == "s16" else ()
     rows = channel_rows(call, x, output, weights, 0, 2, *short)
@@ -142,7 +146,7 @@ def _expect(output: Value, batches: int, channels: int) -> None:
     have = image(output)
     if (have[0], have[3]) != (batches, channels):
         raise ModelError(
-            f"its output {list(output.shape)} should have {batches} images of {channels} channels"
+            f"its output {list(output.shape)} must have {batches} images of {channels} channels"
         )
 
 
@@ -153,11 +157,11 @@ def depthwise(call: Call) -> None:
     weights, data, suffix = weighted(call, same_type(x, output))
     batches, _, _, depth = image(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1 or weights.shape[0] != 1:
-        raise ModelError(f"its weights, {weights}, have the shape {list(weights.shape)}")
+        raise ModelError(f"its weights, {weights}, cannot have the shape {list(weights.shape)}")
     _, height, width, channels = weights.shape
     times = options.integer("DepthMultiplier")
     if channels != depth * times:
-        raise ModelError(f"its {channels} filters are not {times} for each of {depth} channels")
+        raise ModelError(f"its {channels} filters must be {times} for each of {depth} channels")
     _expect(output, batches, channels)
     rows = channel_rows(call, x, output, weights, 3, 2)
     params = {
