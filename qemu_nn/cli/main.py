@@ -227,7 +227,7 @@ def golden(
 @click.argument("dump", type=PATH)
 @click.pass_context
 def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
-    """Compare the outputs of a device in DUMP with the goldens in GOLDEN.
+    """Compare a device's outputs in DUMP with the goldens in GOLDEN.
 
     Both are folders; the files in DUMP have the names of the goldens. Exits with 1 if any differs.
     """

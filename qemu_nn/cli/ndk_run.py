@@ -138,14 +138,14 @@ def analyze(
     """Print the range, mean and variance of NET's tensors."""
     layers, numbers = read(net, params)
     names = list(tensors) or get_tensor_name_list(layers)
-    found = figures.analyze_tensor_distribution(
+    tensor_figures = figures.analyze_tensor_distribution(
         *(layers, numbers, names),
         data_generator=feed(layers, data, layout),
         quant=not real,
         bitwidth=width_of(numbers, bits),
         **how,
     )
-    _print(found, names, ("min", "max", "avg", "var"), form)
+    _print(tensor_figures, names, ("min", "max", "avg", "var"), form)
 
 
 @click.command()
@@ -182,12 +182,12 @@ def compare(
     """Print the differences between NET's fixed-point and float tensors."""
     layers, numbers = read(net, params)
     names = list(tensors) or get_tensor_name_list(layers)
-    found = figures.compare_float_and_quant(
+    tensor_figures = figures.compare_float_and_quant(
         *(layers, numbers, names, width_of(numbers, bits)),
         data_generator=feed(layers, data, layout),
         **how,
     )
-    _print(found, names, ("fmsv", "mse", "maxae", "qsnr", "top1err"), form)
+    _print(tensor_figures, names, ("fmsv", "mse", "maxae", "qsnr", "top1err"), form)
 
 
 def read(net: Path, params: Optional[Path]) -> Network:

@@ -44,7 +44,7 @@ class Definition:
 class Source:
     """The text of a header of at most 64 MiB and where its macros and arrays are defined.
 
-    A line's end inside of comments and continued lines is a vertical tab in the text: a blank
+    A line's end inside comments and continued lines is a vertical tab in the text: a blank
     that counts as a line.
     """
 

@@ -1,4 +1,4 @@
-"""HDF5 files that nobody vouches for, read in a process of its own: see docs/importing.md."""
+"""Untrusted HDF5 files, read in a process of their own: see docs/importing.md."""
 
 from __future__ import annotations
 

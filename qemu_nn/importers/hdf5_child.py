@@ -63,7 +63,7 @@ def _text(value: Any) -> Any:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list):
-        return [_text(each) for each in value]
+        return [_text(part) for part in value]
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 

@@ -18,10 +18,10 @@ MEGABYTE = 2**20
 
 def check_regular(path: Union[str, Path]) -> None:
     """OSError for a folder, a pipe or a device: reading one may never begin, or never end."""
-    found = os.stat(path).st_mode
-    if stat.S_ISDIR(found):
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(found):
+    if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 

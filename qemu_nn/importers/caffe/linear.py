@@ -86,7 +86,7 @@ def _pair(fields: Any, name: str, default: Optional[int] = None) -> Pair:
     values, stem = list(getattr(fields, name)), name.replace("_size", "")
     both = (f"{stem}_h", f"{stem}_w")
     if name != "dilation" and any(map(fields.HasField, both)):
-        values += [getattr(fields, each) for each in both]
+        values += [getattr(fields, field) for field in both]
     if len(values) > 2:
         raise ModelError(f"its {name} is given {len(values)} times; images have two axes")
     if max(values, default=0) > _LARGEST:

@@ -182,7 +182,7 @@ def _is_for_training(kind: str) -> bool:
 
 
 def _declared(net: Any) -> list[Shape]:
-    """Shapes of the inputs that stand outside of layers: as lists, or four numbers for each."""
+    """Shapes of the inputs that stand outside layers: as lists, or four numbers for each."""
     flat = list(net.input_dim)
     pieces = [tuple(flat[i : i + 4]) for i in range(0, len(flat), 4)]
     return [tuple(shape.dim) for shape in net.input_shape] or pieces
@@ -197,8 +197,8 @@ def _supplied(layer: Any, kind: str) -> dict[str, Optional[Shape]]:
 
 def _inputs(names: Sequence[str], shapes: list[Shape]) -> dict[str, Optional[Shape]]:
     """Each input and its shape; one shape holds for all, none leaves it open."""
-    each: list[Optional[Shape]] = [*shapes] if shapes else [None]
-    each = each * len(names) if len(each) == 1 else each
-    if len(each) != len(names):
-        raise ModelError(f"it has {len(names)} inputs, but shapes for {len(each)}")
-    return dict(zip(names, each))
+    given: list[Optional[Shape]] = [*shapes] if shapes else [None]
+    given = given * len(names) if len(given) == 1 else given
+    if len(given) != len(names):
+        raise ModelError(f"it has {len(names)} inputs, but shapes for {len(given)}")
+    return dict(zip(names, given))

@@ -53,11 +53,11 @@ def _normalization(layer: Layer, build: Builder, inputs: list[str]) -> str:
     axis = _axis(layer, layer.options.get("axis", -1), rank)
     names = [n for n, key in (("gamma", "scale"), ("beta", "center")) if layer.flag(key, True)]
     values = dict(zip([*names, "mean", "variance"], layer.arrays(*[1] * (len(names) + 2))))
-    each = {name: np.asarray(array, np.float64) for name, array in values.items()}
-    scale = each.get("gamma", np.float64(1)) / np.sqrt(
-        each["variance"] + layer.number("epsilon", 1e-3)
+    arrays = {name: np.asarray(array, np.float64) for name, array in values.items()}
+    scale = arrays.get("gamma", np.float64(1)) / np.sqrt(
+        arrays["variance"] + layer.number("epsilon", 1e-3)
     )
-    offset = each.get("beta", np.float64(0)) - each["mean"] * scale
+    offset = arrays.get("beta", np.float64(0)) - arrays["mean"] * scale
     shape = [-1 if i == axis else 1 for i in range(rank)]
     affine = Affine(np.reshape(scale, shape), np.reshape(offset, shape))
     return build.add(layer.name, affine, inputs[0])

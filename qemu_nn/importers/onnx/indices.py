@@ -27,8 +27,8 @@ def axis(call: Call, default: Optional[int], rank: int) -> int:
 
 def order(call: Call, rank: int) -> list[int]:
     """Transpose: which axis each axis of the output was."""
-    found = call.integers("perm")
-    order = list(range(rank))[::-1] if found is None else axes(found, rank)
+    permutation = call.integers("perm")
+    order = list(range(rank))[::-1] if permutation is None else axes(permutation, rank)
     if len(order) != rank:
         raise ModelError(f"its order {order} is not an order of {rank} axes")
     return order

@@ -49,17 +49,17 @@ def _pads(call: Call, image: Tensor, kernel: Pair, stride: Pair, dilation: Pair)
     (_, channels, height, width), shape = image.shape, call.tensor().shape
     kind, pads = call.text("auto_pad", "NOTSET"), call.integers("pads")
     if kind in ("SAME_UPPER", "SAME_LOWER"):
-        found = same_pads((height, width), kernel, stride, dilation, kind == "SAME_LOWER")
+        cells = same_pads((height, width), kernel, stride, dilation, kind == "SAME_LOWER")
     elif kind == "VALID" or (kind == "NOTSET" and pads is None):
-        found = (0, 0, 0, 0)
+        cells = (0, 0, 0, 0)
     elif kind != "NOTSET" or pads is None or len(pads) != 2 * len(shape[2:]) or min(pads) < 0:
         raise ModelError(f"its padding {kind} {pads} does not fit {list(shape)}")
     else:
-        found = (pads[0], pads[1], pads[2], pads[3]) if len(pads) == 4 else (0, pads[0], 0, pads[1])
-    top, left, bottom, right = found
+        cells = (pads[0], pads[1], pads[2], pads[3]) if len(pads) == 4 else (0, pads[0], 0, pads[1])
+    top, left, bottom, right = cells
     if channels * (height + top + bottom) * (width + left + right) > TENSOR_LIMIT:
-        raise ModelError(f"its padding {list(found)} makes the image too large")
-    return found
+        raise ModelError(f"its padding {list(cells)} makes the image too large")
+    return cells
 
 
 def conv(call: Call) -> None:

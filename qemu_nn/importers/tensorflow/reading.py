@@ -122,12 +122,12 @@ def maker(tensor: str) -> str:
 def _node(node: Any) -> Node:
     if len(node.attr) > _MOST_ATTRIBUTES:
         raise ModelError(f"a node has more than {_MOST_ATTRIBUTES} attributes")
-    attributes = [parse("Attribute", each) for each in node.attr]
+    attributes = [parse("Attribute", entry) for entry in node.attr]
     return Node(
         name=_text(node.name),
         op=_text(node.op),
-        inputs=tuple(tensor_name(_text(each)) for each in node.input if each[:1] != b"^"),
-        attributes={_text(each.key): each.value for each in attributes},
+        inputs=tuple(tensor_name(_text(entry)) for entry in node.input if entry[:1] != b"^"),
+        attributes={_text(entry.key): entry.value for entry in attributes},
     )
 
 

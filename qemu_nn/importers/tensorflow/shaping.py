@@ -105,14 +105,14 @@ def _cut(call: Call, x: Tensor, index: tuple[indices.Index, ...]) -> None:
     """A Slice for each axis that is cut, and a Reshape where axes come or go."""
     shape, axis = list[int](), 0
     full = x.shape
-    for each in index:
-        if each is None:
+    for entry in index:
+        if entry is None:
             shape.append(1)
             continue
         if axis == len(full):
             raise ModelError(f"it slices more axes than {list(full)} has")
         size = full[axis]
-        one = slice(each, each + 1 or None) if isinstance(each, int) else each
+        one = slice(entry, entry + 1 or None) if isinstance(entry, int) else entry
         kept = range(size)[one]
         if not kept or kept.step < 0:
             raise ModelError(
@@ -121,7 +121,7 @@ def _cut(call: Call, x: Tensor, index: tuple[indices.Index, ...]) -> None:
         if kept != range(size):
             operator = Slice(x.axis(axis), kept.start, kept[-1] + 1, kept.step)
             x = call.put(operator, x, part=f"axis{axis}")
-        if not isinstance(each, int):
+        if not isinstance(entry, int):
             shape.append(len(kept))
         axis += 1
     call.reshape(x, (*shape, *full[axis:]))

@@ -111,21 +111,21 @@ class Builder:
 
         Where one is another tensor in another shape, the call that makes that one now makes this.
         """
-        found = dict.fromkeys(self.value(index).name for index in indices)
+        names = dict.fromkeys(self.value(index).name for index in indices)
         direct = {self.value(index).name for index in indices if index not in self._aliases}
         for index in indices:
             name = self.value(index).name
-            if index in self._aliases and found[name] is None and name not in direct:
+            if index in self._aliases and names[name] is None and name not in direct:
                 self._rename(name, self._aliases[index])
-                found[name] = self._aliases[index].name
-        return tuple(new or name for name, new in found.items())
+                names[name] = self._aliases[index].name
+        return tuple(new or name for name, new in names.items())
 
     def _rename(self, name: str, output: Value) -> None:
         new = {name: output.name}
         for at, node in enumerate(self.nodes):
-            made = output.tensor if node.name == name else node.output
-            inputs = tuple(new.get(each, each) for each in node.inputs)
-            self.nodes[at] = replace(node, inputs=inputs, output=made)
+            tensor = output.tensor if node.name == name else node.output
+            inputs = tuple(new.get(source, source) for source in node.inputs)
+            self.nodes[at] = replace(node, inputs=inputs, output=tensor)
 
     def part(self, name: str, part: str) -> str:
         """A new name for an earlier part of what an operator comes to."""

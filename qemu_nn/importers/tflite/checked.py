@@ -69,7 +69,7 @@ class Table:
         return found
 
     def member(self, field: str, kind: str, index: int) -> Table:
-        """One table of a vector, the index being inside of it."""
+        """One table of a vector, the index being inside it."""
         return self._at(getattr(self._reader, field)(index), kind)
 
     def _at(self, found: Any, kind: str) -> Table:

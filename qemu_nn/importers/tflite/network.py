@@ -14,7 +14,7 @@ from .dense import DENSE
 from .reading import Model, Operator
 from .recurrent import RECURRENT
 from .shaping import SHAPING
-from .slicing import PICKING
+from .slicing import SLICING
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.
@@ -25,7 +25,7 @@ CONVERTERS: dict[str, Converter] = {
     **ARITHMETIC,
     **ACTIVATIONS,
     **SHAPING,
-    **PICKING,
+    **SLICING,
 }
 
 _VARIABLES = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
@@ -80,8 +80,12 @@ def _numbers(model: Model) -> list[Operator]:
 
 def _shapes_last(model: Model, operators: list[Operator]) -> list[Operator]:
     """Those that make nothing but shapes and indices last: who needs these is to blame."""
-    types = {each.index: {model.tensor(at).type for at in each.outputs} for each in operators}
-    return sorted(operators, key=lambda each: set() < types[each.index] <= {"INT32", "INT64"})
+    types = {
+        operator.index: {model.tensor(at).type for at in operator.outputs} for operator in operators
+    }
+    return sorted(
+        operators, key=lambda operator: set() < types[operator.index] <= {"INT32", "INT64"}
+    )
 
 
 def _check(model: Model, operators: list[Operator]) -> None:
@@ -135,18 +139,22 @@ def _start(builder: Builder, operators: list[Operator]) -> tuple[Value, list[Ope
             raise ModelError(f"{tensor} has no fixed size on axis {tensor.open_axes[-1]}")
         if tensor.type != "FLOAT32":
             return _begin(builder, [index]), operators
-        readers = [each for each in operators if index in each.inputs]
-        others = [each for each in readers if each.name != "QUANTIZE" or len(each.outputs) != 1]
+        readers = [operator for operator in operators if index in operator.inputs]
+        others = [
+            operator
+            for operator in readers
+            if operator.name != "QUANTIZE" or len(operator.outputs) != 1
+        ]
         if others or not readers:
             reader = f", and {others[0]} reads them" if others else ""
             raise ModelError(
                 f"{tensor} holds real numbers{reader}; only networks of integers are supported, "
                 "after a QUANTIZE of the input: convert the model with full integer quantization"
             )
-        start = _begin(builder, [each.outputs[0] for each in readers])
+        start = _begin(builder, [operator.outputs[0] for operator in readers])
     except ModelError as error:
         raise ModelError(f"the input: {error}") from None
-    return start, [each for each in operators if each not in readers]
+    return start, [operator for operator in operators if operator not in readers]
 
 
 def _begin(builder: Builder, indices: list[int]) -> Value:

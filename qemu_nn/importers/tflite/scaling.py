@@ -26,12 +26,12 @@ RANGES: dict[str, tuple[float | None, float | None]] = {
 def multiplier(real: float) -> tuple[int, int]:
     """(multiplier, shift) of a real factor, whose shift kernels can take."""
     try:
-        found = quantize_multiplier(real)
+        pair = quantize_multiplier(real)
     except Error as error:
         raise ModelError(f"its scales do not fit each other: {error}") from None
-    if found[1] > 30:
+    if pair[1] > 30:
         raise ModelError(f"its scales do not fit each other: their ratio is {real:g}")
-    return found
+    return pair
 
 
 def multipliers(reals: Iterable[float]) -> np.ndarray:

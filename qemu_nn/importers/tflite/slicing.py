@@ -185,7 +185,7 @@ def _groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
     return {name: math.prod(group) for name, group in zip(names, groups)}
 
 
-PICKING: dict[str, Converter] = {
+SLICING: dict[str, Converter] = {
     "SPLIT": split,
     "SPLIT_V": split_v,
     "UNPACK": unpack,

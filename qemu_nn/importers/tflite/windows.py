@@ -35,7 +35,7 @@ def _window(
     options: Options, x: Value, output: Value, sides: tuple[int, int], dilated: bool
 ) -> dict[str, int]:
     """Sizes, strides, padding and dilation; the output must have the size that they come to."""
-    padding, found = options.choice("Padding", "Padding"), {}
+    padding, params = options.choice("Padding", "Padding"), {}
     for axis, letter, side in ((1, "h", sides[0]), (2, "w", sides[1])):
         size, out = x.shape[axis], output.shape[axis]
         stride = options.integer(f"Stride{letter.upper()}", 1)
@@ -50,11 +50,11 @@ def _window(
                 f"{covered} in steps of {stride} over {size} come to {expected} ({padding})"
             )
         missing = max((out - 1) * stride + covered - size, 0)
-        found.update({f"input_{letter}": size, f"filter_{letter}": side, f"output_{letter}": out})
-        found.update({f"stride_{letter}": stride, f"pad_{letter}": missing // 2})
+        params.update({f"input_{letter}": size, f"filter_{letter}": side, f"output_{letter}": out})
+        params.update({f"stride_{letter}": stride, f"pad_{letter}": missing // 2})
         if dilated:
-            found[f"dilation_{letter}"] = dilation
-    return found
+            params[f"dilation_{letter}"] = dilation
+    return params
 
 
 def filter_scales(weights: FileTensor, axis: int) -> np.ndarray:
@@ -204,17 +204,17 @@ def transpose_conv(call: Call) -> None:
     rows = channel_rows(call, x, output, weights, 0, 3)
     # The image that a convolution with this window would make of the output is the input.
     window = _window(options, output, x, (height, width), dilated=False)
-    found = {name: window[name] for name in window if not name.startswith(("input", "output"))}
+    sizes = {name: window[name] for name in window if not name.startswith(("input", "output"))}
     for letter, side, (size, out) in (
         ("h", height, (tall, output.shape[1])),
         ("w", width, (wide, output.shape[2])),
     ):
         total = max((size - 1) * window[f"stride_{letter}"] + side - out, 0)
-        found[f"pad_offset_{letter}"] = total - total // 2
-        found.update({f"input_{letter}": size, f"output_{letter}": out, f"dilation_{letter}": 1})
+        sizes[f"pad_offset_{letter}"] = total - total // 2
+        sizes.update({f"input_{letter}": size, f"output_{letter}": out, f"dilation_{letter}": 1})
     params = {
         **{"batches": batches, "input_c": depth, "output_c": channels},
-        **found,
+        **sizes,
         **_offsets(x, output),
         **options.activation(output),
     }
