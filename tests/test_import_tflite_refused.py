@@ -111,7 +111,7 @@ REFUSED = {
     "its option Padding is 2, which Padding does not have": options(Padding=2),
     "its fused activation is TANH; have: NONE": options(FusedActivationFunction="TANH"),
     "is larger than the image of 9": options(DilationHFactor=9, Padding="VALID"),
-    "windows of 3 in steps of 2 over 9 come to 5": options(StrideH=2),
+    "windows of 3 in steps of 2 over 9 give 5": options(StrideH=2),
     "must have 1 images of 6 channels": tensor(2, shape=[1, 9, 10, 7]),
     r"its images must have 4 axes, but 'input' is \[9, 40\]": tensor(0, shape=[9, 40]),
     "its weights .* do not fit 3 input channels": tensor(0, shape=[1, 9, 10, 3]),

@@ -79,13 +79,18 @@ def ndk() -> None:
     "--aggressive/--no-aggressive",
     default=True,
     show_default=True,
-    help="Choose all fractions at once, or tensor by tensor (slow).",
+    help="Observe the float network, or (slow) each tensor after fixed-point layers.",
 )
 @click.option(
     "--factor-num-bin", default=4, show_default=True, help="Histograms have 2^(bits + this) bins."
 )
-@click.option("--num-step-pre", default=20, show_default=True, help="Most batches to begin with.")
-@click.option("--num-step", default=100, show_default=True, help="Most batches after those.")
+@click.option("--num-step-pre", default=20, show_default=True, help="Batches to observe first.")
+@click.option(
+    "--num-step",
+    default=100,
+    show_default=True,
+    help="Batches after those; with --no-aggressive, for each tensor.",
+)
 @click.option(
     "--drop-logsoftmax/--no-drop-logsoftmax",
     default=True,
@@ -120,7 +125,7 @@ def quantize(
     methods: tuple[str, ...],
     **how: Any,
 ) -> None:
-    """Quantize MODEL: a float NET.prototxt, or a model file of any supported format."""
+    """Quantize MODEL, a float NET or another model file."""
     if output.suffix != ".prototxt" or not output.parent.is_dir():
         raise Error(f"the output {output} must be a .prototxt file in a folder that exists")
     layers, params = _any(model, weights, input_tensor, output_tensor)
@@ -144,7 +149,7 @@ def quantize(
 def pack(
     net: Path, params: Optional[Path], output: Path, name: Optional[str], bits: Optional[str]
 ) -> None:
-    """Write NET as one .bin file, which the kit's C library runs."""
+    """Write NET as one .bin file for the kit's C library."""
     layers, numbers = read(net, params)
     modelpack.modelpack(width_of(numbers, bits), layers, numbers, output, name or net.stem)
     say(f"{output / (name or net.stem)}.bin")
@@ -202,7 +207,7 @@ def _integer(text: str) -> int:
 
 
 def _formats(layers: list[Layer], params: dict[str, Any]) -> Table:
-    """Layer by layer: the fractions of what it makes, of its weights and its bias."""
+    """The fractions of each layer's outputs, weights and bias."""
     rows = []
     for layer in layers:
         fracs = [params.get(f"{layer.name}_frac_{role}") for role in ("weight", "bias")]

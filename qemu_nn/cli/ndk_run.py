@@ -80,7 +80,9 @@ def run(
     bits: Optional[str],
     hw_aligned: bool,
 ) -> None:
-    """Run NET as the chip does and write its outputs: integers [N, C, H, W]."""
+    """Run NET as the chip does.
+
+    Writes the outputs as integers [N, C, H, W]."""
     if output.suffix != ".npz" or not output.parent.is_dir():
         raise Error(f"the output {output} must be an .npz file in a folder that exists")
     layers, numbers = read(net, params)
@@ -179,7 +181,7 @@ def compare(
     form: Optional[str],
     **how: Any,
 ) -> None:
-    """Print the differences between NET's fixed-point and float tensors."""
+    """Print how NET's fixed-point and float tensors differ."""
     layers, numbers = read(net, params)
     names = list(tensors) or get_tensor_name_list(layers)
     tensor_figures = figures.compare_float_and_quant(

@@ -43,14 +43,16 @@ def device(verb: Callable[..., None]) -> Callable[..., None]:
         (
             "--rounding",
             None,
-            "q7, q15: nearest or truncate (ARM_NN_TRUNCATE); s8, s16: double or single.",
+            "Of q7, q15: nearest (default), truncate (ARM_NN_TRUNCATE); "
+            "of s8, s16: double (default), single.",
         ),
         (
             "--cmsis",
             None,
-            "CMSIS release; q7, q15: 5.6.0 or 5.9.0; s8, s16: 7.0.0 or main-2026-07.",
+            "CMSIS release of q7, q15: 5.9.0 (default), 5.6.0; "
+            "of s8, s16: 7.0.0 (default), main-2026-07.",
         ),
-        ("--target", DEFAULT_CORE, "Core, such as cortex-m3, or core path: m0, scalar, mve, dsp."),
+        ("--target", DEFAULT_CORE, "Core, such as cortex-m3, or path: m0, scalar, mve, dsp."),
     ):
         verb = click.option(name, default=default, show_default=True, help=text)(verb)
     return verb

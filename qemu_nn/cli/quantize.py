@@ -16,7 +16,7 @@ from ..api.schemes import SCHEMES
 from ..errors import Error, sentence
 from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
-from .options import PATH, device, say, source, threads
+from .options import PATH, device, say, source
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
@@ -114,7 +114,13 @@ def import_(
 @click.option(
     "--resume", type=PATH, help="File that keeps the decisions of a search, so that it can go on."
 )
-@threads
+@click.option(
+    "--threads",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Threads that try the candidates of a search.",
+)
 @source(".caffemodel, .caffemodel.h5")
 @device
 def quantize(

@@ -28,7 +28,7 @@ _DTYPES = {
     **{"uint16_t": "uint16", "uint32_t": "uint32"},
 }
 
-#: A flat list of decimal numbers, and what keeps it from being read as one: octal and giants.
+#: A flat list of decimal numbers, and what must be read in another way: octal and huge numbers.
 _FLAT = re.compile(r"\s*\{([-0-9,\s]*)\}\s*")
 _NOT_FLAT = re.compile(r"(?<![0-9])0[0-9]|[0-9]{11}")
 _ITEM = re.compile(r"([^,]*),")
@@ -50,7 +50,7 @@ def read_array(path: Path, name: str, dtype: str) -> np.ndarray:
 
 
 def read_integer(path: Path, name: str) -> int:
-    """The value of an integer `#define`; ModelError with file and line if it is none."""
+    """The value of an integer `#define`; ModelError with file and line if it is not one."""
     return Header(path).integer(name)
 
 

@@ -1,4 +1,4 @@
-"""What callers pass, taken as what it should be, or refused in a sentence that names it."""
+"""Arguments of callers, converted to the right type or refused in a sentence that names them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import Error
 
-#: Most letters of a value in a sentence, and most threads: each has memory of its own.
+#: Most characters of a value in a sentence; most threads, as each has its own memory.
 _LONGEST, MOST_THREADS = 60, 1024
 
 
@@ -71,7 +71,7 @@ def as_flag(value: Any, what: str) -> bool:
 
 
 def as_path(value: Any, what: str) -> Path:
-    """The path of a file or a folder; an empty text is none."""
+    """The path of a file or a folder; an empty text is not a path."""
     given = os.fsdecode(value) if isinstance(value, (str, os.PathLike)) else ""
     if not given or "\0" in given:
         raise Error(f"{what} must be a path, not {shown(value)}")
@@ -84,7 +84,7 @@ def as_path(value: Any, what: str) -> Path:
 
 
 def as_array(value: Any, what: str) -> np.ndarray:
-    """An array, of whatever shape and type; rows of different lengths are none."""
+    """An array of any shape and type; rows of different lengths are not an array."""
     try:
         return np.asarray(value)
     except (TypeError, ValueError, OverflowError) as error:

@@ -59,7 +59,7 @@ def make_folder(path: Path) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """A stream to a file beside the path, renamed when all is written: nobody ever sees half.
+    """A stream to a file beside the path, renamed at the end: no file is ever half written.
 
     A file that is there keeps its mode; of a link, the file that it leads to is replaced.
     """

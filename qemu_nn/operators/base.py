@@ -60,7 +60,7 @@ def from_nhwc(x: np.ndarray, layout: str) -> np.ndarray:
 def windows(size: int, kernel: int, stride: int, pads: Pair, dilation: int, ceil: bool) -> int:
     """How many windows fit along an axis; ceil: also one that is cut at the end.
 
-    A cut window counts only if it starts before the padding behind the image, as Caffe, ONNX and
+    A cut window counts only if it starts before the padding after the image, as Caffe, ONNX and
     PyTorch have it.
     """
     before, after = pads
@@ -80,9 +80,9 @@ def windows(size: int, kernel: int, stride: int, pads: Pair, dilation: int, ceil
 def same_pads(
     size: Pair, kernel: Pair, stride: Pair, dilation: Pair = (1, 1), odd_first: bool = False
 ) -> Pads:
-    """Padding "same": as many windows as ceil(size / stride); an odd cell goes behind the image.
+    """Padding "same": as many windows as ceil(size / stride); an odd cell goes after the image.
 
-    odd_first: the odd cell goes in front (ONNX's SAME_LOWER).
+    odd_first: the odd cell goes before it (ONNX's SAME_LOWER).
     """
     before, after = [], []
     for length, taps, step, spread in zip(size, kernel, stride, dilation):

@@ -96,5 +96,5 @@ def _covered(layer: Layer, fields: Any) -> tuple[Shape, Shape]:
 
 
 def _broadcast(covered: Shape, whole: Shape) -> Shape:
-    """A shape with ones for the axes behind it."""
+    """A shape with ones for the axes after it."""
     return covered + (1,) * (len(whole) - len(covered))

@@ -67,7 +67,7 @@ class Layer:
 
 
 def finite(value: float) -> float:
-    """The number itself; ModelError if it is none, or infinite."""
+    """The number itself; ModelError if it is not finite."""
     if not math.isfinite(value):
         raise ModelError(f"{value} is not a finite number")
     return value

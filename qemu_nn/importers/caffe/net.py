@@ -60,7 +60,7 @@ class Net:
         return self.tensors[name]
 
     def between(self, start: Optional[str], ends: Iterable[str]) -> tuple[str, list[Step]]:
-        """The only tensor that the ends are made of, and the layers behind it.
+        """The only tensor that the ends depend on, and the layers after it.
 
         start: where to stop; the network's input if None.
         """
@@ -116,7 +116,7 @@ def _is_met(rule: Any) -> bool:
 
 
 def _connected(net: Any, layers: Sequence[Any]) -> Net:
-    """Follow the blobs; None is what is made of labels, or has no use but in training."""
+    """Follow the blobs; None stands for what depends on labels, or is for training only."""
     sources, crops = _inputs(net.input, _declared(net)), {}
     blobs: dict[str, Optional[str]] = {name: name for name in sources}
     first: dict[str, Optional[str]] = {}

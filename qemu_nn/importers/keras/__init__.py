@@ -22,7 +22,7 @@ def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
 
 
 def _cut(graph: FloatGraph, input: Optional[str], output: Optional[str]) -> FloatGraph:
-    """The part of a network behind one tensor and up to another."""
+    """The part of a network between two tensors."""
     for name in (input, output):
         if name is not None and name not in graph.shapes:
             have = ", ".join(graph.shapes)

@@ -1,4 +1,4 @@
-"""One node of the file at work: what it asks of its attributes and inputs, and what it adds."""
+"""A node while it is converted: its attributes and inputs, checked, and the operators it adds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .reading import Node
 class Call:
     """A node, the values of its inputs (None where left out), and the network under construction.
 
-    Every question raises ModelError if the file answers with something else.
+    Every method raises ModelError if the file holds something else.
     """
 
     node: Node

@@ -1,4 +1,4 @@
-"""Where elements go: what Reshape, Slice and their kin ask for, of constants and tensors alike."""
+"""The shapes and indices of Reshape, Slice and the like, for constants and tensors alike."""
 
 from __future__ import annotations
 

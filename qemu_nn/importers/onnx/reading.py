@@ -78,7 +78,7 @@ class Model:
 
 
 def read(path: Path) -> Model:
-    """The graph of a file; ModelError for anything that is none, with one sentence."""
+    """The graph of a file; ModelError, with one sentence, for a file that is not ONNX."""
     onnx = extras.require("onnx", "onnx", "reading .onnx files")
     message = extras.require("google.protobuf.message", "onnx", "reading .onnx files")
     proto = onnx.ModelProto()

@@ -55,8 +55,8 @@ def type_name(number: int) -> str:
 class Tensors:
     """Decodes tensors; the files beside the model are read once and shared by all of them.
 
-    What a file claims (shapes, names, offsets, lengths) is held against the bytes that there are
-    before anything is made of it; arrays are views of these bytes wherever possible.
+    What a file claims (shapes, names, offsets, lengths) is checked against the bytes of the
+    file before it is used; arrays are views of these bytes wherever possible.
     """
 
     def __init__(self, folder: Path) -> None:

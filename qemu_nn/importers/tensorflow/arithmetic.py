@@ -116,7 +116,7 @@ def batch_norm(
 
 
 def _tensor_first(a: Value, b: Value) -> tuple[Tensor, Value]:
-    """Two values, one of which is a tensor: what is read are not constants alone."""
+    """Two values, at least one of which is a tensor."""
     if isinstance(a, Tensor):
         return a, b
     assert isinstance(b, Tensor)

@@ -34,7 +34,7 @@ def only_output(nodes: Mapping[str, Node]) -> str:
     ends = [n.name for n in nodes.values() if n.name not in read and n.op not in _NEVER_OUTPUTS]
     if len(ends) != 1:
         raise ModelError(
-            f"{len(ends)} nodes are read by no other ({shortened(ends)}); choose one with output="
+            f"no node reads {len(ends)} of the nodes ({shortened(ends)}); choose one with output="
         )
     return ends[0]
 
@@ -51,9 +51,9 @@ def shortened(names: Iterable[str]) -> str:
 
 
 def ancestors(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> tuple[Node, ...]:
-    """The nodes that an output needs, each behind those that it reads; not what makes `start`.
+    """The nodes that an output needs, each after those that it reads, without those before `start`.
 
-    Raises ModelError for a circle and for a node that is not there.
+    Raises ModelError for a loop and for a missing node.
     """
     done: dict[str, Node] = {}
     entered: set[str] = set()

@@ -1,4 +1,4 @@
-"""Where elements go: what Reshape, StridedSlice and their kin ask for, of constants and tensors."""
+"""The shapes and indices of Reshape, StridedSlice and the like, for constants and tensors alike."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def start_tensor(nodes: Mapping[str, Node], part: Section, name: str) -> Tensor:
 def _known(
     cuts: Iterable[Node], order: Sequence[Node], constants: Mapping[str, np.ndarray]
 ) -> Optional[tuple[Node, Tensor]]:
-    """The first of some tensors whose shape the graph tells, surely or by what is read of it."""
+    """The first of some tensors whose shape the graph tells, directly or through its readers."""
     for node in cuts:
         found = _declared(node, constants)
         if found is not None:

@@ -1,4 +1,4 @@
-"""One operator of the file at work: what it asks of its options and inputs, and what it adds."""
+"""An operator while it is converted: its options and inputs, checked, and the calls it adds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUFFIXES = {"int8": "s8", "int16": "s16", "uint8": "u8"}
 class Call:
     """An operator, and the network under construction.
 
-    Every question raises ModelError if the file answers with something that has no meaning.
+    Every method raises ModelError if the file holds something without a meaning.
     """
 
     operator: Operator

@@ -79,7 +79,7 @@ def _numbers(model: Model) -> list[Operator]:
 
 
 def _shapes_last(model: Model, operators: list[Operator]) -> list[Operator]:
-    """Those that make nothing but shapes and indices last: who needs these is to blame."""
+    """Operators that only make shapes and indices last, so that errors name their readers."""
     types = {
         operator.index: {model.tensor(at).type for at in operator.outputs} for operator in operators
     }
@@ -130,7 +130,7 @@ def _outputs(model: Model, operators: list[Operator]) -> tuple[list[int], list[O
 
 
 def _start(builder: Builder, operators: list[Operator]) -> tuple[Value, list[Operator]]:
-    """The network's first tensor of integers, and the operators behind it."""
+    """The network's first tensor of integers, and the operators after it."""
     model = builder.model
     index = model.inputs[0]
     tensor = model.tensor(index)

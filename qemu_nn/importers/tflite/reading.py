@@ -81,7 +81,7 @@ class Operator:
 
 
 class Model:
-    """The first graph of a file. Raises ModelError for everything that does not hold together.
+    """The first graph of a file. Raises ModelError for everything that is inconsistent.
 
     inputs, outputs: indices of its tensors. subgraphs: how many graphs the file has.
     """

@@ -34,7 +34,7 @@ def image(value: Value) -> tuple[int, int, int, int]:
 def _window(
     options: Options, x: Value, output: Value, sides: tuple[int, int], dilated: bool
 ) -> dict[str, int]:
-    """Sizes, strides, padding and dilation; the output must have the size that they come to."""
+    """Sizes, strides, padding and dilation; the output must have the size that they give."""
     padding, params = options.choice("Padding", "Padding"), {}
     for axis, letter, side in ((1, "h", sides[0]), (2, "w", sides[1])):
         size, out = x.shape[axis], output.shape[axis]
@@ -47,7 +47,7 @@ def _window(
         if out != expected:
             raise ModelError(
                 f"its output has the {'height' if letter == 'h' else 'width'} {out}; windows of "
-                f"{covered} in steps of {stride} over {size} come to {expected} ({padding})"
+                f"{covered} in steps of {stride} over {size} give {expected} ({padding})"
             )
         missing = max((out - 1) * stride + covered - size, 0)
         params.update({f"input_{letter}": size, f"filter_{letter}": side, f"output_{letter}": out})
@@ -198,7 +198,7 @@ def transpose_conv(call: Call) -> None:
     if len(weights.shape) != 4 or min(weights.shape) < 1 or weights.shape[3] != depth:
         raise ModelError(f"its weights, {weights}, do not fit {depth} input channels")
     if tuple(call.integers(0)) != output.shape:
-        raise ModelError(f"its shape {call.integers(0)} is not that of its output")
+        raise ModelError(f"its shape {call.integers(0)} differs from that of its output")
     channels, height, width, _ = weights.shape
     _expect(output, batches, channels)
     rows = channel_rows(call, x, output, weights, 0, 3)
