@@ -100,6 +100,12 @@ def test_words_that_gave_way_do_not_come_back():
             assert found is None, f"{path.relative_to(ROOT)} says {found[0]!r}; say: {instead}"
 
 
+def test_links_between_pages_lead_to_files():
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.relative_to(ROOT)} links to {link}"
+
+
 def test_the_change_that_the_guide_shows_fits_the_list():
     guide = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
     shown = guide.partition("```diff\n")[2].partition("```")[0]
