@@ -1,19 +1,20 @@
 """Every CMSIS-NN function under its C name, on numpy arrays.
 
-Keyword arguments are the C parameter names, those inside of Arm's structs too; scratch buffers are
-not passed and the result is returned in its natural shape. A dimension need not be given where the
-shape of an array tells it; None stands for NULL. Each function takes four more:
+The keyword arguments are the C parameters by name, including those inside Arm's structs. Scratch
+buffers are not passed, and the function returns its result in its natural shape. A dimension may be
+left out where the shape of an array gives it; None stands for NULL. Each function takes four more
+arguments:
 
 - ``core``: a core ("cortex-m4") or a path ("scalar", "dsp"); default "cortex-m4"
-- ``cmsis``: "5.6.0" or "5.9.0" (default) of the q7 and q15 functions, "7.0.0" (default) or
-  "main-2026-07" of the s8 and s16 ones
-- ``rounding``: "nearest" (default) or "truncate", as a library built with ARM_NN_TRUNCATE; of the
-  s8 and s16 functions "double" (default) or "single" (CMSIS_NN_USE_SINGLE_ROUNDING)
-- ``variant``: the row of the kernel table to run; default the best for this host
+- ``cmsis``: "5.6.0" or "5.9.0" (default) for the q7 and q15 functions, "7.0.0" (default) or
+  "main-2026-07" for the s8 and s16 functions
+- ``rounding``: "nearest" (default) or "truncate" (a library built with ARM_NN_TRUNCATE); for the s8
+  and s16 functions "double" (default) or "single" (built with CMSIS_NN_USE_SINGLE_ROUNDING)
+- ``variant``: the row of the kernel table to run; by default the best for this host
 
-and ``in_place=True``, which leaves the input buffers as the device leaves them: the result of an
-in-place function, the new state of a recurrent one, or what pooling on a core with the DSP
-extension makes of its input.
+With ``in_place=True`` the input buffers change as they do on the device: they hold the result of an
+in-place function, the new state of a recurrent function, or what pooling on a core with the DSP
+extension leaves of its input.
 
 >>> import numpy as np
 >>> from qemu_nn import cmsis
@@ -61,18 +62,17 @@ def _argument(function: Function, array: Array, value: object, params: dict[str,
     given = as_array(value, where)
     dtype = array.dtype_in(params)
     if given.dtype != np.dtype(dtype):
-        raise Error(f"{where} must be {dtype}, is {given.dtype}")
+        raise Error(f"{where} must be {dtype}, not {given.dtype}")
     shape = array.shape(params)
     if any(axis < 0 for axis in shape):
         raise Error(f"{where} cannot have the shape {list(shape)}")
     if given.size != np.prod(shape, dtype=np.int64):
-        raise Error(f"{where} must have the shape {list(shape)}, has {list(given.shape)}")
+        raise Error(f"{where} must have the shape {list(shape)}, not {list(given.shape)}")
     return given
 
 
 def _told_by_shapes(function: Function, arguments: Mapping[str, object]) -> dict[str, int]:
-    """The scalar arguments that are the length of an axis of an array, from arrays of that rank,
-    or that tell whether there is one."""
+    """The scalar arguments that the arrays give: the lengths of their axes, and which are there."""
     told: dict[str, int] = {}
     for array in function.arrays:
         given: Any = arguments.get(array.name)
@@ -90,7 +90,7 @@ def _params(function: Function, arguments: Mapping[str, object]) -> dict[str, in
     needed = {array.name for array in function.arrays if not array.optional}
     missing = sorted(name for name in needed if arguments.get(name) is None)
     if missing:
-        raise Error(f"{function.name} lacks {', '.join(missing)}")
+        raise Error(f"{function.name} needs the arguments {', '.join(missing)}")
     scalars = {k: v for k, v in arguments.items() if k not in names}
     return function.parse_params({**_told_by_shapes(function, arguments), **scalars})
 
@@ -100,7 +100,7 @@ def _memory(given: np.ndarray, keep: bool, where: str) -> np.ndarray:
     if not keep:
         return np.array(given, order="C", copy=True)
     if not (given.flags.c_contiguous and given.flags.writeable and given.flags.aligned):
-        raise Error(f"in_place=True needs {where} as a writable C-contiguous array")
+        raise Error(f"in_place=True needs a writable C-contiguous array as {where}")
     return given
 
 
@@ -147,7 +147,7 @@ def invoke(
 
 
 def _warn(function: Function, arguments: Mapping[str, object], wanted: Profile) -> None:
-    """Say so, to the caller of the binding, where builds of Arm's library fault in this call."""
+    """Warn the caller of the binding if builds of Arm's library fault in this call."""
     fault = function.fault(_params(function, arguments), wanted)
     if fault is not None:
         warnings.warn(f"{function.name}: {fault}", DeviceWarning, stacklevel=3)
@@ -171,7 +171,7 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [inspect.Parameter(a.name, keyword) for a in function.arrays]
     defaults = {**dict.fromkeys(function.params, inspect.Parameter.empty), **function.defaults}
-    own += [inspect.Parameter(name, keyword, default=each) for name, each in defaults.items()]
+    own += [inspect.Parameter(name, keyword, default=default) for name, default in defaults.items()]
     common = [p for p in inspect.signature(bound).parameters.values() if p.kind == keyword]
     bound.__signature__ = inspect.Signature(own + common)  # type: ignore[attr-defined]
     bound.__name__ = bound.__qualname__ = function.name
@@ -192,8 +192,8 @@ def _docstring(function: Function) -> str:
     lines += [function.note, ""] if function.note else []
     lines += [line(array) for array in function.arrays]
     lines += [f"    returns {line(function.output).strip()}", ""]
-    lines += ["Raises Error where an argument does not fit, SizeMismatch where the device answers"]
-    lines += [f"{status}. Profile arguments: see the module."]
+    lines += ["Raises Error if an argument does not fit, SizeMismatch if the device answers"]
+    lines += [f"{status}. The module explains core, cmsis, rounding and variant."]
     return "\n".join(lines)
 
 

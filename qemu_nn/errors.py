@@ -1,6 +1,6 @@
 """The errors users meet: each message names the thing, the reason and the way out.
 
-What they quote comes from files that nobody vouches for: here it loses its power over a terminal,
+What they quote comes from untrusted files: here it loses its power over a terminal,
 and its length.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-#: The most characters of a sentence, of what it quotes, and of a word outside of quotes: some
+#: The most characters of a sentence, of what it quotes, and of a word outside quotes: some
 #: sentences list all functions, and paths are words.
 _LONGEST, _LONGEST_QUOTE, _LONGEST_WORD = 8000, 160, 400
 

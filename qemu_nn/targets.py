@@ -78,7 +78,7 @@ NPU = Profile("none", "npu", "floor")
 
 
 def is_affine(cmsis: str) -> bool:
-    """Has a release the s8 and s16 API, and not the one of q7 and q15?"""
+    """Whether a release has the s8 and s16 functions instead of the q7 and q15 functions."""
     return cmsis in (AFFINE_CMSIS, MAIN_CMSIS)
 
 
@@ -123,7 +123,7 @@ def profile(
         rounding = have[0]
     one_of(have, rounding, f"rounding of CMSIS {cmsis}:")
     if path == "mve" and cmsis == "5.6.0":
-        raise Error(f"CMSIS 5.6.0 does not know {core} (Helium came later); use cmsis='5.9.0'")
+        raise Error(f"CMSIS 5.6.0 does not support {core} (Helium came later); use cmsis='5.9.0'")
     return Profile(cmsis, path, rounding)
 
 

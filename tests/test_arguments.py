@@ -146,7 +146,7 @@ def test_every_function_refuses_arrays_that_are_none(name):
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (lambda net: qemu_nn.load(None), "a model must be a path, is None"),
+        (lambda net: qemu_nn.load(None), "a model must be a path, not None"),
         (lambda net: net.session(), "small is a float network; quantize it first"),
         (lambda net: net.session("cortex-m4", threads=2), "small is a float network"),
         (lambda net: qemu_nn.analyze(net, REAL), "small is a float network; quantize it first"),
@@ -158,11 +158,11 @@ def test_every_function_refuses_arrays_that_are_none(name):
         ),
         (
             lambda net: qemu_nn.quantize(net, REAL).session(threads="2"),
-            "threads must be an integer, is '2'",
+            "threads must be an integer, not '2'",
         ),
         (
             lambda net: qemu_nn.quantize(net, REAL).session(threads=10**6),
-            "threads must be at most 1024, is 1000000",
+            "threads must be at most 1024, not 1000000",
         ),
         (
             lambda net: qemu_nn.quantize(net, REAL, method="entropy"),

@@ -168,24 +168,33 @@ def test_a_model_file_is_cut_where_the_options_say(tmp_path):
         (["quantize", "gone.prototxt", "-d", "data.npz", "-o", "a.prototxt"], "gone"),
         (
             ["quantize", "float.prototxt", "-d", "data.npz", "-o", "a.prototxt", "--frac", "y"],
-            "--frac y is not TENSOR=VALUE",
+            "--frac y must be TENSOR=VALUE",
         ),
         (
             ["quantize", "float.prototxt", "-d", "data.npz", "-o", "a.prototxt", "--frac", "y=a"],
-            "--frac: 'a' is not an integer",
+            "a fraction must be an integer, not 'a'",
         ),
-        (["run", "net.prototxt", "-i", "data.npz", "-o", "out.npy"], "must be an .npz in a folder"),
-        (["run", "net.prototxt", "-i", "labels.npy", "-o", "out.npz"], "must hold inputs"),
+        (
+            ["run", "net.prototxt", "-i", "data.npz", "-o", "out.npy"],
+            "must be an .npz file in a folder",
+        ),
+        (
+            ["run", "net.prototxt", "-i", "labels.npy", "-o", "out.npz"],
+            "must hold one input or more",
+        ),
         (
             ["run", "net.onnx", "-i", "data.npz", "-o", "out.npz"],
-            "net.onnx is no NET.prototxt",
+            "net.onnx is not a .prototxt file",
         ),
         (
             ["run", "net.prototxt", "-i", "data.npz", "-o", "new.npz", "--labels", "data.npy"],
             "labels must",
         ),
-        (["check", "net.prototxt", "--input-tensor", "c"], "net.prototxt is a whole network"),
-        (["run", "net.prototxt", "-i", "none.npy", "-o", "out.npz"], "which are no inputs"),
+        (
+            ["check", "net.prototxt", "--input-tensor", "c"],
+            "are for other model files than net.prototxt",
+        ),
+        (["run", "net.prototxt", "-i", "none.npy", "-o", "out.npz"], "must hold one input or more"),
         (["run", "net.prototxt", "-i", "nan.npy", "-o", "out.npz"], "contains NaN"),
         (["run", "net.prototxt", "-i", "last.npy", "-o", "out.npz"], "takes [N, 2, 6, 6], got"),
         (
@@ -195,7 +204,7 @@ def test_a_model_file_is_cut_where_the_options_say(tmp_path):
         (["analyze", "net.prototxt", "-d", "data.npz", "--tensor", "z"], "no tensor 'z'"),
         (["compare", "net.prototxt", "-d", "labels.npy"], "takes samples [2, 6, 6]"),
         (["pack", "float.prototxt", "-o", "out"], "quantize the network first"),
-        (["check", "data.npz"], "data.npz is no model file by its name; have: .onnx"),
+        (["check", "data.npz"], "data.npz does not end as a model file does; have: .onnx"),
     ],
 )
 def test_what_can_not_be_done_is_one_sentence(folder, monkeypatch, arguments, reason):

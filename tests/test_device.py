@@ -171,36 +171,36 @@ REFUSED = {
     "holds elements of type '|O'": lambda d, a: a.update(fc_wt=np.array([{}] * 12)),
     "Fortran order": lambda d, a: a.update(fc_wt=np.asfortranarray(a["fc_wt"])),
     "layer 'fc': weights: there is no array 'fc_wt'": lambda d, a: a.pop("fc_wt"),
-    "layer 'fc': 'weights' must be a string, is 3": _layer(weights=3),
+    "layer 'fc': 'weights' must be a string, not 3": _layer(weights=3),
     "needs an array for pM": _layer(weights=None),
     "takes no 'fc_wt'": lambda d, a: d["layers"][1].update(weights="fc_wt"),
     "there is no buffer or part 'nowhere'": _layer(output=at("nowhere")),
-    "layer 'fc': output: 'offset' leads to byte 16 of 'pad', which has 16": _layer(
+    "layer 'fc': output: 'offset' leads to byte 16 of 'pad', which has only 16 bytes": _layer(
         output=at("pad", 16)
     ),
     "output: 'offset' leads to byte -1": _layer(output=at("out", -1)),
     "layer 'fc': inputs[0]: 'symbol' is missing": _layer(inputs=[{"offset": 0}]),
-    "layer 'fc': 'inputs' must be a list, is an object": _layer(inputs=at("in")),
+    "layer 'fc': 'inputs' must be a list, not an object": _layer(inputs=at("in")),
     "takes 1 inputs, has 2": _layer(inputs=[at("in"), at("in")]),
     "works in place at pad, so that its output cannot be at in": lambda d, a: d["layers"][1].update(
         output=at("in")
     ),
     "computes int8 [3], but its output is said to be int8 [4]": _layer(output_shape=[4]),
-    "'output_shape'[0] must be an integer, is \"x\"": _layer(output_shape=["x"]),
+    "'output_shape'[0] must be an integer, not \"x\"": _layer(output_shape=["x"]),
     "the name 'relu' is used twice": lambda d, a: d["layers"].append(d["layers"][1]),
-    "buffers: pad: 'bytes' is 0": _buffer(bytes=0),
-    "'bytes' is -4": _buffer(bytes=-4),
+    "buffers: pad: 'bytes' must be positive, not 0": _buffer(bytes=0),
+    "'bytes' must be positive, not -4": _buffer(bytes=-4),
     "its buffers take more than 256 MiB": _buffer(bytes=2**28 + 1),
     "must fit into 64 bits": _buffer(bytes=2**63),
-    "'out' must be [offset, bytes] inside of 16 bytes": _buffer(parts={"out": [12, 8]}),
+    "'out' must be [offset, bytes] within 16 bytes": _buffer(parts={"out": [12, 8]}),
     "'vec' must be [offset, bytes]": _buffer(parts={"vec": [8]}),
-    "the name 'in' stands for two places": _buffer(
+    "the name 'in' stands for two addresses": _buffer(
         parts={"out": [0, 8], "vec": [8, 8], "in": [4, 4]}
     ),
     "'input' is missing": lambda d, a: d.pop("input"),
     "input: 'shape' is missing": lambda d, a: d["input"].pop("shape"),
     "input: 'dtype' is 'float32'; have: int8": _input(dtype="float32"),
-    "input: 'frac_bits' must be an integer, is 1.5": _input(frac_bits=1.5),
+    "input: 'frac_bits' must be an integer, not 1.5": _input(frac_bits=1.5),
     "input has 1000 fraction bits": _input(frac_bits=1000),
     "input has the shape [0]": _input(shape=[0]),
     "input has the shape [-2, -2]": _input(shape=[-2, -2]),
@@ -246,7 +246,7 @@ def test_a_missing_file_is_refused(tmp_path):
 
 def test_weights_are_missed_by_the_layer_that_needs_them(tmp_path):
     description, _ = firmware.small()
-    assert "layer 'fc': weights is 'fc_wt', but there is no file" in refusal(
+    assert "layer 'fc': weights names the array 'fc_wt', but there is no file" in refusal(
         tmp_path, description, {}
     )
 

@@ -45,7 +45,7 @@ READERS = {
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path, reader):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises((Error, OSError), match="no regular file"):
+    with pytest.raises((Error, OSError), match="not a regular file"):
         reader(tmp_path / "pipe")
 
 
@@ -57,7 +57,7 @@ def test_a_pipe_among_the_dumps_is_named(tmp_path):
         (tmp_path / ending).mkdir()
         pipe = tmp_path / ending / f"conv1{ending}"
         os.mkfifo(pipe)
-        with pytest.raises(Error, match=f"cannot read {pipe}: it is no regular file"):
+        with pytest.raises(Error, match=f"cannot read {pipe}: it is not a regular file"):
             pipeline.compare(tmp_path / "set", tmp_path / ending)
 
 
@@ -93,7 +93,7 @@ def test_what_is_no_regular_file_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
     for name in ("pipe", "link"):
-        with pytest.raises(ModelError, match=f"cannot write .*{name}: it is no regular file"):
+        with pytest.raises(ModelError, match=f"cannot write .*{name}: it is not a regular file"):
             files.write_bytes(tmp_path / name, b"new")
     assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)

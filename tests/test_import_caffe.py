@@ -93,10 +93,10 @@ def test_the_size_of_images_in_a_data_base_is_what_the_inner_product_asks_for(tm
     assert load(tmp_path, crop, TRAINED).graph.shape == (3, 7, 7)
     with pytest.raises(ModelError, match=r"no square .* fits .*ip.*put an Input layer"):
         load(tmp_path, TRAIN_TEST, {**TRAINED, "ip": [np.ones((4, 3)), np.zeros(4)]})
-    with pytest.raises(ModelError, match=r"nothing tells the shape .*put an Input layer"):
+    with pytest.raises(ModelError, match=r"the files do not tell the shape .*put an Input layer"):
         load(tmp_path, TRAIN_TEST, TRAINED, output="drop")
     anywhere = TRAIN_TEST.replace("kernel_size: 2 stride: 2", "global_pooling: true")
-    with pytest.raises(ModelError, match=r"nothing tells the shape .*put an Input layer"):
+    with pytest.raises(ModelError, match=r"the files do not tell the shape .*put an Input layer"):
         load(tmp_path, anywhere, {**TRAINED, "ip": [np.ones((4, 2)), np.zeros(4)]})
 
 
@@ -135,7 +135,7 @@ def test_a_part_is_cut_out_by_layers_or_blobs(tmp_path):
         np.testing.assert_array_equal(part.evaluate(y[first])[last], y[last])
     for choice, message in [
         ({"input": "nowhere"}, r"no layer or blob 'nowhere' is computed; have: data, conv, pool"),
-        ({"input": "ip", "output": "conv"}, "the output is not made of 'ip'"),
+        ({"input": "ip", "output": "conv"}, "the output does not depend on 'ip'"),
         ({"input": "ip", "output": "ip"}, "no layers between"),
     ]:
         with pytest.raises(ModelError, match=message):
@@ -156,29 +156,32 @@ def test_names_with_strokes_are_found_in_hdf5(tmp_path):
 REFUSED = [
     (layer("norm1", "LRN"), "layer 'norm1' of type LRN: this type is not supported; have: Batch"),
     (layer("y", "Pooling", "pooling_param { pool: STOCHASTIC kernel_size: 2 }"), "stochastic"),
-    (layer("y", "BatchNorm", "batch_norm_param { use_global_stats: false }"), "mean of its own"),
+    (layer("y", "BatchNorm", "batch_norm_param { use_global_stats: false }"), "its own mean"),
     (layer("y", "Power", "power_param { power: 2 }"), "the power 2 is not supported"),
-    (layer("y", "Power", "power_param { scale: nan }"), "nan is not a number"),
-    (layer("y", "Scale"), r"weights hold 0 arrays of it, it takes 1"),
-    (layer("y", "Scale", "", "data data"), "it reads 2 blobs, one is supported"),
-    (layer("y", "Convolution", "convolution_param { pad: 99999 kernel_size: 1 }"), "hold 0 arrays"),
+    (layer("y", "Power", "power_param { scale: nan }"), "nan is not a finite number"),
+    (layer("y", "Scale"), r"weights are 0 arrays; it needs 1"),
+    (layer("y", "Scale", "", "data data"), "it reads 2 blobs; only one is supported"),
+    (
+        layer("y", "Convolution", "convolution_param { pad: 99999 kernel_size: 1 }"),
+        "its weights are 0 arrays",
+    ),
     (layer("y", "Pooling", "pooling_param { stride: 99999 kernel_size: 1 }"), "99999, more than"),
     (layer("y", "Pooling"), "its kernel_size is missing"),
     (layer("y", "Flatten", "flatten_param { axis: 4 }"), "axis 4"),
     (layer("y", "Slice", "slice_param { slice_point: 1 }", top="a b c"), "3 tops do not fit 3 el"),
-    (layer("y", "ReLU", "", "nothing"), "reads the blob 'nothing', which no layer before it"),
+    (layer("y", "ReLU", "", "nothing"), "reads the blob 'nothing', which no earlier layer"),
     (layer("z", "ReLU", "", "y") + layer("y", "ReLU"), "'z' reads the blob 'y'"),
     (layer("y", "ReLU") + layer("y", "ReLU", "", "y"), "two layers of the TEST net are called 'y'"),
-    (layer("b", "Input", "", "") + layer("y", "Concat", "", "data b"), "inputs 'data', 'b', one"),
+    (layer("b", "Input", "", "") + layer("y", "Concat", "", "data b"), "inputs 'data', 'b'; only"),
     ('layers { layer { name: "y" type: "relu" } }', "mixes 'layer' and 'layers'"),
-    (layer("y", "ReLU") + "}", "no network as Caffe writes it: 1:"),
+    (layer("y", "ReLU") + "}", "not a Caffe network: 1:"),
     ("a {" * 9999, "nested too deeply"),
     ("", "no layers between"),
 ]
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED)
-def test_what_can_not_be_read_is_refused_in_a_sentence(tmp_path, text, message):
+def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path, text, message):
     with pytest.raises(ModelError, match=message) as caught:
         load(tmp_path, data(3, 4, 4) + text)
     assert "net.prototxt" in str(caught.value)
@@ -187,7 +190,7 @@ def test_what_can_not_be_read_is_refused_in_a_sentence(tmp_path, text, message):
 
 def test_a_network_without_weights_says_what_is_missing(tmp_path):
     (tmp_path / "net.prototxt").write_text(data(3, 8, 8) + BODY)
-    with pytest.raises(Error, match="without its weights; name the"):
+    with pytest.raises(Error, match="without its weights; give the"):
         qemu_nn.load(tmp_path / "net.prototxt")
 
 

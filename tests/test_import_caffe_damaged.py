@@ -24,7 +24,7 @@ def test_an_array_is_as_large_as_its_values(tmp_path, shape):
     blob.shape.dim.extend(shape)
     each.blobs.append(blob.SerializeToString())
     net.layer.append(each.SerializeToString())
-    with pytest.raises(ModelError, match=r"said to have the shape .*, but 2 values follow"):
+    with pytest.raises(ModelError, match=r"declared with the shape .*, but has 2 values"):
         load(tmp_path, data(1) + layer("y", "Scale"), net.SerializeToString())
 
 
@@ -37,7 +37,8 @@ def test_an_hdf5_array_of_gigabytes_is_refused_before_it_is_made(tmp_path, claim
     with h5py.File(stream, "w") as file:
         file.create_dataset("data/y/0", dtype=np.float32, **claim)
     with pytest.raises(
-        ModelError, match=r"data/y/0 is said to have the shape \[.*\], which it has not"
+        ModelError,
+        match=r"data/y/0 is declared with the shape \[.*\], but its data does not fill it",
     ):
         load(tmp_path, data(1) + layer("y", "Scale"), stream.getvalue())
 

@@ -144,7 +144,7 @@ def test_shapes_change_as_caffe_says(run):
 
 def test_samples_never_mix(run):
     x = np.arange(12.0).reshape(3, 2, 2)
-    with pytest.raises(ModelError, match="samples would mix"):
+    with pytest.raises(ModelError, match="would mix samples"):
         run(x, "Reshape", "reshape_param { shape { dim: 3 dim: 4 } }")
     with pytest.raises(ModelError, match="axis 0 is the batch"):
         run(x, "Softmax", "softmax_param { axis: 0 }")

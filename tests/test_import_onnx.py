@@ -552,5 +552,5 @@ def test_of_several_inputs_one_is_enough_for_what_depends_on_it_alone(tmp_path):
     assert loaded(tmp_path, proto, output="a").input == "x"
     with pytest.raises(ModelError, match=r"2 inputs \('x', 'z'\)"):
         loaded(tmp_path, proto)
-    with pytest.raises(ModelError, match="'y' cannot come from 'a' alone"):
+    with pytest.raises(ModelError, match="'y' cannot be computed from 'a' alone"):
         loaded(tmp_path, proto, input="a")

@@ -78,7 +78,11 @@ def test_a_network_frozen_from_keras_is_what_was_recorded():
 def test_audio_operators_are_named_with_the_tensors_to_begin_at():
     with pytest.raises(ModelError) as caught:
         qemu_nn.load(CNN / "CNN_S.pb")
-    for word in ("DecodeWav 'decoded_sample_data'", "Mfcc 'Mfcc'", "input=: Reshape, Reshape_1,"):
+    for word in (
+        "DecodeWav 'decoded_sample_data'",
+        "Mfcc 'Mfcc'",
+        "input= one of: Reshape, Reshape_1,",
+    ):
         assert word in str(caught.value)
 
 
@@ -87,7 +91,7 @@ def test_every_tensor_that_is_named_to_begin_at_can_be_begun_at():
     with pytest.raises(ModelError) as caught:
         qemu_nn.load(CNN / "CNN_S.pb")
     y = qemu_nn.load(CNN / "CNN_S.pb", input="Reshape").evaluate(np.ones((2, 490)), trace=True)
-    for name in str(caught.value).rpartition("input=: ")[2].split(", "):
+    for name in str(caught.value).rpartition("one of: ")[2].split(", "):
         part = qemu_nn.load(CNN / "CNN_S.pb", input=name)
         found = part.evaluate(y[name])["labels_softmax"]
         np.testing.assert_allclose(found, y["labels_softmax"], rtol=1e-5, atol=1e-7)
@@ -128,7 +132,7 @@ def test_what_is_cut_off_may_be_damaged(tmp_path):
     loop = (node("m", "Merge", "n"), node("n", "NextIteration", "m"), node("flat", "Exit", "n"))
     y = run(tmp_path, np.ones((1, 4)), *loop, *DENSE, input="flat")
     np.testing.assert_array_equal(y, [[13, 0]])
-    with pytest.raises(ModelError, match=r"'[mn]' reads what is made of itself; loops are not"):
+    with pytest.raises(ModelError, match=r"'[mn]' depends on itself; loops are not"):
         load(tmp_path, *loop, *DENSE)
 
 
@@ -139,9 +143,13 @@ def test_nodes_may_stand_in_any_order_and_wait_for_others(tmp_path):
 
 
 REFUSED = [
-    ((*AUDIO, *DENSE), {}, r"'wav' of strings, Mfcc 'spectrum'; .* as input=: flat, product, sum$"),
+    (
+        (*AUDIO, *DENSE),
+        {},
+        r"'wav' of strings, Mfcc 'spectrum'; .* with input= one of: flat, product, sum$",
+    ),
     ((*AUDIO, *DENSE), {"input": "nowhere"}, "it has no tensor 'nowhere'"),
-    ((*AUDIO, *DENSE), {"input": "prodcut"}, "no tensor 'prodcut'; is it 'product'"),
+    ((*AUDIO, *DENSE), {"input": "prodcut"}, "no tensor 'prodcut'; did you mean 'product'"),
     ((*AUDIO, *DENSE), {"input": "sum", "output": "product"}, "'product' is not computed from 's"),
     ((*AUDIO, *DENSE), {"input": "y", "output": "y"}, "'y' is not computed from 'y'"),
     ((*AUDIO, *DENSE), {"output": "w"}, "the output 'w' depends on no Placeholder"),
@@ -162,40 +170,56 @@ REFUSED = [
     (
         (placeholder(1, 3), node("y", "Softmax", "x"), node("z", "ArgMax", "y")),
         {},
-        r"not supported: ArgMax 'z'; have: Add, .*; what is before can be read with output='y'",
+        r"not supported: ArgMax 'z'; have: Add, .*; the part before is supported, with output='y'",
     ),
     (
         (placeholder(1, 3), const("c", 1.0), node("y", "Relu", "x"), node("z", "Foo", "c y")),
         {},
-        "before can be read with output='y'",
+        "the part before is supported, with output='y'",
     ),
-    ((placeholder(1, 3), node("y", "Shape", "x")), {}, "'y' is a constant, or no tensor"),
+    ((placeholder(1, 3), node("y", "Shape", "x")), {}, "'y' is a constant or not a tensor"),
     (
         (placeholder(1, 3), placeholder(1, 3, name="k"), node("y", "Mul", "x k")),
         {},
-        "one input of real numbers is supported; it has Placeholder 'x' of float32, Placeh",
+        "only one input of real numbers is supported, but it has Placeholder 'x' of float32,",
     ),
     (
         (placeholder(1, 3, dtype=UINT8), node("f", "Cast", "x"), node("y", "Relu", "f")),
         {},
-        "it has Placeholder 'x' of uint8; .* input=: x, f",
+        "it has Placeholder 'x' of uint8; .* input= one of: x, f",
     ),
     (
         (placeholder(1, 4, name="flat"), node("w", "VariableV2"), *DENSE[1:]),
         {},
-        "variables and not their values; freeze it",
+        "variables without their values; freeze it",
     ),
-    ((placeholder(1, 3), node("y", "Relu", "x x")), {}, "Relu 'y': it reads 2 tensors, takes 1"),
-    ((placeholder(1, 3), node("y", "MatMul", "x x")), {}, "its input 'x' is computed, must be a c"),
-    ((placeholder(1, 3), node("y", "Relu", "x:1")), {}, "Relu 'y' reads 'x:1', which 'x' does not"),
-    ((placeholder(1, 3), node("y", "", "x")), {}, "no node can be '' named 'y'"),
-    ((placeholder(1, 3), node("a:1", "Relu", "x")), {}, "no node can be 'Relu' named 'a:1'"),
-    ((), {}, "holds no graph as TensorFlow freezes it"),
+    ((placeholder(1, 3), node("y", "Relu", "x x")), {}, "Relu 'y': it reads 2 tensors; it needs 1"),
+    (
+        (placeholder(1, 3), node("y", "MatMul", "x x")),
+        {},
+        "its input 'x' is computed, but it must be a c",
+    ),
+    (
+        (placeholder(1, 3), node("y", "Relu", "x:1")),
+        {},
+        "Relu 'y' reads 'x:1', which is not an output of 'x'",
+    ),
+    (
+        (placeholder(1, 3), node("y", "", "x")),
+        {},
+        "a node cannot be called 'y' and be of the type ''",
+    ),
+    (
+        (placeholder(1, 3), node("a:1", "Relu", "x")),
+        {},
+        "a node cannot be called 'a:1' and be of the type 'Relu'",
+    ),
+    ((), {}, "is not a frozen graph of TensorFlow"),
 ]
 
 
 @pytest.mark.parametrize(("nodes", "choice", "message"), REFUSED)
-def test_what_can_not_be_read_is_refused_in_a_sentence(tmp_path, nodes, choice, message):
+def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path, nodes, choice, message):
     with pytest.raises(ModelError, match=message) as caught:
         load(tmp_path, *nodes, **choice)
     assert "net.pb: " in str(caught.value)
@@ -225,11 +249,11 @@ def test_only_tensors_that_all_behind_is_made_of_are_named_to_begin_at(tmp_path)
         *(node("sum", "Add", "relu flat"), node("parts", "Split", "axis sum", num_split=2)),
         *(node("join", "ConcatV2", "parts:1 parts axis"), node("y", "Tanh", "join")),
     )
-    with pytest.raises(ModelError, match=r"as input=: flat, sum, join$"):
+    with pytest.raises(ModelError, match=r"with input= one of: flat, sum, join$"):
         load(tmp_path, *around)
-    with pytest.raises(ModelError, match=r"as input=: flat, sum$"):
+    with pytest.raises(ModelError, match=r"with input= one of: flat, sum$"):
         load(tmp_path, *around, input="relu", output="parts:7")
-    with pytest.raises(ModelError, match="'parts:7' is a constant, or no tensor"):
+    with pytest.raises(ModelError, match="'parts:7' is a constant or not a tensor"):
         load(tmp_path, *around, input="flat", output="parts:7")
 
 

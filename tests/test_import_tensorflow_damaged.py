@@ -68,8 +68,8 @@ def test_ten_gigabytes_are_refused_before_they_are_made(tmp_path, nodes):
 
 
 CLAIMS = [
-    (claimed([2, 2], [1, 2, 3, 4, 5]), r"shape \[2, 2\] does not hold 5 elements"),
-    (claimed([-1, 4]), r"there is no array of the shape \[-1, 4\]"),
+    (claimed([2, 2], [1, 2, 3, 4, 5]), r"shape \[2, 2\] does not fit 5 elements"),
+    (claimed([-1, 4]), r"an array cannot have the shape \[-1, 4\]"),
     (claimed([1] * 9), "a shape has 9 axes"),
 ]
 
@@ -83,7 +83,7 @@ def test_a_constant_that_contradicts_itself_is_named(tmp_path, message, sentence
 def test_the_bytes_of_a_constant_are_as_many_as_its_shape_asks_for(tmp_path):
     message = tensor(np.ones(4, np.float32))
     message.tensor_content = message.tensor_content[:-1]
-    with pytest.raises(ModelError, match=r"\[4\] asks for 16 bytes, the file holds 15"):
+    with pytest.raises(ModelError, match=r"\[4\] needs 16 bytes, but the file holds 15"):
         over(tmp_path, X, node("c", "Const", value=message), node("y", "Add", "x c"))
 
 
@@ -98,7 +98,7 @@ def test_a_tensor_of_ten_gigabytes_is_refused_before_it_is_made(tmp_path):
 
 
 def test_more_nodes_and_attributes_than_any_network_has_are_not_read(tmp_path):
-    with pytest.raises(ModelError, match="it has 30000 nodes; at most 20000 are read"):
+    with pytest.raises(ModelError, match="it has 30000 nodes; at most 20000 are supported"):
         load(tmp_path, *[b""] * 30_000)
     many = {f"a{i}": i for i in range(100)}
     with pytest.raises(ModelError, match="a node has more than 64 attributes"):

@@ -52,29 +52,31 @@ def data(index, content):
 
 REFUSED = {
     "it has the format version 4": lambda net: net.changes.update(version=4),
-    "it has 2 subgraphs; networks of one": lambda net: net.changes.update(subgraphs=2),
+    "it has 2 subgraphs; only networks of one": lambda net: net.changes.update(subgraphs=2),
     "it has 0 inputs": lambda net: net.inputs.clear(),
     "it has 2 inputs": lambda net: net.inputs.append(3),
     "it has no outputs": lambda net: net.outputs.clear(),
     "its output is its input": lambda net: net.outputs.__setitem__(0, 0),
-    "among its inputs is tensor 99 of 4": lambda net: net.inputs.__setitem__(0, 99),
-    "among its inputs is tensor -1 of 4": lambda net: net.inputs.__setitem__(0, -1),
-    r"CONV_2D \(operator 0\): among its inputs is tensor 4 of 4": operator(inputs=[0, 1, 4]),
-    r"CONV_2D \(operator 0\): among its outputs is tensor -1": operator(outputs=[-1]),
+    "its inputs name tensor 99, but there are 4": lambda net: net.inputs.__setitem__(0, 99),
+    "its inputs name tensor -1, but there are 4": lambda net: net.inputs.__setitem__(0, -1),
+    r"CONV_2D \(operator 0\): its inputs name tensor 4, but there are 4": operator(
+        inputs=[0, 1, 4]
+    ),
+    r"CONV_2D \(operator 0\): its outputs name tensor -1": operator(outputs=[-1]),
     r"CONV_2D \(operator 0\): its input 1 is missing": operator(inputs=[0, -1, 3]),
     "it has 1 inputs and 1 outputs": operator(inputs=[0]),
     "it has 4 inputs": operator(inputs=[0, 1, 3, 3]),
     "has 3 inputs and 2 outputs": operator(outputs=[2, 0]),
-    "it reads tensor 2 .'output'., which nothing before it makes": operator(inputs=[2, 1, 3]),
-    "it makes tensor 0 .'input'., which is made already": operator(outputs=[0]),
-    "it makes tensor 1 .'t1'., which is a constant": operator(outputs=[1]),
-    "it makes tensor 2 .*, which is a variable": tensor(2, variable=True),
-    "tensor 1 .'t1'. is a variable, and yet": tensor(1, variable=True),
+    "it reads tensor 2 .'output'., which no earlier operator makes": operator(inputs=[2, 1, 3]),
+    "its output, tensor 0 .'input'., is made by an earlier operator already": operator(outputs=[0]),
+    "its output, tensor 1 .'t1'., is a constant already": operator(outputs=[1]),
+    "its output, tensor 2 .*, is a variable already": tensor(2, variable=True),
+    "tensor 1 .'t1'. is a variable, so the file must not": tensor(1, variable=True),
     "it lacks its options": operator(table=None),
     r"it lacks its options \(Conv2DOptions\)": operator(table="Pool2DOptions"),
     "its input 1, tensor 1 .*, must be a constant": tensor(1, buffer=0),
-    "its input 2, .* is INT8; must be INT32": operator(inputs=[0, 1, 1]),
-    "tensor 1 .'t1'. is in buffer 9 of 3": tensor(1, buffer=9),
+    "its input 2, .* is INT8; it must be INT32": operator(inputs=[0, 1, 1]),
+    "tensor 1 .'t1'. is in buffer 9, but there are 3": tensor(1, buffer=9),
     r"tensor 1 .'t1'. has the shape \[6, 3, 2, 5\], which is 180 bytes": tensor(
         1, shape=[6, 3, 2, 5]
     ),
@@ -83,11 +85,11 @@ REFUSED = {
         tensor(3, shape=[5])(net),
         data(3, bytes(20))(net),
     ),
-    "tensor 2 has the shape .*-9": tensor(2, shape=[1, -9, 10, 6]),
+    "tensor 2 cannot have the shape .*-9": tensor(2, shape=[1, -9, 10, 6]),
     "tensor 2 is too large": tensor(2, shape=[1, 2**30, 2**30, 6]),
-    "it makes tensor 2 .* of the shape": tensor(2, shape=[1, 0, 10, 6]),
-    "tensor 2 has the shape .1, 1, 1, 1, 1": tensor(2, shape=[1] * 200),
-    "tensor 2 .* holds FLOAT32; networks of": tensor(2, type="FLOAT32"),
+    "its output, tensor 2 .* has the empty shape": tensor(2, shape=[1, 0, 10, 6]),
+    "tensor 2 cannot have the shape .1, 1, 1, 1, 1": tensor(2, shape=[1] * 200),
+    "tensor 2 .* holds FLOAT32; only": tensor(2, type="FLOAT32"),
     "tensor 2 .* is STRING; have": tensor(2, type="STRING"),
     "its tensors are of different types": tensor(2, type="INT16", zeros=np.zeros(1, np.int64)),
     "tensor 2 .* has 0 scales and 0 zero points": tensor(2, scales=[], zeros=[]),
@@ -96,7 +98,7 @@ REFUSED = {
     "tensor 2 .* has the scale -1.0": quantized(2, -1),
     "tensor 2 .* has the scale nan": quantized(2, math.nan),
     "tensor 2 .* has the scale inf": quantized(2, math.inf),
-    "tensor 2 .* has the zero point 128, which is no INT8": quantized(2, 1, 128),
+    "tensor 2 .* has the zero point 128, which is not of INT8": quantized(2, 1, 128),
     "tensor 2 .* has the zero point 5764607523034234880": quantized(2, 1, 5 << 60),
     "its scales do not fit each other: their ratio is": quantized(2, 1e-38),
     "its weights, .*, have a scale that is not positive": quantized(1, [1] * 5 + [np.nan], [0] * 6),
@@ -106,17 +108,17 @@ REFUSED = {
     "its option StrideH is 0": options(StrideH=0),
     "its option StrideW is -1": options(StrideW=-1),
     "its option DilationHFactor is 0": options(DilationHFactor=0),
-    "its option Padding is 2, which is no Padding": options(Padding=2),
+    "its option Padding is 2, which Padding does not have": options(Padding=2),
     "its fused activation is TANH; have: NONE": options(FusedActivationFunction="TANH"),
     "is larger than the image of 9": options(DilationHFactor=9, Padding="VALID"),
-    "windows of 3 in steps of 2 over 9 come to 5": options(StrideH=2),
-    "should have 1 images of 6 channels": tensor(2, shape=[1, 9, 10, 7]),
-    r"it needs images of 4 axes, 'input' has \[9, 40\]": tensor(0, shape=[9, 40]),
-    "weights .* do not divide 3 input channels": tensor(0, shape=[1, 9, 10, 3]),
+    "windows of 3 in steps of 2 over 9 give 5": options(StrideH=2),
+    "must have 1 images of 6 channels": tensor(2, shape=[1, 9, 10, 7]),
+    r"its images must have 4 axes, but 'input' is \[9, 40\]": tensor(0, shape=[9, 40]),
+    "its weights .* do not fit 3 input channels": tensor(0, shape=[1, 9, 10, 3]),
     r"the input: tensor 0 .* has no fixed size on axis 1": tensor(0, signature=[-1, -1, 10, 4]),
     r"holds real numbers, and CONV_2D \(operator 0\) reads them": tensor(0, type="FLOAT32"),
-    "1001 more inputs are too many": operator(inputs=[0] * 1001),
-    "a name of 20000 characters": tensor(2, name="x" * 20000),
+    "it has too many inputs: 1001 more": operator(inputs=[0] * 1001),
+    "has 20000 characters": tensor(2, name="x" * 20000),
 }
 
 
@@ -130,23 +132,27 @@ def test_a_file_that_does_not_hold_together(message, tmp_path):
 def test_an_operator_that_is_not_read_is_named_with_those_that_are(tmp_path):
     net = CASES["convolve_same"]()
     net.operator("HARD_SWISH", [2], [net.middle(9, 10, 6)])
-    refused(net, tmp_path, r"HARD_SWISH \(operator 1\) is not read; have: ADD, .* SQUEEZE")
+    refused(net, tmp_path, r"HARD_SWISH \(operator 1\) is not supported; have: ADD, .* SQUEEZE")
 
 
 def test_a_shape_that_is_more_than_the_target_of_a_reshape_is_refused(tmp_path):
     net = CASES["reshape_of_an_open_batch"]()
     net.outputs.append(net.operators[2][2][0])
-    refused(net, tmp_path, r"SHAPE \(operator 0\) is not read")
+    refused(net, tmp_path, r"SHAPE \(operator 0\) is not supported")
 
 
 @pytest.mark.parametrize(
     ("case", "change", "message"),
     [
         ("choice_maximum", {"scales": np.float32([0.06])}, "only moves numbers, but its input"),
-        ("blocks_depth_to_space", {"shape": [1, 6, 8, 2]}, r"its output is \[1, 6, 8, 2\], it"),
-        ("pack_front", {"shape": [1, 3, 5, 4]}, r"its output is \[1, 3, 5, 4\], it makes"),
+        ("blocks_depth_to_space", {"shape": [1, 6, 8, 2]}, r"its output is \[1, 6, 8, 2\]; it"),
+        ("pack_front", {"shape": [1, 3, 5, 4]}, r"its output is \[1, 3, 5, 4\]; it must be"),
         ("pack_front", {"zeros": np.int64([4])}, "only moves numbers, but its input"),
-        ("unpack_front", {"shape": [1, 2, 4]}, r"its output is \[1, 2, 4\], it makes \[1, 4, 2\]"),
+        (
+            "unpack_front",
+            {"shape": [1, 2, 4]},
+            r"its output is \[1, 2, 4\]; it must be \[1, 4, 2\]",
+        ),
     ],
 )
 def test_outputs_of_other_shapes_and_formats_are_refused(case, change, message, tmp_path):
@@ -158,7 +164,7 @@ def test_outputs_of_other_shapes_and_formats_are_refused(case, change, message, 
 def test_an_operator_of_somebody_is_named(tmp_path):
     net = CASES["convolve_same"]()
     net.operator("CUSTOM:Ethos", [2], [net.middle(9, 10, 6)])
-    refused(net, tmp_path, r"CUSTOM 'Ethos' \(operator 1\) is not read")
+    refused(net, tmp_path, r"CUSTOM 'Ethos' \(operator 1\) is not supported")
 
 
 @pytest.mark.parametrize("name", ["CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"])
@@ -203,7 +209,7 @@ def test_a_bias_of_16_bit_numbers_has_64_bits(name, tmp_path):
     inputs = net.operators[0][1]
     bias = net.tensors[inputs[2]]
     inputs[2] = net.tensor(bias["shape"], "INT32", bias["scales"], data=np.zeros(bias["shape"]))
-    refused(net, tmp_path, "its input 2, .*, is INT32; must be INT64")
+    refused(net, tmp_path, "its input 2, .*, is INT32; it must be INT64")
 
 
 def test_the_dimension_of_a_bias_does_not_matter(tmp_path):
@@ -215,7 +221,9 @@ def test_the_dimension_of_a_bias_does_not_matter(tmp_path):
 def test_softmax_has_the_format_of_its_kernel(tmp_path):
     net = CASES["softmax_s8"]()
     net.tensors[1]["zeros"] = np.int64([0])
-    refused(net, tmp_path, "its output has the scale 0.00390625 and the zero point 0; it makes 0.0")
+    refused(
+        net, tmp_path, "its output has the scale 0.00390625 and the zero point 0; it must have 0.0"
+    )
 
 
 def test_the_operator_that_needs_a_shape_is_named_not_the_one_that_makes_it(tmp_path):
@@ -224,7 +232,7 @@ def test_the_operator_that_needs_a_shape_is_named_not_the_one_that_makes_it(tmp_
     tiled = net.output((1, 4, 4, 4))
     net.operator("SHAPE", [0], [shape], "ShapeOptions")
     net.operator("TILE", [2, shape], [tiled])
-    refused(net, tmp_path, r"TILE \(operator 2\) is not read")
+    refused(net, tmp_path, r"TILE \(operator 2\) is not supported")
 
 
 @pytest.mark.parametrize("beta", [0.0, -1.0, math.nan, math.inf, 1e-30])
@@ -252,9 +260,9 @@ def test_operators_that_share_the_files_bytes_do_not_come_to_calls_without_end(t
         net.operator("CONCATENATION", [x] * 900, [y], "ConcatenationOptions", Axis=3)
         y = net.middle(1, 1, 900, zero=3)
     net.outputs.append(net.operators[-1][2][0])
-    refused(net, tmp_path, r"operator 5\): the network comes to more than 5000 calls")
+    refused(net, tmp_path, r"operator 5\): the network needs more than 5000 calls")
     net.operators *= 2
-    refused(net, tmp_path, r"operator 22\): 900 more inputs are too many")
+    refused(net, tmp_path, r"operator 22\): it has too many inputs: 900 more")
 
 
 def test_channels_beyond_all_measure_are_refused_before_they_are_scaled(tmp_path):
@@ -270,7 +278,7 @@ def test_operators_beyond_all_measure_are_refused(tmp_path):
     net.begin(8)
     for _ in range(5001):
         net.operator("SQUEEZE", [0], [0])
-    refused(net, tmp_path, "it has 5001 operators, 1 to 5000 are read")
+    refused(net, tmp_path, "it has 5001 operators; 1 to 5000 are supported")
 
 
 @pytest.mark.parametrize("content", [b"", b"TFL3", b"\0\0\0\0TFL3", b"\x08\0\0\0TFL3" + bytes(99)])

@@ -59,9 +59,9 @@ def test_32_bits_are_for_outputs_alone(tmp_path):
     net = widened()
     z = net.output((1, 5), 2.0**-15, 0, "INT16")
     net.operator("QUANTIZE", [net.outputs[0]], [z])
-    with pytest.raises(qemu_nn.ModelError, match="holds INT32; only outputs may"):
+    with pytest.raises(qemu_nn.ModelError, match="only outputs may hold INT32"):
         qemu_nn.load(net.save(tmp_path))
-    with pytest.raises(qemu_nn.ModelError, match="it makes INT32 of int8"):
+    with pytest.raises(qemu_nn.ModelError, match="it cannot convert int8 to INT32"):
         qemu_nn.load(widened("INT8", 0).save(tmp_path))
 
 

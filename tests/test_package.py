@@ -158,33 +158,33 @@ REFUSED = {
     ),
     "'version' is 0": edit(lambda d: d.update(version=0)),
     "'version' is missing": edit(lambda d: d.pop("version")),
-    "'version' must be an integer, is true": edit(lambda d: d.update(version=True)),
+    "'version' must be an integer, not true": edit(lambda d: d.update(version=True)),
     "this is no model of qemu_nn": edit(lambda d: d.update(format="zip")),
     "has no graph.json": lambda c: {k: v for k, v in c.items() if k != "graph.json"},
     "arrays/1.npy is missing": lambda c: {k: v for k, v in c.items() if k != "arrays/1.npy"},
     "arrays/2.npy is not expected": lambda c: c.update({"arrays/2.npy": npy(BIAS)}),
     "../evil is not expected": lambda c: c.update({"../evil": b""}),
     "/etc/evil is not expected": lambda c: c.update({"/etc/evil": b""}),
-    "two entries of one name": lambda c: [*c.items(), ("graph.json", b"{}")],
+    "two entries with the same name": lambda c: [*c.items(), ("graph.json", b"{}")],
     "'arrays' must be names in order": edit(lambda d: d.update(arrays=["fc_wt", "fc_wt"])),
     "'arrays'[0] must be a string": edit(lambda d: d.update(arrays=[1, 2])),
     "nested too deeply": lambda c: c.update({"graph.json": b'{"a":' + b"[" * 100_000}),
     "is not JSON": lambda c: c.update({"graph.json": b"{"}),
-    "'nodes' must be a list, is an object": edit(lambda d: d.update(nodes={})),
-    "'nodes'[0] must be an object, is 1": edit(lambda d: d.update(nodes=[1])),
+    "'nodes' must be a list, not an object": edit(lambda d: d.update(nodes={})),
+    "'nodes'[0] must be an object, not 1": edit(lambda d: d.update(nodes=[1])),
     "nodes[0]: the function 'exec' is not known": edit(
         lambda d: d["nodes"][0].update(function="exec")
     ),
     "nodes[0]: params: 'dim_vec' is missing": edit(
         lambda d: d["nodes"][0]["params"].update(dim_vec=None)
     ),
-    "nodes[0]: params: 'dim_vec' must be an integer, is \"4\"": edit(
+    "nodes[0]: params: 'dim_vec' must be an integer, not \"4\"": edit(
         lambda d: d["nodes"][0]["params"].update(dim_vec="4")
     ),
     "must have 12000000 elements": edit(
         lambda d: d["nodes"][0]["params"].update(dim_vec=4_000_000)
     ),
-    "nodes[0]: output: 'shape'[0] must be an integer, is 3.0": edit(
+    "nodes[0]: output: 'shape'[0] must be an integer, not 3.0": edit(
         lambda d: d["nodes"][0]["output"].update(shape=[3.0])
     ),
     "fc has the shape [-3]": edit(lambda d: d["nodes"][0]["output"].update(shape=[-3])),
@@ -206,12 +206,12 @@ REFUSED = {
     "there is no buffer 'x' for the input": edit(lambda d: d["memory"]["input"].update(buffer="x")),
     "buffer 'in' has -1 bytes": edit(lambda d: d["memory"]["buffers"].update({"in": -1})),
     "buffers take more than 256 MiB": edit(lambda d: d["memory"]["buffers"].update({"in": 2**40})),
-    "has the shape (-3,)": array_0(npy(BIAS, shape=(-3,))),
-    "has the shape (True,)": array_0(npy(BIAS, shape=(True,))),
-    "said to have the shape [4] (4 bytes), but 3 bytes follow": array_0(npy(BIAS, shape=(4,))),
-    "but 4 bytes follow": array_0(npy(BIAS) + b"x"),
-    "has the shape (1099511627776,)": array_0(npy(BIAS, shape=(2**40,))),
-    "said to have the shape [268435456, 268435456]": array_0(npy(BIAS, shape=(2**28, 2**28))),
+    "cannot have the shape (-3,)": array_0(npy(BIAS, shape=(-3,))),
+    "cannot have the shape (True,)": array_0(npy(BIAS, shape=(True,))),
+    "declared with the shape [4] (4 bytes), but holds 3 bytes": array_0(npy(BIAS, shape=(4,))),
+    "but holds 4 bytes": array_0(npy(BIAS) + b"x"),
+    "cannot have the shape (1099511627776,)": array_0(npy(BIAS, shape=(2**40,))),
+    "declared with the shape [268435456, 268435456]": array_0(npy(BIAS, shape=(2**28, 2**28))),
     "elements of type '<f4'": array_0(npy(BIAS.astype(np.float32))),
     "elements of type '>i2'": array_0(npy(BIAS.astype(">i2"))),
     "elements of type '|O'": array_0(npy(BIAS, descr="|O")),

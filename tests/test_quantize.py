@@ -223,10 +223,10 @@ def test_quantize_writes_a_network_that_runs_and_says_what_gave_way(files, data)
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--format", "conv=4"), "--format conv=4 is not LAYER.ROLE=N"),
-        (("--format", "conv.speed=4"), "is not LAYER.ROLE=N"),
-        (("--format", "conv.output=x"), "is not LAYER.ROLE=N"),
-        (("--function", "conv"), "--function conv is not LAYER=NAME"),
+        (("--format", "conv=4"), "--format conv=4 must be LAYER.ROLE=N"),
+        (("--format", "conv.speed=4"), "must be LAYER.ROLE=N"),
+        (("--format", "conv.output=x"), "must be LAYER.ROLE=N"),
+        (("--function", "conv"), "--function conv must be LAYER=NAME"),
         (("--method", "no"), "no method 'no'"),
         (("--bits", "7"), "'7' is not one of"),
         (("--layout", "NHWC"), "the data are"),

@@ -13,16 +13,20 @@ from ..api import golden as pipeline
 from ..errors import Error
 from ..io import files
 from ..io.arrays import read_array
-from .options import PATH, device, form, say
+from .options import PATH, device, form, say, threads
 
 
 @click.command()
 @click.argument("model", type=PATH)
-@click.option("-d", "--data", type=PATH, required=True, help="Real inputs: .npy, .npz, folder.")
-@click.option("--labels", type=PATH, help="Right classes [N], if not in the data.")
-@click.option("--html", type=PATH, help="Page to write.")
-@click.option("--layout", type=click.Choice(["NHWC", "NCHW"]), help="Of the images in the data.")
-@click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
+@click.option(
+    "-d", "--data", type=PATH, required=True, help="Real inputs: an .npy or .npz file, or a folder."
+)
+@click.option("--labels", type=PATH, help="Correct classes [N], if the data do not hold them.")
+@click.option("--html", type=PATH, help="HTML page to write.")
+@click.option(
+    "--layout", type=click.Choice(["NHWC", "NCHW"]), help="Layout of the images in the data."
+)
+@threads
 @form("json", "csv")
 @device
 def analyze(
@@ -33,14 +37,14 @@ def analyze(
     form: Optional[str],
     **how: Any,
 ) -> None:
-    """Say what quantization cost MODEL, and where.
+    """Report what quantization cost MODEL, layer by layer.
 
-    MODEL is what quantize wrote, which knows its float reference; or affine, such as a .tflite
-    file, which is compared with what its integers stand for, and takes inputs of its own integers
-    too. Every layer is compared as part of the network and alone.
+    A file that quantize wrote is compared with its float network. Another affine network, such as
+    a .tflite file, is compared with the real numbers that its integers stand for; its data may be
+    integers, too. Every layer is compared as part of the network and alone.
     """
     if html is not None and not html.parent.is_dir():
-        raise Error(f"there is no folder {html.parent} for {html.name}: make it first")
+        raise Error(f"there is no folder {html.parent} for {html.name}: create it first")
     network = pipeline.load_quantized(model)
     report = inspection.analyze(
         network,

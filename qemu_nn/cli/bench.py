@@ -36,13 +36,22 @@ _NAMES = ", ".join(_NETWORKS)
 @click.option(
     "--cpu",
     type=click.Choice(["none", *kernels.FEATURES]),
-    help="Newest instruction set to use, as QEMU_NN_CPU.",
+    help="Newest instruction set to use, as in QEMU_NN_CPU.",
 )
-@click.option("--batch", "batches", type=_COUNT, multiple=True, help="Samples at a time. [1 32]")
 @click.option(
-    "--threads", type=_COUNT, multiple=True, help="Threads that share samples and large layers. [1]"
+    "--batch",
+    "batches",
+    type=_COUNT,
+    multiple=True,
+    help="Samples in a batch; give it again for more.  [default: 1, 32]",
 )
-@click.option("--turns", type=_COUNT, default=21, show_default=True, help="Times each is timed.")
+@click.option(
+    "--threads",
+    type=_COUNT,
+    multiple=True,
+    help="Threads to use; give it again for more.  [default: 1]",
+)
+@click.option("--turns", type=_COUNT, default=21, show_default=True, help="Measurements of each.")
 @click.option("--plot", type=PATH, help="Picture to draw: .png, .svg or .pdf.")
 @form("json")
 @variant
@@ -61,8 +70,8 @@ def bench(
 ) -> None:
     """Time networks, and LiteRT and ONNX Runtime beside them.
 
-    NETWORK is one that comes with the package (all of them if none is named); --kernels times
-    the rows of the kernel table instead, or too if networks are named.
+    NETWORK is the name of a network that comes with the package; without any argument all of them
+    are timed. --kernels times the rows of the kernel table, and the networks that are named.
     """
     if plot:
         check_picture(plot)
@@ -89,7 +98,7 @@ def bench(
     "--input",
     "inputs",
     type=PATH,
-    help="Inputs [N, *shape]: integers, or real numbers. [random]",
+    help="Inputs [N, *shape]: integers, or real numbers to quantize; by default random.",
 )
 @state
 @form("json", "csv")
@@ -97,12 +106,12 @@ def bench(
 def variants(
     what: str, inputs: Optional[Path], state: Optional[Path], form: Optional[str], **names: str
 ) -> None:
-    """Show where cores, releases and roundings differ in bits.
+    """Show where other cores, releases and roundings give other bits.
 
-    KERNEL is a C function (arm_softmax_q7) or an op (softmax), compared on random calls.
+    KERNEL is a C function (arm_softmax_q7) or an op (softmax); it is compared on random calls.
     """
     if what in NPU_NETWORKS:
-        raise Error(f"{what} is for the NPU, which has no cores, releases or roundings to compare")
+        raise Error(f"{what} is a network of the NPU, which has no cores, releases or roundings")
     if what in _NETWORKS or Path(what).exists() or Path(what).suffix:
         graph = _graph(what)
         x = read_inputs(graph, inputs) if inputs else None

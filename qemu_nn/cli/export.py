@@ -1,4 +1,4 @@
-"""The verb of networks that leave for the device: export."""
+"""The verb that writes networks for the device: export."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .options import PATH, device, force, read_inputs, say
 @click.argument("model", type=PATH)
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
 @click.option(
-    "-i", "--input", "inputs", type=PATH, help="Inputs of the self-test; random if not given."
+    "-i", "--input", "inputs", type=PATH, help="Inputs of the self-test; by default random."
 )
 @click.option(
-    "--layers", type=click.Choice(["one"]), help="one: write everything as one header, too."
+    "--layers", type=click.Choice(["one"]), help="one: also write everything as one header."
 )
 @force
 @device

@@ -1,4 +1,4 @@
-"""The command line: one short function for each verb, each a call into pipeline."""
+"""The command line: a short function for each verb, which calls the package's API."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .analyze import analyze
 from .bench import bench, variants
 from .export import export
 from .ndk import ndk
-from .options import PATH, device, force, form, read_inputs, say, state, variant
+from .options import PATH, device, force, form, read_inputs, say, state, threads, variant
 from .quantize import import_, quantize
 from .sdk import sdk
 
@@ -43,7 +43,7 @@ class _Fault(click.ClickException):
 
 
 class _Verbs(click.Group):
-    """A group whose verbs end in a sentence, not in a traceback, where the input is at fault."""
+    """A group whose verbs report a fault of the input in a sentence, not with a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb that the arguments name."""
@@ -53,7 +53,7 @@ class _Verbs(click.Group):
         except KeyboardInterrupt:
             say("interrupted", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # whoever read our output has seen enough
+        except BrokenPipeError:  # the reader of our output has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise click.exceptions.Exit(FAULT) from None
         except Error as error:
@@ -67,7 +67,7 @@ class _Verbs(click.Group):
 
 @contextmanager
 def _device_warnings() -> Iterator[None]:
-    """Each DeviceWarning as one line on stderr, once."""
+    """Print each DeviceWarning once, as a line on stderr."""
     seen = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -82,7 +82,7 @@ def _device_warnings() -> Iterator[None]:
 
 
 def _progress(turns: Iterable) -> Iterable:
-    """The turns, with a bar on stderr if that is a terminal."""
+    """The turns, with a progress bar if stderr is a terminal."""
     return tqdm(turns, disable=None, leave=False)
 
 
@@ -92,32 +92,34 @@ _inputs = click.option(
     "inputs",
     type=PATH,
     required=True,
-    help="Inputs [N, *shape]: integers, or real numbers.",
-)
-_threads = click.option(
-    "--threads",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Threads that share inputs and large layers.",
+    help="Inputs [N, *shape]: integers, or real numbers to quantize.",
 )
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="qemu-nn")
 def main() -> None:
-    """Run quantized networks bit for bit as a Cortex-M with CMSIS-NN computes them.
+    """Run quantized networks bit for bit as a Cortex-M with CMSIS-NN runs them.
 
-    MODEL is a .qnz or .tflite file, a network.json, or the folder of one. Arrays are .npy files, or
-    .npz files that hold x (inputs) or y (labels). Exit codes: 0 done or same, 1 compare found a
-    difference, 2 the input is at fault.
+    MODEL is a .qnz file, a .tflite file, a network.json, or a folder that holds a network.json.
+    Arrays are .npy files, or .npz files with the arrays x (inputs) and y (labels).
+
+    Exit codes: 0 for success, 1 if compare finds a difference or ndk check a broken limit, 2 if
+    the input is at fault.
     """
 
 
 @main.command()
-@click.option("-o", "--output", type=PATH, default=Path("qemu_nn_demo_goldens"), show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    default=Path("qemu_nn_demo_goldens"),
+    show_default=True,
+    help="Folder to write.",
+)
 def demo(output: Path) -> None:
-    """Run the example network and write goldens of it."""
+    """Run the example network and write its goldens."""
     network, x, y = pipeline.example()
     say(f"{pipeline.describe(network).text()}\n")
     session = network.session()
@@ -138,7 +140,7 @@ def demo(output: Path) -> None:
 def info(model: Path, form: Optional[str], variant: Optional[str], **names: str) -> None:
     """Print the layers of MODEL: shapes, formats, costs, kernels.
 
-    Of a float network: what each operator reads, makes and holds.
+    For a float network: the inputs, outputs and parameters of each operator.
     """
     network = pipeline.load(model)
     if isinstance(network, pipeline.FloatNetwork):
@@ -151,11 +153,13 @@ def info(model: Path, form: Optional[str], variant: Optional[str], **names: str)
 @main.command()
 @click.argument("model", type=PATH)
 @_inputs
-@click.option("-o", "--output", type=PATH, required=True, help=".npz to write.")
-@click.option("--trace", is_flag=True, help="Write the output of every layer, not of the last.")
-@click.option("--labels", type=PATH, help="Right classes [N]: print the accuracy.")
+@click.option("-o", "--output", type=PATH, required=True, help=".npz file to write.")
+@click.option(
+    "--trace", is_flag=True, help="Write the output of every layer, not only of the last."
+)
+@click.option("--labels", type=PATH, help="Correct classes [N]; prints the accuracy.")
 @state
-@_threads
+@threads
 @variant
 @device
 def run(
@@ -169,7 +173,7 @@ def run(
     variant: Optional[str],
     **names: str,
 ) -> None:
-    """Run MODEL on inputs and write what it computes."""
+    """Run MODEL on inputs and write its outputs."""
     _check_output(output)
     network = pipeline.load_quantized(model)
     session = network.session(variant=variant, threads=threads, **names)
@@ -188,7 +192,7 @@ def run(
 @_inputs
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
 @state
-@_threads
+@threads
 @force
 @device
 def golden(
@@ -200,9 +204,10 @@ def golden(
     force: bool,
     **names: str,
 ) -> None:
-    """Write goldens: what each layer of MODEL computes.
+    """Write goldens: the output of each layer of MODEL.
 
-    For every input and layer a .npy, a .bin and a C header; and what checks them on a device.
+    Each golden is a .npy file, a .bin file and a C header, for every input and layer. The folder
+    also holds the C code that checks them on a device.
     """
     network = pipeline.load_quantized(model)
     x, h = read_inputs(network.graph, inputs), read_state(state)
@@ -222,10 +227,9 @@ def golden(
 @click.argument("dump", type=PATH)
 @click.pass_context
 def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
-    """Compare a device's DUMP with the folder GOLDEN.
+    """Compare a device's outputs in DUMP with the goldens in GOLDEN.
 
-    DUMP holds what the device computed, in files with the names of the goldens. Exit code 1 if
-    anything differs.
+    Both are folders; the files in DUMP have the names of the goldens. Exits with 1 if any differs.
     """
     comparison = pipeline.compare(golden, dump)
     say(str(comparison))
@@ -235,16 +239,16 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
 @main.command()
 @form("json", "csv")
 def kernels(form: Optional[str]) -> None:
-    """Print every way to compute every op, best first."""
+    """List the kernels of every op, best first."""
     say(getattr(kernel_table(ROWS), form or "text")())
 
 
 def _check_output(path: Path) -> None:
-    """Before any work: can results go there?"""
+    """Refuse, before any work, a path that cannot take the results."""
     if path.suffix != ".npz":
         raise Error(f"the output {path} holds an array for each layer: name it {path.stem}.npz")
     if not path.parent.is_dir():
-        raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
+        raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
 
 
 def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:

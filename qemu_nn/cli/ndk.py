@@ -36,9 +36,10 @@ from .options import PATH, say, source
 
 @click.group()
 def ndk() -> None:
-    """Networks of the WuQi NPU, as its kit has them.
+    """Quantize, run and pack networks for the WuQi NPU.
 
-    NET is a NET.prototxt with NET.npz beside it, as quantize writes them.
+    The verbs do what the NPU's kit does. NET is a .prototxt file with an .npz file of the same
+    name beside it; quantize writes both.
     """
 
 
@@ -48,24 +49,68 @@ def ndk() -> None:
 @data_option
 @layout_option
 @click.option(
-    "-o", "--output", type=PATH, required=True, help="NET.prototxt to write, and NET.npz."
+    "-o",
+    "--output",
+    type=PATH,
+    required=True,
+    help=".prototxt file to write, with an .npz file beside it.",
 )
-@click.option("--bits", type=click.Choice(["8", "16"]), default="8", show_default=True)
-@click.option("--merge/--no-merge", default=True, show_default=True, help="Merge layers first.")
-@click.option("--frac", "fracs", multiple=True, metavar="TENSOR=N", help="Fraction that is given.")
 @click.option(
-    "--method", "methods", multiple=True, metavar="TENSOR=NAME", help=f"Of: {', '.join(METHODS)}."
+    "--bits",
+    type=click.Choice(["8", "16"]),
+    default="8",
+    show_default=True,
+    help="Bits of weights and tensors.",
 )
-@click.option("--aggressive/--no-aggressive", default=True, show_default=True, help="Or by layer.")
-@click.option("--factor-num-bin", default=4, show_default=True)
-@click.option("--num-step-pre", default=20, show_default=True)
-@click.option("--num-step", default=100, show_default=True)
-@click.option("--drop-logsoftmax/--no-drop-logsoftmax", default=True, show_default=True)
-@click.option("--priority-mode", type=click.Choice(ORDERS), default="fwb", show_default=True)
 @click.option(
-    "--compensate-floor-on-bias/--no-compensate-floor-on-bias", default=True, show_default=True
+    "--merge/--no-merge", default=True, show_default=True, help="Merge layers before quantizing."
 )
-@click.option("--log-dir", type=PATH, help="Folder for a log of why.")
+@click.option(
+    "--frac", "fracs", multiple=True, metavar="TENSOR=N", help="Set the fraction bits of a tensor."
+)
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="TENSOR=NAME",
+    help=f"How to choose a tensor's fraction: {', '.join(METHODS)}.",
+)
+@click.option(
+    "--aggressive/--no-aggressive",
+    default=True,
+    show_default=True,
+    help="Observe the float network, or (slow) each tensor after fixed-point layers.",
+)
+@click.option(
+    "--factor-num-bin", default=4, show_default=True, help="Histograms have 2^(bits + this) bins."
+)
+@click.option("--num-step-pre", default=20, show_default=True, help="Batches to observe first.")
+@click.option(
+    "--num-step",
+    default=100,
+    show_default=True,
+    help="Batches after those; with --no-aggressive, for each tensor.",
+)
+@click.option(
+    "--drop-logsoftmax/--no-drop-logsoftmax",
+    default=True,
+    show_default=True,
+    help="Leave out a LogSoftmax at the end.",
+)
+@click.option(
+    "--priority-mode",
+    type=click.Choice(ORDERS),
+    default="fwb",
+    show_default=True,
+    help="Who chooses a fraction first: f output, w weights, b bias.",
+)
+@click.option(
+    "--compensate-floor-on-bias/--no-compensate-floor-on-bias",
+    default=True,
+    show_default=True,
+    help="Add half a step to each bias, so that outputs round to nearest.",
+)
+@click.option("--log-dir", type=PATH, help="Folder for a log of all decisions.")
 def quantize(
     model: Path,
     weights: Optional[Path],
@@ -80,9 +125,9 @@ def quantize(
     methods: tuple[str, ...],
     **how: Any,
 ) -> None:
-    """Quantize MODEL: a float NET.prototxt, or a file of any format that is imported."""
+    """Quantize MODEL, a float NET or another model file."""
     if output.suffix != ".prototxt" or not output.parent.is_dir():
-        raise Error(f"the output {output} must be a .prototxt in a folder that is there")
+        raise Error(f"the output {output} must be a .prototxt file in a folder that exists")
     layers, params = _any(model, weights, input_tensor, output_tensor)
     if merge:
         layers, params = optimize.merge_layers(layers, params)
@@ -99,12 +144,12 @@ def quantize(
 @ndk.command()
 @net_files
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
-@click.option("--name", help="Of the .bin; NET's if not given.")
+@click.option("--name", help="Name of the .bin file; by default that of NET.")
 @bits_option
 def pack(
     net: Path, params: Optional[Path], output: Path, name: Optional[str], bits: Optional[str]
 ) -> None:
-    """Write NET as one .bin for the chip's application."""
+    """Write NET as one .bin file for the kit's C library."""
     layers, numbers = read(net, params)
     modelpack.modelpack(width_of(numbers, bits), layers, numbers, output, name or net.stem)
     say(f"{output / (name or net.stem)}.bin")
@@ -123,20 +168,25 @@ def check(
     output_tensor: Optional[str],
     bits: Optional[str],
 ) -> None:
-    """Print the hardware's limits that MODEL breaks; exit code 1 if there are any."""
+    """Print the limits of the hardware that MODEL breaks.
+
+    The exit code is 1 if there are any.
+    """
     layers, params = _any(model, weights, input_tensor, output_tensor)
-    found = warnings(layers, params, int(bits) if bits else None)
-    for text in found:
+    broken = warnings(layers, params, int(bits) if bits else None)
+    for text in broken:
         say(sentence(text))
-    ctx.exit(1 if found else 0)
+    ctx.exit(1 if broken else 0)
 
 
 def _any(model: Path, weights: Optional[Path], start: Optional[str], end: Optional[str]) -> Network:
-    """A network of the kit, or of any file that is imported."""
+    """A network of the kit, or the network of a model file."""
     beside = weights or model.with_suffix(".npz")
     if model.suffix == ".prototxt" and beside.suffix == ".npz":
         if start or end:
-            raise Error(f"{model} is a whole network: tensors to cut at are for other model files")
+            raise Error(
+                f"--input-tensor and --output-tensor are for other model files than {model}"
+            )
         return read(model, beside)
     return load(model, weights, start, end)
 
@@ -145,7 +195,7 @@ def _pairs(option: str, given: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for text in given:
         name, _, value = text.rpartition("=")
         if not name or not value:
-            raise Error(f"{option} {text} is not TENSOR=VALUE")
+            raise Error(f"{option} {text} must be TENSOR=VALUE")
         yield name, value
 
 
@@ -153,17 +203,17 @@ def _integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise Error(f"--frac: {text!r} is not an integer") from None
+        raise Error(f"--frac: a fraction must be an integer, not {text!r}") from None
 
 
 def _formats(layers: list[Layer], params: dict[str, Any]) -> Table:
-    """Layer by layer: the fractions of what it makes, of its weights and its bias."""
+    """The fractions of each layer's outputs, weights and bias."""
     rows = []
     for layer in layers:
         fracs = [params.get(f"{layer.name}_frac_{role}") for role in ("weight", "bias")]
         signs = ["" if params.get(f"{name}_signed", True) else "u" for name in layer.tops]
-        made = " ".join(f"{s}{params[f'{n}_frac']}" for s, n in zip(signs, layer.tops))
-        rows.append((layer.name, layer.type, made, *(_span(each) for each in fracs)))
+        outputs = " ".join(f"{s}{params[f'{n}_frac']}" for s, n in zip(signs, layer.tops))
+        rows.append((layer.name, layer.type, outputs, *map(_span, fracs)))
     return Table(("layer", "type", "output frac", "weight frac", "bias frac"), tuple(rows))
 
 

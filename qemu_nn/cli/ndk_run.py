@@ -27,36 +27,46 @@ Network = tuple[list[Layer], dict[str, Any]]
 _BATCH = 64
 
 bits_option = click.option(
-    "--bits", type=click.Choice(["8", "16"]), help="Of the quantized network, if not told by it."
+    "--bits",
+    type=click.Choice(["8", "16"]),
+    help="Bits of the quantized network, if its parameters do not tell.",
 )
 data_option = click.option(
-    "-d", "--data", type=PATH, required=True, help="Inputs [N, C, H, W]: .npy, .npz, folder."
+    "-d",
+    "--data",
+    type=PATH,
+    required=True,
+    help="Inputs [N, C, H, W]: an .npy or .npz file, or a folder.",
 )
 layout_option = click.option(
-    "--layout", type=click.Choice(["NHWC", "NCHW"]), help="Of the images in the data."
+    "--layout", type=click.Choice(["NHWC", "NCHW"]), help="Layout of the images in the data."
 )
-_tensors = click.option("--tensor", "tensors", multiple=True, help="Only this one; again for more.")
+_tensors = click.option(
+    "--tensor", "tensors", multiple=True, help="Only this tensor; give it again for more."
+)
 _aligned = click.option(
     "--hw-aligned/--no-hw-aligned",
     default=True,
     show_default=True,
-    help="Averages beside padding as the hardware divides them.",
+    help="Divide averages next to padding as the hardware does.",
 )
 
 
 def net_files(verb: Callable[..., None]) -> Callable[..., None]:
     """NET, and where its parameters are."""
-    verb = click.option("--params", type=PATH, help="Parameters of NET, if not NET.npz.")(verb)
+    verb = click.option(
+        "--params", type=PATH, help="File with the parameters, if not the .npz beside NET."
+    )(verb)
     return click.argument("net", type=PATH)(verb)
 
 
 @click.command()
 @net_files
 @click.option("-i", "--input", "inputs", type=PATH, required=True, help="Real inputs [N, C, H, W].")
-@click.option("-o", "--output", type=PATH, required=True, help=".npz to write.")
-@click.option("--float", "real", is_flag=True, help="The float network, real numbers.")
+@click.option("-o", "--output", type=PATH, required=True, help=".npz file to write.")
+@click.option("--float", "real", is_flag=True, help="Run the float network and write real numbers.")
 @click.option("--trace", is_flag=True, help="Write every tensor, not only the outputs.")
-@click.option("--labels", type=PATH, help="Right classes [N]: print the accuracy.")
+@click.option("--labels", type=PATH, help="Correct classes [N]; prints the accuracy.")
 @bits_option
 @_aligned
 def run(
@@ -70,9 +80,11 @@ def run(
     bits: Optional[str],
     hw_aligned: bool,
 ) -> None:
-    """Run NET as the chip does and write its integers, [N, C, H, W]."""
+    """Run NET as the chip does.
+
+    Writes the outputs as integers [N, C, H, W]."""
     if output.suffix != ".npz" or not output.parent.is_dir():
-        raise Error(f"the output {output} must be an .npz in a folder that is there")
+        raise Error(f"the output {output} must be an .npz file in a folder that exists")
     layers, numbers = read(net, params)
     width = width_of(numbers, bits)
     built = build_numpy_layers(layers, numbers, not real, width, hw_aligned)
@@ -80,19 +92,18 @@ def run(
     names = get_tensor_name_list(layers, feature_only=True) if trace else ends
     x = read_array(inputs, "x")
     if x.ndim != 4 or not len(x):
-        kind = "must hold inputs [N, C, H, W]" if len(x) else "which are no inputs"
-        raise Error(f"{inputs} holds {list(x.shape)}, {kind}")
+        raise Error(f"{inputs} must hold one input or more, [N, C, H, W], not {list(x.shape)}")
     parts = [
         run_layers(x[i : i + _BATCH], layers, names, numpy_layers=built)
         for i in range(0, len(x), _BATCH)
     ]
-    found = {name: np.concatenate([part[name] for part in parts]) for name in names}
-    scores = found[ends[-1]].reshape(len(x), -1)
+    outputs = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    scores = outputs[ends[-1]].reshape(len(x), -1)
     right = None if labels is None else count_correct(scores, read_array(labels, "y"))
     if not real:
-        found = {name: _integers(found[name], name, numbers, width) for name in names}
-    write_npz(output, found)
-    rows = tuple((name, str(a.dtype), "x".join(map(str, a.shape))) for name, a in found.items())
+        outputs = {name: _integers(outputs[name], name, numbers, width) for name in names}
+    write_npz(output, outputs)
+    rows = tuple((name, str(a.dtype), "x".join(map(str, a.shape))) for name, a in outputs.items())
     say(Table(("array", "dtype", "shape"), rows).text())
     if right is not None:
         say(f"\naccuracy: {100 * right / len(x):.2f} % ({right} of {len(x)})")
@@ -103,11 +114,15 @@ def run(
 @data_option
 @layout_option
 @_tensors
-@click.option("-o", "--output", "output_dirname", type=PATH, help="Folder for the CSV files.")
-@click.option("--float", "real", is_flag=True, help="Of the float network.")
-@click.option("--num-batch", default=1000, show_default=True)
-@click.option("--num-bin", default=0, show_default=True, help="Of a histogram; 0: none.")
-@click.option("--max-abs-val", type=float, help="End of the histogram, if not of the values.")
+@click.option("-o", "--output", "output_dirname", type=PATH, help="Folder for CSV files.")
+@click.option("--float", "real", is_flag=True, help="Analyze the float network.")
+@click.option("--num-batch", default=1000, show_default=True, help="Most batches to use.")
+@click.option("--num-bin", default=0, show_default=True, help="Bins of the histogram; 0 for none.")
+@click.option(
+    "--max-abs-val",
+    type=float,
+    help="Largest magnitude in the histogram; by default that of the values.",
+)
 @bits_option
 @_aligned
 @form("json", "csv")
@@ -125,14 +140,14 @@ def analyze(
     """Print the range, mean and variance of NET's tensors."""
     layers, numbers = read(net, params)
     names = list(tensors) or get_tensor_name_list(layers)
-    found = figures.analyze_tensor_distribution(
+    tensor_figures = figures.analyze_tensor_distribution(
         *(layers, numbers, names),
         data_generator=feed(layers, data, layout),
         quant=not real,
         bitwidth=width_of(numbers, bits),
         **how,
     )
-    _print(found, names, ("min", "max", "avg", "var"), form)
+    _print(tensor_figures, names, ("min", "max", "avg", "var"), form)
 
 
 @click.command()
@@ -140,10 +155,19 @@ def analyze(
 @data_option
 @layout_option
 @_tensors
-@click.option("-o", "--output", "output_dirname", type=PATH, help="Folder for the CSV files.")
-@click.option("--num-batch", default=1000, show_default=True)
-@click.option("--num-bin", default=0, show_default=True, help="For the divergences; 0: none.")
-@click.option("--max-abs-val", type=float, help="End of the histogram, if not of the values.")
+@click.option("-o", "--output", "output_dirname", type=PATH, help="Folder for CSV files.")
+@click.option("--num-batch", default=1000, show_default=True, help="Most batches to use.")
+@click.option(
+    "--num-bin",
+    default=0,
+    show_default=True,
+    help="Bins of the divergences' histograms; 0 for none.",
+)
+@click.option(
+    "--max-abs-val",
+    type=float,
+    help="Largest magnitude in the histogram; by default that of the values.",
+)
 @bits_option
 @_aligned
 @form("json", "csv")
@@ -157,26 +181,28 @@ def compare(
     form: Optional[str],
     **how: Any,
 ) -> None:
-    """Print how far NET's fixed-point tensors are from its float ones."""
+    """Print how NET's fixed-point and float tensors differ."""
     layers, numbers = read(net, params)
     names = list(tensors) or get_tensor_name_list(layers)
-    found = figures.compare_float_and_quant(
+    tensor_figures = figures.compare_float_and_quant(
         *(layers, numbers, names, width_of(numbers, bits)),
         data_generator=feed(layers, data, layout),
         **how,
     )
-    _print(found, names, ("fmsv", "mse", "maxae", "qsnr", "top1err"), form)
+    _print(tensor_figures, names, ("fmsv", "mse", "maxae", "qsnr", "top1err"), form)
 
 
 def read(net: Path, params: Optional[Path]) -> Network:
     """The layers and parameters of NET."""
     if net.suffix != ".prototxt":
-        raise Error(f"{net} is no NET.prototxt; qemu-nn ndk quantize makes one of a model file")
+        raise Error(
+            f"{net} is not a .prototxt file; qemu-nn ndk quantize makes one from a model file"
+        )
     return modelpack.load_from_file(net, params or net.with_suffix(".npz"))
 
 
 def width_of(params: dict[str, Any], bits: Optional[str]) -> int:
-    """The one that is asked for, or that of the parameters."""
+    """The number of bits that is asked for, or that of the parameters."""
     return int(bits) if bits else widths(params)[0]
 
 
@@ -186,7 +212,7 @@ def _integers(values: np.ndarray, name: str, params: dict[str, Any], bits: int) 
 
 
 def feed(layers: list[Layer], data: Path, layout: Optional[str]) -> Iterator[dict[str, np.ndarray]]:
-    """What the kit's functions take of a user's data."""
+    """A user's data as batches for the kit's functions."""
     shape = tuple(layers[0].attributes()["dim"][1:])
     return ({"input": batch.x} for batch in batches(data, shape, "NCHW", layout, _BATCH))
 

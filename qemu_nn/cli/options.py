@@ -16,35 +16,56 @@ from ..targets import DEFAULT_CORE
 
 PATH = click.Path(path_type=Path)
 
-variant = click.option("--variant", help="Run this row of the kernel table wherever it exists.")
-state = click.option("--state", type=PATH, help="Start of a recurrent network: [N, *shape].")
-force = click.option("--force", is_flag=True, help="Overwrite files that were edited since.")
+variant = click.option(
+    "--variant", help="Variant of the kernels to run wherever it exists, such as ref."
+)
+state = click.option(
+    "--state", type=PATH, help="Initial state of a recurrent network: [N, *shape]."
+)
+threads = click.option(
+    "--threads",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Threads that share the inputs and split large layers.",
+)
+force = click.option("--force", is_flag=True, help="Overwrite files even if they were edited.")
 
 
 def say(text: str, err: bool = False) -> None:
-    """Print lines; what they quote of files has no power to command the terminal."""
+    """Print lines, without characters that would control the terminal."""
     click.echo(printable(text, kept="\n\t"), err=err)
 
 
 def device(verb: Callable[..., None]) -> Callable[..., None]:
     """The options that say whose arithmetic it is: target, cmsis, rounding."""
     for name, default, text in (
-        ("--rounding", None, "nearest or truncate (ARM_NN_TRUNCATE); s8: double or single."),
-        ("--cmsis", None, "CMSIS release: 5.6.0, 5.9.0; 7.0.0 (s8's default), main-2026-07."),
-        ("--target", DEFAULT_CORE, "Core, such as cortex-m3, or its path: scalar, dsp."),
+        (
+            "--rounding",
+            None,
+            "Of q7, q15: nearest (default), truncate (ARM_NN_TRUNCATE); "
+            "of s8, s16: double (default), single.",
+        ),
+        (
+            "--cmsis",
+            None,
+            "CMSIS release of q7, q15: 5.9.0 (default), 5.6.0; "
+            "of s8, s16: 7.0.0 (default), main-2026-07.",
+        ),
+        ("--target", DEFAULT_CORE, "Core, such as cortex-m3, or path: m0, scalar, mve, dsp."),
     ):
         verb = click.option(name, default=default, show_default=True, help=text)(verb)
     return verb
 
 
 def source(weights: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options that say what of a float model is read: weights (of these files), ends."""
+    """The options that choose what is read of a float model: weights, first and last tensor."""
 
     def add(verb: Callable[..., None]) -> Callable[..., None]:
         for name, kind, text in (
-            ("--output-tensor", str, "Tensor at which the network ends."),
-            ("--input-tensor", str, "Tensor at which the network starts."),
-            ("--weights", PATH, f"Weights beside MODEL: {weights}."),
+            ("--output-tensor", str, "Tensor of the file at which the network ends."),
+            ("--input-tensor", str, "Tensor of the file at which the network starts."),
+            ("--weights", PATH, f"File with the weights of MODEL: {weights}."),
         ):
             verb = click.option(name, type=kind, help=text)(verb)
         return verb
@@ -53,11 +74,11 @@ def source(weights: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
 
 def form(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """--json or --csv instead of text for a terminal."""
+    """The options --json and --csv, for output that programs read."""
 
     def add(verb: Callable[..., None]) -> Callable[..., None]:
         for name in reversed(names):
-            help_text = f"Print {name.upper()}."
+            help_text = f"Print {name.upper()} instead of text."
             verb = click.option(f"--{name}", "form", flag_value=name, help=help_text)(verb)
         return verb
 

@@ -23,7 +23,7 @@ _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
 @click.command(name="import")
 @click.argument("model", type=PATH)
-@click.option("-o", "--output", type=PATH, required=True, help=".qnz to write.")
+@click.option("-o", "--output", type=PATH, required=True, help=".qnz file to write.")
 @source(".caffemodel, .caffemodel.h5")
 def import_(
     model: Path,
@@ -32,7 +32,7 @@ def import_(
     input_tensor: Optional[str],
     output_tensor: Optional[str],
 ) -> None:
-    """Read MODEL of any format, write it as .qnz.
+    """Read MODEL in any supported format and write it as .qnz.
 
     Prints its layers.
     """
@@ -47,50 +47,80 @@ def import_(
 
 @click.command()
 @click.argument("model", type=PATH)
-@click.option("-d", "--data", type=PATH, required=True, help="Calibration: .npy, .npz, folder.")
-@click.option("-o", "--output", type=PATH, required=True, help=".qnz to write.")
+@click.option(
+    "-d",
+    "--data",
+    type=PATH,
+    required=True,
+    help="Calibration data: an .npy or .npz file, or a folder.",
+)
+@click.option("-o", "--output", type=PATH, required=True, help=".qnz file to write.")
 @click.option(
     "--scheme",
     type=click.Choice([*SCHEMES]),
     default="power2",
     show_default=True,
-    help="power2: q7 and q15 functions; affine: s8 functions, as TensorFlow Lite.",
+    help="power2: for the q7 and q15 functions; affine: for the s8 functions, as TensorFlow Lite.",
 )
 @click.option(
-    "--bits", type=click.Choice(["8", "16"]), default="8", show_default=True, help="Of everything."
+    "--bits",
+    type=click.Choice(["8", "16"]),
+    default="8",
+    show_default=True,
+    help="Bits of weights and activations.",
 )
 @click.option(
-    "--method", default="minmax", show_default=True, help=f"For activations: {_METHODS}, search."
+    "--method",
+    default="minmax",
+    show_default=True,
+    help=f"How to choose the formats of activations: {_METHODS}, or search.",
 )
-@click.option("--weight-method", default="minmax", show_default=True, help=f"{_METHODS}.")
+@click.option(
+    "--weight-method",
+    default="minmax",
+    show_default=True,
+    help=f"The same for weights: {_METHODS}.",
+)
 @click.option(
     "--format",
     "given",
     multiple=True,
     metavar="LAYER.ROLE=N",
-    help=f"Fraction bits that are given; ROLE: {', '.join(ROLES)}. Affine: LAYER.output=LOW..HIGH.",
+    help=f"Set fraction bits; ROLE: {', '.join(ROLES)}. Affine: LAYER.output=LOW..HIGH.",
 )
 @click.option(
-    "--function", multiple=True, metavar="LAYER=NAME", help="C function that a layer calls."
+    "--function", multiple=True, metavar="LAYER=NAME", help="Set the C function that a layer calls."
 )
-@click.option("--softmax/--no-softmax", default=True, help="Keep a softmax at the end.")
-@click.option("--layout", type=click.Choice(["NHWC", "NCHW"]), help="Of the images in the data.")
+@click.option(
+    "--softmax/--no-softmax", default=True, show_default=True, help="Keep a softmax at the end."
+)
+@click.option(
+    "--layout", type=click.Choice(["NHWC", "NCHW"]), help="Layout of the images in the data."
+)
 @click.option(
     "--search-range",
     type=click.IntRange(0),
     default=3,
     show_default=True,
-    help="Integer bits fewer, at most.",
+    help="Most integer bits that a search takes away.",
 )
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
     default=0.0,
     show_default=True,
-    help="Loss of accuracy accepted.",
+    help="Loss of accuracy that a search accepts.",
 )
-@click.option("--resume", type=PATH, help="File that keeps what a search has decided.")
-@click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
+@click.option(
+    "--resume", type=PATH, help="File that keeps the decisions of a search, so that it can go on."
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Threads that try the candidates of a search.",
+)
 @source(".caffemodel, .caffemodel.h5")
 @device
 def quantize(
@@ -107,8 +137,8 @@ def quantize(
 ) -> None:
     """Quantize the float network MODEL with calibration data.
 
-    Writes a network that runs, and that knows its float reference; prints formats, shifts, and
-    what had to give way.
+    Writes a .qnz file with the quantized network and, for analyze, its float network. Prints
+    formats, shifts, and a note for each format that the functions did not allow.
     """
     _check_package(output)
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
@@ -136,9 +166,9 @@ def _progress(turns: Iterable) -> Iterable:
 
 def _check_package(path: Path) -> None:
     if path.suffix != ".qnz":
-        raise Error(f"the output {path} is a package: name it {path.stem}.qnz")
+        raise Error(f"the output {path} must be a .qnz file: name it {path.stem}.qnz")
     if not path.parent.is_dir():
-        raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
+        raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
 
 
 def _formats(given: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -150,7 +180,7 @@ def _formats(given: Iterable[str]) -> dict[str, dict[str, Any]]:
         held = _format(value)
         if not layer or role not in ROLES or held is None:
             raise Error(
-                f"--format {text} is not LAYER.ROLE=N with ROLE one of {', '.join(ROLES)}, nor "
+                f"--format {text} must be LAYER.ROLE=N with ROLE one of {', '.join(ROLES)}, or "
                 "LAYER.output=LOW..HIGH"
             )
         formats.setdefault(layer, {})[role] = held
@@ -174,6 +204,6 @@ def _functions(given: Iterable[str]) -> dict[str, str]:
     for text in given:
         layer, _, name = text.rpartition("=")
         if not layer or not name:
-            raise Error(f"--function {text} is not LAYER=NAME")
+            raise Error(f"--function {text} must be LAYER=NAME")
         functions[layer] = name
     return functions

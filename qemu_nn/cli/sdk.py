@@ -11,7 +11,7 @@ from ..errors import Error
 
 
 def _core() -> Path:
-    """The C core: inside of the package where it is installed, beside it in a checkout."""
+    """The C core: inside the installed package, or beside the package in a checkout."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "csrc"
     core = inside if inside.is_dir() else package.parent / "csrc"
@@ -27,14 +27,17 @@ def _sources() -> list[Path]:
 
 
 @click.command()
-@click.option("--sources", "what", flag_value="sources", help="The C files, one a line.")
-@click.option("--include", "what", flag_value="include", help="The folder of wq_cnn.h.")
-@click.option("--cflags", "what", flag_value="cflags", help="Flags for the compiler.")
-@click.option("--libs", "what", flag_value="libs", help="Flags for the linker.")
+@click.option(
+    "--sources", "what", flag_value="sources", help="Print the C files, one on each line."
+)
+@click.option("--include", "what", flag_value="include", help="Print the folder of wq_cnn.h.")
+@click.option("--cflags", "what", flag_value="cflags", help="Print the flags for the compiler.")
+@click.option("--libs", "what", flag_value="libs", help="Print the flags for the linker.")
 def sdk(what: Optional[str]) -> None:
-    """Print what C applications that run packs compile.
+    """Print the C files and flags of the library for NPU packs.
 
-    `cc app.c $(qemu-nn sdk --sources) $(qemu-nn sdk --cflags) -o app` builds one.
+    `cc app.c $(qemu-nn sdk --sources) $(qemu-nn sdk --cflags) -o app`
+    builds an application.
     """
     include = str(_core() / "sdk")
     answers = {
@@ -44,5 +47,5 @@ def sdk(what: Optional[str]) -> None:
         "libs": "-pthread",
     }
     if what is None:
-        raise Error(f"say what to print: --{', --'.join(answers)}")
+        raise Error(f"choose what to print: --{', --'.join(answers)}")
     click.echo(answers[what])

@@ -176,8 +176,8 @@ def show(what: str, value: str) -> None:
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--float-steps", default=1500, show_default=True, help="Of float training.")
-@click.option("--quant-steps", default=300, show_default=True, help="Of 8-bit training.")
+@click.option("--float-steps", default=1500, show_default=True, help="Steps of float training.")
+@click.option("--quant-steps", default=300, show_default=True, help="Steps of 8-bit training.")
 def main(folder: Path, float_steps: int, quant_steps: int) -> None:
     """Train, quantize, analyze, pack and compile LeNet-5 in FOLDER."""
     torch = require("torch", "train", "training")

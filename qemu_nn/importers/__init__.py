@@ -39,7 +39,7 @@ def load_float(
     """
     name = FLOAT_FORMATS.get(path.suffix.lower())
     if name is None:
-        raise Error(f"{path} is no model file by its name; have: {', '.join(FLOAT_FORMATS)}")
+        raise Error(f"{path} does not end as a model file does; have: {', '.join(FLOAT_FORMATS)}")
     if weights is not None and name != "caffe":
         raise Error(f"{path} holds its own weights; there is nothing to read from {weights}")
     files = {} if weights is None else {"weights": weights}

@@ -20,7 +20,7 @@ Lookup = Callable[[str], Optional[str]]
 
 
 class NotConstantError(ValueError):
-    """The text is no constant integer expression; the message completes a sentence."""
+    """The text is not a constant integer expression; the message completes a sentence."""
 
 
 def evaluate(text: str, lookup: Lookup) -> int:
@@ -52,7 +52,7 @@ def _expand(text: str, lookup: Lookup, active: frozenset[str]) -> Iterator[tuple
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise NotConstantError(f"has {text[position:].split()[0][:20]!r} in it")
+            raise NotConstantError(f"contains {text[position:].split()[0][:20]!r}")
         position = match.end()
         if match["number"]:
             yield _number(match["number"], match["suffix"])
@@ -69,14 +69,14 @@ def _number(digits: str, suffix: str) -> tuple[str, bool]:
     """A number in decimal, and whether C takes it for unsigned."""
     hexadecimal, octal = digits[1:2] in ("x", "X"), digits[0] == "0"
     if len(digits) > 20:
-        raise NotConstantError("has a number of too many digits in it")
+        raise NotConstantError("contains a number with too many digits")
     try:
         value = int(digits, 16 if hexadecimal else 8 if octal else 10)
     except ValueError:
-        raise NotConstantError(f"has {digits!r} in it, which is not octal") from None
+        raise NotConstantError(f"contains {digits!r}, which is not octal") from None
     unsigned = "u" in suffix.lower() or (value >= 2**31 and (hexadecimal or octal))
     if value > (2**32 - 1 if unsigned else 2**31):  # 2^31 may follow as the minus of -2147483648
-        raise NotConstantError(f"has {digits} in it, which does not fit into 32 bits")
+        raise NotConstantError(f"contains {digits}, which does not fit into 32 bits")
     return str(value), unsigned
 
 
@@ -120,7 +120,7 @@ def _compute(tree: ast.expr, limits: tuple[int, int]) -> int:
     assert isinstance(tree, (ast.UnaryOp, ast.BinOp))
     operation = _OPERATORS.get(type(tree.op))
     if operation is None:
-        raise NotConstantError("has an operator in it that is not read")
+        raise NotConstantError("contains an operator that is not supported")
     value = operation(*(_compute(operand, limits) for operand in operands))
     if not limits[0] <= value <= limits[1]:
         raise NotConstantError(f"leaves the range {limits[0]}..{limits[1]} of 32-bit numbers")

@@ -28,7 +28,7 @@ _DTYPES = {
     **{"uint16_t": "uint16", "uint32_t": "uint32"},
 }
 
-#: A flat list of decimal numbers, and what keeps it from being read as one: octal and giants.
+#: A flat list of decimal numbers, and what must be read in another way: octal and huge numbers.
 _FLAT = re.compile(r"\s*\{([-0-9,\s]*)\}\s*")
 _NOT_FLAT = re.compile(r"(?<![0-9])0[0-9]|[0-9]{11}")
 _ITEM = re.compile(r"([^,]*),")
@@ -50,7 +50,7 @@ def read_array(path: Path, name: str, dtype: str) -> np.ndarray:
 
 
 def read_integer(path: Path, name: str) -> int:
-    """The value of an integer `#define`; ModelError with file and line if it is none."""
+    """The value of an integer `#define`; ModelError with file and line if it is not one."""
     return Header(path).integer(name)
 
 
@@ -69,9 +69,12 @@ class Header:
         declared = dtype if found.type is None else _DTYPES.get(found.type)
         if declared is None:
             have = ", ".join(_DTYPES)
-            raise source.error(found.start, f"{name} has the type {found.type!r}; have: {have}")
+            raise source.error(
+                found.start,
+                f"{name} has the type {found.type!r}, which is not supported; have: {have}",
+            )
         if np.dtype(declared).itemsize != np.dtype(dtype).itemsize:
-            raise source.error(found.start, f"{name} is {declared}, the network needs {dtype}")
+            raise source.error(found.start, f"{name} is {declared}, but the network needs {dtype}")
         kinds = np.iinfo(declared), np.iinfo(dtype)
         low, high = max(int(kind.min) for kind in kinds), min(int(kind.max) for kind in kinds)
         values = self._flat(found)
@@ -93,10 +96,10 @@ class Header:
             if used is None:
                 raise ModelError(f"{source.path}: there is no {name}")
             have = form.format(name)
-            raise source.error(used.start(), f"{name} is not defined in a way that is read: {have}")
+            raise source.error(used.start(), f"{name} must be defined in one of the forms {have}")
         for other in found[1:]:
             if self._spelling(other) != self._spelling(found[0]):
-                raise source.error(other.start, f"{name} is defined again, and differently")
+                raise source.error(other.start, f"{name} is defined twice, with different values")
         return found[0]
 
     def _spelling(self, definition: Definition) -> tuple[object, ...]:
@@ -171,7 +174,7 @@ class Header:
             size *= -(-count // size)
         if size != count:
             shown = name + "".join(f"[{text.strip()}]" for text in found.lengths)
-            message = f"{shown} is said to have {size} elements, but has {count}"
+            message = f"{shown} is declared with {size} elements, but has {count}"
             raise self._source.error(found.start, message)
 
     def _product(self, lengths: Sequence[str], found: Definition) -> int:

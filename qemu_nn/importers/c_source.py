@@ -44,7 +44,7 @@ class Definition:
 class Source:
     """The text of a header of at most 64 MiB and where its macros and arrays are defined.
 
-    A line's end inside of comments and continued lines is a vertical tab in the text: a blank
+    A line's end inside comments and continued lines is a vertical tab in the text: a blank
     that counts as a line.
     """
 
@@ -85,12 +85,14 @@ class Source:
         for index, match in enumerate(directives):
             if match[1] in ("if", "ifdef", "ifndef"):
                 if not self._is_guard(directives[index : index + 2]):
-                    raise self.error(match.start(), f"#{match[1]} is read only as a guard")
+                    raise self.error(
+                        match.start(), f"#{match[1]} is supported only as an include guard"
+                    )
                 open_guards += 1
             elif match[1] == "endif" and open_guards:
                 open_guards -= 1
             elif match[1] not in ("define", "include", "pragma", ""):
-                raise self.error(match.start(), f"#{match[1]} is not read")
+                raise self.error(match.start(), f"#{match[1]} is not supported")
         if open_guards:
             raise self.error(len(self.text), "an #endif is missing")
 

@@ -1,4 +1,4 @@
-"""HDF5 files that nobody vouches for, read in a process of its own: see docs/importing.md."""
+"""Untrusted HDF5 files, read in a process of their own: see docs/importing.md."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def read_hdf5(data: bytes, where: str, extra: str, group: str, attributes: str =
         answered.seek(0)
         found = json.loads(answered.readline())
         if "error" in found:
-            raise ModelError(f"{where} is damaged, or no HDF5 file: {found['error']}")
+            raise ModelError(f"{where} is damaged or not an HDF5 file: {found['error']}")
         arrays, unfit = {}, {}
         for name, kind, shape, reason in found["arrays"]:
             if reason:
@@ -83,7 +83,7 @@ def read_hdf5(data: bytes, where: str, extra: str, group: str, attributes: str =
 def _answered(asked: IO[bytes], answered: IO[bytes], timeout: float) -> bool:
     """Does hdf5_child.py answer in time, and end well?"""
     if not sys.executable:
-        raise Error("HDF5 files are read by another Python process, but nothing says where it is")
+        raise Error("HDF5 files are read by a second Python process, but sys.executable names none")
     try:
         done = subprocess.run(
             [sys.executable, hdf5_child.__file__],

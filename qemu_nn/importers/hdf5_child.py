@@ -63,7 +63,7 @@ def _text(value: Any) -> Any:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list):
-        return [_text(each) for each in value]
+        return [_text(part) for part in value]
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
@@ -75,7 +75,7 @@ def _unfit(item: Any, limit: int) -> str:
     chunk = math.prod(item.chunks or ()) * item.dtype.itemsize
     there = claimed if item.chunks else item.id.get_storage_size()
     if max(claimed, chunk) > limit or there < claimed:
-        return f"is said to have the shape {list(item.shape)}, which it has not"
+        return f"is declared with the shape {list(item.shape)}, but its data does not fill it"
     return ""
 
 

@@ -40,7 +40,7 @@ class Schema:
         try:
             message.ParseFromString(data)
         except damage as error:
-            raise ModelError(f"this is damaged, or no {self.format} model: {error}") from None
+            raise ModelError(f"this is damaged or not a {self.format} model: {error}") from None
         return message
 
     @property

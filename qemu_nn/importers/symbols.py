@@ -31,7 +31,7 @@ class Symbols:
         size = self.buffers[start.buffer]
         if not 0 <= offset < size:
             raise fields.error(
-                f"'offset' leads to byte {offset} of {start.buffer!r}, which has {size}"
+                f"'offset' leads to byte {offset} of {start.buffer!r}, which has only {size} bytes"
             )
         return Address(start.buffer, offset)
 
@@ -42,21 +42,21 @@ def read_symbols(buffers: Fields) -> Symbols:
     for name, fields in buffers.children():
         size = fields.integer("bytes")
         if size <= 0:
-            raise fields.error(f"'bytes' is {size}")
+            raise fields.error(f"'bytes' must be positive, not {size}")
         symbols.buffers[name] = size
         _add(symbols, fields, name, Address(name, 0), size)
         parts = fields.object("parts") if "parts" in fields else Fields({}, "")
         for part in parts.values:
             region = parts.integers(part)
             if len(region) != 2 or min(region) < 0 or region[1] == 0 or sum(region) > size:
-                raise parts.error(f"{part!r} must be [offset, bytes] inside of {size} bytes")
+                raise parts.error(f"{part!r} must be [offset, bytes] within {size} bytes")
             _add(symbols, parts, part, Address(name, region[0]), region[1])
     return symbols
 
 
 def _add(symbols: Symbols, fields: Fields, name: str, start: Address, size: int) -> None:
     if symbols.regions.setdefault(name, (start, size))[0] != start:
-        raise fields.error(f"the name {name!r} stands for two places")
+        raise fields.error(f"the name {name!r} stands for two addresses")
     symbols.regions[name] = start, size
 
 
@@ -92,7 +92,9 @@ def _states(recurrent: Fields) -> list[str]:
     names = [key[4:] for key in recurrent.values if key.startswith("dim_")]
     states = [name for name in names if name not in ("input", entry)]
     if not states:
-        raise recurrent.error("'state' must name the buffer that lives on between time steps")
+        raise recurrent.error(
+            "'state' must name the buffer that keeps its values between time steps"
+        )
     return states
 
 

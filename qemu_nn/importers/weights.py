@@ -38,7 +38,7 @@ class Headers:
         if parts is None or path.is_absolute() or ".." in path.parts:
             raise ModelError(
                 f"{reference!r} must be a header beside network.json and a name in it, "
-                "as weights.h:CONV1_WT"
+                "such as weights.h:CONV1_WT"
             )
         if parts[1] not in self._read:
             self._read[parts[1]] = Header(self._folder / path)
@@ -72,7 +72,7 @@ def _read_npz(
 ) -> dict[str, np.ndarray]:
     if not path.exists():
         _, where = wanted[names[0]]
-        raise ModelError(f"{where} is {names[0]!r}, but there is no file {path}")
+        raise ModelError(f"{where} names the array {names[0]!r}, but there is no file {path}")
     with open_archive(path) as archive:
         for name in names:
             if f"{name}.npy" not in archive.names:

@@ -35,16 +35,18 @@ _DAMAGE = (
 
 
 class Archive:
-    """An open zip file, no entry of which is unpacked before its size is known to be sane."""
+    """An open zip file, which unpacks an entry only after checking its size."""
 
     def __init__(self, path: Path, stored: zipfile.ZipFile) -> None:
         self.path = path
         self._zip = stored
         self._entries = {entry.filename: entry for entry in stored.infolist()}
         if len(self._entries) < len(stored.infolist()):
-            raise ModelError(f"{path} has two entries of one name")
+            raise ModelError(f"{path} has two entries with the same name")
         if len(self._entries) > _MOST_ENTRIES:
-            raise ModelError(f"{path} has {len(self._entries)} entries")
+            raise ModelError(
+                f"{path} has {len(self._entries)} entries; at most {_MOST_ENTRIES} are read"
+            )
         size = sum(entry.file_size for entry in self._entries.values())
         if size > LIMIT:
             raise ModelError(
@@ -63,7 +65,7 @@ class Archive:
         entry = self._entries[name]
         where = f"{self.path}: {name}"
         if entry.flag_bits & 1 or entry.compress_type not in _METHODS:
-            raise ModelError(f"{where} is encrypted or packed in a way that is not read")
+            raise ModelError(f"{where} is encrypted or compressed in a way that is not supported")
         try:
             with self._zip.open(entry) as stream:
                 data = stream.read(entry.file_size + 1)
@@ -123,14 +125,16 @@ def parse_npy(data: bytes, where: str, dtypes: Mapping[str, str] = INTEGERS) -> 
         have = ", ".join(dtypes.values())
         raise ModelError(f"{where} holds elements of type {dtype!r}; have: {have}, little-endian")
     if not isinstance(shape, tuple) or not all(type(n) is int and 0 <= n <= LIMIT for n in shape):
-        raise ModelError(f"{where} has the shape {shape!r}")
+        raise ModelError(f"{where} cannot have the shape {shape!r}")
     if header.get("fortran_order") is not False and len(shape) > 1:
-        raise ModelError(f"{where} is in Fortran order; store numpy.ascontiguousarray() of it")
+        raise ModelError(
+            f"{where} is in Fortran order; save what numpy.ascontiguousarray() makes of it"
+        )
     expected = math.prod(shape) * np.dtype(dtype).itemsize
     if len(shape) > 8 or expected != len(data) - start:
         raise ModelError(
-            f"{where} is said to have the shape {list(shape)} ({expected} bytes), "
-            f"but {len(data) - start} bytes follow"
+            f"{where} is declared with the shape {list(shape)} ({expected} bytes), "
+            f"but holds {len(data) - start} bytes"
         )
     array: np.ndarray = np.ndarray(shape, dtype, data, start)
     return array.astype(dtypes[dtype], copy=False)

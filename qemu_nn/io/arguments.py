@@ -1,4 +1,4 @@
-"""What callers pass, taken as what it should be, or refused in a sentence that names it."""
+"""Arguments of callers, converted to the right type or refused in a sentence that names them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import Error
 
-#: Most letters of a value in a sentence, and most threads: each has memory of its own.
+#: Most characters of a value in a sentence; most threads, as each has its own memory.
 _LONGEST, MOST_THREADS = 60, 1024
 
 
@@ -35,7 +35,7 @@ def one_of(choices: Iterable[str], value: object, what: str) -> str:
 def as_text(value: Optional[str], what: str) -> Optional[str]:
     """A word, or None."""
     if value is not None and not isinstance(value, str):
-        raise Error(f"{what} must be a name, is {shown(value)}")
+        raise Error(f"{what} must be a name, not {shown(value)}")
     return value
 
 
@@ -44,11 +44,11 @@ def as_count(value: Any, what: str, least: int = 1, most: int = 2**31 - 1) -> in
     try:
         number = operator.index(value)
     except TypeError:
-        raise Error(f"{what} must be an integer, is {shown(value)}") from None
+        raise Error(f"{what} must be an integer, not {shown(value)}") from None
     if not least <= number:
-        raise Error(f"{what} must be at least {least}, is {shown(number)}")
+        raise Error(f"{what} must be at least {least}, not {shown(number)}")
     if number > most:
-        raise Error(f"{what} must be at most {most}, is {shown(number)}")
+        raise Error(f"{what} must be at most {most}, not {shown(number)}")
     return number
 
 
@@ -59,22 +59,22 @@ def as_number(value: Any, what: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not np.isfinite(number):
-        raise Error(f"{what} must be a finite number, is {shown(value)}")
+        raise Error(f"{what} must be a finite number, not {shown(value)}")
     return number
 
 
 def as_flag(value: Any, what: str) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_, int)):
-        raise Error(f"{what} must be True or False, is {shown(value)}")
+        raise Error(f"{what} must be True or False, not {shown(value)}")
     return bool(value)
 
 
 def as_path(value: Any, what: str) -> Path:
-    """The path of a file or a folder; an empty text is none."""
+    """The path of a file or a folder; an empty text is not a path."""
     given = os.fsdecode(value) if isinstance(value, (str, os.PathLike)) else ""
     if not given or "\0" in given:
-        raise Error(f"{what} must be a path, is {shown(value)}")
+        raise Error(f"{what} must be a path, not {shown(value)}")
     path = Path(given)
     try:
         path.exists()
@@ -84,12 +84,12 @@ def as_path(value: Any, what: str) -> Path:
 
 
 def as_array(value: Any, what: str) -> np.ndarray:
-    """An array, of whatever shape and type; rows of different lengths are none."""
+    """An array of any shape and type; rows of different lengths are not an array."""
     try:
         return np.asarray(value)
     except (TypeError, ValueError, OverflowError) as error:
         uneven = "its rows are of different lengths" if isinstance(value, (list, tuple)) else error
-        raise Error(f"{what} must be an array, is {shown(value)}: {uneven}") from None
+        raise Error(f"{what} must be an array, not {shown(value)}: {uneven}") from None
 
 
 def as_mapping(value: Any, what: str) -> Mapping[str, Any]:
@@ -97,12 +97,12 @@ def as_mapping(value: Any, what: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise Error(f"{what} must be a dictionary whose keys are names, is {shown(value)}")
+        raise Error(f"{what} must be a dictionary whose keys are names, not {shown(value)}")
     return value
 
 
 def as_callable(value: Any, what: str) -> Optional[Callable]:
     """A function, or None."""
     if value is not None and not callable(value):
-        raise Error(f"{what} must be a function, is {shown(value)}")
+        raise Error(f"{what} must be a function, not {shown(value)}")
     return value

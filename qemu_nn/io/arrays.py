@@ -1,4 +1,4 @@
-"""Arrays from and to the user's files: what is read is checked, what is written appears whole."""
+"""The user's files of arrays: read with checks, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_state(path: Optional[PathLike]) -> Union[np.ndarray, dict[str, np.ndarr
 
 @contextmanager
 def _opened(path: PathLike) -> Iterator[Union[np.ndarray, NpzFile]]:
-    """What numpy finds in a file; whatever it stumbles over in there is an Error."""
+    """What numpy reads from a file; Error for whatever it cannot read."""
     with files.opened(path) as file:
         try:
             yield np.load(file, allow_pickle=False)
@@ -79,7 +79,7 @@ def _not_plain(path: PathLike, error: Exception) -> Error:
 def _member(path: PathLike, archive: NpzFile, name: str) -> np.ndarray:
     if name not in archive.files:
         have = ", ".join(archive.files) or "no arrays"
-        raise Error(f"{path} holds {have}; name the array {name!r}, or save it alone as .npy")
+        raise Error(f"{path} holds {have}; call the array {name!r}, or save it alone as .npy")
     array = archive[name]
     if not isinstance(array, np.ndarray):
         raise Error(f"{name!r} in {path} is not an array; save with numpy.savez")

@@ -18,11 +18,11 @@ MEGABYTE = 2**20
 
 def check_regular(path: Union[str, Path]) -> None:
     """OSError for a folder, a pipe or a device: reading one may never begin, or never end."""
-    found = os.stat(path).st_mode
-    if stat.S_ISDIR(found):
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(found):
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def opened(path: Union[str, Path]) -> BinaryIO:
@@ -39,7 +39,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
     except (OSError, ValueError) as error:
         raise ModelError(f"cannot read {path}: {reason(error)}") from None
     if len(data) > limit:
-        raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, the most that is read")
+        raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, which is the limit")
     return data
 
 
@@ -50,7 +50,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """A folder with all those above it; fine if it is there."""
+    """Make a folder and all above it, unless it exists already."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -59,7 +59,7 @@ def make_folder(path: Path) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """A stream to a file beside the path, renamed when all is written: nobody ever sees half.
+    """A stream to a file beside the path, renamed at the end: no file is ever half written.
 
     A file that is there keeps its mode; of a link, the file that it leads to is replaced.
     """

@@ -1,4 +1,4 @@
-"""JSON that nobody vouches for: parsed strictly, each value asked for by key and type."""
+"""Untrusted JSON: parsed strictly, each value asked for by key and type."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ class Fields:
 
     def _checked(self, what: str, value: Any, kind: type) -> Any:
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise self.error(f"{what} must be {_KINDS[kind]}, is {_short(value)}")
+            raise self.error(f"{what} must be {_KINDS[kind]}, not {_short(value)}")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise self.error(f"{what} must fit into 64 bits, is {value}")
+            raise self.error(f"{what} must fit into 64 bits, and {value} does not")
         return value
 
 

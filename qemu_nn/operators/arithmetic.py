@@ -59,7 +59,9 @@ class Elementwise(Operator):
                 return tuple(np.broadcast_shapes(first, second))
         except ValueError:
             pass
-        raise ModelError(f"its inputs {list(first)} and {list(second)} do not fit each other")
+        raise ModelError(
+            f"its inputs {list(first)} and {list(second)} do not broadcast to one shape"
+        )
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """Element by element."""

@@ -38,7 +38,7 @@ class Operator(ABC):
 def image(shape: Shape, layout: str) -> tuple[int, int, int]:
     """(height, width, channels) of an image's shape."""
     if len(shape) != 3:
-        raise ModelError(f"it needs an image of 3 axes, gets the shape {list(shape)}")
+        raise ModelError(f"its input must be an image of 3 axes, not {list(shape)}")
     return shape if layout == "NHWC" else (shape[1], shape[2], shape[0])
 
 
@@ -60,29 +60,29 @@ def from_nhwc(x: np.ndarray, layout: str) -> np.ndarray:
 def windows(size: int, kernel: int, stride: int, pads: Pair, dilation: int, ceil: bool) -> int:
     """How many windows fit along an axis; ceil: also one that is cut at the end.
 
-    A cut window counts only if it starts before the padding behind the image, as Caffe, ONNX and
+    A cut window counts only if it starts before the padding after the image, as Caffe, ONNX and
     PyTorch have it.
     """
     before, after = pads
     span = dilation * (kernel - 1) + 1
-    room = size + before + after - span
-    if min(kernel, stride, dilation) < 1 or room < 0:
+    spare = size + before + after - span
+    if min(kernel, stride, dilation) < 1 or spare < 0:
         raise ModelError(
             f"a window of {kernel} (stride {stride}, dilation {dilation}) does not fit "
             f"{size} elements padded by {before} and {after}"
         )
     if not ceil:
-        return room // stride + 1
-    count = -(-room // stride) + 1
+        return spare // stride + 1
+    count = -(-spare // stride) + 1
     return count - 1 if (count - 1) * stride >= size + before else count
 
 
 def same_pads(
     size: Pair, kernel: Pair, stride: Pair, dilation: Pair = (1, 1), odd_first: bool = False
 ) -> Pads:
-    """Padding "same": as many windows as ceil(size / stride); an odd cell goes behind the image.
+    """Padding "same": as many windows as ceil(size / stride); an odd cell goes after the image.
 
-    odd_first: the odd cell goes in front (ONNX's SAME_LOWER).
+    odd_first: the odd cell goes before it (ONNX's SAME_LOWER).
     """
     before, after = [], []
     for length, taps, step, spread in zip(size, kernel, stride, dilation):
@@ -112,4 +112,4 @@ def tap(x: np.ndarray, at: Pair, stride: Pair, count: Pair) -> np.ndarray:
 def check_array(name: str, value: Optional[np.ndarray], shape: Shape) -> None:
     """An array of an operator has the shape that its other fields ask for."""
     if value is not None and value.shape != shape:
-        raise ModelError(f"{name} must have the shape {list(shape)}, has {list(value.shape)}")
+        raise ModelError(f"{name} must have the shape {list(shape)}, not {list(value.shape)}")

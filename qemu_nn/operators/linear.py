@@ -36,7 +36,9 @@ class Conv(Operator):
     def shape(self, *inputs: Shape) -> Shape:
         """[height, width, out] in the layout."""
         if self.weights.ndim != 4:
-            raise ModelError(f"its weights have the shape {list(self.weights.shape)}, not 4 axes")
+            raise ModelError(
+                f"its weights must have 4 axes, not the shape {list(self.weights.shape)}"
+            )
         height, width, channels = base.image(inputs[0], self.layout)
         out, _, _, depth = self.weights.shape
         if self.groups < 1 or depth * self.groups != channels or out % self.groups:

@@ -49,7 +49,7 @@ class Pool(Operator):
         )
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Tap by tap; cells outside of the image are lowest (max) or zero (average)."""
+        """Tap by tap; cells outside the image are lowest (max) or zero (average)."""
         x = base.to_nhwc(inputs[0], self.layout)
         count = self._windows(*x.shape[1:3])
         if self.kind == "max":

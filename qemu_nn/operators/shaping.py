@@ -111,7 +111,7 @@ class Reshape(Operator):
         """The new one."""
         (shape,) = inputs
         if math.prod(shape) != math.prod(self.to) or min(self.to, default=1) < 1:
-            raise ModelError(f"{list(shape)} cannot become {list(self.to)}")
+            raise ModelError(f"a tensor {list(shape)} cannot be reshaped to {list(self.to)}")
         return self.to
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
@@ -130,7 +130,7 @@ class Transpose(Operator):
         """The input's, reordered."""
         (shape,) = inputs
         if sorted(self.order) != list(range(len(shape))):
-            raise ModelError(f"{list(self.order)} is no order of the axes of {list(shape)}")
+            raise ModelError(f"{list(self.order)} is not an order of the axes of {list(shape)}")
         return tuple(shape[axis] for axis in self.order)
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:

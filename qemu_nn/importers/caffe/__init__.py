@@ -26,9 +26,9 @@ def load(
     """
     if weights is None:
         raise Error(
-            f"{path} describes a network without its weights; name the .caffemodel or "
-            ".caffemodel.h5 that belongs to it as weights (networks of the NPU's kit, with an .npz "
-            "beside them, are read by the verbs of qemu-nn ndk)"
+            f"{path} describes a network without its weights; give the .caffemodel or "
+            ".caffemodel.h5 that belongs to it as weights= (the verbs of qemu-nn ndk read networks "
+            "of the NPU's kit, which have an .npz beside them)"
         )
     learned = read_weights(weights)
     try:

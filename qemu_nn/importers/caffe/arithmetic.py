@@ -17,14 +17,14 @@ def batch_norm(layer: Layer) -> Operator:
     fields = layer.parameters("batch_norm_param")
     if not fields.use_global_stats:
         raise ModelError(
-            "use_global_stats is false: every batch has a mean of its own; set it to true"
+            "use_global_stats is false, so that every batch has its own mean; set it to true"
         )
     channels = layer.shape[:1]
     mean, variance, total = (a.astype(np.float64) for a in layer.arrays(channels, channels, (1,)))
     factor = 1 / total[0] if total[0] else 0.0
     variance = variance * factor + fields.eps
     if not (variance > 0).all():
-        raise ModelError("its variance is not above zero")
+        raise ModelError("its variance must be positive")
     scale = 1 / np.sqrt(variance)
     shape = _broadcast(channels, layer.shape)
     return Affine(scale.reshape(shape), (-mean * factor * scale).reshape(shape))
@@ -67,9 +67,9 @@ def eltwise(layer: Layer) -> list[FloatNode]:
     kind = ("multiply", "add", "maximum")[fields.operation]
     factors = list(fields.coeff) or [1.0] * len(terms)
     if len(terms) < 2 or len(set(layer.shapes)) > 1:
-        raise ModelError(f"it takes two or more blobs of one shape, gets {list(layer.shapes)}")
+        raise ModelError(f"it needs two or more blobs of one shape, not {list(layer.shapes)}")
     if len(factors) != len(terms) or (fields.coeff and kind != "add"):
-        raise ModelError("it takes no coeff, or with SUM one for each blob")
+        raise ModelError("coeff must be empty or, for SUM, have one number for each blob")
     if factors == [1, -1]:
         kind, factors = "subtract", [1.0, 1.0]
     nodes = []
@@ -91,10 +91,10 @@ def _covered(layer: Layer, fields: Any) -> tuple[Shape, Shape]:
     rest = layer.shape[layer.axis(fields.axis) :]
     count = len(rest) if fields.num_axes == -1 else fields.num_axes
     if not 0 <= count <= len(rest):
-        raise ModelError(f"it covers {count} of {len(rest)} axes")
+        raise ModelError(f"num_axes is {count}, but only {len(rest)} axes are left")
     return rest[:count], _broadcast(rest[:count], rest)
 
 
 def _broadcast(covered: Shape, whole: Shape) -> Shape:
-    """A shape with ones for the axes behind it."""
+    """A shape with ones for the axes after it."""
     return covered + (1,) * (len(whole) - len(covered))

@@ -31,14 +31,16 @@ def input_shape(
     shape = net.sources[source]
     if shape is not None:
         if len(shape) < 2:
-            raise ModelError(f"the input {source!r} has the shape {list(shape)}, without a sample")
+            raise ModelError(
+                f"the input {source!r} has the shape {list(shape)}, without a sample's axes"
+            )
         return shape[1:]
     channels = _channels(steps, weights)
     if channels and net.crops.get(source):
         return (channels, net.crops[source], net.crops[source])
     sizes = _sizes(source, channels, steps, weights)
     if not sizes or sizes[-1] == _LARGEST:
-        raise ModelError(f"nothing tells the shape of the input {source!r}; {_WAY_OUT}")
+        raise ModelError(f"the files do not tell the shape of the input {source!r}; {_WAY_OUT}")
     size = max(sizes, key=lambda size: size & -size)
     return (channels, size, size)
 
@@ -70,7 +72,7 @@ def _sizes(
                 break
     if not sizes:
         raise ModelError(
-            f"nothing tells the shape of the input {source!r}, and no square of up to "
+            f"the files do not tell the shape of the input {source!r}, and no square of up to "
             f"{_LARGEST} x {_LARGEST} fits ({reason}); {_WAY_OUT}"
         )
     return sizes

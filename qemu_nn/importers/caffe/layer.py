@@ -38,19 +38,17 @@ class Layer:
         behind = axis - 1 if axis >= 0 else axis + len(self.shape)
         if not 0 <= behind < len(self.shape):
             raise ModelError(
-                f"axis {axis} is the batch, or none of the {len(self.shape) + 1} there are"
+                f"axis {axis} is the batch or not one of the {len(self.shape) + 1} axes"
             )
         return behind
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
         """What it has learned; a file may say more axes of one element in front."""
         if len(self.learned) != len(shapes):
-            raise ModelError(
-                f"the weights hold {len(self.learned)} arrays of it, it takes {len(shapes)}"
-            )
+            raise ModelError(f"its weights are {len(self.learned)} arrays; it needs {len(shapes)}")
         for array, shape in zip(self.learned, shapes):
             if _without_ones(array.shape) != _without_ones(shape):
-                raise ModelError(f"the weights hold {list(array.shape)}, it takes {list(shape)}")
+                raise ModelError(f"its weights are {list(array.shape)}; it needs {list(shape)}")
         return [array.reshape(shape) for array, shape in zip(self.learned, shapes)]
 
     def weights_and_bias(
@@ -69,9 +67,9 @@ class Layer:
 
 
 def finite(value: float) -> float:
-    """The number itself; ModelError if it is none, or infinite."""
+    """The number itself; ModelError if it is not finite."""
     if not math.isfinite(value):
-        raise ModelError(f"{value} is not a number that it can have")
+        raise ModelError(f"{value} is not a finite number")
     return value
 
 

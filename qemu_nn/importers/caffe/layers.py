@@ -64,7 +64,7 @@ def _nodes(layer: Layer) -> list[FloatNode]:
         have = ", ".join(sorted([*_ONE_NODE, *_SEVERAL, "Split"]))
         raise ModelError(f"this type is not supported; have: {have}")
     if count != 1 and kind not in ("Concat", "Eltwise"):
-        raise ModelError(f"it reads {count} blobs, one is supported")
+        raise ModelError(f"it reads {count} blobs; only one is supported")
     if kind in _SEVERAL:
         return _SEVERAL[kind](layer)
     return [layer.node(_ONE_NODE[kind](layer))]

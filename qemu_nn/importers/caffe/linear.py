@@ -19,7 +19,7 @@ def convolution(layer: Layer) -> Operator:
     fields = layer.parameters("convolution_param")
     channels = image(layer.shape, "NCHW")[2]
     if layer.axis(fields.axis) != 0:
-        raise ModelError(f"its channels are on axis {fields.axis}, 1 is supported")
+        raise ModelError(f"its channels are on axis {fields.axis}; only axis 1 is supported")
     if not fields.group or channels % fields.group:
         raise ModelError(f"{fields.group} groups do not divide {channels} channels")
     out, kernel = fields.num_output, _pair(fields, "kernel_size")
@@ -72,13 +72,13 @@ def pooling(layer: Layer) -> Operator:
 
 def _cut(length: int, kernel: int, stride: int, pad: int, padded: bool) -> int:
     """The kernel, or what is left of it where its only window is larger than the padded image."""
-    room = length + 2 * pad - kernel
-    if not padded and min(kernel, stride) and -(-room // stride) * stride >= length:
+    spare = length + 2 * pad - kernel
+    if not padded and min(kernel, stride) and -(-spare // stride) * stride >= length:
         raise ModelError(
             f"a kernel of {kernel} and a stride of {stride} over {length} elements put a window "
-            "wholly behind the image, which Caffe fills with nonsense"
+            "wholly beyond the image, where Caffe's result has no meaning"
         )
-    return kernel + room if -stride < room < 0 else kernel
+    return kernel + spare if -stride < spare < 0 else kernel
 
 
 def _pair(fields: Any, name: str, default: Optional[int] = None) -> Pair:
@@ -86,7 +86,7 @@ def _pair(fields: Any, name: str, default: Optional[int] = None) -> Pair:
     values, stem = list(getattr(fields, name)), name.replace("_size", "")
     both = (f"{stem}_h", f"{stem}_w")
     if name != "dilation" and any(map(fields.HasField, both)):
-        values += [getattr(fields, each) for each in both]
+        values += [getattr(fields, field) for field in both]
     if len(values) > 2:
         raise ModelError(f"its {name} is given {len(values)} times; images have two axes")
     if max(values, default=0) > _LARGEST:

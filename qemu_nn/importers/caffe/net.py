@@ -60,7 +60,7 @@ class Net:
         return self.tensors[name]
 
     def between(self, start: Optional[str], ends: Iterable[str]) -> tuple[str, list[Step]]:
-        """The only tensor that the ends are made of, and the layers behind it.
+        """The only tensor that the ends depend on, and the layers after it.
 
         start: where to stop; the network's input if None.
         """
@@ -71,13 +71,13 @@ class Net:
                 wanted.update(step.reads)
         found = [name for name in dict.fromkeys((start, *self.sources)) if name in wanted]
         if start not in (None, *found):
-            raise ModelError(f"the output is not made of {start!r}")
+            raise ModelError(f"the output does not depend on {start!r}")
         if not found:
             raise ModelError("there are no layers between an input and the output")
         if len(found) > 1:
             raise ModelError(
-                f"it has the inputs {', '.join(map(repr, found))}, one is supported; choose a "
-                "part that has one by input and output"
+                f"it has the inputs {', '.join(map(repr, found))}; only networks with one are "
+                "supported: choose a part with input= and output="
             )
         return str(found[0]), steps[::-1]
 
@@ -91,13 +91,15 @@ def read_net(path: Path) -> Net:
         text_format.Parse(text, net, allow_unknown_field=True)
     except text_format.ParseError as error:
         reason = textwrap.shorten(str(error), 300, placeholder=" ...")
-        raise ModelError(f"this is no network as Caffe writes it: {reason}") from None
+        raise ModelError(f"this is not a Caffe network: {reason}") from None
     except RecursionError:
         raise ModelError("this is nested too deeply") from None
     if net.layer and net.layers:
         raise ModelError("it mixes 'layer' and 'layers', the current form and the older one")
     if any(layer.HasField("layer") for layer in net.layers):
-        raise ModelError("this is Caffe's oldest form (V0); Caffe's upgrade_net_proto_text helps")
+        raise ModelError(
+            "this is Caffe's oldest form (V0); convert it with Caffe's upgrade_net_proto_text"
+        )
     return _connected(net, [layer for layer in net.layer or net.layers if _is_tested(layer)])
 
 
@@ -114,7 +116,7 @@ def _is_met(rule: Any) -> bool:
 
 
 def _connected(net: Any, layers: Sequence[Any]) -> Net:
-    """Follow the blobs; None is what is made of labels, or has no use but in training."""
+    """Follow the blobs; None stands for what depends on labels, or is for training only."""
     sources, crops = _inputs(net.input, _declared(net)), {}
     blobs: dict[str, Optional[str]] = {name: name for name in sources}
     first: dict[str, Optional[str]] = {}
@@ -153,7 +155,8 @@ def _held(blobs: dict[str, Optional[str]], name: str, reader: str) -> Optional[s
     """The tensor that a blob holds by now."""
     if name not in blobs:
         raise ModelError(
-            f"layer {reader!r} reads the blob {name!r}, which no layer before it writes in TEST"
+            f"layer {reader!r} reads the blob {name!r}, which no earlier layer of the TEST net "
+            "writes"
         )
     return blobs[name]
 
@@ -179,7 +182,7 @@ def _is_for_training(kind: str) -> bool:
 
 
 def _declared(net: Any) -> list[Shape]:
-    """Shapes of the inputs that stand outside of layers: as lists, or four numbers for each."""
+    """Shapes of the inputs that stand outside layers: as lists, or four numbers for each."""
     flat = list(net.input_dim)
     pieces = [tuple(flat[i : i + 4]) for i in range(0, len(flat), 4)]
     return [tuple(shape.dim) for shape in net.input_shape] or pieces
@@ -194,8 +197,8 @@ def _supplied(layer: Any, kind: str) -> dict[str, Optional[Shape]]:
 
 def _inputs(names: Sequence[str], shapes: list[Shape]) -> dict[str, Optional[Shape]]:
     """Each input and its shape; one shape holds for all, none leaves it open."""
-    each: list[Optional[Shape]] = [*shapes] if shapes else [None]
-    each = each * len(names) if len(each) == 1 else each
-    if len(each) != len(names):
-        raise ModelError(f"it has {len(names)} inputs and {len(each)} shapes of inputs")
-    return dict(zip(names, each))
+    given: list[Optional[Shape]] = [*shapes] if shapes else [None]
+    given = given * len(names) if len(given) == 1 else given
+    if len(given) != len(names):
+        raise ModelError(f"it has {len(names)} inputs, but shapes for {len(given)}")
+    return dict(zip(names, given))

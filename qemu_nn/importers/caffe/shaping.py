@@ -24,7 +24,9 @@ def slices(layer: Layer) -> list[FloatNode]:
     length, count = layer.shape[axis], len(step.makes)
     points = list(fields.slice_point) or [length * i // count for i in range(1, count)]
     if len(points) != count - 1 or (not fields.slice_point and length % count):
-        raise ModelError(f"{count} tops do not fit {length} elements and {len(points)} points")
+        raise ModelError(
+            f"{count} tops do not fit {length} elements and {len(points)} slice points"
+        )
     return [
         FloatNode(name, Slice(axis, start, stop), step.reads)
         for name, start, stop in zip(step.makes, [0, *points], [*points, length])
@@ -36,7 +38,7 @@ def flatten(layer: Layer) -> Operator:
     fields, shape = layer.parameters("flatten_param"), layer.shape
     first, last = layer.axis(fields.axis), layer.axis(fields.end_axis)
     if first > last:
-        raise ModelError(f"axis {fields.axis} is behind end_axis {fields.end_axis}")
+        raise ModelError(f"axis {fields.axis} comes after end_axis {fields.end_axis}")
     return Reshape((*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
 
 
@@ -55,5 +57,5 @@ def reshape(layer: Layer) -> Operator:
         others = math.prod(size for size in new if size != -1)
         new[new.index(-1)] = math.prod(whole) // others
     if new[:1] != [1]:
-        raise ModelError(f"it makes {new} of a batch of one: samples would mix")
+        raise ModelError(f"it reshapes a batch of one to {new}, which would mix samples")
     return Reshape(tuple(new[1:]))

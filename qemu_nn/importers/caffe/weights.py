@@ -42,7 +42,7 @@ def _binary(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
     """The layers of a saved NetParameter, in either form."""
     net = parse("SavedNet", data)
     if len(net.layers) + len(net.layer) > NODE_LIMIT:
-        raise ModelError(f"more than {NODE_LIMIT} layers are not read")
+        raise ModelError(f"it has more than {NODE_LIMIT} layers")
     for kind, layers in (("SavedV1Layer", net.layers), ("SavedLayer", net.layer)):
         for saved in layers:
             layer = parse(kind, saved)
@@ -60,8 +60,7 @@ def _blob(blob: Any, where: str) -> np.ndarray:
     values: Sequence[float] = blob.double_data or blob.data
     if len(shape) > 8 or min(shape, default=1) < 1 or math.prod(shape) != len(values):
         raise ModelError(
-            f"an array of {where} is said to have the shape {shape}, "
-            f"but {len(values)} values follow"
+            f"an array of {where} is declared with the shape {shape}, but has {len(values)} values"
         )
     dtype = np.float64 if blob.double_data else np.float32
     return np.fromiter(values, dtype, len(values)).reshape(shape)
@@ -71,7 +70,7 @@ def _hdf5(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
     """The layers of an HDF5 file: /data/<layer>/0, 1, ..."""
     contents = read_hdf5(data, "this HDF5 file", "caffe", "data")
     if "data" not in contents.groups:
-        raise ModelError("it has no group 'data', as Caffe writes it")
+        raise ModelError("it has no group 'data', in which Caffe keeps weights")
     for name, reason in contents.unfit.items():
         raise ModelError(f"{name} {reason}")
     layers: dict[str, dict[str, np.ndarray]] = {}

@@ -22,7 +22,7 @@ def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
 
 
 def _cut(graph: FloatGraph, input: Optional[str], output: Optional[str]) -> FloatGraph:
-    """The part of a network behind one tensor and up to another."""
+    """The part of a network between two tensors."""
     for name in (input, output):
         if name is not None and name not in graph.shapes:
             have = ", ".join(graph.shapes)
@@ -35,7 +35,7 @@ def _cut(graph: FloatGraph, input: Optional[str], output: Optional[str]) -> Floa
             wanted.update(node.inputs)
             nodes.append(node)
     if graph.input in wanted and start != graph.input:
-        raise ModelError(f"{graph.name}: not all of {', '.join(ends)} comes from {start!r} alone")
+        raise ModelError(f"{graph.name}: {', '.join(ends)} cannot be computed from {start!r} alone")
     shape = graph.shapes[start]
     layout = (graph.layout or "NHWC") if len(shape) == 3 else None
     return FloatGraph(graph.name, start, shape, layout, tuple(nodes[::-1]), ends)

@@ -1,4 +1,4 @@
-"""Activations by their names in Keras, as layers of their own or inside of others."""
+"""Activations by their names in Keras, as layers of their own or inside others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def inside(layer: Layer) -> str:
 
 
 def finish(layer: Layer, build: Builder, source: str) -> str:
-    """The activation inside of a layer, if there is one."""
+    """The activation inside a layer, if there is one."""
     return source if _name(layer) == "linear" else activate(layer, build, source, layer.name)
 
 

@@ -116,7 +116,9 @@ class Layer:
         """The weights, which must be as many, of these numbers of axes."""
         if [array.ndim for array in self.weights] != list(ranks):
             shapes = ", ".join(str(list(array.shape)) for array in self.weights) or "none"
-            raise self.error(f"its weights have the shapes {shapes}, not {list(ranks)} axes")
+            raise self.error(
+                f"its weights have the shapes {shapes}; they must have {list(ranks)} axes"
+            )
         return self.weights
 
     @staticmethod

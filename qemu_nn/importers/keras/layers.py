@@ -41,10 +41,10 @@ def _axis(layer: Layer, axis: Any, rank: int) -> int:
     if isinstance(axis, list) and len(axis) == 1:
         axis = axis[0]
     if type(axis) is not int:
-        raise layer.error(f"its axis is {axis!r}; one axis is supported")
+        raise layer.error(f"its axis is {axis!r}; only one axis is supported")
     found = axis + rank if axis < 0 else axis - 1
     if not 0 <= found < rank:
-        raise layer.error(f"axis {axis} is not one of a sample")
+        raise layer.error(f"axis {axis} is not an axis of a sample")
     return found
 
 
@@ -53,11 +53,11 @@ def _normalization(layer: Layer, build: Builder, inputs: list[str]) -> str:
     axis = _axis(layer, layer.options.get("axis", -1), rank)
     names = [n for n, key in (("gamma", "scale"), ("beta", "center")) if layer.flag(key, True)]
     values = dict(zip([*names, "mean", "variance"], layer.arrays(*[1] * (len(names) + 2))))
-    each = {name: np.asarray(array, np.float64) for name, array in values.items()}
-    scale = each.get("gamma", np.float64(1)) / np.sqrt(
-        each["variance"] + layer.number("epsilon", 1e-3)
+    arrays = {name: np.asarray(array, np.float64) for name, array in values.items()}
+    scale = arrays.get("gamma", np.float64(1)) / np.sqrt(
+        arrays["variance"] + layer.number("epsilon", 1e-3)
     )
-    offset = each.get("beta", np.float64(0)) - each["mean"] * scale
+    offset = arrays.get("beta", np.float64(0)) - arrays["mean"] * scale
     shape = [-1 if i == axis else 1 for i in range(rank)]
     affine = Affine(np.reshape(scale, shape), np.reshape(offset, shape))
     return build.add(layer.name, affine, inputs[0])
@@ -133,7 +133,7 @@ def _to(layer: Layer, build: Builder, source: str, target: list[int]) -> str:
     """A shape in which one axis may be -1."""
     size, known = math.prod(build.shapes[source]), math.prod(n for n in target if n != -1)
     if target.count(-1) > 1 or known < 1 or size % known:
-        raise layer.error(f"{list(build.shapes[source])} cannot become {target}")
+        raise layer.error(f"a tensor {list(build.shapes[source])} cannot be reshaped to {target}")
     return build.add(
         layer.name, Reshape(tuple(size // known if n == -1 else n for n in target)), source
     )
@@ -147,7 +147,7 @@ def _expand(layer: Layer, build: Builder, inputs: list[str]) -> str:
         raise layer.error(f"its axis is {axis!r}")
     place = axis + len(shape) + 1 if axis < 0 else axis - 1
     if not 0 <= place <= len(shape):
-        raise layer.error(f"axis {axis} is not one of a sample")
+        raise layer.error(f"axis {axis} is not an axis of a sample")
     shape.insert(place, 1)
     return build.add(layer.name, Reshape(tuple(shape)), inputs[0])
 

@@ -62,7 +62,7 @@ class Builder:
         """A model, at its place among the weights, on given inputs; returns its outputs."""
         kind, inner = config.get("class_name"), config.get("config")
         if kind not in _MODELS:
-            raise ModelError(f"{self.name} is a {kind!r}; have: {', '.join(_MODELS)}")
+            raise ModelError(f"{self.name} is of the class {kind!r}; have: {', '.join(_MODELS)}")
         layers = inner if isinstance(inner, list) else _entry(inner, self.name).get("layers")
         if not isinstance(layers, list):
             raise ModelError(f"{self.name}: its description has no layers")
@@ -75,11 +75,13 @@ class Builder:
         """The input of the network: a batch shape whose other axes are known."""
         if self.input is not None:
             raise ModelError(
-                f"{self.name} has several inputs ({self.input}, {name}); networks of one are read: "
-                "cut it with input="
+                f"{self.name} has several inputs ({self.input}, {name}); only networks with one "
+                "are supported: choose a part with input="
             )
         if not isinstance(shape, list) or not all(type(axis) is int for axis in shape[1:]):
-            raise ModelError(f"{self.name}: input {name!r} has the shape {shape!r}: fix its axes")
+            raise ModelError(
+                f"{self.name}: the shape {shape!r} of input {name!r} has no fixed size"
+            )
         self.input, self.shapes[name] = name, tuple(shape[1:])
         return name
 
@@ -110,9 +112,7 @@ class _Model:
         inner = layer.get("config")
         name = layer.get("name") or (inner.get("name") if isinstance(inner, dict) else None)
         if not isinstance(name, str) or not name:
-            raise ModelError(
-                f"{self.builder.name}: a layer {layer.get('class_name')!r} has no name"
-            )
+            raise ModelError(f"{self.builder.name}: a {layer.get('class_name')!r} has no name")
         return name
 
     def sequential(self, config: Mapping[str, Any]) -> list[str]:
@@ -136,7 +136,8 @@ class _Model:
         """The outputs, and what they depend on."""
         starts = _refs(config.get("input_layers"), self.builder.name)
         if self.given and len(starts) != len(self.given):
-            raise ModelError(f"{self.builder.name}: a model in it has {len(starts)} inputs")
+            counts = f"{len(starts)} inputs, but is called with {len(self.given)}"
+            raise ModelError(f"{self.builder.name}: a model inside it has {counts}")
         for (name, call, _), tensor in zip(starts, self.given):
             self.made[name, call] = [tensor]
         outputs = _refs(config.get("output_layers"), self.builder.name)
@@ -207,7 +208,7 @@ class _Model:
 
 def _entry(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ModelError(f"{where}: its description is not one of Keras")
+        raise ModelError(f"{where}: this is not a description as Keras writes it")
     return value
 
 
@@ -224,10 +225,10 @@ def _ref(value: Any) -> bool:
 
 def _refs(value: Any, where: str) -> list[tuple[str, int, int]]:
     """One reference, or a list of them."""
-    found = [value] if _ref(value) else value
-    if not isinstance(found, list) or not found or not all(map(_ref, found)):
+    refs = [value] if _ref(value) else value
+    if not isinstance(refs, list) or not refs or not all(map(_ref, refs)):
         raise ModelError(f"{where}: its inputs or outputs are not described")
-    return [(each[0], each[1], each[2]) for each in found]
+    return [(ref[0], ref[1], ref[2]) for ref in refs]
 
 
 def _sources(node: Any, where: str) -> tuple[list[tuple[str, int, int]], dict[str, Any]]:
@@ -246,8 +247,8 @@ def _sources(node: Any, where: str) -> tuple[list[tuple[str, int, int]], dict[st
 def _histories(value: Any, found: list[Any], depth: int) -> None:
     """Every __keras_tensor__ in the arguments of a call."""
     if isinstance(value, list) and depth < 8:
-        for each in value:
-            _histories(each, found, depth + 1)
+        for item in value:
+            _histories(item, found, depth + 1)
     elif isinstance(value, dict) and value.get("class_name") == "__keras_tensor__":
         config = value.get("config")
         found.append(config.get("keras_history") if isinstance(config, dict) else None)

@@ -18,7 +18,7 @@ Pair = tuple[int, int]
 
 
 def _pads(layer: Layer, size: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
-    """As TensorFlow pads: "same" puts the odd cell behind the image, "causal" all in front."""
+    """As TensorFlow pads: "same" puts the odd cell after the image, "causal" all before it."""
     padding = str(layer.options.get("padding", "valid")).lower()
     if padding == "same":
         return same_pads(size, kernel, stride, dilation)
@@ -34,7 +34,7 @@ def _size(layer: Layer, build: Builder, source: str, layout: str) -> Pair:
 
 
 def _bias(layer: Layer, *ranks: int) -> tuple[list[np.ndarray], Optional[np.ndarray]]:
-    """The kernels, and the bias behind them if there is one."""
+    """The kernels, followed by the bias if there is one."""
     if layer.flag("use_bias", True):
         *kernels, bias = layer.arrays(*ranks, 1)
         return kernels, bias
@@ -113,7 +113,7 @@ def _column(layer: Layer, build: Builder, source: str, layout: str) -> str:
     """[steps, channels] as an image one column wide."""
     shape = build.shapes[source]
     if len(shape) != 2:
-        raise layer.error(f"it needs steps and channels, gets the shape {list(shape)}")
+        raise layer.error(f"its input must be [steps, channels], not {list(shape)}")
     steps, channels = shape if layout == "NHWC" else shape[::-1]
     return build.add(f"{layer.name}/image", Reshape(in_layout(steps, 1, channels, layout)), source)
 

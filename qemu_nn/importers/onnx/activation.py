@@ -41,7 +41,7 @@ def clip(call: Call) -> None:
 def clipped(call: Call, x: Tensor, low: float, high: float, part: str = "") -> Tensor:
     """min(max(x, low), high) as the operator that has this meaning."""
     if not low < high:
-        raise ModelError(f"nothing is left between its limits {low} and {high}")
+        raise ModelError(f"its limits {low} and {high} leave no values between them")
     low, high = max(low, -_UNLIMITED), min(high, _UNLIMITED)
     if low == 0:
         return call.put(Relu(limit=high if high < _UNLIMITED else None), x, part=part)

@@ -27,7 +27,7 @@ def gemm(call: Call) -> None:
     if call.has(2):
         bias, count = _scaled(call, call.floats(2), call.number("beta", 1.0)), len(weights)
         if bias.shape not in ((), (1,), (count,), (1, 1), (1, count)):
-            raise ModelError(f"its bias {list(bias.shape)} is not one number for each output")
+            raise ModelError(f"its bias {list(bias.shape)} must have one number for each output")
         bias = np.broadcast_to(bias.reshape(-1), count)
     call.put(Dense(weights, bias), x)
 
@@ -42,7 +42,7 @@ def _scaled(call: Call, array: np.ndarray, factor: float) -> np.ndarray:
 
 def _finite(array: np.ndarray) -> np.ndarray:
     if not np.isfinite(array).all():
-        raise ModelError("its constants come to numbers that are not finite")
+        raise ModelError("its constants give numbers that are not finite")
     return array
 
 
@@ -60,7 +60,7 @@ def batch_normalization(call: Call) -> None:
     if call.integer("training_mode", 0) or not call.integer("spatial", 1):
         raise ModelError("it must use stored statistics of whole channels")
     if len(x.shape) < 2:
-        raise ModelError(f"{list(x.shape)} has no channels on axis 1")
+        raise ModelError(f"its input {list(x.shape)} has no channels on axis 1")
     shape = (x.shape[1], *(1 for _ in x.shape[2:]))
     arrays = [call.floats(i).astype(np.float64) for i in range(1, 5)]
     if any(array.shape != (x.shape[1],) for array in arrays):
@@ -93,7 +93,7 @@ def _with_constant(call: Call, kind: str, x: Tensor, constant: np.ndarray, part:
     if kind == "multiply":
         return _affine(call, x, constant, np.zeros(()), part)
     if constant.size != 1 or constant.ndim > len(x.shape):
-        raise ModelError("the limit that it compares with must be one number")
+        raise ModelError("its limit must be a single number")
     limit = float(constant.reshape(()))
     bounds = (limit, np.inf) if kind == "maximum" else (-np.inf, limit)
     return clipped(call, x, *bounds, part=part)
@@ -126,7 +126,7 @@ def _affine(call: Call, x: Tensor, scale: np.ndarray, offset: np.ndarray, part: 
     full = _broadcast(x.shape, scale.shape, offset.shape)
     x = _with_axes(call, x, full)
     if x.shape != full:
-        raise ModelError(f"its constant would make {list(full)} of a tensor {list(x.shape)}")
+        raise ModelError(f"its constant would broadcast a tensor {list(x.shape)} to {list(full)}")
     arrays = []
     for array in (scale, offset):
         call.builder.spend(array.size)
@@ -147,7 +147,7 @@ def _broadcast(*shapes: Shape) -> Shape:
     try:
         return tuple(np.broadcast_shapes(*shapes))
     except ValueError:
-        raise ModelError(f"the shapes {', '.join(map(str, shapes))} do not fit") from None
+        raise ModelError(f"the shapes {', '.join(map(str, shapes))} do not broadcast") from None
 
 
 def _with_axes(call: Call, x: Tensor, full: Shape) -> Tensor:

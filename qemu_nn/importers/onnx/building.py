@@ -27,7 +27,7 @@ class Builder:
         self._model = model
         self._names = {name for node in model.nodes for name in node.outputs} | {start}
         self._unmade: dict[str, Node] = {}
-        self._room = FOLD_LIMIT
+        self._left = FOLD_LIMIT
 
     def value(self, name: str) -> Value:
         """What a name stands for; constants are decoded when they are first asked for."""
@@ -37,7 +37,7 @@ class Builder:
                     f"it reads {name!r}, an output of {self._unmade[name]} that is not supported"
                 )
             if name not in self._model.constants:
-                raise ModelError(f"it reads {name!r}, which nothing before it makes")
+                raise ModelError(f"it reads {name!r}, which no earlier operator makes")
             self.values[name] = self.decode(self._model.constants[name])
         return self.values[name]
 
@@ -59,7 +59,9 @@ class Builder:
         """Add an operator and the tensor that it makes."""
         sample = operator.shape(*(tensor.sample for tensor in inputs))
         if min(sample, default=1) < 1 or math.prod(sample) > TENSOR_LIMIT:
-            raise ModelError(f"it makes a tensor of the shape {list(sample)}: empty or too large")
+            raise ModelError(
+                f"its output would have the shape {list(sample)}, which is empty or too large"
+            )
         tensor = Tensor(name, (1, *sample) if batched else sample, batched)
         self.nodes.append(FloatNode(name, operator, tuple(each.name for each in inputs)))
         self.values[name] = tensor
@@ -72,9 +74,11 @@ class Builder:
 
     def spend(self, elements: int) -> None:
         """Count the elements of constants that are computed, so that they stay within a limit."""
-        self._room -= elements
-        if self._room < 0:
-            raise ModelError(f"more than {FOLD_LIMIT} elements of constants are computed")
+        self._left -= elements
+        if self._left < 0:
+            raise ModelError(
+                f"the file asks for more than {FOLD_LIMIT} elements of computed constants"
+            )
 
     def close(self, node: Node) -> None:
         """Remember the outputs that a node should have made and has not."""

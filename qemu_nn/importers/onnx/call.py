@@ -1,4 +1,4 @@
-"""One node of the file at work: what it asks of its attributes and inputs, and what it adds."""
+"""A node while it is converted: its attributes and inputs, checked, and the operators it adds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .reading import Node
 class Call:
     """A node, the values of its inputs (None where left out), and the network under construction.
 
-    Every question raises ModelError if the file answers with something else.
+    Every method raises ModelError if the file holds something else.
     """
 
     node: Node
@@ -37,7 +37,7 @@ class Call:
         """A finite float attribute."""
         value: float = self._attribute(key, float, default)
         if not math.isfinite(value):
-            raise ModelError(f"its {key} is {value}")
+            raise ModelError(f"its {key} must be finite, not {value}")
         return value
 
     def limit(self, key: str, at: int, default: float) -> float:
@@ -102,7 +102,7 @@ class Call:
         value = self.value(index)
         if isinstance(value, np.ndarray):
             raise ModelError(
-                f"its input {self.node.inputs[index]!r} is a constant, must be computed"
+                f"its input {self.node.inputs[index]!r} is a constant, but it must be computed"
             )
         return value
 
@@ -110,7 +110,7 @@ class Call:
         """A constant input."""
         value = self.value(index)
         if isinstance(value, Tensor):
-            raise ModelError(f"its input {value.name!r} is computed, must be a constant")
+            raise ModelError(f"its input {value.name!r} is computed, but it must be a constant")
         return value
 
     def floats(self, index: int) -> np.ndarray:

@@ -27,17 +27,17 @@ def fold(call: Call) -> np.ndarray:
         raise ModelError(f"its constants cannot be computed: {error}") from None
 
 
-def _room(shape: Shape) -> None:
+def _check_size(shape: Shape) -> None:
     """Refuse an array before it is made."""
     if math.prod(shape) > FOLD_LIMIT or min(shape, default=0) < 0:
-        raise ModelError(f"a constant of the shape {list(shape)} is not made; it is too large")
+        raise ModelError(f"a constant of the shape {list(shape)} is too large")
 
 
 def _arithmetic(ufunc: Callable) -> Callable[[Call], np.ndarray]:
     def compute(call: Call) -> np.ndarray:
         result = call.array(0)
         for i in range(1, len(call.inputs)):
-            _room(np.broadcast_shapes(result.shape, call.array(i).shape))
+            _check_size(np.broadcast_shapes(result.shape, call.array(i).shape))
             result = ufunc(result, call.array(i))
         return result
 
@@ -67,33 +67,35 @@ def _constant(call: Call) -> np.ndarray:
         return np.array(value, np.int64)
     if key in ("value_float", "value_floats"):
         return np.array(value, np.float32)
-    raise ModelError(f"it holds {key or 'nothing'!r}; have: value, value_int(s), value_float(s)")
+    raise ModelError(
+        f"its value is in {key or 'nothing'!r}; have: value, value_int(s), value_float(s)"
+    )
 
 
 def _filled(call: Call) -> np.ndarray:
     """ConstantOfShape: one value everywhere, float 0 if none is given."""
     shape = tuple(call.integers("shape", at=0) or ())
-    _room(shape)
+    _check_size(shape)
     given = "value" in call.node.attributes
     value = call.stored("value") if given else np.zeros(1, np.float32)
     return np.full(shape, value.reshape(()), value.dtype)
 
 
 def _cast(call: Call) -> np.ndarray:
-    _room(call.array(0).shape)
+    _check_size(call.array(0).shape)
     return call.array(0).astype(dtype_of(call.integer("to", 0)))
 
 
 def _gather(call: Call) -> np.ndarray:
     array, index = call.array(0), call.array(1)
     axis = indices.axis(call, 0, array.ndim)
-    _room((*array.shape[:axis], *index.shape, *array.shape[axis + 1 :]))
+    _check_size((*array.shape[:axis], *index.shape, *array.shape[axis + 1 :]))
     return np.take(array, index, axis)
 
 
 def _concat(call: Call) -> np.ndarray:
     arrays = [call.array(i) for i in range(len(call.inputs))]
-    _room((sum(array.size for array in arrays),))
+    _check_size((sum(array.size for array in arrays),))
     return np.concatenate(arrays, indices.axis(call, None, arrays[0].ndim))
 
 
@@ -115,20 +117,20 @@ def _reduced(call: Call) -> np.ndarray:
 def _range(call: Call) -> np.ndarray:
     start, stop, step = (call.array(i).reshape(()) for i in range(3))
     count = max(math.ceil((stop - start) / step), 0)
-    _room((count,))
+    _check_size((count,))
     return (start + step * np.arange(count)).astype(start.dtype)
 
 
 def _expand(call: Call) -> np.ndarray:
     array, shape = call.array(0), tuple(call.integers("shape", at=1) or ())
     shape = np.broadcast_shapes(array.shape, shape)
-    _room(shape)
+    _check_size(shape)
     return np.broadcast_to(array, shape)
 
 
 def _where(call: Call) -> np.ndarray:
     condition, yes, no = (call.array(i) for i in range(3))
-    _room(np.broadcast_shapes(condition.shape, yes.shape, no.shape))
+    _check_size(np.broadcast_shapes(condition.shape, yes.shape, no.shape))
     return np.where(condition, yes, no)
 
 

@@ -1,4 +1,4 @@
-"""Where elements go: what Reshape, Slice and their kin ask for, of constants and tensors alike."""
+"""The shapes and indices of Reshape, Slice and the like, for constants and tensors alike."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def axis(call: Call, default: Optional[int], rank: int) -> int:
 
 def order(call: Call, rank: int) -> list[int]:
     """Transpose: which axis each axis of the output was."""
-    found = call.integers("perm")
-    order = list(range(rank))[::-1] if found is None else axes(found, rank)
+    permutation = call.integers("perm")
+    order = list(range(rank))[::-1] if permutation is None else axes(permutation, rank)
     if len(order) != rank:
-        raise ModelError(f"its order {order} is not one of {rank} axes")
+        raise ModelError(f"its order {order} is not an order of {rank} axes")
     return order
 
 
@@ -47,7 +47,7 @@ def reshaped(call: Call, shape: Shape) -> Shape:
     if target.count(-1) == 1 and known > 0:
         target[target.index(-1)] = math.prod(shape) // known
     if min(target, default=0) < 0 or math.prod(target) != math.prod(shape):
-        raise ModelError(f"{list(shape)} cannot become {target}")
+        raise ModelError(f"a tensor {list(shape)} cannot be reshaped to {target}")
     return tuple(target)
 
 
@@ -88,7 +88,9 @@ def cuts(call: Call, shape: Shape) -> dict[int, range]:
     where = axes(list(range(len(starts))) if named is None else named, len(shape))
     steps = call.integers("steps", at=4) or [1] * len(starts)
     if not len(starts) == len(stops) == len(steps) == len(where) or 0 in steps:
-        raise ModelError(f"it cannot cut {starts} to {stops} by {steps} on the axes {where}")
+        raise ModelError(
+            f"it cannot slice from {starts} to {stops} by {steps} along the axes {where}"
+        )
     return {
         axis: range(shape[axis])[start:stop:step]
         for axis, start, stop, step in zip(where, starts, stops, steps)

@@ -82,7 +82,7 @@ def _convert(builder: Builder, node: Node) -> None:
     elif node.op in CONVERTERS:
         CONVERTERS[node.op](call)
     else:
-        raise ModelError(f"it is supported for constants alone, {computed[0]!r} is computed")
+        raise ModelError(f"it is supported for constants alone, but {computed[0]!r} is computed")
     builder.close(node)
 
 
@@ -103,11 +103,11 @@ def _cut(model: Model, input: Optional[str], outputs: tuple[str, ...]) -> tuple[
     starts = tuple(name for name in model.inputs if name in needed)
     if input is None and len(starts) != 1:
         raise ModelError(
-            f"{model.name} has {len(starts)} inputs ({_list(starts)}) for its outputs; "
-            "networks of one are read: input= and output= choose a part that is one"
+            f"{model.name} computes its outputs from {len(starts)} inputs ({_list(starts)}); only "
+            "networks with one input are supported: choose a part with input= and output="
         )
     if input is not None and (input not in needed or set(starts) - {input}):
-        raise ModelError(f"{model.name}: {_list(outputs)} cannot come from {input!r} alone")
+        raise ModelError(f"{model.name}: {_list(outputs)} cannot be computed from {input!r} alone")
     return nodes[::-1], input or starts[0]
 
 

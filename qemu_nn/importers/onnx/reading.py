@@ -70,7 +70,7 @@ class Model:
         if kind.elem_type not in FLOAT_TYPES:
             raise ModelError(
                 f"{where} holds {type_name(kind.elem_type)}, not real numbers; choose a tensor "
-                "behind it with input="
+                "after it with input="
             )
         if not kind.shape.dim:
             raise ModelError(f"{where} has no batch axis")
@@ -78,14 +78,14 @@ class Model:
 
 
 def read(path: Path) -> Model:
-    """The graph of a file; ModelError for anything that is none, with one sentence."""
+    """The graph of a file; ModelError, with one sentence, for a file that is not ONNX."""
     onnx = extras.require("onnx", "onnx", "reading .onnx files")
     message = extras.require("google.protobuf.message", "onnx", "reading .onnx files")
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(read_bytes(path, FILE_LIMIT))
     except (message.DecodeError, UnicodeError):
-        raise ModelError(f"{path} is not an ONNX model, or a damaged one") from None
+        raise ModelError(f"{path} is damaged or not an ONNX model") from None
     return _model(path, proto)
 
 
@@ -93,8 +93,8 @@ def _model(path: Path, proto: Any) -> Model:
     graph = proto.graph
     if not 0 < len(graph.node) <= _NODE_LIMIT:
         raise ModelError(
-            f"{path} is no ONNX model of a network: it has {len(graph.node)} operators, 1 to "
-            f"{_NODE_LIMIT} are read"
+            f"{path} is not an ONNX model of a network: it has {len(graph.node)} operators, "
+            f"and 1 to {_NODE_LIMIT} are supported"
         )
     constants = {tensor.name: tensor for tensor in graph.initializer}
     model = Model(
@@ -118,10 +118,10 @@ def _check_names(path: Path, model: Model, constants: list[str]) -> None:
     read = [name for node in model.nodes for name in (node.op, node.name, *node.inputs)]
     for name in (*made, *read, *model.outputs):
         if not isinstance(name, str) or len(name) > _NAME_LIMIT:
-            raise ModelError(f"{path} is damaged: {name[:20]!r} is no name")
+            raise ModelError(f"{path} is damaged: {name[:20]!r} is not a name")
     for name, times in Counter(made).items():
         if times > 1:
-            raise ModelError(f"{path}: the tensor {name!r} is made twice")
+            raise ModelError(f"{path}: the tensor {name!r} is made by two operators")
 
 
 def _opset(path: Path, proto: Any) -> int:
@@ -130,8 +130,8 @@ def _opset(path: Path, proto: Any) -> int:
     version = versions[0] if len(versions) == 1 else 1
     if version not in OPSETS:
         raise ModelError(
-            f"{path} uses the ONNX operator set {version}, known are {OPSETS[0]} to {OPSETS[-1]}; "
-            "export it with one of these or convert it with onnx.version_converter"
+            f"{path} uses the ONNX operator set {version}, but only {OPSETS[0]} to {OPSETS[-1]} "
+            "are supported; export it with one of these or convert it with onnx.version_converter"
         )
     return version
 
@@ -163,15 +163,15 @@ def _sample(where: str, dims: Any) -> Shape:
     batch, *shape = dims
     if batch.dim_value > 1:
         raise ModelError(
-            f"{where} has a batch fixed at {batch.dim_value}; export the network with a batch of 1 "
-            "or a free one"
+            f"{where} has a fixed batch of {batch.dim_value}; export the network with a batch of 1 "
+            "or an open one"
         )
     free = [
         f"{i} ({dim.dim_param or '?'!r})" for i, dim in enumerate(shape, 1) if dim.dim_value < 1
     ]
     if free:
         raise ModelError(
-            f"{where} has no fixed size on axis {', '.join(free)}; export the network with numbers "
-            "for all axes but the batch"
+            f"{where} has no fixed size on axis {', '.join(free)}; export the network with fixed "
+            "sizes for all axes but the batch"
         )
     return tuple(dim.dim_value for dim in shape)

@@ -48,7 +48,9 @@ def slice_(call: Call) -> None:
         call.put(Identity(), x)
     for i, (axis, kept) in enumerate(cuts.items(), 1):
         if not kept or kept.step < 0:
-            raise ModelError(f"it keeps {kept} of axis {axis}; that is nothing, or backwards")
+            raise ModelError(
+                f"it keeps {kept} of axis {axis}; a slice must go forward and keep something"
+            )
         operator = Slice(x.axis(axis), kept.start, kept[-1] + 1, kept.step)
         x = call.put(operator, x, part=str(i) if i < len(cuts) else "")
 
@@ -78,7 +80,7 @@ def gather(call: Call) -> None:
     x, index = call.tensor(), call.array(1)
     axis = indices.axis(call, 0, len(x.shape))
     if index.dtype.kind not in "iu" or index.size != 1:
-        raise ModelError(f"it gathers {index.size} elements of axis {axis}; one is supported")
+        raise ModelError(f"it gathers {index.size} elements of axis {axis}; only one is supported")
     size, at = x.shape[axis], int(index.reshape(()))
     if not -size <= at < size:
         raise ModelError(f"axis {axis} of {list(x.shape)} has no element {at}")
@@ -97,7 +99,7 @@ def pad(call: Call) -> None:
     named = call.integers("axes", at=3)
     axes = indices.axes(list(range(len(x.shape))) if named is None else named, len(x.shape))
     if len(pads) != 2 * len(axes):
-        raise ModelError(f"its pads {pads} are not two for each of {len(axes)} axes")
+        raise ModelError(f"its pads {pads} must be two numbers for each of {len(axes)} axes")
     around = [(0, 0)] * len(x.sample)
     for axis, before, after in zip(axes, pads, pads[len(axes) :]):
         if before or after:
@@ -116,7 +118,7 @@ def cast(call: Call) -> None:
     """Cast between real numbers."""
     to = call.integer("to", 0)
     if to not in FLOAT_TYPES:
-        raise ModelError(f"it makes {type_name(to)} of a tensor; only floats are supported")
+        raise ModelError(f"it converts a tensor to {type_name(to)}; only floats are supported")
     call.put(Identity(), call.tensor())
 
 

@@ -55,8 +55,8 @@ def type_name(number: int) -> str:
 class Tensors:
     """Decodes tensors; the files beside the model are read once and shared by all of them.
 
-    What a file claims (shapes, names, offsets, lengths) is held against the bytes that there are
-    before anything is made of it; arrays are views of these bytes wherever possible.
+    What a file claims (shapes, names, offsets, lengths) is checked against the bytes of the
+    file before it is used; arrays are views of these bytes wherever possible.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -74,7 +74,7 @@ class Tensors:
         shape = tuple(tensor.dims)
         dtype = dtype_of(tensor.data_type)
         if len(shape) > 8 or min(shape, default=0) < 0 or tensor.HasField("segment"):
-            raise ModelError(f"there is no array of the shape {list(shape[:9])}")
+            raise ModelError(f"an array cannot have the shape {list(shape[:9])}")
         if math.prod(max(n, 1) for n in shape) > _MOST:
             raise ModelError(f"its shape {list(shape)} is too large")
         count = math.prod(shape)
@@ -98,7 +98,7 @@ class Tensors:
         size = count * dtype.itemsize
         length = _number(places, "length")
         if length not in (None, size):
-            raise ModelError(f"its shape asks for {size} bytes, its length in {path} is {length}")
+            raise ModelError(f"its shape needs {size} bytes, but its length in {path} is {length}")
         if path not in self._files:
             self._files[path] = read_bytes(path, FILE_LIMIT)
         data = self._files[path]
@@ -113,12 +113,14 @@ class Tensors:
             path = (home / named).resolve()
             found = path.is_file()
         except (OSError, ValueError, RuntimeError):
-            raise ModelError(f"its data lies in {location[:80]!r}, which is no name") from None
+            raise ModelError(
+                f"its data is in {location[:80]!r}, which is not a file name"
+            ) from None
         strange = named.is_absolute() or ".." in named.parts or "\\" in location
         if strange or home not in path.parents:
-            raise ModelError(f"its data lies in {location[:80]!r}, outside of the model's folder")
+            raise ModelError(f"its data is in {location[:80]!r}, outside the model's folder")
         if not found:
-            raise ModelError(f"its data lies in {path}, which is no file")
+            raise ModelError(f"its data is in {path}, which is not a file")
         return path
 
 
@@ -131,4 +133,4 @@ def _number(places: dict[str, str], key: str) -> Optional[int]:
 
 def _agree(have: int, need: int, shape: tuple[int, ...], unit: str) -> None:
     if have != need:
-        raise ModelError(f"its shape {list(shape)} asks for {need} {unit}, the file holds {have}")
+        raise ModelError(f"its shape {list(shape)} needs {need} {unit}, but the file holds {have}")

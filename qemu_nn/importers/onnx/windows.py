@@ -18,7 +18,7 @@ def _image(call: Call) -> Tensor:
     x = call.tensor()
     if not x.batched or len(x.shape) not in (3, 4):
         raise ModelError(
-            f"it needs an image [1, C, H, W] or a signal [1, C, L], gets {list(x.shape)}"
+            f"its input must be an image [1, C, H, W] or a signal [1, C, L], not {list(x.shape)}"
         )
     if len(x.shape) == 4:
         return x
@@ -49,17 +49,17 @@ def _pads(call: Call, image: Tensor, kernel: Pair, stride: Pair, dilation: Pair)
     (_, channels, height, width), shape = image.shape, call.tensor().shape
     kind, pads = call.text("auto_pad", "NOTSET"), call.integers("pads")
     if kind in ("SAME_UPPER", "SAME_LOWER"):
-        found = same_pads((height, width), kernel, stride, dilation, kind == "SAME_LOWER")
+        cells = same_pads((height, width), kernel, stride, dilation, kind == "SAME_LOWER")
     elif kind == "VALID" or (kind == "NOTSET" and pads is None):
-        found = (0, 0, 0, 0)
+        cells = (0, 0, 0, 0)
     elif kind != "NOTSET" or pads is None or len(pads) != 2 * len(shape[2:]) or min(pads) < 0:
         raise ModelError(f"its padding {kind} {pads} does not fit {list(shape)}")
     else:
-        found = (pads[0], pads[1], pads[2], pads[3]) if len(pads) == 4 else (0, pads[0], 0, pads[1])
-    top, left, bottom, right = found
+        cells = (pads[0], pads[1], pads[2], pads[3]) if len(pads) == 4 else (0, pads[0], 0, pads[1])
+    top, left, bottom, right = cells
     if channels * (height + top + bottom) * (width + left + right) > TENSOR_LIMIT:
-        raise ModelError(f"its padding {list(found)} makes the image too large")
-    return found
+        raise ModelError(f"its padding {list(cells)} makes the image too large")
+    return cells
 
 
 def conv(call: Call) -> None:
@@ -74,7 +74,7 @@ def conv(call: Call) -> None:
     weights = weights.transpose(0, 2, 3, 1)
     kernel = (weights.shape[1], weights.shape[2])
     if _pair(call, "kernel_shape", kernel) != kernel:
-        raise ModelError(f"its kernel_shape is not that of its weights, {list(kernel)}")
+        raise ModelError(f"its kernel_shape differs from that of its weights, {list(kernel)}")
     stride, dilation = _pair(call, "strides"), _pair(call, "dilations")
     operator = Conv(
         weights,
@@ -95,7 +95,7 @@ def pool(call: Call, kind: str) -> None:
         raise ModelError("its kernel_shape is missing")
     kernel, stride = _pair(call, "kernel_shape"), _pair(call, "strides")
     if _pair(call, "dilations") != (1, 1):
-        raise ModelError("its windows have holes (dilations); only whole ones are supported")
+        raise ModelError("its windows are dilated; pooling with dilations is not supported")
     operator = Pool(
         kind,
         kernel,
@@ -126,7 +126,7 @@ def reduce(call: Call, kind: str) -> None:
         image = call.reshape(x, (1, x.sample[0], 1, x.sample[1]), part="image")
         where = {2 * axis for axis in where}
     if len(image.sample) != 3 or {0, 2} <= where:
-        raise ModelError(f"the axes {axes} of {list(x.shape)} are not those of an image")
+        raise ModelError(f"the axes {axes} of {list(x.shape)} are not height and width")
     layout, rows = ("NHWC", 0) if 0 in where else ("NCHW", 1)
     tall, wide = (image.sample[i] if i in where else 1 for i in (rows, rows + 1))
     operator = Pool(kind, (tall, wide), layout=layout)

@@ -25,7 +25,7 @@ def leaky_relu(call: Call, x: Tensor) -> None:
     """LeakyRelu."""
     alpha = call.node.number("alpha", 0.2)
     if not math.isfinite(alpha):
-        raise ModelError(f"its alpha is {alpha}")
+        raise ModelError(f"its alpha must be finite, not {alpha}")
     call.put(Relu(alpha), x)
 
 
@@ -37,7 +37,7 @@ def clip(call: Call, x: Tensor, low: np.ndarray, high: np.ndarray) -> None:
 def limited(call: Call, x: Tensor, low: float = -_UNLIMITED, high: float = _UNLIMITED) -> None:
     """min(max(x, low), high) as the operator that has this meaning."""
     if low >= high:
-        raise ModelError(f"nothing is left between its limits {low} and {high}")
+        raise ModelError(f"its limits {low} and {high} leave no values between them")
     unlimited = high >= _UNLIMITED
     call.put(Relu(limit=None if unlimited else high) if low == 0 else Clip(low, high), x)
 

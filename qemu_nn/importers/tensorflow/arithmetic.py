@@ -19,10 +19,10 @@ _ZERO, _ONE = np.array(0.0), np.array(1.0)
 def matmul(call: Call, x: Tensor, weights: np.ndarray, flags: tuple[str, str]) -> None:
     """MatMul and its batch form, by a constant [in, out]; flags: say what is transposed first."""
     if call.node.flag(flags[0]):
-        raise ModelError("it transposes the tensor that it multiplies; only weights may be")
+        raise ModelError("it transposes its computed input; only weights may be transposed")
     if floats(weights).ndim != 2 or len(x.shape) < 2:
         raise ModelError(
-            f"it multiplies {list(x.shape)} by {list(weights.shape)}; have: rows by a matrix"
+            f"it multiplies {list(x.shape)} by {list(weights.shape)}; only rows by a matrix fit"
         )
     call.put(Dense(weights if call.node.flag(flags[1]) else weights.T), x)
 
@@ -40,7 +40,7 @@ def add_n(call: Call, *terms: Value) -> None:
     """AddN: two at a time, from the first on."""
     tensors = [term for term in terms if isinstance(term, Tensor)]
     if len(tensors) < max(len(terms), 2):
-        raise ModelError(f"it adds {len(terms)} terms; have: two or more, none of them constant")
+        raise ModelError(f"it adds {len(terms)} terms; it needs two or more, none of them constant")
     total, *others = tensors
     for i, term in enumerate(others, 1):
         total = call.put(Elementwise("add"), total, term, part=f"add{i}" if i < len(others) else "")
@@ -103,18 +103,20 @@ def batch_norm(
 ) -> None:
     """FusedBatchNorm and its later versions, which make the same of a constant mean."""
     if call.node.flag("is_training", default=True):
-        raise ModelError("it is_training: every batch has a mean of its own; freeze for inference")
+        raise ModelError(
+            "is_training is set, so that every batch has its own mean; freeze for inference"
+        )
     wide = (floats(array).astype(np.float64) for array in (gamma, beta, mean, variance))
     gamma, beta, mean, variance = (_channels(call, x, array) for array in wide)
     variance = variance + call.node.number("epsilon", 1e-4)
     if not (variance > 0).all():
-        raise ModelError("its variance is not above zero")
+        raise ModelError("its variance must be positive")
     scale = gamma / np.sqrt(variance)
     _affine(call, x, scale, beta - mean * scale)
 
 
 def _tensor_first(a: Value, b: Value) -> tuple[Tensor, Value]:
-    """Two values, one of which is a tensor: what is read are not constants alone."""
+    """Two values, at least one of which is a tensor."""
     if isinstance(a, Tensor):
         return a, b
     assert isinstance(b, Tensor)
@@ -125,7 +127,9 @@ def _channels(call: Call, x: Tensor, array: np.ndarray) -> np.ndarray:
     """A number for each channel, as it broadcasts to a sample."""
     first = layout_of(call.node) == "NCHW"
     if array.ndim != 1 or not x.sample or len(array) != x.sample[0 if first else -1]:
-        raise ModelError(f"it has {list(array.shape)} numbers for the channels of {list(x.shape)}")
+        raise ModelError(
+            f"its constant {list(array.shape)} does not fit the channels of {list(x.shape)}"
+        )
     return array.reshape(-1, *[1] * (len(x.sample) - 1)) if first else array
 
 

@@ -15,21 +15,21 @@ from ..tensor import Tensor, Value
 from .reading import Node
 
 #: Most elements of all constants together that a file does not hold as they are.
-_ROOM = 2**24
+_MOST_ELEMENTS = 2**24
 _MOST_NUMBERS = 64
 
 
-class Room:
+class Budget:
     """Counts the elements of constants that are made, so that they stay within a limit."""
 
     def __init__(self) -> None:
-        self._left = _ROOM
+        self._left = _MOST_ELEMENTS
 
     def spend(self, elements: int) -> None:
         """Ask before they are made; ModelError where they would be too many."""
         self._left -= elements
         if self._left < 0:
-            raise ModelError(f"its constants would have more than {_ROOM} elements in all")
+            raise ModelError(f"its constants would have more than {_MOST_ELEMENTS} elements in all")
 
 
 class Builder:
@@ -98,7 +98,7 @@ def floats(constant: np.ndarray) -> np.ndarray:
 def scalar(constant: np.ndarray) -> float:
     """The only number of a constant."""
     if constant.size != 1:
-        raise ModelError(f"it reads a constant {list(constant.shape)} where one number is meant")
+        raise ModelError(f"it reads a constant {list(constant.shape)} where it needs one number")
     return float(floats(constant).reshape(()))
 
 
@@ -113,5 +113,5 @@ def integer(constant: np.ndarray) -> int:
     """The only integer of a constant."""
     found = integers(constant)
     if len(found) != 1:
-        raise ModelError(f"it reads the integers {found} where one is meant")
+        raise ModelError(f"it reads the integers {found} where it needs one")
     return found[0]

@@ -10,7 +10,7 @@ from ...errors import ModelError
 from ..tensor import Tensor, Value
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .building import Builder, Call, Converter, Room
+from .building import Budget, Builder, Call, Converter
 from .folding import FOLDS, SHAPES, fold
 from .reading import Node, maker
 from .shaping import SHAPING
@@ -24,18 +24,20 @@ def build(
     order: Iterable[Node], start: Tensor, constants: Mapping[str, np.ndarray], nodes: Iterable[str]
 ) -> Builder:
     """The operators of nodes in order, of which the first read the start and constants."""
-    builder, room = Builder(start, constants, nodes), Room()
+    builder, budget = Builder(start, constants, nodes), Budget()
     for node in order:
         if node.name in builder.values:
             continue
         values: list[Value] = []
         for name in node.inputs:
             if name not in builder.values:
-                raise ModelError(f"{node} reads {name!r}, which {maker(name)!r} does not make")
+                raise ModelError(
+                    f"{node} reads {name!r}, which is not an output of {maker(name)!r}"
+                )
             values.append(builder.values[name])
         known = all(isinstance(value, np.ndarray) for value in values)
         if node.op in SHAPES or (node.op in FOLDS and known):
-            builder.values[node.name] = fold(node, room, values)
+            builder.values[node.name] = fold(node, budget, values)
             continue
         try:
             _convert(Call(node, builder), values)
@@ -49,9 +51,13 @@ def _convert(call: Call, values: list[Value]) -> None:
     reads, converter = CONVERTERS[call.node.op]
     wanted = "v" * max(len(values), 1) if reads == "+" else reads
     if len(values) != len(wanted):
-        raise ModelError(f"it reads {len(values)} tensors, takes {len(wanted)}")
+        raise ModelError(f"it reads {len(values)} tensors; it needs {len(wanted)}")
     for name, value, kind in zip(call.node.inputs, values, wanted):
         if not isinstance(value, _KINDS[kind]):
-            have = "computed, must be a constant" if kind == "c" else "a constant, must be computed"
+            have = (
+                "computed, but it must be a constant"
+                if kind == "c"
+                else "a constant, but it must be computed"
+            )
             raise ModelError(f"its input {name!r} is {have}")
     converter(call, *values)

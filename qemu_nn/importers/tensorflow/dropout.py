@@ -14,7 +14,7 @@ _MOST_NODES = 16
 
 
 def without_dropout(nodes: Mapping[str, Node]) -> dict[str, Node]:
-    """The graph as it is used: nodes that drop elements at random leave them as they are."""
+    """The graph for inference, in which nodes that drop elements at random do nothing."""
     kept = {}
     for node in nodes.values():
         source = _undropped(nodes, node)

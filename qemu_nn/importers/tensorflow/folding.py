@@ -11,38 +11,38 @@ import numpy as np
 from ...errors import ModelError
 from ..tensor import Value
 from . import indices
-from .building import Room, integer, integers
+from .building import Budget, integer, integers
 from .reading import Node
 from .tensors import array_of, dtype_of
 
-#: Makes the array of a node from those that it reads, after asking for room.
+#: Makes the array of a node from those that it reads, after asking whether it may be that large.
 Fold = Callable[..., np.ndarray]
 
 
-def fold(node: Node, room: Room, values: Sequence[Value]) -> np.ndarray:
+def fold(node: Node, budget: Budget, values: Sequence[Value]) -> np.ndarray:
     """The only output of a node of constants; ModelError where it cannot be computed."""
     try:
         with np.errstate(all="ignore"):
-            return np.asarray(FOLDS[node.op](node, room, *values))
+            return np.asarray(FOLDS[node.op](node, budget, *values))
     except (ValueError, TypeError, IndexError, ArithmeticError) as error:
         reason = error if isinstance(error, ModelError) else f"it cannot be computed: {error}"
         raise ModelError(f"{node}: {reason}") from None
 
 
-def constants(order: Iterable[Node], room: Room) -> dict[str, np.ndarray]:
+def constants(order: Iterable[Node], budget: Budget) -> dict[str, np.ndarray]:
     """Tensor -> array, of the nodes that do not depend on any input."""
     found: dict[str, np.ndarray] = {}
     for node in order:
         if node.op in FOLDS and all(name in found for name in node.inputs):
-            found[node.name] = fold(node, room, [found[name] for name in node.inputs])
+            found[node.name] = fold(node, budget, [found[name] for name in node.inputs])
     return found
 
 
 def _arithmetic(ufunc: Callable) -> Fold:
     """Floats are computed in float64, for what they are folded into later."""
 
-    def compute(node: Node, room: Room, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        room.spend(math.prod(np.broadcast_shapes(a.shape, b.shape)))
+    def compute(node: Node, budget: Budget, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        budget.spend(math.prod(np.broadcast_shapes(a.shape, b.shape)))
         result: np.ndarray = ufunc(_wide(a), _wide(b))
         return result
 
@@ -50,8 +50,8 @@ def _arithmetic(ufunc: Callable) -> Fold:
 
 
 def _unary(ufunc: Callable) -> Fold:
-    def compute(node: Node, room: Room, array: np.ndarray) -> np.ndarray:
-        room.spend(array.size)
+    def compute(node: Node, budget: Budget, array: np.ndarray) -> np.ndarray:
+        budget.spend(array.size)
         result: np.ndarray = ufunc(_wide(array))
         return result
 
@@ -62,36 +62,36 @@ def _wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def _cast(node: Node, room: Room, array: np.ndarray) -> np.ndarray:
-    room.spend(array.size)
+def _cast(node: Node, budget: Budget, array: np.ndarray) -> np.ndarray:
+    budget.spend(array.size)
     return array.astype(dtype_of(node.type("DstT")))
 
 
-def _pack(node: Node, room: Room, *arrays: np.ndarray) -> np.ndarray:
-    room.spend(sum(array.size for array in arrays))
+def _pack(node: Node, budget: Budget, *arrays: np.ndarray) -> np.ndarray:
+    budget.spend(sum(array.size for array in arrays))
     return np.stack(arrays, node.integer("axis", 0))
 
 
-def _concat(node: Node, room: Room, *arrays: np.ndarray) -> np.ndarray:
-    room.spend(sum(array.size for array in arrays))
+def _concat(node: Node, budget: Budget, *arrays: np.ndarray) -> np.ndarray:
+    budget.spend(sum(array.size for array in arrays))
     return np.concatenate(arrays[:-1], integer(arrays[-1]))
 
 
-def _fill(node: Node, room: Room, shape: np.ndarray, value: np.ndarray) -> np.ndarray:
+def _fill(node: Node, budget: Budget, shape: np.ndarray, value: np.ndarray) -> np.ndarray:
     to = tuple(integers(shape))
-    room.spend(math.prod(to))
+    budget.spend(math.prod(to))
     return np.full(to, value.reshape(()), value.dtype)
 
 
 def _gather(
-    node: Node, room: Room, array: np.ndarray, index: np.ndarray, axis: np.ndarray
+    node: Node, budget: Budget, array: np.ndarray, index: np.ndarray, axis: np.ndarray
 ) -> np.ndarray:
     (at,) = indices.axes([integer(axis)], array.ndim)
-    room.spend(index.size * (array.size // max(array.shape[at], 1)))
+    budget.spend(index.size * (array.size // max(array.shape[at], 1)))
     return np.take(array, index, at)
 
 
-def _product(node: Node, room: Room, array: np.ndarray, axes: np.ndarray) -> np.ndarray:
+def _product(node: Node, budget: Budget, array: np.ndarray, axes: np.ndarray) -> np.ndarray:
     over = tuple(indices.axes(integers(axes), array.ndim))
     return np.prod(array, over, array.dtype, keepdims=node.flag("keep_dims"))
 
@@ -100,7 +100,7 @@ def _cut(array: np.ndarray, index: tuple[indices.Index, ...]) -> np.ndarray:
     return np.asarray(array[index])
 
 
-def _same(node: Node, room: Room, array: np.ndarray) -> np.ndarray:
+def _same(node: Node, budget: Budget, array: np.ndarray) -> np.ndarray:
     return array
 
 
@@ -109,17 +109,17 @@ SHAPES = ("Shape", "Size", "Rank")
 
 #: Operator -> the array that it makes of constants.
 FOLDS: dict[str, Fold] = {
-    "Const": lambda node, room: array_of(node.tensor("value"), room.spend),
+    "Const": lambda node, budget: array_of(node.tensor("value"), budget.spend),
     **dict.fromkeys(
         ("Identity", "StopGradient", "CheckNumerics", "Snapshot", "PlaceholderWithDefault"), _same
     ),
     "Cast": _cast,
-    "Reshape": lambda node, room, a, to: a.reshape(indices.reshaped(a.shape, to)),
-    "Squeeze": lambda node, room, a: a.reshape(indices.squeezed(node, a.shape)),
-    "ExpandDims": lambda node, room, a, axis: a.reshape(indices.expanded(a.shape, axis)),
-    "Transpose": lambda node, room, a, perm: a.transpose(indices.order(perm, a.ndim)),
-    "StridedSlice": lambda node, room, a, *cut: _cut(a, indices.strided(node, a.ndim, *cut)),
-    "Slice": lambda node, room, a, *cut: _cut(a, indices.sliced(*cut)),
+    "Reshape": lambda node, budget, a, to: a.reshape(indices.reshaped(a.shape, to)),
+    "Squeeze": lambda node, budget, a: a.reshape(indices.squeezed(node, a.shape)),
+    "ExpandDims": lambda node, budget, a, axis: a.reshape(indices.expanded(a.shape, axis)),
+    "Transpose": lambda node, budget, a, perm: a.transpose(indices.order(perm, a.ndim)),
+    "StridedSlice": lambda node, budget, a, *cut: _cut(a, indices.strided(node, a.ndim, *cut)),
+    "Slice": lambda node, budget, a, *cut: _cut(a, indices.sliced(*cut)),
     "GatherV2": _gather,
     "Pack": _pack,
     "ConcatV2": _concat,
@@ -139,7 +139,7 @@ FOLDS: dict[str, Fold] = {
     "Square": _unary(np.square),
     **dict.fromkeys(("Reciprocal", "Inv"), _unary(lambda array: 1 / array)),
     "Exp": _unary(np.exp),
-    "Shape": lambda node, room, value: np.array(value.shape, np.int64),
-    "Size": lambda node, room, value: np.array(math.prod(value.shape), np.int64),
-    "Rank": lambda node, room, value: np.array(len(value.shape)),
+    "Shape": lambda node, budget, value: np.array(value.shape, np.int64),
+    "Size": lambda node, budget, value: np.array(math.prod(value.shape), np.int64),
+    "Rank": lambda node, budget, value: np.array(len(value.shape)),
 }

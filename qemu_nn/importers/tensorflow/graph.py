@@ -11,7 +11,7 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from .building import Room
+from .building import Budget
 from .converters import CONVERTERS
 from .folding import FOLDS, SHAPES, constants
 from .reading import Node, maker, tensor_name
@@ -23,7 +23,7 @@ def tensor(nodes: Mapping[str, Node], name: str) -> str:
     """The tensor that a user names, with or without ":0"; ModelError if no node makes it."""
     if maker(name) not in nodes:
         near = difflib.get_close_matches(maker(name), nodes, 3)
-        others = f"; is it {' or '.join(map(repr, near))}?" if near else ""
+        others = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise ModelError(f"it has no tensor {name!r}{others}")
     return tensor_name(name)
 
@@ -34,26 +34,26 @@ def only_output(nodes: Mapping[str, Node]) -> str:
     ends = [n.name for n in nodes.values() if n.name not in read and n.op not in _NEVER_OUTPUTS]
     if len(ends) != 1:
         raise ModelError(
-            f"{len(ends)} nodes are read by no other ({shortened(ends)}); choose one as output="
+            f"no node reads {len(ends)} of the nodes ({shortened(ends)}); choose one with output="
         )
     return ends[0]
 
 
 def shortened(names: Iterable[str]) -> str:
     """Names as a message shows them: not more than fit on a few lines."""
-    shown, room = list[str](), 400
+    shown, left = list[str](), 400
     for name in names:
-        room -= len(name) + 2
-        if room < 0:
+        left -= len(name) + 2
+        if left < 0:
             return ", ".join([*shown, "..."])
         shown.append(name)
     return ", ".join(shown) or "none"
 
 
 def ancestors(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> tuple[Node, ...]:
-    """The nodes that an output needs, each behind those that it reads; not what makes `start`.
+    """The nodes that an output needs, each after those that it reads, without those before `start`.
 
-    Raises ModelError for a circle and for a node that is not there.
+    Raises ModelError for a loop and for a missing node.
     """
     done: dict[str, Node] = {}
     entered: set[str] = set()
@@ -69,7 +69,7 @@ def ancestors(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> t
             done[name] = node
             continue
         if name in entered:
-            raise ModelError(f"{node} reads what is made of itself; loops are not supported")
+            raise ModelError(f"{node} depends on itself; loops are not supported")
         entered.add(name)
         stack.append((name, "", True))
         read = (each for each in reversed(node.inputs) if each != start)
@@ -127,4 +127,4 @@ class Section:
 def section(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> Section:
     """The part of a graph between two tensors, with its constants computed."""
     order = ancestors(nodes, output, start)
-    return Section(order, start, output, constants(order, Room()))
+    return Section(order, start, output, constants(order, Budget()))

@@ -1,4 +1,4 @@
-"""Where elements go: what Reshape, StridedSlice and their kin ask for, of constants and tensors."""
+"""The shapes and indices of Reshape, StridedSlice and the like, for constants and tensors alike."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reshaped(shape: Shape, target: np.ndarray) -> Shape:
     if to.count(-1) == 1 and known > 0:
         to[to.index(-1)] = math.prod(shape) // known
     if min(to, default=0) < 0 or math.prod(to) != math.prod(shape):
-        raise ModelError(f"{list(shape)} cannot become {to}")
+        raise ModelError(f"a tensor {list(shape)} cannot be reshaped to {to}")
     return tuple(to)
 
 
@@ -52,7 +52,7 @@ def order(perm: np.ndarray, rank: int) -> list[int]:
     """Transpose: which axis each axis of the output was."""
     found = axes(integers(perm), rank)
     if len(found) != rank:
-        raise ModelError(f"its order {found} is not one of {rank} axes")
+        raise ModelError(f"its order {found} is not an order of {rank} axes")
     return found
 
 
@@ -62,7 +62,7 @@ def strided(
     """StridedSlice: one index for each axis; bits of its masks stand for the positions in begin."""
     starts, stops, steps = integers(begin), integers(end), integers(strides)
     if not len(starts) == len(stops) == len(steps) or 0 in steps:
-        raise ModelError(f"it cannot cut {starts} to {stops} by {steps}")
+        raise ModelError(f"it cannot slice from {starts} to {stops} by {steps}")
     masks = {
         kind: node.integer(f"{kind}_mask", 0)
         for kind in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
@@ -88,7 +88,7 @@ def sliced(begin: np.ndarray, size: np.ndarray) -> tuple[Index, ...]:
     """Slice: one index for each axis; a size of -1 is what remains."""
     starts, sizes = integers(begin), integers(size)
     if len(starts) != len(sizes) or min([*starts, 0]) < 0:
-        raise ModelError(f"it cannot cut {sizes} elements from {starts} on")
+        raise ModelError(f"it cannot slice {sizes} elements from {starts} on")
     return tuple(
         slice(start, None if count == -1 else start + count) for start, count in zip(starts, sizes)
     )

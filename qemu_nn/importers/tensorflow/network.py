@@ -33,7 +33,7 @@ def network(
     start = start_tensor(nodes, part, part.start)
     builder = build(part.order, start, part.constants, nodes)
     if not isinstance(builder.values.get(end), Tensor):
-        raise ModelError(f"the output {end!r} is a constant, or no tensor")
+        raise ModelError(f"the output {end!r} is a constant or not a tensor")
     layout = _layout(builder.nodes) if len(start.sample) == 3 else None
     return FloatGraph(name, start.name, start.sample, layout, tuple(builder.nodes), (end,))
 

@@ -78,7 +78,7 @@ class Node:
             return default
         value = parse("Value", self.attributes[key])
         if not value.HasField(kind):
-            raise ModelError(f"its attribute {key!r} is of another kind than it should be")
+            raise ModelError(f"its attribute {key!r} has the wrong type")
         return getattr(value, kind)
 
 
@@ -93,14 +93,16 @@ def read(path: Path) -> dict[str, Node]:
                 "this is a SavedModel, which keeps its weights in other files; freeze it to a "
                 "GraphDef (convert_variables_to_constants_v2) and load that"
             )
-        raise ModelError("this holds no graph as TensorFlow freezes it")
+        raise ModelError("this is not a frozen graph of TensorFlow")
     if len(saved) > NODE_LIMIT:
-        raise ModelError(f"it has {len(saved)} nodes; at most {NODE_LIMIT} are read")
+        raise ModelError(f"it has {len(saved)} nodes; at most {NODE_LIMIT} are supported")
     nodes: dict[str, Node] = {}
     for each in saved:
         node = _node(parse("Node", each))
         if not (_NAME.fullmatch(node.name) and _NAME.fullmatch(node.op)):
-            raise ModelError(f"no node can be {node.op[:40]!r} named {node.name[:40]!r}")
+            raise ModelError(
+                f"a node cannot be called {node.name[:40]!r} and be of the type {node.op[:40]!r}"
+            )
         if node.name in nodes:
             raise ModelError(f"two nodes have the name {node.name!r}")
         nodes[node.name] = node
@@ -120,12 +122,12 @@ def maker(tensor: str) -> str:
 def _node(node: Any) -> Node:
     if len(node.attr) > _MOST_ATTRIBUTES:
         raise ModelError(f"a node has more than {_MOST_ATTRIBUTES} attributes")
-    attributes = [parse("Attribute", each) for each in node.attr]
+    attributes = [parse("Attribute", entry) for entry in node.attr]
     return Node(
         name=_text(node.name),
         op=_text(node.op),
-        inputs=tuple(tensor_name(_text(each)) for each in node.input if each[:1] != b"^"),
-        attributes={_text(each.key): each.value for each in attributes},
+        inputs=tuple(tensor_name(_text(entry)) for entry in node.input if entry[:1] != b"^"),
+        attributes={_text(entry.key): entry.value for entry in attributes},
     )
 
 

@@ -23,7 +23,7 @@ def cast(call: Call, x: Tensor) -> None:
     """Cast between real numbers."""
     to = call.node.type("DstT")
     if to not in FLOAT_TYPES:
-        raise ModelError(f"it makes {type_name(to)} of a tensor; have: floats")
+        raise ModelError(f"it converts a tensor to {type_name(to)}; only floats are supported")
     call.put(Identity(), x)
 
 
@@ -60,7 +60,7 @@ def concat(call: Call, *values: Value) -> None:
     *parts, axis = values
     tensors = [part for part in parts if isinstance(part, Tensor)]
     if len(tensors) < max(len(parts), 1) or isinstance(axis, Tensor):
-        raise ModelError("it joins constants and tensors; have: tensors alone")
+        raise ModelError("it joins constants and tensors; only tensors can be joined")
     call.put(Concat(tensors[0].axis(integer(axis))), *tensors)
 
 
@@ -105,21 +105,23 @@ def _cut(call: Call, x: Tensor, index: tuple[indices.Index, ...]) -> None:
     """A Slice for each axis that is cut, and a Reshape where axes come or go."""
     shape, axis = list[int](), 0
     full = x.shape
-    for each in index:
-        if each is None:
+    for entry in index:
+        if entry is None:
             shape.append(1)
             continue
         if axis == len(full):
-            raise ModelError(f"it cuts more axes than {list(full)} has")
+            raise ModelError(f"it slices more axes than {list(full)} has")
         size = full[axis]
-        one = slice(each, each + 1 or None) if isinstance(each, int) else each
+        one = slice(entry, entry + 1 or None) if isinstance(entry, int) else entry
         kept = range(size)[one]
         if not kept or kept.step < 0:
-            raise ModelError(f"of axis {axis} of {list(full)} it keeps nothing, or backwards")
+            raise ModelError(
+                f"its slice of axis {axis} of {list(full)} must go forward and keep something"
+            )
         if kept != range(size):
             operator = Slice(x.axis(axis), kept.start, kept[-1] + 1, kept.step)
             x = call.put(operator, x, part=f"axis{axis}")
-        if not isinstance(each, int):
+        if not isinstance(entry, int):
             shape.append(len(kept))
         axis += 1
     call.reshape(x, (*shape, *full[axis:]))
@@ -129,7 +131,9 @@ def pad(call: Call, x: Tensor, paddings: np.ndarray, value: np.ndarray = _ZERO) 
     """Pad and PadV2, around any axes but the batch."""
     numbers = integers(paddings)
     if len(numbers) != 2 * len(x.shape) or min(numbers) < 0:
-        raise ModelError(f"its paddings {numbers} are not two for each axis of {list(x.shape)}")
+        raise ModelError(
+            f"its paddings {numbers} must be two numbers for each axis of {list(x.shape)}"
+        )
     pairs = tuple(zip(numbers[::2], numbers[1::2]))
     if x.batched and any(pairs[0]):
         raise ModelError("it pads the batch axis; samples must be independent")

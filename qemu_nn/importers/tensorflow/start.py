@@ -35,15 +35,15 @@ def refusal(part: Section) -> str:
     """Why a part of a graph is not read, and which part of it would be."""
     bad = part.unsupported
     if not bad:
-        return f"the output {part.output!r} depends on no Placeholder; name an input="
+        return f"the output {part.output!r} depends on no Placeholder; choose a tensor with input="
     if any(node.op in _VARIABLES for node in bad):
         return (
-            "it holds variables and not their values; freeze it "
-            "(convert_variables_to_constants_v2) and load that"
+            "it holds variables without their values; freeze it "
+            "(convert_variables_to_constants_v2) and load the result"
         )
     names = shortened(map(_described, bad))
     if all(node.op == "Placeholder" for node in bad):
-        why = have = f"one input of real numbers is supported; it has {names}"
+        why = have = f"only one input of real numbers is supported, but it has {names}"
     else:
         why = f"these operators are not supported: {names}"
         have = f"{why}; have: {', '.join(sorted(CONVERTERS))}"
@@ -51,10 +51,12 @@ def refusal(part: Section) -> str:
     cuts = part.cuts[part.cuts.index(known[0]) :] if known else ()
     starts = [node.name for node in cuts if node.name != part.output]
     if starts:
-        return f"{why}; what is behind one of these can be read, as input=: {shortened(starts)}"
+        return (
+            f"{why}; choose a part that begins after them, with input= one of: {shortened(starts)}"
+        )
     made = {node.name for node in part.order} - {part.start, *(node.name for node in bad)}
     ends = [name for name in bad[0].inputs if name in made and name not in part.constants]
-    return f"{have}; what is before can be read with output={ends[0]!r}" if ends else have
+    return f"{have}; the part before is supported, with output={ends[0]!r}" if ends else have
 
 
 def start_tensor(nodes: Mapping[str, Node], part: Section, name: str) -> Tensor:
@@ -81,7 +83,7 @@ def start_tensor(nodes: Mapping[str, Node], part: Section, name: str) -> Tensor:
 def _known(
     cuts: Iterable[Node], order: Sequence[Node], constants: Mapping[str, np.ndarray]
 ) -> Optional[tuple[Node, Tensor]]:
-    """The first of some tensors whose shape the graph tells, surely or by what is read of it."""
+    """The first of some tensors whose shape the graph tells, directly or through its readers."""
     for node in cuts:
         found = _declared(node, constants)
         if found is not None:

@@ -61,14 +61,14 @@ def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
     """
     shape, dtype = dims(tensor.tensor_shape), dtype_of(tensor.dtype)
     if min(shape, default=0) < 0:
-        raise ModelError(f"there is no array of the shape {list(shape)}")
+        raise ModelError(f"an array cannot have the shape {list(shape)}")
     stored, field = np.dtype(_TYPES[tensor.dtype][0]), _TYPES[tensor.dtype][1]
     listed, content = getattr(tensor, field), tensor.tensor_content
     if content:
         need = math.prod(shape) * stored.itemsize
         if len(content) != need:
             raise ModelError(
-                f"its shape {list(shape)} asks for {need} bytes, the file holds {len(content)}"
+                f"its shape {list(shape)} needs {need} bytes, but the file holds {len(content)}"
             )
         array = np.frombuffer(content, stored).reshape(shape)
     else:
@@ -86,7 +86,7 @@ def _repeated(listed: np.ndarray, shape: Shape, spend: Callable[[int], None]) ->
     """Elements of which a file may leave out the last ones: these are the last one, or zero."""
     count = math.prod(shape)
     if len(listed) > count:
-        raise ModelError(f"its shape {list(shape)} does not hold {len(listed)} elements")
+        raise ModelError(f"its shape {list(shape)} does not fit {len(listed)} elements")
     if len(listed) == count:
         return listed.reshape(shape)
     spend(count)

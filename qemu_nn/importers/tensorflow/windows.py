@@ -67,7 +67,7 @@ def reduce(call: Call, x: Tensor, axes: np.ndarray, kind: str) -> None:
     rows = len(x.sample) == 2 and over == {0}
     if not rows and (len(x.sample) != 3 or over not in ({0}, {1}, {0, 1}, {1, 2})):
         raise ModelError(
-            f"it works over the axes {integers(axes)} of {list(x.shape)}; "
+            f"it reduces the axes {integers(axes)} of {list(x.shape)}; "
             "have: height, width or both of an image"
         )
     keeps = call.node.flag("keep_dims")
@@ -94,10 +94,10 @@ def _pair(node: Node, key: str, layout: str, default: Sequence[int] = ()) -> Pai
     """What an attribute of four axes says of height and width; it must be 1 for the others."""
     values = node.integers(key) or default
     if len(values) != 4 or not all(1 <= value <= _LARGEST for value in values):
-        raise ModelError(f"its {key} are {values}, must be 4 numbers of 1 to {_LARGEST}")
+        raise ModelError(f"its {key} must be 4 numbers from 1 to {_LARGEST}, not {values}")
     height, width, channels = image((values[1], values[2], values[3]), layout)
     if values[0] != 1 or channels != 1:
-        raise ModelError(f"its {key} {values} do not only move over height and width")
+        raise ModelError(f"its {key} {values} must be 1 but for height and width")
     return height, width
 
 
@@ -115,7 +115,7 @@ def _pads(node: Node, size: Pair, kernel: Pair, stride: Pair, dilation: Pair, la
         image((pads[2 + end], pads[4 + end], pads[6 + end]), layout) for end in (0, 1)
     )
     if any((*pads[:2], behind, after)):
-        raise ModelError(f"its padding {pads} is not only around images")
+        raise ModelError(f"its padding {pads} must be 0 but for height and width")
     return (top, left, bottom, right)
 
 

@@ -43,15 +43,15 @@ def _elementwise(call: Call, *more: str) -> tuple[Value, Value]:
     call.counts(1, 1)
     x, output = call.value(), call.output(0, *more)
     if x.size != output.size:
-        raise ModelError(f"it cannot make {list(output.shape)} of {list(x.shape)}")
+        raise ModelError(f"its input is {list(x.shape)}, but its output is {list(output.shape)}")
     return x, output
 
 
 def _fixed(output: Value, form: tuple[float, int], near: float = 0.0) -> None:
     if abs(output.scale - form[0]) > near * form[0] or output.zero != form[1]:
         raise ModelError(
-            f"its output has the scale {output.scale:g} and the zero point {output.zero}; it makes "
-            f"{form[0]:g} and {form[1]}"
+            f"its output has the scale {output.scale:g} and the zero point {output.zero}; it must "
+            f"have {form[0]:g} and {form[1]}"
         )
 
 
@@ -61,10 +61,10 @@ def softmax(call: Call) -> None:
     beta = call.options("SoftmaxOptions").number("Beta")
     kind = "_".join(dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output)))
     if kind not in _SOFTMAX:
-        raise ModelError(f"it cannot make {output.dtype} of {x.dtype}")
+        raise ModelError(f"it cannot convert {x.dtype} to {output.dtype}")
     _fixed(output, _SOFTMAX[kind], _NEAR if output.dtype == "int16" else 0.0)
     if not beta > 0:
-        raise ModelError(f"its beta is {beta}")
+        raise ModelError(f"its beta must be positive, not {beta}")
     rows = {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
     if kind == "s16":
         mult, shift = softmax_scaling_s16(beta, x.scale)
@@ -81,7 +81,7 @@ def curve(call: Call, kind: str) -> None:
     x, output = _elementwise(call)
     suffix = same_type(x, output)
     if (kind, suffix) not in _CURVES:
-        raise ModelError(f"it takes no {x.dtype}")
+        raise ModelError(f"it does not support {x.dtype}")
     _fixed(output, _CURVES[kind, suffix])
     names = ("input_multiplier", "input_left_shift", "input_range_radius")
     if suffix == "s8":
@@ -95,7 +95,7 @@ def requantize(call: Call) -> None:
     """QUANTIZE of integers: the same numbers in another format, at the end in 32 bits too."""
     x, output = _elementwise(call, "INT32")
     if output.dtype == "int32" and x.dtype != "int16":
-        raise ModelError(f"it makes INT32 of {x.dtype}; INT32 is made of int16 alone")
+        raise ModelError(f"it cannot convert {x.dtype} to INT32; only int16 can be converted to it")
     types = f"{SUFFIXES[x.dtype]}_{SUFFIXES.get(output.dtype, 's32')}"
     call.put(f"tflm_requantize_{types}", _rescaling(x, output), [x], output)
 
@@ -134,8 +134,8 @@ def leaky_relu(call: Call) -> None:
 def dequantize(call: Call) -> None:
     """DEQUANTIZE, where it does not end the network."""
     raise ModelError(
-        "it makes real numbers inside of the network; networks of integers are read, which may end "
-        "with DEQUANTIZE"
+        "it makes real numbers inside the network; only networks of integers are supported, and "
+        "DEQUANTIZE only at their end"
     )
 
 

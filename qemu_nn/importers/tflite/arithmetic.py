@@ -70,7 +70,7 @@ def _operands(call: Call) -> tuple[Value, Value, Value]:
         shape = ()
     if tuple(shape) != output.shape:
         shapes = " and ".join(str(list(call.tensor(i).shape)) for i in (0, 1))
-        raise ModelError(f"{shapes} do not come to {list(output.shape)}")
+        raise ModelError(f"{shapes} do not broadcast to {list(output.shape)}")
     return call.operand(0, output), call.operand(1, output), output
 
 

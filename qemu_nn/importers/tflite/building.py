@@ -60,12 +60,14 @@ class Builder:
         self._aliases: dict[int, Value] = {}
         self._names: dict[int, str] = {}
         self._taken: dict[str, int] = {}
-        self._room = _ARRAY_LIMIT
+        self._left = _ARRAY_LIMIT
 
     def value(self, index: int) -> Value:
         """What an earlier operator has made of a tensor, or the network's input."""
         if index not in self._values:
-            raise ModelError(f"it reads {self.model.tensor(index)}, which nothing before it makes")
+            raise ModelError(
+                f"it reads {self.model.tensor(index)}, which no earlier operator makes"
+            )
         return self._values[index]
 
     def has(self, index: int) -> bool:
@@ -77,11 +79,10 @@ class Builder:
         tensor = self.model.tensor(index)
         if tensor.data is not None or tensor.variable or index in self._values:
             kind = "a constant" if tensor.data is not None else "a variable"
-            raise ModelError(
-                f"it makes {tensor}, which is {'made already' if index in self._values else kind}"
-            )
+            role = "made by an earlier operator" if index in self._values else kind
+            raise ModelError(f"its output, {tensor}, is {role} already")
         if min(tensor.shape, default=1) < 1:
-            raise ModelError(f"it makes {tensor} of the shape {list(tensor.shape)}")
+            raise ModelError(f"its output, {tensor}, has the empty shape {list(tensor.shape)}")
         return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor, *more))
 
     def constant(self, tensor: FileTensor) -> Value:
@@ -110,21 +111,21 @@ class Builder:
 
         Where one is another tensor in another shape, the call that makes that one now makes this.
         """
-        found = dict.fromkeys(self.value(index).name for index in indices)
+        names = dict.fromkeys(self.value(index).name for index in indices)
         direct = {self.value(index).name for index in indices if index not in self._aliases}
         for index in indices:
             name = self.value(index).name
-            if index in self._aliases and found[name] is None and name not in direct:
+            if index in self._aliases and names[name] is None and name not in direct:
                 self._rename(name, self._aliases[index])
-                found[name] = self._aliases[index].name
-        return tuple(new or name for name, new in found.items())
+                names[name] = self._aliases[index].name
+        return tuple(new or name for name, new in names.items())
 
     def _rename(self, name: str, output: Value) -> None:
         new = {name: output.name}
         for at, node in enumerate(self.nodes):
-            made = output.tensor if node.name == name else node.output
-            inputs = tuple(new.get(each, each) for each in node.inputs)
-            self.nodes[at] = replace(node, inputs=inputs, output=made)
+            tensor = output.tensor if node.name == name else node.output
+            inputs = tuple(new.get(source, source) for source in node.inputs)
+            self.nodes[at] = replace(node, inputs=inputs, output=tensor)
 
     def part(self, name: str, part: str) -> str:
         """A new name for an earlier part of what an operator comes to."""
@@ -141,7 +142,7 @@ class Builder:
     ) -> None:
         """Add a call of a function that makes `output`."""
         if function not in FUNCTIONS:
-            raise ModelError(f"no kernel takes its types: there is no {function}")
+            raise ModelError(f"its types are not supported: there is no {function}")
         declared, arrays = FUNCTIONS[function], []
         for kind, array in (("weights", weights), ("bias", bias)):
             name = None if array is None else f"{output.name}/{kind}"
@@ -151,14 +152,14 @@ class Builder:
             arrays.append(name)
         names = tuple(value.name for value in inputs)
         if len(self.nodes) == _CALL_LIMIT:
-            raise ModelError(f"the network comes to more than {_CALL_LIMIT} calls")
+            raise ModelError(f"the network needs more than {_CALL_LIMIT} calls")
         self.nodes.append(
             Node(declared, declared.parse_params(params), names, output.tensor, *arrays)
         )
 
     def _spend(self, size: int) -> None:
-        self._room -= size
-        if self._room < 0:
+        self._left -= size
+        if self._left < 0:
             raise ModelError(f"its constants take more than {_ARRAY_LIMIT // 2**20} MiB")
 
     def _name(self, tensor: FileTensor) -> str:
@@ -179,16 +180,14 @@ class Builder:
 def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
     """Scale and zero point of a tensor that has one of each."""
     if tensor.type not in ("INT8", "UINT8", "INT16", *more):
-        raise ModelError(
-            f"{tensor} holds {tensor.type}; networks of INT8, INT16 and UINT8 are read"
-        )
+        raise ModelError(f"{tensor} holds {tensor.type}; only INT8, INT16 and UINT8 are supported")
     if len(tensor.scales) != 1 or len(tensor.zeros) > 1:
         count = f"{len(tensor.scales)} scales and {len(tensor.zeros)} zero points"
-        raise ModelError(f"{tensor} has {count}, must have one of each")
+        raise ModelError(f"{tensor} has {count}; it must have one of each")
     scale, zero = float(tensor.scales[0]), int(tensor.zeros[0]) if len(tensor.zeros) else 0
     if not 0 < scale < math.inf:
-        raise ModelError(f"{tensor} has the scale {scale}")
+        raise ModelError(f"{tensor} has the scale {scale}, which is not positive and finite")
     limits = np.iinfo(tensor.dtype)
     if not limits.min <= zero <= limits.max:
-        raise ModelError(f"{tensor} has the zero point {zero}, which is no {tensor.type}")
+        raise ModelError(f"{tensor} has the zero point {zero}, which is not of {tensor.type}")
     return scale, zero

@@ -1,4 +1,4 @@
-"""One operator of the file at work: what it asks of its options and inputs, and what it adds."""
+"""An operator while it is converted: its options and inputs, checked, and the calls it adds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUFFIXES = {"int8": "s8", "int16": "s16", "uint8": "u8"}
 class Call:
     """An operator, and the network under construction.
 
-    Every question raises ModelError if the file answers with something that has no meaning.
+    Every method raises ModelError if the file holds something without a meaning.
     """
 
     operator: Operator
@@ -53,7 +53,7 @@ class Call:
         """An input that is computed."""
         value = self.builder.value(self._input(index))
         if value.dtype == "int32":
-            raise ModelError(f"it reads {self.tensor(index)}, which holds INT32; only outputs may")
+            raise ModelError(f"it reads {self.tensor(index)}; only outputs may hold INT32")
         return value
 
     def tensor(self, index: int) -> FileTensor:
@@ -77,7 +77,7 @@ class Call:
         """An input whose numbers the file holds, of one of these types."""
         tensor = self.tensor(index)
         if tensor.type not in types:
-            raise ModelError(f"its input {index}, {tensor}, is {tensor.type}; {_have(types)}")
+            raise ModelError(f"its input {index}, {tensor}, is {tensor.type}; it {_have(types)}")
         if tensor.data is not None:
             return tensor, tensor.data
         if math.prod(tensor.shape):
@@ -107,7 +107,9 @@ class Call:
         inner, outer = (1,) * (rank - len(value.shape)) + value.shape, output.shape
         sides = [(a, b) for a, b in zip(inner, outer) if b > 1]
         if len(sides) > 4:
-            raise ModelError(f"it broadcasts {list(value.shape)} to {list(outer)}: over 4 axes")
+            raise ModelError(
+                f"it broadcasts {list(value.shape)} to {list(outer)}: that is more than 4 axes"
+            )
         sides = [(1, 1)] * (4 - len(sides)) + sides
         params = {f"input_{axis}": side for axis, (side, _) in zip("nhwc", sides)}
         params.update({f"output_{axis}": side for axis, (_, side) in zip("nhwc", sides)})
@@ -155,7 +157,7 @@ class Call:
         """The function for the type of a tensor, of those there are."""
         suffix = SUFFIXES[value.dtype]
         if suffix not in names:
-            raise ModelError(f"it takes no {value.dtype}")
+            raise ModelError(f"it does not support {value.dtype}")
         return names[suffix]
 
     def part(
@@ -183,14 +185,14 @@ class Options:
         """An integer in a range."""
         value = int(self.table.number(field))
         if not low <= value <= high:
-            raise ModelError(f"its option {field} is {value}, must be {low} to {high}")
+            raise ModelError(f"its option {field} is {value}; it must be {low} to {high}")
         return value
 
     def number(self, field: str) -> float:
         """A finite real number."""
         value = float(self.table.number(field))
         if not np.isfinite(value):
-            raise ModelError(f"its option {field} is {value}")
+            raise ModelError(f"its option {field} must be finite, not {value}")
         return value
 
     def flag(self, field: str) -> bool:
@@ -202,7 +204,7 @@ class Options:
         value = self.table.number(field)
         names = {code: name for name, code in vars(library(kind)).items() if code == value}
         if value not in names:
-            raise ModelError(f"its option {field} is {value}, which is no {kind}")
+            raise ModelError(f"its option {field} is {value}, which {kind} does not have")
         return names[value]
 
     def activation(self, output: Value) -> dict[str, int]:
@@ -229,7 +231,7 @@ def same_format(first: Value, second: Value) -> None:
     """Refuse tensors that should stand for the same numbers and do not."""
     if (first.dtype, first.scale, first.zero) != (second.dtype, second.scale, second.zero):
         a, b = first.tensor.spelled, second.tensor.spelled
-        raise ModelError(f"it only moves numbers, but its input is {a}, its output {b}")
+        raise ModelError(f"it only moves numbers, but its input is {a} and its output {b}")
 
 
 def _have(types: Sequence[str]) -> str:

@@ -69,7 +69,7 @@ class Table:
         return found
 
     def member(self, field: str, kind: str, index: int) -> Table:
-        """One table of a vector, the index being inside of it."""
+        """One table of a vector, the index being inside it."""
         return self._at(getattr(self._reader, field)(index), kind)
 
     def _at(self, found: Any, kind: str) -> Table:
@@ -78,7 +78,7 @@ class Table:
 
 
 def _damaged(kind: str) -> ModelError:
-    return ModelError(f"it is damaged: a table {kind} does not lie in it")
+    return ModelError(f"it is damaged: a table {kind} lies outside the file")
 
 
 class _Bytes:

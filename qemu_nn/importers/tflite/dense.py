@@ -19,13 +19,14 @@ def fully_connected(call: Call) -> None:
     weights, data, suffix = weighted(call, same_type(x, output))
     form = options.choice("WeightsFormat", "FullyConnectedOptionsWeightsFormat")
     if form != "DEFAULT":
-        raise ModelError(f"its weights are stored as {form}")
+        raise ModelError(f"its weights are stored as {form}; only DEFAULT is supported")
     if len(weights.shape) != 2 or min(weights.shape) < 1:
-        raise ModelError(f"its weights, {weights}, have the shape {list(weights.shape)}")
+        raise ModelError(f"its weights, {weights}, must be [out, in], not {list(weights.shape)}")
     rows, columns = weights.shape
     if x.size % columns or output.size != x.size // columns * rows:
         raise ModelError(
-            f"its weights {list(weights.shape)} do not make {list(output.shape)} of {list(x.shape)}"
+            f"its weights {list(weights.shape)} do not fit its input {list(x.shape)} and its "
+            f"output {list(output.shape)}"
         )
     params = {
         **{"batches": x.size // columns, "input_c": columns, "output_c": rows},
@@ -51,7 +52,9 @@ def _per_channel(
 ) -> None:
     weights, data, suffix = weighted(call, same_type(x, output))
     if suffix != "s8":
-        raise ModelError(f"its weights have a scale for each channel; {x.dtype} takes one for all")
+        raise ModelError(
+            f"its weights have a scale for each channel; with {x.dtype} they must have one for all"
+        )
     real = [x.scale * float(scale) / output.scale for scale in filter_scales(weights, 0)]
     rows = np.stack([values, *multipliers(real)])
     call.put("arm_fully_connected_per_channel_s8", params, [x], output, data, rows)
@@ -61,7 +64,8 @@ def _check_bias(tensor: FileTensor, product: float, output: Value) -> None:
     """TensorFlow Lite Micro refuses a bias that is in other steps than the products."""
     if len(tensor.scales) == 1 and abs(product - float(tensor.scales[0])) / output.scale > 0.02:
         raise ModelError(
-            f"its bias, {tensor}, has the scale {tensor.scales[0]:g}; products have {product:g}"
+            f"its bias, {tensor}, has the scale {tensor.scales[0]:g}, but its products have the "
+            f"scale {product:g}"
         )
 
 

@@ -14,7 +14,7 @@ from .dense import DENSE
 from .reading import Model, Operator
 from .recurrent import RECURRENT
 from .shaping import SHAPING
-from .slicing import PICKING
+from .slicing import SLICING
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.
@@ -25,7 +25,7 @@ CONVERTERS: dict[str, Converter] = {
     **ARITHMETIC,
     **ACTIVATIONS,
     **SHAPING,
-    **PICKING,
+    **SLICING,
 }
 
 _VARIABLES = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
@@ -52,7 +52,7 @@ def _network(model: Model) -> Graph:
             raise ModelError(f"{operator}: {error}") from None
     names = builder.end(outputs)
     if start.name in names:
-        raise ModelError("its output is its input")
+        raise ModelError("it has no operators: its output is its input")
     return Graph(
         name=Path(model.name).stem,
         input=start.tensor,
@@ -79,30 +79,35 @@ def _numbers(model: Model) -> list[Operator]:
 
 
 def _shapes_last(model: Model, operators: list[Operator]) -> list[Operator]:
-    """Those that make nothing but shapes and indices last: who needs these is to blame."""
-    types = {each.index: {model.tensor(at).type for at in each.outputs} for each in operators}
-    return sorted(operators, key=lambda each: set() < types[each.index] <= {"INT32", "INT64"})
+    """Operators that only make shapes and indices last, so that errors name their readers."""
+    types = {
+        operator.index: {model.tensor(at).type for at in operator.outputs} for operator in operators
+    }
+    return sorted(
+        operators, key=lambda operator: set() < types[operator.index] <= {"INT32", "INT64"}
+    )
 
 
 def _check(model: Model, operators: list[Operator]) -> None:
-    """Refuse operators that are not read, and what is no plain network."""
+    """Refuse operators that are not supported, and what is not a plain network."""
     for operator in _shapes_last(model, operators):
         if operator.name in _VARIABLES:
             raise ModelError(
                 f"{operator}: variables that a network keeps between its runs "
-                f"({', '.join(_VARIABLES)}) are not read; export it without them, or with SVDF"
+                f"({', '.join(_VARIABLES)}) are not supported; export it without them, or with SVDF"
             )
         if operator.name not in CONVERTERS:
-            raise ModelError(f"{operator} is not read; have: {', '.join(sorted(CONVERTERS))}")
+            raise ModelError(f"{operator} is not supported; have: {', '.join(sorted(CONVERTERS))}")
     if model.subgraphs > 1:
         raise ModelError(
-            f"it has {model.subgraphs} subgraphs; networks of one are read, without control flow"
+            f"it has {model.subgraphs} subgraphs; only networks of one, without control flow, are "
+            "supported"
         )
     if len(set(model.inputs)) != 1:
         names = ", ".join(repr(model.tensor(index).name[:60]) for index in model.inputs[:9])
         raise ModelError(
-            f"it has {len(set(model.inputs))} inputs ({names}); networks of one are read: "
-            "make them parts of one in the model"
+            f"it has {len(set(model.inputs))} inputs ({names}); only networks with one "
+            "are supported: join them into one in the model"
         )
     if not model.outputs:
         raise ModelError("it has no outputs")
@@ -125,7 +130,7 @@ def _outputs(model: Model, operators: list[Operator]) -> tuple[list[int], list[O
 
 
 def _start(builder: Builder, operators: list[Operator]) -> tuple[Value, list[Operator]]:
-    """The network's first tensor of integers, and the operators behind it."""
+    """The network's first tensor of integers, and the operators after it."""
     model = builder.model
     index = model.inputs[0]
     tensor = model.tensor(index)
@@ -134,18 +139,22 @@ def _start(builder: Builder, operators: list[Operator]) -> tuple[Value, list[Ope
             raise ModelError(f"{tensor} has no fixed size on axis {tensor.open_axes[-1]}")
         if tensor.type != "FLOAT32":
             return _begin(builder, [index]), operators
-        readers = [each for each in operators if index in each.inputs]
-        others = [each for each in readers if each.name != "QUANTIZE" or len(each.outputs) != 1]
+        readers = [operator for operator in operators if index in operator.inputs]
+        others = [
+            operator
+            for operator in readers
+            if operator.name != "QUANTIZE" or len(operator.outputs) != 1
+        ]
         if others or not readers:
             reader = f", and {others[0]} reads them" if others else ""
             raise ModelError(
-                f"{tensor} holds real numbers{reader}; only networks of integers are read, whose "
-                "first operator may be QUANTIZE: convert it with full integer quantization"
+                f"{tensor} holds real numbers{reader}; only networks of integers are supported, "
+                "after a QUANTIZE of the input: convert the model with full integer quantization"
             )
-        start = _begin(builder, [each.outputs[0] for each in readers])
+        start = _begin(builder, [operator.outputs[0] for operator in readers])
     except ModelError as error:
         raise ModelError(f"the input: {error}") from None
-    return start, [each for each in operators if each not in readers]
+    return start, [operator for operator in operators if operator not in readers]
 
 
 def _begin(builder: Builder, indices: list[int]) -> Value:
@@ -153,7 +162,9 @@ def _begin(builder: Builder, indices: list[int]) -> Value:
     first, *others = (builder.declared(index) for index in indices)
     for other in others:
         if (other.dtype, other.scale, other.zero) != (first.dtype, first.scale, first.zero):
-            raise ModelError("it is quantized in two ways; networks of one input are read")
+            raise ModelError(
+                "it is quantized in two ways; only networks with one input are supported"
+            )
     for index in indices:
         builder.make(index, first)
     return first

@@ -81,7 +81,7 @@ class Operator:
 
 
 class Model:
-    """The first graph of a file. Raises ModelError for everything that does not hold together.
+    """The first graph of a file. Raises ModelError for everything that is inconsistent.
 
     inputs, outputs: indices of its tensors. subgraphs: how many graphs the file has.
     """
@@ -92,7 +92,7 @@ class Model:
         self._read: dict[int, FileTensor] = {}
         self._ends = 0
         if data[4:8] != b"TFL3":
-            raise ModelError(f"{path} is not a TensorFlow Lite model: it has no mark 'TFL3'")
+            raise ModelError(f"{path} is not a TensorFlow Lite model: it lacks the mark 'TFL3'")
         try:
             self._root = Table.root("Model", data)
             self._graph = self._main()
@@ -111,7 +111,7 @@ class Model:
     def _main(self) -> Table:
         version = self._root.number("Version")
         if version != 3:
-            raise ModelError(f"it has the format version {version}, this version reads 3")
+            raise ModelError(f"it has the format version {version}; only version 3 is supported")
         self.subgraphs = self._root.count("Subgraphs")
         if not self.subgraphs:
             raise ModelError("it has no network")
@@ -120,7 +120,7 @@ class Model:
     def _operators(self) -> int:
         count = self._graph.count("Operators")
         if not 0 < count <= _OPERATOR_LIMIT:
-            raise ModelError(f"it has {count} operators, 1 to {_OPERATOR_LIMIT} are read")
+            raise ModelError(f"it has {count} operators; 1 to {_OPERATOR_LIMIT} are supported")
         names = vars(library("BuiltinOperator")).items()
         self._names = {code: name for name, code in names if isinstance(code, int)}
         return count
@@ -130,17 +130,17 @@ class Model:
         found, have = table.numbers(field), self._graph.count("Tensors")
         self._ends += len(found)
         if len(found) > _ENDS_LIMIT or self._ends > _ALL_ENDS_LIMIT:
-            raise ModelError(f"{len(found)} more {field.lower()} are too many")
+            raise ModelError(f"it has too many {field.lower()}: {len(found)} more")
         for index in found.tolist():
             if not least <= index < have:
-                raise ModelError(f"among its {field.lower()} is tensor {index} of {have}")
+                raise ModelError(f"its {field.lower()} name tensor {index}, but there are {have}")
         return tuple(found.tolist())
 
     def _operator(self, index: int) -> Operator:
         table = self._graph.member("Operators", "Operator", index)
         code, have = table.number("OpcodeIndex"), self._root.count("OperatorCodes")
         if code >= have:
-            raise ModelError(f"operator {index} is of kind {code}, of which there are {have}")
+            raise ModelError(f"operator {index} has the operator code {code}, but there are {have}")
         kind = self._root.member("OperatorCodes", "OperatorCode", code)
         number = max(kind.number("BuiltinCode"), kind.number("DeprecatedBuiltinCode"))
         name = self._names.get(number, f"operator code {number}")
@@ -181,26 +181,28 @@ class Model:
         """The bytes of a buffer; None if it has none."""
         have = self._root.count("Buffers")
         if index >= have and index:  # without any, all tensors name the first
-            raise ModelError(f"{tensor} is in buffer {index} of {have}")
+            raise ModelError(f"{tensor} is in buffer {index}, but there are {have}")
         if not have:
             return None
         buffer = self._root.member("Buffers", "Buffer", index)
         if buffer.number("Offset") > 1:
-            raise ModelError(f"{tensor} lies outside of the file's tables, as in files over 2 GiB")
+            raise ModelError(f"{tensor} lies outside the file's tables, as in files over 2 GiB")
         data = buffer.numbers("Data")
         return data if len(data) else None
 
 
 def _printable(text: str) -> str:
     if len(text) > _NAME_LIMIT:
-        raise ModelError(f"a name of {len(text)} characters, {text[:20]!r}, is no name")
+        raise ModelError(
+            f"the name {text[:20]!r}... has {len(text)} characters; {_NAME_LIMIT} are supported"
+        )
     return "".join(c if c.isprintable() else "_" for c in text)
 
 
 def _shape(index: int, table: Table) -> tuple[int, ...]:
     shape = tuple(table.numbers("Shape")[: _AXES_LIMIT + 1].tolist())
     if len(shape) > _AXES_LIMIT or any(length < 0 for length in shape):
-        raise ModelError(f"tensor {index} has the shape {list(shape)}")
+        raise ModelError(f"tensor {index} cannot have the shape {list(shape)}")
     if math.prod(shape) > MEMORY_LIMIT:
         raise ModelError(f"tensor {index} is too large: {list(shape)}")
     return shape
@@ -211,14 +213,14 @@ def _quantization(table: Table) -> tuple[np.ndarray, np.ndarray, int]:
     if found is None:
         return np.empty(0, np.float32), np.empty(0, np.int64), 0
     if found.number("DetailsType"):
-        raise ModelError("a tensor is quantized by other means than scales and zero points")
+        raise ModelError("a tensor is quantized by something other than scales and zero points")
     return found.numbers("Scale"), found.numbers("ZeroPoint"), found.number("QuantizedDimension")
 
 
 def _with_data(tensor: FileTensor, data: np.ndarray) -> FileTensor:
     """The tensor with its numbers, of which there must be as many as its shape says."""
     if tensor.variable:
-        raise ModelError(f"{tensor} is a variable, and yet the file holds its numbers")
+        raise ModelError(f"{tensor} is a variable, so the file must not hold numbers for it")
     dtype = np.dtype(tensor.dtype).newbyteorder("<")
     count, packed = math.prod(tensor.shape), tensor.type == "INT4"
     size = -(-count // 2) if packed else count * dtype.itemsize

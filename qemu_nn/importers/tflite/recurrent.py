@@ -37,7 +37,9 @@ def _matrix(
     if tensor.shape != (rows, columns):
         raise ModelError(f"its weights, {tensor}, are {list(tensor.shape)}, not {[rows, columns]}")
     if len(tensor.scales) != 1:
-        raise ModelError(f"its weights, {tensor}, have {len(tensor.scales)} scales; one is read")
+        raise ModelError(
+            f"its weights, {tensor}, have {len(tensor.scales)} scales; it must have one"
+        )
     return float(filter_scales(tensor, 0)[0]), data
 
 
@@ -52,11 +54,14 @@ def svdf(call: Call) -> None:
     options = call.options("SVDFOptions")
     features, times = call.tensor(1), call.tensor(2)
     if same_type(x, output) != "s8" or state.dtype not in ("int8", "int16"):
-        raise ModelError("it needs int8 and a state of int8 or int16")
+        raise ModelError("its input and output must be int8, and its state int8 or int16")
     if state.dtype == "int16" and state.zero:
         raise ModelError(f"its state is int16 with the zero point {state.zero}; it must be 0")
     if len(x.shape) != 2 or len(features.shape) != 2 or len(times.shape) != 2:
-        raise ModelError(f"it needs matrices, gets {[list(x.shape), list(features.shape)]}")
+        raise ModelError(
+            f"its input {list(x.shape)} and its weights {list(features.shape)} and "
+            f"{list(times.shape)} must be matrices"
+        )
     (batches, columns), filters, steps = x.shape, features.shape[0], times.shape[1]
     rank = options.integer("Rank", 1, filters)
     units = filters // rank
@@ -66,8 +71,8 @@ def svdf(call: Call) -> None:
         or state.size != batches * filters * steps
     ):
         raise ModelError(
-            f"{filters} filters of rank {rank} over {steps} steps do not make {list(output.shape)} "
-            f"with a state {list(state.shape)}"
+            f"{filters} filters of rank {rank} over {steps} steps do not fit its output "
+            f"{list(output.shape)} and its state {list(state.shape)}"
         )
     feature_scale, feature = _matrix(call, 1, filters, columns, "INT8")
     time_scale, time = _matrix(
@@ -110,23 +115,24 @@ def lstm(call: Call) -> None:
     )
     for index, name in _MISSING.items():
         if call.given(index):
-            raise ModelError(f"it has {name} (input {index}), which is not read")
+            raise ModelError(f"it has {name} (input {index}), which is not supported")
     kind = options.choice("FusedActivationFunction", "ActivationFunctionType")
     clip = options.number("CellClip")
     if kind != "TANH" or clip < 0 or options.number("ProjClip"):
         raise ModelError(
-            f"its activation is {kind}, its clips {clip} and of a projection; TANH is read"
+            f"its activation is {kind}, its cell clip {clip}; only TANH without a projection clip "
+            "is supported"
         )
     suffix, cell = same_type(x, output), _cell_scale(call.tensor(19))
     hidden = call.described(18)
     same_format(hidden, output)
     if len(x.shape) != 3 or x.shape[:2] != output.shape[:2] or len(output.shape) != 3:
-        raise ModelError(f"it cannot make {list(output.shape)} of {list(x.shape)}")
+        raise ModelError(f"its input is {list(x.shape)}, but its output is {list(output.shape)}")
     major = options.flag("TimeMajor")
     (first, second, columns), units = x.shape, output.shape[2]
     steps, batches = (first, second) if major else (second, first)
     if hidden.size != batches * units:
-        raise ModelError(f"its state {list(hidden.shape)} is not {units} for each batch")
+        raise ModelError(f"its state {list(hidden.shape)} must be {units} numbers for each batch")
     params = {
         **{"time_major": int(major), "batch_size": batches, "time_steps": steps},
         **{"input_size": columns, "hidden_size": units, "has_cell_state": 0, "has_hidden_state": 0},

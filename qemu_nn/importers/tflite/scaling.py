@@ -26,12 +26,12 @@ RANGES: dict[str, tuple[float | None, float | None]] = {
 def multiplier(real: float) -> tuple[int, int]:
     """(multiplier, shift) of a real factor, whose shift kernels can take."""
     try:
-        found = quantize_multiplier(real)
+        pair = quantize_multiplier(real)
     except Error as error:
         raise ModelError(f"its scales do not fit each other: {error}") from None
-    if found[1] > 30:
+    if pair[1] > 30:
         raise ModelError(f"its scales do not fit each other: their ratio is {real:g}")
-    return found
+    return pair
 
 
 def multipliers(reals: Iterable[float]) -> np.ndarray:
@@ -44,7 +44,7 @@ def integer_limit(real: float, scale: float, zero: int) -> int:
     with np.errstate(over="ignore"):
         steps = float(np.float32(real) / np.float32(scale))
     if not abs(steps) < 2**31:
-        raise ModelError(f"its activation ends at {real:g}, too far for the scale {scale:g}")
+        raise ModelError(f"its activation's limit {real:g} is out of range for the scale {scale:g}")
     return zero + int(math.copysign(math.floor(abs(steps) + 0.5), steps))
 
 
@@ -59,5 +59,5 @@ def activation_range(kind: str, scale: float, zero: int, dtype: str) -> tuple[in
     if high is not None:
         most = min(most, integer_limit(high, scale, zero))
     if least > most:
-        raise ModelError(f"its fused activation {kind} keeps nothing of {dtype}")
+        raise ModelError(f"its fused activation {kind} leaves no values of {dtype}")
     return least, most

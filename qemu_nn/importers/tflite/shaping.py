@@ -25,7 +25,7 @@ _TRANSPOSE = {"s8": "arm_transpose_s8", "s16": "tflm_transpose_s16"}
 def axis_of(number: int, rank: int) -> int:
     """An axis, of which negative ones count from the last."""
     if not -rank <= number < rank:
-        raise ModelError(f"its axis {number} is not one of {rank}")
+        raise ModelError(f"its axis {number} is not one of {rank} axes")
     return number % rank
 
 
@@ -41,14 +41,14 @@ def reshape(call: Call) -> None:
     """RESHAPE, SQUEEZE, EXPAND_DIMS: the same numbers in another shape, which need no call."""
     x, output = moved(call, 2)
     if x.size != output.size:
-        raise ModelError(f"it cannot make {list(output.shape)} of {list(x.shape)}")
+        raise ModelError(f"its input is {list(x.shape)}, but its output is {list(output.shape)}")
     call.builder.alias(call.operator.outputs[0], output, x)
 
 
 def expect(output: Value, shape: Sequence[int]) -> None:
     """Refuse an output of another shape than the operator makes."""
     if output.shape != tuple(shape):
-        raise ModelError(f"its output is {list(output.shape)}, it makes {list(shape)}")
+        raise ModelError(f"its output is {list(output.shape)}; it must be {list(shape)}")
 
 
 def sides(prefix: str, shape: Sequence[int]) -> dict[str, int]:
@@ -63,7 +63,7 @@ def pad(call: Call) -> None:
     tensor, borders = call.constant(1, "INT32", "INT64")
     rank = len(x.shape)
     if borders.shape != (rank, 2) or rank > 4 or borders.min(initial=0) < 0:
-        raise ModelError(f"its paddings, {tensor}, are not two for each of up to 4 axes")
+        raise ModelError(f"its paddings, {tensor}, must be two numbers for each of up to 4 axes")
     before, behind = borders.T.tolist()
     expect(output, [a + n + b for a, n, b in zip(before, x.shape, behind)])
     value = output.zero
@@ -88,7 +88,7 @@ def transpose(call: Call) -> None:
     x, output = moved(call, 2)
     order = call.integers(1)
     if sorted(order) != list(range(len(x.shape))):
-        raise ModelError(f"its order {order} is not one of {len(x.shape)} axes")
+        raise ModelError(f"its order {order} is not an order of {len(x.shape)} axes")
     expect(output, [x.shape[axis] for axis in order])
     _move(call, x, output, x.shape, order)
 
@@ -120,7 +120,7 @@ def _move(call: Call, x: Value, output: Value, whole: Sequence[int], order: Sequ
         call.builder.alias(call.operator.outputs[0], output, x)
         return
     if len(shape) > 4:
-        raise ModelError(f"it moves {len(shape)} axes; up to 4 are read")
+        raise ModelError(f"it moves {len(shape)} axes; up to 4 are supported")
     made = [shape[axis] for axis in order]
     missing = 4 - len(shape)
     params = {
@@ -163,7 +163,9 @@ def concatenate(call: Call) -> None:
             part.shape[:axis] + part.shape[axis + 1 :]
             != output.shape[:axis] + output.shape[axis + 1 :]
         ):
-            raise ModelError(f"{list(part.shape)} is no part of {list(output.shape)}")
+            raise ModelError(
+                f"its input {list(part.shape)} is not a part of its output {list(output.shape)}"
+            )
     expect(
         output, (*output.shape[:axis], sum(p.shape[axis] for p in parts), *output.shape[axis + 1 :])
     )
@@ -181,7 +183,9 @@ def pack(call: Call) -> None:
     for part in parts:
         same_format(part, output)
         if part.shape != parts[0].shape:
-            raise ModelError(f"{list(part.shape)} is no part of {list(output.shape)}")
+            raise ModelError(
+                f"its input {list(part.shape)} is not a part of its output {list(output.shape)}"
+            )
     shape = (*output.shape[:axis], 1, *output.shape[axis + 1 :])
     _join(call, [replace(part, shape=shape) for part in parts], output, axis)
 

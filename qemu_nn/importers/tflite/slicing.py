@@ -1,4 +1,4 @@
-"""What picks some of a tensor's numbers: parts, slices, the nearest pixels; and means over axes."""
+"""Slicing and resizing: parts, slices, the nearest pixels; and means over axes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def _slice(call: Call, x: Value, spans: Sequence[Span], output: Value, at: int =
     """Add the call that takes these spans of a tensor."""
     same_format(x, output)
     if len(spans) > 5:
-        raise ModelError(f"it takes parts of {len(spans)} axes; up to 5 are read")
+        raise ModelError(f"it slices {len(spans)} axes; up to 5 are supported")
     params: dict[str, int] = {}
     whole = [(1, (0, 1, 1))] * (5 - len(spans)) + list(zip(x.shape, spans))
     for i, (side, (begin, stride, count)) in enumerate(whole):
         last = begin + (count - 1) * stride
         if not (0 <= begin < side and 0 <= last < side):
-            raise ModelError(f"it takes numbers {begin} to {last} of {side}")
+            raise ModelError(f"it takes elements {begin} to {last} of an axis of {side}")
         params.update({f"input_{i}": side, f"begin_{i}": begin})
         params.update({f"stride_{i}": stride, f"output_{i}": count})
     call.put(f"tflm_slice_{same_type(x, output)}", params, [x], output, at=at)
@@ -35,7 +35,7 @@ def _slice(call: Call, x: Value, spans: Sequence[Span], output: Value, at: int =
 def _parts(call: Call, x: Value, axis: int, sizes: Sequence[int]) -> None:
     """One output for each size along an axis."""
     if sum(sizes) != x.shape[axis] or min(sizes) < 1:
-        raise ModelError(f"parts of {list(sizes)[:9]} are not all of {x.shape[axis]}")
+        raise ModelError(f"parts of {list(sizes)[:9]} elements do not add up to {x.shape[axis]}")
     begin = 0
     for at, size in enumerate(sizes):
         output = call.output(at)
@@ -91,7 +91,9 @@ def slice_(call: Call) -> None:
     x, output = call.value(), call.output()
     begins, sizes = call.integers(1), call.integers(2)
     if len(begins) != len(x.shape) or len(sizes) != len(x.shape):
-        raise ModelError(f"it has {len(begins)} beginnings for {len(x.shape)} axes")
+        raise ModelError(
+            f"it has {len(begins)} begins and {len(sizes)} sizes for {len(x.shape)} axes"
+        )
     counts = [n - b if s == -1 else s for n, b, s in zip(x.shape, begins, sizes)]
     expect(output, counts)
     _slice(call, x, [(b, 1, n) for b, n in zip(begins, counts)], output)
@@ -107,7 +109,7 @@ def strided_slice(call: Call) -> None:
         for name in ("Begin", "End", "ShrinkAxis", "Ellipsis", "NewAxis")
     }
     if masks["Ellipsis"] or masks["NewAxis"] or options.flag("Offset"):
-        raise ModelError("its ellipsis, new axes and relative ends are not read")
+        raise ModelError("ellipses, new axes and relative ends are not supported")
     lists = [call.integers(at) for at in (1, 2, 3)]
     if any(len(numbers) != len(x.shape) for numbers in lists):
         raise ModelError(f"it has {list(map(len, lists))} ends and strides for {len(x.shape)} axes")
@@ -136,7 +138,7 @@ def resize(call: Call) -> None:
     same_format(x, output)
     batches, height, width, channels = image(x)
     if len(size) != 2:
-        raise ModelError(f"its size is {size}, must be height and width")
+        raise ModelError(f"its size must be height and width, not {size}")
     expect(output, (batches, *size, channels))
     params = {
         **{"batches": batches, "input_h": height, "input_w": width, "channels": channels},
@@ -175,13 +177,15 @@ def _groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
             groups.append([])
         groups[-1].append(side)
     if len(groups) > 5:
-        raise ModelError(f"it takes means over {len(groups) // 2} groups of axes; up to 2 are read")
+        raise ModelError(
+            f"it takes means over {len(groups) // 2} groups of axes; up to 2 are supported"
+        )
     groups += [[] for _ in range(5 - len(groups))]
     names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
     return {name: math.prod(group) for name, group in zip(names, groups)}
 
 
-PICKING: dict[str, Converter] = {
+SLICING: dict[str, Converter] = {
     "SPLIT": split,
     "SPLIT_V": split_v,
     "UNPACK": unpack,

@@ -24,7 +24,9 @@ _CHANNEL_LIMIT = 65535
 def image(value: Value) -> tuple[int, int, int, int]:
     """Batches, height, width and channels."""
     if len(value.shape) != 4:
-        raise ModelError(f"it needs images of 4 axes, {value.name[:60]!r} has {list(value.shape)}")
+        raise ModelError(
+            f"its images must have 4 axes, but {value.name[:60]!r} is {list(value.shape)}"
+        )
     batches, height, width, channels = value.shape
     return batches, height, width, channels
 
@@ -32,8 +34,8 @@ def image(value: Value) -> tuple[int, int, int, int]:
 def _window(
     options: Options, x: Value, output: Value, sides: tuple[int, int], dilated: bool
 ) -> dict[str, int]:
-    """Sizes, strides, padding and dilation; the output must have the size that they come to."""
-    padding, found = options.choice("Padding", "Padding"), {}
+    """Sizes, strides, padding and dilation; the output must have the size that they give."""
+    padding, params = options.choice("Padding", "Padding"), {}
     for axis, letter, side in ((1, "h", sides[0]), (2, "w", sides[1])):
         size, out = x.shape[axis], output.shape[axis]
         stride = options.integer(f"Stride{letter.upper()}", 1)
@@ -45,21 +47,23 @@ def _window(
         if out != expected:
             raise ModelError(
                 f"its output has the {'height' if letter == 'h' else 'width'} {out}; windows of "
-                f"{covered} in steps of {stride} over {size} come to {expected} ({padding})"
+                f"{covered} in steps of {stride} over {size} give {expected} ({padding})"
             )
         missing = max((out - 1) * stride + covered - size, 0)
-        found.update({f"input_{letter}": size, f"filter_{letter}": side, f"output_{letter}": out})
-        found.update({f"stride_{letter}": stride, f"pad_{letter}": missing // 2})
+        params.update({f"input_{letter}": size, f"filter_{letter}": side, f"output_{letter}": out})
+        params.update({f"stride_{letter}": stride, f"pad_{letter}": missing // 2})
         if dilated:
-            found[f"dilation_{letter}"] = dilation
-    return found
+            params[f"dilation_{letter}"] = dilation
+    return params
 
 
 def filter_scales(weights: FileTensor, axis: int) -> np.ndarray:
     """Scales of weights along an axis, one for each element; their zero points must be 0."""
     count, scales = weights.shape[axis], weights.scales
     if count > _CHANNEL_LIMIT:
-        raise ModelError(f"its weights, {weights}, have {count} channels; up to {_CHANNEL_LIMIT}")
+        raise ModelError(
+            f"its weights, {weights}, have {count} channels; up to {_CHANNEL_LIMIT} are supported"
+        )
     if weights.zeros.any() or len(weights.zeros) not in (0, len(scales)):
         raise ModelError(f"its weights, {weights}, have zero points other than 0")
     if len(scales) not in (1, count):
@@ -119,10 +123,10 @@ def convolve(call: Call) -> None:
     weights, data, suffix = weighted(call, same_type(x, output))
     batches, _, _, depth = image(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1:
-        raise ModelError(f"its weights, {weights}, have the shape {list(weights.shape)}")
+        raise ModelError(f"its weights, {weights}, cannot have the shape {list(weights.shape)}")
     channels, height, width, own = weights.shape
     if depth % own or channels % (depth // own):
-        raise ModelError(f"weights {list(weights.shape)} do not divide {depth} input channels")
+        raise ModelError(f"its weights {list(weights.shape)} do not fit {depth} input channels")
     _expect(output, batches, channels)
     short = ("INT32",) if suffix == "s16" else ()
     rows = channel_rows(call, x, output, weights, 0, 2, *short)
@@ -142,7 +146,7 @@ def _expect(output: Value, batches: int, channels: int) -> None:
     have = image(output)
     if (have[0], have[3]) != (batches, channels):
         raise ModelError(
-            f"its output {list(output.shape)} should have {batches} images of {channels} channels"
+            f"its output {list(output.shape)} must have {batches} images of {channels} channels"
         )
 
 
@@ -153,11 +157,11 @@ def depthwise(call: Call) -> None:
     weights, data, suffix = weighted(call, same_type(x, output))
     batches, _, _, depth = image(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1 or weights.shape[0] != 1:
-        raise ModelError(f"its weights, {weights}, have the shape {list(weights.shape)}")
+        raise ModelError(f"its weights, {weights}, cannot have the shape {list(weights.shape)}")
     _, height, width, channels = weights.shape
     times = options.integer("DepthMultiplier")
     if channels != depth * times:
-        raise ModelError(f"its {channels} filters are not {times} for each of {depth} channels")
+        raise ModelError(f"its {channels} filters must be {times} for each of {depth} channels")
     _expect(output, batches, channels)
     rows = channel_rows(call, x, output, weights, 3, 2)
     params = {
@@ -194,23 +198,23 @@ def transpose_conv(call: Call) -> None:
     if len(weights.shape) != 4 or min(weights.shape) < 1 or weights.shape[3] != depth:
         raise ModelError(f"its weights, {weights}, do not fit {depth} input channels")
     if tuple(call.integers(0)) != output.shape:
-        raise ModelError(f"its shape {call.integers(0)} is not that of its output")
+        raise ModelError(f"its shape {call.integers(0)} differs from that of its output")
     channels, height, width, _ = weights.shape
     _expect(output, batches, channels)
     rows = channel_rows(call, x, output, weights, 0, 3)
     # The image that a convolution with this window would make of the output is the input.
     window = _window(options, output, x, (height, width), dilated=False)
-    found = {name: window[name] for name in window if not name.startswith(("input", "output"))}
+    sizes = {name: window[name] for name in window if not name.startswith(("input", "output"))}
     for letter, side, (size, out) in (
         ("h", height, (tall, output.shape[1])),
         ("w", width, (wide, output.shape[2])),
     ):
         total = max((size - 1) * window[f"stride_{letter}"] + side - out, 0)
-        found[f"pad_offset_{letter}"] = total - total // 2
-        found.update({f"input_{letter}": size, f"output_{letter}": out, f"dilation_{letter}": 1})
+        sizes[f"pad_offset_{letter}"] = total - total // 2
+        sizes.update({f"input_{letter}": size, f"output_{letter}": out, f"dilation_{letter}": 1})
     params = {
         **{"batches": batches, "input_c": depth, "output_c": channels},
-        **found,
+        **sizes,
         **_offsets(x, output),
         **options.activation(output),
     }
