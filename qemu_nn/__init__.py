@@ -11,14 +11,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
+from .io.version import __version__
 
 if TYPE_CHECKING:
     from .api.analyze import analyze
     from .api.export import export
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
-
-__version__ = "0.1.0"
 
 #: Public name -> the module it comes from, on first use: these bring numpy and the C core along.
 _HOMES = {

@@ -8,7 +8,6 @@ from typing import Optional
 
 import click
 
-from .. import __version__
 from ..analysis.table import Table
 from ..api import golden as pipeline
 from ..bench.contest import contest
@@ -20,6 +19,7 @@ from ..bench.s8_networks import AFFINE_NETWORKS
 from ..bench.variants import function_variants, network_variants
 from ..errors import Error
 from ..io.arrays import read_state
+from ..io.version import __version__
 from ..ir.graph import Graph
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for

@@ -12,8 +12,9 @@ from ..ir.graph import Address, Graph, Memory
 from ..kernels.table import choose, rows_of
 from ..runtime.addresses import planned
 from ..runtime.arena import TFLM_ALIGNMENT, aligned, tensor_arena
-from ..runtime.plan import Plan, Step, plan
-from ..targets import Profile, is_affine
+from ..runtime.plan import Plan
+from ..runtime.step import Step
+from ..targets import is_affine
 
 #: Names of the buffers of a network that brings no memory of its own: of what it shares over time,
 #: and of what outlives a run.
@@ -76,8 +77,8 @@ def layout(plan: Plan) -> Layout:
     Calls of the s8 and s16 API share it as in TensorFlow Lite Micro; others work in place where
     they may.
 
-    plan: traced, so that it has a step for each node. Raises Error where a device would need more
-    than the memory says: scratch buffers, or zeros that nothing has written.
+    Raises Error where a device would need more than the memory says: scratch buffers, or zeros that
+    nothing has written.
     """
     graph = plan.graph
     if plan.cleared:
@@ -86,7 +87,7 @@ def layout(plan: Plan) -> Layout:
         fault = node.function.fault(node.params, plan.profile)
         if fault is not None:
             raise Error(f"{graph.name}: layer {node.name!r} ({node.function.name}): {fault}")
-    steps = [_plain(plan, step) for step in plan.steps]
+    steps = [_plain(plan, step) for step in plan.calls]
     path = plan.profile.path
     needed = {s.node.name: rooms(s.node.function, s.node.params, path) for s in steps}
     if graph.memory is not None:
@@ -108,17 +109,17 @@ def layout(plan: Plan) -> Layout:
     return Layout(buffers, Address(ARENA, placement.input), {}, tuple(calls))
 
 
-def buffers(graph: Graph, profile: Profile) -> Mapping[str, int]:
+def buffers(plan: Plan) -> Mapping[str, int]:
     """All static memory of a network's firmware: name -> bytes.
 
     Of one that cannot be exported, as its memory lacks something: that memory, as it is described.
     """
     try:
-        return layout(plan(graph, profile, trace=True)).buffers
+        return layout(plan).buffers
     except Error:
-        if graph.memory is None:
+        if plan.graph.memory is None:
             raise
-        return graph.memory.buffers
+        return plan.graph.memory.buffers
 
 
 def _rooms(start: Address, sizes: Mapping[str, int]) -> dict[str, Room]:

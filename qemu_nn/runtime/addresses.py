@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import Callable, Optional
 
 from ..errors import Refused
 from ..ir.graph import Address, Graph, Memory
@@ -12,9 +12,7 @@ from ..kernels.table import Row, choose, rows_of
 from ..targets import Profile
 from .arena import Buffer, aligned, arrange
 from .observe import Access, Span, observe
-
-if TYPE_CHECKING:
-    from .plan import Step
+from .step import Step
 
 _BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4}
 

@@ -11,8 +11,9 @@ from ..kernels import table as kernels
 from ..kernels.table import aligned_bytes
 from . import interrupt
 from .parallel import Share
-from .plan import Plan, Step
+from .plan import Plan
 from .split import cut
+from .step import Step
 
 #: What every run calls: looked up once, as a small network takes no longer than a few look-ups.
 _address, _empty, _run, _NULL = ffi.from_buffer, np.empty, lib.qn_run, ffi.NULL

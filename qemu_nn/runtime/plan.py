@@ -4,56 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Optional
+from typing import Optional
 
 from ..errors import Error
 from ..functions.base import extent
 from ..ir.graph import Graph, Node, Tensor
 from ..kernels import table as kernels
-from ..kernels.table import Row, Sizes
+from ..kernels.table import Row
 from ..targets import Profile
 from . import addresses as place
 from . import split as cut
 from .addresses import Placement
 from .reasons import lacking, reason
+from .step import Step
 
 #: In front of a layer's name: what is left of an input that the layer destroys.
 CLOBBER = "clobber."
-
-
-@dataclass(frozen=True)
-class Step:
-    """One call: the row that runs, its C parameters, and byte offsets into the arena.
-
-    spare: offset of a copy of the first input where the call would destroy one that is needed.
-    relu: the rectifier that follows, where the row applies it on the way. why: this row runs.
-    cost: microseconds, about. parts: what several threads compute of it at a time, each with
-    part_scratch bytes.
-    """
-
-    node: Node
-    row: Row
-    params: Any
-    sizes: Sizes
-    inputs: tuple[int, ...]
-    output: int
-    scratch: int = 0
-    spare: Optional[int] = None
-    relu: Optional[Node] = None
-    why: str = ""
-    cost: float = 0.0
-    parts: tuple[cut.Part, ...] = ()
-    part_scratch: int = 0
-
-    @property
-    def scratch_bytes(self) -> int:
-        """What the call needs beside its arrays, whole or in parts."""
-        return max(self.row.scratch(self.params), len(self.parts) * self.part_scratch)
-
-    @property
-    def result(self) -> Tensor:
-        """The tensor that the arena holds at `output` after this step."""
-        return self.relu.output if self.relu else self.node.output
 
 
 @dataclass(frozen=True)
@@ -83,6 +49,13 @@ class Plan:
     cleared: int
     warnings: tuple[str, ...]
 
+    @property
+    def calls(self) -> tuple[Step, ...]:
+        """A step for each node: rectifiers apart from the steps that apply them."""
+        return tuple(
+            call for step in self.steps for call in (replace(step, relu=None), step.relu) if call
+        )
+
     def __repr__(self) -> str:
         return f"<Plan of {self.graph.name[:60]!r} for {self.profile}: {len(self.steps)} steps>"
 
@@ -92,7 +65,7 @@ class Plan:
         widths = [max(map(len, column)) for column in ([s.node.name for s in self.steps], rows)]
         return "\n".join(
             f"{step.node.name:<{widths[0]}}  {row:<{widths[1]}}  {step.why}"
-            + (f"; {step.relu.name} on the way" if step.relu else "")
+            + (f"; {step.relu.node.name} on the way" if step.relu else "")
             + (f"; in {len(step.parts)} parts" if step.parts else "")
             for step, row in zip(self.steps, rows)
         )
@@ -210,7 +183,7 @@ def _fused(graph: Graph, steps: Sequence[Step]) -> Iterator[Step]:
         index += 1
         fits = follower and _rectifies(step, follower) and step.node.name not in graph.outputs
         if follower and fits and kernels.fuse_relu(step.row, step.params):
-            step = replace(step, relu=follower.node)
+            step = replace(step, relu=follower)
             index += 1
         yield step
 
