@@ -1,9 +1,5 @@
 """Every layer function of the firmware that can be emulated, declared once, by its C name."""
 
-import copyreg
-from typing import Callable
-
-from ..errors import Error
 from . import activation, convolve, elementwise, fully_connected, layouts, npu, pool, tflm
 from . import s8_convolve as affine_convolve
 from . import s8_dense as affine_dense
@@ -14,7 +10,7 @@ from . import s8_operands as affine_operands
 from . import s8_primitives as affine_primitives
 from . import s8_recurrent as affine_recurrent
 from . import s8_softmax as affine_softmax
-from .base import Array, Function
+from .base import DECLARED, Array, Function
 
 #: C name -> declaration.
 FUNCTIONS: dict[str, Function] = {
@@ -31,20 +27,6 @@ FUNCTIONS: dict[str, Function] = {
 #: The same for the NPU, under names of ours.
 NPU_FUNCTIONS: dict[str, Function] = {function.name: function for function in npu.FUNCTIONS}
 
+DECLARED.update({**FUNCTIONS, **NPU_FUNCTIONS})
+
 __all__ = ["FUNCTIONS", "NPU_FUNCTIONS", "Array", "Function", "layouts"]
-
-
-def _unpickled(name: str) -> Function:
-    """The function of a name, for a pickle that holds it."""
-    declared = FUNCTIONS.get(name) or NPU_FUNCTIONS.get(name)
-    if declared is None:
-        raise Error(f"the pickle calls {name!r}, a function that this qemu_nn does not have")
-    return declared
-
-
-def _pickled(function: Function) -> tuple[Callable[[str], Function], tuple[str]]:
-    """A function is pickled by its name: `buffer` may be anything."""
-    return _unpickled, (function.name,)
-
-
-copyreg.pickle(Function, _pickled)

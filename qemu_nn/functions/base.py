@@ -16,6 +16,9 @@ from ..targets import Profile
 
 T = TypeVar("T")
 
+#: The declaration of every function by its name: what a pickle that holds one asks.
+DECLARED: dict[str, Function] = {}
+
 #: Enumerators of C that may stand for their numbers.
 ENUMERATORS = {"ARM_SIGMOID": 0, "ARM_TANH": 1}
 
@@ -159,6 +162,9 @@ class Function:
     def __repr__(self) -> str:
         return f"<Function {self.name}>"
 
+    def __reduce__(self) -> tuple[Callable[[str], Function], tuple[str]]:
+        return _declared, (self.name,)  # pickled by its name: `buffer` may be anything
+
     @property
     def arrays(self) -> tuple[Array, ...]:
         """All arrays that are read, as C takes them: inputs, weights, bias or what is in those."""
@@ -225,6 +231,14 @@ class Function:
             target = self.fields.get(name, name)
             values[target] = values[f"{target}_x"] = values[f"{target}_y"] = params[name]
         return values
+
+
+def _declared(name: str) -> Function:
+    """The function of a name, for a pickle that holds it."""
+    declared = DECLARED.get(name)
+    if declared is None:
+        raise Error(f"the pickle calls {name!r}, a function that this qemu_nn does not have")
+    return declared
 
 
 def stack(dtype: str, *rows: Array) -> Array:
