@@ -31,8 +31,7 @@ from .qnz import model_hash
 if TYPE_CHECKING:
     from ..analysis.compare import Comparison
     from ..analysis.summary import Summary
-    from ..firmware.golden import About, GoldenSet
-    from ..firmware.sample import Golden
+    from ..firmware.golden import About, Golden, GoldenSet
 
 
 def golden(
@@ -105,7 +104,7 @@ def _samples(
     sessions: Mapping[Profile, Session], x: np.ndarray, state: State, threads: int
 ) -> Iterator[Iterator[Golden]]:
     """The goldens of each input under the first profile; profiles are computed side by side."""
-    from ..firmware.sample import sample
+    from ..firmware.golden import sample
 
     graph = next(iter(sessions.values())).graph
     starts = _starts(graph, state, len(x))

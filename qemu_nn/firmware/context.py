@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Optional
 
-from ..functions.prototypes import c_types, prototype
-from ..ir.graph import Graph
-from .c_array import definition, dimensions, in_comment
-from .c_text import comment, wrapped
-from .calls import Buffers, call_text, copy_text, pointer
-from .constants import Constant
+from ..functions.prototypes import (
+    CONTEXTS,
+    SCRATCH,
+    VECTOR_SUM,
+    Argument,
+    Prototype,
+    c_types,
+    prototype,
+)
+from ..functions.struct_api import Elements, Member
+from ..ir.graph import Address, Graph
+from .c_text import c_extent, comment, definition, dimensions, in_comment, wrapped
 from .golden import About
 from .memory import Call, Layout
-from .symbols import Layer, Symbols, array_name, described
+from .symbols import Constant, Layer, Symbols, array_name, described
+
+#: Name of a buffer -> its C identifier.
+Buffers = Mapping[str, str]
+
+#: Columns in front of a call that has structs, and of one that has none.
+_INNER, _OUTER = 8, 4
 
 
 def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dict[str, Any]:
@@ -109,3 +122,113 @@ def _array(symbol: str, constant: Constant, cmsis: str) -> dict[str, str]:
         "comment": comment(words),
         "definition": definition(symbol, constant.values, cmsis),
     }
+
+
+# ---- the calls ----
+
+
+@dataclass(frozen=True)
+class CallText:
+    """A call as C. before: another call that it needs; structs: definitions in front of it;
+    answers: does it return a status?"""
+
+    before: Optional[str]
+    structs: tuple[str, ...]
+    call: str
+    answers: bool
+
+
+def pointer(type: str, address: Address, buffers: Buffers) -> str:
+    """An address as a C pointer to this type."""
+    return f"AT({type}, {buffers[address.buffer]}, {address.offset})"
+
+
+def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallText:
+    """The call of one layer: arm_relu_q7(AT(q7_t, arena, 0), RELU1_SIZE), in this release's types.
+
+    An argument that is a struct is defined in front of it, under the argument's own name.
+    """
+    function, types = layer.node.function, c_types(cmsis)
+    values = {"NULL": "NULL", **{name: macro.name for name, macro in layer.params.items()}}
+    values.update(layer.arrays)
+    values.update(dict.fromkeys((array.name for array in function.inputs), "NULL"))
+    for name, room in call.scratch.items():
+        values[name] = pointer("void", room.address, buffers)
+    for array, address in zip(function.read(layer.node.params), call.inputs):
+        values[array.name] = pointer(types[array.dtype], address, buffers)
+    values[function.output.name] = pointer(types[function.output.dtype], call.output, buffers)
+    declared = prototype(function, cmsis)
+    structs, arguments = [], []
+    for argument in declared.arguments:
+        members = _members(argument, call, values, buffers)
+        if members == {}:
+            arguments.append("NULL")
+        elif members is not None:
+            structs.append(_definition(argument, members))
+            arguments.append(f"&{argument.name}")
+        elif argument.name in SCRATCH:
+            arguments.append(_scratch(call, argument, buffers))
+        else:
+            arguments.append(values[argument.name])
+    indent = _INNER + 4 if structs and declared.answers else _INNER if structs else _OUTER
+    text = wrapped(f"{function.name}(", arguments, ")", indent)
+    return CallText(_sums(call, declared, values, buffers), tuple(structs), text, declared.answers)
+
+
+def _sums(
+    call: Call, declared: Prototype, values: Mapping[str, str], buffers: Buffers
+) -> Optional[str]:
+    """The call that puts sums of weights into scratch memory."""
+    if not declared.sums or "ctx" not in call.scratch:
+        return None
+    target = pointer("int32_t", call.scratch["ctx"].address, buffers)
+    signs = {f"-{name}": f"-{text}" for name, text in values.items()}
+    parts = [target, *(c_extent(each, {**values, **signs}) for each in declared.sums)]
+    return wrapped(f"{VECTOR_SUM.name}(", parts, ");")
+
+
+def _members(
+    argument: Argument, call: Call, values: Mapping[str, str], buffers: Buffers
+) -> Optional[dict[str, str]]:
+    """Member -> C text of what a struct argument holds; None if the argument is no struct."""
+    if argument.struct is not None:
+        scalars = call.step.node.function.params
+        return {
+            member: _member("" if value in scalars else argument.struct.cast, value, values)
+            for member, value in argument.struct.members.items()
+        }
+    if argument.name not in CONTEXTS:
+        return None
+    room = call.scratch.get(argument.name)
+    if room is None:
+        return {"buf": "NULL", "size": "0"}
+    return {"buf": pointer("void", room.address, buffers), "size": str(room.nbytes)}
+
+
+def _member(cast: str, value: Member, values: Mapping[str, str]) -> str:
+    if isinstance(value, Elements):
+        parts = ", ".join(values[name] for name in value.names)
+        return f"(const {value.type}[]){{{parts}}}"
+    text = c_extent(value, values)
+    return cast + text if isinstance(value, str) else text
+
+
+def _definition(argument: Argument, members: Mapping[str, str]) -> str:
+    type = argument.type.rstrip(" *")
+    parts = [f".{member} = {value}" for member, value in members.items()]
+    return wrapped(f"{type} {argument.name} = {{", parts, "};", _INNER)
+
+
+def _scratch(call: Call, argument: Argument, buffers: Buffers) -> str:
+    """A scratch argument; no function uses its bufferB."""
+    if "ctx" not in call.scratch or argument.name == "bufferB":
+        return "NULL"
+    return pointer(argument.type.rstrip(" *"), call.scratch["ctx"].address, buffers)
+
+
+def copy_text(call: Call, buffers: Buffers) -> Optional[str]:
+    """The copy in front of a call that would overwrite what a later one reads."""
+    if call.copy is None:
+        return None
+    target, source = (pointer("void", at, buffers) for at in (call.copy.target, call.copy.source))
+    return f"memcpy({target}, {source}, {call.copy.nbytes});"

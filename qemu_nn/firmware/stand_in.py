@@ -4,19 +4,21 @@ for a build without CMSIS-NN, and those that CMSIS-NN has not for every build.""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Union
 
-from ..functions import Function
+import numpy as np
+
+from ..functions import Array, Function
+from ..functions.base import Extent
 from ..functions.prototypes import OWN_HEADER, SCRATCH, VECTOR_SUM, Prototype, is_own, prototype
 from ..functions.struct_api import Elements
 from ..kernels.table import Row
 from ..targets import Profile, is_affine
 from . import plain_kernels
-from .c_text import signature, wrapped
+from .c_text import c_extent, signature, wrapped
 from .memory import Call
-from .stacked import put_arrays
 
 #: The headers of Arm's that are always there: of the types, before 7.0.0 or in it, of functions.
 _TYPES, _FUNCTIONS = {False: "arm_math.h", True: "arm_nn_types.h"}, "arm_nnfunctions.h"
@@ -161,7 +163,7 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
         f".scratch = {_scratch(stand_in, declared)}",
     ]
     body = [
-        *put_arrays(function, values),
+        *_put_arrays(function, values),
         f"    {wrapped(f'const {stand_in.row.op.params} call = {{', params, '};')}",
         f"    {wrapped('const qn_buffers memory = {', buffers, '};')}",
     ]
@@ -219,3 +221,40 @@ def _ending(function: Function, declared: Prototype, run: str) -> list[str]:
         return [f"    {call}"]
     behind = " * ".join(map(str, function.output.axes))
     return [f"    {call}", f"    return {function.output.name} + {behind};"]
+
+
+def _put_arrays(function: Function, values: Mapping[str, str]) -> list[str]:
+    """C that fills `joined` with the weights and `stacked` with what belongs to each channel.
+
+    values: C argument -> C text of it. No lines where C has one array, too.
+    """
+    lines = []
+    if function.parts and function.weights is not None:
+        counts = [part.axes for part in function.parts]
+        lines += _put("joined", function.weights, function.parts, counts, values)
+    if function.stack and function.bias is not None:
+        counts = [function.bias.axes[1:]] * len(function.stack)
+        lines += _put("stacked", function.bias, function.stack, counts, values)
+    return lines
+
+
+def _put(
+    target: str,
+    whole: Array,
+    parts: Sequence[Array],
+    counts: Sequence[Extent],
+    values: Mapping[str, str],
+) -> list[str]:
+    """One call of put() for each array, each behind the one before."""
+    width = np.dtype(whole.dtype).itemsize
+    place = f"{target}.bytes"
+    lines: list[str] = []
+    for part, count in zip(parts, counts):
+        own = str(np.dtype(part.dtype).itemsize)
+        if part.narrow:
+            own = f"{values[part.narrow]} ? 4 : {own}"
+        arguments = [place, str(width), values[part.name], own, c_extent(count, values)]
+        start = f"{target}_end = put(" if lines else f"int8_t *{target}_end = put("
+        lines.append(f"    {wrapped(start, arguments, ');')}")
+        place = f"{target}_end"
+    return lines
