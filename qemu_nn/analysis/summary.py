@@ -73,7 +73,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
     scratch = {
         node.name: rooms(node.function, node.params, plan.profile.path) for node in graph.nodes
     }
-    total = {name: sum(each.values()) for name, each in scratch.items()}
+    total = {name: sum(sizes.values()) for name, sizes in scratch.items()}
     arena = tensor_arena(graph, scratch) if shared else None
     rows = tuple(
         (*_layer(node), *_own(node, arena), *_costs(graph, node, total[node.name]), kernel)

@@ -1,4 +1,4 @@
-"""Networks and functions run under every profile, to see where their bits part."""
+"""Runs networks and functions under every profile, to see where their bits differ."""
 
 from __future__ import annotations
 

@@ -73,19 +73,19 @@ def _tensors(
 ) -> dict[str, dict[str, Any]]:
     """Input, states and results: names, words, C type, size, and where each is."""
     types = c_types(cmsis)
-    placed = [(graph.input, layout.input)]
-    placed += [(state, layout.states[state.name]) for state in graph.states]
-    placed += [(call.step.node.output, call.output) for call in layout.calls]
+    addresses = [(graph.input, layout.input)]
+    addresses += [(state, layout.states[state.name]) for state in graph.states]
+    addresses += [(call.step.node.output, call.output) for call in layout.calls]
     return {
         tensor.name: {
             "stem": symbols.stems[tensor.name],
             "words": f"{in_comment(tensor.name)}: {described(tensor)}",
             "type": types[tensor.dtype],
-            "place": pointer(types[tensor.dtype], at, buffers),
+            "pointer": pointer(types[tensor.dtype], at, buffers),
             "size": tensor.nbytes,
             "count": math.prod(tensor.shape),
         }
-        for tensor, at in placed
+        for tensor, at in addresses
     }
 
 
@@ -152,8 +152,8 @@ def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallTex
     values = {"NULL": "NULL", **{name: macro.name for name, macro in layer.params.items()}}
     values.update(layer.arrays)
     values.update(dict.fromkeys((array.name for array in function.inputs), "NULL"))
-    for name, room in call.scratch.items():
-        values[name] = pointer("void", room.address, buffers)
+    for name, block in call.scratch.items():
+        values[name] = pointer("void", block.address, buffers)
     for array, address in zip(function.read(layer.node.params), call.inputs):
         values[array.name] = pointer(types[array.dtype], address, buffers)
     values[function.output.name] = pointer(types[function.output.dtype], call.output, buffers)
@@ -199,10 +199,10 @@ def _members(
         }
     if argument.name not in CONTEXTS:
         return None
-    room = call.scratch.get(argument.name)
-    if room is None:
+    block = call.scratch.get(argument.name)
+    if block is None:
         return {"buf": "NULL", "size": "0"}
-    return {"buf": pointer("void", room.address, buffers), "size": str(room.nbytes)}
+    return {"buf": pointer("void", block.address, buffers), "size": str(block.nbytes)}
 
 
 def _member(cast: str, value: Member, values: Mapping[str, str]) -> str:

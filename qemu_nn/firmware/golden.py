@@ -89,8 +89,8 @@ def write(
     """Write a golden set, from the goldens of each input, whole or not at all.
 
     The folder must be new, empty, or hold an earlier golden set and nothing else (which is
-    replaced; edited files only with `force`). Raises Error where it holds something else or can
-    not be written.
+    replaced; edited files only with `force`). Raises Error where it holds something else or
+    cannot be written.
     """
     folder = Path(folder).resolve()
     try:
@@ -100,7 +100,7 @@ def write(
                 writer.add(sample)
             nbytes = writer.finish()
     except OSError as error:
-        raise Error(f"can not write the goldens to {folder}: {reason(error)}") from None
+        raise Error(f"cannot write the goldens to {folder}: {reason(error)}") from None
     names = tuple(golden["name"] for golden in writer.goldens)
     return GoldenSet(folder, writer.inputs, names, nbytes, writer.names.stems)
 
@@ -198,7 +198,7 @@ class _Writer:
         for template in _TEMPLATES:
             source = (files(__package__) / "templates" / template).read_text(encoding="ascii")
             self._put(template, source.encode("ascii"))
-        names = [(each["input"], each["name"], each["dtype"]) for each in self.goldens]
+        names = [(entry["input"], entry["name"], entry["dtype"]) for entry in self.goldens]
         self._put("golden_table.h", table(self._about.network, names).encode("ascii"))
         profile = self._about.profile
         manifest = {
@@ -240,36 +240,37 @@ def crc32(values: np.ndarray) -> int:
 
 
 def sample(
-    graph: Graph, x: np.ndarray, start: Trace, trace: Trace, rivals: Mapping[str, Trace]
+    graph: Graph, x: np.ndarray, start: Trace, trace: Trace, others: Mapping[str, Trace]
 ) -> Iterator[Golden]:
     """The goldens of one input: the start states, then for each time step the input and all layers.
 
     x: [*input shape], or [T, *input shape] for a recurrent network. start: state -> its values.
-    rivals: profile in words -> what it computes; a layer that it has not is passed over, but for
-    what is left of an input: all of it, where that device does not destroy it.
+    others: another profile in words -> what it computes. A layer that it does not have is left out;
+    for what is left of an input, such a profile has the whole input, as it does not destroy it.
     """
     tensors = (graph.input, *graph.states, *(node.output for node in graph.nodes))
     known = {tensor.name: tensor for tensor in tensors}
     for name, values in start.items():
         yield Golden(name, values, known[name], "start")
-    rivals = {name: {graph.input.name: x, **rival} for name, rival in rivals.items()}
+    others = {profile: {graph.input.name: x, **other} for profile, other in others.items()}
     read = {f"{CLOBBER}{node.name}": node.inputs[0] for node in graph.nodes if node.inputs}
     groups = [(f"t{step}", (step,)) for step in range(len(x))] if graph.states else [("", ())]
     for group, at in groups:
         yield Golden(graph.input.name, x[at], graph.input, group)
         for layer, values in trace.items():
-            there = {
-                name: rival.get(layer, rival.get(read.get(layer, "")))
-                for name, rival in rivals.items()
+            computed = {
+                profile: other.get(layer, other.get(read.get(layer, "")))
+                for profile, other in others.items()
             }
-            others = _others(values[at], {n: r[at] for n, r in there.items() if r is not None})
-            yield Golden(layer, values[at], known.get(layer), group, others)
+            present = {profile: v[at] for profile, v in computed.items() if v is not None}
+            crcs = _differing(values[at], present)
+            yield Golden(layer, values[at], known.get(layer), group, crcs)
 
 
-def _others(values: np.ndarray, rivals: Trace) -> dict[str, int]:
-    """CRC-32 by profile, where it differs from that of the values."""
+def _differing(values: np.ndarray, others: Trace) -> dict[str, int]:
+    """Profile -> CRC-32 of what it computes, where that differs from the values."""
     return {
-        name: crc32(rival)
-        for name, rival in rivals.items()
-        if not np.array_equal(rival.ravel(), values.ravel())
+        profile: crc32(other)
+        for profile, other in others.items()
+        if not np.array_equal(other.ravel(), values.ravel())
     }

@@ -132,7 +132,7 @@ class Session:
         lead = x.shape[: len(axes)]
         if len(lead) < len(axes) or x.shape != lead + self.graph.input.shape:
             want = ", ".join([*axes, *map(str, self.graph.input.shape)])
-            raise Error(f"the input must have the shape [{want}], has {list(x.shape)}")
+            raise Error(f"the input must have the shape [{want}], but has {list(x.shape)}")
         times = lead[1] if self.graph.states else 1
         return Batch(x.shape, lead, lead[0], times, small=x.nbytes <= SMALL)
 
@@ -146,14 +146,14 @@ class Session:
             state = {tensors[0].name: state}
         if set(state) != {t.name for t in tensors}:
             names = ", ".join(t.name for t in tensors)
-            raise Error(f"state must hold {names}; holds {', '.join(map(str, state))}")
+            raise Error(f"state must hold {names}, but holds {', '.join(map(str, state))}")
         parts = []
         for tensor in tensors:
             part = as_array(state[tensor.name], f"state {tensor.name!r}")
             _expect_dtype(f"state {tensor.name!r}", part, tensor)
             if part.shape != (samples, *tensor.shape):
                 want, has = [samples, *tensor.shape], list(part.shape)
-                raise Error(f"state {tensor.name!r} must have the shape {want}, has {has}")
+                raise Error(f"state {tensor.name!r} must have the shape {want}, but has {has}")
             parts.append(np.ascontiguousarray(part).reshape(samples, -1).view(np.uint8))
         return np.concatenate(parts, axis=1)
 
@@ -163,7 +163,7 @@ def _expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
         frac = "" if tensor.frac is None else f" with {tensor.frac} fraction bits"
         form = f"{tensor.dtype}{frac}" if tensor.scale is None else tensor.spelled
         raise Error(
-            f"{what} must be {tensor.dtype}, is {array.dtype}: quantize it to the network's "
+            f"{what} must be {tensor.dtype}, but is {array.dtype}: quantize it to the network's "
             f"input format first ({form})"
         )
 
