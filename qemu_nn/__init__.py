@@ -11,15 +11,15 @@ import importlib
 from typing import TYPE_CHECKING
 
 from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
-from .io.version import __version__
 
 if TYPE_CHECKING:
     from .api.analyze import analyze
     from .api.export import export
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
+    from .io.version import __version__
 
-#: Public name -> the module it comes from, on first use: these bring numpy and the C core along.
+#: Public name -> the module it comes from, on first use: most bring numpy and the C core along.
 _HOMES = {
     "FloatNetwork": "api.network",
     "Network": "api.network",
@@ -27,6 +27,7 @@ _HOMES = {
     "export": "api.export",
     "load": "api.network",
     "quantize": "api.quantize",
+    "__version__": "io.version",
 }
 
 __all__ = [
