@@ -43,7 +43,7 @@ def race(
                 time.sleep(rest)
                 run()
             times[name].append(_seconds(run, calls[name]) / calls[name])
-    return {name: _timing(each) for name, each in times.items()}
+    return {name: _timing(seconds) for name, seconds in times.items()}
 
 
 def _calls(run: Callable[[], object], turn: float) -> int:

@@ -46,8 +46,8 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
         }
         for call, layer in zip(layout.calls, symbols.layers)
     ]
-    written = [f"{each['type']} *{each['argument']}" for each in outputs.values()]
-    started = [f"const {each['type']} *{each['argument']}" for each in states.values()]
+    written = [f"{tensor['type']} *{tensor['argument']}" for tensor in outputs.values()]
+    started = [f"const {tensor['type']} *{tensor['argument']}" for tensor in states.values()]
     return {
         "title": comment(
             f"{in_comment(graph.name)} for {in_comment(about.core)} ({about.profile}), made by "
@@ -58,13 +58,13 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
         "start": wrapped("void network_start(", started, ")", 0),
         "ram": sum(layout.buffers.values()),
         "flash": sum(constant.values.nbytes for constant in symbols.arrays.values()),
-        "buffers": [{"name": buffers[each], "size": size} for each, size in layout.buffers.items()],
+        "buffers": [{"name": buffers[name], "size": size} for name, size in layout.buffers.items()],
         "headers": sorted({prototype(node.function, cmsis).header for node in graph.nodes}),
         "input": {**entry, "macros": symbols.input},
         "states": list(states.values()),
         "outputs": list(outputs.values()),
         "layers": layers,
-        "arrays": [_array(symbol, each, cmsis) for symbol, each in symbols.arrays.items()],
+        "arrays": [_array(symbol, array, cmsis) for symbol, array in symbols.arrays.items()],
     }
 
 
@@ -107,7 +107,7 @@ def _call(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> dict[str, A
     return {
         "comment": comment(layer.words),
         "inner_comment": comment(layer.words, 4),
-        "before": [each for each in (copy_text(call, buffers), text.before) if each],
+        "before": [line for line in (copy_text(call, buffers), text.before) if line],
         "structs": text.structs,
         "call": text.call,
         "answers": text.answers,
@@ -183,7 +183,7 @@ def _sums(
         return None
     target = pointer("int32_t", call.scratch["ctx"].address, buffers)
     signs = {f"-{name}": f"-{text}" for name, text in values.items()}
-    parts = [target, *(c_extent(each, {**values, **signs}) for each in declared.sums)]
+    parts = [target, *(c_extent(extent, {**values, **signs}) for extent in declared.sums)]
     return wrapped(f"{VECTOR_SUM.name}(", parts, ");")
 
 

@@ -97,7 +97,7 @@ def implementation(functions: Iterable[StandIn], profile: Profile) -> dict[str, 
             for name in ("spare", "stacked", "joined")
         },
         "sums": signature(VECTOR_SUM, " {") if _wants_sums(functions, profile.cmsis) else "",
-        "sum_arguments": [each.name for each in VECTOR_SUM.arguments],
+        "sum_arguments": [argument.name for argument in VECTOR_SUM.arguments],
         "functions": [_definition(each, profile) for each in functions],
     }
 
@@ -188,10 +188,10 @@ def _scratch(stand_in: StandIn, declared: Prototype) -> str:
 
 def _expressions(declared: Prototype) -> Mapping[str, str]:
     """C argument -> C text of it inside of the function."""
-    values = {each.name: each.name for each in declared.arguments if each.struct is None}
-    for each in declared.arguments:
-        for member, held in each.struct.members.items() if each.struct else ():
-            text = f"{each.name}->{member}"
+    values = {arg.name: arg.name for arg in declared.arguments if arg.struct is None}
+    for arg in declared.arguments:
+        for member, held in arg.struct.members.items() if arg.struct else ():
+            text = f"{arg.name}->{member}"
             if isinstance(held, str):
                 values.setdefault(held, text)
             elif isinstance(held, Elements):
@@ -210,7 +210,7 @@ def _fields(
 def _unused(declared: Prototype, body: str) -> list[str]:
     """Arguments of Arm's that the row has no use for."""
     words = set(re.findall(r"\w+", body))
-    return [f"    (void){each.name};" for each in declared.arguments if each.name not in words]
+    return [f"    (void){arg.name};" for arg in declared.arguments if arg.name not in words]
 
 
 def _ending(function: Function, declared: Prototype, run: str) -> list[str]:

@@ -142,27 +142,27 @@ def symbols(graph: Graph, stems: Mapping[str, str]) -> Symbols:
 
 def _formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:
     """out_shift = fi + fw - fo and bias_shift = fi + fw - fb, solved for fw and fb."""
-    read, made = fracs.get(node.inputs[0]) if node.inputs else None, node.output.frac
-    if node.weights is None or read is None or made is None:
-        return Formats(read, None, None, made)
-    weights = node.params["out_shift"] - read + made
-    return Formats(read, weights, read + weights - node.params["bias_shift"], made)
+    input, output = fracs.get(node.inputs[0]) if node.inputs else None, node.output.frac
+    if node.weights is None or input is None or output is None:
+        return Formats(input, None, None, output)
+    weights = node.params["out_shift"] - input + output
+    return Formats(input, weights, input + weights - node.params["bias_shift"], output)
 
 
 def _numbers(
     taken: set[str], stem: str, tensor: Tensor, formats: Optional[Formats] = None
 ) -> tuple[Macro, ...]:
     """Macros of what the integers of a tensor stand for, and of those of the arrays behind it."""
-    found: dict[str, Optional[str]] = {}
+    values: dict[str, Optional[str]] = {}
     weights, bias = (formats.weights, formats.bias) if formats else (None, None)
     for what, frac in (("FRAC", tensor.frac), ("WT_FRAC", weights), ("BIAS_FRAC", bias)):
-        found[what] = None if frac is None else _value(what, frac)
+        values[what] = None if frac is None else _value(what, frac)
     if tensor.scale is not None:
-        found["SCALE"] = f"{tensor.scale!r}f"
-        found["ZERO_POINT"] = _value("ZERO_POINT", tensor.zero_point)
+        values["SCALE"] = f"{tensor.scale!r}f"
+        values["ZERO_POINT"] = _value("ZERO_POINT", tensor.zero_point)
     return tuple(
         Macro(macro_name(stem, what, taken), value)
-        for what, value in found.items()
+        for what, value in values.items()
         if value is not None
     )
 
@@ -229,13 +229,13 @@ def _part(argument: str) -> str:
 def constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
     """C argument -> its array, in C's order of the arguments' declaration."""
     function = node.function
-    found: dict[str, Constant] = {}
+    by_argument: dict[str, Constant] = {}
     if function.weights is not None and node.weights is not None:
         array = graph.arrays[node.weights]
         if function.parts:
-            found.update(_parts(node, node.weights, array.ravel()))
+            by_argument.update(_parts(node, node.weights, array.ravel()))
         else:
-            found[function.weights.name] = Constant(
+            by_argument[function.weights.name] = Constant(
                 (node.weights, ""), _part(function.weights.name), array
             )
     if function.bias is not None and node.bias is not None:
@@ -244,5 +244,5 @@ def constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
         for declared, row in zip(function.stack or (function.bias,), rows):
             values = row.astype(declared.dtype_in(node.params))
             key = (node.bias, declared.name)
-            found[declared.name] = Constant(key, _part(declared.name), values)
-    return found
+            by_argument[declared.name] = Constant(key, _part(declared.name), values)
+    return by_argument

@@ -16,7 +16,7 @@ class Step:
 
     spare: offset of a copy of the first input where the call would destroy one that is needed.
     relu: the rectifier that follows, where the row applies it as well. why: this row runs.
-    cost: microseconds, about. parts: what several threads compute of it at a time, each with
+    cost: microseconds, about. parts: what several threads compute of it at a time, each part with
     part_scratch bytes.
     """
 
