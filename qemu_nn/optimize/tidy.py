@@ -13,30 +13,30 @@ from ..operators.base import Pads
 def tidy(graph: FloatGraph) -> FloatGraph:
     """The same network without identities, and with one reshape where several follow each other.
 
-    An output that is an identity gives its name to the tensor it passes on; it stays where that
-    is the input or another output.
+    An identity that is an output gives its name to its input tensor; it stays where that tensor is
+    the network's input or another output.
     """
-    stands: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     nodes: list[FloatNode] = []
     for node in graph.nodes:
-        node = replace(node, inputs=tuple(stands.get(name, name) for name in node.inputs))
-        if not _idle(graph, node):
+        node = replace(node, inputs=tuple(renamed.get(name, name) for name in node.inputs))
+        if not _is_identity(graph, node):
             nodes.append(_joined(node, nodes))
         elif node.name not in graph.outputs:
-            stands[node.name] = node.inputs[0]
+            renamed[node.name] = node.inputs[0]
         elif node.inputs[0] == graph.input or node.inputs[0] in graph.outputs:
             nodes.append(node)
         else:
             nodes = _renamed(nodes, node.inputs[0], node.name)
-            stands[node.inputs[0]] = node.name
-            stands = {
-                old: node.name if new == node.inputs[0] else new for old, new in stands.items()
+            renamed[node.inputs[0]] = node.name
+            renamed = {
+                old: node.name if new == node.inputs[0] else new for old, new in renamed.items()
             }
     return graph.with_nodes(_read(nodes, set(graph.outputs)))
 
 
-def _idle(graph: FloatGraph, node: FloatNode) -> bool:
-    """Does the operator leave shape and elements as they are?"""
+def _is_identity(graph: FloatGraph, node: FloatNode) -> bool:
+    """Whether the operator leaves shape and elements as they are."""
     operator = node.operator
     if isinstance(operator, Transpose):
         return operator.order == tuple(sorted(operator.order))
@@ -79,23 +79,22 @@ def _read(nodes: list[FloatNode], wanted: set[str]) -> list[FloatNode]:
 
 
 def recognise_shuffles(graph: FloatGraph) -> FloatGraph:
-    """The same network with each channel shuffle as one operator, under the name of its last.
+    """The same network with each channel shuffle as one operator, named like its last one.
 
     A shuffle is a reshape into groups, a transposition of two axes, and a reshape back.
     """
     nodes = []
     for node in graph.nodes:
-        found = _shuffle(graph, node)
-        nodes.append(found or node)
+        nodes.append(_shuffle(graph, node) or node)
     return graph.with_nodes(nodes)
 
 
 def _shuffle(graph: FloatGraph, last: FloatNode) -> Optional[FloatNode]:
-    """What `last` is the end of; the nodes before it may have other readers, and stay for them."""
+    """The shuffle that ends at `last`, if any; the nodes before it stay for other readers."""
     makers = {node.name: node for node in graph.nodes}
-    turn = makers.get(last.inputs[0])
-    first = makers.get(turn.inputs[0]) if turn else None
-    if turn is None or first is None or not isinstance(turn.operator, Transpose):
+    transposition = makers.get(last.inputs[0])
+    first = makers.get(transposition.inputs[0]) if transposition else None
+    if transposition is None or first is None or not isinstance(transposition.operator, Transpose):
         return None
     if not (isinstance(first.operator, Reshape) and isinstance(last.operator, Reshape)):
         return None
@@ -107,15 +106,15 @@ def _shuffle(graph: FloatGraph, last: FloatNode) -> Optional[FloatNode]:
         swapped[axis : axis + 2] = axis + 1, axis
         parts = (*before[:axis], *split[axis : axis + 2], *before[axis + 1 :])
         whole = split[axis] * split[axis + 1] == channels
-        if parts == split and whole and turn.operator.order == tuple(swapped):
+        if parts == split and whole and transposition.operator.order == tuple(swapped):
             return replace(last, operator=Shuffle(split[axis], axis), inputs=first.inputs)
     return None
 
 
 def merge_pads(graph: FloatGraph) -> FloatGraph:
-    """Merges padding with zeros into the convolutions and averages behind it.
+    """The same network with padding by zeros merged into the convolutions and averages behind it.
 
-    A Pad stays only where something reads it that cannot pad by itself.
+    A Pad stays only where a reader cannot pad by itself.
     """
     pads = {node.name: node for node in graph.nodes if isinstance(node.operator, Pad)}
     nodes = []
