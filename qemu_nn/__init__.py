@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from .api.export import export
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
+    from .io.version import __version__
 
-__version__ = "0.1.0"
-
-#: Public name -> the module it comes from, on first use: these bring numpy and the C core along.
+#: Public name -> the module it comes from, on first use: most bring numpy and the C core along.
 _HOMES = {
     "FloatNetwork": "api.network",
     "Network": "api.network",
@@ -28,6 +27,7 @@ _HOMES = {
     "export": "api.export",
     "load": "api.network",
     "quantize": "api.quantize",
+    "__version__": "io.version",
 }
 
 __all__ = [

@@ -12,8 +12,9 @@ import re
 #: sentences list all functions, and paths are words.
 _LONGEST, _LONGEST_QUOTE, _LONGEST_WORD = 8000, 160, 400
 
-_QUOTES = re.compile(rf"""(['"])((?:(?!\1).){{{_LONGEST_QUOTE + 1},}})\1""")
-_WORDS = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
+#: Compiled when the first sentence is made, which most programs never do.
+_QUOTES = rf"""(['"])((?:(?!\1).){{{_LONGEST_QUOTE + 1},}})\1"""
+_WORDS = rf"\S{{{_LONGEST_WORD + 1},}}"
 
 
 def printable(text: str, kept: str = "") -> str:
@@ -39,8 +40,8 @@ def sentence(text: object) -> str:
     def shorter(found: re.Match[str]) -> str:
         return f"{found[1]}{cut(found[2], _LONGEST_QUOTE)}{found[1]}"
 
-    quoted = _QUOTES.sub(shorter, printable(str(text)))
-    return cut(_WORDS.sub(lambda found: cut(found[0], _LONGEST_WORD), quoted), _LONGEST)
+    quoted = re.sub(_QUOTES, shorter, printable(str(text)))
+    return cut(re.sub(_WORDS, lambda found: cut(found[0], _LONGEST_WORD), quoted), _LONGEST)
 
 
 class Error(ValueError):

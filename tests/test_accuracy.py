@@ -29,8 +29,8 @@ def test_no_samples_are_no_correct_ones():
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        (np.array([1, 0]), "must have the shape [3], have [2]"),
-        (np.array([[1, 0, 2]]), "must have the shape [3], have [1, 3]"),
+        (np.array([1, 0]), "must have the shape [3], but have [2]"),
+        (np.array([[1, 0, 2]]), "must have the shape [3], but have [1, 3]"),
         (np.array([1.0, 0.0, 2.0]), "must be integers"),
         (np.array([1, 0, 3]), "one is 3"),
         (np.array([1, -1, 2]), "one is -1"),

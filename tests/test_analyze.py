@@ -325,16 +325,16 @@ def test_dead_and_unreached_layers_are_told():
     dead = dense(
         np.concatenate([-np.ones((1, 4)), np.ones((3, 4))]), data=np.abs(GOOD), activation=Relu()
     )
-    assert "act: channels that are 0 on all data: 1 of 4" in advice(dead, np.abs(GOOD))
+    assert "act: 1 of 4 channels are 0 for all data" in advice(dead, np.abs(GOOD))
     assert "channels" not in advice(dead, np.abs(GOOD)[:50])  # too few to tell
     assert "channels" not in advice(dead, GOOD)
-    assert "fc: it is 0 everywhere" in advice(dense(PLAIN, data=GOOD), np.zeros((3, 4)))
+    assert "fc: all of its values are 0" in advice(dense(PLAIN, data=GOOD), np.zeros((3, 4)))
 
 
 def test_a_bias_that_is_lost_is_told_if_the_output_would_show_it():
     weights = np.vstack([PLAIN, np.zeros(4)])
     shown = dense(weights, [0.2, -0.2, 0.2, -60.0], data=GOOD, activation=Relu())
-    assert "fc: its bias is lost by its shift: 3 of 4" in advice(shown, GOOD)
+    assert "fc: its bias loses 3 of 4" in advice(shown, GOOD)
     hidden = dense(PLAIN * 60, [0.001, 0.002, -0.001], data=GOOD * 100)
     assert "bias" not in advice(hidden, GOOD * 100)
 

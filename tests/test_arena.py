@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from qemu_nn.api import golden as pipeline
-from qemu_nn.bench.s8_networks import AFFINE_NETWORKS
+from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.ir.graph import Graph, Tensor
 from qemu_nn.runtime.arena import Buffer, arrange, tensor_arena
 
@@ -122,14 +122,14 @@ def nothing(graph):
 
 def test_the_residual_network_of_mlperf_tiny_takes_what_tflite_micro_takes():
     # three tensors of 32x32x16 at the first sum: the head that print_allocations() reports
-    graph = AFFINE_NETWORKS["resnet8_s8"]()
+    graph = S8_NETWORKS["resnet8_s8"]()
     plan = tensor_arena(graph, nothing(graph))
     assert plan.arena.nbytes == plan.live["add1"] == 3 * 32 * 32 * 16
 
 
 def test_the_keyword_network_of_mlperf_tiny_takes_what_tflite_micro_takes():
     # two tensors of 25x5x64 at every layer
-    graph = AFFINE_NETWORKS["kws_dscnn_s8"]()
+    graph = S8_NETWORKS["kws_dscnn_s8"]()
     plan = tensor_arena(graph, nothing(graph))
     assert plan.arena.nbytes == plan.live["pw3"] == 2 * 25 * 5 * 64
 

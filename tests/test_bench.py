@@ -221,7 +221,7 @@ def test_a_network_that_is_no_chain_of_int8_layers_is_refused(graph):
 
 
 def test_a_network_in_a_firmwares_memory_is_not_given_to_peers():
-    with pytest.raises(Error, match="firmware's memory"):
+    with pytest.raises(Error, match="the memory of a firmware"):
         chain(networks.classifier(memory=True))
 
 

@@ -24,7 +24,7 @@ from qemu_nn.functions.prototypes import is_own, prototype
 from qemu_nn.importers.c_header import read_array, read_integer
 from qemu_nn.ir.graph import Address, Graph, Memory, Place, Tensor
 from qemu_nn.kernels.table import rows_of
-from qemu_nn.runtime.plan import plan
+from qemu_nn.runtime.plan import Plan, plan
 from qemu_nn.targets import all_profiles, profile
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
@@ -37,6 +37,31 @@ SQUARE = {"dim_vec": 4, "num_of_rows": 4, "bias_shift": 0, "out_shift": 0}
 def demo(tmp_path_factory):
     network, x, _ = pipeline.example()
     return write(tmp_path_factory.mktemp("export") / "demo", network, x=x[:2], one_header=True)
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """The profiles that networks are planned for, in order."""
+    profiles, initialize = [], Plan.__init__
+
+    def counted(self, graph, profile, *rest):
+        profiles.append(profile)
+        initialize(self, graph, profile, *rest)
+
+    monkeypatch.setattr(Plan, "__init__", counted)
+    return profiles
+
+
+def test_an_export_plans_the_network_once_for_each_profile(planned, tmp_path):
+    network, x, _ = pipeline.example()
+    qemu_nn.export(network, tmp_path / "firmware", "cortex-m4", x=x[:1])
+    assert planned[0] == network.profile("cortex-m4")
+    assert len(planned) == len(set(planned)) > 1
+
+
+def test_a_description_plans_the_network_once(planned):
+    pipeline.describe(pipeline.example()[0], "cortex-m4")
+    assert len(planned) == 1
 
 
 def copied(demo, tmp_path):

@@ -12,7 +12,7 @@ from exported import check, flip, needs, write
 from test_export import COMPILERS
 
 from qemu_nn.api import golden as pipeline
-from qemu_nn.bench.s8_networks import AFFINE_NETWORKS
+from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.importers.c_header import read_array, read_integer
 from qemu_nn.ir.graph import Graph, Node, Tensor
@@ -63,7 +63,7 @@ def test_what_belongs_to_a_channel_is_read(project, tmp_path, part):
 @on_pc
 @pytest.mark.parametrize("name", ["resnet8_s8", "kws_dscnn_s8", "ad_s8"])
 def test_networks_of_mlperf_tiny_pass(name, tmp_path):
-    status, lines = check(write(tmp_path / name, AFFINE_NETWORKS[name]()))
+    status, lines = check(write(tmp_path / name, S8_NETWORKS[name]()))
     assert (status, lines[-1]) == (0, "PASS: 0 failures")
 
 

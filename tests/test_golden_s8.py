@@ -12,7 +12,7 @@ from test_golden import COMPILERS, STRICT, compiled, needs_compiler
 from qemu_nn.analysis import golden_set
 from qemu_nn.api import golden as pipeline
 from qemu_nn.firmware import golden
-from qemu_nn.firmware.sample import Golden
+from qemu_nn.firmware.golden import Golden
 from qemu_nn.ir.tensors import Tensor
 from qemu_nn.targets import profile
 

@@ -1,7 +1,9 @@
 """The rules of the house that no other tool checks."""
 
+import ast
 import re
 from collections import Counter
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS
@@ -49,12 +51,49 @@ def test_only_fixed_h_narrows_and_shifts_right():
 
 
 def test_files_stay_short():
-    limits = {".py": 260, ".c": 260, ".h": 240}
+    limits = {".py": 300, ".c": 260, ".h": 240}
     for path in sources("csrc", {".c", ".h"}) + sources("qemu_nn", {".py"}):
         if path.name == "activation_tables.h":
             continue
         lines = len(path.read_text().splitlines())
         assert lines <= limits[path.suffix], f"{path.name} has {lines} lines"
+
+
+def modules(folder):
+    """Name -> file of every module; a package's is its __init__.py."""
+    files = sources(folder, {".py"})
+    return {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file in files}
+
+
+def imported(name, file, known):
+    """The modules that a module's text imports anywhere: in functions and for types alone, too."""
+    for statement in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(statement, ast.Import):
+            wanted = [(alias.name, "") for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom):
+            package = name.split(".")[: -statement.level or None] if statement.level else []
+            source = ".".join([*package, *filter(None, [statement.module])])
+            wanted = [(source, f".{alias.name}") for alias in statement.names]
+        else:
+            continue
+        for source, part in wanted:
+            candidates = (f"{source}{part}", f"{source}{part}.__init__", f"{source}.__init__")
+            yield from [module for module in (*candidates, source) if module in known][:1]
+
+
+def circle(folder):
+    """Modules of which each imports the next and the last the first, if there are such."""
+    known = modules(folder)
+    needs = {name: set(imported(name, file, known)) - {name} for name, file in known.items()}
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        return " imports ".join(reversed(error.args[1]))
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    found = circle("qemu_nn")
+    assert found is None, found
 
 
 def test_only_the_table_and_what_runs_plans_touch_c_memory():

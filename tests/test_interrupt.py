@@ -76,7 +76,7 @@ def stopped(program, *arguments):
         (1, False, ""),
         (1, True, ""),
         (2, False, ""),
-        (3, False, "compiled._team = lambda threads: ffi.NULL"),
+        (3, False, "compiled._thread_pool = lambda threads: ffi.NULL"),
     ],
     ids=["one thread", "a trace", "threads of C", "threads of Python"],
 )

@@ -102,8 +102,8 @@ def test_a_branch_reads_what_pooling_has_left(session, core):
         assert warned == []
     else:
         (message,) = warned
-        assert "layer 'sum' (arm_add_q7) reads what layer 'pool'" in message
-        assert "has destroyed in place" in message
+        assert "layer 'sum' (arm_add_q7) reads an input that layer 'pool'" in message
+        assert "has destroyed" in message
 
 
 def test_cores_differ_where_a_branch_reads_a_destroyed_input(session):
@@ -123,7 +123,7 @@ def scratch_reader():
 
 def test_a_call_that_reads_scratch_gets_what_the_device_left_there(session):
     got, (message,) = session(scratch_reader(), **identity("fc", 4))
-    assert "'sum' (arm_add_q7) reads what layer 'fc'" in message
+    assert "'sum' (arm_add_q7) reads memory that layer 'fc'" in message
     assert "has used as scratch memory" in message
     widened = np.array([1, -2, 3, -4], np.int16)[[0, 2, 1, 3]].view(np.int8)[:4]
     assert got.run(VECTOR)["sum"][0].tolist() == (widened + VECTOR[0]).tolist()
@@ -154,8 +154,11 @@ SMALL = {"in": {"bytes": 8}, "out": {"bytes": 4}}
         ([dense("fc", "in", at("out", 1), 4, 4)], "the output of layer 'fc'"),
         ([dense("fc", at("in", 5), "out", 4, 4)], "the input of layer 'fc'"),
         ([relu("relu", at("in", 5), 4)], "the input of layer 'relu'"),
-        ([dense("fc", "in", at("in", 2), 4, 4)], "writes over its own input"),
-        ([dense("fc", "in", "out", 4, 4, scratch=at("in"))], "has its scratch over its own input"),
+        ([dense("fc", "in", at("in", 2), 4, 4)], "overwrites its own input"),
+        (
+            [dense("fc", "in", "out", 4, 4, scratch=at("in"))],
+            "scratch memory in that of its own input",
+        ),
     ],
 )
 def test_what_leaves_its_buffer_or_eats_itself_is_refused(session, layers, reason):
@@ -165,7 +168,7 @@ def test_what_leaves_its_buffer_or_eats_itself_is_refused(session, layers, reaso
 
 
 def test_an_input_larger_than_its_buffer_is_refused(session):
-    with pytest.raises(Error, match="the input takes 9 bytes at in, outside of the 8 bytes"):
+    with pytest.raises(Error, match="the input needs 9 bytes at in, but that buffer has only 8"):
         session(firmware.network([relu("relu", "in", 4)], SMALL, [9]))
 
 

@@ -85,7 +85,7 @@ def test_parameters_that_a_faster_row_does_not_take_are_told():
     assert told == f"the fastest here: {rows[0].variant} does not take these parameters"
 
 
-def test_memory_that_is_looked_at_is_told(tmp_path):
+def test_memory_that_is_read_is_told(tmp_path):
     reads_scratch = [
         firmware.dense("fc", "in", "mid", 4, 4, scratch=firmware.at("vec")),
         firmware.add("sum", "vec", "mid", "out", 4),
@@ -97,4 +97,4 @@ def test_memory_that_is_looked_at_is_told(tmp_path):
     path = firmware.write(tmp_path, described, **firmware.identity("fc", 4))
     with pytest.warns(DeviceWarning):
         told = reasons(pipeline.Network(device.load(path)))
-    assert told["fc"].startswith("the device's scratch is looked at, which ")
+    assert told["fc"].startswith("the device's scratch memory is read, and ")

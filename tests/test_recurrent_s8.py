@@ -169,7 +169,7 @@ def test_a_state_must_be_the_networks():
 
 def test_a_state_over_other_tensors_is_refused():
     place = Place((Address("kept", 30), Address("kept", 0)), Address("data", 8))
-    with pytest.raises(Refused, match="has its state over another input or output"):
+    with pytest.raises(Refused, match="keeps its state in the memory of another input or output"):
         Session(network(memory(svdf0=place)), DEVICE)
 
 

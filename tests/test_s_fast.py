@@ -8,7 +8,7 @@ import pytest
 from hosts import leaves_calls
 
 from qemu_nn import cmsis
-from qemu_nn.bench.s8_networks import AFFINE_NETWORKS
+from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.kernels.devices import profile_for
@@ -230,7 +230,7 @@ SMALL = ("resnet8_s8", "kws_dscnn_s8", "vww_s8", "ad_s8")
 @pytest.mark.parametrize("cap", ["avx2", "avx512vnni"])
 @pytest.mark.parametrize("name", SMALL)
 def test_every_layer_of_a_network_has_the_bits_of_its_plain_rows(name, cap, rounding, monkeypatch):
-    graph = AFFINE_NETWORKS[name]()
+    graph = S8_NETWORKS[name]()
     device = profile_for(graph.ops, "cortex-m3", None, rounding)
     x = random_inputs(graph, 2)
     plain = Session(graph, device, "ref").run(x, trace=True)
@@ -243,6 +243,6 @@ def test_every_layer_of_a_network_has_the_bits_of_its_plain_rows(name, cap, roun
 @pytest.mark.skipif(not kernels.cpu_features() & kernels.FEATURES["avx2"], reason="needs AVX2")
 @pytest.mark.parametrize("name", SMALL)
 def test_no_layer_runs_on_a_plain_row(name):
-    graph = AFFINE_NETWORKS[name]()
+    graph = S8_NETWORKS[name]()
     steps = Session(graph, profile_for(graph.ops)).plan.steps
     assert {s.row.op.name for s in steps if s.row.kind == "plain"} <= {"reshape"}

@@ -49,7 +49,7 @@ def test_an_input_of_another_shape_is_refused_at_any_time(graph, shape, told):
     for _ in range(2):
         with pytest.raises(Error) as caught:
             session.run(np.zeros(shape, np.int8))
-        assert str(caught.value) == f"the input must have the shape [N, 28, 28, 1], has {told}"
+        assert str(caught.value) == f"the input must have the shape [N, 28, 28, 1], but has {told}"
         session.run(random_inputs(graph, 1))
 
 
@@ -57,7 +57,7 @@ def test_an_input_of_another_type_is_refused_though_its_shape_is_known(graph):
     session = Session(graph, profile())
     x = random_inputs(graph, 1)
     session.run(x)
-    with pytest.raises(Error, match="the input must be int8, is float64"):
+    with pytest.raises(Error, match="the input must be int8, but is float64"):
         session.run(x.astype(float))
 
 

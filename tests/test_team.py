@@ -17,10 +17,10 @@ from hosts import cap_at
 from qemu_nn._native import ffi
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.npu_networks import NPU_NETWORKS
-from qemu_nn.bench.s8_networks import AFFINE_NETWORKS
+from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.runtime import compiled
 from qemu_nn.runtime import split as cut
-from qemu_nn.runtime.parallel import Share
+from qemu_nn.runtime.parallel import ParallelFor
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import NPU, profile
 from qemu_nn.testing.calls import random_inputs
@@ -28,7 +28,7 @@ from qemu_nn.testing.calls import random_inputs
 pytestmark = pytest.mark.caps
 
 ROOT = Path(__file__).parents[1]
-ALL = {**NETWORKS, **AFFINE_NETWORKS, **NPU_NETWORKS}
+ALL = {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}
 LARGE = [name for name in ALL if name.startswith("mobilenet_100")]
 SMALL = [name for name in ALL if name not in LARGE]
 
@@ -136,9 +136,9 @@ def test_a_session_is_called_from_several_threads_at_a_time(name, cut_all):
 
 
 def test_threads_of_python_share_where_c_has_none(monkeypatch):
-    monkeypatch.setattr(compiled, "_team", lambda threads: ffi.NULL)
+    monkeypatch.setattr(compiled, "_thread_pool", lambda threads: ffi.NULL)
     shared = session("cifar10", threads=3)
-    assert isinstance(shared._compiled._share, Share)
+    assert isinstance(shared._compiled._parallel_for, ParallelFor)
     x = random_inputs(shared.graph, 7)
     want = session("cifar10").run(x)
     for samples in (1, 2, 7):

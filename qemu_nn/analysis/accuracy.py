@@ -28,11 +28,12 @@ def count_correct(scores: np.ndarray, labels: np.ndarray) -> int:
     """
     labels = np.asarray(labels)
     if not np.issubdtype(labels.dtype, np.integer):
-        raise Error(f"labels must be integers (one class number each), are {labels.dtype}")
+        raise Error(f"labels must be integers (one class number each), but are {labels.dtype}")
     if labels.shape != scores.shape[:-1]:
-        raise Error(f"labels must have the shape {[*scores.shape[:-1]]}, have {[*labels.shape]}")
+        want, has = [*scores.shape[:-1]], [*labels.shape]
+        raise Error(f"labels must have the shape {want}, but have {has}")
     classes = scores.shape[-1]
     if labels.size and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         outside = labels[(labels < 0) | (labels >= classes)].flat[0]
-        raise Error(f"labels must be classes 0..{classes - 1} of the network, one is {outside}")
+        raise Error(f"labels must be classes 0..{classes - 1} of the network, but one is {outside}")
     return int(np.count_nonzero(scores.argmax(-1) == labels))

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from .layer_figures import LayerFigures, WeightFigures
 
-#: What is worth a word: lost elements in percent; the share of values within an eighth of the
+#: What advice is given for: lost elements in percent; the share of values within an eighth of the
 #: largest; so few bits in use; one value of a bias in so many.
 _LOST, _CROWDED, _FEW_BITS, _BIAS = 1.0, 0.999, 3, 10
 
-#: Below so many dB of a layer alone any lost element is worth a word.
+#: Below so many dB of a layer alone advice is given for any lost element.
 _POOR = 15
 
 #: Values that a channel must have had before it is called dead.
@@ -29,8 +29,8 @@ def advise(
 
     affine: formats are scales and zero points, not fraction bits.
     """
-    found = [line for layer in layers for line in _of_layer(layer, affine)]
-    return (*found, *(line for array in arrays for line in _of_array(array, affine)))
+    advice = [line for layer in layers for line in _of_layer(layer, affine)]
+    return (*advice, *(line for array in arrays for line in _of_array(array, affine)))
 
 
 def _of_layer(layer: LayerFigures, affine: bool) -> Iterator[str]:
@@ -38,8 +38,8 @@ def _of_layer(layer: LayerFigures, affine: bool) -> Iterator[str]:
     if layer.wraps and layer.sums is not None:
         coarser = "coarser scales" if affine else f"fewer fraction bits, --format {name}.weights=N"
         yield (
-            f"{name}: its accumulator wraps ({layer.sums[0]:,} .. {layer.sums[1]:,} leaves 32 "
-            f"bits): give its weights {coarser}"
+            f"{name}: its accumulator wraps: sums of {layer.sums[0]:,} .. {layer.sums[1]:,} do not "
+            f"fit into 32 bits: give its weights {coarser}"
         )
     if layer.lost_share >= _LOST or (layer.lost and layer.single.sqnr < _POOR):
         wider = "a wider range, --format {}.output=LOW..HIGH" if affine else _FEWER
@@ -48,36 +48,36 @@ def _of_layer(layer: LayerFigures, affine: bool) -> Iterator[str]:
             f"give it {wider.format(name)}, or calibrate with more data"
         )
     if layer.low == layer.high:
-        yield f"{name}: it is {layer.low:g} everywhere: the data do not reach it"
+        yield f"{name}: all of its values are {layer.low:g}: the data do not reach it"
     elif (
         layer.operator.endswith("Relu")
         and layer.dead
         and layer.elements >= _ENOUGH * layer.channels
     ):
         yield (
-            f"{name}: channels that are 0 on all data: {layer.dead} of {layer.channels}: dead "
-            "ReLUs, which the network could do without; if there are many, are the data scaled as "
-            "in training?"
+            f"{name}: {layer.dead} of {layer.channels} channels are 0 for all data (dead ReLUs): "
+            "the network does not need them; if they are many, check that the data are scaled as "
+            "in training"
         )
     if _has_outliers(layer):
         yield (
-            f"{name}: a few outliers set its range {layer.low:.4g} .. {layer.high:.4g}, "
-            f"{100 * layer.crowded:.2f} % of its values use an eighth of it: try --method mse, "
-            "99.9 or search"
+            f"{name}: a few outliers set its range {layer.low:.4g} .. {layer.high:.4g}, but "
+            f"{100 * layer.crowded:.2f} % of its values use only an eighth of it: try --method "
+            "mse, 99.9 or search"
         )
     if layer.operator == "Softmax" and layer.input_frac:
         yield (
-            f"{name}: it raises 2 to the integers that it reads, whose {layer.input_frac} fraction "
-            "bits it does not know: the order is right, the probabilities are not; compute them on "
-            "the host from the scores, --no-softmax"
+            f"{name}: it raises 2 to the integers that it reads and ignores their "
+            f"{layer.input_frac} fraction bits: the order of the classes is right, the "
+            "probabilities are not; compute these on the host from the scores (--no-softmax)"
         )
 
 
 def _has_outliers(layer: LayerFigures) -> bool:
-    """Are nearly all values small against the largest, in a format that makes room for it?"""
+    """Are nearly all values small against the largest, in a format that is wide enough for it?"""
     largest = max(-layer.low, layer.high)
-    roomy = layer.bars.limits[1] >= largest / 2
-    return layer.operator not in _TIED and roomy and layer.crowded >= _CROWDED
+    wide = layer.bars.limits[1] >= largest / 2
+    return layer.operator not in _TIED and wide and layer.crowded >= _CROWDED
 
 
 def _of_array(array: WeightFigures, affine: bool) -> Iterator[str]:
@@ -91,18 +91,18 @@ def _of_array(array: WeightFigures, affine: bool) -> Iterator[str]:
         return
     if array.role == "bias" and array.lost and _BIAS * array.lost >= array.elements:
         yield (
-            f"{name} is lost by its shift: {array.lost} of {array.elements} values are 0 in "
-            f"{array.format}, though the output would show them: give it more fraction bits, "
-            f"--format {array.layer}.bias=N, and the weights too where bias_shift is 0"
+            f"{name} loses {array.lost} of {array.elements} values, which become 0 in "
+            f"{array.format} though the output would show them: give it more fraction bits, "
+            f"--format {array.layer}.bias=N, and the weights, too, where bias_shift is 0"
         )
     elif array.role == "weights" and array.elements and 1 < array.bits <= _FEW_BITS:
         yield (
-            f"{name} use {array.bits} bits alone in {array.format}: give them more fraction bits, "
+            f"{name} use only {array.bits} bits of {array.format}: give them more fraction bits, "
             f"--format {array.layer}.weights=N"
         )
     if 100 * array.saturated >= _LOST * array.elements and array.saturated:
         yield (
             f"{name} saturate: {array.saturated} of {array.elements} in {array.format} "
-            f"({array.low:.4g} .. {array.high:.4g}): fewer fraction bits hold them, "
+            f"({array.low:.4g} .. {array.high:.4g}): give them fewer fraction bits, "
             f"--format {array.layer}.{array.role}=N"
         )

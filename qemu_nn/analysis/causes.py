@@ -41,7 +41,7 @@ def _causes(
     if np.array_equal(got, np.maximum(flat, 0)):
         yield "ReLU has already been applied: dump the buffer before that call"
     if crc in twins:
-        yield f"this is the content of {twins[crc]}: another buffer, or dumped at another moment"
+        yield f"these are the bytes of {twins[crc]}: another buffer, or dumped at another moment"
     yield from _layouts(want, got)
     if got.dtype.itemsize > 1 and np.array_equal(got.byteswap(), flat):
         yield f"byte order: each {8 * got.dtype.itemsize}-bit element has its bytes swapped"

@@ -36,7 +36,7 @@ class Choices:
             return {}
         got, best = np.concatenate(self.device), np.concatenate(self.reference)
         known: dict[str, Any] = {"agreement": float(np.mean(got == best))}
-        labels = [each for each in self.labels if each is not None]
+        labels = [batch for batch in self.labels if batch is not None]
         if len(labels) < len(self.labels):
             return known
         y = np.concatenate(labels)

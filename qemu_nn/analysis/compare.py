@@ -1,4 +1,4 @@
-"""Compares dumps of a device with goldens and says where they part, and probably why."""
+"""Compares dumps of a device with goldens and says where they differ, and the likely cause."""
 
 from __future__ import annotations
 
@@ -161,18 +161,18 @@ def _nothing(dump: Path, goldens: Goldens, present: set[Path]) -> Error:
     if not goldens.entries:
         return Error(f"the golden set {goldens.folder} is empty")
     wanted = dumps.names(goldens.entries[0].name, goldens.inputs)
-    found = [path.relative_to(dump).as_posix() for path in sorted(present)]
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    holds = ", ".join(found[:_NAMED]) + more or f"nothing that ends in {', '.join(dumps.ENDINGS)}"
+    files = [path.relative_to(dump).as_posix() for path in sorted(present)]
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    holds = ", ".join(files[:_NAMED]) + more or f"nothing that ends in {', '.join(dumps.ENDINGS)}"
     return Error(
-        f"no file in {dump} belongs to a golden: expected such as {' or '.join(wanted)} "
-        f"with the ending {', '.join(dumps.ENDINGS)}; it holds {holds}"
+        f"no file in {dump} belongs to a golden: it must be called {' or '.join(wanted)}, for "
+        f"instance, with the ending {', '.join(dumps.ENDINGS)}; the folder holds {holds}"
     )
 
 
 def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str]) -> Finding:
     want = goldens.values(entry)
-    unlike, found = "", None
+    unlike, differs = "", None
     try:
         got = dumps.read(path, entry.dtype, want.size)
     except dumps.Unlike as reason:
@@ -180,8 +180,8 @@ def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str
     else:
         if not np.array_equal(got, want.ravel()):
             cause = likely_cause(goldens, entry, want, got, twins)
-            found = difference(want, got, cause)
-    return Finding(entry.name, entry.layer, path, want.size, want.nbytes, found, unlike)
+            differs = difference(want, got, cause)
+    return Finding(entry.name, entry.layer, path, want.size, want.nbytes, differs, unlike)
 
 
 def difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference:

@@ -65,27 +65,27 @@ def read(path: Path, dtype: str, count: int) -> np.ndarray:
 
 def _bytes(path: Path, size: int) -> bytes:
     is_text = path.suffix != ".bin"
-    found = path.stat().st_size
-    if is_text and found <= _TEXT_PER_BYTE * size + _TEXT_BESIDES:
+    size_read = path.stat().st_size
+    if is_text and size_read <= _TEXT_PER_BYTE * size + _TEXT_BESIDES:
         content = parse_hex(path.read_text(encoding="ascii", errors="replace"), str(path))
-        found = len(content)
+        size_read = len(content)
     elif is_text:
-        raise Unlike(f"it has {found} characters, too many for {size} bytes")
-    if found != size:
-        raise Unlike(f"it has {found} bytes, the golden {size}")
+        raise Unlike(f"it has {size_read} characters, which is too many for {size} bytes")
+    if size_read != size:
+        raise Unlike(f"it has {size_read} bytes, but the golden has {size}")
     return content if is_text else path.read_bytes()
 
 
 def parse_hex(text: str, where: str = "the text") -> bytes:
     """The bytes of a hex dump, see read(). Raises Error with the line that is something else."""
-    found = bytearray()
+    content = bytearray()
     for number, line in enumerate(text.splitlines(), 1):
         for word in _SEPARATORS.split(_ADDRESS.sub("", line, count=1)):
             try:
-                found += _word(word)
+                content += _word(word)
             except ValueError:
                 raise Error(f"{where}, line {number}: {word[:40]!r} is not hexadecimal") from None
-    return bytes(found)
+    return bytes(content)
 
 
 def _word(word: str) -> bytes:
@@ -100,14 +100,14 @@ def _word(word: str) -> bytes:
 def _npy(path: Path, dtype: np.dtype, count: int) -> np.ndarray:
     limit = count * dtype.itemsize + _HEADER_LIMIT
     if path.stat().st_size > limit:
-        raise Unlike(f"it has more than {limit} bytes, the golden {count * dtype.itemsize}")
+        raise Unlike(f"it has more than {limit} bytes, but the golden has {count * dtype.itemsize}")
     try:
-        found = np.lib.format.open_memmap(path, mode="r")
+        array = np.lib.format.open_memmap(path, mode="r")
     except _NO_NPY:
         raise Error(f"{path} is not a .npy file of numbers") from None
-    if found.dtype.kind not in "iu" or found.dtype.itemsize != dtype.itemsize:
-        raise Unlike(f"it holds {found.dtype}, the golden {dtype.name}")
-    if found.size != count:
-        raise Unlike(f"it has {found.size} elements, the golden {count}")
-    values = np.ascontiguousarray(found).ravel()
+    if array.dtype.kind not in "iu" or array.dtype.itemsize != dtype.itemsize:
+        raise Unlike(f"it holds {array.dtype}, but the golden {dtype.name}")
+    if array.size != count:
+        raise Unlike(f"it has {array.size} elements, but the golden has {count}")
+    values = np.ascontiguousarray(array).ravel()
     return values.astype(values.dtype.newbyteorder("<")).view(dtype)

@@ -1,4 +1,4 @@
-"""The table of a float network: what each operator reads, makes and holds."""
+"""The table of a float network: what each operator reads, computes and holds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def float_table(graph: FloatGraph) -> Table:
     start = f"{shape} {graph.layout or ''}".strip()
     rows: list[tuple[Cell, ...]] = [(graph.input, "input", "", start, None)]
     for node in graph.nodes:
-        made = "x".join(map(str, graph.shapes[node.name]))
+        output = "x".join(map(str, graph.shapes[node.name]))
         operator = type(node.operator).__name__
-        rows.append((node.name, operator, ", ".join(node.inputs), made, _parameters(node) or None))
+        sources = ", ".join(node.inputs)
+        rows.append((node.name, operator, sources, output, _parameters(node) or None))
     return Table(("layer", "operator", "reads", "output", "parameters"), tuple(rows))
 
 

@@ -77,7 +77,7 @@ def load(folder: Path) -> Goldens:
             raise _damaged(folder, str(error)) from None
         _check_files(goldens, listed)
     except OSError as error:
-        raise Error(f"can not read the golden set {folder}: {error}") from None
+        raise Error(f"cannot read the golden set {folder}: {error}") from None
     return goldens
 
 
@@ -90,7 +90,7 @@ def _check_format(manifest: Fields) -> None:
         raise manifest.error("this is not the manifest of a golden set")
     version = manifest.integer("version")
     if version != 1:
-        raise manifest.error(f"version {version} was written by another release, which reads it")
+        raise manifest.error(f"another release wrote version {version}: compare with that release")
 
 
 def _goldens(folder: Path, manifest: Fields) -> Goldens:
@@ -111,7 +111,7 @@ def _goldens(folder: Path, manifest: Fields) -> Goldens:
 def _entry(golden: Fields) -> Entry:
     name, dtype, shape = golden.text("name"), golden.text("dtype"), golden.integers("shape")
     if not _NAME.fullmatch(name):
-        raise golden.error("'name' is no name of a golden")
+        raise golden.error("'name' is not the name of a golden")
     if dtype not in ("int8", "uint8", "int16", "int32"):
         raise golden.error("'dtype' must be int8, uint8, int16 or int32")
     if len(shape) > 8 or not all(0 < axis < 2**31 for axis in shape):
@@ -141,7 +141,7 @@ def _listed(manifest: Fields) -> dict[str, tuple[int, int]]:
     for file in manifest.objects("files"):
         path = file.text("path")
         if not _FILE.fullmatch(path):
-            raise file.error("'path' is no file of a golden set")
+            raise file.error("'path' is not a file of a golden set")
         listed[path] = (file.integer("size"), _crc32(file, "crc32"))
     return listed
 

@@ -38,7 +38,7 @@ def profiles_text(row: Row) -> str:
 def spell_profiles(profiles: Sequence[Profile]) -> str:
     """Profiles in words: "all", or releases, with core paths: "5.6.0: dsp; 5.9.0: mve, dsp".
 
-    A path that is there in one rounding only has that behind it: "dsp (truncate)".
+    A path of which only some roundings are there has them behind it: "dsp (truncate)".
     """
     if list(profiles) == all_profiles():
         return "all"
@@ -55,5 +55,5 @@ def spell_profiles(profiles: Sequence[Profile]) -> str:
     )
 
 
-def _path_text(path: str, found: list[str], have: tuple[str, ...]) -> str:
-    return path if len(found) == len(have) else f"{path} ({', '.join(found)})"
+def _path_text(path: str, claimed: list[str], have: tuple[str, ...]) -> str:
+    return path if len(claimed) == len(have) else f"{path} ({', '.join(claimed)})"

@@ -165,10 +165,10 @@ class Gathered:
         shares = []
         for statistics in (self.real, self.device):
             values = np.append(statistics.centres, 0.0)
-            place = np.floor((values + step / 2 - start) / width).astype(np.int64)
+            bins = np.floor((values + step / 2 - start) / width).astype(np.int64)
             counts = np.append(statistics.counts, statistics.zeros)
-            found = np.bincount(np.clip(place, 0, count - 1), counts, count)
-            shares.append(tuple(float(each) for each in found / max(found.sum(), 1.0)))
+            heights = np.bincount(np.clip(bins, 0, count - 1), counts, count)
+            shares.append(tuple(float(share) for share in heights / max(heights.sum(), 1.0)))
         return Bars(start, start + count * width, shares[0], shares[1], ends)
 
 

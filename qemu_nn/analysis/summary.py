@@ -13,7 +13,8 @@ from ..functions.base import extent
 from ..functions.orders import rooms
 from ..ir.graph import Graph, Node, Tensor
 from ..runtime.arena import TensorArena, tensor_arena
-from ..runtime.plan import Plan, Step
+from ..runtime.plan import Plan
+from ..runtime.step import Step
 from ..targets import is_affine
 from .table import Cell, Table, spell
 
@@ -72,7 +73,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
     scratch = {
         node.name: rooms(node.function, node.params, plan.profile.path) for node in graph.nodes
     }
-    total = {name: sum(each.values()) for name, each in scratch.items()}
+    total = {name: sum(sizes.values()) for name, sizes in scratch.items()}
     arena = tensor_arena(graph, scratch) if shared else None
     rows = tuple(
         (*_layer(node), *_own(node, arena), *_costs(graph, node, total[node.name]), kernel)
@@ -115,7 +116,7 @@ def _computed(step: Step) -> Iterator[tuple[Node, str]]:
     """The layers that a step computes, and how."""
     yield step.node, str(step.row)
     if step.relu:
-        yield step.relu, f"with {step.node.name}"
+        yield step.relu.node, f"with {step.node.name}"
 
 
 def _layer(node: Node) -> tuple[Cell, ...]:

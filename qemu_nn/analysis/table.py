@@ -34,8 +34,8 @@ class Table:
 
     def part(self, *columns: str) -> Table:
         """Some of the columns."""
-        places = [self.columns.index(name) for name in columns]
-        return Table(columns, tuple(tuple(row[place] for place in places) for row in self.rows))
+        indices = [self.columns.index(name) for name in columns]
+        return Table(columns, tuple(tuple(row[i] for i in indices) for row in self.rows))
 
     def text(self) -> str:
         """Aligned for a terminal: numbers to the right, in groups of three; None as '-'.

@@ -1,4 +1,4 @@
-"""Where the bits of profiles part: layer by layer, or call by call."""
+"""Where the bits of profiles differ: layer by layer, or call by call."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: 
                 bits = tuple(None if o is None else o.tobytes() for o in outputs[layer])
                 groups.setdefault((start, bits), []).append(profile)
         for (start, _), profiles in groups.items():
-            found = _found(wanted, others[profiles[0]][layer])
-            rows.append((layer, _spell(profiles, others), *found, start))
+            cells = _difference(wanted, others[profiles[0]][layer])
+            rows.append((layer, _spell(profiles, others), *cells, start))
         if not groups:
             elements = sum(want.size for want in wanted if want is not None)
             rows.append((layer, "none", 0, elements, *(None,) * 5))
@@ -78,20 +78,20 @@ def _differs(wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.n
     return any(not np.array_equal(want, have) for _, want, have in _pairs(wanted, got))
 
 
-def _found(
+def _difference(
     wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]
 ) -> tuple[Cell, ...]:
     pairs = _pairs(wanted, got)
-    found = [
+    differences = [
         (i, difference(want, have.ravel()))
         for i, want, have in pairs
         if not np.array_equal(want, have)
     ]
-    number, first = found[0]
+    number, first = differences[0]
     return (
-        sum(d.differing for _, d in found),
+        sum(d.differing for _, d in differences),
         sum(want.size for _, want, _ in pairs),
-        max(d.largest for _, d in found),
+        max(d.largest for _, d in differences),
         f"{number}: {spell_position(first.position)}",
         first.want,
         first.got,

@@ -22,7 +22,7 @@ from ..lower.dequantize import dequantized
 from ..lower.meaning import counterparts, meanings, stranger
 from ..quantizer.rules import kept_range
 from ..runtime.accumulate import accumulators, unsaturated
-from ..runtime.accumulate_affine import has_room, is_affine
+from ..runtime.accumulate_s8 import has_room, is_affine
 from ..runtime.evaluate import each_tensor
 from ..runtime.session import Session
 from ..runtime.single import Calls

@@ -7,17 +7,14 @@ from typing import Optional, Union
 
 import numpy as np
 
-from .. import __version__
 from ..firmware import project
-from ..firmware.golden import About
 from ..firmware.project import Firmware
 from ..io.arguments import as_array, as_flag, as_path
-from ..runtime.plan import plan
+from ..runtime.session import Session
 from ..targets import DEFAULT_CORE
 from ..testing.calls import random_inputs
-from .golden import golden
+from .golden import about, write_goldens
 from .network import Network, quantized
-from .qnz import model_hash
 
 
 def export(
@@ -39,10 +36,10 @@ def export(
     """
     network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
     wanted, one_header = network.profile(target, cmsis, rounding), as_flag(one_header, "one_header")
-    about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
-    traced = plan(network.graph, wanted, trace=True)
+    session = Session(network.graph, wanted, trace=True)
+    said = about(session, target)
     x = random_inputs(network.graph, 2) if x is None else as_array(x, "the input")
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
-        goldens = golden(network, x, fresh / project.GOLDENS, target, cmsis, rounding)
+        goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x.shape[1] if network.graph.states else 1
-        return project.write(fresh, traced, about, goldens, steps, one_header)
+        return project.write(fresh, session.plan, said, goldens, steps, one_header)

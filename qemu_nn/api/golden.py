@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Callable, Optional
 
 import numpy as np
 
-from .. import __version__
 from ..errors import Error
 from ..io.arguments import as_array, as_callable, as_path
 from ..io.arrays import read_npz
+from ..io.version import __version__
 from ..ir.graph import Graph
 from ..runtime import interrupt
-from ..runtime.other_profiles import rivals
-from ..runtime.session import Session, State
+from ..runtime.session import Session, State, other_profiles
 from ..targets import DEFAULT_CORE, Profile
 from .network import FloatNetwork as FloatNetwork
 from .network import Network as Network
@@ -32,8 +31,7 @@ from .qnz import model_hash
 if TYPE_CHECKING:
     from ..analysis.compare import Comparison
     from ..analysis.summary import Summary
-    from ..firmware.golden import GoldenSet
-    from ..firmware.sample import Golden
+    from ..firmware.golden import About, Golden, GoldenSet
 
 
 def golden(
@@ -54,26 +52,47 @@ def golden(
     `state` (zero if not given). folder: new, empty, or an earlier golden set, which is replaced;
     with `force`, even where its files were edited since. progress: wraps the iteration over
     inputs, as tqdm does. Raises Error as a session does, and where the folder holds something else
-    or can not be written; then nothing is left behind.
+    or cannot be written; then nothing is left behind.
     """
-    from ..firmware.golden import About, write
-
     network, progress = quantized(network), as_callable(progress, "progress")
     wanted = network.profile(target, cmsis, rounding)
-    session = Session(network.graph, wanted, threads=threads)
+    session = Session(network.graph, wanted, threads=threads, trace=True)
     folder, x = as_path(folder, "the folder of goldens"), as_array(x, "the input")
+    return write_goldens(session, about(session, target), x, folder, progress, state, force)
+
+
+def about(session: Session, core: str) -> About:
+    """What goldens and an export say of themselves; core: as the user named the device."""
+    from ..firmware.golden import About
+
+    graph = session.graph
+    return About(graph.name, model_hash(graph), __version__, core, session.profile)
+
+
+def write_goldens(
+    session: Session,
+    about: About,
+    x: np.ndarray,
+    folder: Path,
+    progress: Optional[Callable[[Iterable], Iterable]] = None,
+    state: State = None,
+    force: bool = False,
+) -> GoldenSet:
+    """The same for a session, which is planned for traced runs."""
+    from ..firmware.golden import write
+
     if x.size == 0 or x.ndim == 0:
         raise Error("there are no inputs to make goldens of")
-    about = About(network.graph.name, model_hash(network.graph), __version__, target, wanted)
-    samples = _samples({wanted: session, **rivals(network.graph, wanted)}, x, state, threads)
+    sessions = {session.profile: session, **other_profiles(session.graph, session.profile)}
+    samples = _samples(sessions, x, state, session.threads)
     turns = progress(range(len(x))) if progress else range(len(x))
-    return write(folder, about, (each for _, each in zip(turns, samples)), force)
+    return write(folder, about, (sample for _, sample in zip(turns, samples)), force)
 
 
 def compare(golden: Path, dump: Path) -> Comparison:
     """Hold dumps of a device against a golden set; see analysis/dumps.py for names and forms.
 
-    Raises Error where the golden set is damaged, a dump can not be read, or none has the name of
+    Raises Error where the golden set is damaged, a dump cannot be read, or none has the name of
     a golden.
     """
     from ..analysis.compare import compare
@@ -85,7 +104,7 @@ def _samples(
     sessions: Mapping[Profile, Session], x: np.ndarray, state: State, threads: int
 ) -> Iterator[Iterator[Golden]]:
     """The goldens of each input under the first profile; profiles are computed side by side."""
-    from ..firmware.sample import sample
+    from ..firmware.golden import sample
 
     graph = next(iter(sessions.values())).graph
     starts = _starts(graph, state, len(x))
@@ -98,8 +117,8 @@ def _samples(
                 {layer: values[0] for layer, values in results.items()}
                 for results in pool.map(run, sessions.values())
             ]
-            rivals = dict(zip(map(str, sessions), traces))
-            yield sample(graph, x[i], {n: v[0] for n, v in start.items()}, traces[0], rivals)
+            by_profile = dict(zip(map(str, sessions), traces))
+            yield sample(graph, x[i], {n: v[0] for n, v in start.items()}, traces[0], by_profile)
 
 
 def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
@@ -132,11 +151,8 @@ def describe(
     from ..analysis.summary import summarize
     from ..firmware.memory import buffers
 
-    network = quantized(network)
-    return summarize(
-        network.session(target, cmsis, rounding, variant).plan,
-        buffers(network.graph, network.profile(target, cmsis, rounding)),
-    )
+    plan = quantized(network).session(target, cmsis, rounding, variant).plan
+    return summarize(plan, buffers(plan))
 
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:

@@ -33,7 +33,7 @@ def mobilenet_100_224_npu() -> Graph:
 
 
 def _on_the_npu(graph: Graph) -> Graph:
-    """Each call as the NPU has it; softmax becomes the logarithm of one."""
+    """Each call as a layer of the NPU; a softmax becomes a log-softmax."""
     arrays: dict[str, np.ndarray] = {}
     shapes = {graph.input.name: graph.input.shape}
     nodes = []
@@ -52,13 +52,13 @@ def _call(node: Node, function: str, params: Params, **own: str) -> Node:
 def _windows(node: Node, size: Size) -> dict[str, int]:
     """The geometry of a square or oblong function in the NPU's words."""
     p = node.params
-    found = {"in_h": size[0], "in_w": size[1], "dilation_h": 1, "dilation_w": 1}
-    found.update(out_h=node.output.shape[0], out_w=node.output.shape[1])
+    window = {"in_h": size[0], "in_w": size[1], "dilation_h": 1, "dilation_w": 1}
+    window.update(out_h=node.output.shape[0], out_w=node.output.shape[1])
     for axis, old, pad in (("h", "y", "pad_n"), ("w", "x", "pad_w")):
         for name, source in ((f"kernel_{axis}", "dim_kernel"), (f"stride_{axis}", "stride")):
-            found[name] = p[source] if source in p else p[f"{source}_{old}"]
-        found[pad] = p["padding"] if "padding" in p else p[f"padding_{old}"]
-    return found
+            window[name] = p[source] if source in p else p[f"{source}_{old}"]
+        window[pad] = p["padding"] if "padding" in p else p[f"padding_{old}"]
+    return window
 
 
 def _weighted(

@@ -1,4 +1,4 @@
-"""The most multiply-accumulates that this host can make with an instruction set."""
+"""How many multiply-accumulates this host can do with an instruction set at most."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Peak:
         return int(lib.qn_peak(self.feature, self.bits, 1)) * _ROUNDS
 
     def run(self) -> None:
-        """Make them."""
+        """Do them."""
         lib.qn_peak(self.feature, self.bits, _ROUNDS)
 
 
@@ -43,5 +43,5 @@ def peaks_of(row: Row) -> list[Peak]:
     needed = [feature for feature in FEATURES.values() if row.cpu & feature]
     if not needed or not row.runs_here() or row.op.type not in _BITS:
         return []
-    found = Peak(needed[-1], _BITS[row.op.type])
-    return [found] if found.macs else []
+    peak = Peak(needed[-1], _BITS[row.op.type])
+    return [peak] if peak.macs else []

@@ -76,17 +76,17 @@ def draw(report: Report, path: Path) -> None:
 
     lengths = [max(1, len(table.rows)) for table in report.tables.values()]
     figure = Figure(figsize=(9, 1.5 + 0.22 * sum(lengths)), layout="constrained")
-    spots = figure.subplots(len(lengths), squeeze=False, height_ratios=lengths)[:, 0]
-    for spot, (name, table) in zip(spots, report.tables.items()):
-        _bars(spot, name, table.records())
+    charts = figure.subplots(len(lengths), squeeze=False, height_ratios=lengths)[:, 0]
+    for chart, (name, table) in zip(charts, report.tables.items()):
+        _bars(chart, name, table.records())
     figure.suptitle(spell_host(report.host), fontsize=9)
     stream = io.BytesIO()
     figure.savefig(stream, format=path.suffix[1:])
     write_bytes(path, stream.getvalue())
 
 
-def _bars(spot: Any, name: str, records: list[dict[str, Any]]) -> None:
-    """One table; rows of the same thing stand together and share a colour by who computed them."""
+def _bars(chart: Any, name: str, records: list[dict[str, Any]]) -> None:
+    """One table; bars of the same runtime, or of the same variant, have one colour."""
     median = "median_us" if name == "networks" else "us"
     labels, colours = [], []
     for record in records:
@@ -101,14 +101,14 @@ def _bars(spot: Any, name: str, records: list[dict[str, Any]]) -> None:
     below = [time - record["low_us"] for time, record in zip(times, records)]
     above = [record["high_us"] - time for time, record in zip(times, records)]
     kinds = list(dict.fromkeys(colours))
-    spot.barh(
+    chart.barh(
         range(len(times)),
         times,
         xerr=(below, above),
         color=[f"C{kinds.index(colour) % 10}" for colour in colours],
     )
-    spot.set_yticks(range(len(labels)), labels, fontsize=6)
-    spot.invert_yaxis()
-    spot.set_xscale("log")
-    spot.set_xlim(left=10.0 ** math.floor(math.log10(min(times))))
-    spot.set_xlabel(f"{name}: microseconds (median, quartiles)", fontsize=8)
+    chart.set_yticks(range(len(labels)), labels, fontsize=6)
+    chart.invert_yaxis()
+    chart.set_xscale("log")
+    chart.set_xlim(left=10.0 ** math.floor(math.log10(min(times))))
+    chart.set_xlabel(f"{name}: microseconds (median, quartiles)", fontsize=8)

@@ -72,7 +72,7 @@ def mobilenet_100_224_s8() -> Graph:
 
 
 #: Name -> the function that builds the network, all of the s8 API.
-AFFINE_NETWORKS: dict[str, Callable[[], Graph]] = {
+S8_NETWORKS: dict[str, Callable[[], Graph]] = {
     build.__name__: build
     for build in (resnet8_s8, kws_dscnn_s8, vww_s8, ad_s8, mobilenet_100_224_s8)
 }

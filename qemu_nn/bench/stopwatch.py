@@ -1,4 +1,4 @@
-"""Times of several competitors taken in turns, so that a busy moment of the host meets all."""
+"""Times several competitors in turns, so that a busy moment of the host slows all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Callable
 #: Seconds that one competitor runs before the next one takes its turn, and how many turns.
 TURN, TURNS = 0.005, 21
 
-#: Seconds before a turn in which threads that others left spinning can come to rest.
+#: Seconds before a turn, in which threads that others left spinning go to sleep.
 REST = 0.02
 
 
@@ -43,7 +43,7 @@ def race(
                 time.sleep(rest)
                 run()
             times[name].append(_seconds(run, calls[name]) / calls[name])
-    return {name: _timing(each) for name, each in times.items()}
+    return {name: _timing(seconds) for name, seconds in times.items()}
 
 
 def _calls(run: Callable[[], object], turn: float) -> int:

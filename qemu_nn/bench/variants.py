@@ -1,4 +1,4 @@
-"""Networks and functions run under every profile, to see where their bits part."""
+"""Runs networks and functions under every profile, to see where their bits differ."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from ..functions import FUNCTIONS, Function
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..kernels.table import rows_of
-from ..runtime.other_profiles import rivals
-from ..runtime.session import Session, State
+from ..runtime.session import Session, State, other_profiles
 from ..targets import Profile, all_profiles
 from ..testing.calls import random_arguments, random_inputs
 
@@ -35,8 +34,9 @@ def network_variants(
     """
     if x is None:
         x = random_inputs(graph, _INPUTS)
-    others = {p: _trace(session, x, state) for p, session in rivals(graph, wanted).items()}
-    return compare_profiles(_trace(Session(graph, wanted), x, state), others, chained=True)
+    others = {p: _trace(session, x, state) for p, session in other_profiles(graph, wanted).items()}
+    session = Session(graph, wanted, trace=True)
+    return compare_profiles(_trace(session, x, state), others, chained=True)
 
 
 def _trace(session: Session, x: np.ndarray, state: State) -> dict[str, list[Optional[np.ndarray]]]:

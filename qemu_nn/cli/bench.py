@@ -8,7 +8,6 @@ from typing import Optional
 
 import click
 
-from .. import __version__
 from ..analysis.table import Table
 from ..api import golden as pipeline
 from ..bench.contest import contest
@@ -16,17 +15,18 @@ from ..bench.networks import NETWORKS
 from ..bench.npu_networks import NPU_NETWORKS
 from ..bench.report import Report, check_picture, draw, host
 from ..bench.rows import time_rows
-from ..bench.s8_networks import AFFINE_NETWORKS
+from ..bench.s8_networks import S8_NETWORKS
 from ..bench.variants import function_variants, network_variants
 from ..errors import Error
 from ..io.arrays import read_state
+from ..io.version import __version__
 from ..ir.graph import Graph
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
 from .options import PATH, device, form, read_inputs, say, state, variant
 
 _COUNT = click.IntRange(1)
-_NETWORKS = {**NETWORKS, **AFFINE_NETWORKS, **NPU_NETWORKS}
+_NETWORKS = {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}
 _NAMES = ", ".join(_NETWORKS)
 
 

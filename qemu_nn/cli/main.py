@@ -14,7 +14,6 @@ import click
 import numpy as np
 from tqdm import tqdm
 
-from .. import __version__
 from ..analysis.accuracy import accuracy_text
 from ..analysis.float_table import float_table
 from ..analysis.kernel_table import kernel_table
@@ -23,6 +22,7 @@ from ..analysis.table import Cell, Table
 from ..api import golden as pipeline
 from ..errors import DeviceWarning, Error, printable
 from ..io.arrays import read_array, read_state, write_npz
+from ..io.version import __version__
 from ..kernels.table import ROWS
 from ..runtime import batch
 from .analyze import analyze

@@ -1,16 +1,121 @@
-"""C text that fits into its lines: argument lists, prototypes, comments."""
+"""C text: arrays, headers and tables of them, comments, and lists that fit into their lines."""
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
-from ..functions.prototypes import Prototype
+import numpy as np
 
-_WIDTH = 100
+from ..functions.base import Either, Extent, Half, Largest, Total
+from ..functions.prototypes import Prototype, c_types
+from ..targets import is_affine
+
+#: Columns of a line, and elements of an array in one.
+_WIDTH, _PER_LINE = 100, 16
 
 #: A space where no line may end.
 _HARD = "\0"
+
+#: Arm's headers declare the same types under these guards, and C99 allows a typedef only once.
+_LEGACY_TYPES = """\
+#if !defined(QN_TYPES) && !defined(_ARM_MATH_H) && !defined(_ARM_MATH_TYPES_H_) && \\
+    !defined(_ARM_NN_MATH_TYPES_H_)
+typedef int8_t q7_t;
+typedef int16_t q15_t;
+typedef int32_t q31_t;
+#endif
+#ifndef QN_TYPES
+#define QN_TYPES /* define it yourself where another header has these types already */
+#endif
+"""
+
+
+def in_comment(text: str) -> str:
+    """A stranger's text such that it cannot end a comment, continue a line or hide a trigraph."""
+    return re.sub(r"[^ -~]|[*\\?]", "_", text)[:160]
+
+
+def dimensions(shape: Sequence[int]) -> str:
+    """A shape as C writes it: [32][32][3]."""
+    return "".join(f"[{axis}]" for axis in shape)
+
+
+def symbol(name: str) -> str:
+    """The C identifier of a golden: x0_conv1 for "x0/conv1"."""
+    return name.replace("/", "_")
+
+
+def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) -> str:
+    """A header that defines `static const q7_t symbol[COUNT] = {...};`, flat, with its guard.
+
+    symbol: a valid identifier. comment: lines in front; they are made harmless here. cmsis: the
+    release, whose headers name the types.
+    """
+    guard = f"QN_GOLDEN_{symbol.upper()}_H"
+    return "\n".join(
+        [
+            "/* " + "\n * ".join(map(in_comment, comment)) + " */",
+            f"#ifndef {guard}",
+            f"#define {guard}",
+            "",
+            "#include <stdint.h>",
+            "" if is_affine(cmsis) else _LEGACY_TYPES,
+            definition(symbol, values, cmsis),
+            "",
+            "#endif",
+            "",
+        ]
+    )
+
+
+def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
+    """`static const q7_t symbol[COUNT] = {...};`, flat."""
+    rows = ",\n    ".join(lines(values))
+    type = c_types(cmsis)[values.dtype.name]
+    return f"static const {type} {symbol}[{values.size}] = {{\n    {rows},\n}};"
+
+
+def lines(values: np.ndarray) -> list[str]:
+    """The elements in memory order, a few in each line, without a comma at its end."""
+    flat = [str(value) for value in values.ravel().tolist()]
+    return [", ".join(flat[i : i + _PER_LINE]) for i in range(0, len(flat), _PER_LINE)]
+
+
+def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
+    """golden_table.h from (input, name of a golden, its dtype), input by input."""
+    includes, rows = [], []
+    for index, group in groupby(names, key=lambda pair: pair[0]):
+        condition = f"#if QN_HAS_INPUT({index})"
+        includes.append(condition)
+        rows.append(condition)
+        for _, name, dtype in group:
+            array, unsigned = symbol(name), int(dtype.startswith("u"))
+            includes.append(f'#include "{name}.h"')
+            sizes = f"sizeof {array}, sizeof {array}[0], {unsigned}"
+            rows.append(f'    {{"{name}", {array}, {sizes}}},')
+        includes.append("#endif")
+        rows.append("#endif")
+    return "\n".join(
+        [
+            f"/* The goldens of {in_comment(network)}; only golden_check.c includes this. */",
+            "#ifdef QN_GOLDEN_INPUT",
+            "#define QN_HAS_INPUT(index) ((index) == (QN_GOLDEN_INPUT))",
+            "#else",
+            "#define QN_HAS_INPUT(index) 1",
+            "#endif",
+            "",
+            *includes,
+            "",
+            "static const qn_golden qn_goldens[] = {",
+            *rows,
+            "    {NULL, NULL, 0, 0, 0},",
+            "};",
+            "",
+        ]
+    )
 
 
 def wrapped(head: str, parts: Sequence[str], tail: str, indent: int = 4) -> str:
@@ -47,3 +152,25 @@ def _fill(text: str, indent: int, further: str) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def c_extent(value: Extent, values: Mapping[str, str]) -> str:
+    """A number, a C argument, or what is made of several; values: C argument -> C text of it."""
+    if isinstance(value, str):
+        return values[value]
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, Either):
+        yes, no = (c_extent(part, values) for part in (value.yes, value.no))
+        return f"({values[value.flag]} ? {yes} : {no})"
+    inside = value.parts if isinstance(value, (Total, Largest, Half)) else value
+    parts = [c_extent(part, values) for part in inside]
+    if isinstance(value, Total):
+        return f"({' + '.join(parts)})"
+    if isinstance(value, Largest):
+        most = parts[0]
+        for part in parts[1:]:
+            most = f"({most} > {part} ? {most} : {part})"
+        return most
+    product = " * ".join(parts)
+    return f"(({product} + 1) / 2)" if isinstance(value, Half) else product

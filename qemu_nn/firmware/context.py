@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Optional
 
-from ..functions.prototypes import c_types, prototype
-from ..ir.graph import Graph
-from .c_array import definition, dimensions, in_comment
-from .c_text import comment, wrapped
-from .calls import Buffers, call_text, copy_text, pointer
-from .constants import Constant
+from ..functions.prototypes import (
+    CONTEXTS,
+    SCRATCH,
+    VECTOR_SUM,
+    Argument,
+    Prototype,
+    c_types,
+    prototype,
+)
+from ..functions.struct_api import Elements, Member
+from ..ir.graph import Address, Graph
+from .c_text import c_extent, comment, definition, dimensions, in_comment, wrapped
 from .golden import About
 from .memory import Call, Layout
-from .symbols import Layer, Symbols, array_name, described
+from .symbols import Constant, Layer, Symbols, array_name, described
+
+#: Name of a buffer -> its C identifier.
+Buffers = Mapping[str, str]
+
+#: Columns in front of a call that has structs, and of one that has none.
+_INNER, _OUTER = 8, 4
 
 
 def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dict[str, Any]:
@@ -33,8 +46,8 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
         }
         for call, layer in zip(layout.calls, symbols.layers)
     ]
-    written = [f"{each['type']} *{each['argument']}" for each in outputs.values()]
-    started = [f"const {each['type']} *{each['argument']}" for each in states.values()]
+    written = [f"{tensor['type']} *{tensor['argument']}" for tensor in outputs.values()]
+    started = [f"const {tensor['type']} *{tensor['argument']}" for tensor in states.values()]
     return {
         "title": comment(
             f"{in_comment(graph.name)} for {in_comment(about.core)} ({about.profile}), made by "
@@ -45,13 +58,13 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
         "start": wrapped("void network_start(", started, ")", 0),
         "ram": sum(layout.buffers.values()),
         "flash": sum(constant.values.nbytes for constant in symbols.arrays.values()),
-        "buffers": [{"name": buffers[each], "size": size} for each, size in layout.buffers.items()],
+        "buffers": [{"name": buffers[name], "size": size} for name, size in layout.buffers.items()],
         "headers": sorted({prototype(node.function, cmsis).header for node in graph.nodes}),
         "input": {**entry, "macros": symbols.input},
         "states": list(states.values()),
         "outputs": list(outputs.values()),
         "layers": layers,
-        "arrays": [_array(symbol, each, cmsis) for symbol, each in symbols.arrays.items()],
+        "arrays": [_array(symbol, array, cmsis) for symbol, array in symbols.arrays.items()],
     }
 
 
@@ -60,19 +73,19 @@ def _tensors(
 ) -> dict[str, dict[str, Any]]:
     """Input, states and results: names, words, C type, size, and where each is."""
     types = c_types(cmsis)
-    placed = [(graph.input, layout.input)]
-    placed += [(state, layout.states[state.name]) for state in graph.states]
-    placed += [(call.step.node.output, call.output) for call in layout.calls]
+    addresses = [(graph.input, layout.input)]
+    addresses += [(state, layout.states[state.name]) for state in graph.states]
+    addresses += [(call.step.node.output, call.output) for call in layout.calls]
     return {
         tensor.name: {
             "stem": symbols.stems[tensor.name],
             "words": f"{in_comment(tensor.name)}: {described(tensor)}",
             "type": types[tensor.dtype],
-            "place": pointer(types[tensor.dtype], at, buffers),
+            "pointer": pointer(types[tensor.dtype], at, buffers),
             "size": tensor.nbytes,
             "count": math.prod(tensor.shape),
         }
-        for tensor, at in placed
+        for tensor, at in addresses
     }
 
 
@@ -94,7 +107,7 @@ def _call(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> dict[str, A
     return {
         "comment": comment(layer.words),
         "inner_comment": comment(layer.words, 4),
-        "before": [each for each in (copy_text(call, buffers), text.before) if each],
+        "before": [line for line in (copy_text(call, buffers), text.before) if line],
         "structs": text.structs,
         "call": text.call,
         "answers": text.answers,
@@ -109,3 +122,113 @@ def _array(symbol: str, constant: Constant, cmsis: str) -> dict[str, str]:
         "comment": comment(words),
         "definition": definition(symbol, constant.values, cmsis),
     }
+
+
+# ---- the calls ----
+
+
+@dataclass(frozen=True)
+class CallText:
+    """A call as C. before: another call that it needs; structs: definitions in front of it;
+    answers: does it return a status?"""
+
+    before: Optional[str]
+    structs: tuple[str, ...]
+    call: str
+    answers: bool
+
+
+def pointer(type: str, address: Address, buffers: Buffers) -> str:
+    """An address as a C pointer to this type."""
+    return f"AT({type}, {buffers[address.buffer]}, {address.offset})"
+
+
+def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallText:
+    """The call of one layer: arm_relu_q7(AT(q7_t, arena, 0), RELU1_SIZE), in this release's types.
+
+    An argument that is a struct is defined in front of it, under the argument's own name.
+    """
+    function, types = layer.node.function, c_types(cmsis)
+    values = {"NULL": "NULL", **{name: macro.name for name, macro in layer.params.items()}}
+    values.update(layer.arrays)
+    values.update(dict.fromkeys((array.name for array in function.inputs), "NULL"))
+    for name, block in call.scratch.items():
+        values[name] = pointer("void", block.address, buffers)
+    for array, address in zip(function.read(layer.node.params), call.inputs):
+        values[array.name] = pointer(types[array.dtype], address, buffers)
+    values[function.output.name] = pointer(types[function.output.dtype], call.output, buffers)
+    declared = prototype(function, cmsis)
+    structs, arguments = [], []
+    for argument in declared.arguments:
+        members = _members(argument, call, values, buffers)
+        if members == {}:
+            arguments.append("NULL")
+        elif members is not None:
+            structs.append(_definition(argument, members))
+            arguments.append(f"&{argument.name}")
+        elif argument.name in SCRATCH:
+            arguments.append(_scratch(call, argument, buffers))
+        else:
+            arguments.append(values[argument.name])
+    indent = _INNER + 4 if structs and declared.answers else _INNER if structs else _OUTER
+    text = wrapped(f"{function.name}(", arguments, ")", indent)
+    return CallText(_sums(call, declared, values, buffers), tuple(structs), text, declared.answers)
+
+
+def _sums(
+    call: Call, declared: Prototype, values: Mapping[str, str], buffers: Buffers
+) -> Optional[str]:
+    """The call that puts sums of weights into scratch memory."""
+    if not declared.sums or "ctx" not in call.scratch:
+        return None
+    target = pointer("int32_t", call.scratch["ctx"].address, buffers)
+    signs = {f"-{name}": f"-{text}" for name, text in values.items()}
+    parts = [target, *(c_extent(extent, {**values, **signs}) for extent in declared.sums)]
+    return wrapped(f"{VECTOR_SUM.name}(", parts, ");")
+
+
+def _members(
+    argument: Argument, call: Call, values: Mapping[str, str], buffers: Buffers
+) -> Optional[dict[str, str]]:
+    """Member -> C text of what a struct argument holds; None if the argument is no struct."""
+    if argument.struct is not None:
+        scalars = call.step.node.function.params
+        return {
+            member: _member("" if value in scalars else argument.struct.cast, value, values)
+            for member, value in argument.struct.members.items()
+        }
+    if argument.name not in CONTEXTS:
+        return None
+    block = call.scratch.get(argument.name)
+    if block is None:
+        return {"buf": "NULL", "size": "0"}
+    return {"buf": pointer("void", block.address, buffers), "size": str(block.nbytes)}
+
+
+def _member(cast: str, value: Member, values: Mapping[str, str]) -> str:
+    if isinstance(value, Elements):
+        parts = ", ".join(values[name] for name in value.names)
+        return f"(const {value.type}[]){{{parts}}}"
+    text = c_extent(value, values)
+    return cast + text if isinstance(value, str) else text
+
+
+def _definition(argument: Argument, members: Mapping[str, str]) -> str:
+    type = argument.type.rstrip(" *")
+    parts = [f".{member} = {value}" for member, value in members.items()]
+    return wrapped(f"{type} {argument.name} = {{", parts, "};", _INNER)
+
+
+def _scratch(call: Call, argument: Argument, buffers: Buffers) -> str:
+    """A scratch argument; no function uses its bufferB."""
+    if "ctx" not in call.scratch or argument.name == "bufferB":
+        return "NULL"
+    return pointer(argument.type.rstrip(" *"), call.scratch["ctx"].address, buffers)
+
+
+def copy_text(call: Call, buffers: Buffers) -> Optional[str]:
+    """The copy in front of a call that would overwrite what a later one reads."""
+    if call.copy is None:
+        return None
+    target, source = (pointer("void", at, buffers) for at in (call.copy.target, call.copy.source))
+    return f"memcpy({target}, {source}, {call.copy.nbytes});"

@@ -25,7 +25,7 @@ Listed = Mapping[str, Optional[str]]
 def replacing(
     folder: Path, listed: Callable[[Path], Listed], force: bool = False
 ) -> Iterator[Path]:
-    """A fresh folder to write into, which takes the place of `folder` if nothing is raised.
+    """A fresh folder to write into, which replaces `folder` if nothing is raised.
 
     folder: absolute; new, empty, or one that holds only the files that listed(folder) names by
     their relative paths, as they were written, or, with `force`, edited. Anything else in it is an
@@ -87,8 +87,9 @@ def _check_replaceable(folder: Path, listed: Callable[[Path], Listed], force: bo
     if edited:
         more = f" and {len(edited) - 1} more" if len(edited) > 1 else ""
         raise Error(
-            f"{folder} holds {edited[0]!r}{more}, not as this program wrote it (edited since, or "
-            "by an older release): name another folder, or overwrite it with --force (force=True)"
+            f"{folder} holds {edited[0]!r}{more}, edited since this program wrote it, or written "
+            "by an older release: name another folder, or overwrite this one with --force "
+            "(force=True)"
         )
 
 
@@ -101,7 +102,7 @@ def _present(folder: Path) -> Iterator[str]:
 
 
 def _leads_astray(folder: Path, name: str) -> bool:
-    """Is it anything but a file, or a link to one outside of the folder?"""
+    """Is it neither a file nor a link to one outside of the folder?"""
     path = folder / name
     return not path.is_file() or (path.is_symlink() and folder in path.resolve().parents)
 
@@ -118,7 +119,7 @@ def _keep(earlier: Path, path: Path, linked: ExitStack) -> None:
 
 
 def _swap(folder: Path, fresh: Path, earlier: Path) -> None:
-    """Put `fresh` in the place of the folder; what was there comes back if that fails."""
+    """Replace the folder by `fresh`; the earlier one comes back if that fails."""
     if not folder.exists():
         fresh.rename(folder)
         return

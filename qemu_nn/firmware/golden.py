@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Optional
 
+import numpy as np
+
 from ..errors import Error
 from ..io.archive import format_npy, little_endian
 from ..io.files import reason
+from ..ir.graph import Graph
 from ..ir.tensors import Tensor
+from ..runtime.plan import CLOBBER
 from ..targets import Profile
-from .c_array import dimensions, header, symbol, table
+from .c_text import dimensions, header, symbol, table
 from .folder import Listed, checksum, earlier_files, replacing
-from .sample import Golden, crc32, format_words
 
 FORMAT = "qemu_nn golden"
 VERSION = 1
@@ -32,6 +36,26 @@ _TEMPLATES = ("golden_check.c", "golden_check.h")
 
 #: Names that Windows keeps for devices, whatever the ending.
 _RESERVED = {"con", "prn", "aux", "nul"} | {f"{p}{n}" for p in ("com", "lpt") for n in range(10)}
+
+
+#: Layer -> what it computes for one input, [T, *shape] in a recurrent network, [*shape] otherwise.
+Trace = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Golden:
+    """What one layer computes for one input, or what the input or a state is.
+
+    tensor: the layer's, if it has one: its format. group: "", or its folder inside the input's:
+    "t0" at that time step, "start" before the first. others: profile in words -> CRC-32 of what it
+    computes instead, where its bits differ.
+    """
+
+    layer: str
+    values: np.ndarray
+    tensor: Optional[Tensor] = None
+    group: str = ""
+    others: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,8 +89,8 @@ def write(
     """Write a golden set, from the goldens of each input, whole or not at all.
 
     The folder must be new, empty, or hold an earlier golden set and nothing else (which is
-    replaced; edited files only with `force`). Raises Error where it holds something else or can
-    not be written.
+    replaced; edited files only with `force`). Raises Error where it holds something else or
+    cannot be written.
     """
     folder = Path(folder).resolve()
     try:
@@ -76,7 +100,7 @@ def write(
                 writer.add(sample)
             nbytes = writer.finish()
     except OSError as error:
-        raise Error(f"can not write the goldens to {folder}: {reason(error)}") from None
+        raise Error(f"cannot write the goldens to {folder}: {reason(error)}") from None
     names = tuple(golden["name"] for golden in writer.goldens)
     return GoldenSet(folder, writer.inputs, names, nbytes, writer.names.stems)
 
@@ -174,7 +198,7 @@ class _Writer:
         for template in _TEMPLATES:
             source = (files(__package__) / "templates" / template).read_text(encoding="ascii")
             self._put(template, source.encode("ascii"))
-        names = [(each["input"], each["name"], each["dtype"]) for each in self.goldens]
+        names = [(entry["input"], entry["name"], entry["dtype"]) for entry in self.goldens]
         self._put("golden_table.h", table(self._about.network, names).encode("ascii"))
         profile = self._about.profile
         manifest = {
@@ -196,3 +220,57 @@ class _Writer:
         content = (json.dumps(manifest, indent=1) + "\n").encode("ascii")
         (self._folder / MANIFEST).write_bytes(content)
         return len(content) + sum(file["size"] for file in self._files)
+
+
+# ---- what one run computed, made into goldens in program order ----
+
+
+def format_words(tensor: Tensor) -> Optional[str]:
+    """What an integer q of a tensor stands for: Q0.7, or 0.0235 x (q+128); None if nobody knows.
+
+    Harmless in a comment.
+    """
+    known = tensor.frac is not None or tensor.scale is not None
+    return str(tensor.format).replace("*", " x ") if known else None
+
+
+def crc32(values: np.ndarray) -> int:
+    """CRC-32 of an array's little-endian bytes."""
+    return zlib.crc32(little_endian(values).tobytes())
+
+
+def sample(
+    graph: Graph, x: np.ndarray, start: Trace, trace: Trace, others: Mapping[str, Trace]
+) -> Iterator[Golden]:
+    """The goldens of one input: the start states, then for each time step the input and all layers.
+
+    x: [*input shape], or [T, *input shape] for a recurrent network. start: state -> its values.
+    others: another profile in words -> what it computes. A layer that it does not have is left out;
+    for what is left of an input, such a profile has the whole input, as it does not destroy it.
+    """
+    tensors = (graph.input, *graph.states, *(node.output for node in graph.nodes))
+    known = {tensor.name: tensor for tensor in tensors}
+    for name, values in start.items():
+        yield Golden(name, values, known[name], "start")
+    others = {profile: {graph.input.name: x, **other} for profile, other in others.items()}
+    read = {f"{CLOBBER}{node.name}": node.inputs[0] for node in graph.nodes if node.inputs}
+    groups = [(f"t{step}", (step,)) for step in range(len(x))] if graph.states else [("", ())]
+    for group, at in groups:
+        yield Golden(graph.input.name, x[at], graph.input, group)
+        for layer, values in trace.items():
+            computed = {
+                profile: other.get(layer, other.get(read.get(layer, "")))
+                for profile, other in others.items()
+            }
+            present = {profile: v[at] for profile, v in computed.items() if v is not None}
+            crcs = _differing(values[at], present)
+            yield Golden(layer, values[at], known.get(layer), group, crcs)
+
+
+def _differing(values: np.ndarray, others: Trace) -> dict[str, int]:
+    """Profile -> CRC-32 of what it computes, where that differs from the values."""
+    return {
+        profile: crc32(other)
+        for profile, other in others.items()
+        if not np.array_equal(other.ravel(), values.ravel())
+    }

@@ -1,4 +1,4 @@
-"""Where a network's tensors and scratch buffers lie in the memory of the device."""
+"""The addresses of a network's tensors and scratch memory on the device."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from ..errors import Error
 from ..functions.orders import rooms
 from ..ir.graph import Address, Graph, Memory
 from ..kernels.table import choose, rows_of
-from ..runtime.addresses import planned
+from ..runtime.addresses import planned_addresses
 from ..runtime.arena import TFLM_ALIGNMENT, aligned, tensor_arena
-from ..runtime.plan import Plan, Step, plan
-from ..targets import Profile, is_affine
+from ..runtime.plan import Plan
+from ..runtime.step import Step
+from ..targets import is_affine
 
 #: Names of the buffers of a network that brings no memory of its own: of what it shares over time,
 #: and of what outlives a run.
@@ -28,7 +29,7 @@ _ALIGNMENT = 4
 
 @dataclass(frozen=True)
 class Copy:
-    """Bytes to move before a call, because it would overwrite them where they are."""
+    """Bytes to copy before a call, because it would overwrite them where they are."""
 
     source: Address
     target: Address
@@ -36,8 +37,8 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Room:
-    """A piece of memory."""
+class Block:
+    """Bytes of a buffer."""
 
     address: Address
     nbytes: int
@@ -51,13 +52,13 @@ class Call:
     step: Step
     inputs: tuple[Address, ...]
     output: Address
-    scratch: Mapping[str, Room]
+    scratch: Mapping[str, Block]
     copy: Optional[Copy] = None
 
     @property
     def scratch_bytes(self) -> int:
         """Bytes of all scratch memory."""
-        return sum(room.nbytes for room in self.scratch.values())
+        return sum(block.nbytes for block in self.scratch.values())
 
 
 @dataclass(frozen=True)
@@ -76,79 +77,80 @@ def layout(plan: Plan) -> Layout:
     Calls of the s8 and s16 API share it as in TensorFlow Lite Micro; others work in place where
     they may.
 
-    plan: traced, so that it has a step for each node. Raises Error where a device would need more
-    than the memory says: scratch buffers, or zeros that nothing has written.
+    Raises Error where a device would need more than the memory says: scratch buffers, or zeros that
+    nothing has written.
     """
     graph = plan.graph
     if plan.cleared:
-        raise Error(f"{graph.name} reads memory that nothing has written: it cannot be exported")
+        raise Error(f"{graph.name} reads memory that nothing has written, so it cannot be exported")
     for node in graph.nodes:
         fault = node.function.fault(node.params, plan.profile)
         if fault is not None:
             raise Error(f"{graph.name}: layer {node.name!r} ({node.function.name}): {fault}")
-    steps = [_plain(plan, step) for step in plan.steps]
+    steps = [_plain(plan, step) for step in plan.calls]
     path = plan.profile.path
     needed = {s.node.name: rooms(s.node.function, s.node.params, path) for s in steps}
     if graph.memory is not None:
         return _given(graph, graph.memory, steps, needed)
     if is_affine(plan.profile.cmsis):
         return _as_tflm(graph, steps, needed)
-    total = {name: sum(each.values()) for name, each in needed.items()}
-    placement = planned(graph, steps, lambda step: total[step.node.name], _ALIGNMENT)
+    total = {name: sum(sizes.values()) for name, sizes in needed.items()}
+    planned = planned_addresses(graph, steps, lambda step: total[step.node.name], _ALIGNMENT)
     calls = []
-    for step, spot in zip(steps, placement.spots):
-        inputs, output = [Address(ARENA, at) for at in spot.inputs], Address(ARENA, spot.output)
-        spare = None if spot.spare is None else Address(ARENA, spot.spare)
-        scratch = _rooms(Address(ARENA, spot.scratch), needed[step.node.name])
+    for step, offsets in zip(steps, planned.calls):
+        inputs = [Address(ARENA, offset) for offset in offsets.inputs]
+        output = Address(ARENA, offsets.output)
+        spare = None if offsets.spare is None else Address(ARENA, offsets.spare)
+        scratch = _blocks(Address(ARENA, offsets.scratch), needed[step.node.name])
         copy = _copy(step, inputs, output, spare)
         if copy:
             inputs[inputs.index(copy.source)] = copy.target
         calls.append(Call(step, tuple(inputs), output, scratch, copy))
-    buffers = {ARENA: placement.arena_bytes}
-    return Layout(buffers, Address(ARENA, placement.input), {}, tuple(calls))
+    buffers = {ARENA: planned.arena_bytes}
+    return Layout(buffers, Address(ARENA, planned.input), {}, tuple(calls))
 
 
-def buffers(graph: Graph, profile: Profile) -> Mapping[str, int]:
+def buffers(plan: Plan) -> Mapping[str, int]:
     """All static memory of a network's firmware: name -> bytes.
 
     Of one that cannot be exported, as its memory lacks something: that memory, as it is described.
     """
     try:
-        return layout(plan(graph, profile, trace=True)).buffers
+        return layout(plan).buffers
     except Error:
-        if graph.memory is None:
+        if plan.graph.memory is None:
             raise
-        return graph.memory.buffers
+        return plan.graph.memory.buffers
 
 
-def _rooms(start: Address, sizes: Mapping[str, int]) -> dict[str, Room]:
-    """Pieces of memory, one behind the other."""
-    found, offset = {}, start.offset
+def _blocks(start: Address, sizes: Mapping[str, int]) -> dict[str, Block]:
+    """Blocks of these sizes, one after the other."""
+    blocks, offset = {}, start.offset
     for name, size in sizes.items():
-        found[name] = Room(Address(start.buffer, offset), size)
+        blocks[name] = Block(Address(start.buffer, offset), size)
         offset += size
-    return found
+    return blocks
 
 
 def _as_tflm(graph: Graph, steps: list[Step], needed: Needed) -> Layout:
-    """Every tensor in a place of its own while it lives, as TensorFlow Lite Micro has them."""
-    planned = tensor_arena(graph, needed)
+    """Every tensor in a block of its own while it lives, as TensorFlow Lite Micro has them."""
+    arena = tensor_arena(graph, needed)
     states, kept = {}, 0
     for state in graph.states:
         states[state.name] = Address(STATES, kept)
         kept += aligned(state.nbytes, TFLM_ALIGNMENT)
-    at = {name: Address(ARENA, offset) for name, offset in planned.tensors.items()}
+    at = {name: Address(ARENA, offset) for name, offset in arena.tensors.items()}
     calls = []
     for step in steps:
         node = step.node
         inputs = [states.get(name) or at[name] for name in node.inputs]
         copy = _copy(step, inputs, at[node.name], None)
         scratch = {
-            name: Room(Address(ARENA, offset), needed[node.name][name])
-            for name, offset in planned.scratch[node.name].items()
+            name: Block(Address(ARENA, offset), needed[node.name][name])
+            for name, offset in arena.scratch[node.name].items()
         }
         calls.append(Call(step, tuple(inputs), at[node.name], scratch, copy))
-    buffers = {ARENA: planned.arena.nbytes, **({STATES: kept} if kept else {})}
+    buffers = {ARENA: arena.arena.nbytes, **({STATES: kept} if kept else {})}
     return Layout(buffers, at[graph.input.name], states, tuple(calls))
 
 
@@ -163,7 +165,7 @@ def _plain(plan: Plan, step: Step) -> Step:
 def _copy(
     step: Step, inputs: list[Address], output: Address, spare: Optional[Address]
 ) -> Optional[Copy]:
-    """What must move first: an input that the call destroys, or works on in place, too early."""
+    """The copy to make first: of an input that the call overwrites and a later call reads."""
     function = step.node.function
     if spare is not None:
         return Copy(inputs[0], spare, step.sizes.inputs[0])
@@ -179,23 +181,24 @@ def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Needed) -> L
     """The firmware's own addresses, and those of its buffers that they name."""
     calls = []
     for step in steps:
-        place, sizes = memory.places[step.node.name], needed[step.node.name]
+        given, sizes = memory.places[step.node.name], needed[step.node.name]
         size = sum(sizes.values())
-        if size and not _holds(memory, place.scratch, size):
+        if size and not _holds(memory, given.scratch, size):
             raise Error(
                 f"{graph.name}: layer {step.node.name!r} ({step.node.function.name}) needs "
-                f"{size} bytes of scratch memory; its memory has {place.scratch or 'none'}"
+                f"{size} bytes of scratch memory, but "
+                + (f"there is less at {given.scratch}" if given.scratch else "has none")
             )
-        scratch = _rooms(place.scratch, sizes) if place.scratch else {}
-        calls.append(Call(step, place.inputs, place.output, scratch))
+        scratch = _blocks(given.scratch, sizes) if given.scratch else {}
+        calls.append(Call(step, given.inputs, given.output, scratch))
     used = {memory.input.buffer, *(address.buffer for address in memory.states.values())}
     for call in calls:
-        pointers = (*call.inputs, call.output, *(room.address for room in call.scratch.values()))
+        pointers = (*call.inputs, call.output, *(block.address for block in call.scratch.values()))
         used |= {address.buffer for address in pointers}
     buffers = {name: size for name, size in memory.buffers.items() if name in used}
     return Layout(buffers, memory.input, memory.states, tuple(calls))
 
 
 def _holds(memory: Memory, address: Optional[Address], size: int) -> bool:
-    """Is there room for so many bytes at this address?"""
+    """Does the buffer have so many bytes from this address on?"""
     return address is not None and address.offset + size <= memory.buffers[address.buffer]

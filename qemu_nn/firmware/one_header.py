@@ -8,10 +8,9 @@ import numpy as np
 
 from ..functions.base import Extent, Half
 from ..ir.graph import Graph, Node, Tensor
-from .c_array import in_comment, lines
-from .constants import constants
-from .sample import format_words
-from .symbols import Symbols, macro_name
+from .c_text import in_comment, lines
+from .golden import format_words
+from .symbols import Symbols, constants, macro_name
 
 
 def one_header(graph: Graph, symbols: Symbols) -> str:

@@ -51,16 +51,18 @@ def write(
     write layers.h, one header of plain macros, too. Raises Error where the network cannot run on
     a device as it is, or jinja2 is missing.
     """
-    graph, placed = plan.graph, layout(plan)
+    graph, memory = plan.graph, layout(plan)
     named = symbols(graph, goldens.stems)
-    said = context(graph, placed, named, about)
-    said.update(profile=str(plan.profile), inputs=goldens.inputs, steps=steps)
-    arms = stand_in.arms_headers(said["headers"], plan.profile.cmsis)
+    values = context(graph, memory, named, about)
+    values.update(profile=str(plan.profile), inputs=goldens.inputs, steps=steps)
+    arms = stand_in.arms_headers(values["headers"], plan.profile.cmsis)
     guards = [f"defined({stand_in.guard(header)})" for header in arms]
-    said["mixed"] = " || \\\n    ".join(f"{each} != defined(NETWORK_STAND_IN)" for each in guards)
-    said["own"] = any(is_own(call.step.node.function) for call in placed.calls)
-    contents = {name: _rendered(name, said) for name in (*_TEMPLATES, "Makefile")}
-    contents.update(_functions(placed.calls, plan.profile))
+    values["mixed"] = " || \\\n    ".join(
+        f"{guard} != defined(NETWORK_STAND_IN)" for guard in guards
+    )
+    values["own"] = any(is_own(call.step.node.function) for call in memory.calls)
+    contents = {name: _rendered(name, values) for name in (*_TEMPLATES, "Makefile")}
+    contents.update(_functions(memory.calls, plan.profile))
     for name in ("startup.c", "mps2_an386.ld"):
         contents[f"mps2/{name}"] = _template(name)
     if one:
@@ -69,13 +71,13 @@ def write(
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(text.encode("utf-8"))
     _write_manifest(folder, about)
-    return Firmware(said["ram"], said["flash"])
+    return Firmware(values["ram"], values["flash"])
 
 
 def _functions(calls: Iterable[Call], profile: Profile) -> dict[str, str]:
     """The functions of CMSIS-NN that stand in for Arm's, and those that are the network's own."""
-    found = stand_in.stand_ins(calls)
-    groups = {own: [each for each in found if each.own == own] for own in (True, False)}
+    functions = stand_in.stand_ins(calls)
+    groups = {own: [one for one in functions if one.own == own] for own in (True, False)}
     contents: dict[str, str] = {}
     for own, group in groups.items():
         if own and not group:
@@ -85,8 +87,8 @@ def _functions(calls: Iterable[Call], profile: Profile) -> dict[str, str]:
             types = _filled(_template(content["types"]), {"cmsis": profile.cmsis})
             content["declarations"] = types.rstrip()
             contents[f"{folder}/{header}"] = _rendered("stand_in.h", content)
-        said = {"own": own, **stand_in.implementation(group, profile)}
-        contents[f"{folder}/{name}.c"] = _rendered("stand_in.c", said)
+        values = {"own": own, **stand_in.implementation(group, profile)}
+        contents[f"{folder}/{name}.c"] = _rendered("stand_in.c", values)
         for path, text in stand_in.sources(group).items():
             if path.endswith(".h") or f"tflm/{path}" not in contents:
                 contents[f"{folder}/{path}"] = text
@@ -95,7 +97,7 @@ def _functions(calls: Iterable[Call], profile: Profile) -> dict[str, str]:
 
 @contextmanager
 def replacing_earlier(folder: Path, force: bool) -> Iterator[Path]:
-    """A fresh folder that takes the place of `folder`, which may hold an earlier export.
+    """A fresh folder that replaces `folder`, which may hold an earlier export.
 
     force: also one that was edited since.
     """
@@ -136,8 +138,8 @@ def _write_manifest(folder: Path, about: About) -> None:
 
 def _files(folder: Path, part: str) -> set[str]:
     """All files below a part of the folder, relative to the folder."""
-    found = (folder / part).rglob("*")
-    return {path.relative_to(folder).as_posix() for path in found if path.is_file()}
+    paths = (folder / part).rglob("*")
+    return {path.relative_to(folder).as_posix() for path in paths if path.is_file()}
 
 
 def _rendered(name: str, values: Mapping[str, Any]) -> str:

@@ -1,22 +1,24 @@
 """C functions that compute a network's calls with the project's plain kernels: under Arm's names
-for a build without CMSIS-NN, and those that CMSIS-NN has not for every build."""
+for a build without CMSIS-NN, and those that CMSIS-NN does not have for every build."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Union
 
-from ..functions import Function
+import numpy as np
+
+from ..functions import Array, Function
+from ..functions.base import Extent
 from ..functions.prototypes import OWN_HEADER, SCRATCH, VECTOR_SUM, Prototype, is_own, prototype
 from ..functions.struct_api import Elements
 from ..kernels.table import Row
 from ..targets import Profile, is_affine
 from . import plain_kernels
-from .c_text import signature, wrapped
+from .c_text import c_extent, signature, wrapped
 from .memory import Call
-from .stacked import put_arrays
 
 #: The headers of Arm's that are always there: of the types, before 7.0.0 or in it, of functions.
 _TYPES, _FUNCTIONS = {False: "arm_math.h", True: "arm_nn_types.h"}, "arm_nnfunctions.h"
@@ -44,7 +46,7 @@ class StandIn:
 
     @property
     def own(self) -> bool:
-        """Is it a function that CMSIS-NN has not?"""
+        """Is it a function that CMSIS-NN does not have?"""
         return is_own(self.function)
 
 
@@ -54,10 +56,10 @@ def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
     Where one call needs the model of the device's own way, all calls of its function get it: its
     bits are those of the plain row.
     """
-    found: dict[str, StandIn] = {}
+    functions: dict[str, StandIn] = {}
     for call in sorted(calls, key=lambda call: call.step.row.kind != "model"):
         step, function = call.step, call.step.node.function
-        first = found.get(function.name)
+        first = functions.get(function.name)
         row = first.row if first else step.row
         needed = row.scratch(step.params)
         own = StandIn(
@@ -69,8 +71,8 @@ def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
             joined=step.sizes.weights if function.parts else 0,
             sums="ctx" in call.scratch,
         )
-        found[function.name] = own if first is None else _both(own, first)
-    return sorted(found.values(), key=lambda each: each.function.name)
+        functions[function.name] = own if first is None else _both(own, first)
+    return sorted(functions.values(), key=lambda one: one.function.name)
 
 
 def _both(one: StandIn, other: StandIn) -> StandIn:
@@ -79,24 +81,24 @@ def _both(one: StandIn, other: StandIn) -> StandIn:
     return replace(one, **most)
 
 
-def sources(found: Iterable[StandIn]) -> dict[str, str]:
+def sources(functions: Iterable[StandIn]) -> dict[str, str]:
     """The C files of the rows: path -> content."""
-    return plain_kernels.sources(plain_kernels.symbol(each.row) for each in found)
+    return plain_kernels.sources(plain_kernels.symbol(each.row) for each in functions)
 
 
-def implementation(found: Iterable[StandIn], profile: Profile) -> dict[str, Any]:
+def implementation(functions: Iterable[StandIn], profile: Profile) -> dict[str, Any]:
     """What the template of the C file says."""
-    found = list(found)
+    functions = list(functions)
     return {
         "profile": str(profile),
-        "headers": sorted({prototype(each.function, profile.cmsis).header for each in found}),
+        "headers": sorted({prototype(each.function, profile.cmsis).header for each in functions}),
         **{
-            name: max((getattr(each, name) for each in found), default=0)
+            name: max((getattr(each, name) for each in functions), default=0)
             for name in ("spare", "stacked", "joined")
         },
-        "sums": signature(VECTOR_SUM, " {") if _wants_sums(found, profile.cmsis) else "",
-        "sum_arguments": [each.name for each in VECTOR_SUM.arguments],
-        "functions": [_definition(each, profile) for each in found],
+        "sums": signature(VECTOR_SUM, " {") if _wants_sums(functions, profile.cmsis) else "",
+        "sum_arguments": [argument.name for argument in VECTOR_SUM.arguments],
+        "functions": [_definition(each, profile) for each in functions],
     }
 
 
@@ -111,11 +113,11 @@ def arms_headers(called: Iterable[str], cmsis: str) -> list[str]:
     return sorted({*called, _TYPES[is_affine(cmsis)], _FUNCTIONS} - own)
 
 
-def headers(found: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
+def headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
     """File name -> what the template of a header says; Arm's, or of functions of our own."""
-    found = list(found)
-    prototypes = [prototype(each.function, cmsis) for each in found]
-    prototypes += [VECTOR_SUM] if _wants_sums(found, cmsis) else []
+    functions = list(functions)
+    prototypes = [prototype(each.function, cmsis) for each in functions]
+    prototypes += [VECTOR_SUM] if _wants_sums(functions, cmsis) else []
     always = [_TYPES[is_affine(cmsis)], _FUNCTIONS]
     if any(one.header == OWN_HEADER for one in prototypes):
         always = [OWN_HEADER]
@@ -134,8 +136,8 @@ def headers(found: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def _wants_sums(found: Iterable[StandIn], cmsis: str) -> bool:
-    return any(each.sums and prototype(each.function, cmsis).sums for each in found)
+def _wants_sums(functions: Iterable[StandIn], cmsis: str) -> bool:
+    return any(each.sums and prototype(each.function, cmsis).sums for each in functions)
 
 
 def _definition(stand_in: StandIn, profile: Profile) -> str:
@@ -161,7 +163,7 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
         f".scratch = {_scratch(stand_in, declared)}",
     ]
     body = [
-        *put_arrays(function, values),
+        *_put_arrays(function, values),
         f"    {wrapped(f'const {stand_in.row.op.params} call = {{', params, '};')}",
         f"    {wrapped('const qn_buffers memory = {', buffers, '};')}",
     ]
@@ -186,14 +188,14 @@ def _scratch(stand_in: StandIn, declared: Prototype) -> str:
 
 def _expressions(declared: Prototype) -> Mapping[str, str]:
     """C argument -> C text of it inside of the function."""
-    values = {each.name: each.name for each in declared.arguments if each.struct is None}
-    for each in declared.arguments:
-        for member, held in each.struct.members.items() if each.struct else ():
-            place = f"{each.name}->{member}"
+    values = {arg.name: arg.name for arg in declared.arguments if arg.struct is None}
+    for arg in declared.arguments:
+        for member, held in arg.struct.members.items() if arg.struct else ():
+            text = f"{arg.name}->{member}"
             if isinstance(held, str):
-                values.setdefault(held, place)
+                values.setdefault(held, text)
             elif isinstance(held, Elements):
-                values.update((name, f"{place}[{i}]") for i, name in enumerate(held.names))
+                values.update((name, f"{text}[{i}]") for i, name in enumerate(held.names))
     return {**values, **declared.implied}
 
 
@@ -208,7 +210,7 @@ def _fields(
 def _unused(declared: Prototype, body: str) -> list[str]:
     """Arguments of Arm's that the row has no use for."""
     words = set(re.findall(r"\w+", body))
-    return [f"    (void){each.name};" for each in declared.arguments if each.name not in words]
+    return [f"    (void){arg.name};" for arg in declared.arguments if arg.name not in words]
 
 
 def _ending(function: Function, declared: Prototype, run: str) -> list[str]:
@@ -219,3 +221,40 @@ def _ending(function: Function, declared: Prototype, run: str) -> list[str]:
         return [f"    {call}"]
     behind = " * ".join(map(str, function.output.axes))
     return [f"    {call}", f"    return {function.output.name} + {behind};"]
+
+
+def _put_arrays(function: Function, values: Mapping[str, str]) -> list[str]:
+    """C that fills `joined` with the weights and `stacked` with what belongs to each channel.
+
+    values: C argument -> C text of it. No lines where C has one array, too.
+    """
+    lines = []
+    if function.parts and function.weights is not None:
+        counts = [part.axes for part in function.parts]
+        lines += _put("joined", function.weights, function.parts, counts, values)
+    if function.stack and function.bias is not None:
+        counts = [function.bias.axes[1:]] * len(function.stack)
+        lines += _put("stacked", function.bias, function.stack, counts, values)
+    return lines
+
+
+def _put(
+    target: str,
+    whole: Array,
+    parts: Sequence[Array],
+    counts: Sequence[Extent],
+    values: Mapping[str, str],
+) -> list[str]:
+    """One call of put() for each array, each behind the one before."""
+    width = np.dtype(whole.dtype).itemsize
+    end = f"{target}.bytes"
+    lines: list[str] = []
+    for part, count in zip(parts, counts):
+        own = str(np.dtype(part.dtype).itemsize)
+        if part.narrow:
+            own = f"{values[part.narrow]} ? 4 : {own}"
+        arguments = [end, str(width), values[part.name], own, c_extent(count, values)]
+        start = f"{target}_end = put(" if lines else f"int8_t *{target}_end = put("
+        lines.append(f"    {wrapped(start, arguments, ');')}")
+        end = f"{target}_end"
+    return lines

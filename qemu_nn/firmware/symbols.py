@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Optional
+
+import numpy as np
 
 from ..functions.base import ENUMERATORS
 from ..functions.orders import ORDERS
 from ..functions.prototypes import is_own
 from ..ir.formats import q_format
 from ..ir.graph import Graph, Node, Tensor
-from .c_array import in_comment
-from .constants import Constant, constants
-from .sample import format_words
+from .c_text import in_comment
+from .golden import format_words
 
 #: C argument -> how firmware spells its macro behind the layer's name, where that is not itself.
 _SPELLED = {
@@ -85,6 +87,16 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Constant:
+    """What a pointer argument points to. key: the same of two layers that share it; part: what it
+    is to its layer."""
+
+    key: tuple[str, str]
+    part: str
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
 class Symbols:
     """A whole network in C. stems: input, states and layers -> identifiers; input: macros of the
     input; arrays: symbol -> what is in it."""
@@ -130,27 +142,27 @@ def symbols(graph: Graph, stems: Mapping[str, str]) -> Symbols:
 
 def _formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:
     """out_shift = fi + fw - fo and bias_shift = fi + fw - fb, solved for fw and fb."""
-    read, made = fracs.get(node.inputs[0]) if node.inputs else None, node.output.frac
-    if node.weights is None or read is None or made is None:
-        return Formats(read, None, None, made)
-    weights = node.params["out_shift"] - read + made
-    return Formats(read, weights, read + weights - node.params["bias_shift"], made)
+    input, output = fracs.get(node.inputs[0]) if node.inputs else None, node.output.frac
+    if node.weights is None or input is None or output is None:
+        return Formats(input, None, None, output)
+    weights = node.params["out_shift"] - input + output
+    return Formats(input, weights, input + weights - node.params["bias_shift"], output)
 
 
 def _numbers(
     taken: set[str], stem: str, tensor: Tensor, formats: Optional[Formats] = None
 ) -> tuple[Macro, ...]:
     """Macros of what the integers of a tensor stand for, and of those of the arrays behind it."""
-    found: dict[str, Optional[str]] = {}
+    values: dict[str, Optional[str]] = {}
     weights, bias = (formats.weights, formats.bias) if formats else (None, None)
     for what, frac in (("FRAC", tensor.frac), ("WT_FRAC", weights), ("BIAS_FRAC", bias)):
-        found[what] = None if frac is None else _value(what, frac)
+        values[what] = None if frac is None else _value(what, frac)
     if tensor.scale is not None:
-        found["SCALE"] = f"{tensor.scale!r}f"
-        found["ZERO_POINT"] = _value("ZERO_POINT", tensor.zero_point)
+        values["SCALE"] = f"{tensor.scale!r}f"
+        values["ZERO_POINT"] = _value("ZERO_POINT", tensor.zero_point)
     return tuple(
         Macro(macro_name(stem, what, taken), value)
-        for what, value in found.items()
+        for what, value in values.items()
         if value is not None
     )
 
@@ -192,3 +204,45 @@ def _start(stem: str) -> str:
     """An identifier with a letter in front: what starts otherwise is a number or reserved."""
     legal = re.sub(r"[^A-Za-z0-9_]", "_", stem)
     return legal if legal[:1].isalpha() else f"layer_{legal.lstrip('_')}"
+
+
+# ---- the arrays that the pointer arguments of its calls point to ----
+
+#: What C calls the weights of a layer.
+_WEIGHTS = ("wt", "pM", "pA", "filter", "filter_packed_s4")
+
+
+def _parts(node: Node, name: str, flat: np.ndarray) -> Iterator[tuple[str, Constant]]:
+    """C argument -> array, of those that lie in one behind each other."""
+    start = 0
+    for part in node.function.parts:
+        shape = part.shape(node.params)
+        values = flat[start : start + math.prod(shape)].astype(part.dtype).reshape(shape)
+        start += values.size
+        yield part.name, Constant((name, part.name), part.name, values)
+
+
+def _part(argument: str) -> str:
+    return "wt" if argument in _WEIGHTS else argument
+
+
+def constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
+    """C argument -> its array, in C's order of the arguments' declaration."""
+    function = node.function
+    by_argument: dict[str, Constant] = {}
+    if function.weights is not None and node.weights is not None:
+        array = graph.arrays[node.weights]
+        if function.parts:
+            by_argument.update(_parts(node, node.weights, array.ravel()))
+        else:
+            by_argument[function.weights.name] = Constant(
+                (node.weights, ""), _part(function.weights.name), array
+            )
+    if function.bias is not None and node.bias is not None:
+        array = graph.arrays[node.bias]
+        rows = array.reshape(len(function.stack), -1) if function.stack else (array,)
+        for declared, row in zip(function.stack or (function.bias,), rows):
+            values = row.astype(declared.dtype_in(node.params))
+            key = (node.bias, declared.name)
+            by_argument[declared.name] = Constant(key, _part(declared.name), values)
+    return by_argument

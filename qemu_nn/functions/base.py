@@ -16,6 +16,9 @@ from ..targets import Profile
 
 T = TypeVar("T")
 
+#: The declaration of every function by its name: what a pickle that holds one asks.
+DECLARED: dict[str, Function] = {}
+
 #: Enumerators of C that may stand for their numbers.
 ENUMERATORS = {"ARM_SIGMOID": 0, "ARM_TANH": 1}
 
@@ -232,9 +235,7 @@ class Function:
 
 def _declared(name: str) -> Function:
     """The function of a name, for a pickle that holds it."""
-    from . import FUNCTIONS, NPU_FUNCTIONS
-
-    declared = FUNCTIONS.get(name) or NPU_FUNCTIONS.get(name)
+    declared = DECLARED.get(name)
     if declared is None:
         raise Error(f"the pickle calls {name!r}, a function that this qemu_nn does not have")
     return declared

@@ -21,7 +21,7 @@ def profile_for(
     """
     if cmsis is None and rounding is None:
         legacy, ops = profile(core), list(ops)
-        found = all(any(row.claims(legacy) for row in rows_of(*op)) for op in ops)
-        found = found and {type[0] for _, type in ops} != {"s"}
-        cmsis = LEGACY_CMSIS if found else AFFINE_CMSIS
+        has_all = all(any(row.claims(legacy) for row in rows_of(*op)) for op in ops)
+        s8_alone = {type[0] for _, type in ops} == {"s"}
+        cmsis = LEGACY_CMSIS if has_all and not s8_alone else AFFINE_CMSIS
     return profile(core, cmsis, rounding)

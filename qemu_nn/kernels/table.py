@@ -174,7 +174,7 @@ def choose(
     """
     op = rows[0].op
     if not any(row.claims(profile) for row in rows):
-        raise Refused(f"no kernel for {op} with the bits of '{profile}'; have: {_claimed(rows)}")
+        raise Refused(f"no kernel of {op} has the bits of '{profile}'; have: {_claimed(rows)}")
     able = [row for row in rows if row.serves(profile, params)]
     if variant is None:
         usual = ("plain", "fast") if keep_input else ("plain",)
@@ -183,15 +183,15 @@ def choose(
         if row.variant == variant:
             return row
     names = ", ".join(row.variant for row in able)
-    raise Error(f"no variant {variant!r} of {op} with the bits of '{profile}' here; have: {names}")
+    raise Error(f"no variant {variant!r} of {op} has the bits of '{profile}' here; have: {names}")
 
 
 def _claimed(rows: Sequence[Row]) -> str:
     """The profiles that any of these rows claims, in words: paths by release."""
     paths: dict[str, dict[str, None]] = {}
-    for each in all_profiles():
-        if any(row.claims(each) for row in rows):
-            paths.setdefault(each.cmsis, {})[each.path] = None
+    for profile in all_profiles():
+        if any(row.claims(profile) for row in rows):
+            paths.setdefault(profile.cmsis, {})[profile.path] = None
     return "; ".join(f"CMSIS {cmsis} ({', '.join(names)})" for cmsis, names in paths.items())
 
 
@@ -246,9 +246,9 @@ def call(
     needed = (*sizes.inputs[: len(inputs)], sizes.output, sizes.weights, sizes.bias)
     given = [0 if array is None else array.nbytes for array in (*inputs, output, weights, bias)]
     if any(have < want for have, want in zip(given, needed)):
-        raise Error(f"{row} needs arrays of {list(needed)} bytes, got {given}")
+        raise Error(f"{row} needs arrays of {list(needed)} bytes, but has {given}")
     if not row.takes(params) or not row.runs_here():
-        raise Error(f"{row} does not run here or not on this; choose() names a row that does")
+        raise Error(f"{row} cannot run this call on this host; choose() names a row that can")
     scratch = aligned_bytes(row.scratch(params))
     packed = row.pack(params, weights, bias)
     buffers = ffi.new("qn_buffers *")

@@ -17,7 +17,7 @@ from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.graph import Graph, Node, Tensor
 from ..operators import Clip, Conv, Dense, Elementwise, Operator, Relu, Reshape, Shape
 from ..runtime.accumulate import products
-from ..runtime.accumulate_affine import bias_of, factors
+from ..runtime.accumulate_s8 import bias_of, factors
 from .dequantize_plain import Meant, image_of, spread, unweighted
 
 _KINDS = {"elementwise_add": "add", "elementwise_sub": "subtract", "elementwise_mul": "multiply"}

@@ -25,7 +25,7 @@ from ..operators import (
     Tanh,
     Transpose,
 )
-from ..runtime.accumulate_affine import pads
+from ..runtime.accumulate_s8 import pads
 
 #: How far the beta of a softmax may be from 1, as multipliers are rounded.
 _CLOSE = 1e-6

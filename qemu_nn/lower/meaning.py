@@ -15,7 +15,7 @@ from ..ir.graph import Graph, Node, Tensor
 from ..operators import Conv, Dense, Identity, Operator, Reshape
 from ..quantizer.fusion import bounds
 from ..runtime.accumulate import products
-from ..runtime.accumulate_affine import bias_of, factors, is_affine
+from ..runtime.accumulate_s8 import bias_of, factors, is_affine
 from .prepare import device_part, prepare
 from .prepare_affine import prepare_affine
 

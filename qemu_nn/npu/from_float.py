@@ -28,9 +28,7 @@ from ..operators import (
     Tanh,
 )
 from ..optimize.layout import channels_last
-from ..optimize.pads import merge_pads
-from ..optimize.shuffle import recognise_shuffles
-from ..optimize.tidy import tidy
+from ..optimize.tidy import merge_pads, recognise_shuffles, tidy
 from .geometry import as_image, fitted_pads, global_factors
 from .layers import Layer
 

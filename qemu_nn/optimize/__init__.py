@@ -5,9 +5,7 @@ from __future__ import annotations
 from ..ir.float_graph import FloatGraph
 from .fold import fold, scale_images
 from .layout import channels_last
-from .pads import merge_pads
-from .shuffle import recognise_shuffles
-from .tidy import tidy
+from .tidy import merge_pads, recognise_shuffles, tidy
 
 #: In running order; each leaves the values of every tensor that survives as they are.
 PASSES = (

@@ -1,40 +1,42 @@
-"""Drops operators that change nothing and nodes that nobody reads."""
+"""Drops operators that change nothing, and makes one operator of several that mean one."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Optional
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..operators import Identity, Reshape, Transpose
+from ..operators import Conv, Identity, Operator, Pad, Pool, Reshape, Shuffle, Transpose
+from ..operators.base import Pads
 
 
 def tidy(graph: FloatGraph) -> FloatGraph:
     """The same network without identities, and with one reshape where several follow each other.
 
-    An output that is an identity gives its name to the tensor it passes on; it stays where that
-    is the input or another output.
+    An identity that is an output gives its name to its input tensor; it stays where that tensor is
+    the network's input or another output.
     """
-    stands: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     nodes: list[FloatNode] = []
     for node in graph.nodes:
-        node = replace(node, inputs=tuple(stands.get(name, name) for name in node.inputs))
-        if not _idle(graph, node):
+        node = replace(node, inputs=tuple(renamed.get(name, name) for name in node.inputs))
+        if not _is_identity(graph, node):
             nodes.append(_joined(node, nodes))
         elif node.name not in graph.outputs:
-            stands[node.name] = node.inputs[0]
+            renamed[node.name] = node.inputs[0]
         elif node.inputs[0] == graph.input or node.inputs[0] in graph.outputs:
             nodes.append(node)
         else:
             nodes = _renamed(nodes, node.inputs[0], node.name)
-            stands[node.inputs[0]] = node.name
-            stands = {
-                old: node.name if new == node.inputs[0] else new for old, new in stands.items()
+            renamed[node.inputs[0]] = node.name
+            renamed = {
+                old: node.name if new == node.inputs[0] else new for old, new in renamed.items()
             }
     return graph.with_nodes(_read(nodes, set(graph.outputs)))
 
 
-def _idle(graph: FloatGraph, node: FloatNode) -> bool:
-    """Does the operator leave shape and elements as they are?"""
+def _is_identity(graph: FloatGraph, node: FloatNode) -> bool:
+    """Whether the operator leaves shape and elements as they are."""
     operator = node.operator
     if isinstance(operator, Transpose):
         return operator.order == tuple(sorted(operator.order))
@@ -74,3 +76,78 @@ def _read(nodes: list[FloatNode], wanted: set[str]) -> list[FloatNode]:
             wanted.update(node.inputs)
             kept.append(node)
     return kept[::-1]
+
+
+def recognise_shuffles(graph: FloatGraph) -> FloatGraph:
+    """The same network with each channel shuffle as one operator, named like its last one.
+
+    A shuffle is a reshape into groups, a transposition of two axes, and a reshape back.
+    """
+    nodes = []
+    for node in graph.nodes:
+        nodes.append(_shuffle(graph, node) or node)
+    return graph.with_nodes(nodes)
+
+
+def _shuffle(graph: FloatGraph, last: FloatNode) -> Optional[FloatNode]:
+    """The shuffle that ends at `last`, if any; the nodes before it stay for other readers."""
+    makers = {node.name: node for node in graph.nodes}
+    transposition = makers.get(last.inputs[0])
+    first = makers.get(transposition.inputs[0]) if transposition else None
+    if transposition is None or first is None or not isinstance(transposition.operator, Transpose):
+        return None
+    if not (isinstance(first.operator, Reshape) and isinstance(last.operator, Reshape)):
+        return None
+    before, split = graph.shapes[first.inputs[0]], graph.shapes[first.name]
+    if graph.shapes[last.name] != before or len(split) != len(before) + 1:
+        return None
+    for axis, channels in enumerate(before):
+        swapped = list(range(len(split)))
+        swapped[axis : axis + 2] = axis + 1, axis
+        parts = (*before[:axis], *split[axis : axis + 2], *before[axis + 1 :])
+        whole = split[axis] * split[axis + 1] == channels
+        if parts == split and whole and transposition.operator.order == tuple(swapped):
+            return replace(last, operator=Shuffle(split[axis], axis), inputs=first.inputs)
+    return None
+
+
+def merge_pads(graph: FloatGraph) -> FloatGraph:
+    """The same network with padding by zeros merged into the convolutions and averages behind it.
+
+    A Pad stays only where a reader cannot pad by itself.
+    """
+    pads = {node.name: node for node in graph.nodes if isinstance(node.operator, Pad)}
+    nodes = []
+    for node in graph.nodes:
+        pad = pads.get(node.inputs[0])
+        operator = _merged(pad, node.operator) if pad else None
+        if pad is None or operator is None:
+            nodes.append(node)
+        else:
+            nodes.append(replace(node, operator=operator, inputs=pad.inputs))
+    read = {name for node in nodes for name in node.inputs} | set(graph.outputs)
+    return graph.with_nodes(n for n in nodes if n.name in read or n.name not in pads)
+
+
+def _merged(pad: FloatNode, operator: Operator) -> Optional[Operator]:
+    """The operator on the image without the padding; channels last."""
+    assert isinstance(pad.operator, Pad)
+    if pad.operator.value != 0 or len(pad.operator.pads) != 3 or any(pad.operator.pads[2]):
+        return None
+    (top, bottom), (left, right), _ = pad.operator.pads
+    if min(top, left, bottom, right) < 0:
+        return None
+    around = (top, left, bottom, right)
+    if isinstance(operator, Conv) and min(operator.pads) >= 0:
+        return replace(operator, pads=_sum(operator.pads, around))
+    if not isinstance(operator, Pool) or operator.kind != "average" or operator.ceil:
+        return None
+    pads = _sum(operator.pads, around)
+    counts = operator.count_pads or not any(operator.pads)
+    fits = all(cells < side for cells, side in zip(pads, (*operator.kernel, *operator.kernel)))
+    return replace(operator, pads=pads, count_pads=True) if counts and fits else None
+
+
+def _sum(first: Pads, second: Pads) -> Pads:
+    a, b, c, d = (x + y for x, y in zip(first, second))
+    return (a, b, c, d)

@@ -1,4 +1,4 @@
-"""What calls would compute, could every number grow: sums that never wrap, nothing saturated."""
+"""What calls would compute with unlimited integers: sums that never wrap, nothing saturated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..functions import layouts
 from ..ir.graph import Graph, Node
 from ..operators import Conv, Dense
 from ..targets import Profile
-from . import accumulate_affine as affine
+from . import accumulate_s8
 
 
 def accumulators(graph: Graph, node: Node, x: np.ndarray, profile: Profile) -> Optional[np.ndarray]:
@@ -19,8 +19,8 @@ def accumulators(graph: Graph, node: Node, x: np.ndarray, profile: Profile) -> O
 
     Exact, and not wrapped: float64 holds every integer below 2^53.
     """
-    if affine.is_affine(graph):
-        return affine.accumulators(graph, node, x)
+    if accumulate_s8.is_affine(graph):
+        return accumulate_s8.accumulators(graph, node, x)
     operator = products(graph, node)
     if operator is None or node.bias is None:
         return None
@@ -38,12 +38,12 @@ def unsaturated(
     sums: Optional[np.ndarray],
     profile: Profile,
 ) -> Optional[np.ndarray]:
-    """The output [N, ...] of a node of these inputs, could it hold any integer.
+    """The output [N, ...] of a node for these inputs, as if its elements could hold any integer.
 
     sums: its accumulators, if it has some. None where a node does not add or multiply.
     """
-    if affine.is_affine(graph):
-        return affine.unsaturated(graph, node, inputs, sums)
+    if accumulate_s8.is_affine(graph):
+        return accumulate_s8.unsaturated(graph, node, inputs, sums)
     if sums is None:
         a, b = (inputs[0].astype(np.float64), inputs[-1].astype(np.float64))
         op = node.function.op
@@ -67,8 +67,8 @@ def _rounding(node: Node, profile: Profile) -> float:
 
 def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
     """A convolution or fully connected layer as an operator on integers; None for all others."""
-    if affine.is_affine(graph):
-        return affine.products(graph, node)
+    if accumulate_s8.is_affine(graph):
+        return accumulate_s8.products(graph, node)
     params, op, declared = node.params, node.function.op, node.function.weights
     if declared is None or not op.startswith(("convolve", "depthwise", "fully_connected")):
         return None

@@ -1,10 +1,10 @@
-"""Addresses: the firmware's own where its memory is known, planned ones otherwise."""
+"""Where calls find their buffers: at the firmware's own addresses, or at planned ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import Callable, Optional
 
 from ..errors import Refused
 from ..ir.graph import Address, Graph, Memory
@@ -12,9 +12,7 @@ from ..kernels.table import Row, choose, rows_of
 from ..targets import Profile
 from .arena import Buffer, aligned, arrange
 from .observe import Access, Span, observe
-
-if TYPE_CHECKING:
-    from .plan import Step
+from .step import Step
 
 _BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4}
 
@@ -23,8 +21,11 @@ ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
-class Spot:
-    """Where one call finds its buffers; row: the one that must run, if not the planner's choice."""
+class Offsets:
+    """Of one call's buffers in the arena. row: the one that must run, if not the planner's choice.
+
+    spare: of a copy of the first input, which the call would destroy, None if it needs none.
+    """
 
     inputs: tuple[int, ...]
     output: int
@@ -34,10 +35,13 @@ class Spot:
 
 
 @dataclass(frozen=True)
-class Placement:
-    """Byte offsets into one arena, for every call and for what enters it."""
+class Addresses:
+    """Byte offsets into one arena, for every call and for what enters it.
 
-    spots: tuple[Spot, ...]
+    cleared: bytes at the start of the arena that are zero when a sample starts.
+    """
+
+    calls: tuple[Offsets, ...]
     input: int
     states: tuple[int, ...]
     arena_bytes: int
@@ -45,11 +49,13 @@ class Placement:
     warnings: tuple[str, ...] = ()
 
 
-def place(graph: Graph, profile: Profile, steps: Sequence[Step], trace: bool) -> Placement:
+def assign_addresses(
+    graph: Graph, profile: Profile, steps: Sequence[Step], trace: bool
+) -> Addresses:
     """Addresses for every step; trace: what a call leaves of an input it destroys is returned."""
     if graph.memory is None:
-        return planned(graph, steps, lambda step: step.scratch_bytes)
-    return _firmware(graph, graph.memory, profile, steps, trace)
+        return planned_addresses(graph, steps, lambda step: step.scratch_bytes)
+    return _firmware_addresses(graph, graph.memory, profile, steps, trace)
 
 
 # ---- planned memory: tensors live from the step that makes them to the last that reads them ----
@@ -65,39 +71,39 @@ class _Block:
     offset: int = 0
 
 
-def planned(
+def planned_addresses(
     graph: Graph,
     steps: Sequence[Step],
     scratch_bytes: Callable[[Step], int],
     alignment: int = ALIGNMENT,
-) -> Placement:
+) -> Addresses:
     """Addresses for a network that brings none; scratch_bytes: what a step needs beside tensors."""
-    death = {graph.input.name: -1}
+    last_use = {graph.input.name: -1}
     for index, step in enumerate(steps):
-        death.update(dict.fromkeys((*step.node.inputs, step.node.name), index))
-    death.update((state.name, len(steps)) for state in graph.states)  # they live on
-    blocks = {t.name: _Block(t.nbytes, -1, death[t.name]) for t in (graph.input, *graph.states)}
+        last_use.update(dict.fromkeys((*step.node.inputs, step.node.name), index))
+    last_use.update((state.name, len(steps)) for state in graph.states)  # they live on
+    blocks = {t.name: _Block(t.nbytes, -1, last_use[t.name]) for t in (graph.input, *graph.states)}
     all_blocks = list(blocks.values())
     scratch: dict[int, _Block] = {}
     spare: dict[int, _Block] = {}
     for index, step in enumerate(steps):
         node = step.node
-        shared = _shared_input(step, death, index)
+        shared = _shared_input(step, last_use, index)
         if shared is None:
-            blocks[node.name] = _Block(node.output.nbytes, index, death[node.name])
+            blocks[node.name] = _Block(node.output.nbytes, index, last_use[node.name])
             all_blocks.append(blocks[node.name])
         else:
             blocks[node.name] = blocks[shared]
-            blocks[shared].last = death[node.name]
+            blocks[shared].last = last_use[node.name]
         if scratch_bytes(step):
             scratch[index] = _Block(scratch_bytes(step), index, index)
         destroys = step.sizes.destroys and step.row.kind != "fast"
-        if destroys and death[node.inputs[0]] > index:
+        if destroys and last_use[node.inputs[0]] > index:
             spare[index] = _Block(step.sizes.inputs[0], index, index)
     all_blocks += [*scratch.values(), *spare.values()]
-    arena = _assign(all_blocks, alignment)
-    spots = tuple(
-        Spot(
+    arena_bytes = _assign(all_blocks, alignment)
+    calls = tuple(
+        Offsets(
             tuple(blocks[name].offset for name in step.node.inputs),
             blocks[step.node.name].offset,
             scratch[index].offset if index in scratch else 0,
@@ -106,15 +112,15 @@ def planned(
         for index, step in enumerate(steps)
     )
     states = tuple(blocks[state.name].offset for state in graph.states)
-    return Placement(spots, blocks[graph.input.name].offset, states, arena)
+    return Addresses(calls, blocks[graph.input.name].offset, states, arena_bytes)
 
 
-def _shared_input(step: Step, death: dict[str, int], index: int) -> Optional[str]:
+def _shared_input(step: Step, last_use: dict[str, int], index: int) -> Optional[str]:
     """An input that the call may overwrite in place, because nothing reads it afterwards."""
     if not step.sizes.in_place:
         return None
     for name, size in zip(step.node.inputs, step.sizes.inputs):
-        if death[name] == index and size == step.node.output.nbytes:
+        if last_use[name] == index and size == step.node.output.nbytes:
             return name
     return None
 
@@ -134,9 +140,9 @@ def _assign(blocks: Sequence[_Block], alignment: int) -> int:
 _Resolve = Callable[[str, Address, int, int], Span]
 
 
-def _firmware(
+def _firmware_addresses(
     graph: Graph, memory: Memory, profile: Profile, steps: Sequence[Step], trace: bool
-) -> Placement:
+) -> Addresses:
     bases, cleared = {}, 0
     for name, size in memory.buffers.items():
         bases[name] = cleared
@@ -150,8 +156,8 @@ def _firmware(
             or start + size > memory.buffers[address.buffer]
         ):
             raise Refused(
-                f"{graph.name}: {what} takes {size} bytes at {address}, "
-                f"outside of the {memory.buffers.get(address.buffer, 0)} bytes of that buffer"
+                f"{graph.name}: {what} needs {size} bytes at {address}, but that buffer has only "
+                f"{memory.buffers.get(address.buffer, 0)} bytes"
             )
         if start % itemsize:
             raise Refused(f"{graph.name}: {what} at {address} is not aligned to {itemsize} bytes")
@@ -161,7 +167,7 @@ def _firmware(
     entry = span("the input", memory.input, graph.input.nbytes, 1)
     states = [span(f"state {t.name!r}", memory.states[t.name], t.nbytes, 1) for t in graph.states]
     seen = observe(accesses, [entry, *states], cleared, recurrent=bool(states))
-    spots, arena = [], cleared
+    calls, arena_bytes = [], cleared
     for index, (step, access) in enumerate(zip(steps, accesses)):
         row = step.row
         if index in seen.scratch and access.device_row:
@@ -170,16 +176,16 @@ def _firmware(
             rows = rows_of(row.op.name, row.op.type)
             row = choose(rows, profile, step.params, keep_input=False)
         needed = step.scratch_bytes if row is step.row else row.scratch(step.params)
-        at_home = access.scratch if row == access.device_row else None
-        scratch = at_home.start if at_home else cleared
-        arena = max(arena, aligned(scratch + needed, ALIGNMENT))
+        given = access.scratch if row == access.device_row else None
+        scratch = given.start if given else cleared
+        arena_bytes = max(arena_bytes, aligned(scratch + needed, ALIGNMENT))
         inputs = tuple(part.start for part in access.inputs)
-        spots.append(Spot(inputs, access.output.start, scratch if needed else 0, row=row))
-    return Placement(
-        tuple(spots),
+        calls.append(Offsets(inputs, access.output.start, scratch if needed else 0, row=row))
+    return Addresses(
+        tuple(calls),
         entry.start,
         tuple(state.start for state in states),
-        arena,
+        arena_bytes,
         cleared if seen.unwritten else 0,
         tuple(f"{graph.name}: {line}" for line in seen.warnings),
     )
@@ -189,34 +195,40 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
     """What one call touches, bounds and overlaps checked."""
     node = step.node
     where = f"layer {node.name!r} ({node.function.name})"
-    spot = memory.places[node.name]
+    given = memory.places[node.name]
     declared = node.function.read(node.params)
-    if len(spot.inputs) != len(declared):
-        raise Refused(f"{graph.name}: {where} takes {len(declared)} inputs, has {len(spot.inputs)}")
+    if len(given.inputs) != len(declared):
+        raise Refused(
+            f"{graph.name}: {where} takes {len(declared)} inputs, but has {len(given.inputs)}"
+        )
     inputs = tuple(
         span(f"the input of {where}", address, size, 2 if array.dtype == "int16" else 1)
-        for address, size, array in zip(spot.inputs, step.sizes.inputs, declared)
+        for address, size, array in zip(given.inputs, step.sizes.inputs, declared)
     )
     itemsize = _BYTES[node.output.dtype]
-    output = span(f"the output of {where}", spot.output, step.sizes.output, itemsize)
+    output = span(f"the output of {where}", given.output, step.sizes.output, itemsize)
     row = _device_row(step, profile)
     used = row.scratch(step.params) if row else 0
     scratch = None
-    if used and spot.scratch is not None:
-        scratch = span(f"the scratch of {where}", spot.scratch, used, 2)
+    if used and given.scratch is not None:
+        scratch = span(f"the scratch of {where}", given.scratch, used, 2)
     for part in inputs:
         in_place = step.sizes.in_place and part == output
         if part.overlaps(output) and not in_place:
             raise Refused(
-                f"{graph.name}: {where} writes over its own input while it reads it; what comes "
-                "out depends on the order of the device's instructions: use another buffer"
+                f"{graph.name}: {where} overwrites its own input while it reads it: the result "
+                "depends on the order of the device's instructions; use another buffer"
             )
     for array, part in zip(declared, inputs):
         others = (output, *(other for other in inputs if other is not part))
         if array.state and any(part.overlaps(other) for other in others):
-            raise Refused(f"{graph.name}: {where} has its state over another input or output")
+            raise Refused(
+                f"{graph.name}: {where} keeps its state in the memory of another input or output"
+            )
     if scratch and any(scratch.overlaps(part) for part in (*inputs, output)):
-        raise Refused(f"{graph.name}: {where} has its scratch over its own input or output")
+        raise Refused(
+            f"{graph.name}: {where} has its scratch memory in that of its own input or output"
+        )
     return Access(where, inputs, output, step.sizes.destroys, used, scratch, row)
 
 

@@ -56,13 +56,13 @@ def arrange(buffers: Sequence[Buffer], alignment: int = TFLM_ALIGNMENT) -> Arena
     """Offsets for all buffers; of buffers of one size, those that are listed last go first."""
     sizes = [aligned(buffer.nbytes, alignment) for buffer in buffers]
     offsets = [0] * len(buffers)
-    placed: list[int] = []
+    done: list[int] = []
     for index in sorted(range(len(buffers)), key=lambda i: (-sizes[i], -i)):
-        rivals = [other for other in placed if buffers[other].meets(buffers[index])]
-        for rival in sorted(rivals, key=lambda other: offsets[other]):
-            if offsets[index] + sizes[index] > offsets[rival]:
-                offsets[index] = max(offsets[index], offsets[rival] + sizes[rival])
-        placed.append(index)
+        live = [other for other in done if buffers[other].meets(buffers[index])]
+        for other in sorted(live, key=lambda other: offsets[other]):
+            if offsets[index] + sizes[index] > offsets[other]:
+                offsets[index] = max(offsets[index], offsets[other] + sizes[other])
+        done.append(index)
     nbytes = max((start + size for start, size in zip(offsets, sizes)), default=0)
     return Arena(tuple(buffers), tuple(offsets), nbytes, alignment)
 
@@ -96,18 +96,18 @@ def tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) -> Tens
     sizes = {graph.input.name: graph.input.nbytes}
     sizes.update((node.name, node.output.nbytes) for node in graph.nodes)
     tensors = [Buffer(name, sizes[name], first[name], last[name]) for name in sizes]
-    rooms = [(layer, room) for layer in moments for room in scratch[layer]]
+    blocks = [(layer, name) for layer in moments for name in scratch[layer]]
     extra = [
-        Buffer(room, scratch[layer][room], moments[layer], moments[layer]) for layer, room in rooms
+        Buffer(name, scratch[layer][name], moments[layer], moments[layer]) for layer, name in blocks
     ]
     arena = arrange([*tensors, *extra])
-    found: dict[str, dict[str, int]] = {layer: {} for layer in moments}
-    for (layer, room), offset in zip(rooms, arena.offsets[len(tensors) :]):
-        found[layer][room] = offset
+    scratch_offsets: dict[str, dict[str, int]] = {layer: {} for layer in moments}
+    for (layer, name), offset in zip(blocks, arena.offsets[len(tensors) :]):
+        scratch_offsets[layer][name] = offset
     return TensorArena(
         arena,
         dict(zip(sizes, arena.offsets)),
-        found,
+        scratch_offsets,
         {name: arena.live(moment) for name, moment in moments.items()},
         {name: graph.nodes[max(moment, 1) - 1].name for name, moment in last.items()},
     )

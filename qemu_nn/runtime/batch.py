@@ -1,4 +1,4 @@
-"""Large batches in pieces, so that they can be watched and stopped; and how fast they go."""
+"""Runs large batches in pieces, so that they can be watched and stopped; measures speed."""
 
 from __future__ import annotations
 

@@ -10,15 +10,16 @@ from .._native import ffi, lib
 from ..kernels import table as kernels
 from ..kernels.table import aligned_bytes
 from . import interrupt
-from .parallel import Share
-from .plan import Plan, Step
+from .parallel import ParallelFor
+from .plan import Plan
 from .split import cut
+from .step import Step
 
 #: What every run calls: looked up once, as a small network takes no longer than a few look-ups.
 _address, _empty, _run, _NULL = ffi.from_buffer, np.empty, lib.qn_run, ffi.NULL
 
-#: Microseconds of a batch from which several threads share it: they may have to be woken.
-_SHARED = 20.0
+#: Microseconds of a batch from which several threads compute it: they may have to be woken.
+_PARALLEL = 20.0
 
 #: Microseconds after which C looks at the clock, to ask Python now and then whether to go on.
 _LOOK = 1000.0
@@ -51,10 +52,11 @@ class Compiled:
         where = plan.steps[step[0]].node.name if step[0] >= 0 else plan.graph.name
         kernels.raise_for(status, f"{where}: {ffi.string(why).decode()}")
         self._threads = threads
-        self._team = _team(threads)
-        self._share = Share(threads) if threads > 1 and not self._team else None
+        self._pool = _thread_pool(threads)
+        self._parallel_for = ParallelFor(threads) if threads > 1 and not self._pool else None
         cost = sum(step.cost for step in plan.steps)
-        self._shared = 1 if self._plan.task_count else max(2, int(_SHARED / max(cost, 1e-3)))
+        by_cost = max(2, int(_PARALLEL / max(cost, 1e-3)))
+        self._parallel_from = 1 if self._plan.task_count else by_cost
         self._idle = [self._workspace()]
         self._results = [
             (index, store.tensor.name, store.tensor.shape, np.dtype(store.tensor.dtype))
@@ -68,8 +70,8 @@ class Compiled:
         array, outputs = ffi.new("void *[]", arenas), ffi.new("void *[]", len(self.plan.stores))
         begun = ffi.new("int[]", self._plan.task_count)
         ask = lib.qn_python_stops
-        given = (self._plan, self._team, array, outputs, begun, self._shared, ask)
-        return ffi.new("qn_call *", given), outputs, (arenas, array, begun, self._team)
+        given = (self._plan, self._pool, array, outputs, begun, self._parallel_from, ask)
+        return ffi.new("qn_call *", given), outputs, (arenas, array, begun, self._pool)
 
     def _build(self, plan: Plan) -> Any:
         states, offset = [], 0
@@ -97,7 +99,7 @@ class Compiled:
         return built
 
     def _tasks(self, plan: Plan, steps: Any) -> Any:
-        """What several threads do of one sample: the parts of cut steps, the others in chains."""
+        """What several threads do of one sample: the parts of split steps, the others in chains."""
         tasks: list[dict[str, Any]] = []
         first = 0
         for index, step in enumerate(plan.steps):
@@ -112,15 +114,15 @@ class Compiled:
         return array
 
     def _parts(self, step: Step, steps: Any, index: int, after: int) -> list[dict[str, Any]]:
-        found = []
+        tasks = []
         for number, (first, last) in enumerate(step.parts):
             part = cut(step.row, step.params, (first, last), steps + index)
             assert part is not None
             part.step.scratch += number * step.part_scratch
             self._keep.append(part)
             task = {"part": part.step, "first": index, "last": index + 1, "after": after}
-            found.append({**task, "unit": first, "last_unit": last})
-        return found
+            tasks.append({**task, "unit": first, "last_unit": last})
+        return tasks
 
     def _step(self, step: Step) -> dict[str, Any]:
         weights, bias = (self._array(name) for name in (step.node.weights, step.node.bias))
@@ -180,11 +182,11 @@ class Compiled:
         except ValueError:  # not contiguous
             x = np.ascontiguousarray(x)
             source = _address(x)
-        if self._share is None or samples * times < self._shared:
+        if self._parallel_for is None or samples * times < self._parallel_from:
             status = _run(call, samples, times, source, start)
         else:
             how = (samples, times, source, start, outputs, lib.qn_python_stops)
-            status = self._share.execute(results, self._plan, memory[0], *how)
+            status = self._parallel_for.execute(results, self._plan, memory[0], *how)
         if status == 0:
             self._idle.append(workspace)
             return results
@@ -192,14 +194,15 @@ class Compiled:
             interrupt.resume()
         if status != lib.QN_FORKED:
             kernels.raise_for(status, f"{self.plan.graph.name}: a layer failed")
-        self._team, self._idle = _team(self._threads), []  # its threads are in the parent process
+        # The process was forked: the threads are in its parent.
+        self._pool, self._idle = _thread_pool(self._threads), []
         return self.run(x, batch, state)
 
 
-def _team(threads: int) -> Any:
+def _thread_pool(threads: int) -> Any:
     """Threads that end with this object; NULL if there is but one, or none in C on this host."""
-    team = lib.qn_team_new(threads) if threads > 1 else _NULL
-    return ffi.gc(team, lib.qn_team_free) if team else _NULL
+    pool = lib.qn_team_new(threads) if threads > 1 else _NULL
+    return ffi.gc(pool, lib.qn_team_free) if pool else _NULL
 
 
 def _chain(plan: Plan, first: int, last: int, after: int) -> list[dict[str, Any]]:

@@ -22,10 +22,11 @@ def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str,
     x, trace = as_array(x, "the input"), as_flag(trace, "trace")
     if x.shape[1:] != graph.shape or x.ndim == 0:
         raise Error(
-            f"{graph.name} takes [N, {', '.join(map(str, graph.shape))}], got {list(x.shape)}"
+            f"{graph.name} takes inputs of the shape [N, {', '.join(map(str, graph.shape))}], "
+            f"not {list(x.shape)}"
         )
     if x.dtype.kind not in "fiub":
-        raise Error(f"{graph.name} takes real numbers, got {x.dtype}")
+        raise Error(f"{graph.name} takes real numbers, not {x.dtype}")
     x = x.astype(np.float64 if x.dtype == np.float64 else np.float32, copy=False)
     if np.isnan(x).any():
         raise Error(f"the input of {graph.name} contains NaN")
@@ -38,9 +39,9 @@ def each_tensor(
     x: np.ndarray,
     held: Optional[Callable[[str, np.ndarray], np.ndarray]] = None,
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Name and values of every tensor in turn, the input first; each is let go after its use.
+    """Name and values of every tensor in turn, the input first; each is freed after its last use.
 
-    held: what becomes of a tensor's values where a format holds them.
+    held: what a tensor's values become in its format.
     """
     uses = Counter(name for node in graph.nodes for name in node.inputs)
     x = x if held is None else held(graph.input, x)

@@ -1,4 +1,4 @@
-"""Who reads what another call has destroyed: the firmware's memory followed byte by byte."""
+"""Finds calls that read what another call has destroyed, byte by byte of a firmware's memory."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def observe(
     for access in accesses:
         if access.scratch_bytes and access.scratch is None:
             warnings[
-                f"{access.name} is called without scratch memory, of which this core uses "
-                f"{access.scratch_bytes} bytes: the device would fault"
+                f"{access.name} is called without scratch memory, but this core writes "
+                f"{access.scratch_bytes} bytes of it: the device would fault"
             ] = None
     for turn in range(2 if recurrent else 1):
         for entry in entries if turn == 0 else entries[:1]:
@@ -88,14 +88,14 @@ def observe(
                         continue
                     if culprit == _NEVER_WRITTEN:
                         unwritten = True
-                        reason = "memory that nothing has written: zero here, anything on a device"
+                        what = "memory that nothing has written: zeros here, anything on a device"
                     elif as_scratch[part.slice][ruined_by[part.slice] == culprit].any():
-                        reason = f"what {accesses[culprit].name} has used as scratch memory"
+                        what = f"memory that {accesses[culprit].name} has used as scratch memory"
                         scratch.add(culprit)
                     else:
                         destroyed.add(culprit)
-                        reason = f"what {accesses[culprit].name} has destroyed in place"
-                    warnings[f"{access.name} reads {reason}"] = None
+                        what = f"an input that {accesses[culprit].name} has destroyed"
+                    warnings[f"{access.name} reads {what}"] = None
             _touch(ruined_by, as_scratch, index, access)
     return Seen(tuple(warnings), frozenset(scratch), frozenset(destroyed), unwritten)
 

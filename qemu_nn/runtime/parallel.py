@@ -1,4 +1,4 @@
-"""Samples shared by threads of Python, where C has none (Windows)."""
+"""A parallel loop over samples on threads of Python, where C has none (Windows)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .interrupt import heed
 _PATIENCE = 0.05
 
 
-class Share:
-    """As many threads as are asked for, the caller's among them."""
+class ParallelFor:
+    """Runs batches on a number of threads, the caller's among them."""
 
     def __init__(self, threads: int) -> None:
         from concurrent.futures import ThreadPoolExecutor  # here, as few sessions need it

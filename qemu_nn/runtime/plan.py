@@ -10,50 +10,14 @@ from ..errors import Error
 from ..functions.base import extent
 from ..ir.graph import Graph, Node, Tensor
 from ..kernels import table as kernels
-from ..kernels.table import Row, Sizes
+from ..kernels.table import CAP, FEATURES, HOST, Row, cpu_features
 from ..targets import Profile
-from . import addresses as place
-from . import split as cut
-from .addresses import Placement
-from .reasons import lacking, reason
+from . import split
+from .addresses import Addresses, Offsets, assign_addresses
+from .step import Step
 
 #: In front of a layer's name: what is left of an input that the layer destroys.
 CLOBBER = "clobber."
-
-
-@dataclass(frozen=True)
-class Step:
-    """One call: the row that runs, its C parameters, and byte offsets into the arena.
-
-    spare: offset of a copy of the first input where the call would destroy one that is needed.
-    relu: the rectifier that follows, where the row applies it on the way. why: this row runs.
-    cost: microseconds, about. parts: what several threads compute of it at a time, each with
-    part_scratch bytes.
-    """
-
-    node: Node
-    row: Row
-    params: Any
-    sizes: Sizes
-    inputs: tuple[int, ...]
-    output: int
-    scratch: int = 0
-    spare: Optional[int] = None
-    relu: Optional[Node] = None
-    why: str = ""
-    cost: float = 0.0
-    parts: tuple[cut.Part, ...] = ()
-    part_scratch: int = 0
-
-    @property
-    def scratch_bytes(self) -> int:
-        """What the call needs beside its arrays, whole or in parts."""
-        return max(self.row.scratch(self.params), len(self.parts) * self.part_scratch)
-
-    @property
-    def result(self) -> Tensor:
-        """The tensor that the arena holds at `output` after this step."""
-        return self.relu.output if self.relu else self.node.output
 
 
 @dataclass(frozen=True)
@@ -83,6 +47,13 @@ class Plan:
     cleared: int
     warnings: tuple[str, ...]
 
+    @property
+    def calls(self) -> tuple[Step, ...]:
+        """A step for each node: rectifiers apart from the steps that apply them."""
+        return tuple(
+            call for step in self.steps for call in (replace(step, relu=None), step.relu) if call
+        )
+
     def __repr__(self) -> str:
         return f"<Plan of {self.graph.name[:60]!r} for {self.profile}: {len(self.steps)} steps>"
 
@@ -92,7 +63,7 @@ class Plan:
         widths = [max(map(len, column)) for column in ([s.node.name for s in self.steps], rows)]
         return "\n".join(
             f"{step.node.name:<{widths[0]}}  {row:<{widths[1]}}  {step.why}"
-            + (f"; {step.relu.name} on the way" if step.relu else "")
+            + (f"; with {step.relu.node.name}" if step.relu else "")
             + (f"; in {len(step.parts)} parts" if step.parts else "")
             for step, row in zip(self.steps, rows)
         )
@@ -114,30 +85,30 @@ def plan(
     steps = tuple(_step(graph, node, profile, variant) for node in graph.nodes)
     if variant is not None and all(step.row.variant != variant for step in steps):
         calls = [(row, step.params) for step in steps for row in _rows(step.node)]
-        raise Error(lacking(calls, graph.name, profile, variant))
+        raise Error(_lacking(calls, graph.name, profile, variant))
     if threads > 1 and not trace and not graph.states:
         steps = _in_parts(steps, threads)
-    placement = place.place(graph, profile, steps, trace)
-    steps = _put(steps, placement, profile, variant)
+    addresses = assign_addresses(graph, profile, steps, trace)
+    steps = _at_addresses(steps, addresses, profile, variant)
     if not trace:
         steps = tuple(_fused(graph, steps))
     return Plan(
         graph,
         profile,
         steps,
-        placement.input,
-        placement.states,
-        tuple(_stores(graph, steps, placement, trace)),
-        placement.arena_bytes,
-        placement.cleared,
-        (*placement.warnings, *_faults(graph, profile)),
+        addresses.input,
+        addresses.states,
+        tuple(_stores(graph, steps, addresses, trace)),
+        addresses.arena_bytes,
+        addresses.cleared,
+        (*addresses.warnings, *_faults(graph, profile)),
     )
 
 
 def _faults(graph: Graph, profile: Profile) -> list[str]:
     """Layers in whose calls builds of Arm's library stop the core."""
-    told = [(node.name, node.function.fault(node.params, profile)) for node in graph.nodes]
-    return [f"{graph.name}: layer {name!r}: {fault}" for name, fault in told if fault]
+    faults = [(node.name, node.function.fault(node.params, profile)) for node in graph.nodes]
+    return [f"{graph.name}: layer {name!r}: {fault}" for name, fault in faults if fault]
 
 
 def _rows(node: Node) -> list[Row]:
@@ -154,63 +125,63 @@ def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) ->
     except Error as error:
         where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
         raise type(error)(f"{where}: {error}") from None
-    cost = cut.microseconds(row, extent(node.function.macs, node.params), sizes)
+    cost = split.microseconds(row, extent(node.function.macs, node.params), sizes)
     return Step(node, row, params, sizes, (), 0, cost=cost)
 
 
 def _in_parts(steps: tuple[Step, ...], threads: int) -> tuple[Step, ...]:
-    """The large steps cut, if that is worth it."""
-    put = []
+    """The large steps split, if that is worth it."""
+    in_parts = []
     for step in steps:
-        parts = cut.parts(step.row, step.params, step.cost, threads)
-        scratch = cut.scratch_of_part(step.row, step.params, parts)
-        put.append(replace(step, parts=parts, part_scratch=scratch))
-    worth = cut.worthwhile(sum(step.cost for step in put if step.parts))
-    return tuple(put) if worth else steps
+        parts = split.parts(step.row, step.params, step.cost, threads)
+        scratch = split.scratch_of_part(step.row, step.params, parts)
+        in_parts.append(replace(step, parts=parts, part_scratch=scratch))
+    worth = split.worthwhile(sum(step.cost for step in in_parts if step.parts))
+    return tuple(in_parts) if worth else steps
 
 
-def _put(
-    steps: Iterable[Step], placement: Placement, profile: Profile, variant: Optional[str]
+def _at_addresses(
+    steps: Iterable[Step], addresses: Addresses, profile: Profile, variant: Optional[str]
 ) -> tuple[Step, ...]:
-    """The steps at their addresses, on the device's own rows where its scratch is observed."""
-    put = []
-    for step, spot in zip(steps, placement.spots):
-        row = spot.row or step.row
-        put.append(
+    """The steps at their addresses, on the device's own rows where a call reads its scratch."""
+    addressed = []
+    for step, offsets in zip(steps, addresses.calls):
+        row = offsets.row or step.row
+        addressed.append(
             replace(
                 step,
                 row=row,
-                parts=step.parts if row is step.row and _may_be_cut(step, spot) else (),
-                inputs=spot.inputs,
-                output=spot.output,
-                scratch=spot.scratch,
-                spare=spot.spare,
-                why=reason(row, step.row, _rows(step.node), profile, step.params, variant),
+                parts=step.parts if row is step.row and _may_be_split(step, offsets) else (),
+                inputs=offsets.inputs,
+                output=offsets.output,
+                scratch=offsets.scratch,
+                spare=offsets.spare,
+                why=_reason(row, step.row, _rows(step.node), profile, step.params, variant),
             )
         )
-    return tuple(put)
+    return tuple(addressed)
 
 
-def _may_be_cut(step: Step, spot: place.Spot) -> bool:
+def _may_be_split(step: Step, offsets: Offsets) -> bool:
     """Does no part write what another one reads?"""
-    end = spot.output + step.sizes.output
-    return spot.spare is None and all(
-        start + size <= spot.output
+    end = offsets.output + step.sizes.output
+    return offsets.spare is None and all(
+        start + size <= offsets.output
         or start >= end
-        or (step.sizes.in_place and start == spot.output and size == step.sizes.output)
-        for start, size in zip(spot.inputs, step.sizes.inputs)
+        or (step.sizes.in_place and start == offsets.output and size == step.sizes.output)
+        for start, size in zip(offsets.inputs, step.sizes.inputs)
     )
 
 
 def _fused(graph: Graph, steps: Sequence[Step]) -> Iterator[Step]:
-    """The steps, rectifiers left out where the row before can apply them on the way."""
+    """The steps, rectifiers left out where the row before can apply them too."""
     index = 0
     while index < len(steps):
         step, follower = steps[index], steps[index + 1] if index + 1 < len(steps) else None
         index += 1
         fits = follower and _rectifies(step, follower) and step.node.name not in graph.outputs
         if follower and fits and kernels.fuse_relu(step.row, step.params):
-            step = replace(step, relu=follower.node)
+            step = replace(step, relu=follower)
             index += 1
         yield step
 
@@ -226,7 +197,7 @@ def _rectifies(step: Step, follower: Step) -> bool:
 
 
 def _stores(
-    graph: Graph, steps: Sequence[Step], placement: Placement, trace: bool
+    graph: Graph, steps: Sequence[Step], addresses: Addresses, trace: bool
 ) -> Iterable[Store]:
     last = len(steps) - 1
     for index, step in enumerate(steps):
@@ -236,7 +207,7 @@ def _stores(
         if trace and step.sizes.destroys and graph.memory is not None:
             wanted.append((step.inputs[0], _clobbered(step)))
         if index == last:
-            wanted += list(zip(placement.states, graph.states))
+            wanted += list(zip(addresses.states, graph.states))
         for address, tensor in wanted:
             yield Store(index, address, tensor)
 
@@ -245,3 +216,59 @@ def _clobbered(step: Step) -> Tensor:
     """The destroyed input of a call as a tensor, in the input's shape."""
     array = step.node.function.inputs[0]
     return Tensor(f"{CLOBBER}{step.node.name}", array.shape(step.node.params), array.dtype)
+
+
+# ---- why a step runs on the row it runs on, in words ----
+
+
+def _reason(
+    row: Row,
+    chosen: Row,
+    rows: Sequence[Row],
+    profile: Profile,
+    params: Any,
+    variant: Optional[str],
+) -> str:
+    """Why `row` runs of all `rows` of its op, which stand best first.
+
+    chosen: the planner's choice before it knew the memory. variant: what the user asked for.
+    """
+    if row != chosen:
+        what = "scratch memory" if row.kind == "model" else "destroyed input"
+        return f"the device's {what} is read, and {chosen.variant} leaves other bytes there"
+    if row.variant == variant:
+        return "asked for"
+    claiming = [other for other in rows if other.claims(profile) and other.kind != "model"]
+    if len(claiming) == 1:
+        return "the only one"
+    better = claiming[: claiming.index(row)]
+    passed = "; ".join(f"{other.variant} {_unfit(other, params)}" for other in better)
+    return f"the fastest here: {passed}" if passed else "the fastest"
+
+
+def _lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, variant: str) -> str:
+    """Why no call of a network runs on a row of this name, and which names would.
+
+    calls: each row that computes a call of the network, and its parameters.
+    """
+    have = sorted({row.variant for row, params in calls if row.serves(profile, params)})
+    named = [row for row, _ in calls if row.variant == variant and row.claims(profile)]
+    absent = [row for row in named if not row.runs_here()]
+    if absent:
+        needs = " and ".join(absent[0].features)
+        why = f"the variant {variant!r} needs {needs}, which this host lacks or {CAP} forbids"
+    elif named:
+        why = f"the variant {variant!r} does not compute layers of the shapes of {network}"
+    else:
+        why = f"no layer of {network} has a variant {variant!r}"
+    return f"{why}; have: {', '.join(have)}"
+
+
+def _unfit(row: Row, params: Any) -> str:
+    """Why a row is passed over."""
+    missing = row.cpu & ~cpu_features()
+    if not missing:
+        return "does not take these parameters"
+    names = ", ".join(name for name, bit in FEATURES.items() if bit & missing)
+    capped = not missing & ~HOST
+    return f"is capped by {CAP}" if capped else f"needs {names}"

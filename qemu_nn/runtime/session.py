@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Optional, Union
 
 import numpy as np
 
 from ..errors import DeviceWarning, Error
 from ..io.arguments import MOST_THREADS, as_array, as_count, as_flag, as_text
-from ..ir.graph import Graph, Tensor
-from ..targets import Profile
-from .batching import together
+from ..ir.graph import Graph, Node, Tensor
+from ..targets import Profile, all_profiles
 from .compiled import Batch, Compiled
 from .plan import Plan, plan
 
@@ -23,7 +25,7 @@ State = Union[np.ndarray, Mapping[str, np.ndarray], None]
 
 
 #: Samples in one call, where a network gains from that.
-TOGETHER = 16
+BATCH = 16
 
 #: Bytes of inputs up to which a copy of them is made.
 SMALL = 2048
@@ -33,11 +35,17 @@ class Session:
     """A network planned for one profile.
 
     It may be used from several threads at a time: each works in memory of its own.
-    threads: that share the samples of a batch, and the large layers of a single one.
+    threads: that share the samples of a batch, and the large layers of a single one. trace: plan
+    for traced runs, and for others only when the first of them comes.
     """
 
     def __init__(
-        self, graph: Graph, profile: Profile, variant: Optional[str] = None, threads: int = 1
+        self,
+        graph: Graph,
+        profile: Profile,
+        variant: Optional[str] = None,
+        threads: int = 1,
+        trace: bool = False,
     ) -> None:
         threads = as_count(threads, "threads", most=MOST_THREADS)
         as_text(variant, "variant")
@@ -45,12 +53,11 @@ class Session:
         self.profile = profile
         self.threads = threads
         self._variant = variant
+        self._trace = trace
         self._dtype = np.dtype(graph.input.dtype)
         self._batch = Batch((-1,), (), 0, 0)  # no array has this shape
         self._has_states = bool(graph.states)
-        self._traced: Optional[Compiled] = None
-        self._compiled = self._compile(trace=False)
-        self._many: Union[Graph, Compiled, None] = together(graph, TOGETHER)
+        self._many: Union[Graph, Compiled, None] = batched(graph, BATCH)
         for message in self.plan.warnings:
             warnings.warn(message, DeviceWarning, stacklevel=3)
 
@@ -59,12 +66,20 @@ class Session:
 
     def __reduce__(self) -> tuple[type[Session], tuple[Any, ...]]:
         """Pickled as its network and its options: it is planned again for the host it comes to."""
-        return Session, (self.graph, self.profile, self._variant, self.threads)
+        return Session, (self.graph, self.profile, self._variant, self.threads, self._trace)
 
     @property
     def plan(self) -> Plan:
-        """What an untraced run executes: rows, addresses, warnings."""
-        return self._compiled.plan
+        """Rows, addresses and warnings of a run, traced if the session is for traced runs."""
+        return (self._traced if self._trace else self._compiled).plan
+
+    @cached_property
+    def _compiled(self) -> Compiled:
+        return self._compile(trace=False)
+
+    @cached_property
+    def _traced(self) -> Compiled:
+        return self._compile(trace=True)
 
     def _compile(self, trace: bool) -> Compiled:
         how = (self.profile, self._variant, trace, self.threads)
@@ -92,22 +107,21 @@ class Session:
         if state is not None or self._has_states:
             state = self._checked_state(state, batch.samples)
         if trace is not False and as_flag(trace, "trace"):
-            self._traced = self._traced or self._compile(trace=True)
             return self._traced.run(x, batch, state)
-        if self._many is not None and batch.samples >= TOGETHER:
-            return self._run_together(x, batch.samples)
+        if self._many is not None and batch.samples >= BATCH:
+            return self._run_batched(x, batch.samples)
         return self._compiled.run(x, batch, state)
 
-    def _run_together(self, x: np.ndarray, samples: int) -> dict[str, np.ndarray]:
-        """As many samples as can be side by side, then the others one by one."""
+    def _run_batched(self, x: np.ndarray, samples: int) -> dict[str, np.ndarray]:
+        """BATCH samples in each call, then the others one by one."""
         if not isinstance(self._many, Compiled):
             assert self._many is not None
             self._many = Compiled(plan(self._many, self.profile, self._variant), self.threads)
-        groups, rest = divmod(samples, TOGETHER)
+        groups, rest = divmod(samples, BATCH)
         whole = x[: samples - rest]
         lead = Batch(whole.shape, (groups,), groups, 1)
         results = self._many.run(whole, lead, None)
-        results = {k: v.reshape(groups * TOGETHER, *v.shape[2:]) for k, v in results.items()}
+        results = {k: v.reshape(groups * BATCH, *v.shape[2:]) for k, v in results.items()}
         if not rest:
             return results
         last = self._compiled.run(x[-rest:], Batch(x[-rest:].shape, (rest,), rest, 1), None)
@@ -118,7 +132,7 @@ class Session:
         lead = x.shape[: len(axes)]
         if len(lead) < len(axes) or x.shape != lead + self.graph.input.shape:
             want = ", ".join([*axes, *map(str, self.graph.input.shape)])
-            raise Error(f"the input must have the shape [{want}], has {list(x.shape)}")
+            raise Error(f"the input must have the shape [{want}], but has {list(x.shape)}")
         times = lead[1] if self.graph.states else 1
         return Batch(x.shape, lead, lead[0], times, small=x.nbytes <= SMALL)
 
@@ -132,14 +146,14 @@ class Session:
             state = {tensors[0].name: state}
         if set(state) != {t.name for t in tensors}:
             names = ", ".join(t.name for t in tensors)
-            raise Error(f"state must hold {names}; holds {', '.join(map(str, state))}")
+            raise Error(f"state must hold {names}, but holds {', '.join(map(str, state))}")
         parts = []
         for tensor in tensors:
             part = as_array(state[tensor.name], f"state {tensor.name!r}")
             _expect_dtype(f"state {tensor.name!r}", part, tensor)
             if part.shape != (samples, *tensor.shape):
                 want, has = [samples, *tensor.shape], list(part.shape)
-                raise Error(f"state {tensor.name!r} must have the shape {want}, has {has}")
+                raise Error(f"state {tensor.name!r} must have the shape {want}, but has {has}")
             parts.append(np.ascontiguousarray(part).reshape(samples, -1).view(np.uint8))
         return np.concatenate(parts, axis=1)
 
@@ -149,6 +163,57 @@ def _expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
         frac = "" if tensor.frac is None else f" with {tensor.frac} fraction bits"
         form = f"{tensor.dtype}{frac}" if tensor.scale is None else tensor.spelled
         raise Error(
-            f"{what} must be {tensor.dtype}, is {array.dtype}: quantize it to the network's "
+            f"{what} must be {tensor.dtype}, but is {array.dtype}: quantize it to the network's "
             f"input format first ({form})"
         )
+
+
+def other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
+    """A session for traced runs for every profile but the wanted one that can run this network."""
+    sessions = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeviceWarning)
+        for other in all_profiles():
+            if other != wanted:
+                with suppress(Error):
+                    sessions[other] = Session(graph, other, trace=True)
+    return sessions
+
+
+# ---- batching: several samples in one call, where that reads the weights once for all of them ----
+
+#: C argument that counts vectors -> ops that compute several of them in one call.
+_COUNTS = {
+    "batches": ("fully_connected", "fully_connected_per_channel"),
+    "num_rows": ("softmax",),
+}
+
+
+def batched(graph: Graph, count: int) -> Optional[Graph]:
+    """The graph whose one sample is `count` samples of this one, one after the other.
+
+    None where a call does not take several, or would read its weights once for each of them all the
+    same: what gains are fully connected layers.
+    """
+    counts = [_count_argument(node) for node in graph.nodes]
+    if graph.memory is not None or None in counts:
+        return None
+    nodes = [
+        replace(
+            node,
+            params={**node.params, name: count * node.params[name]},
+            output=_repeated(node.output, count),
+        )
+        for node, name in zip(graph.nodes, counts)
+        if name is not None
+    ]
+    return replace(graph, input=_repeated(graph.input, count), nodes=tuple(nodes))
+
+
+def _count_argument(node: Node) -> Optional[str]:
+    names = (name for name, ops in _COUNTS.items() if node.function.op in ops)
+    return next((name for name in names if name in node.params), None)
+
+
+def _repeated(tensor: Tensor, count: int) -> Tensor:
+    return replace(tensor, shape=(count, *tensor.shape))

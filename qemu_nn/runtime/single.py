@@ -43,8 +43,8 @@ class Calls:
         weights, bias = (self._array(name) for name in (node.weights, node.bias))
         out = np.empty((len(inputs[0]), *node.output.shape), node.output.dtype)
         for index in range(len(out)):
-            each = [np.array(x[index]) for x in inputs]  # copies: calls may write to a state
-            call(row, params, each, out[index], weights, bias)
+            copies = [np.array(x[index]) for x in inputs]  # calls may write to a state
+            call(row, params, copies, out[index], weights, bias)
         return out
 
     def _array(self, name: Optional[str]) -> Optional[np.ndarray]:

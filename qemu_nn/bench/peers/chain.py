@@ -52,7 +52,7 @@ class Layer:
     OHWI; depthwise [1, y, x, channel]; dense [row, column]. bias: int32, shifted to the
     accumulator. scales, zeros: of the (first) input and of the output: what one unit stands for,
     and which integer for 0. weight_scale: of all weights, or of each output channel. relu:
-    rectified on the way.
+    is the output rectified?
     """
 
     name: str
@@ -72,16 +72,16 @@ class Layer:
 def chain(graph: Graph) -> list[Layer]:
     """The layers of a graph; raises Error with the reason where peers cannot compute it."""
     if any(node.output.scale is not None for node in graph.nodes):
-        return affine_layers(graph)
+        return s8_layers(graph)
     layers: list[Layer] = []
     tensor, scale = graph.input, UNIT
     if tensor.dtype != "int8":
         raise Error(f"{graph.name} is {tensor.dtype}; peers compute int8")
     if graph.memory is not None:
-        raise Error(f"{graph.name} uses a firmware's memory, which peers do not know")
+        raise Error(f"{graph.name} uses the memory of a firmware, which peers cannot do")
     for node in graph.nodes:
         if node.inputs != (tensor.name,):
-            raise Error(f"{graph.name}: {node.name} does not read the layer before it alone")
+            raise Error(f"{graph.name}: {node.name} does not read just the layer before it")
         tensor = node.output
         if node.function.op == "relu" and layers and layers[-1].weights is not None:
             layers[-1] = replace(layers[-1], relu=True)
@@ -131,7 +131,7 @@ def _weights(node: Node, array: np.ndarray) -> np.ndarray:
 
 # ---- networks of the s8 API ----
 
-_AFFINE_KINDS = {
+_S8_KINDS = {
     "convolve_wrapper": "convolve",
     "depthwise_conv_wrapper": "depthwise",
     "fully_connected": "dense",
@@ -142,12 +142,12 @@ _AFFINE_KINDS = {
 }
 
 
-def affine_layers(graph: Graph) -> list[Layer]:
+def s8_layers(graph: Graph) -> list[Layer]:
     """The layers of a graph of s8 calls whose tensors all have a scale and a zero point."""
     tensors = {graph.input.name: graph.input, **{node.name: node.output for node in graph.nodes}}
     layers = []
     for node in graph.nodes:
-        kind = _AFFINE_KINDS.get(node.function.op)
+        kind = _S8_KINDS.get(node.function.op)
         source, output = tensors[node.inputs[0]], node.output
         if kind is None or output.dtype != "int8" or not source.scale or not output.scale:
             raise Error(f"{graph.name}: no peer computes {node.function.name} ({node.name})")
@@ -161,12 +161,12 @@ def affine_layers(graph: Graph) -> list[Layer]:
             (source.zero_point, output.zero_point),
         )
         if kind in ("convolve", "depthwise", "maxpool", "avepool"):
-            layer = replace(layer, window=_affine_window(node))
+            layer = replace(layer, window=_s8_window(node))
         layers.append(_weighted(graph, node, layer) if node.weights else layer)
     return layers
 
 
-def _affine_window(node: Node) -> Window:
+def _s8_window(node: Node) -> Window:
     p = node.params
     pairs = [(p[f"{n}_h"], p[f"{n}_w"]) for n in ("filter", "stride", "pad", "input", "output")]
     kernel, stride, padding, before, out = pairs

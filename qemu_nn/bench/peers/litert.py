@@ -49,7 +49,7 @@ class _Model:
         self._operators: list[Any] = []
         self._codes: list[int] = []
         self._input_shape = (batch, *input_shape)
-        self._made: dict[str, int] = {}
+        self._indices: dict[str, int] = {}
         self._last = 0
 
     def build(self, layers: Sequence[Layer]) -> bytes:
@@ -58,7 +58,7 @@ class _Model:
 
         first = next(layer for layer in layers if layer.sources[0] == INPUT)
         scale, zero = first.scales[0], first.zeros[0]
-        self._made[INPUT] = self._tensor(INPUT, self._input_shape, [scale], zero=zero)
+        self._indices[INPUT] = self._tensor(INPUT, self._input_shape, [scale], zero=zero)
         for layer in layers:
             self._append(layer)
         graph = self._schema.SubGraphT()
@@ -105,7 +105,7 @@ class _Model:
 
     def _append(self, layer: Layer) -> None:
         """One operator, its weights and its output."""
-        inputs = [self._made[name] for name in layer.sources]
+        inputs = [self._indices[name] for name in layer.sources]
         if layer.weights is not None and layer.bias is not None:
             channels = len(layer.bias)
             axis = layer.weights.ndim - 1 if layer.kind == "depthwise" else 0
@@ -117,7 +117,7 @@ class _Model:
         is_softmax = layer.kind == "softmax"
         scale, zero = (2.0**-8, -128) if is_softmax else (layer.scales[1], layer.zeros[1])
         shape = (self._batch, *layer.output)
-        self._last = self._made[layer.name] = self._tensor(layer.name, shape, [scale], zero=zero)
+        self._last = self._indices[layer.name] = self._tensor(layer.name, shape, [scale], zero=zero)
         self._operate(layer, inputs)
 
     def _operate(self, layer: Layer, inputs: list[int]) -> None:
@@ -187,4 +187,4 @@ def _padding(layer: Layer, window: Window) -> str:
     fit = tuple((b - k) // s + 1 for b, k, s in zip(before, window.kernel, window.stride))
     if layer.output[:2] == fit:
         return "VALID"
-    raise Error(f"LiteRT has no padding that makes {layer.name} of {list(before)}")
+    raise Error(f"LiteRT has no padding with which {layer.name} fits its input {list(before)}")

@@ -45,12 +45,12 @@ class _Model:
         self._batch = batch
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
-        self._made: dict[str, tuple[float, int]] = {}
+        self._scales_of: dict[str, tuple[float, int]] = {}
 
     def build(self, name: str, input_shape: tuple[int, ...], layers: Sequence[Layer]) -> bytes:
         """The model of these layers, serialized."""
         first = next(layer for layer in layers if layer.sources[0] == INPUT)
-        self._made[INPUT] = first.scales[0], first.zeros[0] + 128
+        self._scales_of[INPUT] = first.scales[0], first.zeros[0] + 128
         for layer in layers:
             self._append(layer)
         last = layers[-1].name
@@ -96,28 +96,28 @@ class _Model:
         """Dequantize, compute in real numbers, quantize."""
         sources = []
         for name in layer.sources:
-            scale, zero = self._made[name]
+            scale, zero = self._scales_of[name]
             sources.append(self._dequantized(name, scale, np.uint8(zero), f"{layer.name}.{name}"))
         if layer.kind in ("dense", "softmax") and len(layer.input) == 3:
             sources = [self._flattened(layer, sources[0])]
         real = getattr(self, f"_{layer.kind}")(layer, [*sources, *self._weights(layer)])
         if layer.relu:
             real = self._node("Relu", [real], f"{layer.name}.relu")
-        scale, zero = self._made[layer.sources[0]]
+        scale, zero = self._scales_of[layer.sources[0]]
         if layer.relu:
             scale, zero = layer.scales[1], 0  # rectified: all of the range is used
         elif layer.kind == "softmax":
             scale, zero = 2.0**-8, 0
         elif layer.weights is not None or layer.kind == "add":
             scale, zero = layer.scales[1], layer.zeros[1] + 128
-        self._made[layer.name] = scale, zero
+        self._scales_of[layer.name] = scale, zero
         parts = [real, *self._scaled(f"{layer.name}.quantize", scale, np.uint8(zero))]
         self._node("QuantizeLinear", parts, layer.name)
 
     def _flattened(self, layer: Layer, source: str) -> str:
         """The image as vectors, in a quantized group of its own."""
         flat = self._node("Flatten", [source], f"{layer.name}.flat", axis=1)
-        scale, zero = self._made[layer.sources[0]]
+        scale, zero = self._scales_of[layer.sources[0]]
         parts = self._scaled(f"{layer.name}.flat_again", scale, np.uint8(zero))
         whole = self._node("QuantizeLinear", [flat, *parts], f"{layer.name}.flat_u8")
         return self._node("DequantizeLinear", [whole, *parts], f"{layer.name}.flat_real")
@@ -135,7 +135,7 @@ class _Model:
             grid = weights.reshape(len(weights), height, width, channels)
             weights = grid.transpose(0, 3, 1, 2).reshape(len(weights), -1)
         values, scale = np.ascontiguousarray(weights), layer.weight_scale
-        before, _ = self._made[layer.sources[0]]
+        before, _ = self._scales_of[layer.sources[0]]
         return [
             self._constant_dequantized(f"{layer.name}.weights", values, scale),
             self._constant_dequantized(f"{layer.name}.bias", layer.bias, before * scale),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 from ...operators import Identity, Operator, Relu, Sigmoid, Softmax, Tanh
+from .building import Builder
 from .config import Layer
-
-if TYPE_CHECKING:
-    from .model import Builder
 
 #: Name -> operator; softmax needs the shape.
 _NAMED: dict[str, Operator] = {

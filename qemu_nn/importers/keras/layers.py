@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy as np
 
@@ -22,13 +22,11 @@ from ...operators import (
 )
 from . import windows
 from .activation import activate
+from .building import Builder
 from .config import Layer
 
-if TYPE_CHECKING:
-    from .model import Builder
-
 #: Makes the nodes of a layer and names the tensor they end in.
-Converter = Callable[[Layer, "Builder", list[str]], str]
+Converter = Callable[[Layer, Builder, list[str]], str]
 
 
 def _one(make: Callable[[Layer], Operator]) -> Converter:

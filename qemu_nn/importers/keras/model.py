@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 from ...errors import ModelError
-from ...ir.float_graph import FloatGraph, FloatNode
-from ...operators import Conv, Operator, Pool, Shape
+from ...ir.float_graph import FloatGraph
+from .building import Builder
 from .config import Layer
 from .layers import CONVERTERS
 from .reading import Stored
@@ -22,77 +22,40 @@ Call = tuple[str, int]
 
 def build(name: str, stored: Stored) -> FloatGraph:
     """The network of an open file."""
-    builder = Builder(name, stored)
-    outputs = builder.model(stored.config, "", [])
+    builder = Builder(name)
+    outputs = _model(builder, stored, stored.config, "", [])
     return builder.graph(outputs)
 
 
-class Builder:
-    """The nodes so far, and the shape of every tensor."""
-
-    def __init__(self, name: str, stored: Stored) -> None:
-        self.name, self.stored = name, stored
-        self.nodes: list[FloatNode] = []
-        self.shapes: dict[str, Shape] = {}
-        self.input: Optional[str] = None
-        self.layouts: Counter[str] = Counter()
-
-    def add(self, name: str, operator: Operator, *inputs: str) -> str:
-        """Append a node; its shape is known at once."""
-        try:
-            self.shapes[name] = operator.shape(*(self.shapes[each] for each in inputs))
-        except ModelError as error:
-            raise ModelError(f"{self.name}: layer {name!r}: {error}") from None
-        if isinstance(operator, (Conv, Pool)):
-            self.layouts[operator.layout] += 1
-        self.nodes.append(FloatNode(name, operator, inputs))
-        return name
-
-    def graph(self, outputs: Sequence[str]) -> FloatGraph:
-        """The whole network."""
-        if self.input is None:
-            raise ModelError(f"{self.name} has no input layer")
-        shape = self.shapes[self.input]
-        most = self.layouts.most_common(1)
-        layout = (most[0][0] if most else "NHWC") if len(shape) == 3 else None
-        nodes, ends = tuple(self.nodes), tuple(dict.fromkeys(outputs))
-        return FloatGraph(self.name, self.input, shape, layout, nodes, ends)
-
-    def model(self, config: Mapping[str, Any], place: str, given: Sequence[str]) -> list[str]:
-        """A model, at its place among the weights, on given inputs; returns its outputs."""
-        kind, inner = config.get("class_name"), config.get("config")
-        if kind not in _MODELS:
-            raise ModelError(f"{self.name} is of the class {kind!r}; have: {', '.join(_MODELS)}")
-        layers = inner if isinstance(inner, list) else _entry(inner, self.name).get("layers")
-        if not isinstance(layers, list):
-            raise ModelError(f"{self.name}: its description has no layers")
-        whole = _Model(self, [_entry(layer, self.name) for layer in layers], place, given)
-        if kind == "Sequential":
-            return whole.sequential(inner if isinstance(inner, dict) else {})
-        return whole.functional(_entry(inner, self.name))
-
-    def start(self, name: str, shape: Any) -> str:
-        """The input of the network: a batch shape whose other axes are known."""
-        if self.input is not None:
-            raise ModelError(
-                f"{self.name} has several inputs ({self.input}, {name}); only networks with one "
-                "are supported: choose a part with input="
-            )
-        if not isinstance(shape, list) or not all(type(axis) is int for axis in shape[1:]):
-            raise ModelError(
-                f"{self.name}: the shape {shape!r} of input {name!r} has no fixed size"
-            )
-        self.input, self.shapes[name] = name, tuple(shape[1:])
-        return name
+def _model(
+    builder: Builder, stored: Stored, config: Mapping[str, Any], place: str, given: Sequence[str]
+) -> list[str]:
+    """A model, at its place among the weights, on given inputs; returns its outputs."""
+    kind, inner = config.get("class_name"), config.get("config")
+    if kind not in _MODELS:
+        raise ModelError(f"{builder.name} is of the class {kind!r}; have: {', '.join(_MODELS)}")
+    layers = inner if isinstance(inner, list) else _entry(inner, builder.name).get("layers")
+    if not isinstance(layers, list):
+        raise ModelError(f"{builder.name}: its description has no layers")
+    entries = [_entry(layer, builder.name) for layer in layers]
+    whole = _Model(builder, stored, entries, place, given)
+    if kind == "Sequential":
+        return whole.sequential(inner if isinstance(inner, dict) else {})
+    return whole.functional(_entry(inner, builder.name))
 
 
 class _Model:
     """One model: its layers, and the tensors that their calls have made so far."""
 
     def __init__(
-        self, builder: Builder, layers: list[dict[str, Any]], place: str, given: Sequence[str]
+        self,
+        builder: Builder,
+        stored: Stored,
+        layers: list[dict[str, Any]],
+        place: str,
+        given: Sequence[str],
     ) -> None:
-        self.builder, self.given = builder, list(given)
+        self.builder, self.stored, self.given = builder, stored, list(given)
         self.layers: dict[str, dict[str, Any]] = {}
         self.places: dict[str, str] = {}
         self.made: dict[Call, list[str]] = {}
@@ -187,14 +150,14 @@ class _Model:
     ) -> list[str]:
         builder, kind = self.builder, str(entry["class_name"])
         if kind in _MODELS:
-            return builder.model(entry, f"{self.places[name]}/", inputs)
+            return _model(builder, self.stored, entry, f"{self.places[name]}/", inputs)
         if kind not in CONVERTERS:
             have = ", ".join(sorted(CONVERTERS))
             raise ModelError(f"{builder.name}: {kind} {name!r} is not supported; have: {have}")
         needs, convert = CONVERTERS[kind]
         if not inputs:
             raise ModelError(f"{builder.name}: layer {name!r} has no inputs")
-        weights = builder.stored.arrays(name, self.places[name]) if needs else []
+        weights = self.stored.arrays(name, self.places[name]) if needs else []
         options = _entry(entry.get("config"), builder.name)
         layer = Layer(kind, as_name, options, weights, arguments)
         try:

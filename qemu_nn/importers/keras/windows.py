@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import Callable, Optional
 
 import numpy as np
 
 from ...operators import Conv, Dense, Pool, Reshape
 from ...operators.base import Pads, image, in_layout, same_pads
 from .activation import finish, inside
+from .building import Builder
 from .config import Layer
-
-if TYPE_CHECKING:
-    from .model import Builder
 
 Pair = tuple[int, int]
 

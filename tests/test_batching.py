@@ -5,8 +5,7 @@ import pytest
 
 from qemu_nn.bench.networks import lenet5
 from qemu_nn.bench.s8_networks import ad_s8, kws_dscnn_s8
-from qemu_nn.runtime.batching import together
-from qemu_nn.runtime.session import TOGETHER, Session
+from qemu_nn.runtime.session import BATCH, Session, batched
 from qemu_nn.targets import profile
 from qemu_nn.testing.calls import random_inputs
 
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.caps
 DEVICE = profile(cmsis="7.0.0")
 
 
-@pytest.mark.parametrize("samples", [0, 1, TOGETHER - 1, TOGETHER, TOGETHER + 1, 5 * TOGETHER + 3])
+@pytest.mark.parametrize("samples", [0, 1, BATCH - 1, BATCH, BATCH + 1, 5 * BATCH + 3])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_is_its_samples(samples, threads):
     graph = ad_s8()
@@ -30,7 +29,7 @@ def test_a_batch_is_its_samples(samples, threads):
 
 def test_a_trace_of_a_batch_is_that_of_its_samples():
     graph = ad_s8()
-    x = random_inputs(graph, TOGETHER + 1)
+    x = random_inputs(graph, BATCH + 1)
     session = Session(graph, DEVICE)
     trace = session.run(x, trace=True)
     assert set(trace) == {node.name for node in graph.nodes}
@@ -38,5 +37,5 @@ def test_a_trace_of_a_batch_is_that_of_its_samples():
 
 
 def test_other_networks_go_sample_by_sample():
-    assert together(kws_dscnn_s8(), 4) is None
-    assert together(lenet5(), 4) is None
+    assert batched(kws_dscnn_s8(), 4) is None
+    assert batched(lenet5(), 4) is None

@@ -1,4 +1,4 @@
-"""What calls of the s8 and s16 API would compute, could every number grow; see accumulate.py."""
+"""What s8 and s16 functions would compute with unlimited integers; see accumulate.py."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def factors(graph: Graph, node: Node) -> np.ndarray:
 
 
 def bias_of(graph: Graph, node: Node) -> Optional[np.ndarray]:
-    """The biases of an affine layer, in steps of its products."""
+    """The biases of an s8 or s16 layer, in steps of its products."""
     if node.bias is None:
         return None
     array = graph.arrays[node.bias]
@@ -62,14 +62,14 @@ def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
 
 
 def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
-    """Cells above, left, below and right of an image, so that there are as many windows as said."""
-    found = []
+    """Cells above, left, below and right of an image that give the output its height and width."""
+    around = []
     for axis in "hw":
         size, before, side = (params[f"{name}_{axis}"] for name in ("input", "pad", "filter"))
         covered = (side - 1) * params.get(f"dilation_{axis}", 1) + 1
         reach = (params[f"output_{axis}"] - 1) * params[f"stride_{axis}"] + covered
-        found.append((before, reach - size - before))
-    (top, bottom), (left, right) = found
+        around.append((before, reach - size - before))
+    (top, bottom), (left, right) = around
     return top, left, bottom, right
 
 
@@ -97,7 +97,10 @@ def accumulators(graph: Graph, node: Node, x: np.ndarray) -> Optional[np.ndarray
 def unsaturated(
     graph: Graph, node: Node, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]
 ) -> Optional[np.ndarray]:
-    """The output [N, ...], could it hold any integer; to within the rounding of its last step."""
+    """The output [N, ...], as if its elements could hold any integer.
+
+    Exact but for the rounding of its last step.
+    """
     params, op = node.params, node.function.op
     if sums is not None:
         result: np.ndarray = np.rint(sums * factors(graph, node) + params["output_offset"])

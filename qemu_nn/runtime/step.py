@@ -1,0 +1,45 @@
+"""One call of a planned network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from ..ir.graph import Node, Tensor
+from ..kernels.table import Row, Sizes
+from .split import Part
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call: the row that runs, its C parameters, and byte offsets into the arena.
+
+    spare: offset of a copy of the first input where the call would destroy one that is needed.
+    relu: the rectifier that follows, where the row applies it as well. why: this row runs.
+    cost: microseconds, about. parts: what several threads compute of it at a time, each part with
+    part_scratch bytes.
+    """
+
+    node: Node
+    row: Row
+    params: Any
+    sizes: Sizes
+    inputs: tuple[int, ...]
+    output: int
+    scratch: int = 0
+    spare: Optional[int] = None
+    relu: Optional[Step] = None
+    why: str = ""
+    cost: float = 0.0
+    parts: tuple[Part, ...] = ()
+    part_scratch: int = 0
+
+    @property
+    def scratch_bytes(self) -> int:
+        """What the call needs beside its arrays, whole or in parts."""
+        return max(self.row.scratch(self.params), len(self.parts) * self.part_scratch)
+
+    @property
+    def result(self) -> Tensor:
+        """The tensor that the arena holds at `output` after this step."""
+        return self.relu.result if self.relu else self.node.output
