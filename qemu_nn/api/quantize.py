@@ -33,7 +33,7 @@ from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, profile
 from .data import Batch, batches
 from .network import FloatNetwork, Network, unquantized
-from .schemes import SCHEMES, Scheme, Wishes, scheme_of
+from .schemes import SCHEMES, Overrides, Scheme, scheme_of
 
 Progress = Callable[[Iterable], Iterable]
 
@@ -49,7 +49,7 @@ def quantize(
     bits: int = 8,
     method: Union[str, float] = "minmax",
     weight_method: Union[str, float] = "minmax",
-    formats: Optional[Wishes] = None,
+    formats: Optional[Overrides] = None,
     functions: Optional[Mapping[str, str]] = None,
     softmax: bool = True,
     layout: Optional[str] = None,
@@ -110,7 +110,7 @@ def quantize(
     tried: Given = {}
     if searched:
         tried = _searched(job, kept, how, progress)
-    final = job.settled(tried)
+    final = job.formats(tried)
     graph = chosen.lower(job.graph, final)
     Session(graph, wanted)  # the device accepts every call
     return Network(graph, job.reference, (*job.notes, *final.notes))
@@ -127,20 +127,20 @@ class _Job:
     reference: FloatGraph
     graph: FloatGraph
     scheme: Scheme
-    given: Wishes
+    given: Overrides
     notes: tuple[str, ...]
     statistics: Mapping[str, Statistics]
 
-    def settled(self, tried: Given) -> Any:
+    def formats(self, tried: Given) -> Any:
         """Formats, where a search tries these."""
-        return self.scheme.settle(self.graph, self.statistics, self.given, tried)
+        return self.scheme.assign_formats(self.graph, self.statistics, self.given, tried)
 
     def lowered(self, tried: Given) -> Graph:
         """Calls with these."""
-        return self.scheme.lower(self.graph, self.settled(tried))
+        return self.scheme.lower(self.graph, self.formats(tried))
 
 
-def _job(network: FloatNetwork, scheme: Scheme, given: Wishes, softmax: bool) -> _Job:
+def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool) -> _Job:
     reference, notes = optimize(network.graph)
     graph, more = scheme.prepare(device_part(reference), softmax)
     if graph.input != reference.input:
@@ -168,7 +168,7 @@ def _searched(job: _Job, kept: list[Batch], how: Search, progress: Optional[Prog
     y = np.concatenate(labels) if len(labels) == len(kept) else None
     job = replace(job, graph=job.scheme.prepare(job.graph, softmax=False)[0])
     scores = evaluate(job.graph, x)[job.graph.outputs[0]].reshape(len(x), -1)
-    variables = job.scheme.variables(job.graph, job.settled({}), job.given)
+    variables = job.scheme.variables(job.graph, job.formats({}), job.given)
     goal = None if y is None else float(np.mean(scores.argmax(1) == y))
     digest = hashlib.sha256(x.tobytes())
     about = (y, *variables, job.given, job.scheme.profile, how.span, how.tolerance)

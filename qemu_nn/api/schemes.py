@@ -14,14 +14,14 @@ from ..io.arguments import as_count, as_mapping, as_text, one_of
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.statistics import Statistics, statistics_of
-from ..lower import lower, lower_affine, prepare, prepare_affine
-from ..lower.affine_weighted import PER_ROW
+from ..lower import lower, lower_s8, prepare, prepare_s8
+from ..lower.s8_weighted import PER_ROW
 from ..quantizer.affine_rules import affine_rule, fixed_formats
-from ..quantizer.assign import Formats, settle
-from ..quantizer.assign_affine import AffineFormats, settle_affine
+from ..quantizer.assign import Formats, assign_formats
+from ..quantizer.assign_affine import AffineFormats, assign_affine_formats
 from ..quantizer.policies import Policy, minmax, policy
 from ..quantizer.ranges import Ranges, ranges
-from ..quantizer.rules import groups
+from ..quantizer.rules import format_groups
 from ..quantizer.search import Given, Variable
 from ..targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile, is_affine
 
@@ -32,7 +32,7 @@ SCHEMES = {"power2": None, "affine": AFFINE_CMSIS}
 _SEARCH = ("search",)
 
 #: What the user gives instead of having it chosen: layer -> role -> fraction bits, or a range.
-Wishes = Mapping[str, Mapping[str, Any]]
+Overrides = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class Scheme(ABC):
         """Some formats, before any data are read."""
 
     @abstractmethod
-    def settle(
+    def assign_formats(
         self,
         graph: FloatGraph,
         statistics: Mapping[str, Statistics],
-        given: Wishes,
+        given: Overrides,
         tried: Optional[Given] = None,
     ) -> Any:
         """Formats. tried: those that a search tries, as it counts them."""
@@ -70,7 +70,7 @@ class Scheme(ABC):
         """The calls."""
 
     @abstractmethod
-    def variables(self, graph: FloatGraph, formats: Any, given: Wishes) -> list[Variable]:
+    def variables(self, graph: FloatGraph, formats: Any, given: Overrides) -> list[Variable]:
         """What a search tries, in order."""
 
 
@@ -91,23 +91,23 @@ class PowersOfTwo(Scheme):
         weights = {node.name: self.bits - 1 for node in graph.nodes}
         return Formats(self.bits, dict.fromkeys(graph.shapes, self.bits - 1), weights, {})
 
-    def settle(
+    def assign_formats(
         self,
         graph: FloatGraph,
         statistics: Mapping[str, Statistics],
-        given: Wishes,
+        given: Overrides,
         tried: Optional[Given] = None,
     ) -> Formats:
-        """See quantizer.settle; fraction bits are tried."""
+        """See quantizer.assign_formats; fraction bits are tried."""
         whole = {name: {**given.get(name, {}), **roles} for name, roles in (tried or {}).items()}
         taken = {**given, **whole}
-        return settle(graph, statistics, self.bits, self.policy, self.weight_policy, taken)
+        return assign_formats(graph, statistics, self.bits, self.policy, self.weight_policy, taken)
 
     def lower(self, graph: FloatGraph, formats: Formats) -> Graph:
         """See lower.lower."""
         return lower(graph, formats, self.profile, self.functions)
 
-    def variables(self, graph: FloatGraph, formats: Formats, given: Wishes) -> list[Variable]:
+    def variables(self, graph: FloatGraph, formats: Formats, given: Overrides) -> list[Variable]:
         """Weights, outputs of layers that have some, biases."""
         found: list[Variable] = [(n, "weights", f) for n, f in formats.weights.items()]
         outputs = (graph.input, *formats.weights)
@@ -125,25 +125,25 @@ class Affine(Scheme):
     octave = 2
 
     def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
-        """See lower.prepare_affine."""
-        return prepare_affine(graph, softmax)
+        """See lower.prepare_s8."""
+        return prepare_s8(graph, softmax)
 
     def draft(self, graph: FloatGraph) -> AffineFormats:
         """Everything from -1 to 1."""
         one = statistics_of(np.array([-1.0, 1.0]))
-        return settle_affine(
+        return assign_affine_formats(
             graph, dict.fromkeys(graph.shapes, one), Ranges(), Ranges(), per_row=self._per_row
         )
 
-    def settle(
+    def assign_formats(
         self,
         graph: FloatGraph,
         statistics: Mapping[str, Statistics],
-        given: Wishes,
+        given: Overrides,
         tried: Optional[Given] = None,
     ) -> AffineFormats:
-        """See quantizer.settle_affine; narrower ranges are tried."""
-        return settle_affine(
+        """See quantizer.assign_affine_formats; narrower ranges are tried."""
+        return assign_affine_formats(
             graph, statistics, self.activations, self.weights, given, tried, self._per_row
         )
 
@@ -152,14 +152,18 @@ class Affine(Scheme):
         return {name for name, function in self.functions.items() if function == PER_ROW}
 
     def lower(self, graph: FloatGraph, formats: AffineFormats) -> Graph:
-        """See lower.lower_affine."""
-        return lower_affine(graph, formats, self.functions)
+        """See lower.lower_s8."""
+        return lower_s8(graph, formats, self.functions)
 
-    def variables(self, graph: FloatGraph, formats: AffineFormats, given: Wishes) -> list[Variable]:
+    def variables(
+        self, graph: FloatGraph, formats: AffineFormats, given: Overrides
+    ) -> list[Variable]:
         """Weights, and every format that can be chosen."""
         fixed, taken = fixed_formats(graph), {n for n, roles in given.items() if "output" in roles}
         found: list[Variable] = [(name, "weights", 0) for name in formats.weights]
-        for group in {id(each): each for each in groups(graph, affine_rule).values()}.values():
+        for group in {
+            id(each): each for each in format_groups(graph, affine_rule).values()
+        }.values():
             if fixed[group.tensors[0]] is None and not taken & set(group.tensors):
                 found.append((group.tensors[0], "output", 0))
         return found

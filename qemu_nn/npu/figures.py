@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-#: What keeps a ratio to no error finite (9.5.2 of the manual: 89.37 dB of 0.0866).
+#: Keeps a ratio to an error of 0 finite (9.5.2 of the manual: 89.37 dB of 0.0866).
 _NO_ERROR = 1e-10
 
 
@@ -23,8 +23,8 @@ class Histogram:
         """Count more values."""
         last = len(self.counts) - 1
         step = (self.high - self.low) / last if last else 0.0
-        place = np.rint((values.ravel() - self.low) / step) if step else np.zeros(values.size)
-        self.counts += np.bincount(np.clip(place, 0, last).astype(np.int64), minlength=last + 1)
+        index = np.rint((values.ravel() - self.low) / step) if step else np.zeros(values.size)
+        self.counts += np.bincount(np.clip(index, 0, last).astype(np.int64), minlength=last + 1)
 
     @property
     def shares(self) -> np.ndarray:
@@ -109,9 +109,9 @@ class Target:
     errors: Errors = field(default_factory=Errors)
 
     def add(self, values: Sequence[np.ndarray]) -> None:
-        """A piece of the tensor, once for each kind of network."""
-        for histogram, each in zip(self.histograms, values):
-            histogram.add(each)
+        """Count a piece of the tensor, once for each kind of network."""
+        for histogram, array in zip(self.histograms, values):
+            histogram.add(array)
         if len(values) == 2:
             self.errors.add(values[0], values[1])
         else:

@@ -11,7 +11,7 @@ from ..errors import ModelError
 
 Names = Union[str, Sequence[str], None]
 
-#: Of attributes that a layer cannot do without.
+#: The default of attributes that a layer must be given.
 _NEEDED = object()
 
 _WINDOW = {"kernel_size": _NEEDED, "stride": (1, 1), "pad": (0, 0, 0, 0), "dilation": (1, 1)}
@@ -112,14 +112,14 @@ def _checked(layer: Layer, key: str, value: Any) -> Any:
         values = (value,) * count if type(value) is int and count == 2 else value
         if not isinstance(values, (tuple, list)) or len(values) != count:
             raise ModelError(f"{where} must be {count} integers, is {value!r}")
-        if not all(_is_integer(each) for each in values):
+        if not all(_is_integer(item) for item in values):
             raise ModelError(f"{where} must be {count} integers, is {value!r}")
-        return tuple(int(each) for each in values)
+        return tuple(int(item) for item in values)
     if key == "slice_point":
         points = value if isinstance(value, (tuple, list)) else [value]
-        if not all(_is_integer(each) for each in points):
+        if not all(_is_integer(point) for point in points):
             raise ModelError(f"{where} must be integers, is {value!r}")
-        return [int(each) for each in points]
+        return [int(point) for point in points]
     if key == "bias_term":
         if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
             raise ModelError(f"{where} must be True or False, is {value!r}")
@@ -136,7 +136,7 @@ def _checked(layer: Layer, key: str, value: Any) -> Any:
 
 
 def _is_integer(value: Any) -> bool:
-    """Numbers of files may be 2.0 for 2."""
+    """Whether a value is an integer; files may write 2.0 for 2."""
     if isinstance(value, (bool, np.bool_)):
         return False
     whole = isinstance(value, (float, np.floating)) and float(value).is_integer()

@@ -38,7 +38,7 @@ def save_to_file(
     Raises Error where parameters are given without a file for them.
     """
     if param_dict is not None and fname_npz is None:
-        raise Error("param_dict is given, but no fname_npz to write it to")
+        raise Error("param_dict needs a file; give fname_npz, too")
     files.write_bytes(Path(fname_prototxt), write_layers(layer_list).encode("utf-8"))
     if param_dict is not None and fname_npz is not None:
         write_npz(fname_npz, {key: np.asarray(value) for key, value in param_dict.items()})
@@ -80,13 +80,13 @@ def modelpack(
     """
     bitwidth = checked_width("bitwidth", bitwidth)
     if not isinstance(model_name, str) or not model_name or set(model_name) & set("/\\\0"):
-        raise Error(f"model_name is the name of a file without its folder, not {model_name!r}")
+        raise Error(f"model_name must be a file name without a folder, is {model_name!r}")
     layers = with_log_softmax(layer_list)
-    found = warnings(layers, bitwidth=bitwidth)
-    if found:
-        raise ModelError(f"the NPU does not run this network: {found[0]}")
+    broken = warnings(layers, bitwidth=bitwidth)
+    if broken:
+        raise ModelError(f"the NPU cannot run this network: {broken[0]}")
     data = encode(bitwidth, layers, param_dict)
-    Session(fixed_graph(layers, param_dict, bitwidth), NPU)  # kernels have their say, too
+    Session(fixed_graph(layers, param_dict, bitwidth), NPU)  # the kernels check it, too
     folder = Path(out_file_path)
     files.make_folder(folder)
     files.write_bytes(folder / f"{model_name}.bin", data)

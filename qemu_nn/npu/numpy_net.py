@@ -63,7 +63,7 @@ def build_numpy_layers(
     """What run_layers() takes as numpy_layers. Raises ModelError that names the layer."""
     bitwidth = checked_width("bitwidth", bitwidth)
     if quant and quant_weight_only and quant_feature_only:
-        raise Error("quant_weight_only and quant_feature_only exclude each other")
+        raise Error("give quant_weight_only or quant_feature_only, not both")
     integer_weights = quant and not quant_feature_only
     layers = tuple(quant_layer(layer, param_dict, integer_weights) for layer in layer_list)
     fracs = {
@@ -115,7 +115,7 @@ def run_layers(
     net = numpy_layers
     if net is None:
         if param_dict is None:
-            raise Error("run_layers() needs param_dict, or numpy_layers that were built from one")
+            raise Error("run_layers() needs param_dict, or numpy_layers of build_numpy_layers()")
         net = build_numpy_layers(
             layer_list,
             param_dict,
@@ -126,13 +126,13 @@ def run_layers(
             quant_feature_only,
         )
     if not isinstance(net, NumpyLayers):
-        raise Error("numpy_layers is what build_numpy_layers() gave, as a whole")
+        raise Error("numpy_layers must be the whole result of build_numpy_layers()")
     x = np.asarray(input_data_batch)
     if x.ndim != 4 or x.dtype.kind not in "fiub":
-        raise Error(f"a batch is real numbers [N, C, H, W], not {x.dtype} {list(x.shape)}")
+        raise Error(f"a batch must be real numbers [N, C, H, W], is {x.dtype} {list(x.shape)}")
     dim = ", ".join(map(str, layer_list[0].attributes()["dim"][1:]))
     if ", ".join(map(str, x.shape[1:])) != dim:
-        raise Error(f"the network takes [N, {dim}], got {list(x.shape)}")
+        raise Error(f"the network takes batches [N, {dim}], not {list(x.shape)}")
     if np.isnan(x).any():
         raise Error("the batch contains NaN, which no integer stands for")
     results = _in_blocks(net, x, target_feature_tensor_list)
@@ -172,10 +172,10 @@ def _chip(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
     grid = np.floor(np.multiply(np.moveaxis(x, 1, -1), 2.0 ** (start.frac or 0), dtype=np.float64))
     integers = np.ascontiguousarray(np.clip(grid, limits.min, limits.max), start.dtype)
     inner = names - {start.name, *net.session.graph.outputs}
-    found = {start.name: integers, **net.session.run(integers, trace=bool(inner))}
+    results = {start.name: integers, **net.session.run(integers, trace=bool(inner))}
     for name in names:
         step = 2.0 ** -net.fracs.get(name, 0)
-        yield name, np.multiply(np.moveaxis(found[name], -1, 1), step, dtype=np.float64)
+        yield name, np.multiply(np.moveaxis(results[name], -1, 1), step, dtype=np.float64)
 
 
 def _real(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
@@ -211,20 +211,20 @@ def get_layer_weight_bias(
     Raises Error for what the parameters do not have.
     """
     checked_width("bitwidth", bitwidth)
-    found = {}
+    arrays = {}
     for name in target_tensor_list:
         layer, _, role = name.rpartition("_")
         keys = [f"{layer}_quant_{role}", f"{layer}_frac_{role}"] if quant else [name]
         if role not in ("weight", "bias") or any(key not in param_dict for key in keys):
-            raise Error(f"the parameters have no {' and '.join(keys)}")
+            raise Error(f"the parameters lack {' or '.join(keys)}")
         values = np.asarray(param_dict[keys[0]])
         if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
             raise Error(f"{keys[0]} must hold finite numbers")
         if quant:
             frac = np.asarray(param_dict[keys[1]]).ravel()
             if frac.dtype.kind not in "iu" or frac.size not in (1, *values.shape[:1]):
-                raise Error(f"{keys[1]} is an integer, or one for each channel of {keys[0]}")
+                raise Error(f"{keys[1]} must be an integer, or one for each channel of {keys[0]}")
             shape = (-1, *[1] * (values.ndim - 1)) if frac.size > 1 else ()
             values = np.ldexp(values.astype(np.float64), -frac.reshape(shape))
-        found[name] = values
-    return found
+        arrays[name] = values
+    return arrays

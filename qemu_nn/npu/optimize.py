@@ -46,7 +46,7 @@ def merge_layers(
             weights = shaped(layer, "weight", _weights(layer, params), shapes[layer.bottoms[0]])
             params[f"{layer.name}_weight"] = weights
     log: list[str] = []
-    for layer in [each for each in layers if each.type in _SCALES]:
+    for layer in [layer for layer in layers if layer.type in _SCALES]:
         log.append(_merge(layer, layers, params))
     if fname_log is not None:
         files.write_bytes(Path(fname_log), "".join(f"{line}\n" for line in log).encode("utf-8"))
@@ -61,7 +61,7 @@ def merge_biases(
     That is a Scale of weights of 1. The layers that are given change.
     """
     layers, params = list(layer_list), dict(param_dict)
-    for layer in [each for each in layers if each.type == "Scale"]:
+    for layer in [layer for layer in layers if layer.type == "Scale"]:
         before = find(layers, layer.bottoms[0])
         adds = (params[f"{layer.name}_weight"] == 1).all()
         if adds and before is not None and before.type in _SUMS:
@@ -83,14 +83,14 @@ def add_pre_norm(
     """
     layers, params = [copy.deepcopy(layer) for layer in layer_list], dict(param_dict)
     if not layers or layers[0].type != "Input":
-        raise ModelError("a network starts with an Input layer")
+        raise ModelError("the first layer must be an Input")
     start, channels = layers[0].tops[0], layers[0].attributes()["dim"][1]
     name = _free("pre_norm", [layer.name for layer in layers])
-    top = _free(f"{start}_norm", [each for layer in layers for each in layer.tops])
+    top = _free(f"{start}_norm", [name for layer in layers for name in layer.tops])
     for role, values in (("weight", weight), ("bias", bias)):
         array = np.asarray(values, np.float64).ravel()
         if array.size not in (1, channels):
-            raise ModelError(f"{role} has {array.size} elements for {channels} channels")
+            raise ModelError(f"{role} must have 1 or {channels} elements, has {array.size}")
         params[f"{name}_{role}"] = np.broadcast_to(array, (channels,)).copy()
     for layer in layers[1:]:
         _replace(layer, "bottom", start, top)
@@ -101,9 +101,9 @@ def add_pre_norm(
 def _free(name: str, taken: Sequence[str]) -> str:
     """The name, or one like it that is not taken."""
     count = 1
-    while (found := name if count == 1 else f"{name}_{count}") in taken:
+    while (free := name if count == 1 else f"{name}_{count}") in taken:
         count += 1
-    return found
+    return free
 
 
 def _is_float(value: Any) -> bool:
@@ -111,23 +111,24 @@ def _is_float(value: Any) -> bool:
 
 
 def _merge(layer: Layer, layers: list[Layer], params: dict[str, Any]) -> str:
-    """Merge one layer if it can be; what became of it."""
+    """Merge one layer where that is exact; return a line for the log."""
     factors = _factors(layer, params)
     source, top = layer.bottoms[0], layer.tops[0]
-    before, readers = find(layers, source), [each for each in layers if top in each.bottoms]
-    alone = [each for each in layers if source in each.bottoms] == [layer]
+    before, readers = find(layers, source), [other for other in layers if top in other.bottoms]
+    alone = [other for other in layers if source in other.bottoms] == [layer]
     if before is not None and before.type in _SUMS and alone:
         _into_before(before, factors, params)
         _replace(before, "top", source, top)
         _drop(layer, layers, params)
         return f"{layer.name} ({layer.type}): merged into {before.name} before it"
     if len(readers) != 1 or readers[0].type not in _SUMS:
-        return f"{layer.name} ({layer.type}): stays, no layer with weights is next to it alone"
+        return (
+            f"{layer.name} ({layer.type}): stays; no layer with weights reads or feeds it alone"
+        )
     behind = readers[0]
     if factors[1].any() and any(behind.attributes().get("pad", ())):
         return (
-            f"{layer.name} ({layer.type}): stays, its offset would be missing in the padding of "
-            f"{behind.name}"
+            f"{layer.name} ({layer.type}): stays; padding of {behind.name} would lack its offset"
         )
     _into_behind(behind, factors, params)
     _replace(behind, "bottom", top, source)
@@ -136,13 +137,13 @@ def _merge(layer: Layer, layers: list[Layer], params: dict[str, Any]) -> str:
 
 
 def _factors(layer: Layer, params: Mapping[str, Any]) -> Factors:
-    found = []
+    arrays = []
     for role, there in (("weight", layer.type != "Bias"), ("bias", has_bias(layer))):
         key = f"{layer.name}_{role}"
         if there and key not in params:
-            raise ModelError(f"the parameters have no {key!r}")
-        found.append(np.asarray(params[key], np.float64).ravel() if there else None)
-    scale, offset = found
+            raise ModelError(f"the parameters lack {key!r}")
+        arrays.append(np.asarray(params[key], np.float64).ravel() if there else None)
+    scale, offset = arrays
     scale = np.ones_like(offset) if scale is None else scale
     return scale, np.zeros_like(scale) if offset is None else offset
 

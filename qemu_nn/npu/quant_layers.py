@@ -1,4 +1,4 @@
-"""What lists of built layers hold."""
+"""The layers of a network that was built."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class QuantLayer:
 
     @property
     def name(self) -> str:
-        """Of the layer."""
+        """The name of the layer."""
         return self.layer.name
 
     @property
     def type(self) -> str:
-        """Of the layer."""
+        """The type of the layer."""
         return self.layer.type
 
 

@@ -19,7 +19,7 @@ from .integers import checked_width
 from .layers import Layer, find, get_tensor_name_list, has_bias, with_log_softmax
 from .model_quantizer import ModelQuantizer
 from .numpy_net import build_numpy_layers, run_layers
-from .overrides import Wishes
+from .overrides import Overrides
 from .preferences import Preferences
 from .shifts import ORDERS
 
@@ -72,12 +72,12 @@ def quantize_model(
     """
     methods, bitwidth = dict(method_dict or {}), checked_width("bitwidth", bitwidth)
     _check(layer_list, methods, factor_num_bin, num_step_pre, num_step, priority_mode)
-    wishes = Wishes(usr_param_dict or {}, layer_list)
+    overrides = Overrides(usr_param_dict or {}, layer_list)
     preferences = Preferences(methods, bitwidth, 2 ** (bitwidth + factor_num_bin))
     layers, params = list(layer_list), dict(param_dict)
     last = layers[-1]
     if last.type in ("LogSoftmax", "Softmax") and drop_logsoftmax:
-        print(f"warning: the {last.type} {last.name!r} is taken away: compute it on the CPU")
+        print(f"warning: the {last.type} {last.name!r} is left out; compute it on the CPU")
         del layers[-1]
     layers = with_log_softmax(layers)
     total = num_step_pre + num_step * (1 if aggressive else len(layers))
@@ -89,7 +89,7 @@ def quantize_model(
     if layers[-1].type == "LogSoftmax":
         _centre(layers, params, first, bitwidth)
     work = ModelQuantizer(
-        *(layers, params, bitwidth, source, wishes, preferences),
+        *(layers, params, bitwidth, source, overrides, preferences),
         *(priority_mode, compensate_floor_on_bias, aggressive, num_step),
     )
     work.run(first)
@@ -110,25 +110,26 @@ def _check(
     num_step: int,
     priority_mode: str,
 ) -> None:
-    """Arguments that cannot be meant."""
+    """Raise Error for arguments out of range."""
     if not layer_list:
         raise ModelError("layer_list is empty")
     if priority_mode not in ORDERS:
-        raise Error(f"priority_mode is one of {', '.join(ORDERS)}, not {priority_mode!r}")
+        raise Error(f"priority_mode must be one of {', '.join(ORDERS)}, is {priority_mode!r}")
     counts = {"factor_num_bin": factor_num_bin, "num_step_pre": num_step_pre, "num_step": num_step}
     for name, value in counts.items():
         if not isinstance(value, (int, np.integer)):
-            raise Error(f"{name} is an integer, not {value!r}")
+            raise Error(f"{name} must be an integer, is {value!r}")
     if not 0 <= factor_num_bin <= 8:
-        raise Error(f"factor_num_bin lies in 0..8, not at {factor_num_bin}")
+        raise Error(f"factor_num_bin must be in 0..8, is {factor_num_bin}")
     if num_step_pre < 1 or num_step < 0:
         raise Error(
-            f"num_step_pre is at least 1 and num_step at least 0, not {num_step_pre}, {num_step}"
+            f"num_step_pre must be at least 1 and num_step at least 0, are {num_step_pre} and "
+            f"{num_step}"
         )
-    every = get_tensor_name_list(layer_list)
+    known = get_tensor_name_list(layer_list)
     for name in methods:
-        if name not in every:
-            raise Error(f"method_dict: no tensor {name!r}; have: {', '.join(every)}")
+        if name not in known:
+            raise Error(f"method_dict: there is no tensor {name!r}; have: {', '.join(known)}")
 
 
 def _centre(

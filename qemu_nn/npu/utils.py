@@ -33,9 +33,9 @@ def save_quantized_feature_to_header(
     feature = np.asarray(feature)
     bit_width = checked_width("bit_width", bit_width)
     if feature.ndim != 4:
-        raise Error(f"a header holds [N, C, H, W], not {list(feature.shape)}")
+        raise Error(f"feature must have the shape [N, C, H, W], has {list(feature.shape)}")
     if not (name_in_header.isascii() and name_in_header.isidentifier()):
-        raise Error(f"{name_in_header!r} is no name in C")
+        raise Error(f"name_in_header must be a C identifier, is {name_in_header!r}")
     if not np.isfinite(feature).all():
         raise Error("the tensor has values that are not finite")
     values = as_integers(feature, bit_width, frac, signed)

@@ -78,19 +78,23 @@ class QuantizedNet(nn.Module):
         for name in get_tensor_name_list(self.layer_list, feature_only=True):
             if not isinstance(self.param_dict.get(f"{name}_frac"), (int, np.integer)):
                 raise ModelError(
-                    f"the parameters need {name}_frac, an integer: quantize the network first"
+                    f"the parameters lack the integer {name}_frac; quantize the network first"
                 )
         return {name: 2.0 ** -int(self.param_dict[f"{name}_frac"]) for name in self.shapes}
 
     def _check(self, layer: Layer) -> None:
         """Raise ModelError for a layer that has no fixed point."""
         if layer.type == "Softmax":
-            raise ModelError(f"layer {layer.name!r}: Softmax has no fixed point; use LogSoftmax")
+            raise ModelError(
+                f"layer {layer.name!r}: Softmax has no fixed-point form; use LogSoftmax"
+            )
         if layer.type == "Eltwise" and layer.attributes()["operation"] != "sum":
-            raise ModelError(f"layer {layer.name!r}: only the sum of tensors has a fixed point")
+            raise ModelError(
+                f"layer {layer.name!r}: only the sum of tensors has a fixed-point form"
+            )
 
     def has_part(self, name: str) -> bool:
-        """Has the layer weights or a bias?"""
+        """Whether a layer has weights or a bias."""
         return name in self._modules_of
 
     def part(self, name: str) -> Weighted:
@@ -125,9 +129,11 @@ class QuantizedNet(nn.Module):
         """
         start = self.layer_list[0].tops[0]
         if not isinstance(x, Tensor) or not x.is_floating_point():
-            raise Error("a batch is a tensor of real numbers: torch.from_numpy(x).float()")
+            raise Error(
+                "a batch must be a floating-point tensor, such as torch.from_numpy(x).float()"
+            )
         if x.ndim != 4 or tuple(x.shape[1:]) != self.shapes[start]:
-            raise Error(f"a batch is [N, {self.shapes[start]}], not {list(x.shape)}")
+            raise Error(f"a batch must be [N, {self.shapes[start]}], is {list(x.shape)}")
         values = {start: x}
         for layer in self.layer_list[1:]:
             results = self._compute(layer, [values[name] for name in layer.bottoms])
