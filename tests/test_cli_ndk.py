@@ -187,7 +187,10 @@ def test_a_model_file_is_cut_where_the_options_say(tmp_path):
         (["check", "net.prototxt", "--input-tensor", "c"], "net.prototxt is a whole network"),
         (["run", "net.prototxt", "-i", "none.npy", "-o", "out.npz"], "which are no inputs"),
         (["run", "net.prototxt", "-i", "nan.npy", "-o", "out.npz"], "contains NaN"),
-        (["run", "net.prototxt", "-i", "last.npy", "-o", "out.npz"], "takes batches [N, 2, 6, 6], not"),
+        (
+            ["run", "net.prototxt", "-i", "last.npy", "-o", "out.npz"],
+            "takes batches [N, 2, 6, 6], not",
+        ),
         (
             ["run", "float.prototxt", "-i", "data.npz", "-o", "out.npz"],
             "quantize the network first",

@@ -245,7 +245,10 @@ def test_other_texts_are_refused_with_the_reason(tmp_path, text, reason):
         ({"conv_frac_weight": np.array([1, 2])}, "has 4 channels, but its frac_weight is"),
         ({"c_frac": 20}, r"shifts its sum by -\d+ bits, which is out of 0..15"),
         ({"conv_frac_bias": 30}, r"shifts its bias by -\d+ bits, which is out of 0..15"),
-        ({"r_frac": 4}, "'relu' .*needs one fraction for all of its tensors, but they have c 3, r 4"),
+        (
+            {"r_frac": 4},
+            "'relu' .*needs one fraction for all of its tensors, but they have c 3, r 4",
+        ),
         ({"t_frac": 6}, "'gate' .*needs 7 fraction bits for 't', which has 6"),
     ],
 )

@@ -75,7 +75,10 @@ def test_what_just_fits_is_not_warned_of(layers, capsys):
             [start(3, 64, 64), conv(stride=7, kernel_size=1, pad=(0,) * 4)],
             "stride is 7 x 7, must be at most 6",
         ),
-        ([start(3, 64, 64), conv(dilation=7, pad=(7,) * 4)], "dilation is 7 x 7, must be at most 6"),
+        (
+            [start(3, 64, 64), conv(dilation=7, pad=(7,) * 4)],
+            "dilation is 7 x 7, must be at most 6",
+        ),
         (
             [start(3, 64, 64), conv(dilation=(1, 2), pad=(1, 1, 2, 2))],
             "dilation is 1 x 2, must be the same",

@@ -388,7 +388,10 @@ def test_a_sum_before_a_relu6_is_not_shifted_to_the_left():
         ({"bits": 4}, "bitwidth must be the integer 8 or 16, is 4"),
         ({"priority_mode": "fff"}, "priority_mode must be one of fwb, .* is 'fff'"),
         ({"method_dict": {"conv_weight": "MAX"}}, "'conv_weight' has the method 'MAX'"),
-        ({"method_dict": {"nothing": "KL"}}, "method_dict: there is no tensor 'nothing'; have: x, c"),
+        (
+            {"method_dict": {"nothing": "KL"}},
+            "method_dict: there is no tensor 'nothing'; have: x, c",
+        ),
         ({"factor_num_bin": 9}, "factor_num_bin must be in 0..8, is 9"),
         ({"num_step_pre": 0}, "num_step_pre must be at least 1"),
         ({"data": []}, "data_generator gives no batch"),

@@ -563,7 +563,10 @@ def nan_loss(outputs, targets):
 WRONG = [
     ({"optimizer": foreign("tensorflow")}, r"TensorFlow's.*torch\.optim"),
     ({"loss_fn": foreign("keras")}, r"TensorFlow's.*torch\.nn"),
-    ({"optimizer": torch.optim.SGD([torch.zeros(1, requires_grad=True)], 0.1)}, "an optimizer of other parameters"),
+    (
+        {"optimizer": torch.optim.SGD([torch.zeros(1, requires_grad=True)], 0.1)},
+        "an optimizer of other parameters",
+    ),
     ({"optimizer": "adam"}, "optimizer is a str"),
     ({"loss_fn": 3}, "loss_fn is a int"),
     ({"optimizer": lambda p: None}, "returned a NoneType"),

@@ -158,7 +158,7 @@ def test_a_search_is_resumed_only_for_the_same_data(data, tmp_path):
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ({"bits": 4}, "8 or 16 bits, not 4"),
+        ({"bits": 4}, "bits must be 8 or 16, is 4"),
         ({"method": "best"}, "no method 'best'"),
         ({"weight_method": "search"}, "no method 'search'"),
         ({"target": "cortex-m9"}, "no core 'cortex-m9'"),
@@ -229,7 +229,7 @@ def test_quantize_writes_a_network_that_runs_and_says_what_gave_way(files, data)
         (("--function", "conv"), "--function conv is not LAYER=NAME"),
         (("--method", "no"), "no method 'no'"),
         (("--bits", "7"), "'7' is not one of"),
-        (("--layout", "NHWC"), "the data are"),
+        (("--layout", "NHWC"), "the data have"),
     ],
 )
 def test_quantize_refuses_in_one_sentence_and_with_exit_code_2(files, arguments, reason):

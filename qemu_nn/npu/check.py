@@ -242,11 +242,31 @@ def check_layers(
     param_dict: Optional[Mapping[str, Any]] = None,
     bitwidth: Optional[int] = None,
 ) -> bool:
-    """Does the network break a limit of the hardware? Each one is printed: layer, limit, section.
+    """Print every limit of the hardware that a network breaks: layer, limit, section of the manual.
 
-    param_dict: float weights and biases that are missing, not finite or of another shape are
-    printed, too; if it holds fractions, so is what is wrong with the fixed-point parameters.
-    bitwidth: 8 or 16, where limits differ; None: that of the fixed-point parameters, or both.
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to object, optional
+        Parameters. Float weights and biases that are missing, not finite or of another shape are
+        printed, too; where it holds fractions, also errors of the fixed-point parameters.
+    bitwidth : {8, 16}, optional
+        The width, where limits differ; default: that of the fixed-point parameters, or both.
+
+    Returns
+    -------
+    bool
+        True where the network breaks a limit.
+
+    Raises
+    ------
+    Error
+        The bit width is not 8 or 16.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.7; each printed limit names its own section.
     """
     found = warnings(layer_list, param_dict, bitwidth)
     for text in found:

@@ -31,9 +31,31 @@ _BLOCK = 2**18
 
 @dataclass(frozen=True)
 class NumpyLayers(Sequence[QuantLayer]):
-    """A network that is built once and run often: the chip's (session), or the float one.
+    """A network that is built once and run often; it is also the sequence of its layers.
 
-    It is also the sequence of its layers.
+    build_numpy_layers() returns it, and run_layers() takes it.
+
+    Attributes
+    ----------
+    session : Session or None
+        The chip's network; None where features stay float.
+    graph : ir.float_graph.FloatGraph or None
+        The float network; None where the chip's is run.
+    fracs : mapping of str to int
+        Feature tensor -> its fraction bits.
+    bitwidth : int
+        8 or 16.
+    on_grid : bool
+        Whether features of the float network are rounded into their formats.
+    unsigned : tuple of str
+        The tensors without a sign.
+    layers : tuple of QuantLayer
+        The layers with their parameters.
+
+    Parameters
+    ----------
+    session, graph, fracs, bitwidth, on_grid, unsigned, layers
+        See the attributes.
     """
 
     session: Optional[Session]
@@ -60,7 +82,41 @@ def build_numpy_layers(
     quant_weight_only: bool = False,
     quant_feature_only: bool = False,
 ) -> NumpyLayers:
-    """What run_layers() takes as numpy_layers. Raises ModelError that names the layer."""
+    """Build a network for run_layers().
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to object
+        Its parameters, float or fixed-point.
+    quant : bool, default True
+        Compute as the chip does, bit for bit; else in real numbers.
+    bitwidth : {8, 16}, default 8
+        The width of weights and features.
+    hw_aligned : bool, default False
+        Divide averages next to padding as the hardware does.
+    quant_weight_only : bool, default False
+        With quant, round weights only; features stay float.
+    quant_feature_only : bool, default False
+        With quant, round features down into their formats only; weights stay float.
+
+    Returns
+    -------
+    NumpyLayers
+        The network, as run_layers() takes it for numpy_layers.
+
+    Raises
+    ------
+    ModelError
+        A parameter is missing or does not fit; the sentence names the layer.
+    Error
+        Both quant_weight_only and quant_feature_only are given, or the bit width is wrong.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.6.
+    """
     bitwidth = checked_width("bitwidth", bitwidth)
     if quant and quant_weight_only and quant_feature_only:
         raise Error("give quant_weight_only or quant_feature_only, not both")
@@ -99,14 +155,50 @@ def run_layers(
     quant_weight_only: bool = False,
     quant_feature_only: bool = False,
 ) -> dict[str, np.ndarray]:
-    """Feature tensor -> its values [N, C, H, W] as real numbers, for a batch [N, C, H, W].
+    """Run a batch, and return feature tensors as real numbers.
 
-    quant: as the chip computes, bit for bit; the input is rounded down into its format first.
-    quant_weight_only: features stay float; quant_feature_only: weights stay float, features are
-    rounded down into their formats. hw_aligned: averages next to padding as the hardware divides.
-    numpy_layers: what build_numpy_layers() made, in place of building it here. log_on prints a
-    line for each tensor. use_ai_framework is accepted and changes nothing. Raises Error for
-    tensors that the network does not have.
+    Parameters
+    ----------
+    input_data_batch : ndarray of real numbers, shape (N, C, H, W)
+        The batch; in fixed point it is rounded down into the input's format first.
+    layer_list : sequence of Layer
+        The network.
+    target_feature_tensor_list : sequence of str
+        The feature tensors to return.
+    param_dict : mapping of str to object, optional
+        Parameters; not needed with numpy_layers.
+    quant : bool, default False
+        Compute as the chip does, bit for bit; else in real numbers.
+    bitwidth : {8, 16}, default 8
+        The width of weights and features.
+    hw_aligned : bool, default False
+        Divide averages next to padding as the hardware does.
+    numpy_layers : NumpyLayers, optional
+        A network of build_numpy_layers(), which is not built again.
+    log_on : bool, default False
+        Print a line for each tensor.
+    use_ai_framework : bool, default True
+        Accepted for the manual's scripts; it changes nothing.
+    quant_weight_only : bool, default False
+        With quant, round weights only; features stay float.
+    quant_feature_only : bool, default False
+        With quant, round features down into their formats only; weights stay float.
+
+    Returns
+    -------
+    dict of str to ndarray of float64, shape (N, C, H, W)
+        The tensors, by name.
+
+    Raises
+    ------
+    Error
+        A tensor is unknown, or the batch has another shape or contains NaN.
+    ModelError
+        The network cannot be built; the sentence names the layer.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.6.
     """
     known = get_tensor_name_list(layer_list, feature_only=True)
     for name in target_feature_tensor_list:
@@ -206,9 +298,32 @@ def _grid(net: NumpyLayers, name: str, values: np.ndarray) -> np.ndarray:
 def get_layer_weight_bias(
     target_tensor_list: Sequence[str], param_dict: Params, quant: bool = False, bitwidth: int = 8
 ) -> dict[str, np.ndarray]:
-    """Name (LAYER_weight, LAYER_bias) -> its values, of the fixed-point ones as real numbers.
+    """Read weights and biases as real numbers.
 
-    Raises Error for what the parameters do not have.
+    Parameters
+    ----------
+    target_tensor_list : sequence of str
+        Names LAYER_weight and LAYER_bias.
+    param_dict : mapping of str to object
+        Parameters.
+    quant : bool, default False
+        Read the fixed-point parameters; else the float ones.
+    bitwidth : {8, 16}, default 8
+        The width of the fixed-point parameters.
+
+    Returns
+    -------
+    dict of str to ndarray of float
+        The values, by name, in the shape of the parameter.
+
+    Raises
+    ------
+    Error
+        A parameter is missing, or is not finite.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.5.
     """
     checked_width("bitwidth", bitwidth)
     arrays = {}

@@ -27,13 +27,36 @@ def merge_layers(
     param_dict: Mapping[str, Any],
     fname_log: Union[str, Path, None] = None,
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """The network with every BatchNorm, Scale and Bias that can in a layer before it or behind it.
+    """Merge each BatchNorm, Scale and Bias into the layer before or behind it, where that is exact.
 
-    In the Convolution or InnerProduct before it always, if nothing else reads that; in the one
-    behind it if the offset is zero or there is no padding (with padding the outermost elements
-    would change, so it stays). The layer with weights keeps its name, the last tensor its own. The
-    arguments stay as they are. fname_log: a file for a line about each layer that was met. Raises
-    ModelError where parameters are missing, or the layers are no network.
+    It merges into the Convolution or InnerProduct before it where nothing else reads that layer;
+    else into the one behind it where the offset is zero or there is no padding. The layer with
+    weights keeps its name, and the last tensor its own. The arguments stay as they are.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to ndarray of float
+        LAYER_weight and LAYER_bias.
+    fname_log : str or Path, optional
+        A file to write a line about each such layer to.
+
+    Returns
+    -------
+    layers : list of Layer
+        The network with fewer layers.
+    params : dict of str to ndarray of float64
+        Its parameters.
+
+    Raises
+    ------
+    ModelError
+        A parameter is missing, or the layers are no network.
+
+    References
+    ----------
+    The kit's manual, chapter 4.2.1.
     """
     shapes = feature_shapes(layer_list)
     layers = [copy.deepcopy(layer) for layer in layer_list]
@@ -56,9 +79,23 @@ def merge_layers(
 def merge_biases(
     layer_list: Sequence[Layer], param_dict: Mapping[str, Any]
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """The network with what only adds a bias in the layer with weights before it, if it can be.
+    """Merge each Scale that only adds a bias (its weights are 1) into the layer before it.
 
-    That is a Scale of weights of 1. The layers that are given change.
+    The given layers change.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to ndarray of float
+        LAYER_weight and LAYER_bias.
+
+    Returns
+    -------
+    layers : list of Layer
+        The network with fewer layers.
+    params : dict of str to ndarray of float
+        Its parameters.
     """
     layers, params = list(layer_list), dict(param_dict)
     for layer in [layer for layer in layers if layer.type == "Scale"]:
@@ -75,11 +112,34 @@ def add_pre_norm(
     weight: np.ndarray,
     bias: np.ndarray,
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """The network behind a Scale layer that computes weight * x + bias of each input channel.
+    """Put a Scale layer in front of a network: weight * x + bias of each input channel.
 
-    weight, bias: one number for each channel, or one for all. The result takes what came before
-    the normalization; merge_layers() folds it where that is exact. Raises ModelError for other
-    shapes.
+    The result takes the inputs before normalization; merge_layers() folds it where that is exact.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to ndarray of float
+        Its parameters.
+    weight, bias : ndarray of float, shape (channels,) or a single number
+        What the input is multiplied by, and what is then added.
+
+    Returns
+    -------
+    layers : list of Layer
+        The network with the new layer.
+    params : dict of str to ndarray of float
+        Its parameters.
+
+    Raises
+    ------
+    ModelError
+        The first layer is not an Input, or an array has another shape.
+
+    References
+    ----------
+    The kit's manual, chapter 4.2.2.
     """
     layers, params = [copy.deepcopy(layer) for layer in layer_list], dict(param_dict)
     if not layers or layers[0].type != "Input":
@@ -122,14 +182,10 @@ def _merge(layer: Layer, layers: list[Layer], params: dict[str, Any]) -> str:
         _drop(layer, layers, params)
         return f"{layer.name} ({layer.type}): merged into {before.name} before it"
     if len(readers) != 1 or readers[0].type not in _SUMS:
-        return (
-            f"{layer.name} ({layer.type}): stays; no layer with weights reads or feeds it alone"
-        )
+        return f"{layer.name} ({layer.type}): stays; no layer with weights reads or feeds it alone"
     behind = readers[0]
     if factors[1].any() and any(behind.attributes().get("pad", ())):
-        return (
-            f"{layer.name} ({layer.type}): stays; padding of {behind.name} would lack its offset"
-        )
+        return f"{layer.name} ({layer.type}): stays; padding of {behind.name} would lack its offset"
     _into_behind(behind, factors, params)
     _replace(behind, "bottom", top, source)
     _drop(layer, layers, params)

@@ -37,26 +37,62 @@ def quantize_model_with_training(
     layer_group: int = 1,
     rnd_seed: Optional[int] = None,
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """Train float weights until the network is good in fixed point (§4.3.2 of the manual).
+    """Train float weights until the network is good in fixed point; needs PyTorch.
 
-    param_dict: NAME_weight and NAME_bias to begin with (random weights and biases of 0 where there
-    are none, so None trains from nothing), and fractions that are obeyed:
-    TENSOR_frac, NAME_weight_frac (or NAME_frac_weight), NAME_bias_frac. Where any is missing,
-    quantize_model() chooses, on batches from the same source. Exactly one of data_generator, which
-    gives {"input": [N, C, H, W], "output": labels}, and input_fn, which returns (features, labels)
-    at each call, or an iterable of such pairs. Labels for the default loss: class numbers [N] or
-    [N, 1, 1, 1], or one-hot [N, C, 1, 1]. loss_fn: (outputs, targets) -> scalar, of PyTorch; None:
-    the cross entropy. optimizer: parameters -> torch.optim.Optimizer, called for each group; None:
-    Adam, 0.001. num_step_train: steps for each group. num_step_log: how often loss and accuracy are
-    printed and written for TensorBoard. perlayer_quant_layer_names: layers whose channels share
-    one fraction. layer_group: how many layers a group has (the first one also the Input); the nodes
-    of a group are put in, then it and all after it are trained, then it is frozen; a group without
-    anything to train is skipped; more than there are layers: all at once. rnd_seed makes results
-    reproducible. log_dir: event files, and group_K.prototxt and .npz after each group.
+    Fractions are chosen first. Then the layers are quantized group by group: each group and all
+    behind it are trained, and the group is frozen. Limits of the hardware that the result breaks
+    are printed.
 
-    Returns the layers, and the parameters with the chip's integers and fractions; limits of the
-    hardware that they break are printed. Needs PyTorch: pip install 'qemu_nn[train]'. Raises Error
-    for arguments and data that cannot be meant, ModelError for networks without a fixed point.
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    bitwidth : {8, 16}
+        The width of weights and features.
+    param_dict : mapping of str to object, or None
+        LAYER_weight and LAYER_bias to begin with (random weights and biases of 0 where there are
+        none), and fractions that are kept: TENSOR_frac, LAYER_weight_frac (or LAYER_frac_weight),
+        LAYER_bias_frac. quantize_model() chooses the others, on batches of the same source.
+    data_generator : iterator of mappings, optional
+        It gives {"input": ndarray (N, C, H, W), "output": labels}.
+    input_fn : callable, optional
+        It returns (features, labels) at each call, or an iterable of such pairs. Give either this
+        or data_generator. Labels of the default loss are class numbers (N,) or (N, 1, 1, 1), or
+        one-hot (N, C, 1, 1).
+    log_dir : str or Path, default "log"
+        A folder for TensorBoard's events, and group_K.prototxt and .npz after each group.
+    loss_fn : callable, optional
+        (outputs, targets) -> scalar torch tensor; default: the cross entropy.
+    optimizer : callable, optional
+        parameters -> torch.optim.Optimizer, for each group; default: Adam with 0.001.
+    num_step_train : int, default 1000
+        Steps for each group.
+    num_step_log : int, default 100
+        Steps between lines of loss and accuracy.
+    perlayer_quant_layer_names : collection of str, optional
+        Layers whose channels share one fraction.
+    layer_group : int, default 1
+        Layers of a group; more than the network has: all at once.
+    rnd_seed : int, optional
+        Makes results reproducible.
+
+    Returns
+    -------
+    layers : list of Layer
+        The network.
+    params : dict of str to object
+        The trained parameters, with the chip's integers and fractions.
+
+    Raises
+    ------
+    Error
+        An argument or the data do not fit, or PyTorch is missing.
+    ModelError
+        The network has no fixed-point form.
+
+    References
+    ----------
+    The kit's manual, chapter 4.3.2.
     """
     trainer = require("qemu_nn.npu.torch.trainer", "train", "quantize_model_with_training()")
     _check(layer_list, num_step_train, num_step_log, layer_group, rnd_seed)

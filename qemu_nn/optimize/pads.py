@@ -11,7 +11,7 @@ from ..operators.base import Pads
 
 
 def merge_pads(graph: FloatGraph) -> FloatGraph:
-    """The same network with a Pad only where something reads it that cannot pad by itself."""
+    """The same network with a Pad only where a reader cannot pad by itself."""
     pads = {node.name: node for node in graph.nodes if isinstance(node.operator, Pad)}
     nodes = []
     for node in graph.nodes:

@@ -10,20 +10,19 @@ from ..operators import Reshape, Shuffle, Transpose
 
 
 def recognise_shuffles(graph: FloatGraph) -> FloatGraph:
-    """The same network with each of them as one operator, under the name of its last."""
+    """The same network with each channel shuffle as one operator, named like its last one."""
     nodes = []
     for node in graph.nodes:
-        found = _shuffle(graph, node)
-        nodes.append(found or node)
+        nodes.append(_shuffle(graph, node) or node)
     return graph.with_nodes(nodes)
 
 
 def _shuffle(graph: FloatGraph, last: FloatNode) -> Optional[FloatNode]:
-    """What `last` is the end of; the nodes before it may have other readers, and stay for them."""
+    """The shuffle that ends at `last`, if any; the nodes before it stay for other readers."""
     makers = {node.name: node for node in graph.nodes}
-    turn = makers.get(last.inputs[0])
-    first = makers.get(turn.inputs[0]) if turn else None
-    if turn is None or first is None or not isinstance(turn.operator, Transpose):
+    transposition = makers.get(last.inputs[0])
+    first = makers.get(transposition.inputs[0]) if transposition else None
+    if transposition is None or first is None or not isinstance(transposition.operator, Transpose):
         return None
     if not (isinstance(first.operator, Reshape) and isinstance(last.operator, Reshape)):
         return None
@@ -35,6 +34,6 @@ def _shuffle(graph: FloatGraph, last: FloatNode) -> Optional[FloatNode]:
         swapped[axis : axis + 2] = axis + 1, axis
         parts = (*before[:axis], *split[axis : axis + 2], *before[axis + 1 :])
         whole = split[axis] * split[axis + 1] == channels
-        if parts == split and whole and turn.operator.order == tuple(swapped):
+        if parts == split and whole and transposition.operator.order == tuple(swapped):
             return replace(last, operator=Shuffle(split[axis], axis), inputs=first.inputs)
     return None

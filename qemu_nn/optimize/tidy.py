@@ -1,4 +1,4 @@
-"""Drops operators that change nothing and nodes that nobody reads."""
+"""Drops operators that change nothing, and nodes whose output no node reads."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from ..operators import Identity, Reshape, Transpose
 def tidy(graph: FloatGraph) -> FloatGraph:
     """The same network without identities, and with one reshape where several follow each other.
 
-    An output that is an identity gives its name to the tensor it passes on; it stays where that
-    is the input or another output.
+    An identity that is an output gives its name to its input tensor; it stays where that tensor is
+    the network's input or another output.
     """
-    stands: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     nodes: list[FloatNode] = []
     for node in graph.nodes:
-        node = replace(node, inputs=tuple(stands.get(name, name) for name in node.inputs))
-        if not _idle(graph, node):
+        node = replace(node, inputs=tuple(renamed.get(name, name) for name in node.inputs))
+        if not _is_identity(graph, node):
             nodes.append(_joined(node, nodes))
         elif node.name not in graph.outputs:
-            stands[node.name] = node.inputs[0]
+            renamed[node.name] = node.inputs[0]
         elif node.inputs[0] == graph.input or node.inputs[0] in graph.outputs:
             nodes.append(node)
         else:
             nodes = _renamed(nodes, node.inputs[0], node.name)
-            stands[node.inputs[0]] = node.name
-            stands = {
-                old: node.name if new == node.inputs[0] else new for old, new in stands.items()
+            renamed[node.inputs[0]] = node.name
+            renamed = {
+                old: node.name if new == node.inputs[0] else new for old, new in renamed.items()
             }
     return graph.with_nodes(_read(nodes, set(graph.outputs)))
 
 
-def _idle(graph: FloatGraph, node: FloatNode) -> bool:
-    """Does the operator leave shape and elements as they are?"""
+def _is_identity(graph: FloatGraph, node: FloatNode) -> bool:
+    """Whether the operator leaves shape and elements as they are."""
     operator = node.operator
     if isinstance(operator, Transpose):
         return operator.order == tuple(sorted(operator.order))

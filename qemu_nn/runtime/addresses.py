@@ -189,7 +189,7 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
     """What one call touches, bounds and overlaps checked."""
     node = step.node
     where = f"layer {node.name!r} ({node.function.name})"
-    spot = memory.places[node.name]
+    spot = memory.calls[node.name]
     declared = node.function.read(node.params)
     if len(spot.inputs) != len(declared):
         raise Refused(f"{graph.name}: {where} takes {len(declared)} inputs, has {len(spot.inputs)}")
