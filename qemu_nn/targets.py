@@ -63,11 +63,6 @@ class Profile:
         A path of PATHS.
     rounding : str
         A rounding of ROUNDINGS.
-
-    Parameters
-    ----------
-    cmsis, path, rounding
-        See the attributes.
     """
 
     cmsis: str

@@ -111,8 +111,9 @@ def problems(name, thing, takes, returns):
     if not parts[""][0].endswith("."):
         yield f"{name}: its first line is no sentence of one line"
     given = described(parts.get("Parameters", []))
+    known = {**described(parts.get("Attributes", [])), **given}  # of a dataclass they are the same
     for parameter in takes:
-        if not given.get(parameter, "").strip():
+        if not known.get(parameter):
             yield f"{name}: parameter {parameter!r} is not described"
     for parameter in given:
         if parameter not in takes:

@@ -37,11 +37,6 @@ class Difference:
         The largest |got - want|.
     cause : str
         A sentence on the likely cause; "" where none was recognized.
-
-    Parameters
-    ----------
-    index, position, got, want, differing, differing_bytes, largest, cause
-        See the attributes.
     """
 
     index: int
@@ -72,11 +67,6 @@ class Finding:
         How they differ, where their sizes are equal.
     unlike : str
         A sentence where size or type are wrong; else "".
-
-    Parameters
-    ----------
-    name, layer, dump, elements, nbytes, difference, unlike
-        See the attributes.
     """
 
     name: str
@@ -126,11 +116,6 @@ class Comparison:
         Goldens without a dump.
     strange : tuple of Path
         Files in the dump folder that belong to no golden.
-
-    Parameters
-    ----------
-    findings, missing, strange
-        See the attributes.
     """
 
     findings: tuple[Finding, ...]

@@ -50,13 +50,6 @@ class Report:
         Accuracies of the device and of the float network, 0..1, where labels are known.
     confusion : ndarray of int, shape (classes, classes), or None
         Samples by label and class that the device chooses.
-
-    Parameters
-    ----------
-    network, profile, samples, layers, weights, advice
-        See the attributes.
-    agreement, accuracy, float_accuracy, confusion
-        See the attributes.
     """
 
     network: str

@@ -35,11 +35,6 @@ class Summary:
         Facts about the whole: bytes, multiply-accumulates, kernel rows.
     layers : Table
         A row for each layer.
-
-    Parameters
-    ----------
-    facts, layers
-        See the attributes.
     """
 
     facts: Mapping[str, Cell]

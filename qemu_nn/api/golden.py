@@ -146,7 +146,7 @@ def _samples(
 
 
 def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
-    """State -> [N, *state shape], what each input starts from; empty if it is not recurrent."""
+    """State -> [N, *state shape], the start of each input; empty for networks without states."""
     if state is None:
         return {t.name: np.zeros((samples, *t.shape), t.dtype) for t in graph.states}
     if not graph.states:

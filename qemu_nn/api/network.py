@@ -1,4 +1,4 @@
-"""Networks that run, float and quantized: from files, to files, and what they are at a glance."""
+"""Networks that run, float and quantized: read from files, saved, and shown at a glance."""
 
 from __future__ import annotations
 
@@ -39,11 +39,6 @@ class Network:
         of the layers; None if it did not come from one.
     notes : tuple of str
         A sentence for each thing that quantize() had to change or make coarser.
-
-    Parameters
-    ----------
-    graph, reference, notes
-        See the attributes.
 
     Raises
     ------
@@ -165,11 +160,6 @@ class FloatNetwork:
     ----------
     graph : ir.float_graph.FloatGraph
         Operators in order, and their tensors under the names of the file.
-
-    Parameters
-    ----------
-    graph
-        See the attributes.
 
     Raises
     ------
@@ -347,7 +337,7 @@ def quantized(network: Union[Network, str, Path]) -> Network:
 
 
 def unquantized(network: Union[FloatNetwork, str, Path]) -> FloatNetwork:
-    """The same for a float network."""
+    """A float network that a caller gives, as such or as a file; Error for anything else."""
     known = _known(network)
     if not isinstance(known, FloatNetwork):
         raise Error(f"{_name(network)} is quantized already; give the float network instead")

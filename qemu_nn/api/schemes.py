@@ -162,7 +162,7 @@ class Affine(Scheme):
         fixed, taken = fixed_formats(graph), {n for n, roles in given.items() if "output" in roles}
         variables: list[Variable] = [(name, "weights", 0) for name in formats.weights]
         for group in {
-            id(each): each for each in format_groups(graph, affine_rule).values()
+            id(group): group for group in format_groups(graph, affine_rule).values()
         }.values():
             if fixed[group.tensors[0]] is None and not taken & set(group.tensors):
                 variables.append((group.tensors[0], "output", 0))

@@ -61,11 +61,6 @@ class GoldenSet:
         Bytes of all goldens.
     stems : mapping of str to str
         Layer -> the last part of its goldens' names.
-
-    Parameters
-    ----------
-    folder, inputs, names, nbytes, stems
-        See the attributes.
     """
 
     folder: Path

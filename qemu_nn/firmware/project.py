@@ -44,11 +44,6 @@ class Firmware:
         Bytes of static memory.
     flash : int
         Bytes of weights and biases.
-
-    Parameters
-    ----------
-    ram, flash
-        See the attributes.
     """
 
     ram: int

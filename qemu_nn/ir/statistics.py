@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import Error
 
-#: Bins of a histogram, if not told otherwise.
+#: Bins of a histogram by default.
 BINS = 4096
 
 #: The smallest range a histogram covers: nothing below it matters in any format.

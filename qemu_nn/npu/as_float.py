@@ -103,7 +103,7 @@ def _nodes(
 
 
 def _operator(layer: Layer, params: Params, shape: Shape) -> Operator:
-    """Of a layer that is one operator."""
+    """The operator of a layer that is a single one."""
     if layer.type in _SIMPLE:
         return _SIMPLE[layer.type]
     own = layer.attributes()

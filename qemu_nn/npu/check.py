@@ -268,7 +268,7 @@ def check_layers(
     ----------
     The kit's manual, chapter 4.6.7; each printed limit names its own section.
     """
-    found = warnings(layer_list, param_dict, bitwidth)
-    for text in found:
-        print(f"warning: {text}")
-    return bool(found)
+    sentences = warnings(layer_list, param_dict, bitwidth)
+    for sentence in sentences:
+        print(f"warning: {sentence}")
+    return bool(sentences)

@@ -28,7 +28,7 @@ class Histogram:
 
     @property
     def shares(self) -> np.ndarray:
-        """Counts as parts of 1."""
+        """The counts as shares that add up to 1."""
         result: np.ndarray = self.counts / max(int(self.counts.sum()), 1)
         return result
 
@@ -72,7 +72,7 @@ class Errors:
     wrong: int = 0
 
     def add(self, real: np.ndarray, fixed: np.ndarray) -> None:
-        """Count more pairs; rows are what lies along axis 1."""
+        """Count more pairs; a class is an index along axis 1."""
         error = np.abs(real - fixed)
         self.count += real.size
         self.real += float((real**2).sum())
@@ -86,7 +86,7 @@ class Errors:
         self.wrong += int(np.count_nonzero(wrong))
 
     def figures(self) -> dict[str, float]:
-        """Under the keys that compare_float_and_quant() ends its names with."""
+        """The figures, by the endings of compare_float_and_quant()'s names."""
         mean = {name: getattr(self, name) / self.count for name in ("real", "fixed", "square")}
         ratio = (mean["real"] + _NO_ERROR) / (mean["square"] + _NO_ERROR)
         return {
@@ -102,7 +102,7 @@ class Errors:
 
 @dataclass
 class Target:
-    """One tensor: what is known of its values in one kind of network, or in two."""
+    """One tensor: the figures of its values in one kind of network, or in two."""
 
     histograms: list[Histogram]
     moments: Moments = field(default_factory=Moments)

@@ -79,7 +79,7 @@ class _Converter:
         return self.layers, self.params
 
     def _rename(self, old: str, new: str) -> None:
-        """An output that is a reshape gives its name to the tensor that it passes on."""
+        """Give the name of an output that is a reshape to the tensor that it reshapes."""
 
         def named(names: Any) -> Any:
             if isinstance(names, list):
@@ -90,7 +90,7 @@ class _Converter:
             layer.bottom, layer.top = named(layer.bottom), named(layer.top)
 
     def _input_shape(self) -> Sequence[int]:
-        """Of the input, or of the image of one channel that the network makes of a vector first."""
+        """The input's shape, or that of the image of one channel that a reshape makes of it."""
         shape, first = self.graph.shape, self.graph.nodes[0]
         if isinstance(first.operator, Reshape) and len(self.graph.readers(self.graph.input)) == 1:
             to = first.operator.to
@@ -190,7 +190,7 @@ class _Converter:
         self._add("Convolution", node, bottom, bias_term=conv.bias is not None, **own)
 
     def images_out(self, node: FloatNode) -> tuple[int, int]:
-        """Height and width of what a node makes."""
+        """Height and width of the output of a node."""
         return as_image(self.graph.shapes[node.name])[:2]
 
     def _weights(self, name: str, weights: np.ndarray, bias: Optional[np.ndarray]) -> None:

@@ -51,11 +51,6 @@ class NumpyLayers(Sequence[QuantLayer]):
         The tensors without a sign.
     layers : tuple of QuantLayer
         The layers with their parameters.
-
-    Parameters
-    ----------
-    session, graph, fracs, bitwidth, on_grid, unsigned, layers
-        See the attributes.
     """
 
     session: Optional[Session]

@@ -99,13 +99,13 @@ def _tokens(text: str, where: str) -> Iterator[tuple[str, str, int]]:
     """Kind, text and line of every token, then the end."""
     at, line = 0, 1
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        token = _TOKEN.match(text, at)
+        if token is None:
             raise ModelError(f"{where}:{line}: this is not the text of a network")
-        if found.lastgroup is not None:
-            yield found.lastgroup, found.group(), line
-        line += found.group().count("\n")
-        at = found.end()
+        if token.lastgroup is not None:
+            yield token.lastgroup, token.group(), line
+        line += token.group().count("\n")
+        at = token.end()
     yield "end", "", line
 
 

@@ -21,11 +21,6 @@ class QuantLayer:
         Integers, with the fractions below, or real numbers; None where the layer has none.
     frac_weight, frac_bias : int or ndarray of int, or None
         Fraction bits, one or one for each output channel; None for real numbers.
-
-    Parameters
-    ----------
-    layer, weight, bias, frac_weight, frac_bias
-        See the attributes.
     """
 
     layer: Layer

@@ -203,7 +203,7 @@ def _check_given(
     weighted: Mapping[str, object],
     group_of: Mapping[str, FormatGroup],
 ) -> None:
-    """Every given format names something that exists, and no two contradict each other."""
+    """Raise Error for overrides of unknown layers and roles, and for those that contradict."""
     for name, roles in given.items():
         if name not in graph.shapes:
             raise Error(f"{graph.name} has no layer {name!r}; have: {', '.join(graph.shapes)}")

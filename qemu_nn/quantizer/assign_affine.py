@@ -90,7 +90,7 @@ def _range(
     given: GivenRanges,
     narrowed: Narrowed,
 ) -> tuple[float, float]:
-    """What the format of these tensors has to hold."""
+    """The range that the format of a group has to hold."""
     asked = [given[name]["output"] for name in group.tensors if "output" in given.get(name, {})]
     if asked:
         return asked[0]
@@ -133,7 +133,7 @@ def _without_overflow(
 def _check_given(
     graph: FloatGraph, given: GivenRanges, group_of: Mapping[str, FormatGroup]
 ) -> None:
-    """Every given range names something that has one, and no two contradict each other."""
+    """Raise Error for ranges of unknown layers and roles, and for those that contradict."""
     seen: dict[int, tuple[str, tuple[float, float]]] = {}
     for name, roles in given.items():
         if name not in graph.shapes:

@@ -27,7 +27,7 @@ _STATE_LIMIT = 16 * files.MEGABYTE
 
 @dataclass(frozen=True, order=True)
 class Score:
-    """How well a network does: accuracy first (0 where nobody knows the classes), then -error.
+    """How well a network does: accuracy first (0 without labels), then -error.
 
     closeness: minus the error of the scores against the float network's, relative to these and
     averaged over samples, so that each counts alike.

@@ -144,9 +144,9 @@ class QuantizedNet(nn.Module):
         torch.nn.Module
             Its weights and bias.
         """
-        found = getattr(self, self._modules_of[name])
-        assert isinstance(found, Weighted)
-        return found
+        module = getattr(self, self._modules_of[name])
+        assert isinstance(module, Weighted)
+        return module
 
     def get_param_dict(self) -> dict[str, Any]:
         """Parameters of the network as it is now; run_layers() with them equals the module.
@@ -162,7 +162,7 @@ class QuantizedNet(nn.Module):
         ----------
         The kit's manual, chapter 3.2.
         """
-        found = dict(self.param_dict)
+        params = dict(self.param_dict)
         for layer in self.layer_list:
             if not self.has_part(layer.name):
                 continue
@@ -170,10 +170,10 @@ class QuantizedNet(nn.Module):
             for role in ROLES:
                 if getattr(part, role) is not None:
                     real = part.real(role).detach().double().cpu().numpy()
-                    found[f"{layer.name}_{role}"] = real
+                    params[f"{layer.name}_{role}"] = real
                     if self.quant[role]:
-                        found[f"{layer.name}_quant_{role}"] = part.integers(role)
-        return found
+                        params[f"{layer.name}_quant_{role}"] = part.integers(role)
+        return params
 
     def forward(self, x: Tensor) -> Union[Tensor, dict[str, Tensor]]:
         """Compute a batch.
@@ -214,7 +214,7 @@ class QuantizedNet(nn.Module):
         return {name: values[name] for name in self.outputs}
 
     def _compute(self, layer: Layer, inputs: list[Tensor]) -> list[Tensor]:
-        """What a layer makes, before rounding."""
+        """The outputs of a layer, before rounding."""
         own, x, kind = layer.attributes(), inputs[0], layer.type
         quantized = layer.name in self.quantized
         if self.has_part(layer.name):

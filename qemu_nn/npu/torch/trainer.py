@@ -20,14 +20,14 @@ from ..training_data import Grid, classes
 from .quant_layer import QuantizedNet
 from .weighted import ROLES
 
-#: What to give, for errors.
+#: The way out of errors: what to give instead.
 _LOSS = "give a function (outputs, targets) -> scalar torch tensor, such as torch.nn.MSELoss()"
 _OPTIMIZER = "give a function of the parameters: lambda p: torch.optim.SGD(p, lr=0.01)"
 
 
 @dataclass
 class Trainer:
-    """A network, where its batches come from, and what is asked of the training."""
+    """A network, the source of its batches, and the options of its training."""
 
     net: QuantizedNet
     source: Iterator[tuple[np.ndarray, np.ndarray]]
@@ -41,7 +41,7 @@ class Trainer:
     writer: Any = field(default=None)
 
     def run(self, groups: Sequence[Sequence[Layer]]) -> None:
-        """Put the nodes in group by group; train that group and all after it each time."""
+        """Quantize group by group; each time train that group and all behind it."""
         lift(self.net)
         self.net.quantized = set()
         self.net.train()
@@ -120,7 +120,7 @@ def _spelled(value: Any) -> str:
 
 
 def lift(net: QuantizedNet) -> None:
-    """Half a step on top of all weights and biases: nodes, which round down, give the nearest."""
+    """Add half a step to all weights and biases: nodes, which round down, then give the nearest."""
     for layer in net.layer_list:
         if net.has_part(layer.name):
             part = net.part(layer.name)
@@ -157,7 +157,7 @@ def accuracy(outputs: Any, labels: np.ndarray) -> Optional[float]:
 
 
 def event_writer(log_dir: Path) -> Any:
-    """What writes TensorBoard's files, or None and a line of text where it is not installed."""
+    """A writer of TensorBoard's files; None, and a printed line, where it is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
@@ -167,7 +167,7 @@ def event_writer(log_dir: Path) -> Any:
 
 
 def check_callables(loss_fn: Any, optimizer: Any) -> None:
-    """Raise Error for what is no function of PyTorch, with what to give instead."""
+    """Raise Error, with the way out, for what is no function of PyTorch."""
     for name, value, instead in (("loss_fn", loss_fn, _LOSS), ("optimizer", optimizer, _OPTIMIZER)):
         if value is None:
             continue
