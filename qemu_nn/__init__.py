@@ -1,8 +1,45 @@
 """Bit-exact emulation of fixed-point neural networks as Cortex-M devices run them.
 
+What a Cortex-M computes with CMSIS-NN (q7, q15, s8 and s16), and a WuQi NPU with its own layers,
+is computed here on a PC: the same bytes, on every host.
+
+load -- read a network from a file: .tflite, .qnz, network.json (quantized), .onnx, .h5 ... (float)
+
 >>> import qemu_nn
->>> network = qemu_nn.load("network.json")
->>> scores = network.session(target="cortex-m4").run(x)["softmax"]
+>>> network = qemu_nn.load("net.tflite")
+
+Network.session -- plan a quantized network for a device, and run it
+
+>>> session = network.session(target="cortex-m4")
+>>> scores = session.run(x)["softmax"]
+
+quantize -- turn a float network into calls of CMSIS-NN
+
+>>> quantized = qemu_nn.quantize("net.onnx", "calib.npz", target="cortex-m4")
+>>> quantized.save("net.qnz")
+
+analyze -- report layer by layer what quantization cost
+
+>>> print(qemu_nn.analyze("net.qnz", "test.npz").text())
+
+export -- write C that calls CMSIS-NN, with a self-test
+
+>>> qemu_nn.export("net.qnz", "firmware")
+
+cmsis -- one function of CMSIS-NN on arrays
+
+>>> import numpy as np
+>>> from qemu_nn import cmsis
+>>> cmsis.arm_relu_q7(data=np.array([-3, 5], np.int8), size=2)
+array([0, 5], dtype=int8)
+
+ndk -- the NPU's kit, under the names of its manual
+
+>>> import qemu_nn.ndk as ndk
+>>> layers, params = ndk.onnx_interface.load_from_onnx("net.onnx")
+
+Every function has help() of its own; errors are sentences and derive from qemu_nn.Error. On the
+command line: qemu-nn --help.
 """
 
 from __future__ import annotations

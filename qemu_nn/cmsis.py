@@ -1,20 +1,21 @@
 """Every CMSIS-NN function under its C name, on numpy arrays.
 
-The keyword arguments are the C parameters by name, including those inside Arm's structs. Scratch
-buffers are not passed, and the function returns its result in its natural shape. A dimension may be
-left out where the shape of an array gives it; None stands for NULL. Each function takes four more
-arguments:
+Keyword arguments have the names of the C parameters, also of those inside Arm's structs. Scratch
+buffers are not passed, and the result has its natural shape. A dimension may be left out where the
+shape of an array gives it; None stands for NULL. Each function takes five more arguments:
 
 - ``core``: a core ("cortex-m4") or a path ("scalar", "dsp"); default "cortex-m4"
-- ``cmsis``: "5.6.0" or "5.9.0" (default) for the q7 and q15 functions, "7.0.0" (default) or
-  "main-2026-07" for the s8 and s16 functions
-- ``rounding``: "nearest" (default) or "truncate" (a library built with ARM_NN_TRUNCATE); for the s8
-  and s16 functions "double" (default) or "single" (built with CMSIS_NN_USE_SINGLE_ROUNDING)
-- ``variant``: the row of the kernel table to run; by default the best for this host
+- ``cmsis``: "5.6.0" or "5.9.0" (default) of the q7 and q15 functions, "7.0.0" (default) or
+  "main-2026-07" of the s8 and s16 functions
+- ``rounding``: "nearest" (default) or "truncate", as a library built with ARM_NN_TRUNCATE; of the
+  s8 and s16 functions "double" (default) or "single" (CMSIS_NN_USE_SINGLE_ROUNDING)
+- ``variant``: the row of the kernel table to run; default the best for this host
+- ``in_place``: True leaves the input arrays as the device leaves them: the result of an in-place
+  function, the new state of a recurrent one, or what pooling leaves of its input on a core with
+  the DSP extension; default False
 
-With ``in_place=True`` the input buffers change as they do on the device: they hold the result of an
-in-place function, the new state of a recurrent function, or what pooling on a core with the DSP
-extension leaves of its input.
+``help(cmsis.arm_relu_q7)`` lists the arguments of a function, with shapes, types and ranges, and
+the cores and releases whose bits differ.
 
 >>> import numpy as np
 >>> from qemu_nn import cmsis
@@ -33,15 +34,33 @@ import numpy as np
 
 from .errors import DeviceWarning, Error
 from .functions import FUNCTIONS, Array, Function
-from .functions.base import spell
+from .functions.docstrings import docstring
 from .io.arguments import as_array, as_flag, as_mapping, as_text, one_of
 from .kernels import table as kernels
 from .kernels.devices import profile_for
-from .targets import DEFAULT_CORE, Profile, core_path
+from .targets import DEFAULT_CORE, Profile, all_profiles, core_path
+
+_PROFILES = all_profiles()
 
 
 def find(name: str) -> Function:
-    """The declaration of a C function, by name."""
+    """The declaration of a C function, by name.
+
+    Parameters
+    ----------
+    name : str
+        A C name, such as "arm_relu_q7".
+
+    Returns
+    -------
+    functions.Function
+        Arguments, arrays with their axes, scratch memory and cost of the function.
+
+    Raises
+    ------
+    Error
+        No function has this name; the sentence lists those that exist.
+    """
     return FUNCTIONS[one_of(sorted(FUNCTIONS), name, "function")]
 
 
@@ -49,7 +68,36 @@ def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CO
     """Bytes of the scratch buffer (bufferA, vec_buffer or ctx) that Arm's library asks for.
 
     The q7 and q15 functions use none on cores without the DSP extension, and never bufferB.
-    params: the scalar C arguments. Unknown functions, arguments and cores raise Error.
+
+    Parameters
+    ----------
+    function : str
+        The C name of a function.
+    params : mapping of str to int
+        Its scalar C arguments.
+    core : str, default "cortex-m4"
+        A core of targets.CORES, or a path of targets.PATHS.
+
+    Returns
+    -------
+    int
+        Bytes.
+
+    Raises
+    ------
+    Error
+        The function, an argument or the core is unknown, or an argument is missing.
+
+    References
+    ----------
+    Arm's header of the function; for s8 and s16 its ``..._get_buffer_size()``.
+
+    Examples
+    --------
+    >>> conv = dict(dim_im_in=32, ch_im_in=4, ch_im_out=8, dim_kernel=3, padding=1, stride=1)
+    >>> conv |= dict(dim_im_out=32, bias_shift=0, out_shift=7)
+    >>> buffer_size("arm_convolve_HWC_q7_basic", conv)
+    144
     """
     declared = find(function)
     values = declared.parse_params(as_mapping(params, "params"))
@@ -111,7 +159,7 @@ def invoke(
     variant: Optional[str] = None,
     in_place: bool = False,
 ) -> np.ndarray:
-    """Run one declared function; see the module's docstring for the arguments."""
+    """Run one declared function; the module's docstring describes the arguments."""
     params = _params(function, arguments)
     rows = kernels.rows_of(function.op, function.type)
     struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
@@ -171,30 +219,34 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [inspect.Parameter(a.name, keyword) for a in function.arrays]
     defaults = {**dict.fromkeys(function.params, inspect.Parameter.empty), **function.defaults}
-    own += [inspect.Parameter(name, keyword, default=default) for name, default in defaults.items()]
+    own += [inspect.Parameter(name, keyword, default=value) for name, value in defaults.items()]
     common = [p for p in inspect.signature(bound).parameters.values() if p.kind == keyword]
     bound.__signature__ = inspect.Signature(own + common)  # type: ignore[attr-defined]
     bound.__name__ = bound.__qualname__ = function.name
-    bound.__doc__ = _docstring(function)
+    bound.__doc__ = docstring(function, _differences(function))
     return bound
 
 
-def _docstring(function: Function) -> str:
-    def line(array: Array) -> str:
-        axes = ", ".join(spell(axis) for axis in array.axes)
-        narrow = f" (int32 where {array.narrow})" if array.narrow else ""
-        return f"    {array.name}: {array.dtype}{narrow} [{axes}]"
+def _differences(function: Function) -> str:
+    """Which releases have a function, and which of their cores have a definition of their own."""
+    rows = [row for row in kernels.rows_of(function.op, function.type) if row.kind == "plain"]
+    text = f"Releases, and the paths of their cores: {'; '.join(map(_claims, rows))}."
+    if len(rows) > 1:
+        text += " What a semicolon separates has definitions of its own, whose bits may differ."
+    return f"{text} docs/arithmetic.md says where releases, cores and roundings differ."
 
-    own = function.name.startswith("tflm_")
-    source = "what TensorFlow Lite Micro computes itself" if own else "of CMSIS"
-    status = "ARM_MATH_SIZE_MISMATCH" if function.type.startswith("q") else "with an error"
-    lines = [f"{function.name}{',' * own} {source}, bit for bit.", ""]
-    lines += [function.note, ""] if function.note else []
-    lines += [line(array) for array in function.arrays]
-    lines += [f"    returns {line(function.output).strip()}", ""]
-    lines += ["Raises Error if an argument does not fit, SizeMismatch if the device answers"]
-    lines += [f"{status}. The module explains core, cmsis, rounding and variant."]
-    return "\n".join(lines)
+
+def _claims(row: kernels.Row) -> str:
+    """The releases and paths of a row; with the rounding, where it has one of two only."""
+    roundings: dict[tuple[str, str], list[str]] = {}
+    for profile in _PROFILES:
+        if row.claims(profile):
+            roundings.setdefault((profile.cmsis, profile.path), []).append(profile.rounding)
+    paths: dict[str, list[str]] = {}
+    for (cmsis, path), names in roundings.items():
+        only = f" with {names[0]} rounding" if len(names) == 1 else ""
+        paths.setdefault(cmsis, []).append(path + only)
+    return ", ".join(f"CMSIS {cmsis} ({', '.join(names)})" for cmsis, names in paths.items())
 
 
 for _name, _function in FUNCTIONS.items():

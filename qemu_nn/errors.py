@@ -1,7 +1,6 @@
 """The errors users meet: each message names the thing, the reason and the way out.
 
-What they quote comes from untrusted files: here it loses its power over a terminal,
-and its length.
+They may quote files that are not trusted, so control characters are escaped and long texts are cut.
 """
 
 from __future__ import annotations
@@ -18,9 +17,19 @@ _WORDS = rf"\S{{{_LONGEST_WORD + 1},}}"
 
 
 def printable(text: str, kept: str = "") -> str:
-    """Text of a stranger's file without the power to command a terminal: \\x1b for an escape.
+    """Text of a file that is not trusted, with control characters escaped.
 
-    kept: characters that stay as they are.
+    Parameters
+    ----------
+    text : str
+        Any text.
+    kept : str, default ""
+        Characters that stay as they are.
+
+    Returns
+    -------
+    str
+        The text, with \\x1b for an escape.
     """
     return "".join(
         c if c.isprintable() or c in kept else c.encode("unicode_escape", "surrogatepass").decode()
@@ -29,13 +38,37 @@ def printable(text: str, kept: str = "") -> str:
 
 
 def cut(text: str, longest: int = 40) -> str:
-    """A text of which only the ends are shown if it is longer."""
+    """A text with its middle left out where it is long.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    longest : int, default 40
+        The most characters that are returned.
+
+    Returns
+    -------
+    str
+        The text, or its two ends.
+    """
     end = longest // 3
     return text if len(text) <= longest else f"{text[: longest - end - 3]}...{text[-end:]}"
 
 
 def sentence(text: object) -> str:
-    """A message as it may be shown: in one line, and of no more than a few."""
+    """A message as it may be shown: on one line, printable and not too long.
+
+    Parameters
+    ----------
+    text : object
+        A message.
+
+    Returns
+    -------
+    str
+        Its text, with long quotes and words cut.
+    """
 
     def shorter(found: re.Match[str]) -> str:
         return f"{found[1]}{cut(found[2], _LONGEST_QUOTE)}{found[1]}"
@@ -45,7 +78,13 @@ def sentence(text: object) -> str:
 
 
 class Error(ValueError):
-    """Base of every error that is the input's fault and not a bug; its text is a sentence."""
+    """Base of all errors that the input causes and not a bug; its text is one sentence.
+
+    Parameters
+    ----------
+    text : object, default ""
+        The sentence: what is wrong, why, and the way out.
+    """
 
     def __init__(self, text: object = "") -> None:
         super().__init__(sentence(text))
@@ -58,7 +97,7 @@ class SizeMismatch(Error):
 
 
 class Refused(Error):
-    """The device would accept the call, but leave its buffers or do nothing; we do not follow."""
+    """The device accepts the call, but leaves its buffers or does nothing; it is not emulated."""
 
     status = -1
 
@@ -68,7 +107,13 @@ class ModelError(Error):
 
 
 class DeviceWarning(UserWarning):
-    """The device computes this, but probably not what its author meant."""
+    """The device computes this, but probably not what its author meant.
+
+    Parameters
+    ----------
+    text : object, default ""
+        The sentence.
+    """
 
     def __init__(self, text: object = "") -> None:
         super().__init__(sentence(text))

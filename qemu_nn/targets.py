@@ -55,7 +55,14 @@ MAIN_CMSIS = "main-2026-07"
 class Profile:
     """Whose arithmetic it is. It shows in the bits, so the user chooses it.
 
-    cmsis: release of CMSIS; path: see PATHS; rounding: see ROUNDINGS.
+    Attributes
+    ----------
+    cmsis : str
+        A release of RELEASES.
+    path : str
+        A path of PATHS.
+    rounding : str
+        A rounding of ROUNDINGS.
     """
 
     cmsis: str
@@ -78,29 +85,94 @@ NPU = Profile("none", "npu", "floor")
 
 
 def is_affine(cmsis: str) -> bool:
-    """Whether a release has the s8 and s16 functions instead of the q7 and q15 functions."""
+    """Say whether a release has the s8 and s16 functions, and not those of q7 and q15.
+
+    Parameters
+    ----------
+    cmsis : str
+        A release of RELEASES.
+
+    Returns
+    -------
+    bool
+        True from 7.0.0 on.
+    """
     return cmsis in (AFFINE_CMSIS, MAIN_CMSIS)
 
 
 def roundings(cmsis: str) -> tuple[str, ...]:
-    """The roundings that a release of CMSIS can be built with, Arm's own choice first."""
+    """The roundings that a release of CMSIS can be built with.
+
+    Parameters
+    ----------
+    cmsis : str
+        A release of RELEASES.
+
+    Returns
+    -------
+    tuple of str
+        Arm's own choice first.
+    """
     return _AFFINE_ROUNDINGS if is_affine(cmsis) else _LEGACY_ROUNDINGS
 
 
 def core_path(core: str) -> str:
-    """The path of a core ("cortex-m4") or of a path's own name ("dsp")."""
+    """The path that a core takes through the library.
+
+    Parameters
+    ----------
+    core : str
+        A core of CORES ("cortex-m4", upper case too), or a path's own name ("dsp").
+
+    Returns
+    -------
+    str
+        A path of PATHS.
+
+    Raises
+    ------
+    Error
+        The core is unknown; the sentence has the choices.
+
+    Examples
+    --------
+    >>> core_path("cortex-m55")
+    'mve'
+    """
     core = core.lower() if isinstance(core, str) else core
     name = one_of([*CORES, *PATHS], core, "core")
     return CORES.get(name, name)
 
 
 def cores_of(paths: Collection[str]) -> list[str]:
-    """The cores that take one of these paths."""
+    """The cores that take one of these paths.
+
+    Parameters
+    ----------
+    paths : collection of str
+        Paths of PATHS.
+
+    Returns
+    -------
+    list of str
+        Cores of CORES.
+    """
     return [core for core, path in CORES.items() if path in paths]
 
 
 def core_words(cores: Iterable[str]) -> str:
-    """Cores as Arm writes them: Cortex-M4, M7, M33."""
+    """Cores as Arm writes them.
+
+    Parameters
+    ----------
+    cores : iterable of str
+        Cores of CORES.
+
+    Returns
+    -------
+    str
+        Text such as "Cortex-M4, M7, M33".
+    """
     names = (core[len("cortex-") :].upper().replace("PLUS", "+") for core in cores)
     return f"Cortex-{', '.join(dict.fromkeys(names))}"
 
@@ -108,10 +180,32 @@ def core_words(cores: Iterable[str]) -> str:
 def profile(
     core: str = DEFAULT_CORE, cmsis: Optional[str] = None, rounding: Optional[str] = None
 ) -> Profile:
-    """The profile of a device, from names; unknown ones raise Error with the choices.
+    """The profile of a device, from names.
 
-    cmsis: by default the release that has `rounding`, 5.9.0 if that is not given either;
-    rounding: by default as Arm ships that release.
+    Parameters
+    ----------
+    core : str, default "cortex-m4"
+        A core of CORES, or a path of PATHS.
+    cmsis : str, optional
+        A release of RELEASES; default: the one that has `rounding`, "5.9.0" without one.
+    rounding : str, optional
+        A rounding of ROUNDINGS; default: as Arm ships the release.
+
+    Returns
+    -------
+    Profile
+        Release, path and rounding.
+
+    Raises
+    ------
+    Error
+        A name is unknown, or the release does not have the core or the rounding; the sentence has
+        the choices.
+
+    Examples
+    --------
+    >>> print(profile("cortex-m4"))
+    CMSIS 5.9.0, dsp, nearest
     """
     path = core_path(core)
     if rounding is not None:
@@ -128,7 +222,13 @@ def profile(
 
 
 def all_profiles() -> list[Profile]:
-    """Every profile of CMSIS that exists."""
+    """List every profile of CMSIS that exists.
+
+    Returns
+    -------
+    list of Profile
+        All releases, paths and roundings that go together.
+    """
     return [
         Profile(cmsis, path, rounding)
         for cmsis in RELEASES

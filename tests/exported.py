@@ -16,7 +16,7 @@ from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.orders import NOT_CALLED, rooms
-from qemu_nn.ir.graph import Address, Graph, Memory, Node, Place, Tensor
+from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
 from qemu_nn.kernels import table as kernels
 from qemu_nn.testing.calls import random_params
 from qemu_nn.testing.s8_calls import affine_arrays, is_affine, random_affine_params
@@ -104,7 +104,7 @@ def every_function(wanted):
             own = [array.name for array in function.inputs].index(function.output.name)
             target = inputs[own]
         scratch = Address("scratch", 0) if rooms(function, params, wanted.path) else None
-        places[name] = Place(inputs, target, scratch)
+        places[name] = CallAddresses(inputs, target, scratch)
     sizes = {"data": 2 * _ROOM, "out": _ROOM, "scratch": _ROOM}
     memory = Memory(sizes, places, Address("data", 0))
     entry = Tensor("data", (2 * _ROOM,), "int8")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.ir.graph import Address, Graph, Memory, Node, Place, Tensor
+from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
 
 
 def node(name, function, inputs, frac=None, arrays=(None, None), **params):
@@ -90,7 +90,7 @@ def _firmware(names):
     }
     scratch = {conv: Address("scratch", 0), ip: Address("scratch", 0)}
     places = {
-        name: Place((Address(source, 0),), Address(target, 0), scratch.get(name))
+        name: CallAddresses((Address(source, 0),), Address(target, 0), scratch.get(name))
         for name, (source, target) in at.items()
     }
     sizes = {"image": 128, "maps": 256, "out": 10, "scratch": 256}
@@ -106,7 +106,7 @@ def recurrent():
     add = node("sum", "arm_add_q15", [], blockSize=4)
     here, history = Address("memory", 0), Address("memory", 8)
     memory = Memory(
-        {"memory": 16}, {"sum": Place((here, history), history)}, here, {"history": history}
+        {"memory": 16}, {"sum": CallAddresses((here, history), history)}, here, {"history": history}
     )
     state = Tensor("history", (4,), "int16")
     return Graph("recurrent", Tensor("x", (4,), "int16"), (add,), ("sum",), {}, memory, (state,))
@@ -129,6 +129,6 @@ def reads_what_pooling_destroys():
         node("pool", "arm_maxpool_q7_HWC", [], **_POOL),
         node("branch", "arm_relu_q7", [], size=50),
     )
-    places = {"pool": Place((image,), out), "branch": Place((image,), image)}
+    places = {"pool": CallAddresses((image,), out), "branch": CallAddresses((image,), image)}
     memory = Memory({"image": 50, "out": 8}, places, image)
     return Graph("branches", Tensor("data", (5, 5, 2), "int8"), nodes, ("branch",), {}, memory)

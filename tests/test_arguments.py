@@ -151,10 +151,10 @@ def test_every_function_refuses_arrays_that_are_none(name):
         (lambda net: net.session("cortex-m4", threads=2), "small is a float network"),
         (lambda net: qemu_nn.analyze(net, REAL), "small is a float network; quantize it first"),
         (lambda net: qemu_nn.export(net, "x"), "small is a float network; quantize it first"),
-        (lambda net: qemu_nn.quantize(3, REAL), "a network is what load.. returns or the path"),
+        (lambda net: qemu_nn.quantize(3, REAL), "a network must be the result of load.. or a path"),
         (
             lambda net: qemu_nn.quantize(qemu_nn.quantize(net, REAL), REAL),
-            "small is quantized already; give the float network it came from",
+            "small is quantized already; give the float network instead",
         ),
         (
             lambda net: qemu_nn.quantize(net, REAL).session(threads="2"),
@@ -172,7 +172,7 @@ def test_every_function_refuses_arrays_that_are_none(name):
             lambda net: qemu_nn.quantize(net, REAL, weight_method="search"),
             "no method 'search'; have: minmax, mse, kl, or a percentile as a number$",
         ),
-        (lambda net: Network("net.tflite"), r"Network.. holds a graph.*; load.. reads files"),
+        (lambda net: Network("net.tflite"), r"Network.. takes a graph.*; load.. reads files"),
         (lambda net: qemu_nn.quantize(net, "none.npz"), "cannot read none.npz: No such file"),
     ],
 )
@@ -199,6 +199,6 @@ def test_a_network_may_be_given_as_its_file(tmp_path):
 @pytest.mark.parametrize("network", [Network(classifier()), float_network()])
 @pytest.mark.parametrize("name", ["x.tflite", "x.onnx", "x.json", "x", "x.QNZ"])
 def test_a_network_is_saved_under_no_other_suffix_than_its_own(network, name, tmp_path):
-    with pytest.raises(Error, match=r"saved in a file of its own kind, \.qnz.* name it x\.qnz"):
+    with pytest.raises(Error, match=r"saved as a \.qnz file; name it x\.qnz"):
         network.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []

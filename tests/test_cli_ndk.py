@@ -196,7 +196,10 @@ def test_a_model_file_is_cut_where_the_options_say(tmp_path):
         ),
         (["run", "net.prototxt", "-i", "none.npy", "-o", "out.npz"], "must hold one input or more"),
         (["run", "net.prototxt", "-i", "nan.npy", "-o", "out.npz"], "contains NaN"),
-        (["run", "net.prototxt", "-i", "last.npy", "-o", "out.npz"], "takes [N, 2, 6, 6], got"),
+        (
+            ["run", "net.prototxt", "-i", "last.npy", "-o", "out.npz"],
+            "takes batches [N, 2, 6, 6], not",
+        ),
         (
             ["run", "float.prototxt", "-i", "data.npz", "-o", "out.npz"],
             "quantize the network first",

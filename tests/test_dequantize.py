@@ -53,7 +53,7 @@ def test_a_call_is_off_its_meaning_by_rounding_alone(case):
     for node in graph.nodes:
         if node.name in real:
             held, got = node.output.format, traced[node.name]
-            place = np.clip(held.place(real[node.name].reshape(got.shape)), *held.limits)
+            place = np.clip(held.unrounded(real[node.name].reshape(got.shape)), *held.limits)
             assert np.abs(place - got).max() < (entry(STEPS, name) or 1.01)
     assert set(graph.outputs) <= set(real)
 

@@ -46,9 +46,9 @@ def test_a_description_becomes_a_graph(tmp_path):
     assert graph.node("fc").params["out_shift"] == 0
     assert graph.memory.buffers == {"pad": 16, "in": 4}
     assert graph.memory.input == Address("in", 0)
-    assert graph.memory.places["fc"].output == Address("pad", 0)
-    assert graph.memory.places["fc"].scratch == Address("pad", 8)
-    assert graph.memory.places["relu"].scratch is None
+    assert graph.memory.calls["fc"].output == Address("pad", 0)
+    assert graph.memory.calls["fc"].scratch == Address("pad", 8)
+    assert graph.memory.calls["relu"].scratch is None
     assert sorted(graph.arrays) == ["fc_bias", "fc_wt"]
 
 
@@ -173,7 +173,7 @@ REFUSED = {
     "layer 'fc': weights: there is no array 'fc_wt'": lambda d, a: a.pop("fc_wt"),
     "layer 'fc': 'weights' must be a string, not 3": _layer(weights=3),
     "needs an array for pM": _layer(weights=None),
-    "takes no 'fc_wt'": lambda d, a: d["layers"][1].update(weights="fc_wt"),
+    "does not take the array 'fc_wt'": lambda d, a: d["layers"][1].update(weights="fc_wt"),
     "there is no buffer or part 'nowhere'": _layer(output=at("nowhere")),
     "layer 'fc': output: 'offset' leads to byte 16 of 'pad', which has only 16 bytes": _layer(
         output=at("pad", 16)
@@ -182,7 +182,7 @@ REFUSED = {
     "layer 'fc': inputs[0]: 'symbol' is missing": _layer(inputs=[{"offset": 0}]),
     "layer 'fc': 'inputs' must be a list, not an object": _layer(inputs=at("in")),
     "takes 1 inputs, has 2": _layer(inputs=[at("in"), at("in")]),
-    "works in place at pad, so that its output cannot be at in": lambda d, a: d["layers"][1].update(
+    "works in place at pad, so its output cannot be at in": lambda d, a: d["layers"][1].update(
         output=at("in")
     ),
     "computes int8 [3], but its output is said to be int8 [4]": _layer(output_shape=[4]),

@@ -22,7 +22,7 @@ from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.orders import NOT_CALLED
 from qemu_nn.functions.prototypes import is_own, prototype
 from qemu_nn.importers.c_header import read_array, read_integer
-from qemu_nn.ir.graph import Address, Graph, Memory, Place, Tensor
+from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Tensor
 from qemu_nn.kernels.table import rows_of
 from qemu_nn.runtime.plan import Plan, plan
 from qemu_nn.targets import all_profiles, profile
@@ -187,8 +187,8 @@ def test_a_network_that_reads_former_scratch_passes(tmp_path):
     branch = networks.node("branch", "arm_add_q7", [], blockSize=4)
     at = {name: Address(name, 0) for name in ("in", "mid", "vec", "out")}
     places = {
-        "fc": Place((at["in"],), at["mid"], at["vec"]),
-        "branch": Place((at["mid"], at["vec"]), at["out"]),
+        "fc": CallAddresses((at["in"],), at["mid"], at["vec"]),
+        "branch": CallAddresses((at["mid"], at["vec"]), at["out"]),
     }
     memory = Memory(dict.fromkeys(at, 8), places, at["in"])
     arrays = {"wt": np.eye(4, dtype=np.int8), "bias": np.zeros(4, np.int8)}
@@ -265,7 +265,7 @@ def test_memory_is_planned_for_the_device(demo):
 
 def relu_of(address, buffers):
     node = networks.node("relu", "arm_relu_q7", [], size=8)
-    memory = Memory(buffers, {"relu": Place((address,), address)}, Address("in", 0))
+    memory = Memory(buffers, {"relu": CallAddresses((address,), address)}, Address("in", 0))
     return Graph("odd", Tensor("in", (8,), "int8"), (node,), ("relu",), {}, memory)
 
 
@@ -278,8 +278,8 @@ def test_a_network_that_reads_unwritten_memory_is_refused(tmp_path):
 
 def test_missing_scratch_memory_is_refused_where_the_core_needs_it(tmp_path):
     graph = networks.classifier(memory=True)
-    places = dict(graph.memory.places)
-    places["conv1"] = Place(places["conv1"].inputs, places["conv1"].output, None)
+    places = dict(graph.memory.calls)
+    places["conv1"] = CallAddresses(places["conv1"].inputs, places["conv1"].output, None)
     memory = Memory(graph.memory.buffers, places, graph.memory.input)
     graph = Graph(graph.name, graph.input, graph.nodes, graph.outputs, graph.arrays, memory)
     with pytest.raises(Error, match=r"'conv1'.*needs 72 bytes of scratch memory.*none"):

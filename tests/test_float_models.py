@@ -13,7 +13,7 @@ FLOAT = published.SHARED / "models_float"
 
 #: Model -> the least signal to noise of its scores in dB with 8 and 16 bits, or why it cannot.
 KWS = "even"  # 16-bit convolutions want squares, or even channels and output width
-LEAKY, CONCAT, PRELU, GATE = "slope below zero", "Concat", "PRelu", "of one shape"
+LEAKY, CONCAT, PRELU, GATE = "slope below zero", "Concat", "PRelu", "differ in shape"
 MODELS = {
     "caffe_blocks/blocks.prototxt": (LEAKY, LEAKY),
     "caffe_cifar10_m4/legacy_v1_deploy.prototxt": (20, 60),

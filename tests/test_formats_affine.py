@@ -92,7 +92,7 @@ def test_a_format_quantizes_as_the_functions_for_its_kind():
     x = np.array([0.5, 1.5, -0.5, -1.5, 1000.0])
     assert power_of_two("int8", 0).quantize(x).tolist() == [0, 2, 0, -2, 127]  # half to even
     assert Format("int8", 1.0, 1).quantize(x).tolist() == [2, 3, 0, -1, 127]  # away from zero
-    assert Format("int8", 0.5, 1).place(x).tolist() == [2, 4, 0, -2, 2001]
+    assert Format("int8", 0.5, 1).unrounded(x).tolist() == [2, 4, 0, -2, 2001]
 
 
 @pytest.mark.parametrize(

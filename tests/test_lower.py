@@ -177,7 +177,7 @@ def test_a_rectifier_over_more_elements_than_its_function_counts_is_a_clamping_p
     graph = network((64, 64, 17), Relu(limit=limit))
     assert called(graph) == ["arm_max_pool_s8"]
     assert_equal_to_float(graph, spread=120)
-    with pytest.raises(ModelError, match="69632 elements are more than the 65535"):
+    with pytest.raises(ModelError, match="69632 elements, but its function takes at most 65535"):
         lowered(graph, cmsis="5.6.0")
 
 
@@ -221,7 +221,7 @@ def test_an_average_that_counts_its_padding_is_a_depthwise_convolution():
     graph, notes = prepare(network((4, 4, 3), pool), 8)
     conv = graph.nodes[0].operator
     assert (conv.groups, set(conv.weights.ravel())) == (3, {0.25})
-    assert notes == ["pool0: averages with their padding, as a convolution"]
+    assert notes == ["pool0: a convolution computes its averages, which count their padding"]
     x = np.arange(48.0).reshape(1, 4, 4, 3)
     expected = evaluate(network((4, 4, 3), pool), x)["pool0"]
     np.testing.assert_array_equal(evaluate(graph, x)["pool0"], expected)
@@ -278,7 +278,7 @@ def test_all_that_has_no_function_is_named_at_once():
 def test_release_5_6_0_has_no_pooling_of_rectangles():
     graph = network((4, 6, 3), Pool("max", (2, 2), (2, 2)))
     assert called(graph) == ["arm_max_pool_s8"]
-    with pytest.raises(ModelError, match="not arm_maxpool_q7_HWC, arm_max_pool_s8"):
+    with pytest.raises(ModelError, match="tried arm_maxpool_q7_HWC, arm_max_pool_s8"):
         lowered(graph, cmsis="5.6.0")
 
 
@@ -286,7 +286,7 @@ def test_release_5_6_0_has_no_pooling_of_rectangles():
     ("functions", "reason"),
     [
         ({"conv9": "arm_convolve_HWC_q7_basic"}, "no layer 'conv9'"),
-        ({"conv0": "arm_relu_q7"}, "arm_relu_q7 does not compute this; what does: .*_fast"),
+        ({"conv0": "arm_relu_q7"}, "arm_relu_q7 does not compute this layer; these do: .*_fast"),
         ({"conv0": "arm_convolve_HWC_q7_RGB"}, "arm_convolve_HWC_q7_RGB does not compute this"),
     ],
 )

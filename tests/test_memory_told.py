@@ -34,7 +34,7 @@ def quantized(scheme):
 def with_a_buffer_that_nothing_uses():
     graph = networks.classifier(memory=True)
     memory = graph.memory
-    memory = Memory({**memory.buffers, "spare": 1000}, memory.places, memory.input, memory.states)
+    memory = Memory({**memory.buffers, "spare": 1000}, memory.calls, memory.input, memory.states)
     return Graph(graph.name, graph.input, graph.nodes, graph.outputs, graph.arrays, memory)
 
 

@@ -62,10 +62,10 @@ def test_what_just_fits_is_not_warned_of(layers, capsys):
     [
         ([conv()], "first layer must be an Input"),
         ([start(3, 8, 8), conv(), conv()], "2 layers are called 'c'"),
-        ([start(3, 8, 8), relu("q", "r")], "reads 'q', which nothing makes"),
+        ([start(3, 8, 8), relu("q", "r")], "reads 'q', which no layer makes"),
         (
             [start(3, 40, 40), conv(kernel_size=17, pad=(8,) * 4)],
-            "kernel is 17 x 17, at most 16 on a side (§6.7)",
+            "kernel is 17 x 17, must be at most 16 on a side (§6.7)",
         ),
         (
             [start(3, 8, 8), conv(stride=(1, 2), pad=(1, 1, 1, 0))],
@@ -73,25 +73,28 @@ def test_what_just_fits_is_not_warned_of(layers, capsys):
         ),
         (
             [start(3, 64, 64), conv(stride=7, kernel_size=1, pad=(0,) * 4)],
-            "stride is 7 x 7, at most 6",
+            "stride is 7 x 7, must be at most 6",
         ),
-        ([start(3, 64, 64), conv(dilation=7, pad=(7,) * 4)], "dilation is 7 x 7, at most 6"),
+        (
+            [start(3, 64, 64), conv(dilation=7, pad=(7,) * 4)],
+            "dilation is 7 x 7, must be at most 6",
+        ),
         (
             [start(3, 64, 64), conv(dilation=(1, 2), pad=(1, 1, 2, 2))],
             "dilation is 1 x 2, must be the same",
         ),
         (
             [start(3, 64, 64), conv(dilation=6, kernel_size=7, pad=(0,) * 4)],
-            "reaches over 37 x 37, at most 32",
+            "spans 37 x 37, must span at most 32",
         ),
         ([start(4, 8, 8), conv(group=2)], "each of its 2 groups has 8 outputs"),
         ([start(3, 8, 8), conv(group=2)], "group 2 does not divide 3 and 16"),
-        ([start(456, 8, 8), conv()], "sums of 4104, at most 4096 with 16 bits"),
-        ([start(911, 8, 8), conv()], "sums of 8199, at most 8192 with 8 bits"),
-        ([start(3, 8, 8), conv(stride=2)], "leave 1 of the height: pad or crop"),
+        ([start(456, 8, 8), conv()], "sums of 4104, must have at most 4096 with 16 bits"),
+        ([start(911, 8, 8), conv()], "sums of 8199, must have at most 8192 with 8 bits"),
+        ([start(3, 8, 8), conv(stride=2)], "leave 1 of the height unread; pad or crop"),
         ([start(3, 9, 8), pool()], "leave 1 of the height"),
         ([start(3, 34, 34), pool(kernel_size=17, stride=1)], "at most 16 on a side (§6.8)"),
-        ([start(3, 17, 8), dense()], "its input is 17 x 8, at most 16 x 16 (§6.6)"),
+        ([start(3, 17, 8), dense()], "its input is 17 x 8, must be at most 16 x 16 (§6.6)"),
         (
             [start(3, 8, 8), conv(), relu("c", "r"), relu("r", "s")],
             "follows another nonlinear layer, 'r' (§6.3)",
@@ -111,7 +114,7 @@ def test_what_just_fits_is_not_warned_of(layers, capsys):
                 relu("c", "r"),
                 Layer("Eltwise", name="e", bottom=["c", "r"], top="e", operation="max"),
             ],
-            "operation 'max' is not supported",
+            "its operation is 'max', must be 'sum'",
         ),
         (
             [start(4, 8, 8), conv(), relu("c", "r"), log("r")],
@@ -128,7 +131,7 @@ def test_what_just_fits_is_not_warned_of(layers, capsys):
         ([start(4, 8, 8), conv(), log("c")], "height of 8, must be 1 (§6.16)"),
         (
             [start(4, 1, 17), conv(kernel_size=1, pad=(0,) * 4), log("c")],
-            "a width 17, at most 16 with 16 bits",
+            "a width 17, must have at most 16 with 16 bits",
         ),
         (
             [start(4, 8, 8), dense(), softmax(), dense("s", "g")],
@@ -153,8 +156,8 @@ def test_a_tensor_of_two_layers_of_several_inputs_is_told():
         Layer("Concat", name="j", bottom=["e", "r"], top="j"),
     ]
     told = " ".join(warnings(layers))
-    assert "'r' is read by 'j' too" in told
-    assert "'r' is read by 'e' too" in told
+    assert "'j' reads 'r', too" in told
+    assert "'e' reads 'r', too" in told
 
 
 def test_fixed_point_parameters_are_checked_when_there_are_any():
@@ -189,7 +192,7 @@ def test_fixed_point_parameters_tell_which_width_s_limits_hold(capsys):
         assert check_layers(layers, {**params, "c_quant_weight": weights}) is broken, dtype
     params["c_quant_bias"] = np.zeros(16, np.int16)
     assert check_layers(layers, {**params, "c_quant_weight": np.zeros(shape, np.int16)}) is True
-    assert "sums of 4608, at most 4096 with 16 bits" in capsys.readouterr().out
+    assert "sums of 4608, must have at most 4096 with 16 bits" in capsys.readouterr().out
 
 
 def small():
@@ -211,8 +214,8 @@ def test_float_parameters_that_fit_are_not_warned_of():
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
-        ("c_weight", None, "the parameters have no 'c_weight' (§6.7)"),
-        ("f_bias", None, "the parameters have no 'f_bias' (§6.6)"),
+        ("c_weight", None, "the parameters lack 'c_weight' (§6.7)"),
+        ("f_bias", None, "the parameters lack 'f_bias' (§6.6)"),
         ("c_bias", np.array([1, np.nan]), "layer 'c' (Convolution): c_bias must hold finite"),
         ("c_weight", np.full((2, 4, 3, 3), np.inf), "c_weight must hold finite"),
         ("c_bias", ["a", "b"], "c_bias must hold finite"),

@@ -67,15 +67,15 @@ def renamed(index, name):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (without("fc_quant_weight"), "needs 'fc_quant_weight' among the parameters"),
-        (without("r_frac"), "needs 'r_frac'"),
+        (without("fc_quant_weight"), "needs the parameter 'fc_quant_weight'"),
+        (without("r_frac"), "needs the parameter 'r_frac'"),
         (changed("fc_quant_bias", np.full(7, 128)), "not 8-bit integers"),
         (changed("fc_frac_weight", 40), "out of 0..15"),
         (changed("fc_frac_bias", -9), "out of 0..15"),
         (changed("f_signed", False), "unsigned"),
         (changed("fc_quant_weight", np.ones((7, 3), np.int8)), "quant_weight .* must be"),
         (renamed(1, "relu"), "2 layers are called 'relu'"),
-        (renamed(1, ""), "needs '_quant_weight'"),
+        (renamed(1, ""), "needs the parameter '_quant_weight'"),
         (lambda layers, params: layers.pop(0), "first layer must be an Input"),
         (lambda layers, params: layers.clear(), "first layer must be an Input"),
         (
@@ -103,7 +103,7 @@ def test_limits_of_the_hardware_are_refused(tmp_path):
     layers[1].kernel_size = (17, 1)
     with pytest.raises(ModelError, match="17 x 1"):
         modelpack(8, layers, params, tmp_path)
-    with pytest.raises(Error, match="bitwidth is the integer 8 or 16, not 9"):
+    with pytest.raises(Error, match="bitwidth must be the integer 8 or 16, is 9"):
         modelpack(9, *packs.plain(8), tmp_path)
     with pytest.raises(ModelError, match="has no layers"):
         modelpack(8, [packs.start(1, 2, 2)], {"x_frac": 0}, tmp_path)
@@ -116,11 +116,11 @@ def test_limits_of_the_hardware_are_refused(tmp_path):
 def test_files_that_are_no_packs_are_refused(tmp_path):
     data = packed()
     (tmp_path / "text").write_bytes(b"layer {}")
-    with pytest.raises(ModelError, match="text is no packed network"):
+    with pytest.raises(ModelError, match="text is not a packed network"):
         load_pack(tmp_path / "text")
     with pytest.raises(ModelError, match="cannot read"):
         load_pack(tmp_path / "none")
-    with pytest.raises(ModelError, match="version 7 of the format; this package has 1"):
+    with pytest.raises(ModelError, match="version 7 of the format; this package reads 1"):
         decode(data[:8] + b"\7" + data[9:], "p")
     with pytest.raises(ModelError, match="truncated or altered"):
         decode(data + b"\0", "p")
@@ -164,7 +164,7 @@ def test_a_pack_of_8_bits_has_the_limits_of_8_bits(tmp_path):
     params |= {"c_quant_bias": np.zeros(16, np.int8)}
     modelpack(8, layers, params, tmp_path)
     assert load_pack(tmp_path / "model.bin")[0] == 8
-    with pytest.raises(ModelError, match="sums of 4608, at most 4096 with 16 bits"):
+    with pytest.raises(ModelError, match="sums of 4608, must have at most 4096 with 16 bits"):
         modelpack(16, layers, params, tmp_path / "out")
 
 
@@ -180,5 +180,5 @@ def test_a_softmax_at_the_end_is_packed_as_its_logarithm(tmp_path, capsys):
     assert layers[-1].type == "Softmax"
     assert (tmp_path / "model.bin").read_bytes() == encode(8, with_end("LogSoftmax"), params)
     layers.append(Layer("ReLU", "relu", "y", "z"))
-    with pytest.raises(ModelError, match="no Softmax in fixed point; one at the end becomes"):
+    with pytest.raises(ModelError, match="no Softmax in fixed point, except at the end"):
         modelpack(8, layers, {**params, "z_frac": 4}, tmp_path)

@@ -87,7 +87,7 @@ def test_with_padding_only_a_scale_without_offset_merges_forward(tmp_path):
     shifted = [start(4, 8, 8), scale("x", "s"), conv("s", pad=1)]
     names, log = merged(shifted, tmp_path)
     assert names == ["input", "s", "conv"]
-    assert log == ["s (Scale): stays, its offset would be missing in the padding of conv"]
+    assert log == ["s (Scale): stays; padding of conv would lack its offset"]
     plain = [start(4, 8, 8), scale("x", "s", bias_term=False), conv("s", pad=1)]
     assert merged(plain)[0] == ["input", "conv"]
 
@@ -115,7 +115,7 @@ def test_what_others_read_stays(tmp_path):
     both = Layer("Eltwise", name="e", bottom=["conv", "s"], top="e")
     names, log = merged([start(4, 8, 8), conv(), scale("conv", "s"), both], tmp_path)
     assert names == ["input", "conv", "s", "e"]
-    assert "no layer with weights is next to it alone" in log[0]
+    assert "no layer with weights reads or feeds it alone" in log[0]
 
 
 def test_normalization_becomes_part_of_the_network():
@@ -133,12 +133,12 @@ def test_normalization_becomes_part_of_the_network():
     np.testing.assert_allclose(
         run_layers(x, fewer[0], ["conv"], fewer[1])["conv"], expected, atol=1e-9
     )
-    with pytest.raises(ModelError, match="weight has 3 elements for 4 channels"):
+    with pytest.raises(ModelError, match="weight must have 1 or 4 elements, has 3"):
         ndk.optimize.add_pre_norm(layers, params, np.ones(3), np.zeros(4))
 
 
 def test_missing_parameters_are_named():
-    with pytest.raises(ModelError, match="no 's_weight'"):
+    with pytest.raises(ModelError, match="lack 's_weight'"):
         ndk.optimize.merge_layers([start(4, 8, 8), scale("x", "s")], {})
 
 

@@ -14,7 +14,7 @@ FLOAT = published.SHARED / "models_float"
 
 GROUPS = "groups has {} outputs, must be 1 or 16, 32, ... (§6.7)"
 SHUFFLE = "it may only follow an ungrouped Convolution or an InnerProduct (§6.17)"
-TWICE = "may be by one such layer alone (§6.1"
+TWICE = "only one such layer may read it (§6.1"
 STRIDE = "its stride is 2 x 1, must be the same in both directions (§6.7)"
 
 #: Model, and its weights -> the least quantization SNR of its outputs in dB at 8 bits and at 16

@@ -13,7 +13,7 @@ from qemu_nn.errors import Error, ModelError
 from qemu_nn.ndk.layers import Layer, get_network_output
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
 from qemu_nn.npu.check import warnings
-from qemu_nn.npu.shifts import ORDERS, Fractions, settle
+from qemu_nn.npu.shifts import ORDERS, Fractions, assign_fractions
 
 RNG = np.random.default_rng(77)
 CONV = [
@@ -115,7 +115,7 @@ def test_the_user_s_fractions_are_obeyed():
         found["conv_quant_weight"], np.floor(REAL["conv_weight"] * 8 + 0.5)
     )
     assert quantize(usr_param_dict={"r_frac": 2})["c_frac"] == 2
-    with pytest.raises(Error, match="c, r must have one fraction"):
+    with pytest.raises(Error, match="c, r share one fraction"):
         quantize(usr_param_dict={"r_frac": 2, "c_frac": 3})
 
 
@@ -217,7 +217,7 @@ def test_a_log_softmax_is_dropped_with_a_warning_or_fed_what_it_can_hold(capsys)
     real = {**REAL, "fc_bias": REAL["fc_bias"] + 30}
     kept, params = ndk.quantize.quantize_model(layers, real, 8, batches())
     assert [layer.name for layer in kept] == ["input", "conv", "relu", "fc"]
-    assert "the LogSoftmax 'log' is taken away: compute it on the CPU" in capsys.readouterr().out
+    assert "the LogSoftmax 'log' is left out; compute it on the CPU" in capsys.readouterr().out
     kept, params = ndk.quantize.quantize_model(
         layers, real, 8, batches(), num_step_pre=40, drop_logsoftmax=False
     )
@@ -250,7 +250,7 @@ def test_what_comes_first_in_the_order_moves_least(order):
             key=lambda each: [abs(each[k] - wanted[k]) for k in order],
         )
         asked = Fractions(out, np.array([product]), np.array([bias]))
-        found = settle(order, asked, Fractions(), 15)
+        found = assign_fractions(order, asked, Fractions(), 15)
         assert (found.out, *found.products, *found.bias) == tuple(best.values())
 
     check()
@@ -385,17 +385,20 @@ def test_a_sum_before_a_relu6_is_not_shifted_to_the_left():
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ({"bits": 4}, "bitwidth is the integer 8 or 16, not 4"),
-        ({"priority_mode": "fff"}, "priority_mode is one of fwb, .* not 'fff'"),
-        ({"method_dict": {"conv_weight": "MAX"}}, "no method 'MAX' for 'conv_weight'"),
-        ({"method_dict": {"nothing": "KL"}}, "method_dict: no tensor 'nothing'; have: x, c"),
-        ({"factor_num_bin": 9}, "factor_num_bin lies in 0..8, not at 9"),
-        ({"num_step_pre": 0}, "num_step_pre is at least 1"),
+        ({"bits": 4}, "bitwidth must be the integer 8 or 16, is 4"),
+        ({"priority_mode": "fff"}, "priority_mode must be one of fwb, .* is 'fff'"),
+        ({"method_dict": {"conv_weight": "MAX"}}, "'conv_weight' has the method 'MAX'"),
+        (
+            {"method_dict": {"nothing": "KL"}},
+            "method_dict: there is no tensor 'nothing'; have: x, c",
+        ),
+        ({"factor_num_bin": 9}, "factor_num_bin must be in 0..8, is 9"),
+        ({"num_step_pre": 0}, "num_step_pre must be at least 1"),
         ({"data": []}, "data_generator gives no batch"),
         ({"data": DATA * np.nan}, "not finite"),
-        ({"data": DATA[:, :, :, 1:]}, r"takes \[N, 2, 4, 4\], got \[8, 2, 3, 4\]"),
+        ({"data": DATA[:, :, :, 1:]}, r"takes batches \[N, 2, 4, 4\], not \[8, 2, 3, 4\]"),
         ({"layers": []}, "layer_list is empty"),
-        ({"params": {}}, "the parameters have no 'conv_weight'"),
+        ({"params": {}}, "the parameters lack 'conv_weight'"),
         (
             {"params": {**REAL, "conv_bias": np.full(3, np.inf)}},
             "conv_bias must hold finite numbers",
@@ -403,20 +406,20 @@ def test_a_sum_before_a_relu6_is_not_shifted_to_the_left():
         ({"params": {**REAL, "conv_weight": np.ones((3, 2, 2, 2))}}, "layer 'conv'"),
         ({"usr_param_dict": {"conv_weight_frac": [1, 2]}}, "an integer, or one for each channel"),
         ({"usr_param_dict": {"conv_frac_weight": 1.5}}, "an integer, or one for each channel"),
-        ({"usr_param_dict": {"y_frac": 1.5}}, "y_frac is an integer, not 1.5"),
-        ({"usr_param_dict": {"z_frac": 1}}, "z_frac.: no such tensor; have: x, c"),
-        ({"usr_param_dict": {"y_frac": [3]}}, r"y_frac is an integer, not \[3\]"),
-        ({"usr_param_dict": {"y_frac": ["a"]}}, r"y_frac is an integer, not \['a'\]"),
+        ({"usr_param_dict": {"y_frac": 1.5}}, "y_frac must be an integer, is 1.5"),
+        ({"usr_param_dict": {"z_frac": 1}}, "z_frac.: there is no such tensor; have: x, c"),
+        ({"usr_param_dict": {"y_frac": [3]}}, r"y_frac must be an integer, is \[3\]"),
+        ({"usr_param_dict": {"y_frac": ["a"]}}, r"y_frac must be an integer, is \['a'\]"),
         (
             {"usr_param_dict": {"y_frc": 3}},
             "'y_frc': a key is TENSOR_frac or TENSOR_signed; have: x, c",
         ),
-        ({"usr_param_dict": {"q_signed": True}}, "'q_signed': no such tensor; have: x, c"),
-        ({"bits": 8.0}, "bitwidth is the integer 8 or 16, not 8.0"),
-        ({"bits": "8"}, "bitwidth is the integer 8 or 16, not '8'"),
-        ({"bits": ["a"]}, r"bitwidth is the integer 8 or 16, not \['a'\]"),
-        ({"method_dict": {"conv_weight": ["a"]}}, r"no method \['a'\] for 'conv_weight'"),
-        ({"num_step": "5"}, "num_step is an integer, not '5'"),
+        ({"usr_param_dict": {"q_signed": True}}, "'q_signed': there is no such tensor; have: x, c"),
+        ({"bits": 8.0}, "bitwidth must be the integer 8 or 16, is 8.0"),
+        ({"bits": "8"}, "bitwidth must be the integer 8 or 16, is '8'"),
+        ({"bits": ["a"]}, r"bitwidth must be the integer 8 or 16, is \['a'\]"),
+        ({"method_dict": {"conv_weight": ["a"]}}, r"'conv_weight' has the method \['a'\]"),
+        ({"num_step": "5"}, "num_step must be an integer, is '5'"),
         (
             {"params": {**REAL, "fc_weight": np.ones((12, 4))}},
             r"is \[12, 4\], must be \[4, 3, 2, 2\]",
@@ -431,10 +434,10 @@ def test_what_can_not_be_meant_is_refused(how, reason):
 
 @pytest.mark.parametrize(
     ("source", "reason"),
-    [(None, "it is a NoneType"), (batches, r"it is a function: call it, data")],
+    [(None, "a NoneType, not"), (batches, "a function, not a generator; call it: data")],
 )
 def test_what_gives_no_batches_is_refused(source, reason):
-    with pytest.raises(Error, match=f"data_generator gives no batches: {reason}"):
+    with pytest.raises(Error, match=f"data_generator is {reason}"):
         ndk.quantize.quantize_model(CONV, REAL, 8, source)
     if source is not None:
         with pytest.raises(Error, match=reason):
@@ -467,7 +470,7 @@ def test_warnings_are_those_of_the_width(capsys):
         Layer("Convolution", name="c", bottom="x", top="y", num_output=16, kernel_size=3),
     ]
     params = {"c_weight": RNG.normal(size=(16, 512, 3, 3)), "c_bias": np.zeros(16)}
-    for bits, words in ((8, ""), (16, "sums of 4608, at most 4096 with 16 bits")):
+    for bits, words in ((8, ""), (16, "sums of 4608, must have at most 4096 with 16 bits")):
         quantize(layers, params, bits, RNG.normal(size=(2, 1, 512, 3, 3)))
         printed = capsys.readouterr().out
         assert words in printed
@@ -478,7 +481,7 @@ def test_a_softmax_is_taken_away_or_becomes_its_logarithm(capsys):
     layers = [*CONV, Layer("Softmax", name="end", bottom="y", top="p")]
     kept, _ = ndk.quantize.quantize_model(layers, REAL, 8, batches())
     assert [layer.type for layer in kept] == [layer.type for layer in CONV]
-    assert "the Softmax 'end' is taken away" in capsys.readouterr().out
+    assert "the Softmax 'end' is left out" in capsys.readouterr().out
     logs, params = ndk.quantize.quantize_model(layers, REAL, 8, batches(), drop_logsoftmax=False)
     assert (logs[-1].type, layers[-1].type) == ("LogSoftmax", "Softmax")
     scores = run_layers(DATA[0], logs, ["p"], params, True)["p"]

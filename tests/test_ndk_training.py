@@ -285,15 +285,15 @@ def test_what_the_module_can_not_be_made_of_is_an_error():
         QuantizedNet(layers, params | {"a.b_weight": np.full((1, 1, 1, 1), np.nan)})
     with pytest.raises(ModelError, match="shifts its sum"):
         QuantizedNet(layers, params | {"y_frac": 9})
-    with pytest.raises(Error, match="bitwidth is the integer 8 or 16"):
+    with pytest.raises(Error, match="bitwidth must be the integer 8 or 16"):
         QuantizedNet(layers, params, bitwidth=4)
-    with pytest.raises(Error, match="a batch is"):
+    with pytest.raises(Error, match="a batch must be"):
         QuantizedNet(layers, params)(torch.zeros(1, 2, 1, 1))
-    with pytest.raises(Error, match="a tensor of real numbers"):
+    with pytest.raises(Error, match="a floating-point tensor"):
         QuantizedNet(layers, params)(np.zeros((1, 1, 1, 1)))
     with pytest.raises(ModelError, match="Softmax"):
         QuantizedNet([layers[0], Layer("Softmax", name="s", bottom="x", top="y")], params)
-    with pytest.raises(ModelError, match="starts with an Input"):
+    with pytest.raises(ModelError, match="must be an Input"):
         QuantizedNet(layers[1:], params)
 
 
@@ -563,17 +563,20 @@ def nan_loss(outputs, targets):
 WRONG = [
     ({"optimizer": foreign("tensorflow")}, r"TensorFlow's.*torch\.optim"),
     ({"loss_fn": foreign("keras")}, r"TensorFlow's.*torch\.nn"),
-    ({"optimizer": torch.optim.SGD([torch.zeros(1, requires_grad=True)], 0.1)}, "made already"),
+    (
+        {"optimizer": torch.optim.SGD([torch.zeros(1, requires_grad=True)], 0.1)},
+        "an optimizer of other parameters",
+    ),
     ({"optimizer": "adam"}, "optimizer is a str"),
     ({"loss_fn": 3}, "loss_fn is a int"),
-    ({"optimizer": lambda p: None}, "made a NoneType"),
+    ({"optimizer": lambda p: None}, "returned a NoneType"),
     ({"loss_fn": lambda outputs, targets: 1.0}, "returned a float"),
     ({"loss_fn": lambda outputs, targets: outputs}, "returned a tensor"),
     ({"loss_fn": lambda outputs, targets: outputs.detach().mean()}, "without a gradient"),
     ({"loss_fn": nan_loss}, "nan at step 1 of group 1 of 1"),
-    ({"data_generator": None}, "exactly one"),
-    ({"input_fn": lambda: None}, "exactly one"),
-    ({"data_generator": 3}, "gives no batches"),
+    ({"data_generator": None}, "only one of them"),
+    ({"input_fn": lambda: None}, "only one of them"),
+    ({"data_generator": 3}, "not a generator"),
     ({"data_generator": iter([3])}, '"input" and "output"'),
     ({"data_generator": iter([{"input": np.zeros((1, 2)), "output": [1]}])}, r"\[N, C, H, W\]"),
     ({"data_generator": itertools.islice(task(), 125)}, "ended before step 6"),
@@ -601,8 +604,8 @@ def test_inputs_and_labels_that_do_not_fit_are_errors(tmp_path):
         (np.full(32, 4), "from 0 to 3"),
         (np.full(32, 0.5), "from 0 to 3"),
         (np.zeros((32, 2)), "one-hot"),
-        (np.zeros(31), "one each"),
-        (np.array(["a"] * 32), "one each"),
+        (np.zeros(31), "need as many labels"),
+        (np.array(["a"] * 32), "need as many labels"),
     ):
         batch = {"input": good["input"], "output": labels}
         with pytest.raises(Error, match=match):
@@ -615,7 +618,7 @@ def test_inputs_and_labels_that_do_not_fit_are_errors(tmp_path):
 def test_a_fraction_that_is_no_integer_is_an_error(tmp_path):
     layers, params = network()
     for frac in ("a", 2.5, None):
-        with pytest.raises(Error, match="c_frac is an integer"):
+        with pytest.raises(Error, match="c_frac must be an integer"):
             quantize_model_with_training(
                 layers, 8, params | {"c_frac": frac}, task(), log_dir=tmp_path
             )
@@ -624,7 +627,7 @@ def test_a_fraction_that_is_no_integer_is_an_error(tmp_path):
 def test_a_log_softmax_at_the_end_is_refused_with_advice(tmp_path):
     layers, params = network()
     layers.append(Layer("LogSoftmax", name="log", bottom="y", top="z"))
-    with pytest.raises(Error, match=r"'log'.*take it off the layer list"):
+    with pytest.raises(Error, match=r"'log'.*remove it from the layer list"):
         quantize_model_with_training(layers, 8, params, task(), log_dir=tmp_path)
 
 

@@ -220,7 +220,7 @@ def test_padding_with_zeros_merges_into_a_convolution():
 def test_padding_that_means_something_else_stays_and_is_told(pad, behind):
     graph, notes = optimized(chain((6, 6, 2), pad, behind, layout="NHWC"))
     assert kinds(graph)[0] == "Pad"
-    assert notes == ("pad0: its padding stays an operator of its own",)
+    assert notes == ("pad0: its padding stays as an operator",)
 
 
 def test_padding_in_front_of_an_average_counts_in_it():
@@ -294,7 +294,7 @@ def test_normalization_of_the_input_stays_for_the_host_if_it_can_not_fold():
 def test_normalization_of_a_vector_that_nothing_takes_is_told():
     graph, notes = optimized(chain((4,), Relu(), Affine(normal(4), normal(4)), Softmax()))
     assert kinds(graph) == ["Relu", "Affine", "Softmax"]
-    assert "affine1: its scale and offset do not fold into 'softmax2'" in notes[0]
+    assert "affine1: its scale and offset cannot be folded into 'softmax2'" in notes[0]
 
 
 # ---- all together ----

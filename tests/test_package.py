@@ -18,7 +18,7 @@ from qemu_nn.errors import Error, ModelError
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.importers import device
 from qemu_nn.io import archive
-from qemu_nn.ir.graph import Address, Graph, Memory, Node, Place, Tensor
+from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
 
 NAMES = st.text(st.characters(exclude_categories=[]), min_size=1, max_size=8)
 FRAC = st.none() | st.integers(-64, 64)
@@ -81,7 +81,7 @@ def placed(draw, graph, size, state):
     for node in graph.nodes:
         inputs = tuple(draw(spot) for _ in node.function.inputs)
         output = inputs[0] if node.function.in_place else draw(spot)
-        places[node.name] = Place(inputs, output, draw(st.none() | spot))
+        places[node.name] = CallAddresses(inputs, output, draw(st.none() | spot))
         nodes.append(replace(node, inputs=()))
     states = draw(st.sampled_from([(), (Tensor(state, (size,), "int8"),)]))
     memory = Memory(
@@ -153,20 +153,20 @@ def array_0(data):
 BIAS = np.array([1, -2, 3], np.int8)
 
 REFUSED = {
-    "graph.json: written by a newer qemu_nn (format version 2, this one reads 1)": edit(
+    "graph.json: a newer qemu_nn wrote it (format version 2, this one reads 1)": edit(
         lambda d: d.update(version=2)
     ),
-    "'version' is 0": edit(lambda d: d.update(version=0)),
+    "'version' must be at least 1, is 0": edit(lambda d: d.update(version=0)),
     "'version' is missing": edit(lambda d: d.pop("version")),
     "'version' must be an integer, not true": edit(lambda d: d.update(version=True)),
-    "this is no model of qemu_nn": edit(lambda d: d.update(format="zip")),
+    "this is not a model of qemu_nn": edit(lambda d: d.update(format="zip")),
     "has no graph.json": lambda c: {k: v for k, v in c.items() if k != "graph.json"},
     "arrays/1.npy is missing": lambda c: {k: v for k, v in c.items() if k != "arrays/1.npy"},
     "arrays/2.npy is not expected": lambda c: c.update({"arrays/2.npy": npy(BIAS)}),
     "../evil is not expected": lambda c: c.update({"../evil": b""}),
     "/etc/evil is not expected": lambda c: c.update({"/etc/evil": b""}),
     "two entries with the same name": lambda c: [*c.items(), ("graph.json", b"{}")],
-    "'arrays' must be names in order": edit(lambda d: d.update(arrays=["fc_wt", "fc_wt"])),
+    "'arrays' must be sorted names": edit(lambda d: d.update(arrays=["fc_wt", "fc_wt"])),
     "'arrays'[0] must be a string": edit(lambda d: d.update(arrays=[1, 2])),
     "nested too deeply": lambda c: c.update({"graph.json": b'{"a":' + b"[" * 100_000}),
     "is not JSON": lambda c: c.update({"graph.json": b"{"}),
@@ -195,14 +195,14 @@ REFUSED = {
     "input has 65 fraction bits": edit(lambda d: d["input"].update(frac=65)),
     "the name 'fc' is used twice": edit(lambda d: d["nodes"][1]["output"].update(name="fc")),
     "there is no array 'other'": edit(lambda d: d["nodes"][0].update(weights="other")),
-    "the memory's places lack or do not need 'fc'": edit(lambda d: d["memory"]["places"].pop("fc")),
-    "the memory's states lack or do not need 'h'": edit(
+    "its memory lacks the addresses of layer 'fc'": edit(lambda d: d["memory"]["places"].pop("fc")),
+    "its memory has addresses of 'h', which is no state": edit(
         lambda d: d["memory"]["states"].update(h={"buffer": "in", "offset": 0})
     ),
-    "the input is at in+4, outside of the 4 bytes": edit(
+    "the input is at in+4, outside the 4 bytes": edit(
         lambda d: d["memory"]["input"].update(offset=4)
     ),
-    "the input is at in+-1, outside of": edit(lambda d: d["memory"]["input"].update(offset=-1)),
+    "the input is at in+-1, outside": edit(lambda d: d["memory"]["input"].update(offset=-1)),
     "there is no buffer 'x' for the input": edit(lambda d: d["memory"]["input"].update(buffer="x")),
     "buffer 'in' has -1 bytes": edit(lambda d: d["memory"]["buffers"].update({"in": -1})),
     "buffers take more than 256 MiB": edit(lambda d: d["memory"]["buffers"].update({"in": 2**40})),

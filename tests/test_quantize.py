@@ -102,7 +102,7 @@ def test_a_softmax_is_kept_or_left_out(data):
     assert qemu_nn.quantize(net, data).graph.outputs == ("softmax",)
     without = qemu_nn.quantize(net, data, softmax=False)
     assert without.graph.outputs == ("scores",)
-    assert without.notes == ("softmax: left out; the output is scores",)
+    assert without.notes == ("softmax: it is left out; the output is scores",)
 
 
 def test_given_formats_and_functions_are_obeyed(data):
@@ -158,7 +158,7 @@ def test_a_search_is_resumed_only_for_the_same_data(data, tmp_path):
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ({"bits": 4}, "8 or 16 bits, not 4"),
+        ({"bits": 4}, "bits must be 8 or 16, is 4"),
         ({"method": "best"}, "no method 'best'"),
         ({"weight_method": "search"}, "no method 'search'"),
         ({"target": "cortex-m9"}, "no core 'cortex-m9'"),
@@ -214,7 +214,7 @@ def test_quantize_writes_a_network_that_runs_and_says_what_gave_way(files, data)
     result = invoke("quantize", files / "net.qnz", "-d", files / "calib.npz", "-o", out, *arguments)
     assert result.exit_code == 0, result.output
     assert "Q3.4" in result.output
-    assert "note: softmax: left out; the output is scores" in result.output
+    assert "note: softmax: it is left out; the output is scores" in result.output
     network = qemu_nn.load(out)
     assert network.reference.outputs == ("softmax",)
     assert scores(network, data).shape == (200, 5)
@@ -229,7 +229,7 @@ def test_quantize_writes_a_network_that_runs_and_says_what_gave_way(files, data)
         (("--function", "conv"), "--function conv must be LAYER=NAME"),
         (("--method", "no"), "no method 'no'"),
         (("--bits", "7"), "'7' is not one of"),
-        (("--layout", "NHWC"), "the data are"),
+        (("--layout", "NHWC"), "the data have"),
     ],
 )
 def test_quantize_refuses_in_one_sentence_and_with_exit_code_2(files, arguments, reason):

@@ -10,7 +10,7 @@ from qemu_nn.api.qnz import load_package, save_package
 from qemu_nn.errors import ModelError, Refused
 from qemu_nn.firmware.memory import layout
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.ir.graph import Address, Graph, Memory, Node, Place
+from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node
 from qemu_nn.ir.tensors import Tensor
 from qemu_nn.runtime.arena import tensor_arena
 from qemu_nn.runtime.plan import plan
@@ -68,8 +68,8 @@ def memory(**places):
     first, second = (network().states[i].nbytes for i in range(2))
     states = {"state0": Address("kept", 0), "state1": Address("kept", first)}
     usual = {
-        "svdf0": Place((Address("data", 0), states["state0"]), Address("data", 8)),
-        "svdf1": Place((Address("data", 8), states["state1"]), Address("data", 16)),
+        "svdf0": CallAddresses((Address("data", 0), states["state0"]), Address("data", 8)),
+        "svdf1": CallAddresses((Address("data", 8), states["state1"]), Address("data", 16)),
     }
     buffers = {"data": 24, "kept": first + second}
     return Memory(buffers, {**usual, **places}, Address("data", 0), states)
@@ -160,15 +160,17 @@ def test_a_state_must_be_the_networks():
     node = replace(graph.nodes[1], params=params, inputs=("x", "x"))
     arrays = {**graph.arrays, "svdf1_weights": SVDF.weights_of(arrays_of(params))}
     entry = Tensor("x", (48,), "int8")
-    with pytest.raises(ModelError, match="keeps its state in 'x', which the network does not"):
+    with pytest.raises(
+        ModelError, match="keeps its state in 'x', which is no state of the network"
+    ):
         Graph("odd", entry, (node,), ("svdf1",), arrays)
     lone = Tensor("lone", (3,), "int8")
-    with pytest.raises(ModelError, match=r"needs its memory described.*no layer writes 'lone'"):
+    with pytest.raises(ModelError, match=r"no layer writes the state 'lone'; describe the memory"):
         replace(graph, states=(*graph.states, lone))
 
 
 def test_a_state_over_other_tensors_is_refused():
-    place = Place((Address("kept", 30), Address("kept", 0)), Address("data", 8))
+    place = CallAddresses((Address("kept", 30), Address("kept", 0)), Address("data", 8))
     with pytest.raises(Refused, match="keeps its state in the memory of another input or output"):
         Session(network(memory(svdf0=place)), DEVICE)
 

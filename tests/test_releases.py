@@ -38,7 +38,7 @@ def test_the_affine_scheme_is_for_either():
     for release in ("7.0.0", MAIN):
         made = qemu_nn.quantize(net, x, scheme="affine", cmsis=release)
         assert made.session(cmsis=release).profile.cmsis == release
-    with pytest.raises(Error, match=f"CMSIS {MAIN} has no q7 and q15 functions: use 5.9.0"):
+    with pytest.raises(Error, match=f"CMSIS {MAIN} has no q7 and q15 functions; use 5.9.0"):
         qemu_nn.quantize(net, x, cmsis=MAIN)
 
 

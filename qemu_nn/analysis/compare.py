@@ -23,9 +23,20 @@ _NAMED = 5
 class Difference:
     """How a dump differs from its golden of the same size.
 
-    index: the first element that differs, flat; position: the same, one number per axis. got,
-    want: its values. differing, differing_bytes: of the elements and bytes; largest: the largest
-    |got - want|; cause: a sentence, or "" where none was recognized.
+    Attributes
+    ----------
+    index : int
+        The first element that differs, counted flat.
+    position : tuple of int
+        The same element, one number for each axis.
+    got, want : int
+        Its values in the dump and in the golden.
+    differing, differing_bytes : int
+        How many elements and bytes differ.
+    largest : int
+        The largest |got - want|.
+    cause : str
+        A sentence on the likely cause; "" where none was recognized.
     """
 
     index: int
@@ -40,10 +51,22 @@ class Difference:
 
 @dataclass(frozen=True)
 class Finding:
-    """One dump held against its golden.
+    """The comparison of one dump with its golden; without difference and unlike they are equal.
 
-    name: of the golden ("x0/conv1"); layer: as the model names it; elements, nbytes: of the
-    golden. unlike: a sentence where size or type are wrong. Neither difference nor unlike: equal.
+    Attributes
+    ----------
+    name : str
+        The golden, such as "x0/conv1".
+    layer : str
+        The layer, as the model names it.
+    dump : Path
+        The file of the dump.
+    elements, nbytes : int
+        The size of the golden.
+    difference : Difference or None
+        How they differ, where their sizes are equal.
+    unlike : str
+        A sentence where size or type are wrong; else "".
     """
 
     name: str
@@ -56,11 +79,17 @@ class Finding:
 
     @property
     def same(self) -> bool:
-        """Are all bytes equal?"""
+        """Whether all bytes are equal."""
         return self.difference is None and not self.unlike
 
     def lines(self) -> list[str]:
-        """The finding in words."""
+        """The finding in words.
+
+        Returns
+        -------
+        list of str
+            Lines for a terminal.
+        """
         if self.same:
             return [f"same     {self.name}"]
         if self.difference is None:
@@ -77,8 +106,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was found, in program order; missing: goldens without a dump; strange: files in the
-    dump folder that belong to no golden.
+    """Dumps of a device against a golden set; compare() returns it, and print() shows it.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        One for each dump, in program order.
+    missing : tuple of str
+        Goldens without a dump.
+    strange : tuple of Path
+        Files in the dump folder that belong to no golden.
     """
 
     findings: tuple[Finding, ...]
@@ -87,16 +124,22 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Are all dumps equal to their goldens?"""
+        """Whether all dumps are equal to their goldens."""
         return all(finding.same for finding in self.findings)
 
     @property
     def first(self) -> Optional[Finding]:
-        """The first dump in program order that differs; None if all are the same."""
+        """The first dump in program order that differs; None where all are equal."""
         return next((finding for finding in self.findings if not finding.same), None)
 
     def lines(self) -> list[str]:
-        """The comparison in words: every dump, what is missing, and the verdict."""
+        """The comparison in words.
+
+        Returns
+        -------
+        list of str
+            Lines for a terminal: every dump, what is missing, and the verdict.
+        """
         lines = [line for finding in self.findings for line in finding.lines()]
         lines += [f"missing  {name}" for name in self.missing]
         lines += [f"ignored  {path}: no golden has this name" for path in self.strange]

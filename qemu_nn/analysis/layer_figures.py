@@ -136,7 +136,7 @@ class Gathered:
         """The integers of one batch as they would be in a format without ends."""
         least, most = self.format.limits
         self.saturated += int(np.count_nonzero((outputs < least) | (outputs > most)))
-        needed = np.clip(outputs, *self.format.place(np.array(self.kept)))
+        needed = np.clip(outputs, *self.format.unrounded(np.array(self.kept)))
         self.lost += int(np.count_nonzero((needed < least - 1) | (needed > most + 1)))
 
     def crowded(self) -> float:

@@ -30,8 +30,26 @@ _WEIGHTS = ("layer", "array", "format", "min", "max", "saturated", "bits_used", 
 
 @dataclass(frozen=True)
 class Report:
-    """Figures of a run over data. agreement: share of samples whose largest score is the float
-    network's; accuracies and confusion[label, class] (of the device) where labels are known.
+    """What quantization cost, layer by layer; analyze() returns it.
+
+    Attributes
+    ----------
+    network, profile : str
+        What was run, and whose arithmetic.
+    samples : int
+        Samples of the data.
+    layers : tuple of LayerFigures
+        Figures of every layer: range, saturation, and errors in dB, run whole and layer by layer.
+    weights : tuple of WeightFigures
+        Figures of every array of weights or bias.
+    advice : tuple of str
+        Sentences on what to try.
+    agreement : float or None
+        The share of samples, 0..1, whose largest score is that of the float network.
+    accuracy, float_accuracy : float or None
+        Accuracies of the device and of the float network, 0..1, where labels are known.
+    confusion : ndarray of int, shape (classes, classes), or None
+        Samples by label and class that the device chooses.
     """
 
     network: str
@@ -70,11 +88,23 @@ class Report:
         return facts
 
     def table(self) -> Table:
-        """A row for each layer."""
+        """A row for each layer.
+
+        Returns
+        -------
+        Table
+            Formats, shifts, ranges and errors; text(), csv() and html() print it.
+        """
         return Table(_COLUMNS, tuple(_layer_row(layer) for layer in self.layers))
 
     def weights_table(self) -> Table:
-        """A row for each array of weights or bias."""
+        """A row for each array of weights or bias.
+
+        Returns
+        -------
+        Table
+            Formats, ranges and errors.
+        """
         rows = tuple(
             (
                 *(w.layer, w.role, w.format, _short(w.low), _short(w.high), w.saturated, w.bits),
@@ -85,7 +115,13 @@ class Report:
         return Table(_WEIGHTS, rows)
 
     def text(self) -> str:
-        """Tables, facts and advice for a terminal."""
+        """The whole report for a terminal.
+
+        Returns
+        -------
+        str
+            Tables, facts and advice.
+        """
         layers = self.table()
         parts = [layers.part("layer", *columns).text() for columns in (_HOW, _COST)]
         parts += [self.weights_table().text(), facts_text(self.facts)]
@@ -93,11 +129,23 @@ class Report:
         return "\n\n".join(parts)
 
     def csv(self) -> str:
-        """The layers as CSV."""
+        """The layers as CSV.
+
+        Returns
+        -------
+        str
+            A line for each layer, behind one with the names of the columns.
+        """
         return self.table().csv()
 
     def json(self) -> str:
-        """One object: figures, layers, weights, advice, confusion; null for what is not known."""
+        """The whole report as JSON.
+
+        Returns
+        -------
+        str
+            One object: figures, layers, weights, advice, confusion; null where unknown.
+        """
         document = {
             "network": self.network,
             "profile": self.profile,
@@ -113,7 +161,18 @@ class Report:
         return json.dumps(document, indent=2)
 
     def html(self) -> str:
-        """One page that needs nothing else. Raises Error where jinja2 is missing."""
+        """The whole report as one page that needs no other file.
+
+        Returns
+        -------
+        str
+            HTML.
+
+        Raises
+        ------
+        Error
+            jinja2 is missing.
+        """
         jinja2: Any = require("jinja2", "report", "a report as a page")
         text = resources.files(__package__).joinpath("templates/report.html").read_text("utf-8")
         environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)

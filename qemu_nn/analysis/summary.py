@@ -28,7 +28,15 @@ _TFLM = "the arena as TFLite Micro plans it, without the interpreter's part (its
 
 @dataclass(frozen=True)
 class Summary:
-    """A network on a device: its layers as a table, and facts about the whole by name."""
+    """A network on a device; describe() returns it.
+
+    Attributes
+    ----------
+    facts : mapping of str to value
+        Facts about the whole: bytes, multiply-accumulates, kernel rows.
+    layers : Table
+        A row for each layer.
+    """
 
     facts: Mapping[str, Cell]
     layers: Table
@@ -40,15 +48,33 @@ class Summary:
         return f"<pre>{html.escape(repr(self))}</pre>{self.layers.html()}"
 
     def text(self) -> str:
-        """The table, then a line for each fact, for a terminal."""
+        """The summary for a terminal.
+
+        Returns
+        -------
+        str
+            The table, then a line for each fact.
+        """
         return f"{self.layers.text()}\n\n{facts_text(self.facts)}"
 
     def csv(self) -> str:
-        """The layers alone, as CSV."""
+        """The layers as CSV.
+
+        Returns
+        -------
+        str
+            A line for each layer, behind one with the names of the columns.
+        """
         return self.layers.csv()
 
     def json(self) -> str:
-        """One object: the facts, and the list of layers."""
+        """The summary as JSON.
+
+        Returns
+        -------
+        str
+            One object: the facts, and the list of layers.
+        """
         return json.dumps({**self.facts, "layers": self.layers.records()}, indent=2)
 
 

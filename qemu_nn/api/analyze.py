@@ -1,4 +1,4 @@
-"""Where the stages meet to say what quantization cost: float and exact runs, side by side."""
+"""Reports what quantization cost: float and exact runs, side by side."""
 
 from __future__ import annotations
 
@@ -46,16 +46,48 @@ def analyze(
     threads: int = 1,
     progress: Optional[Progress] = None,
 ) -> Report:
-    """What quantization cost and where: the network's exact run against its float reference.
+    """Report what quantization cost, layer by layer: exact runs against the float reference.
 
-    network: as quantize() makes it, or its file; or affine, such as a .tflite file, which is
-    compared with the float network that its integers stand for: that shows what the rounding of
-    activations costs.
-    data: float inputs as data.batches() takes them, of the network or of the file it came from; of
-    a network without a reference also its own integers, int8 for an int8 input.
-    labels: the right class of every sample, if not in the data; with them, accuracies and
-    confusion are reported. Raises Error for other networks without a reference, for data and
-    labels that do not fit, and as a session.
+    Parameters
+    ----------
+    network : Network or str or Path
+        A network that quantize() returned, or its file; or one of s8 and s16 functions, such as a
+        .tflite file, which is compared with the float network that its integers stand for: that
+        shows the cost of rounding activations.
+    data : str or Path, ndarray, tuple or iterable
+        Float inputs, as quantize() takes them, for the float reference or the file that it came
+        from. A network without a reference also takes its own integers, int8 for an int8 input.
+    labels : ndarray of int, shape (N,), optional
+        The class of every sample, where the data do not hold it; with labels the report has
+        accuracies and a confusion matrix.
+    target : str, default "cortex-m4"
+        A core of targets.CORES, or a path of targets.PATHS.
+    cmsis : str, optional
+        A release of targets.RELEASES; default: the newest numbered one with the network's
+        functions.
+    rounding : str, optional
+        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+    layout : {"NHWC", "NCHW"}, optional
+        The layout of images in the data, where their shape fits both.
+    threads : int, default 1
+        Threads that share the samples of a batch.
+    progress : callable, optional
+        Wraps the iteration over batches, as tqdm does.
+
+    Returns
+    -------
+    Report
+        Figures of every layer and array, and advice; it has text(), csv(), json() and html().
+
+    Raises
+    ------
+    Error
+        The network has no float reference, data or labels do not fit, or the device could not run
+        the network.
+
+    Examples
+    --------
+    >>> print(analyze("net.qnz", "test.npz").text())
     """
     network, progress = quantized(network), as_callable(progress, "progress")
     reference, graph = network.reference, network.graph
@@ -64,7 +96,7 @@ def analyze(
         reference, own = dequantized(graph), graph.input.format
     if reference is None:
         raise Error(
-            f"{graph.name} has no float reference to compare with: quantize it from a float model"
+            f"{graph.name} has no float reference to compare with; quantize it from a float model"
         )
     _check_pair(graph, reference)
     wanted = network.profile(target, cmsis, rounding)
@@ -79,29 +111,29 @@ def analyze(
         x = start.format.quantize(real[start.name]).reshape(-1, *start.shape)
         run.add(real, {start.name: x, **session.run(x, trace=True)}, batch.y)
     if not run.samples:
-        raise Error("there are no data to analyze with")
+        raise Error("the data hold no samples")
     return run.report()
 
 
 def _check_pair(graph: Graph, reference: FloatGraph) -> None:
-    """A file may hold any two networks."""
+    """Raise ModelError unless the reference belongs to the network: a file may hold any two."""
     shapes = reference.shapes
     tensors = [graph.input, *(node.output for node in graph.nodes)]
     fits = all(math.prod(shapes.get(t.name, t.shape)) == math.prod(t.shape) for t in tensors)
-    alone = graph.memory is not None or graph.states
-    if alone or graph.input.name not in shapes or not fits:
+    described = graph.memory is not None or graph.states
+    if described or graph.input.name not in shapes or not fits:
         raise stranger(graph)
 
 
 def _labelled(source: Iterable[Batch], labels: Optional[np.ndarray]) -> Iterator[Batch]:
-    """Batches with the labels that are given apart from the data, if they are."""
+    """Batches with the labels that are given apart from the data, where they are."""
     if labels is None:
         yield from source
         return
     labels = as_array(labels, "labels")
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise Error(
-            f"labels are one integer for each sample, not {labels.dtype} {list(labels.shape)}"
+            f"labels must be one integer for each sample, are {labels.dtype} {list(labels.shape)}"
         )
     done = 0
     for batch in source:
@@ -116,7 +148,7 @@ def _labelled(source: Iterable[Batch], labels: Optional[np.ndarray]) -> Iterator
 
 @dataclass
 class _Run:
-    """Everything gathered while batches come in."""
+    """The figures of all batches so far."""
 
     graph: Graph
     reference: FloatGraph
@@ -147,11 +179,11 @@ class _Run:
         x = device[first.name]
         exact = real[first.name].reshape(x.shape)
         self.figures[first.name].add(exact, x, x)
-        self.figures[first.name].add_unsaturated(np.rint(first.format.place(exact)))
+        self.figures[first.name].add_unsaturated(np.rint(first.format.unrounded(exact)))
         single: dict[str, np.ndarray] = {}
         for node in self.graph.nodes:
-            fed = [self._rounded(real, name, single) for name in node.inputs]
-            single[node.name] = self.calls.run(node, fed) if fed else device[node.name]
+            inputs = [self._rounded(real, name, single) for name in node.inputs]
+            single[node.name] = self.calls.run(node, inputs) if inputs else device[node.name]
             if node.name in self.figures:
                 self._compare(node, real, device, single[node.name])
         self.samples += len(x)
@@ -159,10 +191,12 @@ class _Run:
             name = self.graph.outputs[-1]
             self.choices.add(device[name], real[name], labels)
         elif labels is not None:
-            raise Error(f"{self.graph.name} does not end in the scores of classes: no labels fit")
+            raise Error(
+                f"{self.graph.name} does not end in scores of classes, so labels have no meaning"
+            )
 
     def _rounded(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:
-        """What a call is fed alone: the real tensor, or the call before it in the same layer."""
+        """The input of a call run alone: the real tensor, or that of a call in the same layer."""
         if name not in real:
             return single[name]
         tensor = self.tensors[name]
@@ -178,7 +212,7 @@ class _Run:
         outputs = unsaturated(self.graph, node, inputs, sums, self.profile)
         if outputs is not None:
             meaning = self.meanings[node.name]  # an activation in the same call saturates nothing
-            ends = figures.format.place(np.array([meaning.low, meaning.high]))
+            ends = figures.format.unrounded(np.array([meaning.low, meaning.high]))
             figures.add_unsaturated(np.clip(outputs, *ends))
 
     def report(self) -> Report:
@@ -200,32 +234,32 @@ class _Run:
     def _layer(
         self, name: str, node: Optional[Node], formats: Mapping[tuple[str, str], str]
     ) -> LayerFigures:
-        found = self.figures[name]
+        figures = self.figures[name]
         params = node.params if node and node.weights else {}
         source: Optional[Tensor] = self.tensors[node.inputs[0]] if node else None
-        dead, channels = found.dead()
+        dead, channels = figures.dead()
         return LayerFigures(
             name=name,
             operator=str(self.meanings[name]) if node else "Input",
             function=node.function.name if node else None,
-            format=str(found.format),
+            format=str(figures.format),
             weight_format=formats.get((name, "weights")),
             bias_format=formats.get((name, "bias")),
             bias_shift=params.get("bias_shift"),
             out_shift=params.get("out_shift"),
             input_frac=source.frac if source else None,
-            low=found.real.low,
-            high=found.real.high,
-            saturated=found.saturated,
-            lost=found.lost,
-            elements=found.elements,
-            sums=found.sums,
-            whole=found.whole.errors(),
-            single=found.single.errors(),
-            crowded=found.crowded(),
+            low=figures.real.low,
+            high=figures.real.high,
+            saturated=figures.saturated,
+            lost=figures.lost,
+            elements=figures.elements,
+            sums=figures.sums,
+            whole=figures.whole.errors(),
+            single=figures.single.errors(),
+            crowded=figures.crowded(),
             dead=dead,
             channels=channels,
-            bars=found.bars(),
+            bars=figures.bars(),
         )
 
     def _weights(self) -> Iterator[WeightFigures]:

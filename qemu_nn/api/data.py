@@ -1,4 +1,4 @@
-"""What a user gives as calibration or test data, as batches in the layout of the network."""
+"""Calibration and test data of a user, as batches in the layout of the network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Batch:
 
 
 class Batches:
-    """An iterable of Batch; len() where it is known, so that progress bars have an end."""
+    """An iterable of Batch, with a len() where it is known, for progress bars."""
 
     def __init__(self, start: Callable[[], Iterator[Batch]], count: Optional[int]) -> None:
         self._start = start
@@ -44,7 +44,7 @@ class Batches:
 
     def __len__(self) -> int:
         if self._count is None:
-            raise TypeError("the data come from a generator: nobody knows how many there are")
+            raise TypeError("the data come from a generator, whose length is unknown")
         return self._count
 
 
@@ -61,44 +61,43 @@ def batches(
     source: a .npy file, or a .npz with x and perhaps y; a folder of images of the network's size,
     whose sub-folders, if any, are the classes; an array, or a pair of arrays (x, y); or any
     iterable of arrays [n, *shape] or of pairs. Files and generators are read as they are used,
-    in memory that does not grow; a generator serves once. given: the layout of images in the
-    data, "NHWC" or "NCHW"; by default the one whose shape fits. own: what integers of its type in
-    the data stand for, in a network that comes without a float one, and so in one layout.
+    in memory that does not grow; a generator can be read once. given: the layout of images in the
+    data, "NHWC" or "NCHW"; by default the one whose shape fits. own: the format of integers in the
+    data, for a network without a float reference.
 
-    Raises Error for other shapes, for images that fit in both layouts, for NaN, and where there
-    is nothing.
+    Raises Error for other shapes, for images that fit both layouts, for NaN, and for no samples.
     """
-    turn = _Turn(shape, layout, given, own)
+    arrange = _Arrange(shape, layout, given, own)
     if isinstance(source, (str, os.PathLike)):
         path = as_path(source, "data")
         try:
             if path.is_dir():
-                return _folder(path, turn, size)
+                return _folder(path, arrange, size)
             source = _arrays(path)
         except OSError as error:
             raise Error(f"cannot read {path}: {files.reason(error)}") from None
     if isinstance(source, np.ndarray):
-        return _slices(source, None, turn, size)
+        return _slices(source, None, arrange, size)
     if isinstance(source, tuple) and len(source) == 2:
         x, y = source
         y = None if y is None else as_array(y, "labels")
-        return _slices(as_array(x, "the data"), y, turn, size)
+        return _slices(as_array(x, "the data"), y, arrange, size)
     if not isinstance(source, Iterable):
-        raise Error(f"data are files, arrays or generators, not {type(source).__name__}")
+        raise Error(f"data must be files, arrays or generators, not {type(source).__name__}")
     count = len(source) if isinstance(source, Sequence) else None
-    return Batches(lambda: _stream(source, turn), count)
+    return Batches(lambda: _stream(source, arrange), count)
 
 
 def arranged(x: np.ndarray, shape: Shape) -> np.ndarray:
     """Real samples [N, ...] for a network that takes `shape`, channels last if that is an image.
 
-    They may have their channels first, or each a batch of 1. Raises Error for other shapes, for
+    Their channels may come first, or each may be a batch of 1. Raises Error for other shapes, for
     NaN and for infinite numbers.
     """
     layout = "NHWC" if len(shape) == 3 else None
     if x.shape[1:] == (1, *shape):
         x = x.reshape(-1, *shape)
-    return _Turn(shape, layout, layout if x.shape[1:] == shape else None, None)(x, 0)
+    return _Arrange(shape, layout, layout if x.shape[1:] == shape else None, None)(x, 0)
 
 
 def _arrays(path: Path) -> tuple[np.ndarray, Optional[np.ndarray]]:
@@ -113,45 +112,45 @@ def _arrays(path: Path) -> tuple[np.ndarray, Optional[np.ndarray]]:
     raise Error(f"{path} holds {', '.join(arrays) or 'no arrays'}; name the inputs 'x'")
 
 
-def _slices(x: np.ndarray, y: Optional[np.ndarray], turn: _Turn, size: int) -> Batches:
+def _slices(x: np.ndarray, y: Optional[np.ndarray], arrange: _Arrange, size: int) -> Batches:
     if x.ndim == 0 or not len(x):
-        raise Error("there are no data: the array is empty")
-    turn.of(x.shape[1:])
+        raise Error("the data hold no samples: the array is empty")
+    arrange.of(x.shape[1:])
     labels = None if y is None else _labels(y, len(x))
 
     def start() -> Iterator[Batch]:
         for i in range(0, len(x), size):
             part = slice(i, i + size)
-            yield Batch(turn(x[part], i), None if labels is None else labels[part])
+            yield Batch(arrange(x[part], i), None if labels is None else labels[part])
 
     return Batches(start, -(-len(x) // size))
 
 
-def _stream(source: Iterable, turn: _Turn) -> Iterator[Batch]:
+def _stream(source: Iterable, arrange: _Arrange) -> Iterator[Batch]:
     done = 0
     for item in source:
         x, y = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
         x = as_array(x, "the data")
         if x.ndim == 0:
-            raise Error("the data must come as arrays with an axis of samples, not as numbers")
-        turn.of(x.shape[1:])
-        yield Batch(turn(x, done), None if y is None else _labels(as_array(y, "labels"), len(x)))
+            raise Error("the data must be arrays with an axis of samples, not numbers")
+        arrange.of(x.shape[1:])
+        yield Batch(arrange(x, done), None if y is None else _labels(as_array(y, "labels"), len(x)))
         done += len(x)
 
 
-def _folder(path: Path, turn: _Turn, size: int) -> Batches:
+def _folder(path: Path, arrange: _Arrange, size: int) -> Batches:
     """Images, of classes if there are sub-folders; values 0..255."""
     image = require("PIL.Image", "images", "reading a folder of images")
-    classes = sorted(each.name for each in path.iterdir() if each.is_dir())
-    found = [
+    classes = sorted(entry.name for entry in path.iterdir() if entry.is_dir())
+    images = [
         (file, label)
         for label, folder in enumerate(classes or ["."])
         for file in sorted((path / folder).iterdir())
         if file.suffix.lower() in _IMAGES
     ]
-    if not found:
-        raise Error(f"there are no images in {path}; have: {', '.join(_IMAGES)}")
-    height, width, channels = turn.image_shape(path)
+    if not images:
+        raise Error(f"{path} holds no images; an image ends in {', '.join(_IMAGES)}")
+    height, width, channels = arrange.image_shape(path)
 
     def read(file: Path) -> np.ndarray:
         try:
@@ -159,29 +158,29 @@ def _folder(path: Path, turn: _Turn, size: int) -> Batches:
             with image.open(file) as opened:
                 if opened.size != (width, height):
                     raise Error(
-                        f"{file} is {opened.size[0]} x {opened.size[1]} pixels, the network takes "
-                        f"{width} x {height}"
+                        f"{file} is {opened.size[0]} x {opened.size[1]} pixels, but the network "
+                        f"takes {width} x {height}"
                     )
                 pixels = np.asarray(opened.convert("L" if channels == 1 else "RGB"), np.float32)
         except Error:
             raise
-        except Exception as error:  # each format's reader has its own ways to stumble
+        except Exception as error:  # the reader of each format raises its own errors
             reason = files.reason(error) or type(error).__name__
-            raise Error(f"{file} is not an image that can be read: {reason}") from None
+            raise Error(f"cannot read the image {file}: {reason}") from None
         return pixels.reshape(height, width, channels)
 
     def start() -> Iterator[Batch]:
-        left = iter(found)
+        left = iter(images)
         while part := list(islice(left, size)):
             x = np.stack([read(file) for file, _ in part])
             y = np.array([label for _, label in part]) if classes else None
-            yield Batch(x if turn.layout == "NHWC" else np.moveaxis(x, -1, 1), y)
+            yield Batch(x if arrange.layout == "NHWC" else np.moveaxis(x, -1, 1), y)
 
-    return Batches(start, -(-len(found) // size))
+    return Batches(start, -(-len(images) // size))
 
 
-class _Turn:
-    """From the data's shape to the network's: which axis is where is decided once."""
+class _Arrange:
+    """Brings samples from the data's layout into the network's."""
 
     def __init__(
         self, shape: Shape, layout: Optional[str], given: Optional[str], own: Optional[Format]
@@ -197,7 +196,7 @@ class _Turn:
         a, b, c = self.shape
         height, width, channels = (a, b, c) if self.layout == "NHWC" else (b, c, a)
         if channels not in (1, 3):
-            raise Error(f"images have 1 or 3 channels, the network takes {channels}")
+            raise Error(f"images have 1 or 3 channels, but the network takes {channels}")
         return height, width, channels
 
     def _shapes(self) -> dict[Optional[str], Shape]:
@@ -219,11 +218,9 @@ class _Turn:
         ]
         if not fits:
             wanted = " or ".join(f"{list(s)}{f' ({n})' if n else ''}" for n, s in shapes.items())
-            raise Error(f"the network takes samples {wanted}, the data are {list(shape)}")
+            raise Error(f"the network takes samples {wanted}, but the data have {list(shape)}")
         if len(fits) > 1 and 1 not in self.shape and self.own is None:  # 1: the same in both
-            raise Error(
-                f"images {list(shape)} fit the network as NHWC and as NCHW: choose by layout="
-            )
+            raise Error(f"images {list(shape)} fit the network as NHWC and as NCHW; give layout=")
         return fits[0]
 
     def __call__(self, x: np.ndarray, first: int) -> np.ndarray:
@@ -252,6 +249,7 @@ def _dropped(shape: Shape, axis: int) -> Optional[Shape]:
 def _labels(y: np.ndarray, count: int) -> np.ndarray:
     if y.shape != (count,) or y.dtype.kind not in "iu":
         raise Error(
-            f"labels are one integer for each of the {count} samples, not {y.dtype} {list(y.shape)}"
+            f"labels must be one integer for each of the {count} samples, are {y.dtype} "
+            f"{list(y.shape)}"
         )
     return y

@@ -1,4 +1,4 @@
-"""Where the stages meet on a network's way out of here: goldens and a firmware project."""
+"""Exports a network as a firmware project with its goldens."""
 
 from __future__ import annotations
 
@@ -29,10 +29,41 @@ def export(
 ) -> Firmware:
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `x`.
 
-    network: or the file of one. x: as golden() takes it; two inputs at random, always the same, if
-    not given. folder: new, empty, or an earlier export, which is replaced; with `force`, even where
-    its files were edited since. one_header: write layers.h, everything as plain macros, too.
-    Raises Error as golden() does, and where a device could not run the network so.
+    Parameters
+    ----------
+    network : Network or str or Path
+        A quantized network, or its file.
+    folder : str or Path
+        New, empty, or an earlier export, which is replaced.
+    target : str, default "cortex-m4"
+        A core of targets.CORES, or a path of targets.PATHS.
+    cmsis : str, optional
+        A release of targets.RELEASES; default: the newest numbered one with the network's
+        functions.
+    rounding : str, optional
+        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+    x : ndarray of the input's integers, shape (N, *input shape), optional
+        Inputs of the self-test; of a recurrent network (N, T, *input shape). Default: two random
+        inputs, always the same.
+    one_header : bool, default False
+        Write layers.h, too, which has everything as plain macros.
+    force : bool, default False
+        Replace an earlier export even where its files were edited.
+
+    Returns
+    -------
+    Firmware
+        Bytes of static memory (ram), and of weights and biases (flash).
+
+    Raises
+    ------
+    Error
+        The device could not run the network, the inputs do not fit, jinja2 is missing, or the
+        folder holds something else or cannot be written; then nothing is left behind.
+
+    Examples
+    --------
+    >>> export("net.qnz", "firmware", target="cortex-m4")
     """
     network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
     wanted, one_header = network.profile(target, cmsis, rounding), as_flag(one_header, "one_header")

@@ -1,7 +1,7 @@
-"""The only place where stages meet: goldens of a network, comparisons, what it is on a device.
+"""Goldens of a network, comparisons with dumps of a device, and the network's costs on a device.
 
-What only goldens and reports need is imported by the functions that make them: a program that
-loads a network and runs it starts without.
+Functions import what only goldens and reports need, so that a program that only loads and runs a
+network starts faster.
 """
 
 from __future__ import annotations
@@ -48,11 +48,40 @@ def golden(
 ) -> GoldenSet:
     """Write what the device must compute for each input, layer by layer, as files and as C.
 
-    x: [N, *input shape], or [N, T, *input shape] for a recurrent network, which starts from
-    `state` (zero if not given). folder: new, empty, or an earlier golden set, which is replaced;
-    with `force`, even where its files were edited since. progress: wraps the iteration over
-    inputs, as tqdm does. Raises Error as a session does, and where the folder holds something else
-    or cannot be written; then nothing is left behind.
+    Parameters
+    ----------
+    network : Network or str or Path
+        A quantized network, or its file.
+    x : ndarray of the input's integers, shape (N, *input shape)
+        Inputs; of a recurrent network (N, T, *input shape).
+    folder : Path
+        New, empty, or an earlier golden set, which is replaced.
+    target : str, default "cortex-m4"
+        A core of targets.CORES, or a path of targets.PATHS.
+    cmsis : str, optional
+        A release of targets.RELEASES; default: the newest numbered one with the network's
+        functions.
+    rounding : str, optional
+        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+    threads : int, default 1
+        Profiles that are computed at a time.
+    progress : callable, optional
+        Wraps the iteration over inputs, as tqdm does.
+    state : ndarray or mapping of str to ndarray, shape (N, *state shape), optional
+        What a recurrent network starts from; default: zeros.
+    force : bool, default False
+        Replace an earlier golden set even where its files were edited.
+
+    Returns
+    -------
+    GoldenSet
+        The folder, the names of the goldens in program order, and their bytes.
+
+    Raises
+    ------
+    Error
+        The device could not run the network, the input or state does not fit, or the folder holds
+        something else or cannot be written; then nothing is left behind.
     """
     network, progress = quantized(network), as_callable(progress, "progress")
     wanted = network.profile(target, cmsis, rounding)
@@ -90,10 +119,24 @@ def write_goldens(
 
 
 def compare(golden: Path, dump: Path) -> Comparison:
-    """Hold dumps of a device against a golden set; see analysis/dumps.py for names and forms.
+    """Compare dumps of a device with a golden set, byte by byte.
 
-    Raises Error where the golden set is damaged, a dump cannot be read, or none has the name of
-    a golden.
+    Parameters
+    ----------
+    golden : Path
+        The folder of a golden set.
+    dump : Path
+        A folder of dumps, with the names of the goldens; analysis/dumps.py lists the forms.
+
+    Returns
+    -------
+    Comparison
+        A finding for each dump, and the goldens without one; print it to read it.
+
+    Raises
+    ------
+    Error
+        The golden set is damaged, a dump cannot be read, or no dump has the name of a golden.
     """
     from ..analysis.compare import compare
 
@@ -122,7 +165,7 @@ def _samples(
 
 
 def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
-    """State -> [N, *state shape], what each input starts from; empty if it is not recurrent."""
+    """State -> [N, *state shape], the start of each input; empty for networks without states."""
     if state is None:
         return {t.name: np.zeros((samples, *t.shape), t.dtype) for t in graph.states}
     if not graph.states:
@@ -145,8 +188,29 @@ def describe(
 ) -> Summary:
     """The network on a device: layers, formats, costs and the kernel rows that run.
 
-    Its memory is that of the exported firmware. Arguments and errors are those of
-    Network.session().
+    Parameters
+    ----------
+    network : Network or str or Path
+        A quantized network, or its file.
+    target : str, default "cortex-m4"
+        A core of targets.CORES, or a path of targets.PATHS.
+    cmsis : str, optional
+        A release of targets.RELEASES; default: the newest numbered one with the network's
+        functions.
+    rounding : str, optional
+        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+    variant : str, optional
+        As Network.session() takes it.
+
+    Returns
+    -------
+    Summary
+        A table of layers, and facts about the whole; its memory is that of exported firmware.
+
+    Raises
+    ------
+    Error
+        A name is unknown, or the device could not run the network.
     """
     from ..analysis.summary import summarize
     from ..firmware.memory import buffers
@@ -156,7 +220,23 @@ def describe(
 
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:
-    """The network that comes with the package, images int8 [N, 8, 8, 1] and their labels [N]."""
+    """The network that comes with the package, and data for it.
+
+    Returns
+    -------
+    network : Network
+        A small CNN for handwritten digits, q7.
+    images : ndarray of int8, shape (N, 8, 8, 1)
+        Inputs.
+    labels : ndarray of int, shape (N,)
+        Their classes, 0..9.
+
+    Examples
+    --------
+    >>> network, images, labels = example()
+    >>> network.session().run(images[:2])["softmax"].shape
+    (2, 10)
+    """
     folder = Path(__file__).parents[1] / "demo"
     images = read_npz(folder / "digits.npz")
     return load_quantized(folder / "digits.qnz"), images["x"], images["y"]

@@ -1,4 +1,4 @@
-"""Networks that run, float and quantized: from files, to files, and what they are at a glance."""
+"""Networks that run, float and quantized: read from files, saved, and shown at a glance."""
 
 from __future__ import annotations
 
@@ -28,9 +28,22 @@ if TYPE_CHECKING:
 class Network:
     """A quantized network, ready to be planned for a device.
 
-    reference: the float network it was quantized from, channels last, whose tensors have the names
-    of the layers that compute them; None if it did not come from one. notes: what had to give
-    way when it was quantized.
+    load() and quantize() return one; it pickles, and prints as a table of its layers.
+
+    Attributes
+    ----------
+    graph : ir.graph.Graph
+        The calls of layer functions, their weights and their tensors.
+    reference : ir.float_graph.FloatGraph or None
+        The float network that it was quantized from, channels last, whose tensors have the names
+        of the layers; None if it did not come from one.
+    notes : tuple of str
+        A sentence for each thing that quantize() had to change or make coarser.
+
+    Raises
+    ------
+    Error
+        The graph is not an ir.graph.Graph.
     """
 
     graph: Graph
@@ -55,11 +68,37 @@ class Network:
         variant: Optional[str] = None,
         threads: int = 1,
     ) -> Session:
-        """Plan the network for a core ("cortex-m4"), a CMSIS release and a rounding; see profile().
+        """Plan the network for a device.
 
-        variant: the row of the kernel table to run wherever a layer has one of that name;
-        threads: samples computed at a time. Raises Error with the choices for unknown names, and
-        the layer's constraint where the device could not run it.
+        Parameters
+        ----------
+        target : str, default "cortex-m4"
+            A core of targets.CORES, or a path of targets.PATHS.
+        cmsis : str, optional
+            A release of targets.RELEASES; default: the newest numbered one with the network's
+            functions.
+        rounding : str, optional
+            A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+        variant : str, optional
+            A variant of the kernel table, such as "ref" or "avx2", for all layers that have a row
+            of that name; default: the best rows of this host. It never changes a bit.
+        threads : int, default 1
+            Threads that share the samples of a batch.
+
+        Returns
+        -------
+        Session
+            The planned network.
+
+        Raises
+        ------
+        Error
+            A name is unknown, or the device could not run a layer; the sentence has the choices,
+            or the layer's constraint.
+
+        Examples
+        --------
+        >>> network.session(target="cortex-m55", rounding="single")
         """
         return Session(self.graph, self.profile(target, cmsis, rounding), variant, threads)
 
@@ -69,19 +108,64 @@ class Network:
         cmsis: Optional[str] = None,
         rounding: Optional[str] = None,
     ) -> Profile:
-        """A device's profile; cmsis: by default the newest release with the network's functions,
-        rounding: by default as Arm ships that one ("nearest", "double").
+        """Whose arithmetic a device has, for this network.
+
+        Parameters
+        ----------
+        target : str, default "cortex-m4"
+            A core of targets.CORES, or a path of targets.PATHS.
+        cmsis : str, optional
+            A release of targets.RELEASES; default: the newest numbered one with the network's
+            functions.
+        rounding : str, optional
+            A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+
+        Returns
+        -------
+        targets.Profile
+            Release, path and rounding.
+
+        Raises
+        ------
+        Error
+            A name is unknown, or the release does not have this core or rounding.
         """
         return profile_for(self.graph.ops, target, cmsis, rounding)
 
     def save(self, path: Union[str, Path]) -> None:
-        """Write the network, with its reference, as the project's own single file (.qnz)."""
+        """Write the network, with its reference, as one file that load() reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that ends in ".qnz"; it is written whole or not at all.
+
+        Raises
+        ------
+        Error
+            The path has another ending.
+        ModelError
+            The file cannot be written.
+        """
         save_package(self.graph, path, self.reference)
 
 
 @dataclass(frozen=True)
 class FloatNetwork:
-    """A float network, as a file of its framework holds it."""
+    """A float network, as the file of its framework holds it.
+
+    load() returns one; it pickles, and prints as a table of its operators.
+
+    Attributes
+    ----------
+    graph : ir.float_graph.FloatGraph
+        Operators in order, and their tensors under the names of the file.
+
+    Raises
+    ------
+    Error
+        The graph is not an ir.float_graph.FloatGraph.
+    """
 
     graph: FloatGraph
 
@@ -96,18 +180,52 @@ class FloatNetwork:
         return glance(self).html()
 
     def evaluate(self, x: np.ndarray, trace: bool = False) -> dict[str, np.ndarray]:
-        """Float arrays by the source file's own tensor names: the outputs, or all if traced.
+        """Compute the float network in numpy.
 
-        x: [N, *shape], in the file's own layout. Raises Error for another shape and for NaN.
+        Parameters
+        ----------
+        x : ndarray of real numbers, shape (N, *input shape)
+            A batch, in the layout of the file.
+        trace : bool, default False
+            Return every tensor, not the outputs only.
+
+        Returns
+        -------
+        dict of str to ndarray of float, shape (N, *tensor shape)
+            Arrays by the tensor names of the file.
+
+        Raises
+        ------
+        Error
+            The batch has another shape, or contains NaN.
         """
         return evaluate(self.graph, x, trace)
 
     def session(self, *_: object, **__: object) -> NoReturn:
-        """Raises Error: only a quantized network runs on a device."""
+        """Raise Error: only a quantized network runs on a device.
+
+        Raises
+        ------
+        Error
+            Always; the sentence says how to get a quantized network.
+        """
         raise Error(f"{self.graph.name} is a float network; quantize it first to run it")
 
     def save(self, path: Union[str, Path]) -> None:
-        """Write the network as the project's own single file (.qnz)."""
+        """Write the network as one file that load() reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that ends in ".qnz"; it is written whole or not at all.
+
+        Raises
+        ------
+        Error
+            The path has another ending.
+        ModelError
+            The file cannot be written, or weights are not finite.
+        """
         save_package(None, path, self.graph)
 
 
@@ -127,12 +245,37 @@ def load(
     output: Optional[str] = None,
     weights: Union[str, Path, None] = None,
 ) -> Union[Network, FloatNetwork]:
-    """A network from a file.
+    """Read a network from a file.
 
-    Quantized: .qnz, .tflite, or network.json (or its folder) as firmware is described. Float:
-    .onnx, .h5, .hdf5, .keras, .pb, and .prototxt with `weights` beside it; input, output: tensors
-    of the file between which the network is cut out. Raises ModelError with a sentence for
-    anything else.
+    Quantized networks: .qnz, .tflite, and network.json (or its folder), which describes firmware.
+    Float networks: .onnx, .h5, .hdf5, .keras, .pb, and .prototxt with `weights` beside it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    input, output : str, optional
+        Tensors of a float file between which the network is cut out; default: its own ends.
+    weights : str or Path, optional
+        The .caffemodel of a .prototxt.
+
+    Returns
+    -------
+    Network or FloatNetwork
+        What the file holds.
+
+    Raises
+    ------
+    ModelError
+        The file is missing, damaged, of an unknown format, or has an operator that this version
+        does not read; the sentence names it.
+    Error
+        An argument has another type or is not for this format, or an optional package is missing.
+
+    Examples
+    --------
+    >>> network = load("net.tflite")
+    >>> network = load("net.prototxt", weights="net.caffemodel")
     """
     path = as_path(path, "a model")
     as_text(input, "input")
@@ -145,25 +288,43 @@ def load(
     if path.suffix.lower() in FLOAT_FORMATS:
         return FloatNetwork(load_float(path, input, output, beside))
     if input or output or beside:
-        raise Error(f"{path} is a whole network: input, output and weights are for float models")
+        raise Error(f"{path} is a quantized network; input, output and weights are for float files")
     if path.suffix.lower() in QUANTIZED_FORMATS:
         return Network(load_integers(path))
     if path.suffix == ".qnz":
-        found = load_package(path)
-        if found.graph is None:
-            assert found.reference is not None  # a file holds one of them
-            return FloatNetwork(found.reference)
-        return Network(found.graph, found.reference)
+        package = load_package(path)
+        if package.graph is None:
+            assert package.reference is not None  # a file holds one of them
+            return FloatNetwork(package.reference)
+        return Network(package.graph, package.reference)
     if path.suffix == ".json":
         from ..importers import device
 
         return Network(device.load(path))
     have = ", ".join([".qnz", "network.json", *QUANTIZED_FORMATS, *FLOAT_FORMATS])
-    raise ModelError(f"{path} is not a model this version reads; have: {have}")
+    raise ModelError(f"this version cannot read {path}; it reads: {have}")
 
 
 def load_quantized(path: Union[str, Path]) -> Network:
-    """A quantized network from a file, as load() reads it; Error for a float one."""
+    """Read a quantized network from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file as load() reads it.
+
+    Returns
+    -------
+    Network
+        What the file holds.
+
+    Raises
+    ------
+    ModelError
+        load() cannot read the file.
+    Error
+        The file holds a float network.
+    """
     return quantized(as_path(path, "a model"))
 
 
@@ -176,10 +337,10 @@ def quantized(network: Union[Network, str, Path]) -> Network:
 
 
 def unquantized(network: Union[FloatNetwork, str, Path]) -> FloatNetwork:
-    """The same for a float network."""
+    """A float network that a caller gives, as such or as a file; Error for anything else."""
     known = _known(network)
     if not isinstance(known, FloatNetwork):
-        raise Error(f"{_name(network)} is quantized already; give the float network it came from")
+        raise Error(f"{_name(network)} is quantized already; give the float network instead")
     return known
 
 
@@ -188,7 +349,7 @@ def _known(network: object) -> Union[Network, FloatNetwork]:
         return network
     if isinstance(network, (str, os.PathLike)):
         return load(as_path(network, "a model"))
-    raise Error(f"a network is what load() returns or the path of a file, not {shown(network)}")
+    raise Error(f"a network must be the result of load() or a path, is {shown(network)}")
 
 
 def _name(network: object) -> str:
@@ -196,4 +357,4 @@ def _name(network: object) -> str:
 
 
 def _no_graph(noun: str, given: object) -> str:
-    return f"{noun}() holds a graph, not what is {shown(given)}; load() reads files"
+    return f"{noun}() takes a graph, not {shown(given)}; load() reads files"

@@ -1,7 +1,7 @@
 """The project's own model file (.qnz): a graph as JSON, and its arrays, in one zip.
 
 graph.json holds everything but the arrays; the array that is n-th in its list "arrays" is the
-entry arrays/<n>.npy. A float network stands beside it, or alone: see package_float.py. The same
+entry arrays/<n>.npy. A float network stands beside it, or alone: see qnz_float.py. The same
 network always gives the same bytes.
 """
 
@@ -22,7 +22,7 @@ from ..io.archive import INTEGERS, format_npy, little_endian, open_archive, writ
 from ..io.arguments import as_path
 from ..io.typed_json import Fields, parse_json
 from ..ir.float_graph import FloatGraph
-from ..ir.graph import Address, Graph, Memory, Node, Place, Tensor
+from ..ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
 from .qnz_float import FLOAT_GRAPH, float_entries, float_names, read_float
 
 _FORMAT = "qemu_nn graph"
@@ -46,14 +46,13 @@ def save_package(
 ) -> None:
     """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
 
-    Raises ModelError where the file cannot be written, or an array is of another type; Error for
-    a path of another suffix, which load() would take for another format.
+    Raises ModelError where the file cannot be written, or an array has another type; Error for
+    a path with another ending, which load() would read as another format.
     """
     path = as_path(path, "the file of a network")
     if path.suffix != ".qnz":
         raise Error(
-            f"{path}: a network is saved in a file of its own kind, .qnz, and in no other: name it "
-            f"{path.stem or 'network'}.qnz"
+            f"{path}: a network is saved as a .qnz file; name it {path.stem or 'network'}.qnz"
         )
     entries = {} if reference is None else float_entries(reference)
     if graph is not None:
@@ -78,7 +77,7 @@ def load_package(path: Union[str, Path]) -> Package:
             _check_version(fields)
             names = fields.texts("arrays")
             if names != sorted(set(names)):
-                raise fields.error("'arrays' must be names in order, each once")
+                raise fields.error("'arrays' must be sorted names without duplicates")
             expected |= {_GRAPH, *(_entry(index) for index in range(len(names)))}
         if archive.names != expected:
             odd = sorted(archive.names ^ expected)[0]
@@ -114,15 +113,15 @@ def _checked(graph: Graph, name: str) -> np.ndarray:
 
 def _check_version(fields: Fields) -> None:
     if fields.text("format", None) != _FORMAT:
-        raise fields.error(f"'format' is not {_FORMAT!r}: this is no model of qemu_nn")
+        raise fields.error(f"'format' is not {_FORMAT!r}; this is not a model of qemu_nn")
     version = fields.integer("version")
     if version > _VERSION:
         raise fields.error(
-            f"written by a newer qemu_nn (format version {version}, this one reads {_VERSION}); "
+            f"a newer qemu_nn wrote it (format version {version}, this one reads {_VERSION}); "
             "update qemu_nn to read it"
         )
     if version < 1:
-        raise fields.error(f"'version' is {version}")
+        raise fields.error(f"'version' must be at least 1, is {version}")
 
 
 # ---- a graph as JSON ----
@@ -165,17 +164,17 @@ def _from_node(node: Node) -> dict[str, Any]:
 def _from_memory(memory: Memory) -> dict[str, Any]:
     return {
         "buffers": dict(memory.buffers),
-        "places": {name: _from_place(place) for name, place in memory.places.items()},
+        "places": {name: _from_call(call) for name, call in memory.calls.items()},
         "input": _from_address(memory.input),
         "states": {name: _from_address(address) for name, address in memory.states.items()},
     }
 
 
-def _from_place(place: Place) -> dict[str, Any]:
+def _from_call(call: CallAddresses) -> dict[str, Any]:
     return {
-        "inputs": [_from_address(address) for address in place.inputs],
-        "output": _from_address(place.output),
-        "scratch": _from_address(place.scratch) if place.scratch else None,
+        "inputs": [_from_address(address) for address in call.inputs],
+        "output": _from_address(call.output),
+        "scratch": _from_address(call.scratch) if call.scratch else None,
     }
 
 
@@ -238,14 +237,14 @@ def _to_memory(fields: Fields) -> Memory:
     buffers = fields.object("buffers")
     return Memory(
         buffers={name: buffers.integer(name) for name in buffers.values},
-        places={name: _to_place(place) for name, place in fields.object("places").children()},
+        calls={name: _to_call(call) for name, call in fields.object("places").children()},
         input=_to_address(fields.object("input")),
-        states={name: _to_address(place) for name, place in fields.object("states").children()},
+        states={name: _to_address(address) for name, address in fields.object("states").children()},
     )
 
 
-def _to_place(fields: Fields) -> Place:
-    return Place(
+def _to_call(fields: Fields) -> CallAddresses:
+    return CallAddresses(
         inputs=tuple(_to_address(address) for address in fields.objects("inputs")),
         output=_to_address(fields.object("output")),
         scratch=_to_address(fields.object("scratch")) if "scratch" in fields else None,

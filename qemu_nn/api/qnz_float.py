@@ -121,7 +121,7 @@ def _value(archive: Archive, fields: Fields, name: str, hint: Any) -> Any:
     if get_origin(hint) is Union:  # Optional
         if value is None:
             return None
-        (hint,) = (each for each in get_args(hint) if each is not type(None))
+        (hint,) = (kind for kind in get_args(hint) if kind is not type(None))
     if hint is np.ndarray:
         array = archive.array(_entry(fields.object(name).integer("array")), FLOATS)
         if not np.isfinite(array).all():
@@ -129,10 +129,10 @@ def _value(archive: Archive, fields: Fields, name: str, hint: Any) -> Any:
         return array
     if hint is float:
         return _float(fields, name)
-    made = _plain(value, hint)
-    if made is None:
+    plain = _plain(value, hint)
+    if plain is None:
         raise fields.error(f"{name!r} must be {hint}, is {json.dumps(value)[:40]}")
-    return made
+    return plain
 
 
 def _float(fields: Fields, name: str) -> float:
@@ -157,5 +157,5 @@ def _plain(value: Any, hint: Any) -> Any:
     kinds = [inner[0]] * len(value) if inner[1:] == (...,) else list(inner)
     if len(kinds) != len(value):
         return None
-    made = tuple(_plain(each, kind) for each, kind in zip(value, kinds))
-    return None if None in made else made
+    items = tuple(_plain(item, kind) for item, kind in zip(value, kinds))
+    return None if None in items else items

@@ -1,4 +1,4 @@
-"""Where the stages meet on a float network's way to a device: optimize, observe, settle, lower."""
+"""Quantizes a float network: optimize, observe the data, assign formats, lower to calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, profile
 from .data import Batch, batches
 from .network import FloatNetwork, Network, unquantized
-from .schemes import SCHEMES, Scheme, Wishes, scheme_of
+from .schemes import SCHEMES, Overrides, Scheme, scheme_of
 
 Progress = Callable[[Iterable], Iterable]
 
@@ -49,7 +49,7 @@ def quantize(
     bits: int = 8,
     method: Union[str, float] = "minmax",
     weight_method: Union[str, float] = "minmax",
-    formats: Optional[Wishes] = None,
+    formats: Optional[Overrides] = None,
     functions: Optional[Mapping[str, str]] = None,
     softmax: bool = True,
     layout: Optional[str] = None,
@@ -59,25 +59,76 @@ def quantize(
     resume: Union[str, Path, None] = None,
     progress: Optional[Progress] = None,
 ) -> Network:
-    """The network as calls of CMSIS-NN.
+    """Quantize a float network to calls of CMSIS-NN.
 
-    scheme: "power2", for the q7 (bits=8) or q15 (bits=16) functions; "affine", by TensorFlow
-    Lite's scheme for the s8 functions: a scale and a zero point for every tensor, a scale for each
-    output channel of a convolution.
+    Parameters
+    ----------
+    network : FloatNetwork or str or Path
+        A float network, or its file.
+    data : str or Path, ndarray, tuple or iterable
+        Calibration inputs: a .npy file; a .npz with x and perhaps y; a folder of images, whose
+        sub-folders are the classes; an array (N, *input shape), a pair (x, y), or an iterable of
+        these. A search uses the labels y, if there are any.
+    scheme : {"power2", "affine"}, default "power2"
+        "power2": powers of two, for the q7 (bits=8) or q15 (bits=16) functions. "affine":
+        TensorFlow Lite's scheme for the s8 functions, with a scale and a zero point for each
+        tensor, and a weight scale for each output channel of a convolution.
+    target : str, default "cortex-m4"
+        A core of targets.CORES, or a path of targets.PATHS.
+    cmsis : str, optional
+        A release of targets.RELEASES; default: "5.9.0" for power2, "7.0.0" for affine.
+    rounding : str, optional
+        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+    bits : {8, 16}, default 8
+        Bits of weights and activations; the scheme affine has 8.
+    method : str or float, default "minmax"
+        How ranges of activations are chosen: "minmax", "mse", "kl", a percentile as a number, or
+        "search". The search starts from minmax and tries narrower ranges, format by format, on the
+        exact network.
+    weight_method : str or float, default "minmax"
+        The same for weights, without "search".
+    formats : mapping of str to mapping, optional
+        Overrides: formats that are given and not chosen, by layer and role. For power2 in fraction
+        bits, {"conv1": {"output": 5, "weights": 7, "bias": 6}}; for affine as ranges of outputs,
+        {"conv1": {"output": (-1.5, 2.0)}}.
+    functions : mapping of str to str, optional
+        Layer -> the C function to call instead of the fastest that fits.
+    softmax : bool, default True
+        Keep a softmax at the end.
+    layout : {"NHWC", "NCHW"}, optional
+        The layout of images in the data, where their shape fits both.
+    search_range : int, default 3
+        How often a search halves a range at most.
+    tolerance : float, default 0.0
+        A search ends when its accuracy is at most this much below the float network's.
+    threads : int, default 1
+        Candidates of a search that are computed at a time.
+    resume : str or Path, optional
+        A file that keeps the decisions of a search, so that it can be interrupted.
+    progress : callable, optional
+        Wraps iterations over batches and search steps, as tqdm does.
 
-    network: or the file of one. data: calibration inputs as data.batches() takes them, with labels
-    for a search. method, for activations, and weight_method: "minmax", "mse", "kl", a percentile as
-    a number; method may be "search": from minmax on, ranges up to `search_range` times halved are
-    tried for every format on the exact network, while its accuracy on the data (without labels: its
-    closeness to the float scores) is more than `tolerance` below the float network's; `resume` is a
-    file that keeps what is decided. formats: what is given and not chosen, as fraction bits:
-    layer -> {"output": 5, "weights": 7, "bias": 6}; affine: as ranges:
-    layer -> {"output": (-1.5, 2.0)}. functions: layer -> C function, where the fastest that fits is
-    not wanted. softmax: keep one at the end. layout: of images in the data, where their shape does
-    not tell.
+    Returns
+    -------
+    Network
+        The quantized network with its float reference; its `notes` say what had to change.
 
-    The result's `notes` tell what had to give way. Raises ModelError that names every operator
-    the device has no function for, Error for options and data that do not fit.
+    Raises
+    ------
+    ModelError
+        The device has no function for an operator (the sentence names all of them), or the file
+        cannot be read.
+    Error
+        An option or the data do not fit.
+
+    References
+    ----------
+    TensorFlow Lite's 8-bit quantization specification, for the scheme affine; see also
+    docs/quantizing.md.
+
+    Examples
+    --------
+    >>> quantized = quantize("net.onnx", "calib.npz", target="cortex-m4")
     """
     network, progress = unquantized(network), as_callable(progress, "progress")
     softmax = as_flag(softmax, "softmax")
@@ -96,12 +147,12 @@ def quantize(
     }
     job = _job(network, chosen, given, softmax)
     source = batches(data, network.graph.shape, network.graph.layout, layout)
-    turn = partial(_device_input, job.reference, job.graph.input)
+    to_device_input = partial(_device_input, job.reference, job.graph.input)
     kept: list[Batch] = []
 
     def inputs() -> Iterable[np.ndarray]:
         for batch in progress(source) if progress else source:
-            x = turn(_channels_last(batch.x, network.graph))
+            x = to_device_input(_channels_last(batch.x, network.graph))
             if searched:
                 kept.append(Batch(x, batch.y))
             yield x
@@ -110,7 +161,7 @@ def quantize(
     tried: Given = {}
     if searched:
         tried = _searched(job, kept, how, progress)
-    final = job.settled(tried)
+    final = job.formats(tried)
     graph = chosen.lower(job.graph, final)
     Session(graph, wanted)  # the device accepts every call
     return Network(graph, job.reference, (*job.notes, *final.notes))
@@ -120,31 +171,34 @@ def quantize(
 class _Job:
     """One network on its way to one device.
 
-    reference: optimized, channels last. graph: the device's part of it, in operators that have
-    functions.
+    reference: optimized, channels last. graph: the part that the device computes, in operators that
+    have functions.
     """
 
     reference: FloatGraph
     graph: FloatGraph
     scheme: Scheme
-    given: Wishes
+    given: Overrides
     notes: tuple[str, ...]
     statistics: Mapping[str, Statistics]
 
-    def settled(self, tried: Given) -> Any:
-        """Formats, where a search tries these."""
-        return self.scheme.settle(self.graph, self.statistics, self.given, tried)
+    def formats(self, tried: Given) -> Any:
+        """All formats, with those that a search tries."""
+        return self.scheme.assign_formats(self.graph, self.statistics, self.given, tried)
 
     def lowered(self, tried: Given) -> Graph:
-        """Calls with these."""
-        return self.scheme.lower(self.graph, self.settled(tried))
+        """The calls, with the formats that a search tries."""
+        return self.scheme.lower(self.graph, self.formats(tried))
 
 
-def _job(network: FloatNetwork, scheme: Scheme, given: Wishes, softmax: bool) -> _Job:
+def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool) -> _Job:
     reference, notes = optimize(network.graph)
     graph, more = scheme.prepare(device_part(reference), softmax)
     if graph.input != reference.input:
-        notes = (*notes, f"the device's input is {graph.input}: the host computes what is before")
+        notes = (
+            *notes,
+            f"the device's input is {graph.input}; the host computes what comes before",
+        )
     # What cannot be lowered is known before any data is read.
     scheme.lower(graph, scheme.draft(graph))
     return _Job(reference, graph, scheme, given, (*notes, *more), {})
@@ -155,20 +209,20 @@ def _channels_last(x: np.ndarray, graph: FloatGraph) -> np.ndarray:
 
 
 def _device_input(reference: FloatGraph, name: str, x: np.ndarray) -> np.ndarray:
-    """The tensor that the device gets, of float inputs."""
+    """The real values of the device's input tensor, from float inputs of the network."""
     if name == reference.input:
         return x
     return next(value for tensor, value in each_tensor(reference, x) if tensor == name)
 
 
 def _searched(job: _Job, kept: list[Batch], how: Search, progress: Optional[Progress]) -> Given:
-    """What a search chooses, on all of the data."""
+    """The formats that a search chooses, on all of the data."""
     x = np.concatenate([batch.x for batch in kept])
     labels = [batch.y for batch in kept if batch.y is not None]
     y = np.concatenate(labels) if len(labels) == len(kept) else None
     job = replace(job, graph=job.scheme.prepare(job.graph, softmax=False)[0])
     scores = evaluate(job.graph, x)[job.graph.outputs[0]].reshape(len(x), -1)
-    variables = job.scheme.variables(job.graph, job.settled({}), job.given)
+    variables = job.scheme.variables(job.graph, job.formats({}), job.given)
     goal = None if y is None else float(np.mean(scores.argmax(1) == y))
     digest = hashlib.sha256(x.tobytes())
     about = (y, *variables, job.given, job.scheme.profile, how.span, how.tolerance)
@@ -180,7 +234,7 @@ def _searched(job: _Job, kept: list[Batch], how: Search, progress: Optional[Prog
 
 @dataclass(frozen=True)
 class _Scorer:
-    """How well the exact network does on data x, with labels y, next to the float scores."""
+    """Scores the exact network on data x with labels y, or against the float scores."""
 
     job: _Job
     x: np.ndarray
@@ -188,7 +242,7 @@ class _Scorer:
     scores: np.ndarray
 
     def __call__(self, tried: Given) -> Score:
-        """The network with formats that are tried, run on all of the data."""
+        """The score of the network with the formats that are tried."""
         graph = self.job.lowered(tried)
         x = graph.input.format.quantize(self.x)
         session = Session(graph, self.job.scheme.profile)

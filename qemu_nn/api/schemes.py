@@ -1,4 +1,4 @@
-"""The ways to quantize, and what each prepares, settles and lowers: powers of two, and affine."""
+"""The schemes of quantization, powers of two and affine: how each prepares, assigns and lowers."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from ..io.arguments import as_count, as_mapping, as_text, one_of
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.statistics import Statistics, statistics_of
-from ..lower import lower, lower_affine, prepare, prepare_affine
-from ..lower.affine_weighted import PER_ROW
+from ..lower import lower, lower_s8, prepare, prepare_s8
+from ..lower.s8_weighted import PER_ROW
 from ..quantizer.affine_rules import affine_rule, fixed_formats
-from ..quantizer.assign import Formats, settle
-from ..quantizer.assign_affine import AffineFormats, settle_affine
+from ..quantizer.assign import Formats, assign_formats
+from ..quantizer.assign_affine import AffineFormats, assign_affine_formats
 from ..quantizer.policies import Policy, minmax, policy
 from ..quantizer.ranges import Ranges, ranges
-from ..quantizer.rules import groups
+from ..quantizer.rules import format_groups
 from ..quantizer.search import Given, Variable
 from ..targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile, is_affine
 
 #: Name -> release of CMSIS that has its functions, where the user names none.
 SCHEMES = {"power2": None, "affine": AFFINE_CMSIS}
 
-#: A method for activations beside the policies, which quantization.py has.
+#: The method for activations that quantize.py implements, beside the policies.
 _SEARCH = ("search",)
 
-#: What the user gives instead of having it chosen: layer -> role -> fraction bits, or a range.
-Wishes = Mapping[str, Mapping[str, Any]]
+#: Formats that the user gives: layer -> role -> fraction bits, or a range.
+Overrides = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Scheme(ABC):
     """A way to quantize for one device.
 
-    functions: layer -> C function that it shall call. octave: how many steps of a search halve a
+    functions: layer -> the C function that it calls. octave: how many steps of a search halve a
     range.
     """
 
@@ -49,29 +49,29 @@ class Scheme(ABC):
 
     @abstractmethod
     def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
-        """The network in operators that have functions, and what that costs."""
+        """The network in operators that have functions, and notes on the cost."""
 
     @abstractmethod
     def draft(self, graph: FloatGraph) -> Any:
-        """Some formats, before any data are read."""
+        """Formats to lower with before any data are read."""
 
     @abstractmethod
-    def settle(
+    def assign_formats(
         self,
         graph: FloatGraph,
         statistics: Mapping[str, Statistics],
-        given: Wishes,
+        given: Overrides,
         tried: Optional[Given] = None,
     ) -> Any:
-        """Formats. tried: those that a search tries, as it counts them."""
+        """All formats; given: overrides; tried: what a search tries, in its own steps."""
 
     @abstractmethod
     def lower(self, graph: FloatGraph, formats: Any) -> Graph:
         """The calls."""
 
     @abstractmethod
-    def variables(self, graph: FloatGraph, formats: Any, given: Wishes) -> list[Variable]:
-        """What a search tries, in order."""
+    def variables(self, graph: FloatGraph, formats: Any, given: Overrides) -> list[Variable]:
+        """The formats that a search tries, in order."""
 
 
 @dataclass(frozen=True)
@@ -87,33 +87,33 @@ class PowersOfTwo(Scheme):
         return prepare(graph, self.bits, softmax)
 
     def draft(self, graph: FloatGraph) -> Formats:
-        """Fractions alone."""
+        """Formats without integer bits."""
         weights = {node.name: self.bits - 1 for node in graph.nodes}
         return Formats(self.bits, dict.fromkeys(graph.shapes, self.bits - 1), weights, {})
 
-    def settle(
+    def assign_formats(
         self,
         graph: FloatGraph,
         statistics: Mapping[str, Statistics],
-        given: Wishes,
+        given: Overrides,
         tried: Optional[Given] = None,
     ) -> Formats:
-        """See quantizer.settle; fraction bits are tried."""
+        """See quantizer.assign_formats; fraction bits are tried."""
         whole = {name: {**given.get(name, {}), **roles} for name, roles in (tried or {}).items()}
         taken = {**given, **whole}
-        return settle(graph, statistics, self.bits, self.policy, self.weight_policy, taken)
+        return assign_formats(graph, statistics, self.bits, self.policy, self.weight_policy, taken)
 
     def lower(self, graph: FloatGraph, formats: Formats) -> Graph:
         """See lower.lower."""
         return lower(graph, formats, self.profile, self.functions)
 
-    def variables(self, graph: FloatGraph, formats: Formats, given: Wishes) -> list[Variable]:
+    def variables(self, graph: FloatGraph, formats: Formats, given: Overrides) -> list[Variable]:
         """Weights, outputs of layers that have some, biases."""
-        found: list[Variable] = [(n, "weights", f) for n, f in formats.weights.items()]
+        variables: list[Variable] = [(n, "weights", f) for n, f in formats.weights.items()]
         outputs = (graph.input, *formats.weights)
-        found += [(n, "output", formats.tensors[n]) for n in outputs]
-        found += [(n, "bias", f) for n, f in formats.biases.items()]
-        return [(n, role, f) for n, role, f in found if role not in given.get(n, {})]
+        variables += [(n, "output", formats.tensors[n]) for n in outputs]
+        variables += [(n, "bias", f) for n, f in formats.biases.items()]
+        return [(n, role, f) for n, role, f in variables if role not in given.get(n, {})]
 
 
 @dataclass(frozen=True)
@@ -125,25 +125,25 @@ class Affine(Scheme):
     octave = 2
 
     def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
-        """See lower.prepare_affine."""
-        return prepare_affine(graph, softmax)
+        """See lower.prepare_s8."""
+        return prepare_s8(graph, softmax)
 
     def draft(self, graph: FloatGraph) -> AffineFormats:
-        """Everything from -1 to 1."""
+        """Ranges from -1 to 1."""
         one = statistics_of(np.array([-1.0, 1.0]))
-        return settle_affine(
+        return assign_affine_formats(
             graph, dict.fromkeys(graph.shapes, one), Ranges(), Ranges(), per_row=self._per_row
         )
 
-    def settle(
+    def assign_formats(
         self,
         graph: FloatGraph,
         statistics: Mapping[str, Statistics],
-        given: Wishes,
+        given: Overrides,
         tried: Optional[Given] = None,
     ) -> AffineFormats:
-        """See quantizer.settle_affine; narrower ranges are tried."""
-        return settle_affine(
+        """See quantizer.assign_affine_formats; narrower ranges are tried."""
+        return assign_affine_formats(
             graph, statistics, self.activations, self.weights, given, tried, self._per_row
         )
 
@@ -152,17 +152,21 @@ class Affine(Scheme):
         return {name for name, function in self.functions.items() if function == PER_ROW}
 
     def lower(self, graph: FloatGraph, formats: AffineFormats) -> Graph:
-        """See lower.lower_affine."""
-        return lower_affine(graph, formats, self.functions)
+        """See lower.lower_s8."""
+        return lower_s8(graph, formats, self.functions)
 
-    def variables(self, graph: FloatGraph, formats: AffineFormats, given: Wishes) -> list[Variable]:
+    def variables(
+        self, graph: FloatGraph, formats: AffineFormats, given: Overrides
+    ) -> list[Variable]:
         """Weights, and every format that can be chosen."""
         fixed, taken = fixed_formats(graph), {n for n, roles in given.items() if "output" in roles}
-        found: list[Variable] = [(name, "weights", 0) for name in formats.weights]
-        for group in {id(each): each for each in groups(graph, affine_rule).values()}.values():
+        variables: list[Variable] = [(name, "weights", 0) for name in formats.weights]
+        for group in {
+            id(group): group for group in format_groups(graph, affine_rule).values()
+        }.values():
             if fixed[group.tensors[0]] is None and not taken & set(group.tensors):
-                found.append((group.tensors[0], "output", 0))
-        return found
+                variables.append((group.tensors[0], "output", 0))
+        return variables
 
 
 def scheme_of(
@@ -173,19 +177,19 @@ def scheme_of(
     method: Union[str, float],
     weight_method: Union[str, float],
 ) -> Scheme:
-    """A scheme by its name, and methods by theirs; Error for those that do not exist."""
+    """A scheme and its methods by their names; Error with the choices for unknown names."""
     one_of(SCHEMES, name, "scheme")
     functions, bits = dict(as_mapping(functions, "functions")), as_count(bits, "bits")
     for layer, function in functions.items():
         as_text(function, f"the function of {layer}")
     if name == "power2":
         if bits not in (8, 16):
-            raise Error(f"weights and activations have 8 or 16 bits, not {bits}")
+            raise Error(f"bits must be 8 or 16, is {bits}")
         if is_affine(wanted.cmsis):
-            raise Error(f"CMSIS {wanted.cmsis} has no q7 and q15 functions: use {LEGACY_CMSIS}")
+            raise Error(f"CMSIS {wanted.cmsis} has no q7 and q15 functions; use {LEGACY_CMSIS}")
         return PowersOfTwo(wanted, functions, bits, policy(method, _SEARCH), policy(weight_method))
     if bits != 8:
-        raise Error(f"the scheme affine has 8 bits, not {bits}")
+        raise Error(f"the scheme affine needs bits=8, not {bits}")
     if not is_affine(wanted.cmsis):
         raise Error(f"the scheme affine needs CMSIS {AFFINE_CMSIS}, not {wanted.cmsis}")
     return Affine(wanted, functions, ranges(method, _SEARCH), ranges(weight_method))

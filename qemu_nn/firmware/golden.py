@@ -71,9 +71,20 @@ class About:
 
 @dataclass(frozen=True)
 class GoldenSet:
-    """What was written: the folder, the names of the goldens in program order, all bytes.
+    """What golden() wrote.
 
-    stems: layer -> the last part of its goldens' names.
+    Attributes
+    ----------
+    folder : Path
+        The folder of the set.
+    inputs : int
+        Inputs that it has goldens of.
+    names : tuple of str
+        The goldens in program order, such as "x0/conv1".
+    nbytes : int
+        Bytes of all goldens.
+    stems : mapping of str to str
+        Layer -> the last part of its goldens' names.
     """
 
     folder: Path

@@ -181,7 +181,7 @@ def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Needed) -> L
     """The firmware's own addresses, and those of its buffers that they name."""
     calls = []
     for step in steps:
-        given, sizes = memory.places[step.node.name], needed[step.node.name]
+        given, sizes = memory.calls[step.node.name], needed[step.node.name]
         size = sum(sizes.values())
         if size and not _holds(memory, given.scratch, size):
             raise Error(

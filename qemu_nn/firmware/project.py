@@ -36,7 +36,15 @@ _TEMPLATES = ("network.h", "network.c", "parameter.h", "weights.h", "main.c")
 
 @dataclass(frozen=True)
 class Firmware:
-    """What was written: bytes of static memory, and of weights and biases."""
+    """What export() wrote.
+
+    Attributes
+    ----------
+    ram : int
+        Bytes of static memory.
+    flash : int
+        Bytes of weights and biases.
+    """
 
     ram: int
     flash: int

@@ -12,7 +12,7 @@ from ..errors import Error, ModelError
 from ..functions import FUNCTIONS, Function
 from ..io import files
 from ..io.typed_json import Fields, parse_json
-from ..ir.graph import Graph, Memory, Node, Place, Tensor
+from ..ir.graph import CallAddresses, Graph, Memory, Node, Tensor
 from .symbols import Symbols, read_entries, read_symbols
 from .weights import Headers, is_reference, read_arrays
 
@@ -33,17 +33,17 @@ def load(path: Path) -> Graph:
         raise description.error(f"'format' is {version}; this version reads {_FORMAT}")
     layers = [(layer, _function(layer)) for layer in _layers(description)]
     symbols, headers = read_symbols(description.object("buffers")), Headers(path.parent)
-    nodes, places = [], {}
+    nodes, addresses = [], {}
     wanted: dict[str, tuple[str, str]] = {}
     for layer, function in layers:
         node = _node(layer, function, headers)
         nodes.append(node)
-        places[node.name] = _place(layer, symbols)
+        addresses[node.name] = _addresses(layer, symbols)
         wanted.update(_wanted(layer, node))
-    entry, states = read_entries(description, symbols, places)
+    entry, states = read_entries(description, symbols, addresses)
     memory = Memory(
         buffers=symbols.buffers,
-        places=places,
+        calls=addresses,
         input=entry[1],
         states={tensor.name: address for tensor, address in states},
     )
@@ -111,9 +111,9 @@ def _params(layer: Fields, function: Function, headers: Headers) -> dict[str, in
         raise layer.error(f"params: {error}") from None
 
 
-def _place(layer: Fields, symbols: Symbols) -> Place:
+def _addresses(layer: Fields, symbols: Symbols) -> CallAddresses:
     """The addresses of one call."""
-    return Place(
+    return CallAddresses(
         inputs=tuple(symbols.address(fields) for fields in layer.objects("inputs")),
         output=symbols.address(layer.object("output")),
         scratch=symbols.address(layer.object("scratch")) if "scratch" in layer else None,

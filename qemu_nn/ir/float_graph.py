@@ -61,7 +61,7 @@ class FloatGraph:
             except ModelError as error:
                 raise ModelError(f"{where}: {error}") from None
             if math.prod(shape) > TENSOR_LIMIT or len(shape) > 8:
-                raise ModelError(f"{where} makes a tensor of the shape {list(shape)}: too large")
+                raise ModelError(f"{where} makes a tensor {list(shape)}, which is too large")
             shapes[node.name] = shape
         return shapes
 
@@ -83,7 +83,7 @@ def _check(graph: FloatGraph) -> None:
         raise ModelError(f"{graph.name} has no layers between its input and its output")
     if len(graph.nodes) > NODE_LIMIT:
         raise ModelError(
-            f"{graph.name} has {len(graph.nodes)} nodes; at most {NODE_LIMIT} are read"
+            f"{graph.name} has {len(graph.nodes)} nodes; a network has at most {NODE_LIMIT}"
         )
     if graph.layout is not None and (graph.layout not in LAYOUTS or len(graph.shape) != 3):
         raise ModelError(f"{graph.name}: an input {list(graph.shape)} is not {graph.layout}")

@@ -15,9 +15,9 @@ BITS = {"int8": 8, "int16": 16, "int32": 32}
 
 
 def dec_bit(largest: float, bits: int = 8) -> int:
-    """Fraction bits with which a value of magnitude `largest` still fits: Q(m).(n) with m+n=bits-1.
+    """The most fraction bits with which a magnitude fits: (bits - 1) - ceil(log2(largest)).
 
-    (bits - 1) - ceil(log2(largest)), exact at powers of two; 0.0 gives bits - 1.
+    Exact at powers of two; 0.0 gives bits - 1.
     """
     if not np.isfinite(largest):
         raise Error(f"no format holds {largest}")
@@ -34,7 +34,7 @@ def quantize(x: np.ndarray, frac: int, dtype: str = "int8") -> np.ndarray:
     """
     x = np.asarray(x, np.float64)
     if np.isnan(x).any():
-        raise Error("the data contains NaN, which no integer stands for")
+        raise Error("the data contain NaN, which no integer can represent")
     limits = np.iinfo(dtype)
     return np.clip(np.rint(np.ldexp(x, frac)), limits.min, limits.max).astype(dtype)
 
@@ -49,7 +49,7 @@ def quantize_affine(
     """
     x = np.asarray(x, np.float32)
     if np.isnan(x).any():
-        raise Error("the data contains NaN, which no integer stands for")
+        raise Error("the data contain NaN, which no integer can represent")
     limits = np.iinfo(dtype)
     rounded = _half_away((x / np.float32(scale)).astype(np.float64))
     return np.clip(rounded + zero_point, limits.min, limits.max).astype(dtype)
@@ -94,12 +94,12 @@ class Format:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """What these stand for."""
+        """The real numbers that the least and the largest integer stand for."""
         low, high = self.limits
         return self.scale * (low - self.zero_point), self.scale * (high - self.zero_point)
 
-    def place(self, x: np.ndarray) -> np.ndarray:
-        """Where real numbers lie among the integers, not rounded and without ends."""
+    def unrounded(self, x: np.ndarray) -> np.ndarray:
+        """Real numbers in steps of the format, float64, neither rounded nor saturated."""
         result: np.ndarray = np.asarray(x, np.float64) / self.scale + self.zero_point
         return result
 

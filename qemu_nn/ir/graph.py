@@ -41,7 +41,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Address:
-    """A place in the firmware's memory: a buffer and a byte offset into it."""
+    """An address in the firmware's memory: a buffer and a byte offset into it."""
 
     buffer: str
     offset: int
@@ -51,7 +51,7 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Place:
+class CallAddresses:
     """The pointer arguments of one call."""
 
     inputs: tuple[Address, ...]
@@ -61,14 +61,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Memory:
-    """The firmware's memory as it is: buffers overlap in time, and calls overwrite each other.
+    """The firmware's memory as it is: calls share buffers, and overwrite each other's results.
 
-    buffers: name -> bytes. places: node -> addresses. input: where a sample is put before the
-    first call. states: tensor name -> where a recurrent network keeps it between time steps.
+    buffers: name -> bytes. calls: node -> its addresses. input: the address of a sample before the
+    first call. states: tensor name -> its address, where a recurrent network keeps it between time
+    steps.
     """
 
     buffers: Mapping[str, int]
-    places: Mapping[str, Place]
+    calls: Mapping[str, CallAddresses]
     input: Address
     states: Mapping[str, Address] = field(default_factory=dict)
 
@@ -77,8 +78,9 @@ class Memory:
 class Graph:
     """A quantized network: calls in program order, arrays in the order the device reads them.
 
-    outputs: names of nodes. states: tensors a recurrent network carries from step to step: it has
-    a memory, or calls that write them; one pass over the nodes is one time step. classes: labels.
+    outputs: names of nodes. states: tensors that a recurrent network carries from step to step; it
+    has a memory, or calls that write them, and one pass over the nodes is one time step. classes:
+    labels.
     """
 
     name: str
@@ -99,7 +101,7 @@ class Graph:
 
     @property
     def ops(self) -> set[tuple[str, str]]:
-        """What its nodes compute: names and types of the kernel table."""
+        """The ops of its nodes: pairs (op, type) of the kernel table."""
         return {(node.function.op, node.function.type) for node in self.nodes}
 
     def node(self, name: str) -> Node:
@@ -108,7 +110,7 @@ class Graph:
 
 
 def _check(graph: Graph) -> None:
-    """Everything a plan takes for granted; whatever does not hold is named."""
+    """Raise ModelError, which names it, for anything that a plan could not run."""
     names = [graph.input.name, *(t.name for t in graph.states), *(n.name for n in graph.nodes)]
     ((most, times),) = Counter(names).most_common(1)
     if times > 1:
@@ -134,69 +136,74 @@ def _check(graph: Graph) -> None:
 
 
 def _check_states(graph: Graph) -> None:
-    """Without a memory described, what calls keep are the network's states, and those alone."""
-    kept = {}
+    """Without a described memory, the states of the calls are exactly those of the network."""
+    written = {}
     for node in graph.nodes:
         for array, name in zip(node.function.read(node.params), node.inputs):
             if array.state:
-                kept[name] = f"layer {node.name!r} ({node.function.name})"
+                written[name] = f"layer {node.name!r} ({node.function.name})"
     states = {tensor.name for tensor in graph.states}
-    for name, where in kept.items():
+    for name, where in written.items():
         if name not in states:
-            raise ModelError(f"{where} keeps its state in {name!r}, which the network does not")
-    for name in sorted(states - set(kept)):
+            raise ModelError(
+                f"{where} keeps its state in {name!r}, which is no state of the network"
+            )
+    for name in sorted(states - set(written)):
         raise ModelError(
-            f"{graph.name}: a recurrent network needs its memory described, unless a layer writes "
-            f"its state; no layer writes {name!r}"
+            f"{graph.name}: no layer writes the state {name!r}; describe the memory of the "
+            "network, or remove the state"
         )
 
 
 def _check_memory(graph: Graph, memory: Memory) -> None:
-    """Buffers of sane sizes, and an address inside of one for everything that needs it."""
+    """Raise ModelError unless every pointer has an address inside a buffer of legal size."""
     for name, size in memory.buffers.items():
         if size <= 0:
             raise ModelError(f"{graph.name}: buffer {name!r} has {size} bytes")
     if sum(memory.buffers.values()) > MEMORY_LIMIT:
         raise ModelError(f"{graph.name}: its buffers take more than {MEMORY_LIMIT // 2**20} MiB")
     for what, needed, given in (
-        ("places", {node.name for node in graph.nodes}, memory.places),
-        ("states", {tensor.name for tensor in graph.states}, memory.states),
+        ("layer", {node.name for node in graph.nodes}, set(memory.calls)),
+        ("state", {tensor.name for tensor in graph.states}, set(memory.states)),
     ):
-        if needed != set(given):
-            odd = sorted(needed ^ set(given))
-            raise ModelError(f"{graph.name}: the memory's {what} lack or do not need {odd[0]!r}")
+        for name in sorted(needed - given):
+            raise ModelError(f"{graph.name}: its memory lacks the addresses of {what} {name!r}")
+        for name in sorted(given - needed):
+            raise ModelError(
+                f"{graph.name}: its memory has addresses of {name!r}, which is no {what}"
+            )
     uses = [("the input", memory.input)]
     uses += [(f"state {name!r}", address) for name, address in memory.states.items()]
     for node in graph.nodes:
-        uses += _check_place(graph, node, memory.places[node.name])
+        uses += _check_addresses(graph, node, memory.calls[node.name])
     for what, address in uses:
         if address.buffer not in memory.buffers:
             raise ModelError(f"{graph.name}: there is no buffer {address.buffer!r} for {what}")
         if not 0 <= address.offset < memory.buffers[address.buffer]:
             raise ModelError(
-                f"{graph.name}: {what} is at {address}, outside of the "
+                f"{graph.name}: {what} is at {address}, outside the "
                 f"{memory.buffers[address.buffer]} bytes of that buffer"
             )
 
 
-def _check_place(graph: Graph, node: Node, place: Place) -> list[tuple[str, Address]]:
-    """The pointers of one call fit its function; returns each with its name."""
+def _check_addresses(graph: Graph, node: Node, call: CallAddresses) -> list[tuple[str, Address]]:
+    """The pointers of one call, with their names; ModelError where they do not fit its function."""
     where = f"layer {node.name!r} ({node.function.name})"
     declared = [array.name for array in node.function.read(node.params)]
-    if len(place.inputs) != len(declared):
+    if len(call.inputs) != len(declared):
         raise ModelError(
-            f"{graph.name}: {where} takes {len(declared)} inputs, has {len(place.inputs)}"
+            f"{graph.name}: {where} takes {len(declared)} inputs, has {len(call.inputs)}"
         )
     if node.function.in_place:
-        shared = place.inputs[declared.index(node.function.output.name)]
-        if shared != place.output:
+        shared = call.inputs[declared.index(node.function.output.name)]
+        if shared != call.output:
             raise ModelError(
-                f"{graph.name}: {where} works in place at {shared}, so that its output cannot "
-                f"be at {place.output}"
+                f"{graph.name}: {where} works in place at {shared}, so its output cannot "
+                f"be at {call.output}"
             )
-    pointers = [(f"an input of {where}", address) for address in place.inputs]
-    pointers += [(f"the output of {where}", place.output)]
-    return pointers + ([(f"the scratch of {where}", place.scratch)] if place.scratch else [])
+    pointers = [(f"an input of {where}", address) for address in call.inputs]
+    pointers += [(f"the output of {where}", call.output)]
+    return pointers + ([(f"the scratch of {where}", call.scratch)] if call.scratch else [])
 
 
 def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None:
@@ -213,7 +220,7 @@ def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None
         if array is not None:
             _check_array(graph, where, array, name, node.params)
         elif name is not None:
-            raise ModelError(f"{where} takes no {name!r}")
+            raise ModelError(f"{where} does not take the array {name!r}")
     if graph.memory is not None:
         return
     declared_inputs = node.function.read(node.params)

@@ -9,13 +9,13 @@ import numpy as np
 
 from ..errors import Error
 
-#: Bins of a histogram, if not told otherwise.
+#: Bins of a histogram by default.
 BINS = 4096
 
 #: The smallest range a histogram covers: nothing below it matters in any format.
 _SMALLEST = -40
 
-#: A magnitude that nothing reaches which is to become an integer.
+#: The largest magnitude that can become an integer.
 _LARGEST = 2.0**60
 
 
@@ -50,7 +50,7 @@ class Statistics:
 
     @property
     def width(self) -> float:
-        """Of one bin."""
+        """The width of one bin."""
         return math.ldexp(2.0 / self.bins, self._exponent)
 
     @property
@@ -59,12 +59,12 @@ class Statistics:
         return self._centres(np.arange(self.bins))
 
     def filled(self) -> Filled:
-        """What a measure of the whole histogram reads: most bins of a fine one are empty."""
-        places = np.flatnonzero(self.counts)
-        return Filled(self._centres(places), self.counts[places], self.width)
+        """The bins that are not empty: in a fine histogram most are."""
+        filled = np.flatnonzero(self.counts)
+        return Filled(self._centres(filled), self.counts[filled], self.width)
 
-    def _centres(self, places: np.ndarray) -> np.ndarray:
-        return (places - self.bins / 2 + 0.5) * self.width
+    def _centres(self, indices: np.ndarray) -> np.ndarray:
+        return (indices - self.bins / 2 + 0.5) * self.width
 
     def add(self, values: np.ndarray) -> None:
         """Count more values; Error for what is not finite."""
@@ -72,7 +72,7 @@ class Statistics:
             return
         low, high = float(values.min()), float(values.max())
         if not max(-low, high) < _LARGEST:  # NaN too
-            raise Error("it has values that are not finite, or that no format holds")
+            raise Error("it has values that are not finite, or too large for any format")
         if not self._empty:
             low, high = min(self.low, low), max(self.high, high)
         self.low, self.high, self._empty = low, high, False
@@ -96,10 +96,10 @@ class Statistics:
 
     def _widen(self, exponent: int) -> None:
         """Merge bins so that they cover [-2^exponent, 2^exponent)."""
-        middle, places = self.bins // 2, np.flatnonzero(self.counts)
-        merged = (places - middle >> exponent - self._exponent) + middle
+        middle, filled = self.bins // 2, np.flatnonzero(self.counts)
+        merged = (filled - middle >> exponent - self._exponent) + middle
         counts = np.zeros(self.bins, np.int64)
-        np.add.at(counts, merged, self.counts[places])
+        np.add.at(counts, merged, self.counts[filled])
         self.counts, self._exponent = counts, exponent
 
 

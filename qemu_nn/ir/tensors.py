@@ -37,14 +37,14 @@ class Tensor:
 
     @property
     def format(self) -> Format:
-        """What its integers stand for; where nobody knows, for themselves."""
+        """What its integers stand for; for themselves, where the format is unknown."""
         if self.scale is not None:
             return Format(self.dtype, self.scale, self.zero_point)
         return power_of_two(self.dtype, self.frac or 0)
 
     @property
     def spelled(self) -> Optional[str]:
-        """The format in a few letters, Q0.7 or int8 0.0235*(q+128); None where nobody knows it."""
+        """The format as text, Q0.7 or int8 0.0235*(q+128); None where it is unknown."""
         if self.scale is not None:
             return f"{self.dtype} {self.format}"
         return None if self.frac is None else str(self.format)
@@ -52,7 +52,7 @@ class Tensor:
 
 def check_tensor(where: str, tensor: Tensor) -> None:
     """Raise ModelError, beginning with `where`, for what no network can hold."""
-    if tensor.dtype not in (*BITS, "uint8"):  # what an NPU is given may be unsigned
+    if tensor.dtype not in (*BITS, "uint8"):  # the input of an NPU may be unsigned
         raise ModelError(f"{where} is {tensor.dtype}; have: {', '.join(BITS)}")
     if tensor.frac is not None and abs(tensor.frac) > 64:
         raise ModelError(f"{where} has {tensor.frac} fraction bits")

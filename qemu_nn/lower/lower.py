@@ -1,4 +1,4 @@
-"""Every operator into calls; what cannot be is collected and told at once."""
+"""Every operator as calls of the q7 and q15 functions; the ones without are named in one error."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def lower(
 ) -> Graph:
     """The calls of a network, channels last, in the given formats.
 
-    functions: layer -> C name, where the fastest function that fits is not wanted. Raises
-    ModelError that names every operator that has no function, Error for functions that do not fit.
+    functions: layer -> C name of the function to call instead of the fastest that fits. Raises
+    ModelError that names every operator without a function, Error for functions that do not fit.
     """
     wanted = dict(functions or {})
     check_wanted(graph, wanted)
@@ -101,10 +101,10 @@ def lower(
 
 
 def check_wanted(graph: FloatGraph, wanted: Mapping[str, str]) -> None:
-    """Every layer that a function is chosen for exists."""
+    """Raise Error unless every layer with a chosen function exists."""
     for name in wanted:
         if name not in graph.shapes:
             have = ", ".join(node.name for node in graph.nodes)
             raise Error(
-                f"{graph.name} has no layer {name!r} to choose a function for; have: {have}"
+                f"{graph.name} has no layer {name!r}, for which functions names one; have: {have}"
             )

@@ -17,7 +17,7 @@ from ..quantizer.fusion import bounds
 from ..runtime.accumulate import products
 from ..runtime.accumulate_s8 import bias_of, factors, is_affine
 from .prepare import device_part, prepare
-from .prepare_affine import prepare_affine
+from .prepare_s8 import prepare_s8
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def meanings(graph: Graph, reference: FloatGraph) -> dict[str, Meaning]:
     """Call -> its meaning, of those that make a tensor of the float network."""
     part = reference if reference.input == graph.input.name else device_part(reference)
     if is_affine(graph):
-        prepared, _ = prepare_affine(part)
+        prepared, _ = prepare_s8(part)
     else:
         prepared, _ = prepare(part, 8 * np.dtype(graph.input.dtype).itemsize)
     calls = {graph.input.name, *(node.name for node in graph.nodes)}

@@ -15,7 +15,7 @@ _HOST = (Affine, Transpose)
 
 
 def device_part(graph: FloatGraph) -> FloatGraph:
-    """The network from the tensor on that the device gets: normalization in front is the host's."""
+    """The network behind the tensor that the device is given: the host normalizes the input."""
     start, nodes = graph.input, list(graph.nodes)
     while isinstance(nodes[0].operator, (*_HOST, Reshape)) and len(graph.readers(start)) == 1:
         if start in graph.outputs or len(nodes) == 1:
@@ -32,10 +32,10 @@ def device_part(graph: FloatGraph) -> FloatGraph:
 
 
 def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
-    """The same network in operators that can be lowered, where such exist; and what it costs.
+    """The same network in operators that have functions, where such exist, and notes on the cost.
 
-    Values stay as they are, but for a softmax at the end: it is left out if not `softmax`, and a
-    logarithm of it always, as the order of the scores is the same without.
+    Values stay as they are, except for a softmax at the end: it is left out unless `softmax`, and a
+    log-softmax always, because the scores before it have the same order.
     """
     nodes: list[FloatNode] = []
     notes: list[str] = []
@@ -46,7 +46,7 @@ def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGr
             operator = averaging(node, operator, graph, notes)
         if ends_in_softmax(node, graph, softmax):
             outputs[outputs.index(node.name)] = node.inputs[0]
-            notes.append(f"{node.name}: left out; the output is {node.inputs[0]}")
+            notes.append(f"{node.name}: it is left out; the output is {node.inputs[0]}")
         elif isinstance(operator, Conv):
             nodes.append(replace(node, operator=_plain_filters(node.name, operator, bits, notes)))
         elif isinstance(operator, Dense) and len(graph.shapes[node.inputs[0]]) > 1:
@@ -57,14 +57,17 @@ def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGr
 
 
 def _plain_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
-    """No dilation, and no groups but the depthwise ones of q7: zeros in the filters instead."""
+    """The convolution with zeros in its filters instead of dilation and of groups.
+
+    Only a depthwise convolution of q7 keeps its groups.
+    """
     weights, (dy, dx) = conv.weights, conv.dilation
     if (dy, dx) != (1, 1):
         out, tall, wide, depth = weights.shape
         spread = np.zeros((out, dy * (tall - 1) + 1, dx * (wide - 1) + 1, depth), weights.dtype)
         spread[:, ::dy, ::dx] = weights
         weights = spread
-        notes.append(f"{name}: dilation {dy} x {dx} as zeros in larger filters")
+        notes.append(f"{name}: larger filters with zeros replace its dilation of {dy} x {dx}")
     groups = conv.groups
     depthwise = groups == len(weights) and weights.shape[3] == 1 and bits == 8
     if groups > 1 and not depthwise:
@@ -74,12 +77,14 @@ def _plain_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
             rows = slice(group * (out // groups), (group + 1) * (out // groups))
             full[rows, :, :, group * depth : (group + 1) * depth] = weights[rows]
         weights, groups = full, 1
-        notes.append(f"{name}: {conv.groups} groups as zeros in filters over all channels")
+        notes.append(
+            f"{name}: filters over all channels with zeros replace its {conv.groups} groups"
+        )
     return replace(conv, weights=weights, dilation=(1, 1), groups=groups)
 
 
 def ends_in_softmax(node: FloatNode, graph: FloatGraph, softmax: bool) -> bool:
-    """Is it a softmax at the end that is to be left out: its logarithm, or any if not `softmax`?"""
+    """Whether a node is a softmax at the end that is left out; see prepare()."""
     at_end = node.name in graph.outputs and not graph.readers(node.name)
     operator = node.operator
     return isinstance(operator, Softmax) and at_end and (operator.log or not softmax)
@@ -88,8 +93,8 @@ def ends_in_softmax(node: FloatNode, graph: FloatGraph, softmax: bool) -> bool:
 def averaging(node: FloatNode, pool: Pool, graph: FloatGraph, notes: list[str]) -> Conv | Pool:
     """An average that counts its padding, as a depthwise convolution of equal weights.
 
-    Without padding it is a Pool that counts nothing; where windows are cut behind the padding, the
-    divisor varies and it stays.
+    Without padding it becomes a Pool that counts none; where windows end behind the padding, the
+    divisor varies and the Pool stays as it is.
     """
     shape = graph.shapes[node.inputs[0]]
     if pool.kind != "average" or not pool.count_pads:
@@ -99,13 +104,13 @@ def averaging(node: FloatNode, pool: Pool, graph: FloatGraph, notes: list[str]) 
     whole = replace(pool, ceil=False)
     if pool.ceil and whole.shape(shape) != pool.shape(shape):
         return pool
-    notes.append(f"{node.name}: averages with their padding, as a convolution")
+    notes.append(f"{node.name}: a convolution computes its averages, which count their padding")
     weights = np.full((shape[2], *pool.kernel, 1), 1.0 / math.prod(pool.kernel))
     return Conv(weights, None, pool.stride, pool.pads, groups=shape[2])
 
 
 def _dense_rows(node: FloatNode, dense: Dense, graph: FloatGraph) -> list[FloatNode]:
-    """A fully connected layer on each of many rows: a 1x1 convolution over an image of them."""
+    """A fully connected layer on many rows: a 1x1 convolution over an image of them."""
     (source,) = node.inputs
     shape = graph.shapes[source]
     rows = (1, math.prod(shape[:-1]), shape[-1])

@@ -1,4 +1,4 @@
-"""One operator on its way to calls: what surrounds it, and the calls it becomes."""
+"""One operator on its way to calls: its tensors, and the calls so far."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Dims = tuple[int, int, int]
 
 @dataclass
 class AnySite:
-    """What a site is with formats of either kind.
+    """An operator and its calls, with formats of either kind.
 
-    name: of the tensor that is made. sources: device tensors that hold the inputs. shapes: of the
-    inputs, then of the output. asked: the function that the user wants, or None.
+    name: that of the tensor it writes. sources: the device's tensors that hold the inputs. shapes:
+    of the inputs, then of the output. asked: the function that the user names, or None.
     """
 
     name: str
@@ -35,32 +35,32 @@ class AnySite:
     arrays: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
     def image(self, index: int = 0) -> Dims:
-        """An input's, or with -1 the output's, height, width and channels."""
+        """Height, width and channels of an input, or with -1 of the output."""
         shape = self.shapes[index]
         if len(shape) != 3:
-            raise ModelError(f"it needs an image, gets the shape {list(shape)}")
+            raise ModelError(f"it needs an image, but its input has the shape {list(shape)}")
         return (shape[0], shape[1], shape[2])
 
     def choose(self, candidates: Sequence[tuple[str, bool]], hint: str = "") -> str:
         """The first function that fits, or the one that is asked for; Error if none does.
 
-        hint: the end of the sentence that says so.
+        hint: the end of the error's sentence.
         """
         fits = [name for name, suits in candidates if suits]
         if self.asked is not None:
             if self.asked not in fits:
                 have = ", ".join(fits) or "none"
-                raise Error(f"{self.asked} does not compute this; what does: {have}")
+                raise Error(f"{self.asked} does not compute this layer; these do: {have}")
             return self.asked
         if not fits:
             tried = ", ".join(name for name, _ in candidates)
-            raise ModelError(f"no function of CMSIS-NN takes this geometry, not {tried}{hint}")
+            raise ModelError(f"no function of CMSIS-NN takes this geometry; tried {tried}{hint}")
         return fits[0]
 
 
 @dataclass
 class Site(AnySite):
-    """With formats in powers of two, for the q7 and q15 functions.
+    """An operator for the q7 and q15 functions, whose formats are powers of two.
 
     fracs: fraction bits of the inputs, then of the output. old: whether the device has CMSIS
     5.6.0, which lacks the s8 and s16 functions.
@@ -73,7 +73,7 @@ class Site(AnySite):
 
     @property
     def dtype(self) -> str:
-        """Of activations and weights."""
+        """The element type of activations and weights."""
         return "int8" if self.formats.bits == 8 else "int16"
 
     @property
@@ -91,8 +91,8 @@ class Site(AnySite):
     ) -> None:
         """Append a call on the inputs, or on the output of the call before.
 
-        weights: integers as the function reads them; a bias goes with them. part: what is
-        appended to the name where this is not the last call. frac: of the output, if not the
+        weights: integers as the function reads them; a bias goes with them. part: the end of the
+        name, where this is not the last call. frac: of the output, where it is not the
         operator's.
         """
         sources = (self.nodes[-1].name,) if self.nodes else self.sources

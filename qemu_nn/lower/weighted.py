@@ -12,15 +12,17 @@ from .site import Site
 _STEMS = ("dim_im_in", "dim_kernel", "padding", "stride", "dim_im_out")
 
 
-#: What a convolution for which there is no function lacks: all q7 ones have one.
-_Q15_HINT = ": with 16 bits all is square, or channels and output width are even"
+#: Why no function fits a convolution of 16 bits; those of 8 bits all have one.
+_Q15_HINT = (
+    "; with 16 bits a convolution must be square, or have even channels and an even output width"
+)
 
 #: Stem of a geometric argument -> (y, x).
 Pairs = dict[str, tuple[int, ...]]
 
 
 def geometry(site: Site, window: Conv | Pool) -> Pairs:
-    """The geometry of a window, as the legacy functions count it."""
+    """The geometry of a window, as the q7 and q15 functions count it."""
     kernel, stride, pads = window.kernel, window.stride, window.pads
     return dict(zip(_STEMS, (site.image()[:2], kernel, pads[:2], stride, site.image(-1)[:2])))
 
@@ -35,12 +37,12 @@ def spelled(function: str, pairs: Pairs) -> dict[str, int]:
 
 
 def is_square(pairs: Pairs) -> bool:
-    """Is all of the geometry the same in y and x?"""
+    """Whether the geometry is the same in y and x."""
     return all(pair[0] == pair[1] for pair in pairs.values())
 
 
 def _unchecked_inside(pairs: Pairs) -> bool:
-    """Do the windows that the fast q7 functions leave unchecked on the DSP path lie inside?
+    """Whether the windows that the fast q7 functions do not check on the DSP path lie inside.
 
     Behind a frame as thick as the padding they check nothing (csrc/q/convolve.h).
     """
@@ -53,7 +55,7 @@ def _unchecked_inside(pairs: Pairs) -> bool:
 def convolve(site: Site, conv: Conv) -> None:
     """One of the convolutions, the fastest on the device first."""
     if min(conv.pads[:2]) < 0:
-        raise ModelError(f"it crops its input ({conv.pads}), which no function does")
+        raise ModelError(f"its pads {conv.pads} crop the input, which no function does")
     pairs = geometry(site, conv)
     channels, out = site.image()[2], len(conv.weights)
     given = {"ch_im_in": channels, "ch_im_out": out}
@@ -99,7 +101,7 @@ def fully_connected(site: Site, dense: Dense) -> None:
     """A fully connected layer, from interleaved weights unless the plain function is asked for."""
     rows, columns = dense.weights.shape
     if max(rows, columns) > 65535 or math.prod(site.shapes[0]) != columns:
-        raise ModelError(f"a fully connected layer has up to 65535 columns and rows, not {columns}")
+        raise ModelError(f"its function takes up to 65535 rows and columns, not {rows} x {columns}")
     plain = f"arm_fully_connected_{site.suffix}"
     function = site.choose([(f"{plain}_opt", True), (plain, True)])
     weights = site.filters(dense.weights)

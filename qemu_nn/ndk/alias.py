@@ -23,7 +23,12 @@ _ELSEWHERE = {"ndk.examples": "qemu_nn.examples"}
 def install() -> None:
     """Make `import ndk` and `from ndk.layers import Layer` give this package, in this process.
 
-    Asked for again, it changes nothing. Raises Error where another `ndk` is imported already.
+    Calling it again changes nothing.
+
+    Raises
+    ------
+    Error
+        Another `ndk` is imported already.
     """
     known = sys.modules.get(_NAME)
     if known is not None and known is not sys.modules[_HOME]:

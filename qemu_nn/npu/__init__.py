@@ -1,1 +1,1 @@
-"""The NPU: its layers, quantization, packs and training; ndk/ is its kit's own face."""
+"""The NPU: its layers, quantization, packs and training; ndk/ has the names of its kit."""

@@ -23,7 +23,7 @@ def fixed_graph(
     """The device's network of a quantized list of layers; every feature tensor has its name.
 
     params: quantized weights and biases, fractions and signs, as §3.2 of the manual names them.
-    Raises ModelError that names the layer for what is missing or what no hardware has.
+    Raises ModelError that names the layer where a parameter is missing or the NPU lacks the layer.
     """
     bitwidth = checked_width("bitwidth", bitwidth)
     feature_shapes(layers)
@@ -32,14 +32,14 @@ def fixed_graph(
     low.shapes[start] = (channels, height, width)
     if not params.get(f"{start}_signed", True):
         if bitwidth != 8:
-            raise low.error(f"makes {start!r} unsigned, which only 8 bits can be")
+            raise low.error(f"has the unsigned tensor {start!r}, which needs a bit width of 8")
         low.unsigned.add(start)
     dtype = "uint8" if low.unsigned else low.dtype
     first = Tensor(start, (height, width, channels), dtype, low.frac(start))
     for layer in layers[1:]:
         low.layer = layer
         if layer.type not in _LAYERS:
-            raise low.error("has no fixed-point form")
+            raise low.error("has no fixed-point form on the NPU")
         _LAYERS[layer.type](low, layer, layer.attributes())
     outputs = tuple(name for name in get_network_output(layers) if name != start)
     return Graph("ndk", first, tuple(low.nodes), outputs, low.arrays)
@@ -103,7 +103,7 @@ def _pooling(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     low.call(op, params, [source], top, (channels, *size))
 
 
-def _each(low: Lowering, op: str, table: Optional[np.ndarray] = None, **params: int) -> None:
+def _elementwise(low: Lowering, op: str, table: Optional[np.ndarray] = None, **params: int) -> None:
     source, top = low.layer.bottoms[0], low.layer.tops[0]
     shape = low.shapes[source]
     low.call(op, {"length": math.prod(shape), **params}, [source], top, shape, None, None, table)
@@ -113,20 +113,20 @@ def _relu(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     low.same(layer.bottoms[0], layer.tops[0])
     slope = round(own["negative_slope"] * 64)
     if not 0 <= slope <= 255:
-        raise low.error(f"has a negative_slope of {own['negative_slope']}, out of 0..3.98")
-    _each(low, "relu", slope=slope)
+        raise low.error(f"has a negative_slope of {own['negative_slope']}, which is out of 0..3.98")
+    _elementwise(low, "relu", slope=slope)
 
 
 def _relu6(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     for name in (layer.bottoms[0], layer.tops[0]):
         frac = low.fixed(name, *FRACS[layer.type])
-    _each(low, "clip", high=6 << frac)
+    _elementwise(low, "clip", high=6 << frac)
 
 
 def _lookup(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     low.fixed(layer.tops[0], 7, 15)
     low.fixed(layer.bottoms[0], *FRACS[layer.type])
-    _each(low, "lookup", of_codes(layer.type, low.bits))
+    _elementwise(low, "lookup", of_codes(layer.type, low.bits))
 
 
 def _logsoftmax(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
@@ -142,7 +142,8 @@ def _logsoftmax(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
 def _eltwise(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     if own["operation"] != "sum" or len(layer.bottoms) < 2:
         raise low.error(
-            f"computes the {own['operation']} of {len(layer.bottoms)}; have: the sum of two or more"
+            f"computes the {own['operation']} of {len(layer.bottoms)} tensors; the NPU computes "
+            "the sum of two or more"
         )
     shift = low.same(*layer.bottoms) - low.frac(layer.tops[0])
     shape = low.shapes[layer.bottoms[0]]

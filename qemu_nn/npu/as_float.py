@@ -52,7 +52,7 @@ def float_graph(layers: Sequence[Layer], params: Params) -> FloatGraph:
     for layer in layers[1:]:
         for name, operator, inputs in _nodes(layer, params, shapes):
             try:
-                shapes[name] = operator.shape(*(shapes[each] for each in inputs))
+                shapes[name] = operator.shape(*(shapes[source] for source in inputs))
             except ModelError as error:
                 raise ModelError(f"layer {layer.name!r} ({layer.type}): {error}") from None
             nodes.append(FloatNode(name, operator, tuple(inputs)))
@@ -64,7 +64,7 @@ def parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
     """The float weights or bias of a layer; ModelError where there are no finite numbers."""
     key = f"{layer.name}_{role}"
     if key not in params:
-        raise ModelError(f"the parameters have no {key!r}")
+        raise ModelError(f"the parameters lack {key!r}")
     try:
         values = np.asarray(params[key])
     except ValueError:  # lists of lists of different lengths
@@ -103,7 +103,7 @@ def _nodes(
 
 
 def _operator(layer: Layer, params: Params, shape: Shape) -> Operator:
-    """Of a layer that is one operator."""
+    """The operator of a layer that is a single one."""
     if layer.type in _SIMPLE:
         return _SIMPLE[layer.type]
     own = layer.attributes()
@@ -144,7 +144,7 @@ def _windowed(
         yield top, conv, [source]
         return
     if own["dilation"] != (1, 1):
-        raise ModelError(f"layer {layer.name!r}: pooling with a dilation has no float form here")
+        raise ModelError(f"layer {layer.name!r}: a pooling with a dilation has no float form")
     kind = {"MAX": "max", "AVE": "average"}[own["pool"]]
     yield top, Pool(kind, own["kernel_size"], own["stride"], pads, layout="NCHW"), [source]
 
@@ -153,7 +153,9 @@ def _sum(layer: Layer) -> Iterator[tuple[str, Operator, list[str]]]:
     operation = layer.attributes()["operation"]
     kinds = {"sum": "add", "prod": "multiply", "max": "maximum"}
     if operation not in kinds or len(layer.bottoms) < 2:
-        raise ModelError(f"layer {layer.name!r}: {operation!r} of {len(layer.bottoms)} tensors")
+        raise ModelError(
+            f"layer {layer.name!r}: there is no {operation!r} of {len(layer.bottoms)} tensors"
+        )
     total, *others = layer.bottoms
     for index, other in enumerate(others, 1):
         name = layer.tops[0] if index == len(others) else f"{layer.tops[0]}/{index}"

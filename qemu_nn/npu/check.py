@@ -1,4 +1,4 @@
-"""What of a network the hardware does not support, each limit with its section of the manual."""
+"""The limits of the hardware that a network breaks, each with its section of the manual."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def warnings(
     param_dict: Optional[Mapping[str, Any]] = None,
     bitwidth: Optional[int] = None,
 ) -> list[str]:
-    """A sentence for each limit that is broken, or float parameter that is wrong: layer, what.
+    """A sentence for each limit that the network breaks and each float parameter that is wrong.
 
-    bitwidth: that the network has or is to have; None: told by the fixed-point parameters, and
-    where there are none the limits of both.
+    bitwidth: 8 or 16; None: that of the fixed-point parameters, and without these the limits of
+    both.
     """
     if bitwidth is not None:
         bitwidth = checked_width("bitwidth", bitwidth)
-    found = list(_structure(layer_list))
-    if found:
-        return found
+    sentences = list(_structure(layer_list))
+    if sentences:
+        return sentences
     try:
         shapes = feature_shapes(layer_list)
     except ModelError as error:
@@ -60,11 +60,11 @@ def warnings(
         possible = [*widths(params)]
     limits = [list(_limits(layer_list, shapes, width)) for width in possible]
     if param_dict is not None:
-        found = list(_real_parameters(layer_list, shapes, param_dict))
+        sentences = list(_real_parameters(layer_list, shapes, param_dict))
     for known, width in zip(limits, possible):
-        if quantized and not known and not found:
-            known += _stumble(layer_list, params, width)
-    return found + next((known for known in limits if not known), limits[0])
+        if quantized and not known and not sentences:
+            known += _lowering_error(layer_list, params, width)
+    return sentences + next((known for known in limits if not known), limits[0])
 
 
 def _limits(
@@ -80,7 +80,7 @@ def _real_parameters(
 ) -> Iterator[str]:
     """Float weights and biases that are missing, of another shape, or not finite.
 
-    Of a layer that has integers in their place they may be missing.
+    A layer with fixed-point weights may lack its float ones.
     """
     for layer in layer_list[1:]:
         for role in ("weight", "bias"):
@@ -96,23 +96,23 @@ def _real_parameters(
 
 
 def _structure(layer_list: Sequence[Layer]) -> Iterator[str]:
-    """Names, order, and who reads what."""
+    """Errors of names, of order, and of tensors that no layer makes."""
     if not layer_list or layer_list[0].type != "Input":
         yield "the first layer must be an Input (§4.1.1)"
         return
     for name, count in Counter(layer.name for layer in layer_list).items():
         if count > 1:
             yield f"{count} layers are called {name!r} (§3.1)"
-    made = Counter(name for layer in layer_list for name in layer.tops)
-    for name, count in made.items():
+    makers = Counter(name for layer in layer_list for name in layer.tops)
+    for name, count in makers.items():
         if count > 1:
             yield f"{count} layers make the tensor {name!r} (§3.1)"
     for layer in layer_list[1:]:
         if layer.type == "Input":
             yield f"layer {layer.name!r} is a second Input (§6.1)"
         for name in layer.bottoms:
-            if name not in made:
-                yield f"layer {layer.name!r} reads {name!r}, which nothing makes (§3.1)"
+            if name not in makers:
+                yield f"layer {layer.name!r} reads {name!r}, which no layer makes (§3.1)"
 
 
 def _of_layer(
@@ -128,7 +128,7 @@ def _of_layer(
     if layer.type == "Convolution":
         yield from (("6.7", text) for text in _convolution_limits(layer, shape, bitwidth))
     if layer.type == "InnerProduct" and max(shape[1:]) > _SIDE:
-        yield "6.6", f"its input is {shape[1]} x {shape[2]}, at most {_SIDE} x {_SIDE}"
+        yield "6.6", f"its input is {shape[1]} x {shape[2]}, must be at most {_SIDE} x {_SIDE}"
     if layer.type in _NONLINEAR and before is not None and before.type in _NONLINEAR:
         yield _NONLINEAR[layer.type], f"it follows another nonlinear layer, {before.name!r}"
     if layer.type in _SEVERAL:
@@ -142,26 +142,26 @@ def _of_layer(
         wide = _by_width("a width", shape[2], _SOFTMAX_WIDTH, bitwidth)
         yield from (("6.16", text) for text in wide)
     if layer.type == "Softmax" and layer.tops[0] not in get_network_output(layer_list):
-        yield "6.15", "there is no Softmax in fixed point; one at the end becomes a LogSoftmax"
+        yield "6.15", "there is no Softmax in fixed point, except at the end, as a LogSoftmax"
     if layer.type == "Eltwise" and layer.attributes()["operation"] != "sum":
-        yield "6.14", f"the operation {layer.attributes()['operation']!r} is not supported, sum is"
+        yield "6.14", f"its operation is {layer.attributes()['operation']!r}, must be 'sum'"
 
 
 def _window_limits(layer: Layer, shape: Shape) -> Iterator[str]:
     own = layer.attributes()
     if max(own["kernel_size"]) > _KERNEL:
-        yield f"its kernel is {_pair(own['kernel_size'])}, at most {_KERNEL} on a side"
+        yield f"its kernel is {_pair(own['kernel_size'])}, must be at most {_KERNEL} on a side"
     for name, most in (("stride", _STRIDE), ("dilation", _DILATION)):
         if len(set(own[name])) > 1:
             yield f"its {name} is {_pair(own[name])}, must be the same in both directions"
         if max(own[name]) > most:
-            yield f"its {name} is {_pair(own[name])}, at most {most}"
+            yield f"its {name} is {_pair(own[name])}, must be at most {most}"
     reach = [d * (k - 1) + 1 for d, k in zip(own["dilation"], own["kernel_size"])]
     if max(own["dilation"]) > 1 and max(reach) > _REACH:
-        yield f"its dilated kernel reaches over {_pair(reach)}, at most {_REACH}"
+        yield f"its dilated kernel spans {_pair(reach)}, must span at most {_REACH}"
     for direction, (_, rest) in zip(("height", "width"), windows(layer, shape)):
         if rest:
-            yield f"its windows leave {rest} of the {direction}: pad or crop it until none is left"
+            yield f"its windows leave {rest} of the {direction} unread; pad or crop the input"
 
 
 def _convolution_limits(layer: Layer, shape: Shape, bitwidth: Optional[int]) -> Iterator[str]:
@@ -182,12 +182,12 @@ def _by_width(
         if value > limit and bitwidth in (None, bits)
     ]
     if broken:
-        yield f"it has {what} {value}, at most {' and '.join(broken)}"
+        yield f"it has {what} {value}, must have at most {' and '.join(broken)}"
 
 
 def _several(layer: Layer, layer_list: Sequence[Layer]) -> Iterator[str]:
     """Layers of several tensors."""
-    inputs = [name for each in layer_list if each.type == "Input" for name in each.tops]
+    inputs = [name for other in layer_list if other.type == "Input" for name in other.tops]
     if any(name in inputs for name in layer.bottoms):
         yield "it may not be the first layer"
     if layer.type == "Slice":
@@ -196,12 +196,12 @@ def _several(layer: Layer, layer_list: Sequence[Layer]) -> Iterator[str]:
         yield "it reads a tensor twice"
     for name in dict.fromkeys(layer.bottoms):
         others = [
-            each.name
-            for each in layer_list
-            if each is not layer and each.type in ("Concat", "Eltwise") and name in each.bottoms
+            other.name
+            for other in layer_list
+            if other is not layer and other.type in ("Concat", "Eltwise") and name in other.bottoms
         ]
         if others:
-            yield f"{name!r} is read by {others[0]!r} too, and may be by one such layer alone"
+            yield f"{others[0]!r} reads {name!r}, too; only one such layer may read it"
 
 
 def _is_sum(layer: Optional[Layer]) -> bool:
@@ -212,19 +212,19 @@ def _is_sum(layer: Optional[Layer]) -> bool:
 
 
 def widths(params: Mapping[str, Any]) -> list[int]:
-    """Those that the quantized weights and biases may have, the likeliest first."""
+    """The bit widths that the quantized weights and biases may have, the likeliest first."""
     arrays = [np.asarray(value) for key, value in params.items() if "_quant_" in key]
     for width in (8, 16):
-        if any(each.dtype == np.dtype(f"int{width}") for each in arrays):
+        if any(array.dtype == np.dtype(f"int{width}") for array in arrays):
             return [width]
-    wide = any(each.size and (each.min() < -128 or each.max() > 127) for each in arrays)
+    wide = any(array.size and (array.min() < -128 or array.max() > 127) for array in arrays)
     return [16] if wide else [8, 16]
 
 
-def _stumble(
+def _lowering_error(
     layer_list: Sequence[Layer], params: Mapping[str, Any], bitwidth: Optional[int]
 ) -> list[str]:
-    """What building the fixed-point network stumbles over, if anything."""
+    """The error of building the fixed-point network, if there is one."""
     assert bitwidth is not None
     try:
         fixed_graph(with_log_softmax(layer_list, tell=False), params, bitwidth)
@@ -242,13 +242,33 @@ def check_layers(
     param_dict: Optional[Mapping[str, Any]] = None,
     bitwidth: Optional[int] = None,
 ) -> bool:
-    """Does the network break a limit of the hardware? Each one is printed: layer, limit, section.
+    """Print every limit of the hardware that a network breaks: layer, limit, section of the manual.
 
-    param_dict: float weights and biases that are missing, not finite or of another shape are
-    printed, too; if it holds fractions, so is what is wrong with the fixed-point parameters.
-    bitwidth: 8 or 16, where limits differ; None: that of the fixed-point parameters, or both.
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to object, optional
+        Parameters. Float weights and biases that are missing, not finite or of another shape are
+        printed, too; where it holds fractions, also errors of the fixed-point parameters.
+    bitwidth : {8, 16}, optional
+        The width, where limits differ; default: that of the fixed-point parameters, or both.
+
+    Returns
+    -------
+    bool
+        True where the network breaks a limit.
+
+    Raises
+    ------
+    Error
+        The bit width is not 8 or 16.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.7; each printed limit names its own section.
     """
-    found = warnings(layer_list, param_dict, bitwidth)
-    for text in found:
-        print(f"warning: {text}")
-    return bool(found)
+    sentences = warnings(layer_list, param_dict, bitwidth)
+    for sentence in sentences:
+        print(f"warning: {sentence}")
+    return bool(sentences)

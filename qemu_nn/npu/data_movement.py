@@ -1,4 +1,4 @@
-"""Layers of the NPU that move channels and compute nothing."""
+"""Data movement on the NPU: layers that select and join channels."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .layers import Layer
 from .lowering import Lowering
 
 
-def _move(low: Lowering, inputs: Sequence[str], top: str, order: Sequence[int]) -> None:
-    """The tensor `top` of channels of one or two tensors, as if joined."""
+def _select_channels(low: Lowering, inputs: Sequence[str], top: str, order: Sequence[int]) -> None:
+    """The tensor `top` of these channels of one or two tensors, counted as if joined."""
     _, height, width = low.shapes[inputs[0]]
     counts = [low.shapes[name][0] for name in inputs]
     if any(low.shapes[name][1:] != (height, width) for name in inputs):
         raise low.error("joins tensors of different sizes")
     if any(name in low.unsigned for name in inputs):
-        raise low.error("moves an unsigned tensor, which is not supported")
+        raise low.error("reads an unsigned tensor, but only layers with weights or a bias can")
     second = inputs[1] if len(inputs) > 1 else inputs[0]
     params = {"pixels": height * width, "channels_a": counts[0], "channels_out": len(order)}
     params["channels_b"] = low.shapes[second][0]
@@ -36,18 +36,20 @@ def _move(low: Lowering, inputs: Sequence[str], top: str, order: Sequence[int]) 
 
 
 def slice_channels(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
-    """Channels cut into several tensors."""
+    """Slices of the channels, each a tensor."""
     low.same(*layer.bottoms, *layer.tops)
     channels = low.shapes[layer.bottoms[0]][0]
     points = [0, *own["slice_point"], channels]
     if points != sorted(set(points)) or len(points) != len(layer.tops) + 1:
-        raise low.error(f"cuts {channels} channels at {own['slice_point']} into {len(layer.tops)}")
+        raise low.error(
+            f"cannot cut {channels} channels at {own['slice_point']} into {len(layer.tops)} tensors"
+        )
     for top, first, last in zip(layer.tops, points, points[1:]):
-        _move(low, layer.bottoms, top, range(first, last))
+        _select_channels(low, layer.bottoms, top, range(first, last))
 
 
 def concat(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
-    """Channels of several tensors, one after the other."""
+    """Concatenation of the channels of several tensors."""
     low.same(*layer.bottoms, *layer.tops)
     if len(layer.bottoms) < 2:
         raise low.error("joins a single tensor")
@@ -55,7 +57,7 @@ def concat(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
 
 
 def _join(low: Lowering, layer: Layer, last: str, groups: int) -> None:
-    """All that a layer reads as the tensor `last`; its channels [groups, n] become [n, groups]."""
+    """Join all inputs of a layer as the tensor `last`; channels [groups, n] become [n, groups]."""
     total, *others = layer.bottoms
     for index, other in enumerate(others, 1):
         ends = index == len(others)
@@ -63,7 +65,7 @@ def _join(low: Lowering, layer: Layer, last: str, groups: int) -> None:
         if ends:
             order = order.reshape(groups, -1).T.ravel()
         top = last if ends else f"{layer.tops[0]}/{index}"
-        _move(low, [total, other], top, order.tolist())
+        _select_channels(low, [total, other], top, order.tolist())
         total = top
 
 
@@ -88,6 +90,6 @@ def shuffle_channel(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None
     low.same(*layer.bottoms, *layer.tops)
     channels = low.shapes[layer.bottoms[0]][0]
     if own["group"] < 1 or channels % own["group"]:
-        raise low.error(f"shuffles {channels} channels in {own['group']} groups")
+        raise low.error(f"cannot shuffle {channels} channels in {own['group']} groups")
     order = np.arange(channels).reshape(own["group"], -1).T.ravel()
-    _move(low, layer.bottoms, layer.tops[0], order.tolist())
+    _select_channels(low, layer.bottoms, layer.tops[0], order.tolist())

@@ -1,4 +1,4 @@
-"""The figures of tensors under the manual's names, returned and as tables in its layout."""
+"""The figures of tensors under the manual's names, as dictionaries and as its tables."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def distribution(
     if output_dirname is not None:
         rows = [[key, *(stats[f"{n}_{key}"] for n in targets)] for key in _MOMENTS]
         _write(output_dirname, "stats.csv", [["", *targets], *rows])
-        columns = [each for name, t in targets.items() for each in _columns(name, t)]
+        columns = [column for name, t in targets.items() for column in _columns(name, t)]
         if columns:
             _write(output_dirname, "prob.csv", zip(*columns))
     return stats
 
 
 def _columns(name: str, target: Target) -> Iterator[list[Any]]:
-    """Of prob.csv: centres, and shares of the values."""
+    """The columns of prob.csv: centres, and shares of the values."""
     for histogram in target.histograms:
         yield [f"{name}_val", *histogram.pairs[0].tolist()]
         yield [f"{name}_prob", *histogram.shares.tolist()]
@@ -68,23 +68,27 @@ def comparison(
     targets: Mapping[str, Target], output_dirname: PathLike
 ) -> dict[str, Union[float, int]]:
     """What compare_float_and_quant() returns and writes."""
-    found = {name: target.errors.figures() for name, target in targets.items()}
+    figures_of = {name: target.errors.figures() for name, target in targets.items()}
     for name, target in targets.items():
         if target.histograms:
             real, fixed = (histogram.shares for histogram in target.histograms)
             mean = (real + fixed) / 2
-            found[name]["kld"] = _divergence(real, fixed)
-            found[name]["jsd"] = (_divergence(real, mean) + _divergence(fixed, mean)) / 2
-            found[name]["nsamp"] = target.errors.count
+            figures_of[name]["kld"] = _divergence(real, fixed)
+            figures_of[name]["jsd"] = (_divergence(real, mean) + _divergence(fixed, mean)) / 2
+            figures_of[name]["nsamp"] = target.errors.count
     if output_dirname is not None:
-        keys = [key for key in _ROWS if any(key in figures for figures in found.values())]
-        rows = [[_ROWS[key], *(figures[key] for figures in found.values())] for key in keys]
+        keys = [key for key in _ROWS if any(key in figures for figures in figures_of.values())]
+        rows = [[_ROWS[key], *(figures[key] for figures in figures_of.values())] for key in keys]
         _write(output_dirname, "comp_results.csv", [["", *targets], *rows])
-    return {f"{name}_{key}": value for name, each in found.items() for key, value in each.items()}
+    return {
+        f"{name}_{key}": value
+        for name, figures in figures_of.items()
+        for key, value in figures.items()
+    }
 
 
 def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    """Of Kullback and Leibler, in bits."""
+    """The divergence of Kullback and Leibler, in bits."""
     used = p > 0
     return float((p[used] * np.log2(p[used] / (q[used] + _NO_SHARE))).sum())
 

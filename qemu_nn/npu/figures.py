@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-#: What keeps a ratio to no error finite (9.5.2 of the manual: 89.37 dB of 0.0866).
+#: Keeps a ratio to an error of 0 finite (9.5.2 of the manual: 89.37 dB of 0.0866).
 _NO_ERROR = 1e-10
 
 
@@ -23,12 +23,12 @@ class Histogram:
         """Count more values."""
         last = len(self.counts) - 1
         step = (self.high - self.low) / last if last else 0.0
-        place = np.rint((values.ravel() - self.low) / step) if step else np.zeros(values.size)
-        self.counts += np.bincount(np.clip(place, 0, last).astype(np.int64), minlength=last + 1)
+        index = np.rint((values.ravel() - self.low) / step) if step else np.zeros(values.size)
+        self.counts += np.bincount(np.clip(index, 0, last).astype(np.int64), minlength=last + 1)
 
     @property
     def shares(self) -> np.ndarray:
-        """Counts as parts of 1."""
+        """The counts as shares that add up to 1."""
         result: np.ndarray = self.counts / max(int(self.counts.sum()), 1)
         return result
 
@@ -72,7 +72,7 @@ class Errors:
     wrong: int = 0
 
     def add(self, real: np.ndarray, fixed: np.ndarray) -> None:
-        """Count more pairs; rows are what lies along axis 1."""
+        """Count more pairs; a class is an index along axis 1."""
         error = np.abs(real - fixed)
         self.count += real.size
         self.real += float((real**2).sum())
@@ -86,7 +86,7 @@ class Errors:
         self.wrong += int(np.count_nonzero(wrong))
 
     def figures(self) -> dict[str, float]:
-        """Under the keys that compare_float_and_quant() ends its names with."""
+        """The figures, by the endings of compare_float_and_quant()'s names."""
         mean = {name: getattr(self, name) / self.count for name in ("real", "fixed", "square")}
         ratio = (mean["real"] + _NO_ERROR) / (mean["square"] + _NO_ERROR)
         return {
@@ -102,16 +102,16 @@ class Errors:
 
 @dataclass
 class Target:
-    """One tensor: what is known of its values in one kind of network, or in two."""
+    """One tensor: the figures of its values in one kind of network, or in two."""
 
     histograms: list[Histogram]
     moments: Moments = field(default_factory=Moments)
     errors: Errors = field(default_factory=Errors)
 
     def add(self, values: Sequence[np.ndarray]) -> None:
-        """A piece of the tensor, once for each kind of network."""
-        for histogram, each in zip(self.histograms, values):
-            histogram.add(each)
+        """Count a piece of the tensor, once for each kind of network."""
+        for histogram, array in zip(self.histograms, values):
+            histogram.add(array)
         if len(values) == 2:
             self.errors.add(values[0], values[1])
         else:

@@ -1,4 +1,4 @@
-"""Which feature tensors share one fraction, and which fractions the hardware fixes."""
+"""Format groups: feature tensors that share one fraction, and fractions that the hardware fixes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from .layers import Layer
 from .shifts import WIDEST
 from .tables import FRACS, fraction
 
-#: Types whose tensors all have one fraction (of Pooling: MAX; of Eltwise: the inputs).
+#: Types whose tensors all have one fraction (so have those of a MAX Pooling, and the inputs of an
+#: Eltwise).
 _PASSING = ("ReLU", "ReLU6", "Slice", "Concat", "ShuffleChannel", "LogSoftmax")
 
-#: Of layers that read a fixed fraction and make another one, with 8 bits and with 16.
-_MADE = {"Sigmoid": (7, 15), "TanH": (7, 15)}
+#: Types whose output has another fixed fraction than the input -> that of 8 bits, and of 16.
+_OUTPUT_FRACS = {"Sigmoid": (7, 15), "TanH": (7, 15)}
 
 #: A number of fraction bits that nothing reaches.
 _FAR = 2000
 
 
 @dataclass
-class Group:
+class FormatGroup:
     """Tensors that share a fraction. deciding: those whose values it is chosen for.
 
-    least, most: what a sum of them, whose own fraction is fixed, can be shifted from.
+    least, most: the fractions from which a sum of them can be shifted to its own fixed fraction.
     """
 
     tensors: list[str]
@@ -36,63 +37,63 @@ class Group:
     frac: Optional[int] = None
 
 
-def groups(layer_list: Sequence[Layer], bitwidth: int) -> dict[str, Group]:
+def format_groups(layer_list: Sequence[Layer], bitwidth: int) -> dict[str, FormatGroup]:
     """Tensor -> its group. Raises ModelError where the hardware asks for two fractions at once.
 
-    What only a ReLU reads decides nothing: what the ReLU cuts off need not be represented.
+    A tensor that only a ReLU reads decides nothing: what the ReLU cuts off may saturate.
     """
-    found: dict[str, Group] = {}
+    group_of: dict[str, FormatGroup] = {}
     for layer in layer_list:
         for name in layer.tops:
-            found[name] = Group([name])
-        for names in _tied(layer):
-            _join(found, names)
+            group_of[name] = FormatGroup([name])
+        for names in _sharing(layer):
+            _join(group_of, names)
     for layer in layer_list:
         if layer.type in FRACS:
             read = fraction(layer.type, bitwidth)
-            made = _MADE.get(layer.type, (read, read))[bitwidth == 16]
-            _fix(found[layer.bottoms[0]], read, layer)
-            _fix(found[layer.tops[0]], made, layer)
+            written = _OUTPUT_FRACS.get(layer.type, (read, read))[bitwidth == 16]
+            _fix(group_of[layer.bottoms[0]], read, layer)
+            _fix(group_of[layer.tops[0]], written, layer)
     for layer in reversed(layer_list):
         if layer.type in ("Eltwise", "Bias"):
-            _bound(found[layer.bottoms[0]], found[layer.tops[0]], WIDEST[bitwidth], layer)
-    for name, group in found.items():
+            _bound(group_of[layer.bottoms[0]], group_of[layer.tops[0]], WIDEST[bitwidth], layer)
+    for name, group in group_of.items():
         readers = [layer for layer in layer_list if name in layer.bottoms]
         if not readers or not all(_cuts(layer) for layer in readers):
             group.deciding.append(name)
-    return found
+    return group_of
 
 
-def _tied(layer: Layer) -> Iterable[Sequence[str]]:
+def _sharing(layer: Layer) -> Iterable[Sequence[str]]:
     if layer.type in _PASSING or (layer.type == "Pooling" and layer.attributes()["pool"] == "MAX"):
         yield [*layer.bottoms, *layer.tops]
     elif layer.type == "Eltwise":
         yield layer.bottoms
 
 
-def _join(found: dict[str, Group], names: Sequence[str]) -> None:
-    tensors = list(dict.fromkeys(each for name in names for each in found[name].tensors))
-    group = Group(tensors)
-    found.update(dict.fromkeys(tensors, group))
+def _join(group_of: dict[str, FormatGroup], names: Sequence[str]) -> None:
+    tensors = list(dict.fromkeys(tensor for name in names for tensor in group_of[name].tensors))
+    group = FormatGroup(tensors)
+    group_of.update(dict.fromkeys(tensors, group))
 
 
-def _fix(group: Group, frac: int, layer: Layer) -> None:
+def _fix(group: FormatGroup, frac: int, layer: Layer) -> None:
     if group.fixed not in (None, frac):
         raise ModelError(
             f"layer {layer.name!r} ({layer.type}): it needs {frac} fraction bits for "
-            f"{', '.join(group.tensors)}, another layer needs {group.fixed}"
+            f"{', '.join(group.tensors)}, but another layer needs {group.fixed}"
         )
     group.fixed = group.frac = frac
 
 
-def _bound(group: Group, total: Group, widest: int, layer: Layer) -> None:
+def _bound(group: FormatGroup, total: FormatGroup, widest: int, layer: Layer) -> None:
     """A sum is shifted to the right, by so many bits at most."""
     least, most = (total.least, total.most) if total.fixed is None else (total.fixed, total.fixed)
     group.least, group.most = max(group.least, least), min(group.most, most + widest)
     if group.fixed is not None and not group.least <= group.fixed <= group.most:
         raise ModelError(
             f"layer {layer.name!r} ({layer.type}): another layer needs {total.fixed} fraction "
-            f"bits for its sum, and what it reads has {group.fixed}"
+            f"bits for its output, but its input has {group.fixed}"
         )
 
 

@@ -38,15 +38,18 @@ Loaded = tuple[list[Layer], dict[str, Any]]
 def from_float(graph: FloatGraph) -> Loaded:
     """The layers and float parameters that compute a float network.
 
-    A softmax is given at the end alone, with a DeviceWarning, as packing makes it a LogSoftmax.
+    Only a softmax at the end has a layer; it warns with a DeviceWarning, because packing makes it a
+    LogSoftmax.
     """
-    for each in (tidy, recognise_shuffles, channels_last, tidy, merge_pads, tidy):
-        graph = each(graph)
+    for run_pass in (tidy, recognise_shuffles, channels_last, tidy, merge_pads, tidy):
+        graph = run_pass(graph)
     return _Converter(graph).converted()
 
 
 class _Converter:
-    """The layers so far. An image [h, w, c] of the float network is a feature (c, h, w) here, and a
+    """The layers so far.
+
+    An image [h, w, c] of the float network is a feature (c, h, w) here, and a
     vector is the image that it was flattened from, or (n, 1, 1).
     """
 
@@ -58,7 +61,7 @@ class _Converter:
         self.images: dict[str, tuple[int, int, int]] = {}
 
     def converted(self) -> Loaded:
-        """All of it."""
+        """The layers and parameters of the whole network."""
         start = self.graph.input
         height, width, channels = as_image(self._input_shape())
         dim = (1, channels, height, width)
@@ -74,7 +77,7 @@ class _Converter:
         return self.layers, self.params
 
     def _rename(self, old: str, new: str) -> None:
-        """An output that is a reshape gives its name to the tensor that it passes on."""
+        """Give the name of an output that is a reshape to the tensor that it reshapes."""
 
         def named(names: Any) -> Any:
             if isinstance(names, list):
@@ -85,7 +88,7 @@ class _Converter:
             layer.bottom, layer.top = named(layer.bottom), named(layer.top)
 
     def _input_shape(self) -> Sequence[int]:
-        """Of the input, or of the image of one channel that the network makes of a vector first."""
+        """The input's shape, or that of the image of one channel that a reshape makes of it."""
         shape, first = self.graph.shape, self.graph.nodes[0]
         if isinstance(first.operator, Reshape) and len(self.graph.readers(self.graph.input)) == 1:
             to = first.operator.to
@@ -115,18 +118,18 @@ class _Converter:
         """A reshape that flattens an image, or makes one of a vector: the same feature."""
         image, to = self.images[source], self.graph.shapes[node.name]
         if len(to) == 3 and to != image and sorted(to)[:2] != [1, 1]:
-            raise ModelError(f"an image {list(image)} becomes {list(to)}, which the NPU cannot")
+            raise ModelError(f"the NPU cannot reshape an image {list(image)} to {list(to)}")
         self.stands[node.name] = source
 
     def _add(
         self, kind: str, node: FloatNode, bottom: Any, name: Optional[str] = None, **own: Any
     ) -> None:
-        """Append a layer; name: of it and of its tensor, where these are not the node's."""
-        made = name or node.name
-        self.layers.append(Layer(kind, made, bottom, made, **own))
+        """Append a layer; name: of the layer and its tensor, where it is not the node's."""
+        top = name or node.name
+        self.layers.append(Layer(kind, top, bottom, top, **own))
         if name is None:
-            self.images[made] = as_image(self.graph.shapes[node.name])
-            self.stands[made] = made
+            self.images[top] = as_image(self.graph.shapes[node.name])
+            self.stands[top] = top
 
     def _plain(self, node: FloatNode, operator: Operator) -> tuple[str, dict[str, Any]]:
         """Type and attributes of a layer without weights."""
@@ -135,7 +138,7 @@ class _Converter:
                 return "ReLU", {"negative_slope": operator.slope}
             if operator.limit == 6 and not operator.slope:
                 return "ReLU6", {}
-            raise ModelError(f"a limit of {operator.limit} is not 6")
+            raise ModelError(f"the NPU clamps at 6 only, not at {operator.limit}")
         if isinstance(operator, Sigmoid):
             return "Sigmoid", {}
         if isinstance(operator, Tanh):
@@ -154,10 +157,10 @@ class _Converter:
 
     def _softmax(self, node: FloatNode, operator: Softmax) -> str:
         if self.graph.readers(node.name):
-            raise ModelError("the NPU has it at the end of a network alone")
+            raise ModelError("the NPU has it only at the end of a network")
         if operator.log:
             return "LogSoftmax"
-        text = f"{node.name}: the softmax becomes a LogSoftmax in fixed point"
+        text = f"{node.name}: in fixed point the softmax becomes a LogSoftmax"
         warnings.warn(DeviceWarning(text), stacklevel=2)
         return "Softmax"
 
@@ -185,7 +188,7 @@ class _Converter:
         self._add("Convolution", node, bottom, bias_term=conv.bias is not None, **own)
 
     def images_out(self, node: FloatNode) -> tuple[int, int]:
-        """Height and width of what a node makes."""
+        """Height and width of the output of a node."""
         return as_image(self.graph.shapes[node.name])[:2]
 
     def _weights(self, name: str, weights: np.ndarray, bias: Optional[np.ndarray]) -> None:
@@ -197,7 +200,7 @@ class _Converter:
         source = self.stands[node.inputs[0]]
         height, width, channels = self.images[source]
         if dense.weights.shape[1] != height * width * channels:
-            raise ModelError("the NPU has fully connected layers over whole images alone")
+            raise ModelError("the NPU's fully connected layers read whole images only")
         weights = dense.weights.reshape(-1, height, width, channels).transpose(0, 3, 1, 2)
         self._weights(node.name, weights, dense.bias)
         own: dict[str, Any] = {
@@ -231,28 +234,28 @@ class _Converter:
         if any(
             a.size not in (1, channels) or (a.size > 1 and a.shape[-1] != channels) for a in both
         ):
-            raise ModelError("the NPU scales channels, not single elements")
+            raise ModelError("the NPU scales whole channels, not single elements")
         scale, offset = (np.broadcast_to(a.ravel(), (channels,)).copy() for a in both)
         self._weights(node.name, scale, offset)
         self._add("Scale", node, self.stands[node.inputs[0]])
 
     def _slice(self, node: FloatNode, cut: Slice) -> None:
-        """All slices of one tensor are one layer; parts that nobody reads get names, too."""
+        """All slices of one tensor are one layer; parts that no layer reads get names, too."""
         source = self.stands[node.inputs[0]]
         if node.name in self.stands:
             return
         shape = self.graph.shapes[node.inputs[0]]
         cuts = [n for n in self.graph.readers(node.inputs[0]) if isinstance(n.operator, Slice)]
         if any(c.operator.axis != len(shape) - 1 or c.operator.step != 1 for c in cuts):  # type: ignore[attr-defined]
-            raise ModelError("the NPU cuts channels alone, and in one piece")
+            raise ModelError("the NPU slices channels only, and only with a step of 1")
         ends = {(c.operator.start, c.operator.stop): c.name for c in cuts}  # type: ignore[attr-defined]
         points = sorted({0, shape[-1], *(end for pair in ends for end in pair)})
         parts = list(zip(points, points[1:]))
         if any(pair not in parts for pair in ends) or len(ends) < len(cuts):
-            raise ModelError("the NPU cuts a tensor into parts that do not overlap")
+            raise ModelError("the NPU slices a tensor only into parts that do not overlap")
         tops = [ends.get(pair, f"{node.name}/{pair[0]}") for pair in parts]
         own = {"slice_point": points[1:-1]}
         self.layers.append(Layer("Slice", f"{node.name}/slice", source, tops, **own))
-        for each in cuts:
-            self.stands[each.name] = each.name
-            self.images[each.name] = as_image(self.graph.shapes[each.name])
+        for part in cuts:
+            self.stands[part.name] = part.name
+            self.images[part.name] = as_image(self.graph.shapes[part.name])

@@ -17,23 +17,23 @@ from .numpy_net import build_numpy_layers, get_layer_weight_bias, run_layers
 
 Params = Mapping[str, Any]
 
-#: Samples that the bins are laid for, where no range is given.
+#: Samples whose range the bins cover, where no range is given.
 _FIRST = 1000
 
 
 def iterated(name: str, source: Any) -> Iterator[Any]:
-    """What gives batches, one after the other; Error where it gives none."""
+    """An iterator over batches; Error for what is no iterable of them."""
     try:
         return iter(source)
     except TypeError:
-        call = f": call it, {name}=...()" if callable(source) else ""
-        raise Error(f"{name} gives no batches: it is a {type(source).__name__}{call}") from None
+        call = f"; call it: {name}=...()" if callable(source) else ""
+        raise Error(f"{name} is a {type(source).__name__}, not a generator{call}") from None
 
 
 def batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
     """The next inputs [N, C, H, W] of a generator of {"input": batch, ...}; fewer where it ends.
 
-    Takes no more than count, and never starts it again. Raises Error for anything else in it.
+    Takes at most count, and never starts the generator again. Raises Error for anything else in it.
     """
     for turn in islice(iterated("data_generator", data_generator), count):
         if not isinstance(turn, Mapping) or "input" not in turn:
@@ -41,7 +41,7 @@ def batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
         batch = np.asarray(turn["input"])
         if batch.ndim != 4 or batch.dtype.kind not in "fiub" or not len(batch):
             raise Error(
-                f"an input batch is real numbers [N, C, H, W], not {batch.dtype} "
+                f"an input batch must be real numbers [N, C, H, W], is {batch.dtype} "
                 f"{list(batch.shape)}"
             )
         if not np.isfinite(batch).all():
@@ -70,36 +70,36 @@ class Gathering:
     def __post_init__(self) -> None:
         if self.num_bin < 0 or self.num_batch < 1:
             raise Error(
-                f"num_bin is at least 0 and num_batch at least 1, not {self.num_bin} and "
+                f"num_bin must be at least 0 and num_batch at least 1, are {self.num_bin} and "
                 f"{self.num_batch}"
             )
         if self.max_abs_val is not None and not 0 < self.max_abs_val < np.inf:
-            raise Error(f"max_abs_val is a number above 0, not {self.max_abs_val}")
+            raise Error(f"max_abs_val must be above 0, is {self.max_abs_val}")
 
     def targets(self, names: Sequence[str], data_generator: Any) -> dict[str, Target]:
         """Name -> its target with all its values counted. Raises Error for unknown names."""
-        every = get_tensor_name_list(self.layers)
+        all_names = get_tensor_name_list(self.layers)
         features = get_tensor_name_list(self.layers, feature_only=True)
         for name in names:
-            if name not in every:
-                raise Error(f"the network has no tensor {name!r}; have: {', '.join(every)}")
-        moving = [name for name in names if name in features]
-        if moving and data_generator is None:
-            raise Error(f"{moving[0]!r} is a feature tensor: data_generator must give its inputs")
-        found = {name: self._parameter(name) for name in names if name not in features}
-        if moving:
-            found.update(self._features(moving, data_generator))
-        return {name: found[name] for name in names}
+            if name not in all_names:
+                raise Error(f"the network has no tensor {name!r}; have: {', '.join(all_names)}")
+        wanted = [name for name in names if name in features]
+        if wanted and data_generator is None:
+            raise Error(f"{wanted[0]!r} is a feature tensor; give a data_generator of inputs")
+        targets = {name: self._parameter(name) for name in names if name not in features}
+        if wanted:
+            targets.update(self._features(wanted, data_generator))
+        return {name: targets[name] for name in names}
 
     def _parameter(self, name: str) -> Target:
         values = [
             get_layer_weight_bias([name], self.params, quant, self.bitwidth)[name]
             for quant in self.kinds
         ]
-        if len({each.shape for each in values}) > 1:
-            raise Error(f"{name} has another shape in fixed point than as real numbers")
+        if len({array.shape for array in values}) > 1:
+            raise Error(f"{name} has different shapes in fixed point and as real numbers")
         target = self._target(_ends([values]))
-        target.add([np.asarray(each, np.float64) for each in values])
+        target.add([np.asarray(array, np.float64) for array in values])
         return target
 
     def _features(self, names: Sequence[str], data_generator: Any) -> dict[str, Target]:
@@ -109,8 +109,8 @@ class Gathering:
         ]
 
         def run(x: np.ndarray) -> dict[str, list[np.ndarray]]:
-            found = [run_layers(x, self.layers, names, numpy_layers=net) for net in nets]
-            return {name: [each[name].astype(np.float64) for each in found] for name in names}
+            results = [run_layers(x, self.layers, names, numpy_layers=net) for net in nets]
+            return {name: [one[name].astype(np.float64) for one in results] for name in names}
 
         source = batches(data_generator, self.num_batch)
         ranged = self.num_bin > 0 and self.max_abs_val is None
@@ -161,6 +161,6 @@ def _ends(
     """Least and largest of all values, and of those known before."""
     low, high = known
     for values in pieces:
-        for each in values:
-            low, high = min(low, float(each.min())), max(high, float(each.max()))
+        for array in values:
+            low, high = min(low, float(array.min())), max(high, float(array.max()))
     return low, high

@@ -10,9 +10,9 @@ from ..errors import Error
 
 
 def checked_width(name: str, value: Any) -> int:
-    """A width of the hardware; Error for anything else, a text and a real number among them."""
+    """A bit width of the hardware; Error for anything but the integers 8 and 16."""
     if not isinstance(value, (int, np.integer)) or value not in (8, 16):
-        raise Error(f"{name} is the integer 8 or 16, not {value!r}")
+        raise Error(f"{name} must be the integer 8 or 16, is {value!r}")
     return int(value)
 
 

@@ -11,7 +11,7 @@ from ..errors import ModelError
 
 Names = Union[str, Sequence[str], None]
 
-#: Of attributes that a layer cannot do without.
+#: The default of attributes that a layer must be given.
 _NEEDED = object()
 
 _WINDOW = {"kernel_size": _NEEDED, "stride": (1, 1), "pad": (0, 0, 0, 0), "dilation": (1, 1)}
@@ -47,13 +47,39 @@ _TUPLES = {"dim": 4, "kernel_size": 2, "stride": 2, "pad": 4, "dilation": 2}
 
 
 class Layer:
-    """One layer: its type, name, the tensors it reads (bottom) and makes (top), and its attributes.
+    """One layer: its type, its name, the tensors that it reads and makes, and its attributes.
 
-    bottom, top: a name, or a list of names where there are several; an Input has no bottom. The
-    other attributes are those of chapter 6: kernel_size, stride and dilation (vertical,
-    horizontal), pad (north, south, west, east), dim (1, channels, height, width), num_output,
-    bias_term, group, pool, negative_slope, axis, slice_point, operation. Raises ModelError for
-    another type, and for attributes that are missing or not of the type.
+    Parameters
+    ----------
+    type : str
+        A type of chapter 6 of the manual, such as "Convolution".
+    name : str
+        The name of the layer; parameters are called after it.
+    bottom, top : str or list of str, optional
+        The tensors that it reads and makes; an Input has no bottom.
+    **attributes
+        The attributes of the type: kernel_size, stride and dilation (vertical, horizontal), pad
+        (north, south, west, east), dim (1, channels, height, width), num_output, bias_term, group,
+        pool, negative_slope, axis, slice_point, operation.
+
+    Attributes
+    ----------
+    type, name, bottom, top
+        See the parameters; every attribute of the type is an attribute of the object, too.
+
+    Raises
+    ------
+    ModelError
+        The type is unknown, or an attribute is missing, unknown, or of another type.
+
+    References
+    ----------
+    The kit's manual, chapters 3.1 and 6.
+
+    Examples
+    --------
+    >>> Layer("Convolution", "conv", "x", "y", num_output=8, kernel_size=3, pad=(1, 1, 1, 1)).stride
+    (1, 1)
     """
 
     def __init__(
@@ -79,16 +105,22 @@ class Layer:
 
     @property
     def bottoms(self) -> list[str]:
-        """The tensors it reads, as a list."""
+        """The tensors that it reads, as a list."""
         return _listed(self.bottom)
 
     @property
     def tops(self) -> list[str]:
-        """The tensors it makes, as a list."""
+        """The tensors that it makes, as a list."""
         return _listed(self.top)
 
     def attributes(self) -> dict[str, Any]:
-        """The attributes of its type, by name."""
+        """The attributes of its type, by name.
+
+        Returns
+        -------
+        dict of str to object
+            Integers, tuples, texts and numbers, as chapter 6 of the manual has them.
+        """
         return {key: getattr(self, key) for key in ATTRIBUTES[self.type]}
 
     def __repr__(self) -> str:
@@ -112,14 +144,14 @@ def _checked(layer: Layer, key: str, value: Any) -> Any:
         values = (value,) * count if type(value) is int and count == 2 else value
         if not isinstance(values, (tuple, list)) or len(values) != count:
             raise ModelError(f"{where} must be {count} integers, is {value!r}")
-        if not all(_is_integer(each) for each in values):
+        if not all(_is_integer(item) for item in values):
             raise ModelError(f"{where} must be {count} integers, is {value!r}")
-        return tuple(int(each) for each in values)
+        return tuple(int(item) for item in values)
     if key == "slice_point":
         points = value if isinstance(value, (tuple, list)) else [value]
-        if not all(_is_integer(each) for each in points):
+        if not all(_is_integer(point) for point in points):
             raise ModelError(f"{where} must be integers, is {value!r}")
-        return [int(each) for each in points]
+        return [int(point) for point in points]
     if key == "bias_term":
         if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
             raise ModelError(f"{where} must be True or False, is {value!r}")
@@ -136,7 +168,7 @@ def _checked(layer: Layer, key: str, value: Any) -> Any:
 
 
 def _is_integer(value: Any) -> bool:
-    """Numbers of files may be 2.0 for 2."""
+    """Whether a value is an integer; files may write 2.0 for 2."""
     if isinstance(value, (bool, np.bool_)):
         return False
     whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
@@ -144,12 +176,44 @@ def _is_integer(value: Any) -> bool:
 
 
 def get_layer_name_list(layer_list: Sequence[Layer]) -> list[str]:
-    """The names of all layers, in order."""
+    """List the names of all layers.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+
+    Returns
+    -------
+    list of str
+        Names, in order.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.3.
+    """
     return [layer.name for layer in layer_list]
 
 
 def get_tensor_name_list(layer_list: Sequence[Layer], feature_only: bool = False) -> list[str]:
-    """The names of all feature tensors; then, unless feature_only, of weights and biases."""
+    """List the names of all tensors.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    feature_only : bool, default False
+        Leave out weights and biases.
+
+    Returns
+    -------
+    list of str
+        Feature tensors in order; then LAYER_weight and LAYER_bias.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.4.
+    """
     features = list(dict.fromkeys(name for layer in layer_list for name in layer.tops))
     return features if feature_only else features + list(_parameters(layer_list))
 
@@ -163,24 +227,72 @@ def _parameters(layer_list: Sequence[Layer]) -> Iterator[str]:
 
 
 def has_bias(layer: Layer) -> bool:
-    """Does the layer add a bias?"""
+    """Say whether a layer adds a bias.
+
+    Parameters
+    ----------
+    layer : Layer
+        Any layer.
+
+    Returns
+    -------
+    bool
+        True for a Bias, and for a layer with weights unless its bias_term is False.
+    """
     return layer.type in BIASED and bool(getattr(layer, "bias_term", True))
 
 
 def get_network_output(layer_list: Sequence[Layer]) -> list[str]:
-    """The tensors that no layer reads."""
+    """List the output tensors of a network.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+
+    Returns
+    -------
+    list of str
+        The tensors that no layer reads.
+    """
     read = {name for layer in layer_list for name in layer.bottoms}
     return [name for name in get_tensor_name_list(layer_list, True) if name not in read]
 
 
 def get_net_input_output(layer_list: Sequence[Layer]) -> tuple[list[str], list[str]]:
-    """The network's input tensors, and its output tensors."""
+    """List the input and the output tensors of a network.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+
+    Returns
+    -------
+    inputs : list of str
+        The tensors of the Input layers.
+    outputs : list of str
+        The tensors that no layer reads.
+    """
     inputs = [name for layer in layer_list if layer.type == "Input" for name in layer.tops]
     return inputs, get_network_output(layer_list)
 
 
 def find(layer_list: Sequence[Layer], tensor: str) -> Optional[Layer]:
-    """The layer that makes a tensor."""
+    """Find the layer that makes a tensor.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    tensor : str
+        The name of a feature tensor.
+
+    Returns
+    -------
+    Layer or None
+        The layer; None where no layer makes it.
+    """
     return next((layer for layer in layer_list if tensor in layer.tops), None)
 
 

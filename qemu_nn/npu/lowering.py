@@ -1,4 +1,4 @@
-"""One quantized network of the NPU on its way to calls: what is known of it, and what is asked."""
+"""One quantized network on its way to calls of the NPU's kernels: its parameters, checked."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Params = Mapping[str, Any]
 _KINDS = {8: ("s8", "int8"), 16: ("s16", "int16")}
 _WIDEST_SHIFT = {8: 15, 16: 31}
 
-#: No fraction is further from 0.
+#: The largest magnitude of a number of fraction bits.
 _FAR = 1000
 
 
 def fraction(key: str, value: Any) -> int:
-    """Fraction bits among the parameters; ModelError for anything but an integer of sense."""
+    """Fraction bits among the parameters; ModelError for anything but an integer in range."""
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "iu" or abs(float(array.item())) > _FAR:
-        raise ModelError(f"{key} is an integer of at most {_FAR}, not {value!r}")
+        raise ModelError(f"{key} must be an integer in -{_FAR}..{_FAR}, is {value!r}")
     return int(array.item())
 
 
@@ -54,7 +54,7 @@ class Lowering:
     def param(self, key: str) -> Any:
         """A parameter by its name."""
         if key not in self.params:
-            raise self.error(f"needs {key!r} among the parameters: quantize the network first")
+            raise self.error(f"needs the parameter {key!r}; quantize the network first")
         return self.params[key]
 
     def fracs(self, role: str, channels: int) -> np.ndarray:
@@ -63,7 +63,7 @@ class Lowering:
         if value.size not in (1, channels) or value.dtype.kind not in "iu":
             raise self.error(f"has {channels} channels, but its frac_{role} is {value.tolist()}")
         if abs(value.astype(np.float64)).max() > _FAR:
-            raise self.error(f"has a frac_{role} that is further from 0 than {_FAR}")
+            raise self.error(f"has a frac_{role} out of -{_FAR}..{_FAR}")
         return np.broadcast_to(value.ravel(), (channels,)).astype(np.int64)
 
     def integers(self, role: str) -> np.ndarray:
@@ -81,7 +81,9 @@ class Lowering:
     def shift(self, what: str, bits: int) -> int:
         """A shift that the hardware has."""
         if not 0 <= bits <= _WIDEST_SHIFT[self.bits]:
-            raise self.error(f"shifts its {what} by {bits}, out of 0..{_WIDEST_SHIFT[self.bits]}")
+            raise self.error(
+                f"shifts its {what} by {bits} bits, which is out of 0..{_WIDEST_SHIFT[self.bits]}"
+            )
         return bits
 
     def same(self, *tensors: str) -> int:
@@ -89,7 +91,7 @@ class Lowering:
         fracs = {name: self.frac(name) for name in tensors}
         if len(set(fracs.values())) > 1:
             spelled = ", ".join(f"{name} {frac}" for name, frac in fracs.items())
-            raise self.error(f"needs one fraction for all of its tensors, has {spelled}")
+            raise self.error(f"needs one fraction for all of its tensors, but they have {spelled}")
         return next(iter(fracs.values()))
 
     def fixed(self, tensor: str, eight: int, sixteen: int) -> int:
@@ -118,7 +120,9 @@ class Lowering:
                 self.arrays[own[role]] = np.ascontiguousarray(array)
         channels, height, width = shape
         if not self.params.get(f"{top}_signed", True):
-            raise self.error(f"makes {top!r} unsigned, which only the network's input can be")
+            raise self.error(
+                f"makes {top!r} unsigned, but only the network's input can be unsigned"
+            )
         output = Tensor(
             top,
             (height, width, channels),
@@ -140,10 +144,10 @@ class Lowering:
         )
         p, out = {"pad_n": north, "pad_w": west}, []
         for i, (axis, before, after) in enumerate((("h", north, south), ("w", west, east))):
-            room = size[i] + before + after - dilation[i] * (kernel[i] - 1) - 1
-            if room < 0 or stride[i] < 1:
+            last_start = size[i] + before + after - dilation[i] * (kernel[i] - 1) - 1
+            if last_start < 0 or stride[i] < 1:
                 raise self.error(f"has windows {kernel} that do not fit an image {list(size)}")
-            out.append(room // stride[i] + 1)
+            out.append(last_start // stride[i] + 1)
             p |= {f"in_{axis}": size[i], f"out_{axis}": out[i], f"kernel_{axis}": kernel[i]}
             p |= {f"stride_{axis}": stride[i], f"dilation_{axis}": dilation[i]}
         return p, (out[0], out[1])

@@ -11,15 +11,15 @@ import numpy as np
 from ..errors import Error
 from ..ir.statistics import Statistics
 from . import weights
-from .format_groups import Group, groups
+from .format_groups import FormatGroup, format_groups
 from .layers import WEIGHTED, Layer
 from .numpy_net import NumpyLayers, build_numpy_layers, run_layers
-from .overrides import Wishes
+from .overrides import Overrides
 from .preferences import Preferences
 from .shapes import feature_shapes
-from .shifts import WIDEST, Fractions, settle
+from .shifts import WIDEST, Fractions, assign_fractions
 
-#: What can read an unsigned input.
+#: The layer types that can read an unsigned input.
 _UNSIGNED = ("Convolution", "InnerProduct", "BatchNorm", "Scale", "Bias")
 
 ROLES = ("weight", "bias")
@@ -27,17 +27,17 @@ ROLES = ("weight", "bias")
 
 @dataclass
 class ModelQuantizer:
-    """One network on its way to fixed point; `params` gathers what is decided, `log` says why.
+    """One network on its way to fixed point; `params` holds the decisions, `log` says why.
 
-    steps: how many batches of `source` tell the distribution of a tensor, one time for all if
-    `aggressive`, else once for each group of tensors, with what is decided already on its grid.
+    steps: how many batches of `source` are counted, once for all tensors if `aggressive`, else for
+    each format group anew, with the weights and features that are decided on their grids.
     """
 
     layers: Sequence[Layer]
     params: dict[str, Any]
     bits: int
     source: Iterator[np.ndarray]
-    wishes: Wishes
+    overrides: Overrides
     preferences: Preferences
     order: str
     compensate: bool
@@ -47,13 +47,13 @@ class ModelQuantizer:
 
     def __post_init__(self) -> None:
         self.shapes = feature_shapes(self.layers)
-        self.groups = groups(self.layers, self.bits)
+        self.groups = format_groups(self.layers, self.bits)
         for group in self.groups.values():
-            self.wishes.feature(group)  # raises where it cannot be
+            self.overrides.feature(group)  # raises for a fraction that the hardware lacks
         self.seen: dict[str, Statistics] = {}
 
     def run(self, first: Sequence[np.ndarray]) -> None:
-        """Decide everything; first: batches that are counted before those of the source."""
+        """Assign all fractions; first: batches that are counted before those of the source."""
         self._count(list(self.shapes), self._float(), first)
         if self.aggressive:
             self._count(list(self.shapes), self._float(), self._next())
@@ -88,10 +88,10 @@ class ModelQuantizer:
                 try:
                     self.seen[name].add(values[name])
                 except Error as error:
-                    raise Error(f"the tensor {name!r}: {error}") from None
+                    raise Error(f"tensor {name!r}: {error}") from None
 
-    def _statistics(self, group: Group) -> dict[str, Statistics]:
-        """Of the tensors that decide a group's fraction."""
+    def _statistics(self, group: FormatGroup) -> dict[str, Statistics]:
+        """The statistics of the tensors that decide a group's fraction."""
         if not self.aggressive and group.fixed is None:
             known = dict(self.params)
             for layer in self.layers:
@@ -105,43 +105,43 @@ class ModelQuantizer:
         return {name: self.seen[name] for name in group.deciding}
 
     def _on_grid(self, layer: Layer) -> dict[str, np.ndarray]:
-        """Weights and bias as the chip has them, if that is decided; of the others nothing."""
-        found = {}
+        """Weights and bias as the chip has them, once that is decided."""
+        on_grid = {}
         for role in ROLES:
             name = f"{layer.name}_{role}"
             integers = self.params.get(f"{layer.name}_quant_{role}")
             if integers is not None:
                 frac = np.asarray(self.params[f"{layer.name}_frac_{role}"])
                 shape = (-1, *[1] * (integers.ndim - 1))
-                found[name] = np.ldexp(integers.astype(np.float64), -frac.reshape(shape))
-        return found
+                on_grid[name] = np.ldexp(integers.astype(np.float64), -frac.reshape(shape))
+        return on_grid
 
     # Features
 
-    def _wanted(self, group: Group) -> int:
-        """The fraction that holds all the tensors that decide."""
-        given = self.wishes.feature(group)
+    def _wanted(self, group: FormatGroup) -> int:
+        """The fraction of a group: given, fixed, or the finest that holds its deciding tensors."""
+        given = self.overrides.feature(group)
         if given is not None:
             return given
         if group.fixed is not None:
             return group.fixed
-        found = {
+        asked = {
             name: self.preferences.feature(name, statistics, self._signed(name))
             for name, statistics in self._statistics(group).items()
         }
-        for name, frac in found.items():
+        for name, frac in asked.items():
             low, high = self.seen[name].low, self.seen[name].high
             method = self.preferences.method(name)
             self.log.append(f"{name}: {low:.6g} .. {high:.6g}, {method} asks for {frac}")
-        return min(max(min(found.values()), group.least), group.most)
+        return min(max(min(asked.values()), group.least), group.most)
 
-    def _given(self, group: Group) -> bool:
-        return group.fixed is not None or self.wishes.feature(group) is not None
+    def _given(self, group: FormatGroup) -> bool:
+        return group.fixed is not None or self.overrides.feature(group) is not None
 
     def _signed(self, name: str) -> bool:
         return bool(self.params.get(f"{name}_signed", True))
 
-    def _set(self, group: Group, frac: int) -> None:
+    def _set(self, group: FormatGroup, frac: int) -> None:
         group.frac = frac
         self.params.update({f"{name}_frac": frac for name in group.tensors})
 
@@ -151,23 +151,23 @@ class ModelQuantizer:
         self.log.append(f"{name}: {self.groups[name].frac} fraction bits")
 
     def _input(self, layer: Layer) -> None:
-        """Unsigned where no value is below 0 and what reads it can."""
+        """The input: unsigned where no value is below 0 and its readers can."""
         name = layer.tops[0]
-        readers = [each for each in self.layers if name in each.bottoms]
-        able = self.bits == 8 and all(each.type in _UNSIGNED for each in readers)
-        wanted = self.wishes.signed(name)
+        readers = [layer for layer in self.layers if name in layer.bottoms]
+        able = self.bits == 8 and all(reader.type in _UNSIGNED for reader in readers)
+        wanted = self.overrides.signed(name)
         if wanted is None:
             wanted = not (able and self.seen[name].low >= 0)
         if not wanted and not able:
             raise Error(
-                f"usr_param_dict: {name!r} cannot be unsigned: an input of 8 bits can that only "
-                f"{', '.join(_UNSIGNED)} read"
+                f"usr_param_dict: {name!r} cannot be unsigned; only an 8-bit input can, and only "
+                f"where {', '.join(_UNSIGNED)} read it"
             )
         self.params[f"{name}_signed"] = wanted
         self._set(self.groups[name], self._wanted(self.groups[name]))
 
     def _other(self, layer: Layer) -> None:
-        """A layer without weights: shifts of its sum or product are within the hardware's."""
+        """A layer without weights, whose sum or product the hardware can shift."""
         for name in layer.tops:
             group = self.groups[name]
             if group.frac is not None:
@@ -175,14 +175,14 @@ class ModelQuantizer:
             frac, widest = self._wanted(group), WIDEST[self.bits]
             if layer.type in ("Eltwise", "ScaleByTensor") and not self._given(group):
                 tensors = layer.bottoms[:1] if layer.type == "Eltwise" else layer.bottoms
-                total = sum(int(self.groups[each].frac or 0) for each in tensors)
+                total = sum(int(self.groups[tensor].frac or 0) for tensor in tensors)
                 frac = max(min(frac, total), total - widest)
             self._set(group, frac)
 
     # Weights
 
     def _weighted(self, layer: Layer) -> None:
-        """Output, weights and bias of a layer."""
+        """Assign the fractions of the output, weights and bias of a layer."""
         group = self.groups[layer.tops[0]]
         source = int(self.groups[layer.bottoms[0]].frac or 0)
         channels = self.shapes[layer.tops[0]][0]
@@ -194,16 +194,16 @@ class ModelQuantizer:
         for role, values in real.items():
             if values is not None:
                 wanted[role] = self.preferences.channels(f"{layer.name}_{role}", values)
-                given[role] = self.wishes.parameter(layer, role, channels)
+                given[role] = self.overrides.parameter(layer, role, channels)
                 now = wanted[role] if given[role] is None else given[role]
-                self._put(layer, role, values, now)  # its output is looked at with these
+                self._put(layer, role, values, now)  # the statistics of its output use these
         known = group.frac
         if known is None and self._given(group):
             known = self._wanted(group)
         if real["weight"] is None:  # weights of 1
             given["weight"] = np.zeros(channels, np.int64)
         out = self._wanted(group) if known is None else None
-        chosen = settle(
+        chosen = assign_fractions(
             self.order,
             Fractions(out, _plus(wanted["weight"], source), wanted["bias"]),
             Fractions(known, _plus(given["weight"], source), given["bias"]),
@@ -222,11 +222,11 @@ class ModelQuantizer:
                 method = "the user" if given[role] is not None else self.preferences.method(name)
                 asks = wanted[role] if given[role] is None else given[role]
                 self.log.append(
-                    f"{name}: {method} asks for {_list(asks)}, within the shifts: {_list(has)}"
+                    f"{name}: {method} asks for {_list(asks)}; the shifts allow {_list(has)}"
                 )
 
     def _bias(self, layer: Layer, bias: np.ndarray, now: Fractions, fixed: bool) -> None:
-        """With half a step of the output on top; where that saturates, with fewer fraction bits."""
+        """Round a bias plus half a step of the output, more coarsely where it saturates."""
         assert now.bias is not None
         assert now.products is not None
         frac = now.bias
@@ -248,6 +248,6 @@ def _plus(fracs: Optional[np.ndarray], more: int) -> Optional[np.ndarray]:
 
 
 def _list(fracs: Any) -> str:
-    """Fractions for the log: one where all are the same."""
+    """Fractions for the log: a single number where all are equal."""
     values = np.unique(fracs)
     return str(int(values[0])) if len(values) == 1 else str(np.asarray(fracs).tolist())

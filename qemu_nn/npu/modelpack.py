@@ -33,12 +33,30 @@ def save_to_file(
     param_dict: Optional[Mapping[str, Any]] = None,
     fname_npz: Optional[PathLike] = None,
 ) -> None:
-    """Write the layers as text, and the parameters, if given, as arrays.
+    """Write the layers as text, and the parameters as arrays.
 
-    Raises Error where parameters are given without a file for them.
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    fname_prototxt : str or Path
+        The text file to write.
+    param_dict : mapping of str to object, optional
+        Parameters, float or fixed-point.
+    fname_npz : str or Path, optional
+        The file to write them to.
+
+    Raises
+    ------
+    Error
+        Parameters are given without a file, or a file cannot be written.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.1.
     """
     if param_dict is not None and fname_npz is None:
-        raise Error("param_dict is given, but no fname_npz to write it to")
+        raise Error("param_dict needs a file; give fname_npz, too")
     files.write_bytes(Path(fname_prototxt), write_layers(layer_list).encode("utf-8"))
     if param_dict is not None and fname_npz is not None:
         write_npz(fname_npz, {key: np.asarray(value) for key, value in param_dict.items()})
@@ -47,9 +65,32 @@ def save_to_file(
 def load_from_file(
     fname_prototxt: PathLike, fname_npz: PathLike
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """The layers and parameters that save_to_file() wrote, equal to what they were.
+    """Read what save_to_file() wrote.
 
-    Raises ModelError for anything else in the text, Error for other arrays.
+    Parameters
+    ----------
+    fname_prototxt : str or Path
+        The text file of the layers.
+    fname_npz : str or Path
+        The arrays of the parameters.
+
+    Returns
+    -------
+    layers : list of Layer
+        The network.
+    params : dict of str to object
+        Its parameters.
+
+    Raises
+    ------
+    ModelError
+        The text is not a list of layers; the sentence names the line.
+    Error
+        The arrays cannot be read.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.2.
     """
     try:
         text = files.read_bytes(Path(fname_prototxt), _TEXT_LIMIT).decode("utf-8")
@@ -71,22 +112,47 @@ def modelpack(
     out_file_path: PathLike,
     model_name: str = "model",
 ) -> None:
-    """Write a quantized network as `<out_file_path>/<model_name>.bin`, docs/npu_pack.md.
+    """Write a quantized network as `<out_file_path>/<model_name>.bin`, which the SDK loads.
 
-    bitwidth: 8 or 16. out_file_path: a folder, made if it is not there. model_name: the manual
-    has a default but its value is lost; here it is "model". A Softmax at the end is packed as a
-    LogSoftmax, with a warning. Raises ModelError, before anything is written, for a limit of the
-    hardware that the network breaks, and for what is not quantized.
+    A Softmax at the end is packed as a LogSoftmax, with a printed warning.
+
+    Parameters
+    ----------
+    bitwidth : {8, 16}
+        The width of weights and features.
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to object
+        Its fixed-point parameters, as quantize_model() returns them.
+    out_file_path : str or Path
+        A folder, which is created where it is missing.
+    model_name : str, default "model"
+        The name of the file without its ending.
+
+    Raises
+    ------
+    ModelError
+        The network breaks a limit of the hardware or is not quantized; nothing is written.
+    Error
+        The bit width or the name is wrong, or the file cannot be written.
+
+    Notes
+    -----
+    docs/npu_pack.md describes the file. The format is this project's own: a chip cannot read it.
+
+    References
+    ----------
+    The kit's manual, chapter 4.4.
     """
     bitwidth = checked_width("bitwidth", bitwidth)
     if not isinstance(model_name, str) or not model_name or set(model_name) & set("/\\\0"):
-        raise Error(f"model_name is the name of a file without its folder, not {model_name!r}")
+        raise Error(f"model_name must be a file name without a folder, is {model_name!r}")
     layers = with_log_softmax(layer_list)
-    found = warnings(layers, bitwidth=bitwidth)
-    if found:
-        raise ModelError(f"the NPU does not run this network: {found[0]}")
+    broken = warnings(layers, bitwidth=bitwidth)
+    if broken:
+        raise ModelError(f"the NPU cannot run this network: {broken[0]}")
     data = encode(bitwidth, layers, param_dict)
-    Session(fixed_graph(layers, param_dict, bitwidth), NPU)  # kernels have their say, too
+    Session(fixed_graph(layers, param_dict, bitwidth), NPU)  # the kernels check it, too
     folder = Path(out_file_path)
     files.make_folder(folder)
     files.write_bytes(folder / f"{model_name}.bin", data)
@@ -99,15 +165,56 @@ def modelpack_from_file(
     out_file_path: PathLike,
     model_name: str = "model",
 ) -> None:
-    """modelpack() of what save_to_file() wrote; raises what both of them raise."""
+    """Pack what save_to_file() wrote, as modelpack() does.
+
+    Parameters
+    ----------
+    bitwidth : {8, 16}
+        The width of weights and features.
+    fname_prototxt, fname_npz : str or Path
+        The files of save_to_file().
+    out_file_path : str or Path
+        A folder, which is created where it is missing.
+    model_name : str, default "model"
+        The name of the file without its ending.
+
+    Raises
+    ------
+    ModelError
+        A file cannot be read, or modelpack() refuses the network.
+    Error
+        See load_from_file() and modelpack().
+
+    References
+    ----------
+    The kit's manual, chapter 4.4.
+    """
     layers, params = load_from_file(fname_prototxt, fname_npz)
     modelpack(bitwidth, layers, params, out_file_path, model_name)
 
 
 def load_pack(path: PathLike) -> tuple[int, list[Layer], dict[str, Any]]:
-    """Bit width, layers and fixed-point parameters of a pack; they compute the same bits.
+    """Read a packed network back; it computes the same bits.
 
-    A negative_slope comes back in the 64ths that the hardware has. Raises ModelError with the
-    reason for a file that is truncated, damaged, of another version, or no pack at all.
+    A negative_slope comes back as the multiple of 1/64 that the hardware has.
+
+    Parameters
+    ----------
+    path : str or Path
+        A .bin file of modelpack().
+
+    Returns
+    -------
+    bitwidth : int
+        8 or 16.
+    layers : list of Layer
+        The network.
+    params : dict of str to object
+        Its fixed-point parameters.
+
+    Raises
+    ------
+    ModelError
+        The file is truncated, damaged, of another version, or not a packed network.
     """
     return decode(files.read_bytes(Path(path), _PACK_LIMIT), Path(path).name)

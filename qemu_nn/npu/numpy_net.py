@@ -31,9 +31,26 @@ _BLOCK = 2**18
 
 @dataclass(frozen=True)
 class NumpyLayers(Sequence[QuantLayer]):
-    """A network that is built once and run often: the chip's (session), or the float one.
+    """A network that is built once and run often; it is also the sequence of its layers.
 
-    It is also the sequence of its layers.
+    build_numpy_layers() returns it, and run_layers() takes it.
+
+    Attributes
+    ----------
+    session : Session or None
+        The chip's network; None where features stay float.
+    graph : ir.float_graph.FloatGraph or None
+        The float network; None where the chip's is run.
+    fracs : mapping of str to int
+        Feature tensor -> its fraction bits.
+    bitwidth : int
+        8 or 16.
+    on_grid : bool
+        Whether features of the float network are rounded into their formats.
+    unsigned : tuple of str
+        The tensors without a sign.
+    layers : tuple of QuantLayer
+        The layers with their parameters.
     """
 
     session: Optional[Session]
@@ -60,10 +77,44 @@ def build_numpy_layers(
     quant_weight_only: bool = False,
     quant_feature_only: bool = False,
 ) -> NumpyLayers:
-    """What run_layers() takes as numpy_layers. Raises ModelError that names the layer."""
+    """Build a network for run_layers().
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to object
+        Its parameters, float or fixed-point.
+    quant : bool, default True
+        Compute as the chip does, bit for bit; else in real numbers.
+    bitwidth : {8, 16}, default 8
+        The width of weights and features.
+    hw_aligned : bool, default False
+        Divide averages next to padding as the hardware does.
+    quant_weight_only : bool, default False
+        With quant, round weights only; features stay float.
+    quant_feature_only : bool, default False
+        With quant, round features down into their formats only; weights stay float.
+
+    Returns
+    -------
+    NumpyLayers
+        The network, as run_layers() takes it for numpy_layers.
+
+    Raises
+    ------
+    ModelError
+        A parameter is missing or does not fit; the sentence names the layer.
+    Error
+        Both quant_weight_only and quant_feature_only are given, or the bit width is wrong.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.6.
+    """
     bitwidth = checked_width("bitwidth", bitwidth)
     if quant and quant_weight_only and quant_feature_only:
-        raise Error("quant_weight_only and quant_feature_only exclude each other")
+        raise Error("give quant_weight_only or quant_feature_only, not both")
     integer_weights = quant and not quant_feature_only
     layers = tuple(quant_layer(layer, param_dict, integer_weights) for layer in layer_list)
     fracs = {
@@ -99,14 +150,50 @@ def run_layers(
     quant_weight_only: bool = False,
     quant_feature_only: bool = False,
 ) -> dict[str, np.ndarray]:
-    """Feature tensor -> its values [N, C, H, W] as real numbers, for a batch [N, C, H, W].
+    """Run a batch, and return feature tensors as real numbers.
 
-    quant: as the chip computes, bit for bit; the input is rounded down into its format first.
-    quant_weight_only: features stay float; quant_feature_only: weights stay float, features are
-    rounded down into their formats. hw_aligned: averages next to padding as the hardware divides.
-    numpy_layers: what build_numpy_layers() made, in place of building it here. log_on prints a
-    line for each tensor. use_ai_framework is accepted and changes nothing. Raises Error for
-    tensors that the network does not have.
+    Parameters
+    ----------
+    input_data_batch : ndarray of real numbers, shape (N, C, H, W)
+        The batch; in fixed point it is rounded down into the input's format first.
+    layer_list : sequence of Layer
+        The network.
+    target_feature_tensor_list : sequence of str
+        The feature tensors to return.
+    param_dict : mapping of str to object, optional
+        Parameters; not needed with numpy_layers.
+    quant : bool, default False
+        Compute as the chip does, bit for bit; else in real numbers.
+    bitwidth : {8, 16}, default 8
+        The width of weights and features.
+    hw_aligned : bool, default False
+        Divide averages next to padding as the hardware does.
+    numpy_layers : NumpyLayers, optional
+        A network of build_numpy_layers(), which is not built again.
+    log_on : bool, default False
+        Print a line for each tensor.
+    use_ai_framework : bool, default True
+        Accepted for the manual's scripts; it changes nothing.
+    quant_weight_only : bool, default False
+        With quant, round weights only; features stay float.
+    quant_feature_only : bool, default False
+        With quant, round features down into their formats only; weights stay float.
+
+    Returns
+    -------
+    dict of str to ndarray of float64, shape (N, C, H, W)
+        The tensors, by name.
+
+    Raises
+    ------
+    Error
+        A tensor is unknown, or the batch has another shape or contains NaN.
+    ModelError
+        The network cannot be built; the sentence names the layer.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.6.
     """
     known = get_tensor_name_list(layer_list, feature_only=True)
     for name in target_feature_tensor_list:
@@ -115,7 +202,7 @@ def run_layers(
     net = numpy_layers
     if net is None:
         if param_dict is None:
-            raise Error("run_layers() needs param_dict, or numpy_layers that were built from one")
+            raise Error("run_layers() needs param_dict, or numpy_layers of build_numpy_layers()")
         net = build_numpy_layers(
             layer_list,
             param_dict,
@@ -126,13 +213,13 @@ def run_layers(
             quant_feature_only,
         )
     if not isinstance(net, NumpyLayers):
-        raise Error("numpy_layers is what build_numpy_layers() gave, as a whole")
+        raise Error("numpy_layers must be the whole result of build_numpy_layers()")
     x = np.asarray(input_data_batch)
     if x.ndim != 4 or x.dtype.kind not in "fiub":
-        raise Error(f"a batch is real numbers [N, C, H, W], not {x.dtype} {list(x.shape)}")
+        raise Error(f"a batch must be real numbers [N, C, H, W], is {x.dtype} {list(x.shape)}")
     dim = ", ".join(map(str, layer_list[0].attributes()["dim"][1:]))
     if ", ".join(map(str, x.shape[1:])) != dim:
-        raise Error(f"the network takes [N, {dim}], got {list(x.shape)}")
+        raise Error(f"the network takes batches [N, {dim}], not {list(x.shape)}")
     if np.isnan(x).any():
         raise Error("the batch contains NaN, which no integer stands for")
     results = _in_blocks(net, x, target_feature_tensor_list)
@@ -172,10 +259,10 @@ def _chip(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
     grid = np.floor(np.multiply(np.moveaxis(x, 1, -1), 2.0 ** (start.frac or 0), dtype=np.float64))
     integers = np.ascontiguousarray(np.clip(grid, limits.min, limits.max), start.dtype)
     inner = names - {start.name, *net.session.graph.outputs}
-    found = {start.name: integers, **net.session.run(integers, trace=bool(inner))}
+    results = {start.name: integers, **net.session.run(integers, trace=bool(inner))}
     for name in names:
         step = 2.0 ** -net.fracs.get(name, 0)
-        yield name, np.multiply(np.moveaxis(found[name], -1, 1), step, dtype=np.float64)
+        yield name, np.multiply(np.moveaxis(results[name], -1, 1), step, dtype=np.float64)
 
 
 def _real(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
@@ -206,25 +293,48 @@ def _grid(net: NumpyLayers, name: str, values: np.ndarray) -> np.ndarray:
 def get_layer_weight_bias(
     target_tensor_list: Sequence[str], param_dict: Params, quant: bool = False, bitwidth: int = 8
 ) -> dict[str, np.ndarray]:
-    """Name (LAYER_weight, LAYER_bias) -> its values, of the fixed-point ones as real numbers.
+    """Read weights and biases as real numbers.
 
-    Raises Error for what the parameters do not have.
+    Parameters
+    ----------
+    target_tensor_list : sequence of str
+        Names LAYER_weight and LAYER_bias.
+    param_dict : mapping of str to object
+        Parameters.
+    quant : bool, default False
+        Read the fixed-point parameters; else the float ones.
+    bitwidth : {8, 16}, default 8
+        The width of the fixed-point parameters.
+
+    Returns
+    -------
+    dict of str to ndarray of float
+        The values, by name, in the shape of the parameter.
+
+    Raises
+    ------
+    Error
+        A parameter is missing, or is not finite.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.5.
     """
     checked_width("bitwidth", bitwidth)
-    found = {}
+    arrays = {}
     for name in target_tensor_list:
         layer, _, role = name.rpartition("_")
         keys = [f"{layer}_quant_{role}", f"{layer}_frac_{role}"] if quant else [name]
         if role not in ("weight", "bias") or any(key not in param_dict for key in keys):
-            raise Error(f"the parameters have no {' and '.join(keys)}")
+            raise Error(f"the parameters lack {' or '.join(keys)}")
         values = np.asarray(param_dict[keys[0]])
         if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
             raise Error(f"{keys[0]} must hold finite numbers")
         if quant:
             frac = np.asarray(param_dict[keys[1]]).ravel()
             if frac.dtype.kind not in "iu" or frac.size not in (1, *values.shape[:1]):
-                raise Error(f"{keys[1]} is an integer, or one for each channel of {keys[0]}")
+                raise Error(f"{keys[1]} must be an integer, or one for each channel of {keys[0]}")
             shape = (-1, *[1] * (values.ndim - 1)) if frac.size > 1 else ()
             values = np.ldexp(values.astype(np.float64), -frac.reshape(shape))
-        found[name] = values
-    return found
+        arrays[name] = values
+    return arrays

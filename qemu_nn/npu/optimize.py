@@ -27,13 +27,36 @@ def merge_layers(
     param_dict: Mapping[str, Any],
     fname_log: Union[str, Path, None] = None,
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """The network with every BatchNorm, Scale and Bias that can in a layer before it or behind it.
+    """Merge each BatchNorm, Scale and Bias into the layer before or behind it, where that is exact.
 
-    In the Convolution or InnerProduct before it always, if nothing else reads that; in the one
-    behind it if the offset is zero or there is no padding (with padding the outermost elements
-    would change, so it stays). The layer with weights keeps its name, the last tensor its own. The
-    arguments stay as they are. fname_log: a file for a line about each layer that was met. Raises
-    ModelError where parameters are missing, or the layers are no network.
+    It merges into the Convolution or InnerProduct before it where nothing else reads that layer;
+    else into the one behind it where the offset is zero or there is no padding. The layer with
+    weights keeps its name, and the last tensor its own. The arguments stay as they are.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to ndarray of float
+        LAYER_weight and LAYER_bias.
+    fname_log : str or Path, optional
+        A file to write a line about each such layer to.
+
+    Returns
+    -------
+    layers : list of Layer
+        The network with fewer layers.
+    params : dict of str to ndarray of float64
+        Its parameters.
+
+    Raises
+    ------
+    ModelError
+        A parameter is missing, or the layers are no network.
+
+    References
+    ----------
+    The kit's manual, chapter 4.2.1.
     """
     shapes = feature_shapes(layer_list)
     layers = [copy.deepcopy(layer) for layer in layer_list]
@@ -46,7 +69,7 @@ def merge_layers(
             weights = shaped(layer, "weight", _weights(layer, params), shapes[layer.bottoms[0]])
             params[f"{layer.name}_weight"] = weights
     log: list[str] = []
-    for layer in [each for each in layers if each.type in _SCALES]:
+    for layer in [layer for layer in layers if layer.type in _SCALES]:
         log.append(_merge(layer, layers, params))
     if fname_log is not None:
         files.write_bytes(Path(fname_log), "".join(f"{line}\n" for line in log).encode("utf-8"))
@@ -56,12 +79,26 @@ def merge_layers(
 def merge_biases(
     layer_list: Sequence[Layer], param_dict: Mapping[str, Any]
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """The network with what only adds a bias in the layer with weights before it, if it can be.
+    """Merge each Scale that only adds a bias (its weights are 1) into the layer before it.
 
-    That is a Scale of weights of 1. The layers that are given change.
+    The given layers change.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to ndarray of float
+        LAYER_weight and LAYER_bias.
+
+    Returns
+    -------
+    layers : list of Layer
+        The network with fewer layers.
+    params : dict of str to ndarray of float
+        Its parameters.
     """
     layers, params = list(layer_list), dict(param_dict)
-    for layer in [each for each in layers if each.type == "Scale"]:
+    for layer in [layer for layer in layers if layer.type == "Scale"]:
         before = find(layers, layer.bottoms[0])
         adds = (params[f"{layer.name}_weight"] == 1).all()
         if adds and before is not None and before.type in _SUMS:
@@ -75,22 +112,45 @@ def add_pre_norm(
     weight: np.ndarray,
     bias: np.ndarray,
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """The network behind a Scale layer that computes weight * x + bias of each input channel.
+    """Put a Scale layer in front of a network: weight * x + bias of each input channel.
 
-    weight, bias: one number for each channel, or one for all. The result takes what came before
-    the normalization; merge_layers() folds it where that is exact. Raises ModelError for other
-    shapes.
+    The result takes the inputs before normalization; merge_layers() folds it where that is exact.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to ndarray of float
+        Its parameters.
+    weight, bias : ndarray of float, shape (channels,) or a single number
+        What the input is multiplied by, and what is then added.
+
+    Returns
+    -------
+    layers : list of Layer
+        The network with the new layer.
+    params : dict of str to ndarray of float
+        Its parameters.
+
+    Raises
+    ------
+    ModelError
+        The first layer is not an Input, or an array has another shape.
+
+    References
+    ----------
+    The kit's manual, chapter 4.2.2.
     """
     layers, params = [copy.deepcopy(layer) for layer in layer_list], dict(param_dict)
     if not layers or layers[0].type != "Input":
-        raise ModelError("a network starts with an Input layer")
+        raise ModelError("the first layer must be an Input")
     start, channels = layers[0].tops[0], layers[0].attributes()["dim"][1]
     name = _free("pre_norm", [layer.name for layer in layers])
-    top = _free(f"{start}_norm", [each for layer in layers for each in layer.tops])
+    top = _free(f"{start}_norm", [name for layer in layers for name in layer.tops])
     for role, values in (("weight", weight), ("bias", bias)):
         array = np.asarray(values, np.float64).ravel()
         if array.size not in (1, channels):
-            raise ModelError(f"{role} has {array.size} elements for {channels} channels")
+            raise ModelError(f"{role} must have 1 or {channels} elements, has {array.size}")
         params[f"{name}_{role}"] = np.broadcast_to(array, (channels,)).copy()
     for layer in layers[1:]:
         _replace(layer, "bottom", start, top)
@@ -101,9 +161,9 @@ def add_pre_norm(
 def _free(name: str, taken: Sequence[str]) -> str:
     """The name, or one like it that is not taken."""
     count = 1
-    while (found := name if count == 1 else f"{name}_{count}") in taken:
+    while (free := name if count == 1 else f"{name}_{count}") in taken:
         count += 1
-    return found
+    return free
 
 
 def _is_float(value: Any) -> bool:
@@ -111,24 +171,21 @@ def _is_float(value: Any) -> bool:
 
 
 def _merge(layer: Layer, layers: list[Layer], params: dict[str, Any]) -> str:
-    """Merge one layer if it can be; what became of it."""
+    """Merge one layer where that is exact; return a line for the log."""
     factors = _factors(layer, params)
     source, top = layer.bottoms[0], layer.tops[0]
-    before, readers = find(layers, source), [each for each in layers if top in each.bottoms]
-    alone = [each for each in layers if source in each.bottoms] == [layer]
+    before, readers = find(layers, source), [other for other in layers if top in other.bottoms]
+    alone = [other for other in layers if source in other.bottoms] == [layer]
     if before is not None and before.type in _SUMS and alone:
         _into_before(before, factors, params)
         _replace(before, "top", source, top)
         _drop(layer, layers, params)
         return f"{layer.name} ({layer.type}): merged into {before.name} before it"
     if len(readers) != 1 or readers[0].type not in _SUMS:
-        return f"{layer.name} ({layer.type}): stays, no layer with weights is next to it alone"
+        return f"{layer.name} ({layer.type}): stays; no layer with weights reads or feeds it alone"
     behind = readers[0]
     if factors[1].any() and any(behind.attributes().get("pad", ())):
-        return (
-            f"{layer.name} ({layer.type}): stays, its offset would be missing in the padding of "
-            f"{behind.name}"
-        )
+        return f"{layer.name} ({layer.type}): stays; padding of {behind.name} would lack its offset"
     _into_behind(behind, factors, params)
     _replace(behind, "bottom", top, source)
     _drop(layer, layers, params)
@@ -136,13 +193,13 @@ def _merge(layer: Layer, layers: list[Layer], params: dict[str, Any]) -> str:
 
 
 def _factors(layer: Layer, params: Mapping[str, Any]) -> Factors:
-    found = []
+    arrays = []
     for role, there in (("weight", layer.type != "Bias"), ("bias", has_bias(layer))):
         key = f"{layer.name}_{role}"
         if there and key not in params:
-            raise ModelError(f"the parameters have no {key!r}")
-        found.append(np.asarray(params[key], np.float64).ravel() if there else None)
-    scale, offset = found
+            raise ModelError(f"the parameters lack {key!r}")
+        arrays.append(np.asarray(params[key], np.float64).ravel() if there else None)
+    scale, offset = arrays
     scale = np.ones_like(offset) if scale is None else scale
     return scale, np.zeros_like(scale) if offset is None else offset
 

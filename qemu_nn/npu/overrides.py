@@ -1,4 +1,4 @@
-"""The fractions and signs that a user asks for: usr_param_dict of §4.3.1 of the manual."""
+"""Overrides: the fractions and signs that a user gives, usr_param_dict of §4.3.1 of the manual."""
 
 from __future__ import annotations
 
@@ -8,42 +8,44 @@ from typing import Any, Optional
 import numpy as np
 
 from ..errors import Error
-from .format_groups import Group
+from .format_groups import FormatGroup
 from .layers import Layer, get_tensor_name_list
 
-#: Keys of a layer that are no wish, or that parameter() looks at.
+#: Keys of a layer that are no overrides, or that parameter() reads.
 _PASSED = ("weight", "bias", "quant_weight", "quant_bias", "frac_weight", "frac_bias")
 
 
-class Wishes:
-    """What is asked for; weights, biases and what else the kit keeps in parameters is passed over.
+class Overrides:
+    """The user's fractions and signs; weights, biases and other parameters of the kit are skipped.
 
-    Raises Error for names that the network does not have, and for what is no integer.
+    Raises Error for tensors that the network does not have, and for values that are no integers.
     """
 
     def __init__(self, user: Mapping[str, Any], layer_list: Sequence[Layer]) -> None:
         self._user = user
-        every = get_tensor_name_list(layer_list)
+        all_names = get_tensor_name_list(layer_list)
         features = get_tensor_name_list(layer_list, feature_only=True)
         passed = {f"{layer.name}_{role}" for layer in layer_list for role in _PASSED}
         for key, value in user.items():
             name, _, end = str(key).rpartition("_")
-            if key in passed or (end == "signed" and name in every):
+            if key in passed or (end == "signed" and name in all_names):
                 continue
-            if end != "frac" or name not in every:
+            if end != "frac" or name not in all_names:
                 ends = end in ("frac", "signed")
-                what = "no such tensor" if ends else "a key is TENSOR_frac or TENSOR_signed"
-                raise Error(f"usr_param_dict: {key!r}: {what}; have: {', '.join(every)}")
+                what = (
+                    "there is no such tensor" if ends else "a key is TENSOR_frac or TENSOR_signed"
+                )
+                raise Error(f"usr_param_dict: {key!r}: {what}; have: {', '.join(all_names)}")
             array = np.asarray(value)
             if array.dtype.kind not in "iu" or (array.ndim and name in features):
-                raise Error(f"usr_param_dict: {key} is an integer, not {value!r}")
+                raise Error(f"usr_param_dict: {key} must be an integer, is {value!r}")
 
-    def feature(self, group: Group) -> Optional[int]:
-        """The fraction of tensors that share one. Raises Error where there cannot be one."""
+    def feature(self, group: FormatGroup) -> Optional[int]:
+        """The given fraction of a format group. Raises Error where the group cannot have it."""
         given = {int(self._user[f"{n}_frac"]) for n in group.tensors if f"{n}_frac" in self._user}
         names = ", ".join(group.tensors)
         if len(given) > 1:
-            raise Error(f"usr_param_dict: {names} must have one fraction")
+            raise Error(f"usr_param_dict: {names} share one fraction; give them the same")
         frac = given.pop() if given else None
         if frac is not None and group.fixed not in (None, frac):
             raise Error(
@@ -58,11 +60,13 @@ class Wishes:
             if key in self._user:
                 value = np.asarray(self._user[key])
                 if value.dtype.kind not in "iu" or value.size not in (1, channels):
-                    raise Error(f"usr_param_dict: {key} is an integer, or one for each channel")
+                    raise Error(
+                        f"usr_param_dict: {key} must be an integer, or one for each channel"
+                    )
                 return np.broadcast_to(value.ravel(), (channels,)).astype(np.int64)
         return None
 
     def signed(self, name: str) -> Optional[bool]:
-        """Is a tensor to be signed?"""
+        """Whether the user wants a tensor signed; None where nothing is given."""
         value = self._user.get(f"{name}_signed")
         return None if value is None else bool(value)

@@ -69,7 +69,7 @@ def encode(bitwidth: int, layers: Sequence[Layer], params: Mapping[str, Any]) ->
             parts += _array(params, layer.name, "weight", bitwidth)
         if has_bias(layer):
             parts += _array(params, layer.name, "bias", bitwidth)
-    body = b"".join(each if isinstance(each, bytes) else each.tobytes() for each in parts)
+    body = b"".join(part if isinstance(part, bytes) else part.tobytes() for part in parts)
     total = HEADER.size + len(body) + 4
     head = HEADER.pack(MAGIC, VERSION, HEADER.size, total, bitwidth, len(names), len(layers))
     return head + body + struct.pack("<I", zlib.crc32(head + body))
@@ -78,19 +78,21 @@ def encode(bitwidth: int, layers: Sequence[Layer], params: Mapping[str, Any]) ->
 def _check(
     bitwidth: int, layers: Sequence[Layer], params: Mapping[str, Any], shapes: Mapping[str, Shape]
 ) -> None:
-    """What the file has no room for."""
+    """Raise ModelError for what the file format cannot hold."""
     tops, names = list(shapes), [layer.name for layer in layers]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ModelError(f"two layers are called {twice!r}: give each its own name")
+        raise ModelError(f"two layers are called {twice!r}; give each its own name")
     if len(tops) > MOST:
         raise ModelError(f"the network has {len(tops)} tensors; a pack holds {MOST} at most")
     size = sum(c * h * w for c, h, w in shapes.values()) * bitwidth // 8
     if size > FEATURE_BYTES:
-        raise ModelError(f"the features have {size} bytes; a pack has {FEATURE_BYTES} at most")
+        raise ModelError(f"the features have {size} bytes; a pack holds {FEATURE_BYTES} at most")
     for name in tops[1:]:
         if not params.get(f"{name}_signed", True):
-            raise ModelError(f"tensor {name!r} is unsigned, which only a network's input can be")
+            raise ModelError(
+                f"tensor {name!r} is unsigned, but only the network's input can be unsigned"
+            )
 
 
 def _text(name: str) -> bytes:
@@ -102,7 +104,7 @@ def _text(name: str) -> bytes:
 
 def _fraction(value: int, of: str) -> int:
     if not -LARGEST_FRAC <= value <= LARGEST_FRAC:
-        raise ModelError(f"{of} has {value} fraction bits, out of +-{LARGEST_FRAC}")
+        raise ModelError(f"{of} has {value} fraction bits, out of -{LARGEST_FRAC}..{LARGEST_FRAC}")
     return value
 
 
@@ -118,12 +120,14 @@ def _head(layer: Layer, names: Sequence[str]) -> bytes:
         raise ModelError(f"layer {layer.name!r} has more than 255 inputs or outputs")
     ids = [names.index(name) for name in layer.bottoms]
     counts = [_NAMES.index(layer.type), len(ids), len(layer.tops)]
-    own = [each for key in TYPES[layer.type] for each in _integers(layer, key)]
+    own = [number for key in TYPES[layer.type] for number in _integers(layer, key)]
     packed = struct.pack(f"<3B{len(ids)}I", *counts, *ids)
     try:
         return _text(layer.name) + packed + struct.pack(f"<{len(own)}i", *own)
     except struct.error:
-        raise ModelError(f"layer {layer.name!r} has an attribute beyond 32 bits") from None
+        raise ModelError(
+            f"layer {layer.name!r} has an attribute that 32 bits cannot hold"
+        ) from None
 
 
 def _integers(layer: Layer, key: str) -> list[int]:
@@ -132,13 +136,13 @@ def _integers(layer: Layer, key: str) -> list[int]:
         return [round(value * 64)]
     if key == "pool":
         return [POOLS.index(value)]
-    return [int(each) for each in (value if isinstance(value, tuple) else (value,))]
+    return [int(item) for item in (value if isinstance(value, tuple) else (value,))]
 
 
 def _array(params: Mapping[str, Any], layer: str, role: str, bits: int) -> Iterator[Any]:
     fracs = np.asarray(params[f"{layer}_frac_{role}"]).ravel().tolist()
     yield struct.pack("<I", len(fracs))
-    yield np.array([_fraction(each, f"the {role} of {layer}") for each in fracs], "<i4")
+    yield np.array([_fraction(frac, f"the {role} of {layer}") for frac in fracs], "<i4")
     values = np.asarray(params[f"{layer}_quant_{role}"])
     yield struct.pack("<I", values.size)
     yield np.ascontiguousarray(values, f"<i{bits // 8}")

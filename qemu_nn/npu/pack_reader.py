@@ -1,4 +1,4 @@
-"""Reads one field after the other from bytes that nobody vouches for."""
+"""Reads one field after the other from bytes that are not trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which fraction a tensor would have if no hardware limited it: the three methods of §4.3.1."""
+"""The fraction of a tensor before the hardware's limits: the three methods of §4.3.1."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ METHODS: dict[str, Callable[[Statistics, int], int]] = {"MINMAX": minmax, "MSE":
 
 
 class Preferences:
-    """The method of each tensor. Raises Error for a method that there is not."""
+    """The method of each tensor. Raises Error for unknown methods."""
 
     def __init__(self, methods: Mapping[str, str], bitwidth: int, bins: int) -> None:
         for name, method in methods.items():
             if method not in list(METHODS):
                 raise Error(
-                    f"method_dict: no method {method!r} for {name!r}; have: {', '.join(METHODS)}"
+                    f"method_dict: {name!r} has the method {method!r}; have: {', '.join(METHODS)}"
                 )
         self.methods, self.bits, self.bins = methods, bitwidth, bins
 
     def method(self, name: str) -> str:
-        """Of a tensor."""
+        """The method of a tensor."""
         return self.methods.get(name, "MINMAX")
 
     def bins_of(self, name: str) -> int:
-        """Of the histogram that the method of a tensor reads: MINMAX reads none."""
+        """The bins of the histogram that a tensor's method reads; MINMAX reads none."""
         return 0 if self.method(name) == "MINMAX" else self.bins
 
     def feature(self, name: str, statistics: Statistics, signed: bool = True) -> int:
-        """Of a feature tensor; the width if it is 0 everywhere."""
+        """The fraction of a feature tensor; the bit width less 1 if it is 0 everywhere."""
         if not statistics.largest:
             return self.bits - 1
         return METHODS[self.method(name)](statistics, self.bits + (not signed))
 
     def channels(self, name: str, values: np.ndarray) -> np.ndarray:
-        """Of weights or biases [C, ...], one for each channel; one of zeros takes the least."""
+        """The fractions of weights or biases [C, ...], by channel; one of zeros takes the least."""
         rows = values.reshape(len(values), -1)
         bins = self.bins_of(name)
-        found = [
+        fracs = [
             METHODS[self.method(name)](statistics_of(row, bins), self.bits) if row.any() else None
             for row in rows
         ]
-        least = min((frac for frac in found if frac is not None), default=self.bits - 1)
-        return np.array([least if frac is None else frac for frac in found], np.int64)
+        least = min((frac for frac in fracs if frac is not None), default=self.bits - 1)
+        return np.array([least if frac is None else frac for frac in fracs], np.int64)

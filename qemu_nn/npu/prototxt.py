@@ -46,7 +46,7 @@ def write_layers(layers: Sequence[Layer]) -> str:
 
 
 def read_layers(text: str, where: str) -> list[Layer]:
-    """The layers of a text; ModelError that names the place for anything else."""
+    """The layers of a text; ModelError that names the line for anything else."""
     tokens = _tokens(text, where)
     fields = list(_parsed(tokens, where, 0))
     layers = [_to_layer(value, where) for name, value in fields if name in ("layer", "layers")]
@@ -67,7 +67,7 @@ def _of_layer(layer: Layer) -> Block:
         if key in _FIELDS:
             inner += zip(_FIELDS[key], value)
         elif isinstance(value, list):
-            inner += [(key, each) for each in value]
+            inner += [(key, item) for item in value]
         else:
             inner.append((key, _Word(value.upper()) if key in ("pool", "operation") else value))
     return [*fields, (_BLOCKS[layer.type], inner)] if inner else fields
@@ -99,13 +99,13 @@ def _tokens(text: str, where: str) -> Iterator[tuple[str, str, int]]:
     """Kind, text and line of every token, then the end."""
     at, line = 0, 1
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        token = _TOKEN.match(text, at)
+        if token is None:
             raise ModelError(f"{where}:{line}: this is not the text of a network")
-        if found.lastgroup is not None:
-            yield found.lastgroup, found.group(), line
-        line += found.group().count("\n")
-        at = found.end()
+        if token.lastgroup is not None:
+            yield token.lastgroup, token.group(), line
+        line += token.group().count("\n")
+        at = token.end()
     yield "end", "", line
 
 
@@ -120,7 +120,7 @@ def _parsed(
             return
         if kind != "word":
             raise ModelError(
-                f"{where}:{line}: a field's name must be here, not {text or 'the end'!r}"
+                f"{where}:{line}: expected the name of a field, found {text or 'the end'!r}"
             )
         mark = next(tokens)[1]
         if mark == ":":
@@ -182,7 +182,7 @@ def _single(fields: Block, key: str, where: str) -> Any:
 
 
 def _attributes(kind: str, fields: Block, where: str) -> dict[str, Any]:
-    """What stands in the block of the type, as attributes."""
+    """The attributes in the block of the type."""
     if kind == "Input":
         shape = _single(_single(fields, "input_param", where) or [], "shape", where) or []
         return {"dim": tuple(value for name, value in shape if name == "dim")}
@@ -190,16 +190,16 @@ def _attributes(kind: str, fields: Block, where: str) -> dict[str, Any]:
     values: dict[str, list[Any]] = {}
     for name, value in block:
         values.setdefault(name, []).append(value)
-    made: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for key, default in ATTRIBUTES.get(kind, {}).items():
         if key in _FIELDS:
             given = [values.pop(field, [None])[0] for field in _FIELDS[key]]
             if any(value is not None for value in given):
                 usual = default if isinstance(default, tuple) else (1,) * len(given)
-                made[key] = tuple(u if v is None else v for v, u in zip(given, usual))
+                attributes[key] = tuple(u if v is None else v for v, u in zip(given, usual))
         elif key in values:
-            found = values.pop(key)
-            made[key] = found if key == "slice_point" else found[0]
+            items = values.pop(key)
+            attributes[key] = items if key == "slice_point" else items[0]
     if values:
         raise ModelError(f"{where}: {kind} has no {next(iter(values))!r}")
-    return made
+    return attributes

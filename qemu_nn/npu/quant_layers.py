@@ -1,4 +1,4 @@
-"""What lists of built layers hold."""
+"""The layers of a network that was built."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from .layers import Layer
 class QuantLayer:
     """One layer of a network that was built, and the parameters that it computes with.
 
-    weight, bias: integers with the fractions frac_weight and frac_bias, or real numbers without;
-    None where the layer has none.
+    Attributes
+    ----------
+    layer : Layer
+        The layer.
+    weight, bias : ndarray or None
+        Integers, with the fractions below, or real numbers; None where the layer has none.
+    frac_weight, frac_bias : int or ndarray of int, or None
+        Fraction bits, one or one for each output channel; None for real numbers.
     """
 
     layer: Layer
@@ -25,17 +31,32 @@ class QuantLayer:
 
     @property
     def name(self) -> str:
-        """Of the layer."""
+        """The name of the layer."""
         return self.layer.name
 
     @property
     def type(self) -> str:
-        """Of the layer."""
+        """The type of the layer."""
         return self.layer.type
 
 
 def quant_layer(layer: Layer, params: Mapping[str, Any], integer_weights: bool) -> QuantLayer:
-    """A layer with its parameters: the chip's integers, or the real numbers."""
+    """Join a layer with its parameters.
+
+    Parameters
+    ----------
+    layer : Layer
+        The layer.
+    params : mapping of str to object
+        The parameters of the network.
+    integer_weights : bool
+        Take the chip's integers; else the real numbers.
+
+    Returns
+    -------
+    QuantLayer
+        The layer with its parameters.
+    """
     kind = "quant_" if integer_weights else ""
     fracs = [f"{layer.name}_frac_{role}" for role in ("weight", "bias") if integer_weights]
     keys = [f"{layer.name}_{kind}weight", f"{layer.name}_{kind}bias", *fracs]

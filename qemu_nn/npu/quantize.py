@@ -19,7 +19,7 @@ from .integers import checked_width
 from .layers import Layer, find, get_tensor_name_list, has_bias, with_log_softmax
 from .model_quantizer import ModelQuantizer
 from .numpy_net import build_numpy_layers, run_layers
-from .overrides import Wishes
+from .overrides import Overrides
 from .preferences import Preferences
 from .shifts import ORDERS
 
@@ -49,35 +49,74 @@ def quantize_model(
     compensate_floor_on_bias: bool = True,
     log_dir: Union[str, Path, None] = None,
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """Choose the fractions of a float network and round its weights (§4.3.1 of the manual).
+    """Choose the fractions of a float network and round its weights.
 
-    data_generator gives {"input": [N, C, H, W]}, ready for the network; at most num_step_pre and
-    then num_step batches are taken (with aggressive=False num_step for each tensor), and it may
-    end earlier. usr_param_dict: fractions that are obeyed, LAYER_weight_frac, LAYER_bias_frac,
-    TENSOR_frac; also TENSOR_signed of the input, which else is unsigned where its values are not
-    negative, at 8 bits. method_dict: TENSOR, LAYER_weight or LAYER_bias -> MINMAX (the default),
-    MSE or KL, over 2^(bitwidth + factor_num_bin) bins. aggressive: all statistics from the float
-    network; False: each tensor's from a network whose layers before it are in fixed point.
-    gaussian_approx is accepted and does nothing. drop_logsoftmax: a LogSoftmax or a Softmax at the
-    end is taken away, with a warning; False: the bias before it moves its input into its range,
-    and a Softmax becomes a LogSoftmax. priority_mode: who gives way least to the hardware's shifts:
-    f (output), w (weights), b (bias).
-    compensate_floor_on_bias: half a step of the output on top of each bias, so that rounding down
-    becomes rounding to nearest. log_dir: where quantize_model.log tells why.
+    Limits of the hardware that the result breaks are printed.
 
-    Returns the layers, and the parameters with LAYER_quant_weight, _quant_bias, _frac_weight,
-    _frac_bias (one for each output channel), TENSOR_frac and TENSOR_signed. Limits of the hardware
-    that the result breaks are printed. Raises Error for arguments, data and parameters that do not
-    fit, ModelError for a network that no fixed point can hold.
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to ndarray of float
+        LAYER_weight and LAYER_bias.
+    bitwidth : {8, 16}
+        The width of weights and features.
+    data_generator : iterator of mappings
+        It gives {"input": ndarray (N, C, H, W)}, normalized for the network; it may end early.
+    usr_param_dict : mapping of str to int or ndarray, optional
+        Overrides: LAYER_weight_frac, LAYER_bias_frac and TENSOR_frac in fraction bits, and
+        TENSOR_signed of the input, which is otherwise unsigned where its values are not negative
+        and the width is 8.
+    method_dict : mapping of str to str, optional
+        TENSOR, LAYER_weight or LAYER_bias -> "MINMAX" (the default), "MSE" or "KL".
+    aggressive : bool, default True
+        Take all statistics from the float network; False: those of each tensor from a network
+        whose earlier layers are in fixed point.
+    gaussian_approx : bool, default False
+        Accepted for the manual's scripts; it changes nothing.
+    factor_num_bin : int, default 4
+        MSE and KL use 2^(bitwidth + factor_num_bin) bins.
+    num_step_pre, num_step : int, defaults 20 and 100
+        The most batches for the ranges, and then for the distributions (for those of each tensor
+        anew, unless aggressive).
+    drop_logsoftmax : bool, default True
+        Leave out a LogSoftmax or Softmax at the end, with a printed warning; False: the bias
+        before it moves its input into its range, and a Softmax becomes a LogSoftmax.
+    priority_mode : str, default "fwb"
+        Which fractions change last to fit the hardware's shifts: f (output), w (weights), b (bias).
+    compensate_floor_on_bias : bool, default True
+        Add half a step of the output to each bias, so that rounding down becomes rounding to
+        nearest.
+    log_dir : str or Path, optional
+        A folder for quantize_model.log, which has the reason of each fraction.
+
+    Returns
+    -------
+    layers : list of Layer
+        The network.
+    params : dict of str to object
+        The given parameters, and LAYER_quant_weight, LAYER_quant_bias, LAYER_frac_weight and
+        LAYER_frac_bias (one for each output channel), TENSOR_frac and TENSOR_signed.
+
+    Raises
+    ------
+    Error
+        An argument, the data or a parameter does not fit.
+    ModelError
+        The hardware has no fixed point for the network.
+
+    References
+    ----------
+    The kit's manual, chapter 4.3.1; the names of parameters: chapter 3.2.
     """
     methods, bitwidth = dict(method_dict or {}), checked_width("bitwidth", bitwidth)
     _check(layer_list, methods, factor_num_bin, num_step_pre, num_step, priority_mode)
-    wishes = Wishes(usr_param_dict or {}, layer_list)
+    overrides = Overrides(usr_param_dict or {}, layer_list)
     preferences = Preferences(methods, bitwidth, 2 ** (bitwidth + factor_num_bin))
     layers, params = list(layer_list), dict(param_dict)
     last = layers[-1]
     if last.type in ("LogSoftmax", "Softmax") and drop_logsoftmax:
-        print(f"warning: the {last.type} {last.name!r} is taken away: compute it on the CPU")
+        print(f"warning: the {last.type} {last.name!r} is left out; compute it on the CPU")
         del layers[-1]
     layers = with_log_softmax(layers)
     total = num_step_pre + num_step * (1 if aggressive else len(layers))
@@ -89,7 +128,7 @@ def quantize_model(
     if layers[-1].type == "LogSoftmax":
         _centre(layers, params, first, bitwidth)
     work = ModelQuantizer(
-        *(layers, params, bitwidth, source, wishes, preferences),
+        *(layers, params, bitwidth, source, overrides, preferences),
         *(priority_mode, compensate_floor_on_bias, aggressive, num_step),
     )
     work.run(first)
@@ -110,25 +149,26 @@ def _check(
     num_step: int,
     priority_mode: str,
 ) -> None:
-    """Arguments that cannot be meant."""
+    """Raise Error for arguments out of range."""
     if not layer_list:
         raise ModelError("layer_list is empty")
     if priority_mode not in ORDERS:
-        raise Error(f"priority_mode is one of {', '.join(ORDERS)}, not {priority_mode!r}")
+        raise Error(f"priority_mode must be one of {', '.join(ORDERS)}, is {priority_mode!r}")
     counts = {"factor_num_bin": factor_num_bin, "num_step_pre": num_step_pre, "num_step": num_step}
     for name, value in counts.items():
         if not isinstance(value, (int, np.integer)):
-            raise Error(f"{name} is an integer, not {value!r}")
+            raise Error(f"{name} must be an integer, is {value!r}")
     if not 0 <= factor_num_bin <= 8:
-        raise Error(f"factor_num_bin lies in 0..8, not at {factor_num_bin}")
+        raise Error(f"factor_num_bin must be in 0..8, is {factor_num_bin}")
     if num_step_pre < 1 or num_step < 0:
         raise Error(
-            f"num_step_pre is at least 1 and num_step at least 0, not {num_step_pre}, {num_step}"
+            f"num_step_pre must be at least 1 and num_step at least 0, are {num_step_pre} and "
+            f"{num_step}"
         )
-    every = get_tensor_name_list(layer_list)
+    known = get_tensor_name_list(layer_list)
     for name in methods:
-        if name not in every:
-            raise Error(f"method_dict: no tensor {name!r}; have: {', '.join(every)}")
+        if name not in known:
+            raise Error(f"method_dict: there is no tensor {name!r}; have: {', '.join(known)}")
 
 
 def _centre(
@@ -165,16 +205,50 @@ def analyze_tensor_distribution(
     max_abs_val: Optional[float] = None,
     log_on: bool = False,
 ) -> dict[str, Union[float, np.ndarray]]:
-    """Range, mean, variance and histogram of tensors, as real numbers (§4.5 of the manual).
+    """Compute range, mean, variance and histogram of tensors, as real numbers.
 
-    target_tensor_list: feature tensors, LAYER_weight, LAYER_bias. quant: of the fixed-point
-    network, else of the float one. data_generator gives {"input": [N, C, H, W]}, of which at most
-    num_batch are taken; it may end earlier. num_bin, max_abs_val: bins of the histogram, from
-    -max_abs_val to max_abs_val; None: the range of the first 1000 samples, from 0 if nothing is
-    negative. output_dirname: where stats.csv and, with bins, prob.csv are written.
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to object
+        Its parameters, float or fixed-point.
+    target_tensor_list : sequence of str
+        Feature tensors, LAYER_weight and LAYER_bias.
+    output_dirname : str or Path, optional
+        A folder for stats.csv and, with bins, prob.csv.
+    data_generator : iterator of mappings, optional
+        It gives {"input": ndarray (N, C, H, W)}; feature tensors need it.
+    quant : bool, default True
+        Analyze the fixed-point network; else the float one.
+    bitwidth : {8, 16}, default 8
+        The width of weights and features.
+    num_batch : int, default 1000
+        The most batches that are taken; the generator may end early.
+    hw_aligned : bool, default True
+        Divide averages next to padding as the hardware does.
+    num_bin : int, default 0
+        Bins of the histograms; 0: none.
+    max_abs_val : float, optional
+        Histograms reach from -max_abs_val to max_abs_val; default: over the range of the first
+        1000 samples, from 0 where nothing is negative.
+    log_on : bool, default False
+        Print a line for each batch.
 
-    Returns NAME_min, _max, _avg, _var and, with bins, NAME_pd [2, num_bin]: centres and counts.
-    Raises Error for unknown tensors, parameters that are missing, and data that do not fit.
+    Returns
+    -------
+    dict of str to float or ndarray
+        NAME_min, NAME_max, NAME_avg, NAME_var and, with bins, NAME_pd of shape (2, num_bin): the
+        centres and the counts.
+
+    Raises
+    ------
+    Error
+        A tensor is unknown, a parameter is missing, or the data do not fit.
+
+    References
+    ----------
+    The kit's manual, chapter 4.5.
     """
     kinds = (bool(quant),)
     gathering = Gathering(
@@ -197,14 +271,50 @@ def compare_float_and_quant(
     max_abs_val: Optional[float] = None,
     log_on: bool = False,
 ) -> dict[str, Union[float, int]]:
-    """How far tensors of the fixed-point network are from the float ones (§4.5 of the manual).
+    """Compare tensors of the fixed-point network with those of the float network.
 
-    Arguments and errors are those of analyze_tensor_distribution(); param_dict has both the float
-    and the fixed-point parameters. output_dirname: where comp_results.csv is written.
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to object
+        Both the float and the fixed-point parameters.
+    target_tensor_list : sequence of str
+        Feature tensors, LAYER_weight and LAYER_bias.
+    bitwidth : {8, 16}, default 8
+        The width of weights and features.
+    output_dirname : str or Path, optional
+        A folder for comp_results.csv.
+    data_generator : iterator of mappings, optional
+        It gives {"input": ndarray (N, C, H, W)}; feature tensors need it.
+    num_batch : int, default 1000
+        The most batches that are taken; the generator may end early.
+    hw_aligned : bool, default True
+        Divide averages next to padding as the hardware does.
+    num_bin : int, default 0
+        Bins of the histograms; 0: none.
+    max_abs_val : float, optional
+        Histograms reach from -max_abs_val to max_abs_val; default: over the range of the first
+        1000 samples, from 0 where nothing is negative.
+    log_on : bool, default False
+        Print a line for each batch.
 
-    Returns NAME_fmsv and _qmsv (mean squares, float and fixed), _mae and _maxae (mean and largest
-    absolute error), _mse, _qsnr (dB), _top1err (how often the channel of the largest value
-    differs, over all pixels) and, with bins, _kld and _jsd (divergences in bits), _nsamp.
+    Returns
+    -------
+    dict of str to float or int
+        NAME_fmsv and NAME_qmsv (mean squares, float and fixed), NAME_mae and NAME_maxae (mean and
+        largest absolute error), NAME_mse, NAME_qsnr in dB, NAME_top1err (how often the channel of
+        the largest value differs, over all pixels) and, with bins, NAME_kld and NAME_jsd
+        (divergences in bits) and NAME_nsamp.
+
+    Raises
+    ------
+    Error
+        A tensor is unknown, a parameter is missing, or the data do not fit.
+
+    References
+    ----------
+    The kit's manual, chapter 4.5.
     """
     gathering = Gathering(
         *(layer_list, param_dict, (False, True), bitwidth, num_batch),

@@ -12,7 +12,7 @@ from .layers import Layer
 
 Shape = tuple[int, int, int]
 
-#: Nothing has so many values.
+#: No tensor or attribute is as large.
 _LARGEST = 2**31
 
 
@@ -27,24 +27,26 @@ _LEAST_PADS = (0, -_LARGEST, 0, -_LARGEST)
 def feature_shapes(layer_list: Sequence[Layer]) -> dict[str, Shape]:
     """Tensor -> (channels, height, width).
 
-    Raises ModelError that names the layer for tensors that there are not, or twice; for attributes
-    out of any range, and for features of nothing, or of more than 2^31 values.
+    Raises ModelError that names the layer for tensors that no layer makes, or two layers; for
+    attributes out of range, and for features that are empty or have 2^31 values or more.
     """
     if not layer_list or layer_list[0].type != "Input":
-        raise ModelError("a network starts with an Input layer, which makes one tensor")
+        raise ModelError("the first layer must be an Input, which makes one tensor")
     shapes: dict[str, Shape] = {}
     for layer in layer_list:
         where = _where(layer)
         sound(layer)
         for name in layer.bottoms:
             if name not in shapes:
-                raise ModelError(f"{where} reads {name!r}, which nothing makes before it")
-        made = _made(layer, [shapes[name] for name in layer.bottoms], where)
-        for name, shape in zip(layer.tops, made):
+                raise ModelError(f"{where} reads {name!r}, which no layer before it makes")
+        written = _output_shapes(layer, [shapes[name] for name in layer.bottoms], where)
+        for name, shape in zip(layer.tops, written):
             if name in shapes:
-                raise ModelError(f"{where} makes {name!r}, which is there already")
+                raise ModelError(f"{where} makes {name!r}, which an earlier layer makes, too")
             if min(shape) < 1 or math.prod(shape) >= _LARGEST:
-                raise ModelError(f"{where} makes {name!r} {list(shape)}: nothing, or too much")
+                raise ModelError(
+                    f"{where} makes {name!r} {list(shape)}, which is empty or too large"
+                )
             shapes[name] = shape
     return shapes
 
@@ -54,10 +56,7 @@ def _where(layer: Layer) -> str:
 
 
 def sound(layer: Layer) -> None:
-    """Does the layer read and make as many tensors as its type, with attributes in range?
-
-    Raises ModelError that names the layer.
-    """
+    """Raise ModelError unless a layer has the tensors of its type and attributes in range."""
     own, where, reads = layer.attributes(), _where(layer), _READS.get(layer.type, 1)
     makes = len(own["slice_point"]) + 1 if layer.type == "Slice" else 1
     if len(layer.bottoms) != reads and (reads is not None or len(layer.bottoms) < 2):
@@ -70,15 +69,15 @@ def sound(layer: Layer) -> None:
         if least is not None:
             values = np.atleast_1d(np.array(value, object))
             if not ((values >= np.array(least)) & (values < _LARGEST)).all():
-                raise ModelError(f"{where} has {key} {value}, out of range")
+                raise ModelError(f"{where} has {key} {value}, which is out of range")
     if not 0 <= own.get("negative_slope", 0) < 4:
-        raise ModelError(f"{where} has negative_slope {own['negative_slope']}, out of 0..3.98")
+        raise ModelError(f"{where} has negative_slope {own['negative_slope']}, must be in 0..3.98")
     for key, have in (("pool", ("MAX", "AVE")), ("axis", (1,))):
         if own.get(key, have[0]) not in have:
             raise ModelError(f"{where} has {key} {own[key]!r}; have: {', '.join(map(str, have))}")
 
 
-def _made(layer: Layer, inputs: list[Shape], where: str) -> list[Shape]:
+def _output_shapes(layer: Layer, inputs: list[Shape], where: str) -> list[Shape]:
     own = layer.attributes()
     if layer.type == "Input":
         return [tuple(own["dim"][1:])]
@@ -95,7 +94,7 @@ def _made(layer: Layer, inputs: list[Shape], where: str) -> list[Shape]:
     if layer.type == "Slice":
         points = [0, *own["slice_point"], channels]
         if points != sorted(set(points)):
-            raise ModelError(f"{where} cuts {channels} channels at {own['slice_point']}")
+            raise ModelError(f"{where} cannot cut {channels} channels at {own['slice_point']}")
         return [(last - first, height, width) for first, last in zip(points, points[1:])]
     if layer.type == "ShuffleChannel" and channels % own["group"]:
         raise ModelError(
@@ -105,7 +104,7 @@ def _made(layer: Layer, inputs: list[Shape], where: str) -> list[Shape]:
 
 
 def _joined(layer: Layer, inputs: list[Shape], where: str) -> Shape:
-    """Of layers that keep the shape, or join several tensors."""
+    """The output shape of a layer that keeps the shape, or joins several tensors."""
     channels, height, width = inputs[0]
     fits = {
         "Concat": all(shape[1:] == (height, width) for shape in inputs),
@@ -113,7 +112,7 @@ def _joined(layer: Layer, inputs: list[Shape], where: str) -> Shape:
         "ScaleByTensor": inputs[-1] == (channels, 1, 1),
     }
     if not fits.get(layer.type, True):
-        raise ModelError(f"{where} reads tensors of shapes that do not fit: {inputs}")
+        raise ModelError(f"{where} reads tensors whose shapes do not fit: {inputs}")
     return (
         sum(shape[0] for shape in inputs) if layer.type == "Concat" else channels,
         height,
@@ -122,7 +121,7 @@ def _joined(layer: Layer, inputs: list[Shape], where: str) -> Shape:
 
 
 def parameter_shape(layer: Layer, role: str, source: Shape) -> tuple[int, ...]:
-    """Of the weights or the bias of a layer that reads a tensor of the shape `source`."""
+    """The shape of the weights or the bias of a layer whose input has the shape `source`."""
     own = layer.attributes()
     outputs = own.get("num_output", source[0])
     if role == "weight" and layer.type == "Convolution":
@@ -133,10 +132,10 @@ def parameter_shape(layer: Layer, role: str, source: Shape) -> tuple[int, ...]:
 def shaped(
     layer: Layer, role: str, values: np.ndarray, source: Shape, called: str = ""
 ) -> np.ndarray:
-    """Weights or a bias in the shape that the layer has for them, from one that means the same.
+    """Weights or a bias in the shape of the layer, from that shape or an equivalent one.
 
-    That is any with one number for each channel, and [N, K] for the [N, C, H, W] of an
-    InnerProduct. called: what stands for the role in the sentence of the ModelError for others.
+    Equivalent are all shapes with one number for each channel, and [N, K] for the [N, C, H, W] of
+    an InnerProduct. called: the name of the role in the ModelError for other shapes.
     """
     wanted, given = parameter_shape(layer, role, source), values.shape
     also, ways = len(wanted) == 1 and values.size == wanted[0], f"{list(wanted)}"
@@ -150,16 +149,16 @@ def shaped(
 
 
 def windows(layer: Layer, shape: Shape) -> list[tuple[int, int]]:
-    """How many windows fit along (height, width), and what is left of the stride behind them."""
+    """How many windows fit along (height, width), and how many rows or columns they leave over."""
     own = layer.attributes()
     north, south, west, east = own["pad"]
-    found = []
+    fitted = []
     for size, kernel, stride, dilation in zip(
         (shape[1] + north + south, shape[2] + west + east),
         own["kernel_size"],
         own["stride"],
         own["dilation"],
     ):
-        room = size - dilation * (kernel - 1) - 1
-        found.append((room // stride + 1, room % stride))
-    return found
+        last_start = size - dilation * (kernel - 1) - 1
+        fitted.append((last_start // stride + 1, last_start % stride))
+    return fitted

@@ -19,15 +19,15 @@ ORDERS = ("fwb", "fbw", "wfb", "wbf", "bfw", "bwf")
 
 @dataclass(frozen=True)
 class Fractions:
-    """Of the output, of the products (P), and of the bias by channel; None: not decided yet."""
+    """Fraction bits of output, products (P) and bias, the latter by channel; None: undecided."""
 
     out: Optional[int] = None
     products: Optional[np.ndarray] = None
     bias: Optional[np.ndarray] = None
 
 
-def settle(order: str, wanted: Fractions, given: Fractions, widest: int) -> Fractions:
-    """What is wanted, moved as little as the order of priority asks for; what is given stays.
+def assign_fractions(order: str, wanted: Fractions, given: Fractions, widest: int) -> Fractions:
+    """The wanted fractions, changed as little as the order of priority allows; given ones stay.
 
     order: of f (output), w (weights), b (bias), the most important first.
     """
@@ -51,7 +51,7 @@ def _out(wanted: int, now: Fractions, widest: int) -> int:
 
 
 def _products(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
-    others = [np.asarray(each) for each in (now.bias, now.out) if each is not None]
+    others = [np.asarray(fracs) for fracs in (now.bias, now.out) if fracs is not None]
     if others:
         low, high = np.maximum(others[0], others[-1]), np.minimum(others[0], others[-1]) + widest
         wanted = np.clip(wanted, low, high)
@@ -67,7 +67,7 @@ def _bias(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
 
 
 def _close(wanted: np.ndarray, widest: int) -> np.ndarray:
-    """No further apart than one output can serve: the finest give way."""
+    """Fractions so close that one output serves all channels: the finest are lowered."""
     return np.minimum(wanted, wanted.min() + widest)
 
 

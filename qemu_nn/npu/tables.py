@@ -8,15 +8,15 @@ import numpy as np
 
 from ..functions.npu import CODES, LOG_ENTRIES
 
-#: Function -> fraction bits of what it reads, at 8 bits and at 16; sigmoid and tanh make one
-#: bit less than the width.
+#: Function -> fraction bits of its input, at 8 bits and at 16; the output of sigmoid and tanh has
+#: the bit width less 1.
 FRACS = {"Sigmoid": (4, 12), "TanH": (5, 13), "LogSoftmax": (4, 12), "ReLU6": (4, 12)}
 
 _FUNCTIONS: dict[str, Any] = {"Sigmoid": lambda x: 1 / (1 + np.exp(-x)), "TanH": np.tanh}
 
 
 def fraction(kind: str, bits: int) -> int:
-    """Fraction bits of what a layer of that type reads."""
+    """Fraction bits of the input of a layer of that type."""
     return FRACS[kind][bits == 16]
 
 

@@ -1,4 +1,4 @@
-"""Fixed-point training, as the kit's one function: fractions first, then group by group."""
+"""Fixed-point training, the kit's one function for it: fractions first, then group by group."""
 
 from __future__ import annotations
 
@@ -37,26 +37,62 @@ def quantize_model_with_training(
     layer_group: int = 1,
     rnd_seed: Optional[int] = None,
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """Train float weights until the network is good in fixed point (§4.3.2 of the manual).
+    """Train float weights until the network is good in fixed point; needs PyTorch.
 
-    param_dict: NAME_weight and NAME_bias to begin with (random weights and biases of 0 where there
-    are none, so None trains from nothing), and fractions that are obeyed:
-    TENSOR_frac, NAME_weight_frac (or NAME_frac_weight), NAME_bias_frac. Where any is missing,
-    quantize_model() chooses, on batches from the same source. Exactly one of data_generator, which
-    gives {"input": [N, C, H, W], "output": labels}, and input_fn, which returns (features, labels)
-    at each call, or an iterable of such pairs. Labels for the default loss: class numbers [N] or
-    [N, 1, 1, 1], or one-hot [N, C, 1, 1]. loss_fn: (outputs, targets) -> scalar, of PyTorch; None:
-    the cross entropy. optimizer: parameters -> torch.optim.Optimizer, called for each group; None:
-    Adam, 0.001. num_step_train: steps for each group. num_step_log: how often loss and accuracy are
-    printed and written for TensorBoard. perlayer_quant_layer_names: layers whose channels share
-    one fraction. layer_group: how many layers a group has (the first one also the Input); the nodes
-    of a group are put in, then it and all after it are trained, then it is frozen; a group without
-    anything to train is skipped; more than there are layers: all at once. rnd_seed makes results
-    reproducible. log_dir: event files, and group_K.prototxt and .npz after each group.
+    Fractions are chosen first. Then the layers are quantized group by group: each group and all
+    behind it are trained, and the group is frozen. Limits of the hardware that the result breaks
+    are printed.
 
-    Returns the layers, and the parameters with the chip's integers and fractions; limits of the
-    hardware that they break are printed. Needs PyTorch: pip install 'qemu_nn[train]'. Raises Error
-    for arguments and data that cannot be meant, ModelError for networks without a fixed point.
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    bitwidth : {8, 16}
+        The width of weights and features.
+    param_dict : mapping of str to object, or None
+        LAYER_weight and LAYER_bias to begin with (random weights and biases of 0 where there are
+        none), and fractions that are kept: TENSOR_frac, LAYER_weight_frac (or LAYER_frac_weight),
+        LAYER_bias_frac. quantize_model() chooses the others, on batches of the same source.
+    data_generator : iterator of mappings, optional
+        It gives {"input": ndarray (N, C, H, W), "output": labels}.
+    input_fn : callable, optional
+        It returns (features, labels) at each call, or an iterable of such pairs. Give either this
+        or data_generator. Labels of the default loss are class numbers (N,) or (N, 1, 1, 1), or
+        one-hot (N, C, 1, 1).
+    log_dir : str or Path, default "log"
+        A folder for TensorBoard's events, and group_K.prototxt and .npz after each group.
+    loss_fn : callable, optional
+        (outputs, targets) -> scalar torch tensor; default: the cross entropy.
+    optimizer : callable, optional
+        parameters -> torch.optim.Optimizer, for each group; default: Adam with 0.001.
+    num_step_train : int, default 1000
+        Steps for each group.
+    num_step_log : int, default 100
+        Steps between lines of loss and accuracy.
+    perlayer_quant_layer_names : collection of str, optional
+        Layers whose channels share one fraction.
+    layer_group : int, default 1
+        Layers of a group; more than the network has: all at once.
+    rnd_seed : int, optional
+        Makes results reproducible.
+
+    Returns
+    -------
+    layers : list of Layer
+        The network.
+    params : dict of str to object
+        The trained parameters, with the chip's integers and fractions.
+
+    Raises
+    ------
+    Error
+        An argument or the data do not fit, or PyTorch is missing.
+    ModelError
+        The network has no fixed-point form.
+
+    References
+    ----------
+    The kit's manual, chapter 4.3.2.
     """
     trainer = require("qemu_nn.npu.torch.trainer", "train", "quantize_model_with_training()")
     _check(layer_list, num_step_train, num_step_log, layer_group, rnd_seed)
@@ -77,9 +113,9 @@ def quantize_model_with_training(
         *(num_step_train, num_step_log, Path(log_dir)),
     )
     trainer.train(work, groups(layer_list, layer_group), rnd_seed)
-    found = net.get_param_dict()
-    check_layers(layer_list, found, bitwidth)
-    return list(layer_list), found
+    trained = net.get_param_dict()
+    check_layers(layer_list, trained, bitwidth)
+    return list(layer_list), trained
 
 
 def groups(layer_list: Sequence[Layer], layer_group: int) -> list[list[Layer]]:
@@ -89,13 +125,13 @@ def groups(layer_list: Sequence[Layer], layer_group: int) -> list[list[Layer]]:
     """
     layers = list(layer_list)
     ends = [1, *range(1 + layer_group, len(layers), layer_group), len(layers)]
-    found = [layers[first:last] for first, last in zip(ends, ends[1:])]
-    return [[layers[0], *found[0]], *found[1:]]
+    parts = [layers[first:last] for first, last in zip(ends, ends[1:])]
+    return [[layers[0], *parts[0]], *parts[1:]]
 
 
 def random_start(layer_list: Sequence[Layer], seed: Optional[int]) -> dict[str, np.ndarray]:
     """Weights whose outputs vary about as much as their inputs, behind rectifiers; biases of 0."""
-    shapes, rng, found = feature_shapes(layer_list), np.random.default_rng(seed), {}
+    shapes, rng, params = feature_shapes(layer_list), np.random.default_rng(seed), {}
     for layer in layer_list:
         outputs = shapes[layer.tops[0]][0]
         if layer.type in ("Convolution", "InnerProduct"):
@@ -103,12 +139,12 @@ def random_start(layer_list: Sequence[Layer], seed: Optional[int]) -> dict[str, 
             depth //= own.get("group", 1)
             shape = (outputs, depth, *own.get("kernel_size", size))
             scale = np.sqrt(2 / math.prod(shape[1:]))
-            found[f"{layer.name}_weight"] = rng.normal(size=shape) * scale
+            params[f"{layer.name}_weight"] = rng.normal(size=shape) * scale
         elif layer.type in WEIGHTED:
-            found[f"{layer.name}_weight"] = np.ones(outputs)
+            params[f"{layer.name}_weight"] = np.ones(outputs)
         if has_bias(layer):
-            found[f"{layer.name}_bias"] = np.zeros(outputs)
-    return found
+            params[f"{layer.name}_bias"] = np.zeros(outputs)
+    return params
 
 
 def _check(
@@ -118,32 +154,34 @@ def _check(
     layer_group: int,
     rnd_seed: Optional[int],
 ) -> None:
-    """Arguments and networks that cannot be meant."""
+    """Raise Error or ModelError for arguments out of range and networks that cannot be trained."""
     if len(layer_list) < 2 or layer_list[0].type != "Input":
-        raise ModelError("a network is an Input layer and at least one more")
+        raise ModelError("a network must be an Input layer and at least one more")
     last = layer_list[-1]
     if last.type in ("LogSoftmax", "Softmax"):
         raise Error(
             f"the network ends with the {last.type} {last.name!r}, whose narrow format "
-            "spoils the training: take it off the layer list, and compute it on the CPU afterwards"
+            "spoils the training; remove it from the layer list and compute it on the CPU"
         )
     counts = {"num_step_train": num_step_train, "num_step_log": num_step_log}
     for name, value in {**counts, "layer_group": layer_group}.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise Error(f"{name} is an integer of at least 1, not {value!r}")
+            raise Error(f"{name} must be an integer of at least 1, is {value!r}")
     seed = rnd_seed
     if seed is not None and (not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63):
-        raise Error(f"rnd_seed is None or an integer from 0 to 2^63 - 1, not {seed!r}")
+        raise Error(f"rnd_seed must be None or an integer from 0 to 2^63 - 1, is {seed!r}")
 
 
 def _names(layer_list: Sequence[Layer], names: Optional[Collection[str]]) -> list[str]:
-    """Layers that are to have one fraction for all channels."""
+    """The layers whose channels share one fraction."""
     if isinstance(names, str):
-        raise Error("perlayer_quant_layer_names is a list of names, not one string")
+        raise Error("perlayer_quant_layer_names must be a list of names, not one string")
     known = get_layer_name_list(layer_list)
     for name in names or ():
         if name not in known:
-            raise Error(f"perlayer_quant_layer_names: no layer {name!r}; have: {', '.join(known)}")
+            raise Error(
+                f"perlayer_quant_layer_names: there is no layer {name!r}; have: {', '.join(known)}"
+            )
     return list(names or ())
 
 
@@ -157,7 +195,7 @@ def _with_fractions(
         known.update({k: params[k] for k in (f"{name}_frac", f"{name}_signed") if k in params})
         frac = params.get(f"{name}_frac", 0)
         if isinstance(frac, bool) or not isinstance(frac, (int, np.integer)):
-            raise Error(f"param_dict: {name}_frac is an integer, not {frac!r}")
+            raise Error(f"param_dict: {name}_frac must be an integer, is {frac!r}")
         missing |= f"{name}_frac" not in params
     for layer in layer_list:
         for role in _ROLES if layer.type in BIASED else ():

@@ -36,7 +36,7 @@ def pairs(data_generator: Any, input_fn: Any) -> Iterator[tuple[np.ndarray, np.n
     anything else.
     """
     if (data_generator is None) == (input_fn is None):
-        raise Error("give exactly one of data_generator and input_fn")
+        raise Error("give either data_generator or input_fn, and only one of them")
     if data_generator is not None:
         return (_checked(*_from_dict(turn)) for turn in iterated("data_generator", data_generator))
     return (_checked(*turn) for turn in _from_function(input_fn))
@@ -67,11 +67,13 @@ def _pair(turn: Any) -> tuple[Any, Any]:
 def _checked(inputs: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
     x, y = np.asarray(inputs), np.asarray(labels)
     if x.ndim != 4 or x.dtype.kind not in "fiub" or not len(x):
-        raise Error(f"an input batch is real numbers [N, C, H, W], not {x.dtype} {list(x.shape)}")
+        raise Error(
+            f"an input batch must be real numbers [N, C, H, W], is {x.dtype} {list(x.shape)}"
+        )
     if not np.isfinite(x).all():
         raise Error("an input batch has values that are not finite")
     if y.dtype.kind not in "fiub" or y.shape[:1] != x.shape[:1]:
-        raise Error(f"{len(x)} inputs have outputs {y.dtype} {list(y.shape)}: one each is needed")
+        raise Error(f"{len(x)} inputs need as many labels, have {y.dtype} {list(y.shape)}")
     return x.astype(np.float64), y
 
 
@@ -82,14 +84,16 @@ def classes(labels: np.ndarray, count: int) -> np.ndarray:
     """
     flat = labels.reshape(len(labels), -1)
     if flat.shape[1] == 1:
-        found = flat[:, 0]
+        numbers = flat[:, 0]
     elif flat.shape[1] == count and ((flat == 0) | (flat == 1)).all() and (flat.sum(1) == 1).all():
-        found = flat.argmax(1)
+        numbers = flat.argmax(1)
     else:
         raise Error(
-            f"labels are class numbers [N], [N, 1, 1, 1] or one-hot [N, {count}, 1, 1], not "
+            f"labels must be class numbers [N], [N, 1, 1, 1] or one-hot [N, {count}, 1, 1], are "
             f"{list(labels.shape)}; for others give a loss_fn"
         )
-    if (found != np.floor(found)).any() or found.min() < 0 or found.max() >= count:
-        raise Error(f"labels are class numbers from 0 to {count - 1}; for others give a loss_fn")
-    return np.asarray(found.astype(np.int64))
+    if (numbers != np.floor(numbers)).any() or numbers.min() < 0 or numbers.max() >= count:
+        raise Error(
+            f"labels must be class numbers from 0 to {count - 1}; for others give a loss_fn"
+        )
+    return np.asarray(numbers.astype(np.int64))

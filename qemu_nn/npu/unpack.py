@@ -31,45 +31,47 @@ def decode(data: bytes, name: str) -> tuple[int, list[Layer], dict[str, Any]]:
         *shape, frac, signed = cursor.unpack("<3IiB")
         shapes[tensor] = (shape[0], shape[1], shape[2])
         params |= {f"{tensor}_frac": frac, f"{tensor}_signed": bool(signed)}
-    found: list[Layer] = []
-    made = iter(list(shapes))
+    decoded: list[Layer] = []
+    unmade = iter(list(shapes))
     for _ in range(layers):
-        layer = _layer(cursor, list(shapes), made, shapes)
+        layer = _layer(cursor, list(shapes), unmade, shapes)
         sound(layer)
-        found.append(layer)
+        decoded.append(layer)
         _parameters(cursor, layer, shapes, params, bitwidth)
     if cursor.at != len(data) - 4:
         raise cursor.error("has bytes behind its last layer")
-    if encode(bitwidth, found, params) != data:
-        raise cursor.error("does not describe its network as this package does")
-    return bitwidth, found, params
+    if encode(bitwidth, decoded, params) != data:
+        raise cursor.error("is not written as this package writes its network")
+    return bitwidth, decoded, params
 
 
 def _opened(data: bytes, name: str) -> tuple[int, int, int]:
     """Bit width and counts of tensors and layers, once the whole file is known to be one."""
     if data[:8] != MAGIC:
-        raise ModelError(f"{name} is no packed network: it does not start as one")
+        raise ModelError(f"{name} is not a packed network: its first bytes differ")
     if len(data) < HEADER.size + 4:
         raise ModelError(f"{name} ends within its header")
     _, version, header, size, bitwidth, tensors, layers = HEADER.unpack_from(data)
     if version != VERSION:
-        raise ModelError(f"{name} has version {version} of the format; this package has {VERSION}")
+        raise ModelError(
+            f"{name} has version {version} of the format; this package reads {VERSION}"
+        )
     if size != len(data) or header != HEADER.size:
-        raise ModelError(f"{name} has {len(data)} bytes, not {size}: it is truncated or altered")
+        raise ModelError(f"{name} has {len(data)} bytes, not {size}; it is truncated or altered")
     if zlib.crc32(data[:-4]) != struct.unpack("<I", data[-4:])[0]:
-        raise ModelError(f"{name} is damaged: its checksum is another")
+        raise ModelError(f"{name} is damaged: its checksum differs")
     if bitwidth not in (8, 16) or max(tensors, layers) > MOST:
         raise ModelError(f"{name} has {bitwidth} bits, {tensors} tensors and {layers} layers")
     return bitwidth, tensors, layers
 
 
 def _layer(
-    cursor: Cursor, names: Sequence[str], made: Iterator[str], shapes: Mapping[str, Shape]
+    cursor: Cursor, names: Sequence[str], unmade: Iterator[str], shapes: Mapping[str, Shape]
 ) -> Layer:
     name = cursor.text()
     kind, reads, makes = cursor.unpack("<3B")
     ids = cursor.unpack(f"<{reads}I")
-    tops = [top for _, top in zip(range(makes), made)]
+    tops = [top for _, top in zip(range(makes), unmade)]
     if kind >= len(_NAMES) or max(ids, default=-1) >= len(names) or len(tops) < makes:
         raise cursor.error(f"has an unknown type or tensor at layer {name!r}")
     type, own = _NAMES[kind], {}
@@ -79,7 +81,7 @@ def _layer(
         own["dim"] = (1, *shapes[tops[0]])
     if type == "Slice":
         own["slice_point"] = np.cumsum([shapes[top][0] for top in tops])[:-1].tolist()
-    return Layer(type, name, _names([names[each] for each in ids]), _names(tops), **own)
+    return Layer(type, name, _names([names[index] for index in ids]), _names(tops), **own)
 
 
 def _names(names: list[str]) -> Any:

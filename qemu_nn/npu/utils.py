@@ -26,16 +26,39 @@ def save_quantized_feature_to_header(
 ) -> None:
     """Write a tensor as a C array of integers.
 
-    feature: real numbers [N, C, H, W]; they become floor(x * 2^frac), saturated. aligned: every
-    row of an image starts at a multiple of 32 bytes, zeros in between; otherwise packed, as
-    cnn_run_net_pack() reads it. Raises Error for another width, shape, or name.
+    Parameters
+    ----------
+    filename : str or Path
+        The header to write.
+    feature : ndarray of real numbers, shape (N, C, H, W)
+        The tensor; its integers are floor(x * 2^frac), saturated.
+    bit_width : {8, 16}
+        Bits of an integer.
+    frac : int
+        Fraction bits.
+    signed : bool, default True
+        Whether the integers have a sign.
+    name_in_header : str, default "feature"
+        The C name of the array.
+    aligned : bool, default True
+        Start every row of an image at a multiple of 32 bytes, with zeros in between; else packed,
+        as cnn_run_net_pack() reads it.
+
+    Raises
+    ------
+    Error
+        The width, shape or name is wrong, a value is not finite, or the file cannot be written.
+
+    References
+    ----------
+    The kit's manual, chapter 4.6.8.
     """
     feature = np.asarray(feature)
     bit_width = checked_width("bit_width", bit_width)
     if feature.ndim != 4:
-        raise Error(f"a header holds [N, C, H, W], not {list(feature.shape)}")
+        raise Error(f"feature must have the shape [N, C, H, W], has {list(feature.shape)}")
     if not (name_in_header.isascii() and name_in_header.isidentifier()):
-        raise Error(f"{name_in_header!r} is no name in C")
+        raise Error(f"name_in_header must be a C identifier, is {name_in_header!r}")
     if not np.isfinite(feature).all():
         raise Error("the tensor has values that are not finite")
     values = as_integers(feature, bit_width, frac, signed)

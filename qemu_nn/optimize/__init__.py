@@ -21,28 +21,28 @@ PASSES = (
 
 
 def optimize(graph: FloatGraph) -> tuple[FloatGraph, tuple[str, ...]]:
-    """The network that targets lower from, and sentences about what could not be folded.
+    """The network with fewer operators, channels last, and a sentence for each that had to stay.
 
-    Tensors that survive keep their names and values (images with channels last), the outputs all
-    survive: for any input the network computes what it did, up to the rounding of floats.
+    Tensors that remain keep their names and values (images with channels last), and all outputs
+    remain: for any input the network computes what it did, up to the rounding of floats.
     """
-    for each in PASSES:
-        graph = each(graph)
-    return graph, tuple(_stuck(graph))
+    for run_pass in PASSES:
+        graph = run_pass(graph)
+    return graph, tuple(_notes(graph))
 
 
-def _stuck(graph: FloatGraph) -> list[str]:
-    """What is left that a device has to do without."""
+def _notes(graph: FloatGraph) -> list[str]:
+    """A sentence for each operator that could not be folded."""
     notes = []
     for node in graph.nodes:
         kind = type(node.operator).__name__
         if kind == "Affine" and node.inputs[0] != graph.input:
             readers = " and ".join(repr(reader.name) for reader in graph.readers(node.name))
             notes.append(
-                f"{node.name}: its scale and offset do not fold into {readers or 'anything'}: "
-                "they are not one number for each channel, or other readers or padding see them"
+                f"{node.name}: its scale and offset cannot be folded into {readers or 'a layer'}: "
+                "they differ within a channel, or another reader or padding needs them"
             )
         elif kind in ("Pad", "Transpose"):
             what = "padding" if kind == "Pad" else "transposition"
-            notes.append(f"{node.name}: its {what} stays an operator of its own")
+            notes.append(f"{node.name}: its {what} stays as an operator")
     return notes

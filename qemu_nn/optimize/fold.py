@@ -14,10 +14,10 @@ Weighted = Union[Conv, Dense]
 
 
 def fold(graph: FloatGraph) -> FloatGraph:
-    """The same network with every Affine folded that can be, into what is before it or behind.
+    """The same network with every Affine folded into the layer before or behind it, where exact.
 
-    Into the layer before it always, where nothing else reads that; it gives the layer its name.
-    Into the layer behind it where that pads nothing, or the offset is zero.
+    It folds into the layer before it where nothing else reads that layer, which takes its name;
+    else into the layer behind it where that one pads nothing, or the offset is zero.
     """
     while True:
         changed = next(filter(None, (_folded(graph, node) for node in graph.nodes)), None)
@@ -27,9 +27,9 @@ def fold(graph: FloatGraph) -> FloatGraph:
 
 
 def scale_images(graph: FloatGraph) -> FloatGraph:
-    """An Affine per channel of an image that is left becomes a depthwise convolution of 1 x 1.
+    """The same network with each Affine on channels of an image as a 1 x 1 depthwise convolution.
 
-    Not what stands first: the host normalizes the input.
+    One in front stays, because the host normalizes the input.
     """
     nodes = []
     for node in graph.nodes:
@@ -46,8 +46,8 @@ def scale_images(graph: FloatGraph) -> FloatGraph:
 
 
 def _first(graph: FloatGraph, node: FloatNode) -> bool:
-    """Is everything between the input and the node of this kind?"""
-    makers = {each.name: each for each in graph.nodes}
+    """Whether only Affines and reshapes stand between the input and a node."""
+    makers = {maker.name: maker for maker in graph.nodes}
     while node.inputs[0] != graph.input:
         node = makers[node.inputs[0]]
         if not isinstance(node.operator, (Affine, Reshape)):
@@ -59,7 +59,7 @@ def _folded(graph: FloatGraph, node: FloatNode) -> Optional[FloatGraph]:
     """The network with one more Affine gone; None if this one cannot go now."""
     if not isinstance(node.operator, Affine):
         return None
-    before = next((each for each in graph.nodes if each.name == node.inputs[0]), None)
+    before = next((maker for maker in graph.nodes if maker.name == node.inputs[0]), None)
     if before is not None and _only(graph, before, node):
         merged = _into_before(before, node.operator, graph)
         if merged is not None:
@@ -102,11 +102,11 @@ def _into_before(
     if not isinstance(operator, (Conv, Dense)):
         return None
     rows = len(operator.weights)
-    each, plus = _vector(scale, rows), _vector(offset, rows)
-    if each is None or plus is None:
+    factors, terms = _vector(scale, rows), _vector(offset, rows)
+    if factors is None or terms is None:
         return None
-    weights = operator.weights * each.reshape(-1, *[1] * (operator.weights.ndim - 1))
-    bias = plus if operator.bias is None else operator.bias * each + plus
+    weights = operator.weights * factors.reshape(-1, *[1] * (operator.weights.ndim - 1))
+    bias = terms if operator.bias is None else operator.bias * factors + terms
     return replace(operator, weights=weights, bias=bias)
 
 
@@ -124,10 +124,10 @@ def _into_behind(
         return None
     if isinstance(operator, Conv) and any(operator.pads) and offset.any():
         return None
-    each, plus = _vector(scale, shape[-1]), _vector(offset, shape[-1])
-    if each is None or plus is None:
+    factors, terms = _vector(scale, shape[-1]), _vector(offset, shape[-1])
+    if factors is None or terms is None:
         return None
-    return [replace(reader, operator=_over_columns(operator, each, plus), inputs=node.inputs)]
+    return [replace(reader, operator=_over_columns(operator, factors, terms), inputs=node.inputs)]
 
 
 def _over_columns(operator: Weighted, scale: np.ndarray, offset: np.ndarray) -> Weighted:
@@ -137,12 +137,12 @@ def _over_columns(operator: Weighted, scale: np.ndarray, offset: np.ndarray) -> 
     groups = operator.groups if isinstance(operator, Conv) else 1
     which = np.repeat(np.arange(groups), rows // groups)  # the group of each output channel
     columns = (groups, *[1] * (weights.ndim - 2), weights.shape[-1])
-    each, plus = (a.reshape(columns)[which] for a in (scale, offset))
-    more = (weights * plus).reshape(rows, -1).sum(1)
+    factors, terms = (a.reshape(columns)[which] for a in (scale, offset))
+    more = (weights * terms).reshape(rows, -1).sum(1)
     bias = operator.bias
     if offset.any():
         bias = more if bias is None else bias + more
-    return replace(operator, weights=weights * each, bias=bias)
+    return replace(operator, weights=weights * factors, bias=bias)
 
 
 def _vector(array: np.ndarray, channels: int) -> Optional[np.ndarray]:

@@ -43,10 +43,10 @@ _UNARY = (Identity, Relu, Clip, Sigmoid, Tanh)
 
 
 @dataclass(frozen=True)
-class _Held:
-    """How a tensor of the file is held: tensor `name` is its transposition by `order`.
+class _Stored:
+    """How a tensor of the file is stored: tensor `name` is its transposition by `order`.
 
-    flat: it is a vector, and what is held is the image of this shape, transposed, then flattened.
+    flat: the tensor is a vector, stored as the image of this shape, transposed and then flattened.
     """
 
     name: str
@@ -60,25 +60,25 @@ def channels_last(graph: FloatGraph) -> FloatGraph:
     Where an image is flattened, the columns of the fully connected layer behind it are reordered;
     a transposition stays only where something else reads the vector.
     """
-    return _Turning(graph).graph()
+    return _Rewriting(graph).graph()
 
 
-class _Turning:
-    """The new nodes so far, and how each tensor of the old network is held in them."""
+class _Rewriting:
+    """The new nodes so far, and how each tensor of the old network is stored in them."""
 
     def __init__(self, old: FloatGraph) -> None:
         self.old = old
         self.nodes: list[FloatNode] = []
         self.held = {old.input: self._input()}
-        self.turned: dict[tuple[str, Order], str] = {}
+        self.transposed: dict[tuple[str, Order], str] = {}
 
-    def _input(self) -> _Held:
+    def _input(self) -> _Stored:
         natural = tuple(range(len(self.old.shape)))
-        return _Held(self.old.input, _NHWC if self.old.layout == "NCHW" else natural)
+        return _Stored(self.old.input, _NHWC if self.old.layout == "NCHW" else natural)
 
     def graph(self) -> FloatGraph:
         for node in self.old.nodes:
-            self.held[node.name] = self._turn(node)
+            self.held[node.name] = self._rewrite(node)
         for name in self.old.outputs:
             held = self.held[name]
             if held.name != name:  # an alias of another tensor
@@ -88,7 +88,7 @@ class _Turning:
         layout = "NHWC" if self.old.layout else None
         return replace(self.old, shape=shape, layout=layout, nodes=tuple(self.nodes))
 
-    def _turn(self, node: FloatNode) -> _Held:
+    def _rewrite(self, node: FloatNode) -> _Stored:
         operator, first = node.operator, self.held[node.inputs[0]]
         if isinstance(operator, Transpose):
             return self._transpose(node, operator, first)
@@ -101,59 +101,59 @@ class _Turning:
             return self._dense(node, operator, first)
         if first.flat is not None and not self._elementwise(node):
             return self._add(node, operator, first.order)
-        return self._add(node, _moved(operator, first), first.order, first.flat)
+        return self._add(node, _reordered(operator, first), first.order, first.flat)
 
     def _elementwise(self, node: FloatNode) -> bool:
         return isinstance(node.operator, (*_UNARY, Affine, PRelu))
 
     def _add(
         self, node: FloatNode, operator: Operator, order: Order, flat: Optional[Shape] = None
-    ) -> _Held:
-        """The node on inputs held in an order."""
+    ) -> _Stored:
+        """Append the node, on inputs that are stored in an order."""
         inputs = tuple(self._fetch(name, order, flat) for name in node.inputs)
         self.nodes.append(FloatNode(node.name, operator, inputs))
-        return _Held(node.name, order, flat)
+        return _Stored(node.name, order, flat)
 
     def _fetch(self, name: str, order: Order, flat: Optional[Shape] = None) -> str:
-        """A tensor held in this order, transposed if it is not."""
+        """The name of a tensor in this order, transposed first where it is stored in another."""
         held = self.held[name]
         if (held.order, held.flat) == (order, flat):
             return held.name
-        if (name, order) in self.turned:
-            return self.turned[name, order]
-        made, shape = held.name, self.old.shapes[name]
+        if (name, order) in self.transposed:
+            return self.transposed[name, order]
+        source, shape = held.name, self.old.shapes[name]
         if held.flat is not None:
-            made = self._insert(f"{name}/image", Reshape(held.flat), made)
+            source = self._insert(f"{name}/image", Reshape(held.flat), source)
             back = tuple(int(axis) for axis in np.argsort(_NHWC))
-            made = self._insert(f"{name}/chw", Transpose(back), made)
-            made = self._insert(f"{name}/flat", Reshape(shape), made)
+            source = self._insert(f"{name}/chw", Transpose(back), source)
+            source = self._insert(f"{name}/flat", Reshape(shape), source)
         else:
             step = tuple(held.order.index(axis) for axis in order)
             now = tuple(shape[axis] for axis in held.order)
             to = tuple(shape[axis] for axis in order)
             operator = Reshape(to) if _in_place(now, step) else Transpose(step)
-            made = self._insert(f"{name}/{'x'.join(map(str, order))}", operator, made)
-        self.turned[name, order] = made
-        return made
+            source = self._insert(f"{name}/{'x'.join(map(str, order))}", operator, source)
+        self.transposed[name, order] = source
+        return source
 
     def _insert(self, name: str, operator: Operator, source: str) -> str:
         self.nodes.append(FloatNode(name, operator, (source,)))
         return name
 
-    def _transpose(self, node: FloatNode, operator: Transpose, first: _Held) -> _Held:
-        """Nothing moves: the same tensor, held in another order."""
+    def _transpose(self, node: FloatNode, operator: Transpose, first: _Stored) -> _Stored:
+        """No element moves: the same stored tensor, read in another order."""
         if first.flat is not None:
             return self._add(node, operator, first.order)
         order = tuple(operator.order.index(axis) for axis in first.order)
-        return _Held(first.name, order)
+        return _Stored(first.name, order)
 
-    def _reshape(self, node: FloatNode, operator: Reshape, first: _Held) -> _Held:
+    def _reshape(self, node: FloatNode, operator: Reshape, first: _Stored) -> _Stored:
         shape = self.old.shapes[node.inputs[0]]
         natural, to = tuple(range(len(operator.to))), operator.to
         held = tuple(shape[axis] for axis in first.order)
         if first.flat is None and _in_place(shape, first.order):
             self.nodes.append(FloatNode(node.name, operator, (first.name,)))
-            return _Held(node.name, natural)
+            return _Stored(node.name, natural)
         if (
             first.flat is None
             and first.order == _NHWC
@@ -161,13 +161,13 @@ class _Turning:
             and self._to_dense(node.name)
         ):
             self.nodes.append(FloatNode(node.name, operator, (first.name,)))
-            return _Held(node.name, natural, held)
+            return _Stored(node.name, natural, held)
         source = self._fetch(node.inputs[0], tuple(range(len(shape))))
         self.nodes.append(FloatNode(node.name, operator, (source,)))
-        return _Held(node.name, natural)
+        return _Stored(node.name, natural)
 
     def _to_dense(self, name: str) -> bool:
-        """Do fully connected layers alone see the order of this vector?"""
+        """Whether only fully connected layers depend on the order of this vector."""
         readers = self.old.readers(name)
         return (
             name not in self.old.outputs
@@ -179,7 +179,7 @@ class _Turning:
             )
         )
 
-    def _dense(self, node: FloatNode, operator: Dense, first: _Held) -> _Held:
+    def _dense(self, node: FloatNode, operator: Dense, first: _Stored) -> _Stored:
         if first.flat is not None:
             columns = np.ascontiguousarray(operator.weights[:, _elements(first.flat)])
             return self._vector(node, replace(operator, weights=columns), first)
@@ -188,29 +188,29 @@ class _Turning:
             return self._add(node, operator, order)
         return self._add(node, operator, first.order)
 
-    def _vector(self, node: FloatNode, operator: Operator, first: _Held) -> _Held:
+    def _vector(self, node: FloatNode, operator: Operator, first: _Stored) -> _Stored:
         self.nodes.append(FloatNode(node.name, operator, (first.name,)))
-        return _Held(node.name, first.order)
+        return _Stored(node.name, first.order)
 
 
 def _in_place(shape: Shape, order: Order) -> bool:
-    """Does a transposition leave the elements where they are, as it moves axes of 1 alone?"""
+    """Whether a transposition only permutes axes of one element, so that no element moves."""
     return [axis for axis in order if shape[axis] > 1] == [
         axis for axis in range(len(shape)) if shape[axis] > 1
     ]
 
 
 def _elements(held: Shape) -> np.ndarray:
-    """For each element of an image [h, w, c], flattened: its place where that is [c, h, w]."""
+    """For each element of a flattened image [h, w, c]: its index in the image [c, h, w]."""
     height, width, channels = held
     return np.arange(math.prod(held)).reshape(channels, height, width).transpose(1, 2, 0).ravel()
 
 
-def _moved(operator: Operator, held: _Held) -> Operator:
-    """An operator on a tensor that is held in another order: its axes and arrays move along."""
-    place: Mapping[int, int] = {axis: i for i, axis in enumerate(held.order)}
+def _reordered(operator: Operator, held: _Stored) -> Operator:
+    """An operator with its axes and arrays in the order in which its tensor is stored."""
+    stored_axis: Mapping[int, int] = {axis: i for i, axis in enumerate(held.order)}
     if isinstance(operator, (Concat, Slice, Softmax, Shuffle)):
-        return replace(operator, axis=place[operator.axis])
+        return replace(operator, axis=stored_axis[operator.axis])
     if isinstance(operator, Pad):
         return replace(operator, pads=tuple(operator.pads[axis] for axis in held.order))
     if isinstance(operator, Affine):
@@ -222,8 +222,8 @@ def _moved(operator: Operator, held: _Held) -> Operator:
     return operator
 
 
-def _array(array: np.ndarray, held: _Held) -> np.ndarray:
-    """An array that broadcasts to a tensor, so that it broadcasts to the tensor as held."""
+def _array(array: np.ndarray, held: _Stored) -> np.ndarray:
+    """An array that broadcasts to a tensor, reordered to broadcast to the tensor as stored."""
     if array.size == 1 or (held.order == tuple(sorted(held.order)) and held.flat is None):
         return array
     if held.flat is not None:

@@ -1,1 +1,1 @@
-"""Chooses the power-of-two formats of a float network: from data, by a policy, until all fits."""
+"""Chooses the number formats of a float network, from data and by a policy."""

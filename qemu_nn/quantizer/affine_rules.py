@@ -1,7 +1,7 @@
-"""What each operator asks of the formats around it, where a scale and a zero point stand for all.
+"""What each operator asks of the formats around it, with a scale and a zero point for each tensor.
 
-Rescaling is part of most functions, so fewer tensors share a format than with powers of two; these
-are the rules of TensorFlow Lite.
+Most functions rescale their output, so fewer tensors share a format than with powers of two.
+These are the rules of TensorFlow Lite.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..ir.formats import Format
 from ..operators import Concat, Elementwise, Identity, Operator, Relu, Sigmoid, Softmax, Tanh
 from .rules import Rule, rule
 
-#: Operators whose function has an output of one format always: what they reach, and no more.
+#: Operators whose function always writes one format, which holds all values they can reach.
 FIXED: Mapping[type, Format] = {
     Softmax: Format("int8", 1 / 256, -128),
     Sigmoid: Format("int8", 1 / 256, -128),
@@ -29,22 +29,22 @@ class Rescale(Identity):
 def affine_rule(operator: Operator) -> Rule:
     """The rule of an operator."""
     if isinstance(operator, Elementwise):
-        return Rule(tied=operator.kind in ("maximum", "minimum"))
+        return Rule(same_format=operator.kind in ("maximum", "minimum"))
     if isinstance(operator, Rescale) or (isinstance(operator, Relu) and operator.slope):
         return Rule()
     return Rule(fixed=True) if type(operator) in FIXED else rule(operator)
 
 
 def joins(operator: Operator) -> bool:
-    """Does it take several tensors, all in the format of its output?"""
-    return isinstance(operator, (Concat, Elementwise)) and affine_rule(operator).tied
+    """Whether an operator reads several tensors, all in the format of its output."""
+    return isinstance(operator, (Concat, Elementwise)) and affine_rule(operator).same_format
 
 
 def fixed_formats(graph: FloatGraph) -> dict[str, Optional[Format]]:
-    """Tensor -> the format that it has in any case; None where it can be chosen."""
-    found: dict[str, Optional[Format]] = {graph.input: None}
+    """Tensor -> the format that its function fixes; None where the format can be chosen."""
+    fixed: dict[str, Optional[Format]] = {graph.input: None}
     for node in graph.nodes:
-        formats = {found[name] for name in node.inputs}
-        same = len(formats) == 1 and affine_rule(node.operator).tied
-        found[node.name] = FIXED.get(type(node.operator), formats.pop() if same else None)
-    return found
+        formats = {fixed[name] for name in node.inputs}
+        same = len(formats) == 1 and affine_rule(node.operator).same_format
+        fixed[node.name] = FIXED.get(type(node.operator), formats.pop() if same else None)
+    return fixed

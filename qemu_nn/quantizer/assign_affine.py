@@ -16,18 +16,18 @@ from ..ir.statistics import Statistics
 from ..operators import Conv, Dense
 from .affine_rules import affine_rule, fixed_formats
 from .ranges import Ranges
-from .rules import Group, groups
+from .rules import FormatGroup, format_groups
 
-#: Node name -> role ("output") -> (low, high): ranges that are given, not chosen.
+#: Node name -> role ("output") -> (low, high): ranges that the user has chosen.
 GivenRanges = Mapping[str, Mapping[str, tuple[float, float]]]
 #: Node name -> role ("output" or "weights") -> how many half octaves narrower than the policy.
 Narrowed = Mapping[str, Mapping[str, int]]
 
-#: Of weights and of a sum of products.
+#: The largest integer of a weight, and of a sum of products.
 _MOST, _SUM = 127, 2**31 - 1
-#: Weights below this are zeros.
+#: Weights of a smaller magnitude become zeros.
 _SMALLEST = 1e-30
-#: How far scales are widened to make room for a bias: further, and float32 has none.
+#: How often scales are doubled so that a bias fits: more would leave float32.
 _OCTAVES = 128
 
 
@@ -35,7 +35,7 @@ _OCTAVES = 128
 class AffineFormats:
     """tensors: their formats. weights: node -> scales that broadcast to them, float32 values.
 
-    notes: what had to give way, in sentences.
+    notes: a sentence for each layer with coarser weights than its method asked for.
     """
 
     tensors: Mapping[str, Format]
@@ -43,7 +43,7 @@ class AffineFormats:
     notes: tuple[str, ...] = ()
 
 
-def settle_affine(
+def assign_affine_formats(
     graph: FloatGraph,
     statistics: Mapping[str, Statistics],
     activations: Ranges,
@@ -56,18 +56,18 @@ def settle_affine(
 
     statistics: of every tensor of the graph. per_row: fully connected layers whose weights have a
     scale for each row; those of convolutions always have one for each output channel.
-    Raises Error for given ranges that nothing can have.
+    Raises Error for ranges that no format has.
     """
     given, narrowed = given or {}, narrowed or {}
-    of = groups(graph, affine_rule)
+    group_of = format_groups(graph, affine_rule)
     fixed = fixed_formats(graph)
-    _check_given(graph, given, of)
+    _check_given(graph, given, group_of)
     tensors: dict[str, Format] = {}
-    for group in {id(group): group for group in of.values()}.values():
-        held = fixed[group.tensors[0]]
-        if held is None:
-            held = affine_format(*_range(group, statistics, activations, given, narrowed))
-        tensors.update(dict.fromkeys(group.tensors, held))
+    for group in {id(group): group for group in group_of.values()}.values():
+        chosen = fixed[group.tensors[0]]
+        if chosen is None:
+            chosen = affine_format(*_range(group, statistics, activations, given, narrowed))
+        tensors.update(dict.fromkeys(group.tensors, chosen))
     scales: dict[str, np.ndarray] = {}
     notes = []
     for node in graph.nodes:
@@ -75,22 +75,22 @@ def settle_affine(
         if isinstance(operator, (Conv, Dense)):
             step = narrowed.get(node.name, {}).get("weights", 0)
             whole = isinstance(operator, Dense) and node.name not in per_row
-            chosen = _weight_scales(operator, weights, whole) * 2 ** (-step / 2)
+            wanted = _weight_scales(operator, weights, whole) * 2 ** (-step / 2)
             source = tensors[node.inputs[0]]
-            scales[node.name] = _with_room(operator, chosen, source.scale)
-            if not np.array_equal(scales[node.name], chosen.astype(np.float32)):
-                notes.append(f"{node.name}: weights are coarser, so that 32 bits hold its sums")
+            scales[node.name] = _without_overflow(operator, wanted, source.scale)
+            if not np.array_equal(scales[node.name], wanted.astype(np.float32)):
+                notes.append(f"{node.name}: its weights are coarser, so that 32 bits hold its sums")
     return AffineFormats(tensors, scales, tuple(notes))
 
 
 def _range(
-    group: Group,
+    group: FormatGroup,
     statistics: Mapping[str, Statistics],
     activations: Ranges,
     given: GivenRanges,
     narrowed: Narrowed,
 ) -> tuple[float, float]:
-    """What the format of these tensors has to hold."""
+    """The range that the format of a group has to hold."""
     asked = [given[name]["output"] for name in group.tensors if "output" in given.get(name, {})]
     if asked:
         return asked[0]
@@ -114,8 +114,10 @@ def _weight_scales(operator: Union[Conv, Dense], chosen: Ranges, whole: bool) ->
     return scales.reshape(-1, *[1] * (operator.weights.ndim - 1))
 
 
-def _with_room(operator: Union[Conv, Dense], scales: np.ndarray, source: float) -> np.ndarray:
-    """Scales, as float32, with which no input makes a sum that leaves 32 bits."""
+def _without_overflow(
+    operator: Union[Conv, Dense], scales: np.ndarray, source: float
+) -> np.ndarray:
+    """Scales, as float32, with which the sums of every input fit 32 bits."""
     scales = scales.astype(np.float32)
     bias = np.zeros(1) if operator.bias is None else np.abs(operator.bias).astype(np.float64)
     for _ in range(_OCTAVES):
@@ -125,26 +127,28 @@ def _with_room(operator: Union[Conv, Dense], scales: np.ndarray, source: float) 
         if (most < _SUM).all():
             return scales
         scales = scales * np.where(most < _SUM, 1, 2).reshape(scales.shape).astype(np.float32)
-    raise Error("its biases are not in any proportion to its inputs and weights")
+    raise Error("its biases are too large for its inputs and weights: no scale holds both")
 
 
-def _check_given(graph: FloatGraph, given: GivenRanges, of: Mapping[str, Group]) -> None:
-    """Every given range names something that has one, and no two contradict each other."""
+def _check_given(
+    graph: FloatGraph, given: GivenRanges, group_of: Mapping[str, FormatGroup]
+) -> None:
+    """Raise Error for ranges of unknown layers and roles, and for those that contradict."""
     seen: dict[int, tuple[str, tuple[float, float]]] = {}
     for name, roles in given.items():
         if name not in graph.shapes:
             raise Error(f"{graph.name} has no layer {name!r}; have: {', '.join(graph.shapes)}")
         for role, ends in roles.items():
             if role != "output":
-                raise Error(f"{name}: its {role} cannot be given a range, only its output")
+                raise Error(f"{name}: only its 'output' takes a range, not its {role}")
             _check_range(name, ends)
-            if of[name].fixed:
-                raise Error(f"{name}: the device fixes its format; leave it out")
-            other, same = seen.setdefault(id(of[name]), (name, ends))
+            if group_of[name].fixed:
+                raise Error(f"{name}: the device fixes its format; leave it out of formats")
+            other, same = seen.setdefault(id(group_of[name]), (name, ends))
             if same != ends:
                 raise Error(
-                    f"{name} and {other} share one format, as nothing between them rescales, but "
-                    f"are given {ends} and {same}"
+                    f"{name} and {other} share one format, because nothing between them rescales; "
+                    f"give both {ends} or both {same}"
                 )
 
 
@@ -154,4 +158,6 @@ def _check_range(name: str, ends: Any) -> None:
         raise Error(f"{name}: the range of its output is (low, high), not {ends!r}")
     low, high = ends
     if not low <= 0 <= high or low == high:
-        raise Error(f"{name}: the range {low} .. {high} of its output must hold 0, and more")
+        raise Error(
+            f"{name}: the range {low} .. {high} of its output must hold 0 and another value"
+        )

@@ -1,4 +1,4 @@
-"""Which activations a call computes along: those that clamp what it alone is read for."""
+"""Which activations are fused into the call before them: those that only clamp its output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SUMS = ("add", "subtract", "multiply")
 
 @dataclass(frozen=True)
 class Clamp:
-    """The tensor that a call makes, and the real values that it is clamped to."""
+    """The tensor that a call writes, and the real values that it is clamped to."""
 
     tensor: str
     low: float = -math.inf
@@ -27,12 +27,12 @@ class Clamp:
 
 
 def clamps(graph: FloatGraph) -> dict[str, Clamp]:
-    """Node -> what its call clamps to, of every node that has a call to itself.
+    """Node -> what its call clamps to, for every node with a call of its own.
 
-    A node whose output only an activation reads makes that one's tensor, and the activation,
-    which has no call then, is not in the result.
+    Where only an activation reads the output of a node, the node's call writes the tensor of the
+    activation, which has no call of its own and is not in the result.
     """
-    found: dict[str, Clamp] = {}
+    calls: dict[str, Clamp] = {}
     fused: set[str] = set()
     for node in graph.nodes:
         if node.name in fused:
@@ -43,19 +43,19 @@ def clamps(graph: FloatGraph) -> dict[str, Clamp]:
             ends = (min(max(end, low), high) for end in own.ends)
             own = Clamp(behind.name, *ends)
             fused.add(behind.name)
-        found[node.name] = own
-    return found
+        calls[node.name] = own
+    return calls
 
 
 def bounds(operator: Operator) -> Optional[tuple[float, float]]:
-    """Lowest and highest value behind an activation that only clamps; None for all others."""
+    """The lowest and highest output of an activation that only clamps; None for other operators."""
     if isinstance(operator, Relu) and not operator.slope:
         return 0.0, math.inf if operator.limit is None else operator.limit
     return (operator.low, operator.high) if isinstance(operator, Clip) else None
 
 
 def _clamps(operator: Operator) -> bool:
-    """Does the function of an operator have act_min and act_max?"""
+    """Whether the function of an operator has the arguments act_min and act_max."""
     if isinstance(operator, Elementwise):
         return operator.kind in _SUMS
     return isinstance(operator, (Conv, Dense, Pool)) or bounds(operator) is not None

@@ -28,7 +28,7 @@ class Grid(NamedTuple):
 Loss = Callable[[Filled, Grid], float]
 
 
-#: Formats a policy considers: the one the range asks for, and up to 3 integer bits fewer.
+#: How many formats a policy considers: that of the whole range, and up to 3 integer bits fewer.
 _SPAN = 4
 
 
@@ -48,15 +48,15 @@ def kl(statistics: Statistics, bits: int) -> int:
 
 
 def percentile(percent: float) -> Policy:
-    """So much of the data does not saturate: 0 < percent <= 100."""
+    """The finest format in which so many percent of the data do not saturate."""
     if not 0 < percent <= 100:
-        raise Error(f"a percentile lies above 0 and up to 100, not at {percent}")
+        raise Error(f"a percentile must be above 0 and at most 100, is {percent}")
 
     return lambda statistics, bits: dec_bit(reach(statistics, percent), bits)
 
 
 def reach(statistics: Statistics, percent: float) -> float:
-    """The magnitude that so much of the data does not exceed."""
+    """The magnitude that so many percent of the data do not exceed."""
     middle = statistics.bins // 2
     folded = statistics.counts[middle:] + statistics.counts[:middle][::-1]
     total = int(folded.sum()) + statistics.zeros
@@ -76,16 +76,16 @@ def policy(method: Union[str, float], also: Sequence[str] = ()) -> Policy:
 
 
 def percent_of(method: Union[str, float], names: Iterable[str], also: Sequence[str] = ()) -> float:
-    """The percentile that a method is (99.9, or "99.9"); Error where it is not, with the names."""
+    """The percentile that a method names (99.9 or "99.9"); Error with the names for others."""
     try:
         return float(method)
     except (TypeError, ValueError, OverflowError):
         have = ", or ".join([", ".join(names), "a percentile as a number", *also])
-        raise Error(f"no method {shown(method)}; have: {have}") from None
+        raise Error(f"there is no method {shown(method)}; have: {have}") from None
 
 
 def _best(statistics: Statistics, bits: int, loss: Loss) -> int:
-    """The format of least loss; of equals the one with the widest range."""
+    """The format of the least loss; among equals the one with the widest range."""
     start = minmax(statistics, bits)
     if not statistics.largest:
         return start
@@ -94,7 +94,7 @@ def _best(statistics: Statistics, bits: int, loss: Loss) -> int:
 
 
 def _grid(bits: int, frac: int) -> Grid:
-    """Of so many bits, so many of them fraction bits."""
+    """What integers of so many bits represent, with so many fraction bits."""
     step, most = math.ldexp(1.0, -frac), 2 ** (bits - 1)
     return Grid(step, -most * step, (most - 1) * step)
 
@@ -130,14 +130,14 @@ def divergence(filled: Filled, grid: Grid) -> float:
     spread = np.repeat(np.add.reduceat(kept, starts) / sizes, sizes)
     real = kept.astype(np.float64)
     lost = 0.0  # what saturates to an outermost bin that is empty, so that no level reaches it
-    for place, beyond, empty in (
+    for end_bin, beyond, empty in (
         (0, filled.counts[:first].sum(), centres[0] - filled.width >= grid.low),
         (-1, filled.counts[last:].sum(), centres[-1] + filled.width < end),
     ):
         if empty:
             lost += beyond
         else:
-            real[place] += beyond
+            real[end_bin] += beyond
     total = filled.counts.sum()
     p, q = real / total, spread / spread.sum()
     return float((p * np.log(p / q)).sum() + lost / total * np.log(1e9))

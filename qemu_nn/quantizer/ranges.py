@@ -13,7 +13,7 @@ from ..ir.formats import affine_format
 from ..ir.statistics import Statistics, statistics_of
 from .policies import Grid, Loss, divergence, percent_of, reach, square_error
 
-#: Ends that a loss is asked about: down to an eighth of the range, in quarters of an octave.
+#: The ranges that a loss compares: down to an eighth of the whole, in quarters of an octave.
 _FACTORS = tuple(2.0 ** (-step / 4) for step in range(13))
 
 _LOSSES: dict[str, Optional[Loss]] = {"minmax": None, "mse": square_error, "kl": divergence}
@@ -21,13 +21,13 @@ _LOSSES: dict[str, Optional[Loss]] = {"minmax": None, "mse": square_error, "kl":
 
 @dataclass(frozen=True)
 class Ranges:
-    """A method: the range of least loss; without one, what `percent` of the data do not exceed."""
+    """A method: the range of the least loss, or without a loss that of `percent` of the data."""
 
     loss: Optional[Loss] = None
     percent: float = 100.0
 
     def of_activations(self, statistics: Statistics) -> tuple[float, float]:
-        """The ends, each chosen for itself; 8 bits."""
+        """The lowest and highest real value of a tensor of 8 bits; each is chosen by itself."""
         low, high = statistics.low, statistics.high
         if self.loss is None:
             bound = statistics.largest if self.percent == 100 else reach(statistics, self.percent)
@@ -58,15 +58,15 @@ def ranges(method: Union[str, float], also: Sequence[str] = ()) -> Ranges:
         return Ranges(_LOSSES[method])
     percent = percent_of(method, _LOSSES, also)
     if not 0 < percent <= 100:
-        raise Error(f"a percentile lies above 0 and up to 100, not at {percent}")
+        raise Error(f"a percentile must be above 0 and at most 100, is {percent}")
     return Ranges(None, percent)
 
 
 def _ends(end: float) -> Iterator[float]:
-    """The widest first: of equals it is taken."""
+    """The widest first, as the first of equals is taken."""
     return (end * factor for factor in (_FACTORS if end else (1.0,)))
 
 
 def _asymmetric(low: float, high: float) -> Grid:
-    held = affine_format(low, high)
-    return Grid(held.scale, *held.ends)
+    chosen = affine_format(low, high)
+    return Grid(chosen.scale, *chosen.ends)

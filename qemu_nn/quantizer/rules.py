@@ -30,24 +30,25 @@ from .fusion import bounds
 
 @dataclass(frozen=True)
 class Rule:
-    """tied: the output has the format of the inputs, as nothing in between can shift.
+    """What an operator asks of the formats of its tensors.
 
-    passes: saturating the input is saturating the output, so that only the output's range counts
-    (what a ReLU cuts off needs no room in front of it). fixed: the output has bits - 1 fraction
-    bits, always. integer_bits: most that the input may have.
+    same_format: the output has the format of the inputs, because the function cannot shift.
+    passes: saturating the input is saturating the output, so that only the range of the output
+    counts (the input of a ReLU need not hold what the ReLU cuts off). fixed: the output always has
+    bits - 1 fraction bits. integer_bits: the most that the input may have.
     """
 
-    tied: bool = False
+    same_format: bool = False
     passes: bool = False
     fixed: bool = False
     integer_bits: int = 64
 
 
-_MOVES = Rule(tied=True, passes=True)
+_DATA_MOVEMENT = Rule(same_format=True, passes=True)
 
 _RULES: Mapping[type, Rule] = {
     **dict.fromkeys(
-        (Relu, Clip, Identity, Reshape, Transpose, Shuffle, Slice, Concat, Pad), _MOVES
+        (Relu, Clip, Identity, Reshape, Transpose, Shuffle, Slice, Concat, Pad), _DATA_MOVEMENT
     ),
     Sigmoid: Rule(fixed=True, integer_bits=3),
     Tanh: Rule(fixed=True, integer_bits=3),
@@ -56,16 +57,16 @@ _RULES: Mapping[type, Rule] = {
 
 
 def rule(operator: Operator) -> Rule:
-    """The rule of an operator; those that multiply are free in all of it."""
+    """The rule of an operator; those that multiply ask for nothing."""
     if isinstance(operator, Pool):
-        return Rule(tied=True, passes=operator.kind == "max")
+        return Rule(same_format=True, passes=operator.kind == "max")
     if isinstance(operator, Elementwise):
-        return Rule(tied=operator.kind != "multiply")
+        return Rule(same_format=operator.kind != "multiply")
     return _RULES.get(type(operator), Rule())
 
 
 @dataclass(frozen=True)
-class Group:
+class FormatGroup:
     """Tensors that share one format. exposed: those whose range it must hold.
 
     fixed, integer_bits: see Rule.
@@ -77,8 +78,10 @@ class Group:
     integer_bits: int
 
 
-def groups(graph: FloatGraph, rule_of: Callable[[Operator], Rule] = rule) -> dict[str, Group]:
-    """Tensor name -> the group it is in."""
+def format_groups(
+    graph: FloatGraph, rule_of: Callable[[Operator], Rule] = rule
+) -> dict[str, FormatGroup]:
+    """Tensor name -> the tensors that share its format."""
     head = {name: name for name in graph.shapes}
 
     def find(name: str) -> str:
@@ -93,7 +96,7 @@ def groups(graph: FloatGraph, rule_of: Callable[[Operator], Rule] = rule) -> dic
         for name in node.inputs:
             readers[name].append(own)
             integer_bits[name] = min(integer_bits[name], own.integer_bits)
-            if own.tied:
+            if own.same_format:
                 head[find(name)] = find(node.name)
         if own.fixed:
             fixed.add(node.name)
@@ -105,16 +108,16 @@ def groups(graph: FloatGraph, rule_of: Callable[[Operator], Rule] = rule) -> dic
         for name, rules in readers.items()
         if name in graph.outputs or not rules or not all(own.passes for own in rules)
     }
-    made = {}
+    group_of = {}
     for tensors in members.values():
-        group = Group(
+        group = FormatGroup(
             tuple(tensors),
             tuple(name for name in tensors if name in exposed),
             any(name in fixed for name in tensors),
             min(integer_bits[name] for name in tensors),
         )
-        made.update(dict.fromkeys(tensors, group))
-    return made
+        group_of.update(dict.fromkeys(tensors, group))
+    return group_of
 
 
 def kept_range(graph: FloatGraph, name: str) -> tuple[float, float]:

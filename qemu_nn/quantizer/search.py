@@ -16,10 +16,10 @@ from .assign import ROLES
 
 #: A format that is tried: the layer, its role, and the fraction bits it starts from.
 Variable = tuple[str, str, int]
-#: Layer -> role -> fraction bits, as settle() takes them.
+#: Layer -> role -> fraction bits, as assign_formats() takes them.
 Given = dict[str, dict[str, int]]
 
-#: How often each variable has its turn.
+#: How often each variable is decided.
 _ROUNDS = 2
 
 _STATE_LIMIT = 16 * files.MEGABYTE
@@ -27,7 +27,7 @@ _STATE_LIMIT = 16 * files.MEGABYTE
 
 @dataclass(frozen=True, order=True)
 class Score:
-    """How well a network does: accuracy first (0 where nobody knows the classes), then -error.
+    """How well a network does: accuracy first (0 without labels), then -error.
 
     closeness: minus the error of the scores against the float network's, relative to these and
     averaged over samples, so that each counts alike.
@@ -39,9 +39,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Search:
-    """What to try. span: integer bits fewer at most. tolerance: of accuracy below `goal`, the
-    float network's, at which the search ends; goal None: it tries everything. threads:
-    candidates computed at a time. resume: a file that keeps what is decided; key: what it is for.
+    """What to try.
+
+    span: the most integer bits that a format loses. goal: the float network's accuracy; the search
+    ends at most `tolerance` below it, or tries everything if it is None. threads: candidates that
+    are computed at a time. resume: a file that keeps the decisions; key: what they are for.
     """
 
     span: int = 3
@@ -59,11 +61,11 @@ def search(
     how: Search,
     progress: Callable[[Iterable[Variable]], Iterable[Variable]] = iter,
 ) -> Given:
-    """`given`, and the formats that score better than those which would be chosen.
+    """`given`, with the formats that score better than those of the policy.
 
-    score: of the network with formats given; raises Error where the device cannot have them.
-    Each variable is decided in order, with the others as they are; then all once more, as a
-    narrow range may pay only when its neighbours are narrow too.
+    score: how well the network does with these formats; it raises Error where no device has them.
+    Each variable is decided in order, with the others as they are; then all once more, because a
+    narrow range may help only when its neighbours are narrow too.
     """
     chosen, done = _resumed(how, {name: dict(roles) for name, roles in given.items()})
     best = score(chosen)
@@ -75,9 +77,9 @@ def search(
             now = chosen.get(name, {}).get(role, start)
             others = [frac for frac in range(start, start + how.span + 1) if frac != now]
             trials = [_with(chosen, name, role, frac) for frac in others]
-            for trial, found in zip(trials, pool.map(lambda t: _score(score, t), trials)):
-                if found is not None and found > best:
-                    best, chosen = found, trial
+            for trial, reached in zip(trials, pool.map(lambda t: _score(score, t), trials)):
+                if reached is not None and reached > best:
+                    best, chosen = reached, trial
             done += 1
             _keep(how, chosen, done)
     return chosen
@@ -101,14 +103,14 @@ def _keep(how: Search, chosen: Given, done: int) -> None:
 
 
 def _resumed(how: Search, given: Given) -> tuple[Given, int]:
-    """What an interrupted search has decided, and how many variables that were."""
+    """The decisions of an interrupted search, and how many there are."""
     if how.resume is None or not how.resume.exists():
         return given, 0
     fields = parse_json(files.read_bytes(how.resume, _STATE_LIMIT), str(how.resume))
     if fields.text("key") != how.key:
         raise ModelError(
-            f"{how.resume} is of a search with another network, data or options: remove it, or "
-            "name another file"
+            f"{how.resume} belongs to a search with another network, data or options; remove it "
+            "or name another file"
         )
     formats: Given = {
         name: {role: roles.integer(role) for role in ROLES if role in roles}

@@ -1,4 +1,4 @@
-"""What calibration data say of every tensor of a network."""
+"""The range and histogram of every tensor of a network, over the calibration data."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def observe(graph: FloatGraph, batches: Iterable[np.ndarray]) -> dict[str, Stati
 
     Raises Error where there is no data, and where the network's values are not finite.
     """
-    found = {name: Statistics() for name in graph.shapes}
-    seen = 0
+    statistics = {name: Statistics() for name in graph.shapes}
+    samples = 0
     for batch in batches:
-        seen += len(batch)
+        samples += len(batch)
         for name, values in each_tensor(graph, batch):
             try:
-                found[name].add(values)
+                statistics[name].add(values)
             except Error as error:
                 raise Error(f"{graph.name}: tensor {name!r}: {error}") from None
-    if not seen:
+    if not samples:
         raise Error("there is no data to calibrate with")
-    return found
+    return statistics

@@ -195,7 +195,7 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
     """What one call touches, bounds and overlaps checked."""
     node = step.node
     where = f"layer {node.name!r} ({node.function.name})"
-    given = memory.places[node.name]
+    given = memory.calls[node.name]
     declared = node.function.read(node.params)
     if len(given.inputs) != len(declared):
         raise Refused(

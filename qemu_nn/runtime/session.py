@@ -32,11 +32,33 @@ SMALL = 2048
 
 
 class Session:
-    """A network planned for one profile.
+    """A network planned for one profile; several threads may use it at the same time.
 
-    It may be used from several threads at a time: each works in memory of its own.
-    threads: that share the samples of a batch, and the large layers of a single one. trace: plan
-    for traced runs, and for others only when the first of them comes.
+    Network.session() returns one. It pickles as its network and its options.
+
+    Parameters
+    ----------
+    graph : ir.graph.Graph
+        The network.
+    profile : targets.Profile
+        Whose arithmetic it runs.
+    variant : str, optional
+        A variant of the kernel table for all layers that have a row of that name; default: the
+        best rows of this host.
+    threads : int, default 1
+        Threads that share the samples of a batch, and the large layers of a single one.
+    trace : bool, default False
+        Plan for traced runs; the plan of others is made when the first of them comes.
+
+    Attributes
+    ----------
+    graph, profile, threads
+        See the parameters.
+
+    Raises
+    ------
+    Error
+        No kernel has this variant, or the device could not run a layer.
     """
 
     def __init__(
@@ -86,16 +108,35 @@ class Session:
         return Compiled(plan(self.graph, *how), self.threads)
 
     def run(self, x: np.ndarray, state: State = None, trace: bool = False) -> dict[str, np.ndarray]:
-        """Run a batch, x: [N, *input shape], and return {layer: [N, *output shape]}.
-
-        A recurrent network takes [N, T, *input shape] and returns [N, T, ...]; state: what it
-        starts from, [N, *state shape] (or a dict of these), zero if not given; its states after
-        every step are among the results. trace=True returns every layer's output, and as
-        "clobber.<layer>" what is left of an input that a layer destroys on this device.
+        """Run a batch, and return what the device computes, bit for bit.
 
         Ctrl-C, or whatever a signal handler raises, ends a run between two calls of the network;
-        the session can go on. Raises Error where x or state has another shape or dtype than the
-        network.
+        the session can be used again.
+
+        Parameters
+        ----------
+        x : ndarray of the input's integers, shape (N, *input shape)
+            The batch; of a recurrent network (N, T, *input shape).
+        state : ndarray or mapping of str to ndarray, shape (N, *state shape), optional
+            What a recurrent network starts from; default: zeros.
+        trace : bool, default False
+            Return the output of every layer, not of the network only.
+
+        Returns
+        -------
+        dict of str to ndarray of integers, shape (N, *output shape)
+            Outputs by the names of their layers; of a recurrent network (N, T, *output shape),
+            with its states after every step. With trace also, as "clobber.<layer>", what is left
+            of an input that a layer overwrites on this device.
+
+        Raises
+        ------
+        Error
+            The batch or the state has another shape or type than the network.
+
+        Examples
+        --------
+        >>> network.session().run(x)["softmax"]
         """
         if type(x) is not _Array:
             x = as_array(x, "the input")

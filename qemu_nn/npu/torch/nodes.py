@@ -73,7 +73,7 @@ def lookup(x: Tensor, kind: str, bits: int) -> Tensor:
 def log_softmax(x: Tensor, bits: int) -> Tensor:
     """LogSoftmax by pairs of channels as the chip has it; the gradient is the function's own.
 
-    What saturates is left to the node behind it.
+    The node behind it saturates the result.
     """
     half, table = 2 ** (bits - 1), torch.from_numpy(of_distances(bits)).long().to(x.device)
     codes = _codes(x, "LogSoftmax", bits)

@@ -35,10 +35,10 @@ def sums(x: Tensor, layer: Layer) -> Tensor:
 
 
 def divisors(layer: Layer, size: tuple[int, int], hw_aligned: bool) -> Tensor:
-    """What the sum of each window of an image is divided by, [1, 1, rows, columns].
+    """The divisor of the sum of each window of an image, [1, 1, rows, columns].
 
-    hw_aligned: by the place of the window, as §6.8 of the manual has it; else its cells within
-    the image, and 1 where there are none (their sum is 0).
+    hw_aligned: by the position of the window, as §6.8 of the manual has it; else the number of its
+    cells inside the image, and 1 where there are none (their sum is 0).
     """
     counted = sums(torch.ones((1, 1, *size), dtype=torch.float64), layer)
     if not hw_aligned:

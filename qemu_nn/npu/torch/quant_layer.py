@@ -19,19 +19,42 @@ from .weighted import ROLES, Weighted
 
 
 class QuantizedNet(nn.Module):
-    """The network, batch in, output out (§4.3.3 of the manual); in double precision it is exact.
+    """The network as a PyTorch module: batch in, output out; in double precision it is exact.
 
-    quant_output, quant_weight, quant_bias: which values go through a quantization node, for which
-    the parameters must have fractions. hw_aligned: averages divide as the hardware does.
-    bitwidth: 8 or 16. for_training: begin with NAME_weight and NAME_bias, and with half a step of
-    the output on top of each bias if quant_output, so that rounding down becomes rounding to
-    nearest; False: begin with NAME_quant_weight and NAME_quant_bias, and compute what the chip
-    does: bit for bit after `.double()`. The parameters are NAME.weight and NAME.bias, with a
-    dot in a layer's name as an underscore. `quantized` holds the names of the layers whose nodes
-    work, at first all.
+    Its parameters are LAYER.weight and LAYER.bias, with a dot in a layer's name as an underscore.
 
-    Raises Error for arguments that cannot be meant, ModelError that names the layer for missing
-    or unfitting parameters and, with all three kinds of nodes, for what no hardware computes.
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to object
+        Its parameters, with the fractions of all values that are quantized.
+    quant_output, quant_weight, quant_bias : bool, default True
+        Which values go through a quantization node.
+    hw_aligned : bool, default True
+        Divide averages next to padding as the hardware does.
+    bitwidth : {8, 16}, default 8
+        The width of weights and features.
+    for_training : bool, default True
+        Begin with LAYER_weight and LAYER_bias, with half a step of the output added to each bias if
+        quant_output, so that rounding down becomes rounding to nearest. False: begin with
+        LAYER_quant_weight and LAYER_quant_bias and compute, after `.double()`, what the chip does.
+
+    Attributes
+    ----------
+    quantized : set of str
+        The layers whose quantization nodes work; at first all.
+
+    Raises
+    ------
+    Error
+        The bit width is wrong.
+    ModelError
+        A parameter is missing or does not fit, or the hardware does not compute a layer.
+
+    References
+    ----------
+    The kit's manual, chapter 4.3.3.
     """
 
     def __init__(
@@ -78,34 +101,68 @@ class QuantizedNet(nn.Module):
         for name in get_tensor_name_list(self.layer_list, feature_only=True):
             if not isinstance(self.param_dict.get(f"{name}_frac"), (int, np.integer)):
                 raise ModelError(
-                    f"the parameters need {name}_frac, an integer: quantize the network first"
+                    f"the parameters lack the integer {name}_frac; quantize the network first"
                 )
         return {name: 2.0 ** -int(self.param_dict[f"{name}_frac"]) for name in self.shapes}
 
     def _check(self, layer: Layer) -> None:
         """Raise ModelError for a layer that has no fixed point."""
         if layer.type == "Softmax":
-            raise ModelError(f"layer {layer.name!r}: Softmax has no fixed point; use LogSoftmax")
+            raise ModelError(
+                f"layer {layer.name!r}: Softmax has no fixed-point form; use LogSoftmax"
+            )
         if layer.type == "Eltwise" and layer.attributes()["operation"] != "sum":
-            raise ModelError(f"layer {layer.name!r}: only the sum of tensors has a fixed point")
+            raise ModelError(
+                f"layer {layer.name!r}: only the sum of tensors has a fixed-point form"
+            )
 
     def has_part(self, name: str) -> bool:
-        """Has the layer weights or a bias?"""
+        """Say whether a layer has weights or a bias.
+
+        Parameters
+        ----------
+        name : str
+            The name of a layer.
+
+        Returns
+        -------
+        bool
+            True where part() gives a module.
+        """
         return name in self._modules_of
 
     def part(self, name: str) -> Weighted:
-        """The module of a layer with weights or a bias."""
-        found = getattr(self, self._modules_of[name])
-        assert isinstance(found, Weighted)
-        return found
+        """The module of a layer with weights or a bias.
+
+        Parameters
+        ----------
+        name : str
+            The name of such a layer.
+
+        Returns
+        -------
+        torch.nn.Module
+            Its weights and bias.
+        """
+        module = getattr(self, self._modules_of[name])
+        assert isinstance(module, Weighted)
+        return module
 
     def get_param_dict(self) -> dict[str, Any]:
-        """Parameters as §3.2 of the manual has them; run_layers() with them equals the module.
+        """Parameters of the network as it is now; run_layers() with them equals the module.
 
-        NAME_weight and NAME_bias (float64, without what was added for rounding), the chip's
-        NAME_quant_weight and NAME_quant_bias where they have nodes, and all that was given.
+        Returns
+        -------
+        dict of str to object
+            All that was given, with the present LAYER_weight and LAYER_bias (float64, without what
+            was added for rounding) and, where they have nodes, LAYER_quant_weight and
+            LAYER_quant_bias.
+
+        References
+        ----------
+        The kit's manual, chapter 3.2.
         """
-        found = dict(self.param_dict)
+        params = dict(self.param_dict)
         for layer in self.layer_list:
             if not self.has_part(layer.name):
                 continue
@@ -113,21 +170,36 @@ class QuantizedNet(nn.Module):
             for role in ROLES:
                 if getattr(part, role) is not None:
                     real = part.real(role).detach().double().cpu().numpy()
-                    found[f"{layer.name}_{role}"] = real
+                    params[f"{layer.name}_{role}"] = real
                     if self.quant[role]:
-                        found[f"{layer.name}_quant_{role}"] = part.integers(role)
-        return found
+                        params[f"{layer.name}_quant_{role}"] = part.integers(role)
+        return params
 
     def forward(self, x: Tensor) -> Union[Tensor, dict[str, Tensor]]:
-        """The output [N, C, H, W] of a batch [N, C, H, W]; of several outputs a dict by name.
+        """Compute a batch.
 
-        The batch is not quantized: give real numbers on the grid of the input tensor.
+        Parameters
+        ----------
+        x : floating-point torch.Tensor, shape (N, C, H, W)
+            Real numbers on the grid of the input tensor; they are not rounded.
+
+        Returns
+        -------
+        torch.Tensor, or dict of str to torch.Tensor
+            The output, shape (N, C, H, W); several outputs by name.
+
+        Raises
+        ------
+        Error
+            The batch is no floating-point tensor, or has another shape.
         """
         start = self.layer_list[0].tops[0]
         if not isinstance(x, Tensor) or not x.is_floating_point():
-            raise Error("a batch is a tensor of real numbers: torch.from_numpy(x).float()")
+            raise Error(
+                "a batch must be a floating-point tensor, such as torch.from_numpy(x).float()"
+            )
         if x.ndim != 4 or tuple(x.shape[1:]) != self.shapes[start]:
-            raise Error(f"a batch is [N, {self.shapes[start]}], not {list(x.shape)}")
+            raise Error(f"a batch must be [N, {self.shapes[start]}], is {list(x.shape)}")
         values = {start: x}
         for layer in self.layer_list[1:]:
             results = self._compute(layer, [values[name] for name in layer.bottoms])
@@ -142,7 +214,7 @@ class QuantizedNet(nn.Module):
         return {name: values[name] for name in self.outputs}
 
     def _compute(self, layer: Layer, inputs: list[Tensor]) -> list[Tensor]:
-        """What a layer makes, before rounding."""
+        """The outputs of a layer, before rounding."""
         own, x, kind = layer.attributes(), inputs[0], layer.type
         quantized = layer.name in self.quantized
         if self.has_part(layer.name):

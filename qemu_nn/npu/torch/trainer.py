@@ -20,14 +20,14 @@ from ..training_data import Grid, classes
 from .quant_layer import QuantizedNet
 from .weighted import ROLES
 
-#: What to give, for errors.
+#: The way out of errors: what to give instead.
 _LOSS = "give a function (outputs, targets) -> scalar torch tensor, such as torch.nn.MSELoss()"
 _OPTIMIZER = "give a function of the parameters: lambda p: torch.optim.SGD(p, lr=0.01)"
 
 
 @dataclass
 class Trainer:
-    """A network, where its batches come from, and what is asked of the training."""
+    """A network, the source of its batches, and the options of its training."""
 
     net: QuantizedNet
     source: Iterator[tuple[np.ndarray, np.ndarray]]
@@ -41,7 +41,7 @@ class Trainer:
     writer: Any = field(default=None)
 
     def run(self, groups: Sequence[Sequence[Layer]]) -> None:
-        """Put the nodes in group by group; train that group and all after it each time."""
+        """Quantize group by group; each time train that group and all behind it."""
         lift(self.net)
         self.net.quantized = set()
         self.net.train()
@@ -64,24 +64,22 @@ class Trainer:
         save_to_file(layers, f"{stem}.prototxt", params, f"{stem}.npz")
 
     def _group(self, title: str) -> None:
-        parameters = [each for each in self.net.parameters() if each.requires_grad]
+        parameters = [p for p in self.net.parameters() if p.requires_grad]
         if not parameters:
             return
         make = self.optimizer or (lambda p: torch.optim.Adam(p, lr=0.001))
         optimizer = make(parameters)
         if not isinstance(optimizer, torch.optim.Optimizer):
-            raise Error(f"optimizer made a {type(optimizer).__name__}: {_OPTIMIZER}")
+            raise Error(f"optimizer returned a {type(optimizer).__name__}; {_OPTIMIZER}")
         for step in tqdm(range(1, self.steps + 1), desc=title, disable=None, leave=False):
             where = f"step {step} of {title}"
             pair = next(self.source, None)
             if pair is None:
-                raise Error(f"the batches ended before {where}: {self.steps} are needed per group")
+                raise Error(f"the batches ended before {where}; every group needs {self.steps}")
             outputs = self.net(torch.from_numpy(self._inputs(pair[0])))
             loss = self._loss(outputs, pair[1])
             if not torch.isfinite(loss):
-                raise Error(
-                    f"the loss is {loss.item()} at {where}: begin with a smaller learning rate"
-                )
+                raise Error(f"the loss is {loss.item()} at {where}; use a smaller learning rate")
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -91,7 +89,7 @@ class Trainer:
 
     def _inputs(self, x: np.ndarray) -> np.ndarray:
         if x.shape[1:] != self.grid.shape:
-            raise Error(f"an input batch is [N, {self.grid.shape}], not {list(x.shape)}")
+            raise Error(f"an input batch must be [N, {self.grid.shape}], is {list(x.shape)}")
         return self.grid.rounded(x)
 
     def _loss(self, outputs: Any, labels: np.ndarray) -> Tensor:
@@ -102,7 +100,7 @@ class Trainer:
             targets = targets.astype(np.int64)
         loss = self.loss_fn(outputs, torch.from_numpy(np.ascontiguousarray(targets)))
         if not isinstance(loss, Tensor) or loss.numel() != 1 or not loss.requires_grad:
-            raise Error(f"loss_fn returned {_spelled(loss)}: {_LOSS}")
+            raise Error(f"loss_fn returned {_spelled(loss)}; {_LOSS}")
         return loss.reshape(())
 
     def _log(self, where: str, loss: float, right: Optional[float]) -> None:
@@ -122,7 +120,7 @@ def _spelled(value: Any) -> str:
 
 
 def lift(net: QuantizedNet) -> None:
-    """Half a step on top of all weights and biases: nodes, which round down, give the nearest."""
+    """Add half a step to all weights and biases: nodes, which round down, then give the nearest."""
     for layer in net.layer_list:
         if net.has_part(layer.name):
             part = net.part(layer.name)
@@ -142,7 +140,7 @@ def cross_entropy(outputs: Any, labels: np.ndarray) -> Tensor:
     """The mean of -log softmax at the labels' classes."""
     scores = _scores(outputs)
     if scores is None:
-        raise Error(f"without loss_fn the network must make one output [N, C, 1, 1]: {_LOSS}")
+        raise Error(f"without loss_fn the network must have one output [N, C, 1, 1]; {_LOSS}")
     return F.cross_entropy(scores, torch.from_numpy(classes(labels, scores.shape[1])))
 
 
@@ -159,27 +157,27 @@ def accuracy(outputs: Any, labels: np.ndarray) -> Optional[float]:
 
 
 def event_writer(log_dir: Path) -> Any:
-    """What writes TensorBoard's files, or None and a line of text where it is not installed."""
+    """A writer of TensorBoard's files; None, and a printed line, where it is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
-        print("no event files: pip install tensorboard, to see the training in TensorBoard")
+        print("no event files are written; pip install tensorboard to watch the training")
         return None
     return SummaryWriter(str(log_dir))
 
 
 def check_callables(loss_fn: Any, optimizer: Any) -> None:
-    """Raise Error for what is no function of PyTorch, with what to give instead."""
+    """Raise Error, with the way out, for what is no function of PyTorch."""
     for name, value, instead in (("loss_fn", loss_fn, _LOSS), ("optimizer", optimizer, _OPTIMIZER)):
         if value is None:
             continue
-        modules = {str(getattr(each, "__module__", "")) for each in (value, type(value))}
-        if any(each.split(".")[0] in ("tensorflow", "keras", "tf_keras") for each in modules):
-            raise Error(f"{name} is TensorFlow's, but training runs on PyTorch: {instead}")
+        modules = {str(getattr(thing, "__module__", "")) for thing in (value, type(value))}
+        if any(module.split(".")[0] in ("tensorflow", "keras", "tf_keras") for module in modules):
+            raise Error(f"{name} is TensorFlow's, but training runs on PyTorch; {instead}")
         if isinstance(value, torch.optim.Optimizer):
-            raise Error(f"{name} is made already, for other parameters: {instead}")
+            raise Error(f"{name} is an optimizer of other parameters; {instead}")
         if not callable(value):
-            raise Error(f"{name} is a {type(value).__name__}: {instead}")
+            raise Error(f"{name} is a {type(value).__name__}; {instead}")
 
 
 def train(trainer: Trainer, groups: Sequence[Sequence[Layer]], seed: Optional[int]) -> None:

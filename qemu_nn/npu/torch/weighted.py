@@ -1,4 +1,4 @@
-"""One layer with weights or a bias: its parameters, and what it computes of an image."""
+"""One layer with weights or a bias as a PyTorch module: its parameters, and its output."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ROLES = ("weight", "bias")
 class Weighted(nn.Module):
     """`weight` and `bias` (parameters, where the layer has them), their steps and lifts (buffers).
 
-    A lift is what a parameter holds on top of its real number, so that rounding down gives the
-    nearest; a layer that is not quantized computes without it.
+    A lift is added to a parameter so that rounding down gives the nearest number; a layer that is
+    not quantized computes without it.
     """
 
     weight: Optional[nn.Parameter]
@@ -39,7 +39,11 @@ class Weighted(nn.Module):
         quant: Mapping[str, bool],
         floats: bool,
     ) -> None:
-        """quant: role -> is there a node; floats: begin with the float numbers, not the chip's."""
+        """Build the module; see the class.
+
+        quant: role -> whether it has a quantization node. floats: begin with the float parameters,
+        not with the chip's.
+        """
         super().__init__()
         self.layer, self.bits = layer, bits
         channels = shapes[layer.tops[0]][0]
@@ -60,7 +64,7 @@ class Weighted(nn.Module):
             self.register_buffer(f"{role}_lift", torch.zeros([1] * values.ndim))
 
     def lift(self, role: str, amount: Any) -> None:
-        """Add a number, or one for each channel, that real() takes off again."""
+        """Add a number, or one for each channel, which real() subtracts again."""
         parameter, lift = getattr(self, role), getattr(self, f"{role}_lift")
         with torch.no_grad():
             parameter += amount
@@ -72,7 +76,7 @@ class Weighted(nn.Module):
         return result
 
     def value(self, role: str, quantized: bool) -> Tensor:
-        """What the layer computes with: rounded down to the grid, if there is a node."""
+        """The parameter that the layer computes with, rounded down where it has a node."""
         step = getattr(self, f"{role}_step")
         if not quantized:
             return self.real(role)
@@ -82,11 +86,11 @@ class Weighted(nn.Module):
     def integers(self, role: str) -> np.ndarray:
         """The chip's integers."""
         exact = getattr(self, role).detach().double(), getattr(self, f"{role}_step").double()
-        found = torch.round(quantize(*exact, self.bits) / exact[1])
-        return found.cpu().numpy().astype(f"int{self.bits}")
+        codes = torch.round(quantize(*exact, self.bits) / exact[1])
+        return codes.cpu().numpy().astype(f"int{self.bits}")
 
     def forward(self, x: Tensor, quantized: bool) -> Tensor:
-        """An image [N, C, H, W] or vector [N, C, 1, 1], not rounded yet."""
+        """The output for an image [N, C, H, W] or vector [N, C, 1, 1], before rounding."""
         if self.weight is not None:
             x = self._product(x, self.value("weight", quantized))
         if self.bias is not None:
@@ -110,10 +114,10 @@ def _fractions(
     if weights.role_missing(layer, role):
         return None
     if key not in params:
-        raise ModelError(f"layer {layer.name!r}: the parameters have no {key!r}: quantize it first")
+        raise ModelError(f"layer {layer.name!r}: the parameters lack {key!r}; quantize it first")
     value = np.asarray(params[key])
     if value.dtype.kind not in "iu" or value.size not in (1, channels):
-        raise ModelError(f"{key} is an integer, or one for each of {channels} channels")
+        raise ModelError(f"{key} must be an integer, or one for each of {channels} channels")
     return value.ravel().astype(np.int64)
 
 
@@ -123,7 +127,7 @@ def _on_grid(layer: Layer, role: str, params: Mapping[str, Any], bits: int) -> d
     if weights.role_missing(layer, role):
         return {}
     if key not in params:
-        raise ModelError(f"layer {layer.name!r}: the parameters have no {key!r}: quantize it first")
+        raise ModelError(f"layer {layer.name!r}: the parameters lack {key!r}; quantize it first")
     values = np.asarray(params[key])
     half = 2 ** (bits - 1)
     if values.dtype.kind not in "iu" or values.min() < -half or values.max() >= half:

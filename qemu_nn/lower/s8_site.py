@@ -1,4 +1,4 @@
-"""One operator on its way to calls of the s8 API."""
+"""One operator on its way to calls of the s8 functions."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _LARGEST_SHIFT = 30
 
 
 @dataclass
-class AffineSite(AnySite):
-    """With a scale and a zero point for each tensor.
+class S8Site(AnySite):
+    """An operator whose tensors each have a scale and a zero point.
 
     formats: of the inputs, then of the output. ends: real values that the output is clamped to.
     scales: of the weights, broadcast to them; None where there are none.
@@ -34,7 +34,7 @@ class AffineSite(AnySite):
 
     @property
     def output(self) -> Format:
-        """Of the tensor that is made."""
+        """The format of the tensor that is written."""
         return self.formats[-1]
 
     def clamp(self) -> dict[str, int]:
@@ -45,11 +45,14 @@ class AffineSite(AnySite):
         """Multiplier and shift of a real factor."""
         multiplier, shift = quantize_multiplier(real)
         if shift > _LARGEST_SHIFT:
-            raise ModelError(f"its output {self.output} is too fine for what it is computed of")
+            raise ModelError(
+                f"its output {self.output} is too fine: it needs a shift of {shift} bits, and the "
+                f"functions shift by at most {_LARGEST_SHIFT}"
+            )
         return multiplier, shift
 
     def same_formats(self) -> None:
-        """Formats were settled so that this holds."""
+        """Formats were assigned so that this holds."""
         assert len(set(self.formats)) == 1, (self.name, self.formats)
 
     def call(
@@ -61,18 +64,18 @@ class AffineSite(AnySite):
         part: str = "",
         shape: Optional[Shape] = None,
         sources: Optional[tuple[str, ...]] = None,
-        held: Optional[Format] = None,
+        output_format: Optional[Format] = None,
     ) -> str:
-        """Append a call; returns the name of what it makes.
+        """Append a call, and return the name of the tensor that it writes.
 
-        params: more than the function takes may be given. weights, bias: integers as it reads them.
-        part: what is appended to the name where this is not the last call. shape, sources, held
-        (the format): of it, if not the operator's.
+        params: may hold more than the function takes. weights, bias: integers as it reads them.
+        part: the end of the name, where this is not the last call. shape, sources, output_format:
+        where they are not those of the operator.
         """
         name = f"{self.name}/{part}" if part else self.name
-        held = held or self.output
+        written = output_format or self.output
         output = Tensor(
-            name, shape or self.shapes[-1], held.dtype, None, held.scale, held.zero_point
+            name, shape or self.shapes[-1], written.dtype, None, written.scale, written.zero_point
         )
         own = {}
         for role, array in (("weights", weights), ("bias", bias)):

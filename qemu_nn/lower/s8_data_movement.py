@@ -1,4 +1,4 @@
-"""What moves elements, as calls of the s8 API."""
+"""Data movement, slicing and padding as calls of the s8 functions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from ..errors import ModelError
 from ..operators import Concat, Pad, Shape, Shuffle, Slice, Transpose
-from .affine_site import AffineSite
+from .s8_site import S8Site
 
-#: Axes that the functions have.
+#: Axes of the functions, and how many the slicing function has.
 _AXES = "nhwc"
 _SLICED = 5
 
@@ -19,7 +19,7 @@ _SLICED = 5
 def four(shape: Shape) -> Shape:
     """The shape with axes of one element in front, so that there are four."""
     if len(shape) > len(_AXES):
-        raise ModelError(f"its function has up to 4 axes, not those of {list(shape)}")
+        raise ModelError(f"its function takes up to 4 axes, but the shape is {list(shape)}")
     return (*[1] * (len(_AXES) - len(shape)), *shape)
 
 
@@ -28,14 +28,14 @@ def named(stem: str, sides: Shape, names: str = _AXES) -> dict[str, int]:
     return {f"{stem}_{name}": side for name, side in zip(names, sides)}
 
 
-def concatenate(site: AffineSite, operator: Concat) -> None:
-    """Side by side, two at a time."""
+def concatenate(site: S8Site, operator: Concat) -> None:
+    """Concatenation, two tensors at a time."""
     site.same_formats()
     axis, first = operator.axis, site.sources[0]
     outer, inner = math.prod(site.shapes[0][:axis]), math.prod(site.shapes[0][axis + 1 :])
     joined = site.shapes[0][axis]
     if len(site.sources) == 1:
-        raise ModelError("it joins one tensor alone")
+        raise ModelError("it concatenates a single tensor")
     for index, (source, shape) in enumerate(zip(site.sources[1:], site.shapes[1:-1]), 2):
         sides = {"inner1": joined * inner, "inner2": shape[axis] * inner}
         joined += shape[axis]
@@ -47,12 +47,12 @@ def concatenate(site: AffineSite, operator: Concat) -> None:
         )
 
 
-def cut(site: AffineSite, operator: Slice) -> None:
-    """Some elements of an axis."""
+def slice_axis(site: S8Site, operator: Slice) -> None:
+    """A slice of one axis."""
     site.same_formats()
     shape, whole = site.shapes
     if len(shape) > _SLICED:
-        raise ModelError(f"its function has up to {_SLICED} axes, not those of {list(shape)}")
+        raise ModelError(f"its function takes up to {_SLICED} axes, but the shape is {list(shape)}")
     ahead = (1,) * (_SLICED - len(shape))
     begin, stride = [0] * _SLICED, [1] * _SLICED
     begin[len(ahead) + operator.axis] = operator.start
@@ -65,8 +65,8 @@ def cut(site: AffineSite, operator: Slice) -> None:
     site.call("tflm_slice_s8", params)
 
 
-def pad(site: AffineSite, operator: Pad) -> None:
-    """Cells of one value around."""
+def pad(site: S8Site, operator: Pad) -> None:
+    """Padding with one value."""
     site.same_formats()
     before, after = (tuple(pair[i] for pair in operator.pads) for i in (0, 1))
     if min(*before, *after) < 0:
@@ -81,13 +81,13 @@ def pad(site: AffineSite, operator: Pad) -> None:
     site.call("arm_pad_s8", {**params, "pad_value": int(value)})
 
 
-def transpose(site: AffineSite, operator: Transpose) -> None:
+def transpose(site: S8Site, operator: Transpose) -> None:
     """Axes in another order."""
     _reorder(site, site.shapes[0], operator.order)
 
 
-def shuffle(site: AffineSite, operator: Shuffle) -> None:
-    """Channels as groups, which change places with what is in them."""
+def shuffle(site: S8Site, operator: Shuffle) -> None:
+    """The channels [groups, n] become [n, groups]."""
     shape, axis = site.shapes[0], operator.axis
     parts = (operator.groups, shape[axis] // operator.groups)
     order = list(range(len(shape) + 1))
@@ -95,10 +95,10 @@ def shuffle(site: AffineSite, operator: Shuffle) -> None:
     _reorder(site, (*shape[:axis], *parts, *shape[axis + 1 :]), tuple(order))
 
 
-def _reorder(site: AffineSite, shape: Shape, order: Sequence[int]) -> None:
-    """Elements of `shape` with axes in another order, as few of them as that takes.
+def _reorder(site: S8Site, shape: Shape, order: Sequence[int]) -> None:
+    """A transposition of `shape` by `order`, with as few axes as it takes.
 
-    Axes of one element go nowhere, and axes that stay side by side are one.
+    Axes of one element are left out, and axes that stay side by side become one.
     """
     site.same_formats()
     runs: list[list[int]] = []
@@ -114,14 +114,14 @@ def _reorder(site: AffineSite, shape: Shape, order: Sequence[int]) -> None:
         site.call("arm_reshape_s8", {"total_size": math.prod(shape)})
         return
     if rank > len(_AXES):
-        raise ModelError(f"its function has up to 4 axes, not those of {list(shape)}")
+        raise ModelError(f"its function takes up to 4 axes, but the shape is {list(shape)}")
     split = tuple(math.prod(shape[axis] for axis in run) for run in before)
-    turn = tuple(before.index(run) for run in runs)
+    permutation = tuple(before.index(run) for run in runs)
     ones = (1,) * (len(_AXES) - rank)
     params = {
         "num_dims": rank,
         **named("input", (*split, *ones)),
-        **named("output", (*(split[axis] for axis in turn), *ones)),
-        **named("perm", (*turn, *range(rank, len(_AXES))), "0123"),
+        **named("output", (*(split[axis] for axis in permutation), *ones)),
+        **named("perm", (*permutation, *range(rank, len(_AXES))), "0123"),
     }
     site.call("arm_transpose_s8", params)

@@ -1,4 +1,4 @@
-"""Convolutions, fully connected layers and poolings as calls of the s8 API."""
+"""Convolutions, fully connected layers and poolings as calls of the s8 functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ModelError
 from ..ir.formats import quantize_symmetric
 from ..operators import Conv, Dense, Pool
-from .affine_site import AffineSite
+from .s8_site import S8Site
 
 #: Weights lie in -127..127, biases in 32 bits.
 _MOST, _MOST_BIAS = 127, 2**31 - 1
@@ -20,10 +20,10 @@ PER_ROW = "arm_fully_connected_per_channel_s8"
 _POOLS = {"max": "arm_max_pool_s8", "average": "arm_avgpool_s8"}
 
 
-def geometry(site: AffineSite, window: Conv | Pool) -> dict[str, int]:
-    """The arguments that say where windows lie; padding behind the image is what they imply."""
+def geometry(site: S8Site, window: Conv | Pool) -> dict[str, int]:
+    """The arguments that say where windows lie; they imply the padding behind the image."""
     if min(window.pads[:2]) < 0:
-        raise ModelError(f"it crops its input ({window.pads}), which no function does")
+        raise ModelError(f"its pads {window.pads} crop the input, which no function does")
     steps = window.dilation if isinstance(window, Conv) else (1, 1)
     stems = ("input", "filter", "stride", "pad", "dilation", "output")
     pairs = (site.image(), window.kernel, window.stride, window.pads, steps, site.image(-1))
@@ -31,7 +31,7 @@ def geometry(site: AffineSite, window: Conv | Pool) -> dict[str, int]:
     return {"batches": 1, **sides}
 
 
-def _offsets(site: AffineSite) -> dict[str, int]:
+def _offsets(site: S8Site) -> dict[str, int]:
     source = site.formats[0]
     return {
         "input_offset": -source.zero_point,
@@ -41,7 +41,7 @@ def _offsets(site: AffineSite) -> dict[str, int]:
     }
 
 
-def convolve(site: AffineSite, conv: Conv) -> None:
+def convolve(site: S8Site, conv: Conv) -> None:
     """A depthwise convolution, or one in any number of groups."""
     channels, out = site.image()[2], len(conv.weights)
     weights = _integers(site, conv.weights)
@@ -57,8 +57,8 @@ def convolve(site: AffineSite, conv: Conv) -> None:
     site.call(function, params, weights, rows)
 
 
-def fully_connected(site: AffineSite, dense: Dense) -> None:
-    """One scale for all weights, or one for each row."""
+def fully_connected(site: S8Site, dense: Dense) -> None:
+    """A fully connected layer with one scale for all weights, or one for each row."""
     rows, columns = dense.weights.shape
     assert site.scales is not None
     each = site.scales.size > 1
@@ -75,17 +75,17 @@ def fully_connected(site: AffineSite, dense: Dense) -> None:
     site.call(function, params, weights, _bias(site, dense.bias, rows).astype(np.int32))
 
 
-def pool(site: AffineSite, operator: Pool) -> None:
-    """Maximum or average of the cells inside of the image."""
+def pool(site: S8Site, operator: Pool) -> None:
+    """Maximum or average of the cells of each window that lie inside the image."""
     if operator.kind == "average" and operator.count_pads and any(operator.pads):
-        raise ModelError("its windows count padding in some places and end in others")
+        raise ModelError("some of its windows count padding and others end at the border")
     site.same_formats()
     params = {**geometry(site, operator), **site.clamp(), "channels": site.image()[2]}
     site.call(site.choose([(_POOLS[operator.kind], True)]), params)
 
 
 def _plain(conv: Conv) -> list[tuple[str, bool]]:
-    """The wrapper, which calls one of the others, and these for those who want them."""
+    """The wrapper, which calls one of the others, and these for users who name one."""
     point = conv.kernel == (1, 1) and not any(conv.pads) and conv.groups == 1
     return [
         ("arm_convolve_wrapper_s8", True),
@@ -106,19 +106,19 @@ def _depthwise(conv: Conv, multiplier: int) -> list[tuple[str, bool]]:
     ]
 
 
-def _integers(site: AffineSite, real: np.ndarray) -> np.ndarray:
+def _integers(site: S8Site, real: np.ndarray) -> np.ndarray:
     assert site.scales is not None
     return quantize_symmetric(real, site.scales, _MOST).astype(np.int8)
 
 
-def _bias(site: AffineSite, real: Optional[np.ndarray], rows: int) -> np.ndarray:
-    """In steps of the products, zeros where there is none."""
+def _bias(site: S8Site, real: Optional[np.ndarray], rows: int) -> np.ndarray:
+    """The bias in steps of the products; zeros where there is none."""
     assert site.scales is not None
     steps = site.formats[0].scale * np.broadcast_to(site.scales.ravel().astype(np.float64), rows)
     return quantize_symmetric(np.zeros(rows) if real is None else real, steps, _MOST_BIAS)
 
 
-def _per_channel(site: AffineSite, bias: Optional[np.ndarray], rows: int) -> np.ndarray:
+def _per_channel(site: S8Site, bias: Optional[np.ndarray], rows: int) -> np.ndarray:
     """Bias, multiplier and shift of every output channel."""
     assert site.scales is not None
     source, output = site.formats[0].scale, site.output.scale

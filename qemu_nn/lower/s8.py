@@ -1,4 +1,4 @@
-"""Every operator of an affine network into calls; what cannot be is collected and told at once."""
+"""Every operator as calls of the s8 functions; the ones without are named in one error."""
 
 from __future__ import annotations
 
@@ -31,44 +31,44 @@ from ..operators import (
 from ..quantizer.affine_rules import Rescale
 from ..quantizer.assign_affine import AffineFormats
 from ..quantizer.fusion import Clamp, clamps
-from . import affine_plain as plain
-from . import affine_shaping as shaping
-from . import affine_weighted as weighted
-from .affine_site import AffineSite
+from . import s8_data_movement as data_movement
+from . import s8_unweighted as unweighted
+from . import s8_weighted as weighted
 from .lower import check_wanted
+from .s8_site import S8Site
 
 #: Operator -> what appends its calls to a site.
-_MAKERS: Mapping[type, Callable[[AffineSite, Any], None]] = {
+_MAKERS: Mapping[type, Callable[[S8Site, Any], None]] = {
     Conv: weighted.convolve,
     Dense: weighted.fully_connected,
     Pool: weighted.pool,
-    Relu: plain.rectify,
-    Clip: plain.rectify,
-    Sigmoid: plain.curve,
-    Tanh: plain.curve,
-    Softmax: plain.softmax,
-    Elementwise: plain.elementwise,
-    Concat: shaping.concatenate,
-    Slice: shaping.cut,
-    Pad: shaping.pad,
-    Rescale: plain.rescale,
-    Transpose: shaping.transpose,
-    Shuffle: shaping.shuffle,
+    Relu: unweighted.rectify,
+    Clip: unweighted.rectify,
+    Sigmoid: unweighted.curve,
+    Tanh: unweighted.curve,
+    Softmax: unweighted.softmax,
+    Elementwise: unweighted.elementwise,
+    Concat: data_movement.concatenate,
+    Slice: data_movement.slice_axis,
+    Pad: data_movement.pad,
+    Rescale: unweighted.rescale,
+    Transpose: data_movement.transpose,
+    Shuffle: data_movement.shuffle,
 }
 
 #: Operators that leave every element where it is: their output is their input.
 _SAME = (Reshape, Identity)
 
 
-def lower_affine(
+def lower_s8(
     graph: FloatGraph,
     formats: AffineFormats,
     functions: Optional[Mapping[str, str]] = None,
 ) -> Graph:
-    """The calls of a network, channels last, in the given formats.
+    """The s8 calls of a network, channels last, in the given formats.
 
-    An activation that only clamps has no call, where the one before it can do that; the call has
-    the activation's name then. functions, errors: see lower().
+    Where the call before an activation can clamp for it, the activation has no call, and the call
+    has the activation's name. functions, errors: see lower().
     """
     wanted = dict(functions or {})
     check_wanted(graph, wanted)
@@ -78,15 +78,15 @@ def lower_affine(
     problems = []
     own = clamps(graph)
     for node in graph.nodes:
-        if node.name not in own:  # an activation that the call before it computes along
+        if node.name not in own:  # an activation that is fused into the call before it
             continue
-        made = own[node.name]
-        holder[made.tensor] = made.tensor
+        clamp = own[node.name]
+        holder[clamp.tensor] = clamp.tensor
         if isinstance(node.operator, _SAME) and not isinstance(node.operator, Rescale):
             holder[node.name] = holder[node.inputs[0]]
             continue
         sources = tuple(holder[name] for name in node.inputs)
-        site = _site(graph, node, made, sources, formats, wanted)
+        site = _site(graph, node, clamp, sources, formats, wanted)
         kind = type(node.operator)
         try:
             if kind not in _MAKERS:
@@ -100,8 +100,15 @@ def lower_affine(
         arrays.update(site.arrays)
     if problems:
         raise ModelError(f"{graph.name} cannot run on the device: " + "; ".join(problems))
-    held = formats.tensors[graph.input]
-    start = Tensor(graph.input, graph.shape, held.dtype, None, held.scale, held.zero_point)
+    own_format = formats.tensors[graph.input]
+    start = Tensor(
+        graph.input,
+        graph.shape,
+        own_format.dtype,
+        None,
+        own_format.scale,
+        own_format.zero_point,
+    )
     outputs = tuple(dict.fromkeys(holder[name] for name in graph.outputs))
     return Graph(graph.name, start, tuple(nodes), outputs, arrays, classes=graph.classes)
 
@@ -109,20 +116,20 @@ def lower_affine(
 def _site(
     graph: FloatGraph,
     node: FloatNode,
-    made: Clamp,
+    clamp: Clamp,
     sources: tuple[str, ...],
     formats: AffineFormats,
     wanted: Mapping[str, str],
-) -> AffineSite:
-    tensors = (*node.inputs, made.tensor)
-    asked = {wanted[name] for name in (node.name, made.tensor) if name in wanted}
-    return AffineSite(
-        made.tensor,
+) -> S8Site:
+    tensors = (*node.inputs, clamp.tensor)
+    asked = {wanted[name] for name in (node.name, clamp.tensor) if name in wanted}
+    return S8Site(
+        clamp.tensor,
         node.operator,
         sources,
         tuple(graph.shapes[name] for name in tensors),
         asked.pop() if asked else None,
         tuple(formats.tensors[name] for name in tensors),
-        made.ends,
+        clamp.ends,
         formats.weights.get(node.name),
     )

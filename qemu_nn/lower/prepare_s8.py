@@ -10,10 +10,10 @@ from ..quantizer.affine_rules import Rescale, fixed_formats, joins
 from .prepare import averaging, ends_in_softmax
 
 
-def prepare_affine(graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
-    """The same network in operators that can be lowered, where such exist; and what it costs.
+def prepare_s8(graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
+    """The same network in operators that have functions, where such exist, and notes on the cost.
 
-    Values stay as they are, but for a softmax at the end; see prepare().
+    Values stay as they are, except for a softmax at the end; see prepare().
     """
     nodes: list[FloatNode] = []
     notes: list[str] = []
@@ -23,7 +23,7 @@ def prepare_affine(graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph,
         operator = node.operator
         if ends_in_softmax(node, graph, softmax):
             outputs[outputs.index(node.name)] = node.inputs[0]
-            notes.append(f"{node.name}: left out; the output is {node.inputs[0]}")
+            notes.append(f"{node.name}: it is left out; the output is {node.inputs[0]}")
         elif isinstance(operator, Pool):
             nodes.append(replace(node, operator=averaging(node, operator, graph, notes)))
         elif isinstance(operator, PRelu) and operator.slope.size == 1:

@@ -6,7 +6,7 @@ import pytest
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import ModelError
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
-from qemu_nn.lower import lower_affine, prepare_affine
+from qemu_nn.lower import lower_s8, prepare_s8
 from qemu_nn.lower.dequantize import dequantized
 from qemu_nn.operators import (
     Clip,
@@ -26,7 +26,7 @@ from qemu_nn.operators import (
     Tanh,
     Transpose,
 )
-from qemu_nn.quantizer.assign_affine import settle_affine
+from qemu_nn.quantizer.assign_affine import assign_affine_formats
 from qemu_nn.quantizer.ranges import Ranges
 from qemu_nn.quantizer.statistics import observe
 from qemu_nn.runtime.evaluate import each_tensor
@@ -40,9 +40,9 @@ def quantized(nodes, shape=(4, 6, 8)):
     layout = "NHWC" if len(shape) == 3 else None
     graph = FloatGraph("net", "x", shape, layout, nodes, (nodes[-1].name,))
     x = np.random.default_rng(42).normal(size=(40, *shape))
-    prepared, _ = prepare_affine(graph)
-    formats = settle_affine(prepared, observe(prepared, [x]), Ranges(), Ranges())
-    return pipeline.Network(lower_affine(prepared, formats), graph), x
+    prepared, _ = prepare_s8(graph)
+    formats = assign_affine_formats(prepared, observe(prepared, [x]), Ranges(), Ranges())
+    return pipeline.Network(lower_s8(prepared, formats), graph), x
 
 
 def errors(made, x):
@@ -242,7 +242,7 @@ def test_chains_of_choices_are_followed_in_no_time():
             ],
             "up to 5 axes",
         ),
-        ([("out", Concat(0), ("x",))], "joins one tensor alone"),
+        ([("out", Concat(0), ("x",))], "concatenates a single tensor"),
     ],
 )
 def test_what_the_functions_can_not_do_is_refused(nodes, reason):

@@ -1,4 +1,4 @@
-"""Activations, softmax and element-wise operators as calls of the s8 API."""
+"""Activations, softmax and element-wise operators as calls of the s8 functions."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from ..errors import Error, ModelError
 from ..functions.scaling import add_scaling, logistic_scaling, softmax_scaling
 from ..operators import Clip, Elementwise, Relu, Shape, Sigmoid, Softmax, Tanh
 from ..quantizer.affine_rules import Rescale
-from .affine_shaping import four, named
-from .affine_site import AffineSite
+from .s8_data_movement import four, named
+from .s8_site import S8Site
 
 _SUMS = {"add": "arm_elementwise_add_s8", "subtract": "tflm_sub_s8"}
 _CHOICES = {"maximum": "arm_maximum_s8", "minimum": "arm_minimum_s8"}
 _CURVES = {Sigmoid: "tflm_logistic_s8", Tanh: "tflm_tanh_s8"}
 
-#: Of a pooling that has one element in each window.
+#: Arguments of a pooling with one element in each window.
 _PIXEL = ("batches", "filter_h", "filter_w", "stride_h", "stride_w", "input_h", "output_h")
 _PIXEL_PADS = {"pad_h": 0, "pad_w": 0}
 
 
-def rectify(site: AffineSite, operator: Relu | Clip) -> None:
-    """An activation that no call computes along: a maximum of one element, which clamps it."""
+def rectify(site: S8Site, operator: Relu | Clip) -> None:
+    """An activation that no other call clamps: the maximum of one element, which can clamp."""
     if isinstance(operator, Relu) and operator.slope:
         _leaky(site, operator)
         return
@@ -34,9 +34,11 @@ def rectify(site: AffineSite, operator: Relu | Clip) -> None:
     site.call(site.choose([("arm_max_pool_s8", True)]), params)
 
 
-def _leaky(site: AffineSite, operator: Relu) -> None:
+def _leaky(site: S8Site, operator: Relu) -> None:
     if operator.limit is not None:
-        raise ModelError(f"no function has a slope below zero and the limit {operator.limit:g}")
+        raise ModelError(
+            f"no function has both a slope below zero and the limit {operator.limit:g}"
+        )
     if operator.slope < 0:
         raise ModelError(f"no function has the negative slope {operator.slope:g}")
     source, output = site.formats
@@ -47,7 +49,7 @@ def _leaky(site: AffineSite, operator: Relu) -> None:
     site.call("tflm_leaky_relu_s8", {"length": math.prod(site.shapes[0]), **params})
 
 
-def rescale(site: AffineSite, operator: Rescale) -> None:
+def rescale(site: S8Site, operator: Rescale) -> None:
     """The same values in another format."""
     source, output = site.formats
     multiplier, shift = site.scaling(source.scale / output.scale)
@@ -56,7 +58,7 @@ def rescale(site: AffineSite, operator: Rescale) -> None:
     site.call("tflm_requantize_s8_s8", params)
 
 
-def curve(site: AffineSite, operator: Sigmoid | Tanh) -> None:
+def curve(site: S8Site, operator: Sigmoid | Tanh) -> None:
     """Sigmoid and hyperbolic tangent."""
     source = site.formats[0]
     try:
@@ -68,11 +70,11 @@ def curve(site: AffineSite, operator: Sigmoid | Tanh) -> None:
     site.call(_CURVES[type(operator)], params)
 
 
-def softmax(site: AffineSite, operator: Softmax) -> None:
+def softmax(site: S8Site, operator: Softmax) -> None:
     """Softmax along the last axis."""
     shape = site.shapes[0]
     if operator.log or shape[operator.axis] != math.prod(shape[operator.axis :]):
-        raise ModelError(f"softmax is computed along the last axis of {list(shape)} alone")
+        raise ModelError(f"the softmax functions compute along the last axis of {list(shape)} only")
     row = shape[operator.axis]
     try:
         mult, shift, diff_min = softmax_scaling(1.0, site.formats[0].scale)
@@ -82,8 +84,8 @@ def softmax(site: AffineSite, operator: Softmax) -> None:
     site.call("arm_softmax_s8", {**sides, "mult": mult, "shift": shift, "diff_min": diff_min})
 
 
-def elementwise(site: AffineSite, operator: Elementwise) -> None:
-    """Sums, products and choices of two tensors."""
+def elementwise(site: S8Site, operator: Elementwise) -> None:
+    """Sums, products, maxima and minima of two tensors."""
     if operator.kind in _CHOICES:
         _choose(site, operator)
         return
@@ -105,15 +107,15 @@ def elementwise(site: AffineSite, operator: Elementwise) -> None:
         site.call(_SUMS[operator.kind], params, sources=sources)
 
 
-def _choose(site: AffineSite, operator: Elementwise) -> None:
+def _choose(site: S8Site, operator: Elementwise) -> None:
     site.same_formats()
     first, second = (four(shape) for shape in site.shapes[:2])
     params = {**named("input1", first), **named("input2", second)}
     site.call(_CHOICES[operator.kind], params)
 
 
-def _of_one_shape(site: AffineSite) -> tuple[str, ...]:
-    """The inputs of a function that takes two equal shapes: copies of what is smaller."""
+def _of_one_shape(site: S8Site) -> tuple[str, ...]:
+    """The inputs of a function that takes equal shapes; the smaller ones are broadcast first."""
     whole = site.shapes[-1]
     return tuple(
         source if shape == whole else _broadcast(site, index, source, shape)
@@ -121,10 +123,14 @@ def _of_one_shape(site: AffineSite) -> tuple[str, ...]:
     )
 
 
-def _broadcast(site: AffineSite, index: int, source: str, shape: Shape) -> str:
+def _broadcast(site: S8Site, index: int, source: str, shape: Shape) -> str:
     whole = site.shapes[-1]
     params = {**named("input", four(shape)), **named("output", four(whole))}
-    held = site.formats[index - 1]
+    own_format = site.formats[index - 1]
     return site.call(
-        "tflm_broadcast_s8", params, part=f"whole{index}", sources=(source,), held=held
+        "tflm_broadcast_s8",
+        params,
+        part=f"whole{index}",
+        sources=(source,),
+        output_format=own_format,
     )

@@ -1,0 +1,161 @@
+"""The docstring of a declared C function, in numpydoc's sections, from its declaration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..targets import AFFINE_CMSIS, LEGACY_CMSIS
+from .base import Array, Function, spell
+from .orders import NOT_CALLED
+from .prototypes import is_own, prototype
+
+#: Pattern of a scalar C argument -> what it means; the first that matches the whole name has it.
+_SCALARS = {
+    "dim_im_(in|out)(_[xy])?": "Side of the {1}put image in pixels{2}.",
+    "dim_kernel(_[xy])?": "Side of the window in pixels{1}.",
+    "padding(_[xy])?": "Pixels of padding in front of the image{1}.",
+    "stride(_[xyhw])?": "Step of the window in pixels{1}.",
+    "ch_im_(in|out)": "Channels of the {1}put image.",
+    "dim_vec": "Elements of the input vector, or of one row.",
+    "num_of_rows": "Elements of the output vector.",
+    "numCol_A": "Elements of a row of pA.",
+    "nb_batches": "Vectors.",
+    "bias_shift": "Bits by which the bias is shifted to the left, 0..31.",
+    "out_lshift": "Bits by which the sum is shifted to the left before the division.",
+    "int_width": "Integer bits of the input format, 0..3.",
+    "type|.*_activation_type": "0 or 'ARM_SIGMOID', 1 or 'ARM_TANH'.",
+    "blockSize|block_size|length|size|total_size|input_size": "Elements.",
+    "(batches|batch_size|time_batches)": "Samples, or rows that share the weights.",
+    "channels": "Channels of input and output.",
+    "(input|filter|output|lhs|rhs|input1|input2)_([nhwcxyz])": "Extent of {1} along axis {2}.",
+    "(input|output)_(\\d)": "Extent of {1} along axis {2}.",
+    "begin_(\\d)": "First index of the slice along axis {1}.",
+    "stride_(\\d)": "Step of the slice along axis {1}; below 0 it runs backwards.",
+    "pad_([hw])": "Pixels of padding in front of the image along axis {1}.",
+    "dilation_([hw])": "Distance of a window's cells along axis {1}, in pixels.",
+    "pad_offset_[hw]": "Padding behind the image; no function reads it.",
+    "ch_mult": "Output channels for each input channel.",
+    "act_min": "The least integer of the output, which is clamped.",
+    "act_max": "The largest integer of the output, which is clamped.",
+    "(in|out)_act_(min|max)": "The {2}imum to which the state (in) or the output (out) is clamped.",
+    "(input|input_1|input_2|lhs|rhs)_offset": "Offset of {1}: its zero point, with the "
+    "sign changed where the function adds it.",
+    "filter_offset": "Added to the weights; 0 for symmetric ones.",
+    "(output|out)_offset": "Added to the output: its zero point.",
+    "offset": "Added to every element; of a concatenation the first index along the axis.",
+    "(input|output)_zero_point": "Zero point of the {1}.",
+    "left_shift|input_left_shift": "Bits by which the inputs are shifted to the left first.",
+    "(.*_)?(multiplier|mult)": "Multiplier of a rescaling, Q0.31; see functions.scaling.",
+    "(.*_)?(shift)": "Exponent of a rescaling's multiplier: positive to the left.",
+    "input_range_radius": "Inputs of a larger magnitude saturate the curve.",
+    "diff_min": "The least difference from the row's maximum that counts.",
+    "num_rows": "Rows, each a softmax of its own.",
+    "row_size": "Elements of a row.",
+    "bias_is_int32": "1 if bias is int32, 0 if int64.",
+    "has_(.*)": "1 where {1} is given, 0 where C is passed NULL.",
+    "adj_([xy])": "1 where the caller has transposed the {1} operand.",
+    "units": "Rows of the output.",
+    "rank": "Feature filters of each unit.",
+    "hidden_size": "Elements of the hidden state.",
+    "time_major": "1 where time is the first axis of the input, 0 where it is the second.",
+    "time_steps": "Time steps.",
+    "cell_clip": "Magnitude at which the cell state saturates.",
+    "cell_scale_power": "The cell state's scale is 2 to this power.",
+    "pad_value": "The value of the padding.",
+    "pre_([nhwc])": "Elements of padding in front, along axis {1}.",
+    "post_([nhwc])": "Elements of padding behind, along axis {1}.",
+    "num_dims": "Axes that take part.",
+    "perm_(\\d)": "The axis of the input that is axis {1} of the output.",
+    "kept_(\\d)": "Extent of the group of kept axes number {1}.",
+    "reduced_(\\d)": "Extent of the group of reduced axes number {1}.",
+    "outer": "Product of the extents before the axis.",
+    "inner(1|2)": "Product of the extents of input {1} from the axis on.",
+    "align_corners|half_pixel_centers": "The flag of TensorFlow Lite's resizing operator.",
+    "is_per_channel": "1 where multiplier and shift have an element for each output channel.",
+    "state_offset": "Offset of the state, as Arm's struct has it; see the notes.",
+    "batch_offset": "Elements from one sample of the input to the next, as Arm's struct has it.",
+}
+
+_PATTERNS = tuple((re.compile(pattern), text) for pattern, text in _SCALARS.items())
+
+
+def docstring(function: Function, notes: str) -> str:
+    """numpydoc's sections for a function of `qemu_nn.cmsis`; notes: on releases and cores."""
+    own = is_own(function)
+    source = "what TensorFlow Lite Micro computes itself" if own else "of CMSIS"
+    lines = [f"{function.name}{',' * own} {source}, bit for bit.", ""]
+    lines += ["Parameters", "----------"]
+    for array in function.arrays:
+        lines += [f"{array.name} : {_type(array)}", f"    {_array_text(function, array)}"]
+    for name in function.params:
+        default = f", default {function.defaults[name]}" if name in function.defaults else ""
+        lines += [f"{name} : int{default}", f"    {scalar_text(function, name)}"]
+    lines += [*_profile_arguments(), "", "Returns", "-------", _type(function.output)]
+    lines += [f"    {_output_text(function)}", "", "Raises", "------", "Error"]
+    status = "ARM_MATH_SIZE_MISMATCH" if function.type.startswith("q") else "an error"
+    lines += ["    An argument is missing, unknown, or has another type or shape.", "SizeMismatch"]
+    lines += [f"    The device answers {status}.", "Refused"]
+    lines += ["    The device accepts the call, but leaves its buffers or does nothing.", ""]
+    lines += ["Notes", "-----", *([function.note, ""] if function.note else []), notes, ""]
+    lines += ["References", "----------", _reference(function)]
+    return "\n".join(lines)
+
+
+def scalar_text(function: Function, name: str) -> str:
+    """What a scalar argument of a C function means; "" where _SCALARS has no pattern for it."""
+    if name == "out_shift" and function.type.startswith("q"):
+        return "Bits by which the sum is shifted to the right, 0..31."
+    for pattern, text in _PATTERNS:
+        match = pattern.fullmatch(name)
+        if match is not None:
+            axes = {"_x": " along x", "_y": " along y", "_h": " along y", "_w": " along x"}
+            groups = (axes.get(group, group) for group in match.groups(default=""))
+            return text.format("", *groups)
+    return ""
+
+
+def _type(array: Array) -> str:
+    axes = ", ".join(spell(axis) for axis in array.axes)
+    narrow = f" (int32 where {array.narrow})" if array.narrow else ""
+    optional = ", optional" if array.optional else ""
+    return f"ndarray of {array.dtype}{narrow}, shape ({axes}){optional}"
+
+
+def _array_text(function: Function, array: Array) -> str:
+    texts = ["Input."]
+    if array not in function.inputs:
+        texts = ["Bias."] if array.name == "bias" else ["Weights, or one parameter per channel."]
+    if array.state:
+        texts = ["State, which the call updates where in_place is True."]
+    if array.optional:
+        texts.append("None stands for NULL, that is for zeros.")
+    return " ".join(texts)
+
+
+def _output_text(function: Function) -> str:
+    if function.in_place:
+        return f"The new {function.output.name}; the array itself where in_place is True."
+    return f"The contents of {function.output.name}."
+
+
+def _profile_arguments() -> Iterator[str]:
+    yield "core : str, default 'cortex-m4'"
+    yield "    A core of targets.CORES, or a path of targets.PATHS."
+    yield "cmsis : str, optional"
+    yield "    A release of targets.RELEASES; default: the newest numbered one with this function."
+    yield "rounding : str, optional"
+    yield "    A rounding of targets.ROUNDINGS; default: as Arm ships the release."
+    yield "variant : str, optional"
+    yield "    The row of the kernel table to run; default: the best of this host."
+    yield "in_place : bool, default False"
+    yield "    Leave the input arrays as the device leaves them."
+
+
+def _reference(function: Function) -> str:
+    if is_own(function):
+        return "TensorFlow Lite Micro, the reference kernel of the operator."
+    if function.name in NOT_CALLED:
+        return f"CMSIS-NN, {function.name}() in arm_nnsupportfunctions.h."
+    cmsis = LEGACY_CMSIS if function.type.startswith("q") else AFFINE_CMSIS
+    return f"CMSIS, {function.name}() in {prototype(function, cmsis).header}."
