@@ -34,7 +34,6 @@ import numpy as np
 
 from .errors import DeviceWarning, Error
 from .functions import FUNCTIONS, Array, Function
-from .functions.docstrings import docstring
 from .io.arguments import as_array, as_flag, as_mapping, as_text, one_of
 from .kernels import table as kernels
 from .kernels.devices import profile_for
@@ -202,6 +201,8 @@ def _warn(function: Function, arguments: Mapping[str, object], wanted: Profile) 
 
 
 def _binding(function: Function) -> Callable[..., np.ndarray]:
+    from .functions.docstrings import docstring
+
     def bound(
         *,
         core: str = DEFAULT_CORE,
@@ -249,7 +250,16 @@ def _claims(row: kernels.Row) -> str:
     return ", ".join(f"CMSIS {cmsis} ({', '.join(names)})" for cmsis, names in paths.items())
 
 
-for _name, _function in FUNCTIONS.items():
-    globals()[_name] = _binding(_function)
+def __getattr__(name: str) -> Callable[..., np.ndarray]:
+    """The binding of a C function, on first use: their docstrings take longer than the rest."""
+    if name not in FUNCTIONS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = bound = _binding(FUNCTIONS[name])
+    return bound
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *FUNCTIONS})
+
 
 __all__ = [*FUNCTIONS, "buffer_size", "find"]
