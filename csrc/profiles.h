@@ -29,10 +29,10 @@
 #define QN_590 UINT64_C(0xff00)
 /* The s8 and s16 API from CMSIS-NN 7.0.0 on, which no longer has the q7 and q15 functions: that
  * release, and Arm's main branch of July 2026. */
-#define QN_700 UINT64_C(0xffff0000)
-#define QN_700_MVE (QN_SET(QN_RELEASE_700, QN_PATH_MVE) | QN_SET(QN_RELEASE_MAIN, QN_PATH_MVE))
-#define QN_700_DSP (QN_SET(QN_RELEASE_700, QN_PATH_DSP) | QN_SET(QN_RELEASE_MAIN, QN_PATH_DSP))
-#define QN_700_SINGLE UINT64_C(0xaaaa0000)
+#define QN_FROM_700 UINT64_C(0xffff0000)
+#define QN_FROM_700_MVE (QN_SET(QN_RELEASE_700, QN_PATH_MVE) | QN_SET(QN_RELEASE_MAIN, QN_PATH_MVE))
+#define QN_FROM_700_DSP (QN_SET(QN_RELEASE_700, QN_PATH_DSP) | QN_SET(QN_RELEASE_MAIN, QN_PATH_DSP))
+#define QN_FROM_700_MVE_SINGLE (QN_FROM_700_MVE & UINT64_C(0xaaaa0000)) /* rounds once */
 
 /* Core paths of the q7 and q15 API. */
 #define QN_M0 (QN_SET(0, QN_PATH_M0) | QN_SET(1, QN_PATH_M0))

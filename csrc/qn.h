@@ -20,6 +20,7 @@ enum { QN_INPUTS = 3, QN_WHY = 256 };
 
 /* Instruction sets of the host that fast rows need, as bits. NEON means its dot products. */
 enum {
+    QN_CPU_ANY = 0,
     QN_CPU_AVX2 = 1,
     QN_CPU_AVXVNNI = 2,
     QN_CPU_AVX512VNNI = 4,

@@ -90,8 +90,8 @@ void s_fc_s8_avx2_pack_per_channel(const void *params, const void *weights, cons
 }
 
 /* Weights of 4 bits are bytes once they are packed. */
-void s_convolve_s4_avx2_pack(const void *params, const void *weights, const void *bias,
-                             void *packed) {
+void s_convolve_s8_avx2_pack_s4(const void *params, const void *weights, const void *bias,
+                                void *packed) {
     const s_layer layer = with_nibbles(layer_of_convolve(params, weights, bias));
     layer_pack(&layer, packed);
 }
@@ -104,15 +104,19 @@ int s_depthwise_s4_avx2(const void *params, const qn_buffers *b) {
 
 int64_t s_depthwise_s4_avx2_scratch(const void *params) { return depthwise_s4_scratch(params); }
 
+int64_t s_depthwise_s4_avx2_packed(const void *params) {
+    return s_depthwise_s8_avx2_packed(params);
+}
+
 void s_depthwise_s4_avx2_pack(const void *params, const void *weights, const void *bias,
                               void *packed) {
     const s_layer layer = with_nibbles(layer_of_depthwise(params, weights, bias));
     layer_pack(&layer, packed);
 }
 
-int64_t s_fc_s4_avx2_scratch(const void *params) { return dense_s4_scratch(params); }
+int64_t s_fc_s8_avx2_scratch_s4(const void *params) { return dense_s4_scratch(params); }
 
-void s_fc_s4_avx2_pack(const void *params, const void *weights, const void *bias, void *packed) {
+void s_fc_s8_avx2_pack_s4(const void *params, const void *weights, const void *bias, void *packed) {
     const s_layer layer = with_nibbles(layer_of_dense(params, weights, bias, 0));
     layer_pack(&layer, packed);
 }
