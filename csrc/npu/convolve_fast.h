@@ -195,4 +195,14 @@ static int convolve_run(const qn_npu_conv *p, const qn_buffers *b) {
     return QN_OK;
 }
 
+int ROW()(const void *params, const qn_buffers *b) { return convolve_run(params, b); }
+
+int64_t ROW(_scratch)(const void *params) { return convolve_scratch(params); }
+
+int64_t ROW(_packed)(const void *params) { return convolve_packed(params); }
+
+void ROW(_pack)(const void *params, const void *weights, const void *bias, void *packed) {
+    convolve_pack(params, weights, bias, packed);
+}
+
 #endif

@@ -8,22 +8,9 @@
 #include "../gemm/avx512vnni.h"
 
 #define vec_dot vec_dot_s16
+#define ROW(part) n_convolve_s16_avx512##part
 
 #include "convolve_s16_fast.h"
-
-int n_convolve_s16_avx512(const void *params, const qn_buffers *b) {
-    return convolve_run(params, b);
-}
-
-int64_t n_convolve_s16_avx512_scratch(const void *params) { return convolve_scratch(params); }
-
-int64_t n_convolve_s16_avx512_packed(const void *params) { return convolve_packed(params); }
-
-void n_convolve_s16_avx512_pack(const void *params, const void *weights, const void *bias,
-                                void *packed) {
-    (void)bias; /* read where the sums are added up */
-    convolve_pack(params, weights, packed);
-}
 
 #include "../gemm/target_end.h"
 

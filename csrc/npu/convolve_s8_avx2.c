@@ -15,6 +15,7 @@ typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0, LOWEST = INT8_MIN, HIGHEST = INT8_MAX };
 #define vec_dot vec_dot_s16
 #define plain n_convolve_s8_ref
+#define ROW(part) n_convolve_s8_avx2##part
 
 static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes); }
 
@@ -22,17 +23,6 @@ static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes
 #include "../gemm/tile.h"
 
 #include "convolve_fast.h"
-
-int n_convolve_s8_avx2(const void *params, const qn_buffers *b) { return convolve_run(params, b); }
-
-int64_t n_convolve_s8_avx2_scratch(const void *params) { return convolve_scratch(params); }
-
-int64_t n_convolve_s8_avx2_packed(const void *params) { return convolve_packed(params); }
-
-void n_convolve_s8_avx2_pack(const void *params, const void *weights, const void *bias,
-                             void *packed) {
-    convolve_pack(params, weights, bias, packed);
-}
 
 #include "../gemm/target_end.h"
 

@@ -15,24 +15,12 @@ typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 128, LOWEST = INT8_MIN, HIGHEST = INT8_MAX };
 #define vec_dot vec_dot_u8_s8
 #define plain n_convolve_s8_ref
+#define ROW(part) n_convolve_s8_avx512##part
 
 #include "../gemm/strips_avx512.h"
 #include "../gemm/tile.h"
 
 #include "convolve_fast.h"
-
-int n_convolve_s8_avx512(const void *params, const qn_buffers *b) {
-    return convolve_run(params, b);
-}
-
-int64_t n_convolve_s8_avx512_scratch(const void *params) { return convolve_scratch(params); }
-
-int64_t n_convolve_s8_avx512_packed(const void *params) { return convolve_packed(params); }
-
-void n_convolve_s8_avx512_pack(const void *params, const void *weights, const void *bias,
-                               void *packed) {
-    convolve_pack(params, weights, bias, packed);
-}
 
 #include "../gemm/target_end.h"
 

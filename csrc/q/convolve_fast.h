@@ -129,4 +129,12 @@ static inline int64_t scratch_regular(const qn_conv *p) {
     return qn_is_dsp(p->profile) && !q_convolve_regular(p) ? QN_NOT_TAKEN : scratch_padded(p);
 }
 
+int ROW(convolve, )(const void *params, const qn_buffers *b) { return convolve(params, b); }
+
+int64_t ROW(convolve, _packed)(const void *params) { return packed_bytes(params); }
+
+void ROW(convolve, _pack)(const void *params, const void *weights, const void *bias, void *packed) {
+    pack_convolution(params, weights, bias, packed);
+}
+
 #endif

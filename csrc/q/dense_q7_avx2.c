@@ -18,38 +18,16 @@ enum { PER_STEP = 2, OFFSET = 0 };
 #define vec_dot vec_dot_s16
 #define OPT_ORDER Q_FC_Q7
 
+#define ROW(layer, part) q_##layer##_q7_avx2##part
+
 #include "../gemm/tile.h"
 
 #include "convolve_fast.h"
 #include "fully_connected_fast.h"
 
-int q_convolve_q7_avx2(const void *params, const qn_buffers *b) { return convolve(params, b); }
+int64_t ROW(convolve, _padded)(const void *params) { return scratch_padded(params); }
 
-int64_t q_convolve_q7_avx2_padded(const void *params) { return scratch_padded(params); }
-
-int64_t q_convolve_q7_avx2_regular(const void *params) { return scratch_regular(params); }
-
-int64_t q_convolve_q7_avx2_packed(const void *params) { return packed_bytes(params); }
-
-void q_convolve_q7_avx2_pack(const void *params, const void *weights, const void *bias,
-                             void *packed) {
-    pack_convolution(params, weights, bias, packed);
-}
-
-int q_fc_q7_avx2(const void *params, const qn_buffers *b) { return fc_run(params, b); }
-
-int64_t q_fc_q7_avx2_scratch(const void *params) { return fc_scratch(params); }
-
-int64_t q_fc_q7_avx2_packed(const void *params) { return fc_packed(params); }
-
-void q_fc_q7_avx2_pack(const void *params, const void *weights, const void *bias, void *packed) {
-    fc_pack(params, weights, bias, 0, packed);
-}
-
-void q_fc_q7_avx2_pack_opt(const void *params, const void *weights, const void *bias,
-                           void *packed) {
-    fc_pack(params, weights, bias, 1, packed);
-}
+int64_t ROW(convolve, _regular)(const void *params) { return scratch_regular(params); }
 
 #include "../gemm/target_end.h"
 

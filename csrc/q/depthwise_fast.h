@@ -66,4 +66,14 @@ static int depthwise_run(const qn_conv *p, const qn_buffers *b) {
     return QN_OK;
 }
 
+int ROW()(const void *params, const qn_buffers *b) { return depthwise_run(params, b); }
+
+int64_t ROW(_strips)(const void *params) { return depthwise_scratch(params); }
+
+int64_t ROW(_packed)(const void *params) { return depthwise_packed(params); }
+
+void ROW(_pack)(const void *params, const void *weights, const void *bias, void *packed) {
+    depthwise_pack(params, weights, bias, packed);
+}
+
 #endif

@@ -84,4 +84,18 @@ static int fc_run(const qn_fc *p, const qn_buffers *b) {
     return QN_OK;
 }
 
+int ROW(fc, )(const void *params, const qn_buffers *b) { return fc_run(params, b); }
+
+int64_t ROW(fc, _scratch)(const void *params) { return fc_scratch(params); }
+
+int64_t ROW(fc, _packed)(const void *params) { return fc_packed(params); }
+
+void ROW(fc, _pack)(const void *params, const void *weights, const void *bias, void *packed) {
+    fc_pack(params, weights, bias, 0, packed);
+}
+
+void ROW(fc, _pack_opt)(const void *params, const void *weights, const void *bias, void *packed) {
+    fc_pack(params, weights, bias, 1, packed);
+}
+
 #endif

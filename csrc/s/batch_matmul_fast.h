@@ -167,4 +167,18 @@ static int product_run(const qn_s_bmm *p, const qn_buffers *b) {
     return QN_OK;
 }
 
+int ROW()(const void *params, const qn_buffers *b) { return product_run(params, b); }
+
+int64_t ROW(_scratch)(const void *params) { return product_scratch(params); }
+
+int64_t ROW(_packed)(const void *params) {
+    (void)params;
+    return product_packed();
+}
+
+void ROW(_pack)(const void *params, const void *weights, const void *bias, void *packed) {
+    (void)weights, (void)bias;
+    product_pack(params, packed);
+}
+
 #endif

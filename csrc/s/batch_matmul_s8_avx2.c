@@ -14,27 +14,11 @@
 #define STAGE_FROM(last, v) (*(last))
 
 #define vec_dot vec_dot_s16
+#define ROW(part) s_batch_matmul_s8_avx2##part
 
 #include "../gemm/tile.h"
 
 #include "batch_matmul_fast.h"
-
-int s_batch_matmul_s8_avx2(const void *params, const qn_buffers *b) {
-    return product_run(params, b);
-}
-
-int64_t s_batch_matmul_s8_avx2_scratch(const void *params) { return product_scratch(params); }
-
-int64_t s_batch_matmul_s8_avx2_packed(const void *params) {
-    (void)params;
-    return product_packed();
-}
-
-void s_batch_matmul_s8_avx2_pack(const void *params, const void *weights, const void *bias,
-                                 void *packed) {
-    (void)weights, (void)bias;
-    product_pack(params, packed);
-}
 
 #include "../gemm/target_end.h"
 

@@ -206,4 +206,20 @@ static int transpose_run(const qn_s_transpose_conv *p, const s_layer *l, const q
     return QN_OK;
 }
 
+int ROW(transpose_conv_s8, )(const void *params, const qn_buffers *b) {
+    const s_layer layer = layer_of_transpose(params, b->weights, b->bias);
+    int plain = s_lanes_differ(layer.last.profile, &layer.q, layer.image.out_c);
+    return plain ? s_transpose_conv_s8_ref(params, b) : transpose_run(params, &layer, b);
+}
+
+int64_t ROW(transpose_conv_s8, _scratch)(const void *params) { return transpose_scratch(params); }
+
+int64_t ROW(transpose_conv_s8, _packed)(const void *params) { return transpose_packed(params); }
+
+void ROW(transpose_conv_s8, _pack)(const void *params, const void *weights, const void *bias,
+                                   void *packed) {
+    const s_layer layer = layer_of_transpose(params, weights, bias);
+    transpose_pack(params, &layer, packed);
+}
+
 #endif
