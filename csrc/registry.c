@@ -1,6 +1,6 @@
 /* The rows of kernels.inc as an array, and what this host can run. */
-#include "kernels.h"
-#include "profiles.h"
+#include "common/kernels.h"
+#include "common/profiles.h"
 
 int64_t qn_no_scratch(const void *params) {
     (void)params;

@@ -64,7 +64,7 @@ class Profile:
 
     @property
     def number(self) -> int:
-        """The profile as csrc/qn.h counts it; rows of the kernel table claim sets of these."""
+        """The profile as csrc/include/qn.h counts it; rows of the kernel table claim sets of these."""
         if self.path == "npu":
             return _NPU_NUMBER
         return 8 * RELEASES[self.cmsis] + 2 * PATHS[self.path] + ROUNDINGS[self.rounding]

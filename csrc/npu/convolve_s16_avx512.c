@@ -3,15 +3,15 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
-#include "../gemm/avx512vnni.h"
+#include "../gemm/avx512vnni.inc"
 
 #define vec_dot vec_dot_s16
 #define ROW(part) n_convolve_s16_avx512##part
 
-#include "convolve_s16_fast.h"
+#include "convolve_s16_fast.inc"
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -3,11 +3,11 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/avx2.h"
+#include "../gemm/avx2.inc"
 
-#include "stage_avx2.h"
+#include "epilogue_avx2.inc"
 
 typedef uint8_t input;
 typedef int16_t pixel;
@@ -19,11 +19,11 @@ enum { PER_STEP = 2, OFFSET = 0, LOWEST = 0, HIGHEST = UINT8_MAX };
 
 static inline __m256i widened(__m128i bytes) { return _mm256_cvtepu8_epi16(bytes); }
 
-#include "../gemm/strips_avx2.h"
-#include "../gemm/tile.h"
+#include "../gemm/strips_avx2.inc"
+#include "../gemm/tile.inc"
 
-#include "convolve_fast.h"
+#include "convolve_fast.inc"
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

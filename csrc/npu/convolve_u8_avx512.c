@@ -3,11 +3,11 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
-#include "../gemm/avx512vnni.h"
+#include "../gemm/avx512vnni.inc"
 
-#include "stage_avx512.h"
+#include "epilogue_avx512.inc"
 
 typedef uint8_t input;
 typedef uint8_t pixel;
@@ -17,11 +17,11 @@ enum { PER_STEP = 4, OFFSET = 0, LOWEST = 0, HIGHEST = UINT8_MAX };
 #define plain n_convolve_u8_ref
 #define ROW(part) n_convolve_u8_avx512##part
 
-#include "../gemm/strips_avx512.h"
-#include "../gemm/tile.h"
+#include "../gemm/strips_avx512.inc"
+#include "../gemm/tile.inc"
 
-#include "convolve_fast.h"
+#include "convolve_fast.inc"
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -6,9 +6,9 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/edge_avx2.h"
+#include "../gemm/edge_avx2.inc"
 
 enum { LANES = 8 };
 
@@ -188,6 +188,6 @@ int64_t q_avepool_nonsquare_q7_avx2_sums(const void *params) {
     return (int64_t)p->dim_im_in_x * p->ch_im_in * 4 + SLACK;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -3,9 +3,9 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/each_avx2.h"
+#include "../gemm/each_avx2.inc"
 
 /* Where the four values of a group come from: 0 1 2 3, or 0 2 1 3 as the DSP path has them. */
 enum { IN_ORDER = 0x03020100, REORDERED = 0x03010200 };
@@ -89,6 +89,6 @@ int q_accumulate_q7_q15_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

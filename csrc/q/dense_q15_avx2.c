@@ -4,11 +4,11 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/avx2.h"
+#include "../gemm/avx2.inc"
 
-#include "stage_q15_avx2.h"
+#include "epilogue_q15_avx2.inc"
 
 typedef int16_t coefficient;
 typedef int16_t pixel;
@@ -19,13 +19,13 @@ enum { PER_STEP = 2, OFFSET = 0 };
 
 #define ROW(layer, part) q_##layer##_q15_avx2##part
 
-#include "../gemm/tile.h"
+#include "../gemm/tile.inc"
 
-#include "convolve_fast.h"
-#include "fully_connected_fast.h"
+#include "convolve_fast.inc"
+#include "fully_connected_fast.inc"
 
 int64_t ROW(convolve, _padded)(const void *params) { return scratch_padded(params); }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

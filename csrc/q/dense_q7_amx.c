@@ -3,11 +3,11 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
-#include "../gemm/amx.h"
+#include "../gemm/amx.inc"
 
-#include "stage_q7_avx512.h"
+#include "epilogue_q7_avx512.inc"
 
 typedef uint8_t pixel;
 typedef int8_t weight;
@@ -15,9 +15,9 @@ enum { PER_STEP = 4, OFFSET = 128 };
 
 #define ROW(layer, part) q_##layer##_q7_amx##part
 
-#include "../gemm/amx_tile.h"
+#include "../gemm/amx_tile.inc"
 
-#include "convolve_fast.h"
+#include "convolve_fast.inc"
 
 static int64_t scratch_in_tiles(const qn_conv *p, int64_t image) {
     const gemm_shape shape = shape_of(p);
@@ -32,6 +32,6 @@ int64_t ROW(convolve, _regular)(const void *params) {
     return scratch_in_tiles(params, scratch_regular(params));
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -4,11 +4,11 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/avxvnni.h"
+#include "../gemm/avxvnni.inc"
 
-#include "stage_q7_avx2.h"
+#include "epilogue_q7_avx2.inc"
 
 typedef int8_t coefficient;
 typedef uint8_t pixel;
@@ -19,15 +19,15 @@ enum { PER_STEP = 4, OFFSET = 128 };
 
 #define ROW(layer, part) q_##layer##_q7_avxvnni##part
 
-#include "../gemm/tile.h"
+#include "../gemm/tile.inc"
 
-#include "convolve_fast.h"
-#include "fully_connected_fast.h"
+#include "convolve_fast.inc"
+#include "fully_connected_fast.inc"
 
 int64_t ROW(convolve, _padded)(const void *params) { return scratch_padded(params); }
 
 int64_t ROW(convolve, _regular)(const void *params) { return scratch_regular(params); }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -5,11 +5,11 @@
 
 #if QN_HAS_ARM64
 
-#include "../gemm/target_neon.h"
+#include "../gemm/target_neon.inc"
 
-#include "../gemm/neon.h"
+#include "../gemm/neon.inc"
 
-#include "stage_q7_neon.h"
+#include "epilogue_q7_neon.inc"
 
 typedef int8_t coefficient;
 typedef int8_t pixel;
@@ -20,15 +20,15 @@ enum { PER_STEP = 4, OFFSET = 0 };
 
 #define ROW(layer, part) q_##layer##_q7_neon##part
 
-#include "../gemm/tile.h"
+#include "../gemm/tile.inc"
 
-#include "convolve_fast.h"
-#include "fully_connected_fast.h"
+#include "convolve_fast.inc"
+#include "fully_connected_fast.inc"
 
 int64_t ROW(convolve, _padded)(const void *params) { return scratch_padded(params); }
 
 int64_t ROW(convolve, _regular)(const void *params) { return scratch_regular(params); }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

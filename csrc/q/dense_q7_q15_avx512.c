@@ -4,11 +4,11 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
-#include "../gemm/avx512vnni.h"
+#include "../gemm/avx512vnni.inc"
 
-#include "stage_q15_avx512.h"
+#include "epilogue_q15_avx512.inc"
 
 typedef int8_t coefficient;
 typedef int16_t pixel;
@@ -19,10 +19,10 @@ enum { PER_STEP = 2, OFFSET = 0 };
 
 #define ROW(layer, part) q_##layer##_q7_q15_avx512##part
 
-#include "../gemm/tile.h"
+#include "../gemm/tile.inc"
 
-#include "fully_connected_fast.h"
+#include "fully_connected_fast.inc"
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

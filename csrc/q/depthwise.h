@@ -15,7 +15,7 @@
 #ifndef QN_Q_DEPTHWISE_H
 #define QN_Q_DEPTHWISE_H
 
-#include "../kernels.h"
+#include "../common/kernels.h"
 #include "window.h"
 
 #endif

@@ -3,20 +3,20 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
 enum { OFFSET = 0 };
 
 static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes); }
 
-#include "stage_q7_avx2.h"
+#include "epilogue_q7_avx2.inc"
 
-#include "../gemm/strips_avx2.h"
+#include "../gemm/strips_avx2.inc"
 
 #define ROW(part) q_depthwise_q7_avx2##part
 
-#include "depthwise_fast.h"
+#include "depthwise_fast.inc"
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -3,18 +3,18 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
 enum { OFFSET = 128 };
 
-#include "stage_q7_avx512.h"
+#include "epilogue_q7_avx512.inc"
 
-#include "../gemm/strips_avx512.h"
+#include "../gemm/strips_avx512.inc"
 
 #define ROW(part) q_depthwise_q7_avx512##part
 
-#include "depthwise_fast.h"
+#include "depthwise_fast.inc"
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "../gemm/unroll.h"
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
 /* Values 0..31 of the maximum of `terms` vectors, `step` bytes apart. */
 QN_INLINE __m256i maximum_32(const int8_t *values, int64_t step, int32_t terms) {
@@ -97,6 +97,6 @@ int64_t q_maxpool_q7_avx2_columns(const void *params) {
     return windows_are_clipped(p) ? bytes : QN_NOT_TAKEN;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

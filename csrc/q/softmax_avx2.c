@@ -4,9 +4,9 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/edge_avx2.h"
+#include "../gemm/edge_avx2.inc"
 
 /* Lanes 0..room-1. */
 static inline __m256i valid_q7(int64_t room) {
@@ -134,6 +134,6 @@ int q_softmax_q15_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -14,8 +14,8 @@
 #ifndef QN_S_AFFINE_H
 #define QN_S_AFFINE_H
 
-#include "../contract.h"
-#include "../kernels.h"
+#include "../common/contract.h"
+#include "../common/kernels.h"
 
 enum { S_OFFSET_MOST = 1 << 30 };
 

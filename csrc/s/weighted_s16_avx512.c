@@ -3,27 +3,27 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
-#include "../gemm/avx512vnni.h"
+#include "../gemm/avx512vnni.inc"
 
-#include "stage_s16_avx512.h"
+#include "epilogue_s16_avx512.inc"
 
 #define vec_dot vec_dot_s16
 
-#include "../gemm/tile.h"
+#include "../gemm/tile.inc"
 
-#include "wide_fast.h"
+#include "wide_fast.inc"
 
 static inline vec vec_low_pairs(vec a, vec b) { return _mm512_unpacklo_epi16(a, b); }
 static inline vec vec_high_pairs(vec a, vec b) { return _mm512_unpackhi_epi16(a, b); }
 
-#include "depthwise_s16_fast.h"
+#include "convolve/depthwise_s16_fast.inc"
 
 #define ROW(layer, part) s_##layer##_avx512##part
 
 #include "weighted_s16_rows.inc"
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -3,11 +3,11 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
-#include "../gemm/amx.h"
+#include "../gemm/amx.inc"
 
-#include "stage_avx512.h"
+#include "epilogue_avx512.inc"
 
 typedef int8_t input;
 typedef uint8_t pixel;
@@ -16,11 +16,11 @@ enum { PER_STEP = 4, OFFSET = 128 };
 
 #define ROW(layer, part) s_##layer##_amx##part
 
-#include "../gemm/strips_avx512.h"
+#include "../gemm/strips_avx512.inc"
 
-#include "../gemm/amx_tile.h"
+#include "../gemm/amx_tile.inc"
 
-#include "weighted_fast.h"
+#include "weighted_fast.inc"
 
 #include "weighted_s8_rows.inc"
 
@@ -44,6 +44,6 @@ int64_t ROW(fc_s8, _scratch)(const void *params) {
     return scratch_in_tiles(&layer, dense_scratch(params));
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -1,14 +1,14 @@
 /* Layers with weights of the s8 API on AVX2: bytes widened to halfwords, 16 products an instruction. */
 #include "affine.h"
-#include "transpose_conv.h"
+#include "convolve/transpose_conv.h"
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/avx2.h"
+#include "../gemm/avx2.inc"
 
-#include "stage_avx2.h"
+#include "epilogue_avx2.inc"
 
 typedef int8_t input;
 typedef int16_t pixel;
@@ -20,14 +20,14 @@ static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes
 
 #define ROW(layer, part) s_##layer##_avx2##part
 
-#include "../gemm/strips_avx2.h"
-#include "../gemm/tile.h"
+#include "../gemm/strips_avx2.inc"
+#include "../gemm/tile.inc"
 
-#include "weighted_fast.h"
+#include "weighted_fast.inc"
 
-#include "transpose_conv_fast.h"
+#include "convolve/transpose_conv_fast.inc"
 #include "weighted_vector_rows.inc"
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -1,14 +1,14 @@
 /* Layers with weights of the s8 API on AVX-512 VNNI: 64 products an instruction. */
 #include "affine.h"
-#include "transpose_conv.h"
+#include "convolve/transpose_conv.h"
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
-#include "../gemm/avx512vnni.h"
+#include "../gemm/avx512vnni.inc"
 
-#include "stage_avx512.h"
+#include "epilogue_avx512.inc"
 
 typedef int8_t input;
 typedef uint8_t pixel;
@@ -18,14 +18,14 @@ enum { PER_STEP = 4, OFFSET = 128 };
 
 #define ROW(layer, part) s_##layer##_avx512##part
 
-#include "../gemm/strips_avx512.h"
-#include "../gemm/tile.h"
+#include "../gemm/strips_avx512.inc"
+#include "../gemm/tile.inc"
 
-#include "weighted_fast.h"
+#include "weighted_fast.inc"
 
-#include "transpose_conv_fast.h"
+#include "convolve/transpose_conv_fast.inc"
 #include "weighted_vector_rows.inc"
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -1,14 +1,14 @@
 /* Layers with weights of the s8 API on AVX-VNNI: 32 products an instruction. */
 #include "affine.h"
-#include "transpose_conv.h"
+#include "convolve/transpose_conv.h"
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/avxvnni.h"
+#include "../gemm/avxvnni.inc"
 
-#include "stage_avx2.h"
+#include "epilogue_avx2.inc"
 
 typedef int8_t input;
 typedef uint8_t pixel;
@@ -18,14 +18,14 @@ enum { PER_STEP = 4, OFFSET = 128 };
 
 #define ROW(layer, part) s_##layer##_avxvnni##part
 
-#include "../gemm/strips_avxvnni.h"
-#include "../gemm/tile.h"
+#include "../gemm/strips_avxvnni.inc"
+#include "../gemm/tile.inc"
 
-#include "weighted_fast.h"
+#include "weighted_fast.inc"
 
-#include "transpose_conv_fast.h"
+#include "convolve/transpose_conv_fast.inc"
 #include "weighted_vector_rows.inc"
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

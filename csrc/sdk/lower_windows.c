@@ -1,7 +1,7 @@
 /* Layers with windows over an image as steps: sums of products, and pooling. */
 #include <stdlib.h>
 
-#include "../fixed.h"
+#include "../common/fixed.h"
 #include "net.h"
 
 /* What the hardware has: sides of a window, strides, dilations. */

@@ -53,6 +53,6 @@ def _definitions() -> dict[str, Path]:
 
 
 def _plain_files() -> Iterator[Path]:
-    for path in sorted(_core().glob("*/*.c")):
+    for path in sorted(_core().rglob("*.c")):
         if path.stem.endswith(("_ref", "_ref560", "_dsp")):
             yield path

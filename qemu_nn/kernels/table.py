@@ -13,7 +13,7 @@ from .._native import ffi, lib
 from ..errors import Error, Refused, SizeMismatch
 from ..targets import Profile, all_profiles
 
-#: Instruction sets that rows may need -> their bits in csrc/qn.h, from old to new.
+#: Instruction sets that rows may need -> their bits in csrc/include/qn.h, from old to new.
 FEATURES = {
     "avx2": lib.QN_CPU_AVX2,
     "avxvnni": lib.QN_CPU_AVXVNNI,
@@ -208,7 +208,7 @@ def fuse_relu(row: Row, params: Any) -> bool:
 
 
 def raise_for(status: int, message: str) -> None:
-    """Raise the exception that belongs to a status of csrc/qn.h; QN_OK passes."""
+    """Raise the exception that belongs to a status of csrc/include/qn.h; QN_OK passes."""
     if status != lib.QN_OK:
         raise _ERRORS[status](message)
 
