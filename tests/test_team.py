@@ -235,9 +235,9 @@ def test_the_interpreter_ends_with_threads_asleep_or_at_work(how):
 @needs_posix
 @pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
-def test_a_team_is_clean_under_a_sanitizer(sanitizer, tmp_path):
-    program = tmp_path / "team"
-    names = ("tests/c/team.c", "csrc/runtime/thread_pool.c", "csrc/runtime/parallel_for.c", "csrc/runtime/executor.c", "csrc/runtime/split.c")
+def test_the_thread_pool_is_clean_under_a_sanitizer(sanitizer, tmp_path):
+    program = tmp_path / "thread_pool"
+    names = ("tests/c/thread_pool.c", "csrc/runtime/thread_pool.c", "csrc/runtime/parallel_for.c", "csrc/runtime/executor.c", "csrc/runtime/split.c")
     flags = ["-std=c11", "-g", "-O1", f"-fsanitize={sanitizer}", "-pthread", f"-I{ROOT / 'csrc' / 'include'}"]
     build = ["gcc", *flags, *(ROOT / name for name in names), "-o", program]
     if subprocess.run(build, capture_output=True).returncode:

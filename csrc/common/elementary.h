@@ -86,15 +86,15 @@ static inline int32_t qn_rescale_float32(int32_t x, int32_t factor, int32_t star
     return sum < 0 ? -rounded : rounded;
 }
 
-/* The place, of `in` ones, that place x of `out` ones shows when an image is resized to its nearest
+/* The position, of `in` ones, that position x of `out` ones shows when an image is resized to its nearest
  * neighbours; all of them below 2^16. scale = in / out in float32; with align_corners
- * (in - 1) / (out - 1) where out > 1, and the nearest instead of the place below. */
+ * (in - 1) / (out - 1) where out > 1, and the nearest instead of the position below. */
 static inline int32_t qn_nearest_neighbor(int32_t x, int32_t in, int32_t out, int align_corners,
                                           int half_pixel_centers) {
     int inner = align_corners && out > 1;
     float scale = (float)((double)(in - inner) / (out - inner));
-    float place = (float)((x + (half_pixel_centers ? 0.5 : 0.0)) * (double)scale);
-    int32_t found = (int32_t)((double)place + (align_corners ? 0.5 : 0.0));
+    float position = (float)((x + (half_pixel_centers ? 0.5 : 0.0)) * (double)scale);
+    int32_t found = (int32_t)((double)position + (align_corners ? 0.5 : 0.0));
     return found < in - 1 ? found : in - 1;
 }
 

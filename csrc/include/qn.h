@@ -145,15 +145,15 @@ typedef struct qn_plan {
     int64_t look_every;  /* steps after which the clock is looked at: a millisecond, about */
 } qn_plan;
 
-/* What a call of a fast row can be cut into: rows of its output, its pixels where windows are single
- * pixels, or elements. grain: what the bounds of parts should be multiples of. 0: it is not cut. */
+/* What a call of a fast row can be split into: rows of its output, its pixels where windows are single
+ * pixels, or elements. grain: what the bounds of parts should be multiples of. 0: it is not split. */
 int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain);
 
 /* Makes units first..last-1 of a step a step of their own: its parameters in `params`, of the op's
  * own struct, its addresses those of the step moved on, and the bytes of `scratch` that it wants at
  * the address of the step's. Packed weights are shared. QN_REFUSED: there is no such part. */
-int qn_cut(const qn_step *step, int32_t first, int32_t last, void *params, qn_step *part,
-           int64_t *scratch);
+int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_step *part,
+             int64_t *scratch);
 
 /* Checks every size of a plan, once. Returns QN_OK, or a status with the step and a sentence. */
 int qn_plan_check(const qn_plan *plan, int64_t *step, char *why);
@@ -169,21 +169,21 @@ typedef int32_t qn_ask(void);
 int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
                const void *x, const void *state, void *const *outputs, qn_ask *ask);
 
-/* Threads that share calls: the caller's and those of the team, which start with the first call. */
-typedef struct qn_team qn_team;
+/* Threads that share calls: the caller's and those of the pool, which start with the first call. */
+typedef struct qn_thread_pool qn_thread_pool;
 
 /* NULL where there are none: on hosts without POSIX threads, or without memory. */
-qn_team *qn_team_new(int32_t threads);
+qn_thread_pool *qn_thread_pool_new(int32_t threads);
 
 /* No call may be under way. In a child of fork() only memory is freed. */
-void qn_team_free(qn_team *team);
+void qn_thread_pool_free(qn_thread_pool *pool);
 
-/* What calls of a plan have in common: who computes, and in whose memory. team: NULL for the caller's
- * thread alone. arenas: one for each thread. begun: room for an int for each task. shared: samples x
- * times from which the team is asked. */
+/* What calls of a plan have in common: who computes, and in whose memory. pool: NULL for the caller's
+ * thread alone. arenas: one for each thread. begun: an int for each task. shared: samples x
+ * times from which the pool is asked. */
 typedef struct qn_call {
     const qn_plan *plan;
-    qn_team *team;
+    qn_thread_pool *pool;
     void *const *arenas;
     void *const *outputs;
     void *begun;
@@ -192,8 +192,8 @@ typedef struct qn_call {
 } qn_call;
 
 /* As qn_execute() over all samples; threads share samples, and those left over by tasks. While the
- * team works for another caller, the caller's thread computes alone. QN_FORKED: this is a child of
- * the process that the team's threads belong to. */
+ * pool works for another caller, the caller's thread computes alone. QN_FORKED: this is a child of
+ * the process that the pool's threads belong to. */
 int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state);
 
 #endif

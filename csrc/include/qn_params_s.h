@@ -138,7 +138,7 @@ typedef struct qn_s_activation {
     int32_t size, left_shift, type; /* type: 0 sigmoid, 1 tanh */
 } qn_s_activation;
 
-/* ---- moving bytes ---- */
+/* ---- data movement ---- */
 typedef struct qn_s_copy {
     int32_t profile;
     int32_t total_size;

@@ -51,7 +51,7 @@ static int step_check(const qn_plan *plan, const qn_step *step, char *why) {
     return QN_OK;
 }
 
-/* A part must be what qn_cut() makes of its step, with scratch of its own. */
+/* A part must be what qn_split() makes of its step, with scratch of its own. */
 static int task_check(const qn_plan *plan, int64_t index) {
     const qn_task *task = &plan->tasks[index];
     int good = task->first >= 0 && task->first <= task->last && task->last <= plan->step_count &&
@@ -64,8 +64,8 @@ static int task_check(const qn_plan *plan, int64_t index) {
     qn_step again;
     int64_t scratch;
     if (task->last != task->first + 1 ||
-        qn_cut(whole, task->unit, task->last_unit, params, &again, &scratch) != QN_OK ||
-        memcmp(params, part->params, qn_cut_bytes(whole->kernel->op)) != 0) {
+        qn_split(whole, task->unit, task->last_unit, params, &again, &scratch) != QN_OK ||
+        memcmp(params, part->params, qn_split_bytes(whole->kernel->op)) != 0) {
         return 0;
     }
     return part->kernel == whole->kernel && part->weights == whole->weights &&

@@ -141,7 +141,7 @@ static void work_on_tasks(void *of, int32_t who) {
 static int do_job(job *j, qn_work *work) {
     atomic_init(&j->count, 0);
     atomic_init(&j->status, QN_OK);
-    qn_team_do(j->call->team, work, j, &j->watch);
+    qn_thread_pool_do(j->call->pool, work, j, &j->watch);
     return atomic_load(&j->status);
 }
 
@@ -150,7 +150,7 @@ static int run_shared(job *j, int64_t samples) {
     const qn_plan *plan = j->call->plan;
     char *arena = j->call->arenas[0];
     int status = QN_OK;
-    j->threads = qn_team_threads(j->call->team);
+    j->threads = qn_thread_pool_threads(j->call->pool);
     j->samples = plan->task_count > 0 ? samples - samples % j->threads : samples;
     j->chunk = j->samples / (j->threads * CHUNKS) + 1;
     if (j->samples > 0) {
@@ -169,10 +169,10 @@ static int run_shared(job *j, int64_t samples) {
 }
 
 int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state) {
-    if (!call->team || samples * times < call->shared) {
+    if (!call->pool || samples * times < call->shared) {
         return run_alone(call, samples, times, x, state);
     }
-    const int entered = qn_team_enter(call->team);
+    const int entered = qn_thread_pool_enter(call->pool);
     if (entered == QN_BUSY) {
         return run_alone(call, samples, times, x, state);
     }
@@ -181,7 +181,7 @@ int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, c
     }
     job *j = calloc(1, sizeof *j); /* not of this stack: Python may end this thread where it asks */
     if (!j) {
-        qn_team_leave(call->team);
+        qn_thread_pool_leave(call->pool);
         return run_alone(call, samples, times, x, state);
     }
     j->call = call;
@@ -190,7 +190,7 @@ int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, c
     j->times = times;
     j->watch = watch_of(j, call->ask);
     const int status = run_shared(j, samples);
-    qn_team_leave(call->team);
+    qn_thread_pool_leave(call->pool);
     free(j);
     return status;
 }

@@ -17,7 +17,7 @@ typedef struct axis {
     uint8_t in, out, kernel, stride, pad, dilation;
 } axis;
 
-/* op: the only one that is cut, NULL: all. one: a field that must be 1. */
+/* op: the only one that is split, NULL: all. one: a field that must be 1. */
 typedef struct windows {
     const char *params, *op;
     size_t bytes;
@@ -94,13 +94,13 @@ static const elements *elements_of(const qn_op *op) {
     return NULL;
 }
 
-size_t qn_cut_bytes(const qn_op *op) {
+size_t qn_split_bytes(const qn_op *op) {
     const windows *w = windows_of(op);
     const elements *e = elements_of(op);
     return w ? w->bytes : e ? e->bytes : 0;
 }
 
-/* Is each output a function of the one input at its place? */
+/* Is each output a function of the one input at the same index? */
 static int is_single(const int32_t *p, const axis *a) {
     return p[a->in] == p[a->out] && p[a->kernel] == 1 && p[a->stride] == 1 && p[a->pad] == 0;
 }
@@ -111,13 +111,13 @@ typedef struct span {
     int64_t from;
 } span;
 
-static void cut_pixels(const windows *w, int32_t *p, span *s) {
+static void split_pixels(const windows *w, int32_t *p, span *s) {
     p[w->y.in] = p[w->y.out] = 1;
     p[w->x.in] = p[w->x.out] = s->last - s->first;
     s->from = s->first;
 }
 
-static int cut_rows(const windows *w, int32_t *p, span *s) {
+static int split_rows(const windows *w, int32_t *p, span *s) {
     const axis *a = &w->y;
     const int64_t in = p[a->in], dilation = a->dilation ? p[a->dilation] : 1;
     const int64_t start = (int64_t)s->first * p[a->stride] - p[a->pad];
@@ -142,7 +142,7 @@ static int goes_by_pixels(const qn_kernel *kernel, const windows *w, const int32
         return 0;
     }
     memcpy(part, params, w->bytes);
-    cut_pixels(w, part, &two);
+    split_pixels(w, part, &two);
     return kernel->scratch(part) != QN_NOT_TAKEN;
 }
 
@@ -198,8 +198,8 @@ static int64_t scratch_of(const qn_kernel *kernel, const void *whole, const void
     return own == QN_NOT_TAKEN ? kernel->scratch(whole) : own;
 }
 
-int qn_cut(const qn_step *step, int32_t first, int32_t last, void *params, qn_step *part,
-           int64_t *scratch) {
+int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_step *part,
+             int64_t *scratch) {
     const qn_op *op = step->kernel->op;
     const windows *w = windows_of(op);
     const elements *e = elements_of(op);
@@ -222,9 +222,9 @@ int qn_cut(const qn_step *step, int32_t first, int32_t last, void *params, qn_st
         status = QN_REFUSED;
     } else if (grain == ROWS_GRAIN) {
         of = whole[w->y.in];
-        status = cut_rows(w, p, &s);
+        status = split_rows(w, p, &s);
     } else {
-        cut_pixels(w, p, &s);
+        split_pixels(w, p, &s);
     }
     *part = *step;
     part->params = params;

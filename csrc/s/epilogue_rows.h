@@ -1,4 +1,4 @@
-/* What the output stages of s8 read for each vector of channels: rows of as many dwords as it has
+/* What the epilogues of s8 read for each vector of channels: rows of as many dwords as it has
  * lanes, made once, at plan time. With n = max(-shift, 0), z the output offset, P = sum * multiplier:
  *
  *               quick                             double rounding          single rounding
@@ -21,61 +21,62 @@
  * Rounding once is floor((P + 2^(30 - shift)) / 2^(31 - shift)), of 64 bits: |P| <= 2^62. The
  * result is shifted LEFT and back again, as 7.0.0 keeps 31 bits of it.
  *
- * A stage with floating-point numbers reads SCALE, REST and HALF instead; see epilogue_float.inc. */
-#ifndef QN_S_STAGE_ROWS_H
-#define QN_S_STAGE_ROWS_H
+ * An epilogue with floating-point numbers reads SCALE, REST and HALF instead; see epilogue_float.inc. */
+#ifndef QN_S_EPILOGUE_ROWS_H
+#define QN_S_EPILOGUE_ROWS_H
 
 #include "affine.h"
 
-enum { MULTIPLIER, MULT_ODD, RIGHT, LEFT, NUDGE, ADD_EVEN, ADD_ODD, STAGE_ROWS };
+enum { MULTIPLIER, MULT_ODD, RIGHT, LEFT, NUDGE, ADD_EVEN, ADD_ODD, EPILOGUE_ROWS };
 enum { SCALE, REST, HALF };
-enum { STAGE_OFFSET_MOST = 128 }; /* that is added to halfwords, too */
+enum { EPILOGUE_OFFSET_MOST = 128 }; /* that is added to halfwords, too */
 
 /* From the fastest on; those of a layer are of one kind. */
-typedef enum stage_kind { STAGE_FLOAT, STAGE_QUICK, STAGE_EXACT } stage_kind;
+typedef enum epilogue_kind { EPILOGUE_FLOAT, EPILOGUE_QUICK, EPILOGUE_EXACT } epilogue_kind;
 
 /* A channel's pair, and the magnitude that none of its sums passes. */
-typedef struct stage_channel {
+typedef struct epilogue_channel {
     int32_t multiplier, shift;
     int64_t most;
-} stage_channel;
+} epilogue_channel;
 
 /* As a multiplier of 0 makes 0 of anything, its shift is of no account. */
-static inline int32_t stage_right(const stage_channel *c) {
+static inline int32_t epilogue_right(const epilogue_channel *c) {
     int32_t shift = s_shift(c->shift);
     return c->multiplier == 0 ? 1 : shift < 0 ? -shift : 0;
 }
 
-static inline int stage_is_quick(const stage_channel *c, const s_stage *last) {
-    int32_t right = stage_right(c);
+static inline int epilogue_is_quick(const epilogue_channel *c, const s_epilogue *last) {
+    int32_t right = epilogue_right(c);
     int near =
-        last->output_offset >= -STAGE_OFFSET_MOST && last->output_offset <= STAGE_OFFSET_MOST;
+        last->output_offset >= -EPILOGUE_OFFSET_MOST && last->output_offset <= EPILOGUE_OFFSET_MOST;
     return near && right >= 1 && right <= 20 && c->most < (1 << 30);
 }
 
-static inline void stage_pack_add(int32_t *rows, int lanes, int lane, int64_t add) {
+static inline void epilogue_pack_add(int32_t *rows, int lanes, int lane, int64_t add) {
     int32_t *to = rows + (lane % 2 ? ADD_ODD : ADD_EVEN) * lanes + lane / 2 * 2;
     to[0] = (int32_t)(uint32_t)add;
     to[1] = (int32_t)qn_asr64(add, 32);
 }
 
-static inline void stage_pack_quick(int32_t *rows, int lanes, int lane, const stage_channel *c,
-                                    const s_stage *last) {
+static inline void epilogue_pack_quick(int32_t *rows, int lanes, int lane,
+                                       const epilogue_channel *c, const s_epilogue *last) {
     const int twice = qn_rounding(last->profile) != QN_SINGLE;
-    int32_t n = stage_right(c), unit = (int32_t)qn_shl(1, n);
+    int32_t n = epilogue_right(c), unit = (int32_t)qn_shl(1, n);
     int64_t nudge = unit / 2 + (int64_t)last->output_offset * unit;
     rows[RIGHT * lanes + lane] = n;
     rows[NUDGE * lanes + lane] = twice ? (int32_t)nudge : INT32_MIN;
-    stage_pack_add(rows, lanes, lane, (twice ? INT64_C(1) << 31 : 0) + nudge * (INT64_C(1) << 32));
+    epilogue_pack_add(rows, lanes, lane,
+                      (twice ? INT64_C(1) << 31 : 0) + nudge * (INT64_C(1) << 32));
 }
 
-static inline void stage_pack_exact(int32_t *rows, int lanes, int lane, const stage_channel *c,
-                                    const s_stage *last) {
+static inline void epilogue_pack_exact(int32_t *rows, int lanes, int lane,
+                                       const epilogue_channel *c, const s_epilogue *last) {
     int32_t shift = s_shift(c->shift), left = shift > 0 ? shift : 0, right = left - shift;
     if (qn_rounding(last->profile) == QN_SINGLE) {
         rows[RIGHT * lanes + lane] = 31 - shift;
         rows[LEFT * lanes + lane] = qn_release(last->profile) == QN_RELEASE_700;
-        stage_pack_add(rows, lanes, lane, INT64_C(1) << (30 - shift));
+        epilogue_pack_add(rows, lanes, lane, INT64_C(1) << (30 - shift));
         return;
     }
     rows[LEFT * lanes + lane] = left;
@@ -84,19 +85,19 @@ static inline void stage_pack_exact(int32_t *rows, int lanes, int lane, const st
 }
 
 /* Channel `lane` of a vector of `lanes`, quick or exact. 0: it cannot be quick. */
-static inline int stage_pack_lane(int32_t *rows, int lanes, int lane, stage_kind kind,
-                                  const stage_channel *c, const s_stage *last) {
-    if (kind == STAGE_QUICK && !stage_is_quick(c, last)) {
+static inline int epilogue_pack_lane(int32_t *rows, int lanes, int lane, epilogue_kind kind,
+                                     const epilogue_channel *c, const s_epilogue *last) {
+    if (kind == EPILOGUE_QUICK && !epilogue_is_quick(c, last)) {
         return 0;
     }
     rows[MULTIPLIER * lanes + lane] = c->multiplier;
     if (lane % 2) {
         rows[MULT_ODD * lanes + lane - 1] = c->multiplier;
     }
-    if (kind == STAGE_QUICK) {
-        stage_pack_quick(rows, lanes, lane, c, last);
+    if (kind == EPILOGUE_QUICK) {
+        epilogue_pack_quick(rows, lanes, lane, c, last);
     } else {
-        stage_pack_exact(rows, lanes, lane, c, last);
+        epilogue_pack_exact(rows, lanes, lane, c, last);
     }
     return 1;
 }

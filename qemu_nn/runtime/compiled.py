@@ -198,8 +198,8 @@ class Compiled:
 
 def _team(threads: int) -> Any:
     """Threads that end with this object; NULL if there is but one, or none in C on this host."""
-    team = lib.qn_team_new(threads) if threads > 1 else _NULL
-    return ffi.gc(team, lib.qn_team_free) if team else _NULL
+    team = lib.qn_thread_pool_new(threads) if threads > 1 else _NULL
+    return ffi.gc(team, lib.qn_thread_pool_free) if team else _NULL
 
 
 def _chain(plan: Plan, first: int, last: int, after: int) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ int s_convolve_s8_mve(const void *params, const qn_buffers *b) {
     const s_row r = s_row_of(p);
     const int one_row = s_route(p) == QN_S_1XN && r.split;
     const s_channels q = s_channels_of(b->bias, p->output_c);
-    const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
     const int32_t group = p->output_c / s_groups(p);
     const int8_t *in = b->in[0], *filter = b->weights;
@@ -37,8 +37,8 @@ int s_convolve_s8_mve(const void *params, const qn_buffers *b) {
                 uint32_t acc = (uint32_t)q.bias[o];
                 acc += one_row ? row_products(p, &r, in, filter, x, o)
                                : s_products(p, in, filter, y, x, o);
-                *out++ = (int8_t)s_output_lane(&stage, qn_wrap32(acc), q.multiplier[o], q.shift[o],
-                                               s_in_lane(alone, o % group, group));
+                *out++ = (int8_t)s_output_lane(&epilogue, qn_wrap32(acc), q.multiplier[o],
+                                               q.shift[o], s_in_lane(alone, o % group, group));
             }
         }
     }

@@ -3,15 +3,15 @@
 
 /* A pixel of the output. in: of its sample; unpaired: of a core that computes pixels in pairs; alone:
  * as s_in_lane(). */
-typedef struct place {
+typedef struct position {
     const int16_t *in;
     int32_t y, x;
     int unpaired, alone;
-} place;
+} position;
 
 /* The products of taps begin..end-1, counted through the filter of a channel. At most 65535 products
  * of 23 bits. */
-static int64_t products(const qn_s_conv *p, const place *at, const int8_t *filter, int64_t begin,
+static int64_t products(const qn_s_conv *p, const position *at, const int8_t *filter, int64_t begin,
                         int64_t end) {
     int64_t acc = 0, tap = 0;
     for (int32_t ky = 0; ky < p->filter_h; ky++) {
@@ -31,20 +31,20 @@ static int64_t products(const qn_s_conv *p, const place *at, const int8_t *filte
 }
 
 /* Channel o of a pixel. */
-static int32_t output(const qn_s_conv *p, const s_channels64 *q, const place *at,
+static int32_t output(const qn_s_conv *p, const s_channels64 *q, const position *at,
                       const int8_t *filter, int32_t o) {
-    const s_stage stage = {p->profile, 0, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, 0, p->act_min, p->act_max};
     const int32_t multiplier = s_low(q->multiplier[o]), shift = s_low(q->shift[o]);
     const int64_t taps = s_taps(p);
     if (p->bias_is_int32) {
         int32_t acc = qn_add32(s_low(products(p, at, filter, 0, taps)), s_low(q->bias[o]));
         int lane = s_in_lane(at->alone, o, p->output_c);
-        return s_output_lane(&stage, acc, multiplier, shift, lane);
+        return s_output_lane(&epilogue, acc, multiplier, shift, lane);
     }
     const int64_t narrow = at->unpaired || taps < S_FAST_TAPS ? taps : S_FAST_TAPS;
     const int64_t acc =
         s_low(products(p, at, filter, 0, narrow)) + products(p, at, filter, narrow, taps);
-    return s_output64(&stage, qn_add64(acc, q->bias[o]), multiplier, shift);
+    return s_output64(&epilogue, qn_add64(acc, q->bias[o]), multiplier, shift);
 }
 
 int s_convolve_s16_ref(const void *params, const qn_buffers *b) {
@@ -53,7 +53,7 @@ int s_convolve_s16_ref(const void *params, const qn_buffers *b) {
     const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
     const int in_pairs = qn_path(p->profile) != QN_PATH_MVE;
     const int64_t pixels = (int64_t)p->output_h * p->output_w;
-    place at = {.in = b->in[0]};
+    position at = {.in = b->in[0]};
     int16_t *out = b->out;
     for (int32_t n = 0; n < p->batches; n++, at.in += image) {
         for (int64_t pixel = 0; pixel < pixels; pixel++) {

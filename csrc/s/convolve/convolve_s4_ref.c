@@ -39,7 +39,7 @@ static uint32_t row_products(const qn_s_conv *p, const int8_t *in, const int8_t 
 int s_convolve_s4_ref(const void *params, const qn_buffers *b) {
     const qn_s_conv *p = params;
     const s_channels q = s_channels_of(b->bias, p->output_c);
-    const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
     const int8_t *in = b->in[0];
     int8_t *out = b->out;
@@ -49,7 +49,8 @@ int s_convolve_s4_ref(const void *params, const qn_buffers *b) {
                 for (int32_t o = 0; o < p->output_c; o++) {
                     uint32_t acc =
                         (uint32_t)q.bias[o] + products(p, in, b->weights, o * s_taps(p), y, x);
-                    *out++ = (int8_t)s_output(&stage, qn_wrap32(acc), q.multiplier[o], q.shift[o]);
+                    *out++ =
+                        (int8_t)s_output(&epilogue, qn_wrap32(acc), q.multiplier[o], q.shift[o]);
                 }
             }
         }
@@ -58,7 +59,7 @@ int s_convolve_s4_ref(const void *params, const qn_buffers *b) {
 }
 
 /* left: pixels that are left over with this one, 0 of a pixel that is not; lane: as s_in_lane(). */
-static int8_t output(const s_stage *s, uint32_t acc, int32_t multiplier, int32_t shift, int left,
+static int8_t output(const s_epilogue *s, uint32_t acc, int32_t multiplier, int32_t shift, int left,
                      int lane) {
     if (left < 2 || qn_rounding(s->profile) != QN_SINGLE) {
         return (int8_t)s_output_lane(s, qn_wrap32(acc), multiplier, shift, lane);
@@ -74,7 +75,7 @@ int s_convolve_s4_mve(const void *params, const qn_buffers *b) {
     const qn_s_conv *p = &of_row;
     const s_row r = s_row_of(p);
     const s_channels q = s_channels_of(b->bias, p->output_c);
-    const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
     const int8_t *in = b->in[0];
     int8_t *out = b->out;
@@ -87,7 +88,7 @@ int s_convolve_s4_mve(const void *params, const qn_buffers *b) {
                 uint32_t acc = (uint32_t)q.bias[o];
                 acc += edge ? row_products(p, in, b->weights, x, o)
                             : products(p, in, b->weights, o * s_taps(p), y, x);
-                *out++ = output(&stage, acc, q.multiplier[o], q.shift[o], left,
+                *out++ = output(&epilogue, acc, q.multiplier[o], q.shift[o], left,
                                 s_in_lane(left > 0, o, p->output_c));
             }
         }

@@ -5,7 +5,7 @@ int s_depthwise_s8_ref(const void *params, const qn_buffers *b) {
     const qn_s_depthwise *p = params;
     const int32_t channels = s_depthwise_channels(p);
     const s_channels q = s_channels_of(b->bias, channels);
-    const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
     const int8_t *in = b->in[0], *filter = b->weights;
     int8_t *out = b->out;
@@ -15,7 +15,8 @@ int s_depthwise_s8_ref(const void *params, const qn_buffers *b) {
                 for (int32_t o = 0; o < channels; o++) {
                     uint32_t acc =
                         (uint32_t)q.bias[o] + s_depthwise_products(p, in, filter, y, x, o);
-                    *out++ = (int8_t)s_output(&stage, qn_wrap32(acc), q.multiplier[o], q.shift[o]);
+                    *out++ =
+                        (int8_t)s_output(&epilogue, qn_wrap32(acc), q.multiplier[o], q.shift[o]);
                 }
             }
         }

@@ -27,7 +27,7 @@ static inline int32_t s_depthwise_s4_route(const qn_s_depthwise *p) {
     return s_depthwise_is_opt(p) ? QN_S_OPT : QN_S_ANY;
 }
 
-/* Taps that the fast s16 function has no room for in 32 bits. */
+/* More taps than the fast s16 function can sum in 32 bits. */
 enum { S_DEPTHWISE_SLOW_TAPS = 512 };
 
 static inline int32_t s_depthwise_s16_route(const qn_s_depthwise *p) {

@@ -21,7 +21,7 @@ int s_depthwise_s16_ref(const void *params, const qn_buffers *b) {
     const qn_s_depthwise *p = params;
     const int32_t channels = s_depthwise_channels(p);
     const s_channels64 q = s_channels64_of(b->bias, channels);
-    const s_stage stage = {p->profile, 0, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, 0, p->act_min, p->act_max};
     const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
     const int16_t *in = b->in[0];
     const int8_t *filter = b->weights;
@@ -31,8 +31,8 @@ int s_depthwise_s16_ref(const void *params, const qn_buffers *b) {
             for (int32_t x = 0; x < p->output_w; x++) {
                 for (int32_t o = 0; o < channels; o++) {
                     int64_t acc = qn_add64(products(p, in, filter, y, x, o), q.bias[o]);
-                    *out++ =
-                        (int16_t)s_output64(&stage, acc, s_low(q.multiplier[o]), s_low(q.shift[o]));
+                    *out++ = (int16_t)s_output64(&epilogue, acc, s_low(q.multiplier[o]),
+                                                 s_low(q.shift[o]));
                 }
             }
         }

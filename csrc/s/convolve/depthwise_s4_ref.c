@@ -37,7 +37,7 @@ int s_depthwise_s4_ref(const void *params, const qn_buffers *b) {
     const qn_s_depthwise *p = params;
     const int32_t channels = s_depthwise_channels(p);
     const s_channels q = s_channels_of(b->bias, channels);
-    const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
     const int opt = s_depthwise_s4_route(p) == QN_S_OPT;
     const int in_order = opt || p->input_c % 2 == 0;
@@ -50,7 +50,7 @@ int s_depthwise_s4_ref(const void *params, const qn_buffers *b) {
                 for (int32_t o = 0; o < channels; o++) {
                     uint32_t acc =
                         (uint32_t)q.bias[o] + products(p, in, b->weights, y, x, o, inside);
-                    *out++ = (int8_t)s_output_lane(&stage, qn_wrap32(acc), q.multiplier[o],
+                    *out++ = (int8_t)s_output_lane(&epilogue, qn_wrap32(acc), q.multiplier[o],
                                                    q.shift[o], opt);
                 }
             }

@@ -25,7 +25,7 @@ static uint32_t products(const qn_s_transpose_conv *p, const int8_t *in, const i
 int s_transpose_conv_s8_ref(const void *params, const qn_buffers *b) {
     const qn_s_transpose_conv *p = params;
     const s_channels q = s_channels_of(b->bias, p->output_c);
-    const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
     const int64_t taps = (int64_t)p->filter_h * p->filter_w * p->input_c;
     const int64_t pixels = (int64_t)p->output_h * p->output_w;
@@ -40,7 +40,7 @@ int s_transpose_conv_s8_ref(const void *params, const qn_buffers *b) {
                 for (int32_t o = 0; o < p->output_c; o++) {
                     uint32_t acc = (uint32_t)q.bias[o] + products(p, in, filter + o * taps, y, x);
                     int lane = !turned || s_in_lane(alone, o, p->output_c);
-                    *out++ = (int8_t)s_output_lane(&stage, qn_wrap32(acc), q.multiplier[o],
+                    *out++ = (int8_t)s_output_lane(&epilogue, qn_wrap32(acc), q.multiplier[o],
                                                    q.shift[o], lane);
                 }
             }

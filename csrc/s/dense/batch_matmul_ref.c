@@ -90,7 +90,7 @@ static int32_t sum_s8(const qn_s_bmm *p, const int8_t *lhs, const int8_t *rhs) {
 
 int s_batch_matmul_s8_ref(const void *params, const qn_buffers *b) {
     const qn_s_bmm *p = params;
-    const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int32_t lanes = p->rhs_w - p->rhs_w % 4;
     for (int64_t i = 0; i < matrices(p); i++) {
         const starts at = starts_of(p, i);
@@ -100,7 +100,7 @@ int s_batch_matmul_s8_ref(const void *params, const qn_buffers *b) {
             const int8_t *rhs = (const int8_t *)b->in[1] + at.rhs;
             for (int32_t x = 0; x < p->rhs_w; x++, rhs += p->rhs_c) {
                 int32_t acc = sum_s8(p, lhs, rhs);
-                *out++ = (int8_t)s_output_lane(&stage, acc, p->multiplier, p->shift, x < lanes);
+                *out++ = (int8_t)s_output_lane(&epilogue, acc, p->multiplier, p->shift, x < lanes);
             }
         }
     }
@@ -118,7 +118,7 @@ static int64_t sum_s16(const qn_s_bmm *p, const int16_t *lhs, const int16_t *rhs
 
 int s_batch_matmul_s16_ref(const void *params, const qn_buffers *b) {
     const qn_s_bmm *p = params;
-    const s_stage stage = {p->profile, 0, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, 0, p->act_min, p->act_max};
     for (int64_t i = 0; i < matrices(p); i++) {
         const starts at = starts_of(p, i);
         const int16_t *lhs = (const int16_t *)b->in[0] + at.lhs;
@@ -127,7 +127,7 @@ int s_batch_matmul_s16_ref(const void *params, const qn_buffers *b) {
             const int16_t *rhs = (const int16_t *)b->in[1] + at.rhs;
             for (int32_t x = 0; x < p->rhs_w; x++, rhs += p->rhs_c) {
                 int64_t acc = sum_s16(p, lhs, rhs);
-                *out++ = (int16_t)s_output64(&stage, acc, p->multiplier, p->shift);
+                *out++ = (int16_t)s_output64(&epilogue, acc, p->multiplier, p->shift);
             }
         }
     }

@@ -14,8 +14,8 @@
 #include "../epilogue_avx512.inc"
 
 /* All vectors of columns have the same last step. */
-#undef STAGE_FROM
-#define STAGE_FROM(last, v) (*(last))
+#undef EPILOGUE_FROM
+#define EPILOGUE_FROM(last, v) (*(last))
 
 #define vec_dot vec_dot_s16
 #define ROW(part) s_batch_matmul_s8_avx512##part

@@ -79,14 +79,14 @@ static int32_t product(const qn_s_fc *p, const int8_t *in, const int8_t *filter,
 
 /* multiplier and shift of output o stand `step` * o behind the first. */
 static int run(const qn_s_fc *p, const qn_buffers *b, const s_channels *q, int step) {
-    const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int8_t *in = b->in[0];
     int8_t *out = b->out;
     for (int32_t n = 0; n < p->batches; n++, in += p->input_c) {
         const int8_t *filter = b->weights;
         for (int32_t o = 0; o < p->output_c; o++, filter += p->input_c) {
             int32_t acc = product(p, in, filter, q->bias[o]);
-            *out++ = (int8_t)s_output(&stage, acc, q->multiplier[step * o], q->shift[step * o]);
+            *out++ = (int8_t)s_output(&epilogue, acc, q->multiplier[step * o], q->shift[step * o]);
         }
     }
     return QN_OK;
@@ -116,14 +116,14 @@ static int32_t product_s4(const qn_s_fc *p, const int8_t *in, const int8_t *pack
 
 int s_fully_connected_s4_ref(const void *params, const qn_buffers *b) {
     const qn_s_fc *p = params;
-    const s_stage stage = {p->profile, p->output_offset, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int32_t *bias = b->bias;
     const int8_t *in = b->in[0];
     int8_t *out = b->out;
     for (int32_t n = 0; n < p->batches; n++, in += p->input_c) {
         for (int32_t o = 0; o < p->output_c; o++) {
             int32_t acc = product_s4(p, in, b->weights, (int64_t)o * p->input_c, bias[o]);
-            *out++ = (int8_t)s_output(&stage, acc, p->multiplier, p->shift);
+            *out++ = (int8_t)s_output(&epilogue, acc, p->multiplier, p->shift);
         }
     }
     return QN_OK;
@@ -131,7 +131,7 @@ int s_fully_connected_s4_ref(const void *params, const qn_buffers *b) {
 
 int s_fully_connected_s16_ref(const void *params, const qn_buffers *b) {
     const qn_s_fc *p = params;
-    const s_stage stage = {p->profile, 0, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, 0, p->act_min, p->act_max};
     const int64_t *bias = b->bias;
     const int16_t *in = b->in[0];
     int16_t *out = b->out;
@@ -139,7 +139,7 @@ int s_fully_connected_s16_ref(const void *params, const qn_buffers *b) {
         const int8_t *filter = b->weights;
         for (int32_t o = 0; o < p->output_c; o++, filter += p->input_c) {
             int64_t acc = s_wide_sum(p->profile, in, filter, p->input_c, bias[o], 0);
-            *out++ = (int16_t)s_output64(&stage, acc, p->multiplier, p->shift);
+            *out++ = (int16_t)s_output64(&epilogue, acc, p->multiplier, p->shift);
         }
     }
     return QN_OK;

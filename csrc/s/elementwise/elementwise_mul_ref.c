@@ -69,8 +69,8 @@ int s_elementwise_mul_acc_s16_check(const void *params, qn_sizes *sizes, char *w
 }
 
 static int32_t scaled(const qn_s_mul *p, int32_t product, int32_t offset) {
-    const s_stage stage = {p->profile, offset, p->act_min, p->act_max};
-    return s_output(&stage, product, p->out_mult, p->out_shift);
+    const s_epilogue epilogue = {p->profile, offset, p->act_min, p->act_max};
+    return s_output(&epilogue, product, p->out_mult, p->out_shift);
 }
 
 int s_elementwise_mul_s8_ref(const void *params, const qn_buffers *b) {

@@ -47,13 +47,13 @@ int s_elementwise_add_s16_check(const void *params, qn_sizes *sizes, char *why) 
 
 /* x and y: with their offsets. sign: 1 of a sum, -1 of a difference. */
 static int32_t combined(const qn_s_add *p, int32_t x, int32_t y, int32_t sign) {
-    const s_stage stage = {p->profile, p->out_offset, p->act_min, p->act_max};
+    const s_epilogue epilogue = {p->profile, p->out_offset, p->act_min, p->act_max};
     int32_t a = qn_requantize(p->profile, qn_wrap32(qn_shl(x, p->left_shift)), p->input_1_mult,
                               p->input_1_shift);
     int32_t b = qn_requantize(p->profile, qn_wrap32(qn_shl(y, p->left_shift)), p->input_2_mult,
                               p->input_2_shift);
     int32_t sum = sign > 0 ? qn_add32(a, b) : qn_sub32(a, b);
-    return s_output(&stage, sum, p->out_mult, p->out_shift);
+    return s_output(&epilogue, sum, p->out_mult, p->out_shift);
 }
 
 static int combine_s8(const qn_s_add *p, const qn_buffers *b, int32_t sign) {

@@ -25,10 +25,10 @@ int s_leaky_relu_s16_check(const void *params, qn_sizes *sizes, char *why) {
 }
 
 static int32_t leaking(const qn_s_leaky_relu *p, const s_type *type, int32_t x) {
-    const s_stage stage = {p->profile, p->output_zero_point, type->low, type->high};
+    const s_epilogue epilogue = {p->profile, p->output_zero_point, type->low, type->high};
     int32_t value = x - p->input_zero_point;
-    return value < 0 ? s_output(&stage, value, p->alpha_multiplier, p->alpha_shift)
-                     : s_output(&stage, value, p->identity_multiplier, p->identity_shift);
+    return value < 0 ? s_output(&epilogue, value, p->alpha_multiplier, p->alpha_shift)
+                     : s_output(&epilogue, value, p->identity_multiplier, p->identity_shift);
 }
 
 int s_leaky_relu_s8_ref(const void *params, const qn_buffers *b) {

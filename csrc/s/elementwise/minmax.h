@@ -1,8 +1,8 @@
 /* Smaller and larger of two images (arm_minimum_s8, arm_maximum_s8).
  *
- *   out[n][h][w][c] = min or max of input1 and input2 at that place
+ *   out[n][h][w][c] = min or max of input1 and input2 at that index
  *
- * where an axis of one element stands for that element at every place of the axis.
+ * where an axis of one element stands for that element at every index of the axis.
  *
  * Axes: [n][h][w][c], each of 1..65535; where the inputs differ, one has 1. out has the larger ones.
  * At most 2^31 - 1 bytes in an array. In place with an input of the output's size, or not. Scratch:

@@ -5,7 +5,7 @@
 
 #include "../../gemm/target_avx2.inc"
 
-/* Elements of an input from one place of each axis to the next; 0 along an axis of one element. */
+/* Elements of an input from one index of each axis to the next; 0 along an axis of one element. */
 typedef struct walk {
     int64_t n, h, w, c;
 } walk;

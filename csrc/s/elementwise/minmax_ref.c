@@ -63,7 +63,7 @@ int s_minmax_s8_check(const void *params, qn_sizes *sizes, char *why) {
     return sizes->out < 0 ? s_too_large("output", why) : QN_OK;
 }
 
-/* Elements from one place of each axis to the next; 0 along an axis of one element. */
+/* Elements from one index of each axis to the next; 0 along an axis of one element. */
 static void strides(const int32_t *sides, int64_t *steps) {
     int64_t step = 1;
     for (int i = 3; i >= 0; i--) {

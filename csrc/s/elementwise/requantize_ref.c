@@ -49,8 +49,8 @@ int s_requantize_s16_s32_check(const void *params, qn_sizes *sizes, char *why) {
 }
 
 static int32_t requantized(const qn_s_requantize *p, int32_t x) {
-    const s_stage stage = {p->profile, p->output_zero_point, p->act_min, p->act_max};
-    return s_output(&stage, x - p->input_zero_point, p->multiplier, p->shift);
+    const s_epilogue epilogue = {p->profile, p->output_zero_point, p->act_min, p->act_max};
+    return s_output(&epilogue, x - p->input_zero_point, p->multiplier, p->shift);
 }
 
 int s_requantize_s8_s8_ref(const void *params, const qn_buffers *b) {

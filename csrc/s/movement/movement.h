@@ -3,9 +3,9 @@
  * TensorFlow Lite Micro joining two tensors and the same padding and transposition of 16 bits.
  *
  *   copy           out[i] = in[i], total_size elements
- *   concatenation  out = its old content, but for `offset` and the following places of one axis,
+ *   concatenation  out = its old content, but for `offset` and the following indices of one axis,
  *                  which are in[0]; in[1] is the old content. Axes [w][z][y][x], so that x is the
- *                  innermost; the axis has output_side places in out
+ *                  innermost; the axis has output_side elements in out
  *   join           out[outer][0 .. inner1 - 1] = in[0], [inner1 .. inner1 + inner2 - 1] = in[1]
  *   pad            out[n][h][w][c] = in[n - pre_n][h - pre_h][w - pre_w][c - pre_c], or pad_value
  *                  where that lies beside in
@@ -20,8 +20,8 @@
  * Refused of arm_transpose_s8, which then does something else than the formula: two axes in their old
  * order, which it exchanges all the same; on Helium four axes in their old order, of which it
  * exchanges the last two, and exchanging the last two where the last has more than 9362 elements. */
-#ifndef QN_S_MOVING_H
-#define QN_S_MOVING_H
+#ifndef QN_S_MOVEMENT_H
+#define QN_S_MOVEMENT_H
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 
 enum { AXES = 5 };
 
-/* Outermost first: places of the output along each axis, and elements of the input from one to the
+/* Outermost first: elements of the output along each axis, and elements of the input from one to the
  * next. */
 typedef struct walk {
     int32_t count;

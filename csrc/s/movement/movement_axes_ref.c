@@ -172,11 +172,11 @@ int s_transpose_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return transpose_check(params, 2, sizes, why);
 }
 
-/* Where the place of in goes in out, in elements. */
-static int64_t target(const s_turned *s, const int32_t *place) {
+/* Where the element of in at `position` goes in out, in elements. */
+static int64_t target(const s_turned *s, const int32_t *position) {
     int64_t index = 0;
     for (int i = 0; i < 4; i++) {
-        index = index * s->out[i] + place[s->perm[i]];
+        index = index * s->out[i] + position[s->perm[i]];
     }
     return index;
 }
@@ -189,8 +189,8 @@ static int transpose(const qn_s_transpose *p, const qn_buffers *b, size_t elemen
         for (int32_t h = 0; h < s.in[1]; h++) {
             for (int32_t w = 0; w < s.in[2]; w++) {
                 for (int32_t c = 0; c < s.in[3]; c++, in += element) {
-                    const int32_t place[] = {n, h, w, c};
-                    memcpy(out + (size_t)target(&s, place) * element, in, element);
+                    const int32_t position[] = {n, h, w, c};
+                    memcpy(out + (size_t)target(&s, position) * element, in, element);
                 }
             }
         }

@@ -10,8 +10,8 @@
  * Ranges: sides 1..65535, strides -65535..65535, every element picked inside of the input;
  * align_corners and half_pixel_centers 0 or 1; at most 2^31 - 1 bytes in an array.
  * In place: no. Scratch: none. All cores and both roundings give the same bits. */
-#ifndef QN_S_PICKING_H
-#define QN_S_PICKING_H
+#ifndef QN_S_SLICING_H
+#define QN_S_SLICING_H
 
 #include "../../common/elementary.h"
 #include "movement.h"

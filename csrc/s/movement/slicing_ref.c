@@ -120,8 +120,8 @@ static int resize(const qn_s_resize *p, const qn_buffers *b, int64_t element) {
             for (int32_t x = 0; x < p->output_w; x++, out += pixel) {
                 int32_t in_x = qn_nearest_neighbor(x, p->input_w, p->output_w, p->align_corners,
                                                    p->half_pixel_centers);
-                int64_t place = ((int64_t)n * p->input_h + in_y) * p->input_w + in_x;
-                memcpy(out, in + place * (int64_t)pixel, pixel);
+                int64_t position = ((int64_t)n * p->input_h + in_y) * p->input_w + in_x;
+                memcpy(out, in + position * (int64_t)pixel, pixel);
             }
         }
     }

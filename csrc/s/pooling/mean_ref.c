@@ -40,7 +40,7 @@ typedef int32_t s_reader(const void *in, int64_t i);
 static int32_t read_s8(const void *in, int64_t i) { return ((const int8_t *)in)[i]; }
 static int32_t read_s16(const void *in, int64_t i) { return ((const int16_t *)in)[i]; }
 
-/* The sum of one output; kept_0, kept_1, kept_2: its place. */
+/* The sum of one output; kept_0, kept_1, kept_2: its indices. */
 static int32_t sum_at(const qn_s_mean *p, const void *in, s_reader *read, int32_t kept_0,
                       int32_t kept_1, int32_t kept_2) {
     int32_t sum = 0;
@@ -56,12 +56,12 @@ static int32_t sum_at(const qn_s_mean *p, const void *in, s_reader *read, int32_
 /* One output, in their order. */
 static int32_t mean_at(const qn_s_mean *p, const s_type *type, const void *in, s_reader *read,
                        int64_t i) {
-    const s_stage stage = {p->profile, p->output_zero_point, type->low, type->high};
+    const s_epilogue epilogue = {p->profile, p->output_zero_point, type->low, type->high};
     const s_mean_scale scale = s_mean_scale_of(p);
     int64_t row = i / p->kept_2;
     int32_t sum = sum_at(p, in, read, (int32_t)(row / p->kept_1), (int32_t)(row % p->kept_1),
                          (int32_t)(i % p->kept_2));
-    return s_output(&stage, sum, scale.multiplier, scale.shift);
+    return s_output(&epilogue, sum, scale.multiplier, scale.shift);
 }
 
 int s_mean_s8_ref(const void *params, const qn_buffers *b) {

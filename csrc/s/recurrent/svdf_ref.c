@@ -70,12 +70,12 @@ static void put(void *array, int wide, int64_t i, int32_t value) {
 /* What filter f makes of one vector. lane: does Helium have it in a vector? */
 static int32_t feature(const qn_s_svdf *p, int wide, const int8_t *in, const void *weights,
                        int64_t f, int lane) {
-    const s_stage stage = {p->profile, 0, p->in_act_min, p->in_act_max};
+    const s_epilogue epilogue = {p->profile, 0, p->in_act_min, p->in_act_max};
     uint32_t acc = (uint32_t)svdf_sums(p);
     for (int32_t i = 0; i < p->input_size; i++) {
         acc += (uint32_t)((in[i] - p->input_offset) * get(weights, wide, f * p->input_size + i));
     }
-    return s_output_lane(&stage, qn_wrap32(acc), p->in_multiplier, p->in_shift, lane);
+    return s_output_lane(&epilogue, qn_wrap32(acc), p->in_multiplier, p->in_shift, lane);
 }
 
 /* The state of one filter, from element `row` on, gets its newest value; its sum over time.
@@ -93,7 +93,7 @@ static uint32_t advance(const qn_s_svdf *p, int wide, void *state, int64_t row, 
 
 /* group: filters that Helium takes at a time. */
 static int run(const qn_s_svdf *p, const qn_buffers *b, int wide, int32_t group) {
-    const s_stage stage = {p->profile, p->output_offset, p->out_act_min, p->out_act_max};
+    const s_epilogue epilogue = {p->profile, p->output_offset, p->out_act_min, p->out_act_max};
     const int64_t filters = (int64_t)p->units * p->rank, lanes = filters - filters % group;
     const int64_t time = filters * p->input_size, steps = p->time_batches;
     const int32_t *bias = b->bias;
@@ -108,7 +108,7 @@ static int run(const qn_s_svdf *p, const qn_buffers *b, int wide, int32_t group)
                                time + f * steps);
             }
             int32_t sum = qn_wrap32(acc);
-            *out++ = (int8_t)s_output_lane(&stage, sum, p->out_multiplier, p->out_shift, 1);
+            *out++ = (int8_t)s_output_lane(&epilogue, sum, p->out_multiplier, p->out_shift, 1);
         }
     }
     return QN_OK;

@@ -11,7 +11,9 @@
 
 typedef int16_t element;
 
-static inline __m256i widened(const element *at, int64_t room) { return load_32(at, 2 * room); }
+static inline __m256i widened(const element *at, int64_t available) {
+    return load_32(at, 2 * available);
+}
 
 #include "svdf_fast.inc"
 

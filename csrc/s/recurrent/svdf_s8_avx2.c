@@ -11,8 +11,8 @@
 
 typedef int8_t element;
 
-static inline __m256i widened(const element *at, int64_t room) {
-    return _mm256_cvtepi8_epi16(load_16(at, room));
+static inline __m256i widened(const element *at, int64_t available) {
+    return _mm256_cvtepi8_epi16(load_16(at, available));
 }
 
 #include "svdf_fast.inc"

@@ -14,9 +14,9 @@ static inline int activate(const looked_up *l, int64_t length, int tanh, const q
     const int16_t *in = b->in[0];
     int16_t *out = b->out;
     for (int64_t i = 0; i < length; i += 8) {
-        const int64_t room = 2 * (length - i);
-        const __m256i x = _mm256_cvtepi16_epi32(load_16(in + i, room));
-        store_16(out + i, room, halfwords(activated(looked_up_at(l, x), tanh)));
+        const int64_t available = 2 * (length - i);
+        const __m256i x = _mm256_cvtepi16_epi32(load_16(in + i, available));
+        store_16(out + i, available, halfwords(activated(looked_up_at(l, x), tanh)));
     }
     return QN_OK;
 }

@@ -69,15 +69,15 @@ static int run_halfwords(const qn_buffers *b, int64_t length) {
     const uint8_t *in = b->in[0], *steps = b->packed;
     int16_t *out = b->out;
     for (int64_t i = 0; i < length; i += 32) {
-        const int64_t room = 2 * (length - i);
+        const int64_t available = 2 * (length - i);
         /* bytes 0..7 and 16..23 stand where unpacking leaves their halfwords in order */
         const __m256i apart = _mm256_permute4x64_epi64(load_32(in + i, length - i), 0xd8);
         __m256i bytes[2] = {apart, apart}, low[2], high[2];
         look_up(steps, bytes, low);
         look_up(steps + ENTRIES, bytes, high);
-        store_32(out + i, room, _mm256_unpacklo_epi8(low[0], high[0]));
-        if (room > 32) {
-            store_32(out + i + 16, room - 32, _mm256_unpackhi_epi8(low[0], high[0]));
+        store_32(out + i, available, _mm256_unpacklo_epi8(low[0], high[0]));
+        if (available > 32) {
+            store_32(out + i + 16, available - 32, _mm256_unpackhi_epi8(low[0], high[0]));
         }
     }
     return QN_OK;

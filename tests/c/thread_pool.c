@@ -1,4 +1,4 @@
-/* A team under a sanitizer: batches, tasks that depend on each other, several callers at a time, a
+/* A pool under a sanitizer: batches, tasks that depend on each other, several callers at a time, a
  * step that fails, calls that are stopped, ends and beginnings, a fork. Prints what went wrong; exit status 0: nothing. */
 #define _POSIX_C_SOURCE 200809L
 
@@ -57,7 +57,7 @@ static const qn_op op = {"t", "triple", "s32", "none", NULL};
 static const qn_kernel kernel = {"fast", "test", "run", &op, 0, 0, run, none, none, NULL};
 static const qn_vector whole = {0, WIDTH}, part = {0, WIDTH / PARTS};
 
-/* Three steps, ping-pong between two buffers; the middle one is cut and its result stored. */
+/* Three steps, ping-pong between two buffers; the middle one is split and its result stored. */
 enum { BYTES = WIDTH * 4, STEPS = 3, TASKS = 1 + PARTS + 1 };
 static qn_step steps[STEPS], parts[PARTS];
 static qn_task tasks[TASKS];
@@ -91,7 +91,7 @@ static void make_plan(void) {
 }
 
 /* One call with memory of its own, its results checked. */
-static void call(qn_team *team, int64_t samples, int32_t seed) {
+static void call(qn_thread_pool *pool, int64_t samples, int32_t seed) {
     int32_t arenas[THREADS][2 * WIDTH], x[SAMPLES * WIDTH];
     int32_t middle[SAMPLES * WIDTH], last[SAMPLES * WIDTH];
     void *each[THREADS] = {arenas[0], arenas[1], arenas[2]}, *outputs[2] = {middle, last};
@@ -99,7 +99,7 @@ static void call(qn_team *team, int64_t samples, int32_t seed) {
         x[i] = i + seed;
     }
     int begun[TASKS];
-    const qn_call given = {&plan, team, each, outputs, begun, 1, NULL};
+    const qn_call given = {&plan, pool, each, outputs, begun, 1, NULL};
     const int status = qn_run(&given, samples, 1, x, NULL);
     int good = status == QN_OK;
     for (int32_t i = 0; i < samples * WIDTH; i++) {
@@ -113,17 +113,17 @@ static void call(qn_team *team, int64_t samples, int32_t seed) {
     }
 }
 
-static void *caller(void *team) {
+static void *caller(void *pool) {
     for (int32_t i = 0; i < ROUNDS; i++) {
-        call(team, 1 + i % SAMPLES, i);
+        call(pool, 1 + i % SAMPLES, i);
     }
     return NULL;
 }
 
-static void several_callers(qn_team *team) {
+static void several_callers(qn_thread_pool *pool) {
     pthread_t threads[CALLERS];
     for (int i = 0; i < CALLERS; i++) {
-        pthread_create(&threads[i], NULL, caller, team);
+        pthread_create(&threads[i], NULL, caller, pool);
     }
     for (int i = 0; i < CALLERS; i++) {
         pthread_join(threads[i], NULL);
@@ -131,14 +131,14 @@ static void several_callers(qn_team *team) {
 }
 
 /* Workers sleep after a while, and wake. Parts of a sample wait for the steps before them. */
-static void after_a_pause(qn_team *team) {
+static void after_a_pause(qn_thread_pool *pool) {
     const struct timespec pause = {0, 2000000};
     int alone = 0;
     atomic_store(&slow, 1);
     for (int32_t i = 0; i < 24; i++) {
         nanosleep(&pause, NULL);
         atomic_store(&helped, 0);
-        call(team, i % 8 ? 1 : SAMPLES, i);
+        call(pool, i % 8 ? 1 : SAMPLES, i);
         alone += i % 8 ? 0 : atomic_load(&helped) == 0;
     }
     expect(!alone, "no worker has woken");
@@ -160,7 +160,7 @@ static int32_t say_go_on(void) {
 
 /* A call whose steps take an hour ends after the first question, in the middle of a sample too, and
  * nobody works in its memory afterwards; one that may go on computes the same. */
-static void stopped(qn_team *team, int64_t samples, int64_t times) {
+static void stopped(qn_thread_pool *pool, int64_t samples, int64_t times) {
     static int32_t arenas[THREADS][2 * WIDTH], x[WIDTH], y[WIDTH];
     const int64_t forever = 18000000;
     void *each[THREADS] = {arenas[0], arenas[1], arenas[2]}, *outputs[2] = {y, y};
@@ -170,7 +170,7 @@ static void stopped(qn_team *team, int64_t samples, int64_t times) {
     same_place.stores = none;
     same_place.input_bytes = 0;
     same_place.task_count = 0;
-    const qn_call given = {&same_place, team, each, outputs, begun, 1, say_stop};
+    const qn_call given = {&same_place, pool, each, outputs, begun, 1, say_stop};
     atomic_store(&slow, 1);
     atomic_store(&asked, 0);
     const int status =
@@ -182,12 +182,12 @@ static void stopped(qn_team *team, int64_t samples, int64_t times) {
 }
 
 /* One sample after the other by tasks, as each is less than the threads could share. */
-static void stopped_among_tasks(qn_team *team) {
+static void stopped_among_tasks(qn_thread_pool *pool) {
     int32_t arenas[THREADS][2 * WIDTH], x[WIDTH] = {0}, y[2][WIDTH];
     void *each[THREADS] = {arenas[0], arenas[1], arenas[2]}, *outputs[2] = {y[0], y[1]};
     int begun[TASKS];
-    const qn_call go_on = {&plan, team, each, outputs, begun, 1, say_go_on};
-    const qn_call stop = {&plan, team, each, outputs, begun, 1, say_stop};
+    const qn_call go_on = {&plan, pool, each, outputs, begun, 1, say_go_on};
+    const qn_call stop = {&plan, pool, each, outputs, begun, 1, say_stop};
     sleeps_ns = 40000000; /* three steps in turn: longer than from one question to the next */
     atomic_store(&slow, 1);
     atomic_store(&asked, 0);
@@ -197,18 +197,18 @@ static void stopped_among_tasks(qn_team *team) {
     sleeps_ns = 200000;
 }
 
-static void in_a_child(qn_team *team) {
+static void in_a_child(qn_thread_pool *pool) {
     const pid_t child = fork();
     if (child == 0) {
         int32_t arena[2 * WIDTH], x[WIDTH] = {0}, y[2][WIDTH];
         void *each[THREADS] = {arena, arena, arena}, *outputs[2] = {y[0], y[1]};
         int begun[TASKS];
-        const qn_call given = {&plan, team, each, outputs, begun, 1, NULL};
+        const qn_call given = {&plan, pool, each, outputs, begun, 1, NULL};
         const int told = qn_run(&given, 1, 1, x, NULL);
-        qn_team_free(team);
-        qn_team *own = qn_team_new(1);
+        qn_thread_pool_free(pool);
+        qn_thread_pool *own = qn_thread_pool_new(1);
         call(own, 5, 1);
-        qn_team_free(own);
+        qn_thread_pool_free(own);
         _exit(told == QN_FORKED && faults == 0 ? 0 : 1);
     }
     int status = 1;
@@ -220,22 +220,22 @@ int main(void) {
     first_thread = pthread_self();
     make_plan();
     for (int i = 0; i < 10; i++) {
-        qn_team *team = qn_team_new(THREADS);
+        qn_thread_pool *pool = qn_thread_pool_new(THREADS);
         if (i > 0) {
-            call(team, i, i);
+            call(pool, i, i);
         }
-        qn_team_free(team);
+        qn_thread_pool_free(pool);
     }
-    qn_team *team = qn_team_new(THREADS);
-    several_callers(team);
-    after_a_pause(team);
+    qn_thread_pool *pool = qn_thread_pool_new(THREADS);
+    several_callers(pool);
+    after_a_pause(pool);
     stopped(NULL, 0, 1);
     stopped(NULL, 1, 0);
-    stopped(team, 0, 1);
-    stopped_among_tasks(team);
-    call(team, SAMPLES, 3);
-    in_a_child(team);
-    call(team, SAMPLES, 5);
-    qn_team_free(team);
+    stopped(pool, 0, 1);
+    stopped_among_tasks(pool);
+    call(pool, SAMPLES, 3);
+    in_a_child(pool);
+    call(pool, SAMPLES, 5);
+    qn_thread_pool_free(pool);
     return faults > 0;
 }
