@@ -118,7 +118,7 @@ int cnn_lower_sum(cnn_net *net, const cnn_layer *layer, int32_t shift) {
                         pairs * (int64_t)sizeof(int64_t));
 }
 
-int cnn_lower_moving(cnn_net *net, const cnn_layer *layer) {
+int cnn_lower_movement(cnn_net *net, const cnn_layer *layer) {
     if (cnn_same_frac(net, layer)) {
         return -1;
     }
