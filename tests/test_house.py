@@ -49,12 +49,13 @@ def test_only_fixed_h_narrows_and_shifts_right():
 
 
 def test_files_stay_short():
-    limits = {".py": 260, ".c": 260, ".h": 240, ".inc": 240}
+    limits = {".py": 260, ".c": 260, ".h": 240, ".inc": 240, "kernels.inc": 650}
     for path in sources("csrc", {".c", ".h", ".inc"}) + sources("qemu_nn", {".py"}):
-        if path.name in ("activation_tables.h", "kernels.inc"):
+        if path.name == "activation_tables.h":
             continue
         lines = len(path.read_text().splitlines())
-        assert lines <= limits[path.suffix], f"{path.name} has {lines} lines"
+        limit = limits.get(path.name, limits[path.suffix])
+        assert lines <= limit, f"{path.name} has {lines} lines"
 
 
 def test_only_the_table_and_what_runs_plans_touch_c_memory():

@@ -1,6 +1,6 @@
 /* Pooling of the NPU.
  *
- *   max        out = the largest cell of the window; cells beside the image count as lowest (0x80)
+ *   max        out = the largest cell of the window; cells outside the image count as lowest (0x80)
  *   average    out = saturate(floor(S * 2^up / (n * 2^down))),  S: sum of the cells in the image
  *              n: cells of the window in the image, or with hw_aligned what the hardware has for it
  *

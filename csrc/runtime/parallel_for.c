@@ -1,6 +1,6 @@
-/* Runs a plan on several threads. Of many samples all take a few at a time from one counter; of the
- * tasks of one sample each thread takes the parts that are its own, whose inputs it has mostly made
- * itself, and then those that others have not begun. So whoever is quicker does more. */
+/* Runs a plan on several threads. All threads take many samples a few at a time, from one counter. Of
+ * the tasks of one sample each thread first takes its own parts, most of whose inputs it has computed
+ * itself, and then parts that no other thread has begun. So quicker threads do more. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "executor.h"

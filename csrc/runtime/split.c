@@ -2,7 +2,7 @@
  *
  * Rows a..b-1 of a convolution or a pooling read the image rows a*stride - pad .. (b-1)*stride - pad
  * + (kernel-1)*dilation. The part has those of them that lie in the image, and as much padding above
- * as is left of it: whatever lies beside the image lies beside the part. Fast rows are functions of
+ * as is left of it: whatever lies outside the image lies outside the part. Fast rows are functions of
  * this geometry alone, and so are their packed weights, but for one pixel by itself
  * (gemm_shape.alone), which no part is; for tiles of AMX, whose layout depends on the number of
  * pixels; and where Helium, built for single rounding, has the sums of some pixels in lanes

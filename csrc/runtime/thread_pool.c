@@ -1,4 +1,4 @@
-/* A pool of threads that do the same job, without a lock but to wake who sleeps.
+/* A pool of threads that do the same job, whose one lock is for waking sleeping workers.
  *
  * A job is open while `call` is odd. A worker that sees a new call goes in (`inside`), looks again
  * whether that call is still open, and works; the caller closes it and waits until all have left. So

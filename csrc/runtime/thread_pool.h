@@ -1,4 +1,4 @@
-/* What a pool of threads does for who runs plans (parallel_for.c). */
+/* A pool of threads, for the code that runs plans on several (parallel_for.c). */
 #ifndef QN_THREAD_POOL_H
 #define QN_THREAD_POOL_H
 

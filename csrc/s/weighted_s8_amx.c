@@ -24,7 +24,7 @@ enum { PER_STEP = 4, OFFSET = 128 };
 
 #include "weighted_s8_rows.inc"
 
-/* Each channel for itself is better off in strips. */
+/* Depthwise channels are faster in strips. */
 static int64_t scratch_in_tiles(const s_layer *l, int64_t image) {
     strips_shape strips;
     if (goes_in_strips(&l->image, &strips)) {

@@ -34,7 +34,7 @@
  * modulo 2^32, with sign. Example: 1024 taps of weights 127 and inputs 32767 on one pixel sum up to
  * 4261282816 on Helium, to -33684480 on the others. On cores with the DSP extension such a call is
  * refused where more than 512 taps, which are no multiple of 4, meet an odd number of output channels
- * and at least two pixels: Arm's code reads beside its arrays for the last channel. */
+ * and at least two pixels: Arm's code reads outside its arrays for the last channel. */
 #ifndef QN_S_CONVOLVE_H
 #define QN_S_CONVOLVE_H
 
@@ -49,7 +49,7 @@ static inline int64_t s_taps(const qn_s_conv *p) {
     return (int64_t)p->filter_h * p->filter_w * p->filter_c;
 }
 
-/* The pixel of an image that tap (ky, kx) of output (y, x) meets; -1 beside the image. */
+/* The pixel of an image that tap (ky, kx) of output (y, x) meets; -1 outside the image. */
 static inline int64_t s_pixel(const qn_s_conv *p, int32_t y, int32_t x, int32_t ky, int32_t kx) {
     int64_t in_y = (int64_t)y * p->stride_h + (int64_t)ky * p->dilation_h - p->pad_h;
     int64_t in_x = (int64_t)x * p->stride_w + (int64_t)kx * p->dilation_w - p->pad_w;

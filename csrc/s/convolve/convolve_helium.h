@@ -7,7 +7,7 @@
  * It shows where the library is built for single rounding (qn_requantize_lane()), and a shift is 0 or
  * more: then lanes hold the sum times 2^(shift + 1) modulo 2^32.
  *
- * s4: the left and right columns of one row are each for itself. Elsewhere two or three pixels that are
+ * s4: the left and right columns of one row are computed alone. Elsewhere two or three pixels that are
  * left over are requantized by qn_requantize_twice() in a build for single rounding. Example: 1x1, one
  * channel, weight 1, multiplier 2^30, shift -1: of two pixels, inputs of 1 give 1, of four pixels 0. */
 #ifndef QN_S_CONVOLVE_HELIUM_H

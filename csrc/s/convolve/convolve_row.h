@@ -15,9 +15,9 @@
  *     of 10 pixels, K = 3, S = 2, P = 0;
  *   - where j*S + K leaves what was written: taps meet what the left columns left there. Example:
  *     9 pixels, K = 6, S = 2, P = 2.
- * Where any of that is beside the image the call is refused. pad_h is taken for 0.
+ * Where any of that is outside the image the call is refused. pad_h is taken for 0.
  *
- * s4: left and right columns skip the taps beside the image, but find a weight at the byte where its
+ * s4: left and right columns skip the taps outside the image, but find a weight at the byte where its
  * channel begins, rounded down: see s_row_nibble(). Example: one channel, K = 3, S = 4, P = 0: on the
  * right the odd output channels read the weights from the last of the channel before on. */
 #ifndef QN_S_CONVOLVE_ROW_H
@@ -59,7 +59,7 @@ static inline int s_row_differs(const qn_s_conv *p, const s_row *r) {
     return p->pad_h != 0 || (r->split && r->right > 0 && (!one_short || kept));
 }
 
-/* s8: the pixel that tap k of column x meets; -1 of padding; input_w or more beside the image. */
+/* s8: the pixel that tap k of column x meets; -1 of padding; input_w or more outside the image. */
 static inline int64_t s_row_pixel(const qn_s_conv *p, const s_row *r, int32_t x, int32_t k) {
     if (x < p->output_w - r->right) {
         int64_t at = (int64_t)x * p->stride_w - p->pad_w + k;

@@ -5,7 +5,7 @@
  *                     (in(n, y', x', o / ch_mult) + input_offset) * filter[ky][kx][o]
  *   out[n][y][x][o] = clamp(requantize(acc, multiplier[o], shift[o]) + output_offset, act_min, act_max)
  *
- * with y', x', what lies beside the image, free output sides and ranges as in convolve.h; there are
+ * with y', x', what lies outside the image, free output sides and ranges as in convolve.h; there are
  * input_c * ch_mult output channels, at most 65535, and at most 65535 taps, filter_h * filter_w.
  * Windows begin within -32768..32767: the device counts in 16 bits.
  *
@@ -15,7 +15,7 @@
  *
  * Functions (`kernel`): any shape is QN_S_ANY. QN_S_OPT (_opt, fast_s16) and QN_S_3X3 have ch_mult 1,
  * no dilation and one sample (fast_s16: any number, and fewer than 512 taps), and the wrapper calls
- * them there. Refused is where they would read or write beside their memory:
+ * them there. Refused is where they would read or write outside their memory:
  *   - QN_S_3X3, which wrappers call on cores without Helium: windows that lack more than one column;
  *   - QN_S_OPT on cores with the DSP extension (s4: on all without Helium): windows that lie above or
  *     below the image with rows in between.
@@ -38,7 +38,7 @@ static inline int32_t s_depthwise_channels(const qn_s_depthwise *p) {
     return p->input_c * p->ch_mult;
 }
 
-/* The pixel of an image that tap (ky, kx) of output (y, x) meets; -1 beside the image. */
+/* The pixel of an image that tap (ky, kx) of output (y, x) meets; -1 outside the image. */
 static inline int64_t s_depthwise_pixel(const qn_s_depthwise *p, int32_t y, int32_t x, int32_t ky,
                                         int32_t kx) {
     int64_t in_y = (int64_t)y * p->stride_h + (int64_t)ky * p->dilation_h - p->pad_h;

@@ -1,4 +1,4 @@
-/* What moves elements and computes nothing: reshaping, concatenation, padding, transposition
+/* Functions that move elements and compute nothing: reshaping, concatenation, padding, transposition
  * (arm_reshape_s8, arm_concatenation_s8_x, _y, _z, _w, arm_pad_s8, arm_transpose_s8), and of
  * TensorFlow Lite Micro joining two tensors and the same padding and transposition of 16 bits.
  *
@@ -8,7 +8,7 @@
  *                  innermost; the axis has output_side elements in out
  *   join           out[outer][0 .. inner1 - 1] = in[0], [inner1 .. inner1 + inner2 - 1] = in[1]
  *   pad            out[n][h][w][c] = in[n - pre_n][h - pre_h][w - pre_w][c - pre_c], or pad_value
- *                  where that lies beside in
+ *                  where that lies outside in
  *   transpose      out[i(perm_0)][i(perm_1)][i(perm_2)][i(perm_3)] = in[i(0)][i(1)][i(2)][i(3)]: axis k
  *                  of out is axis perm_k of in. The sides of axes from num_dims on are 1, and
  *                  nothing looks at their perm_k

@@ -1,6 +1,6 @@
-/* Operands that TensorFlow Lite Micro reads where they are: constants, and tensors with fewer
- * elements than the other operand. It has no function for either; here they are calls of their own,
- * so that those which compute take two tensors of one size.
+/* Operands that TensorFlow Lite Micro reads without a function: constants, and tensors with fewer
+ * elements than the other operand. Here a call of its own expands each of them, so that functions of
+ * two operands take two tensors of one size.
  *
  *   constant   out[i] = weights[i], length elements
  *   broadcast  out[n][h][w][c] = in[n'][h'][w'][c'], where an axis of in with one element counts 0
