@@ -9,9 +9,9 @@ from typing import Optional
 from .errors import Error
 from .io.arguments import one_of
 
-#: Path through the library -> its number in csrc/include/qn.h. "m0" is Armv6-M and Armv8-M Baseline,
-#: "scalar" the portable path as a Cortex-M3 runs it, "mve" the portable path of a core with
-#: Helium (a few support functions keep their DSP body there), "dsp" the DSP extension.
+#: Path through the library -> its number in csrc/include/qn.h. "m0" is Armv6-M and Armv8-M
+#: Baseline, "scalar" the portable path as a Cortex-M3 runs it, "mve" the portable path of a core
+#: with Helium (a few support functions keep their DSP body there), "dsp" the DSP extension.
 PATHS = {"m0": 0, "scalar": 1, "mve": 2, "dsp": 3}
 
 #: Core -> the path its build of CMSIS-NN takes.
@@ -64,7 +64,7 @@ class Profile:
 
     @property
     def number(self) -> int:
-        """The profile as csrc/include/qn.h counts it; rows of the kernel table claim sets of these."""
+        """The profile as csrc/include/qn.h counts it; rows of the table claim sets of these."""
         if self.path == "npu":
             return _NPU_NUMBER
         return 8 * RELEASES[self.cmsis] + 2 * PATHS[self.path] + ROUNDINGS[self.rounding]

@@ -15,7 +15,9 @@ FILES = {
     "include/qn_params.h": "typedef struct pair { int a, b; } pair;\n",
     "include/qn_params_s.h": "",
     "include/qn.h": '#include "qn_params.h"\nint first(pair p);\nint second(pair p);\n',
-    "first.c": '#include "include/qn.h"\n#include "q/value.h"\nint first(pair p) { return p.a + VALUE; }\n',
+    "first.c": (
+        '#include "include/qn.h"\n#include "q/value.h"\nint first(pair p) { return p.a + VALUE; }\n'
+    ),
     "second.c": '#include "include/qn.h"\nint second(pair p) { return p.b; }\n',
     "q/value.h": "#define VALUE 1\n",
 }

@@ -237,9 +237,11 @@ def test_the_interpreter_ends_with_threads_asleep_or_at_work(how):
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
 def test_the_thread_pool_is_clean_under_a_sanitizer(sanitizer, tmp_path):
     program = tmp_path / "thread_pool"
-    names = ("tests/c/thread_pool.c", "csrc/runtime/thread_pool.c", "csrc/runtime/parallel_for.c", "csrc/runtime/executor.c", "csrc/runtime/split.c")
-    flags = ["-std=c11", "-g", "-O1", f"-fsanitize={sanitizer}", "-pthread", f"-I{ROOT / 'csrc' / 'include'}"]
-    build = ["gcc", *flags, *(ROOT / name for name in names), "-o", program]
+    core = ROOT / "csrc"
+    names = ("thread_pool.c", "parallel_for.c", "executor.c", "split.c")
+    sources = [ROOT / "tests/c/thread_pool.c", *(core / "runtime" / name for name in names)]
+    flags = ["-std=c11", "-g", "-O1", f"-fsanitize={sanitizer}", "-pthread"]
+    build = ["gcc", *flags, f"-I{core / 'include'}", *sources, "-o", program]
     if subprocess.run(build, capture_output=True).returncode:
         pytest.skip(f"this gcc has no -fsanitize={sanitizer}")
     environment = {**os.environ, "LD_PRELOAD": ""}

@@ -1,4 +1,7 @@
-"""Writes activation_tables.h: python csrc/s/tables/activation_tables.py > csrc/s/tables/activation_tables.h"""
+"""Writes activation_tables.h.
+
+usage, in csrc/s/tables: python activation_tables.py > activation_tables.h
+"""
 
 import math
 
