@@ -1,7 +1,7 @@
 /* What this host can run: asked of the processor and of the operating system. */
 #define _DEFAULT_SOURCE /* syscall() */
-#include "profiles.h"
-#include "qn.h"
+#include "common/profiles.h"
+#include "include/qn.h"
 
 #if QN_HAS_X86
 

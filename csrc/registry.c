@@ -1,6 +1,6 @@
 /* The rows of kernels.inc as an array, and what this host can run. */
-#include "kernels.h"
-#include "profiles.h"
+#include "common/kernels.h"
+#include "common/profiles.h"
 
 int64_t qn_no_scratch(const void *params) {
     (void)params;
@@ -9,26 +9,30 @@ int64_t qn_no_scratch(const void *params) {
 
 int64_t qn_no_packed(const void *params) { return qn_no_scratch(params); }
 
-#define QN_ROW(kind, arithmetic, op, type, variant, profiles, cpu, run, scratch)
-#define QN_PACKED_ROW(arithmetic, op, type, variant, profiles, cpu, run, scratch, packed, pack)
+#define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)
+#define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)
 #define QN_OP(arithmetic, op, type, params, check) \
-    static const qn_op arithmetic##_##op##_##type = {#arithmetic, #op, #type, #params, check};
+    static const qn_op op##_##type = {#arithmetic, #op, #type, #params, check};
 #include "kernels.inc"
 #undef QN_OP
 #undef QN_ROW
-#undef QN_PACKED_ROW
+#undef QN_PACKED
 
+/* clang-format off */
 #define QN_OP(arithmetic, op, type, params, check)
-#define QN_ROW(kind, arithmetic, op, type, variant, profiles, cpu, run, scratch) \
-    {#kind, #variant, &arithmetic##_##op##_##type, profiles, cpu, run, scratch, qn_no_packed, 0},
-#define QN_PACKED_ROW(arithmetic, op, type, variant, profiles, cpu, run, scratch, packed, pack) \
-    {"fast", #variant, &arithmetic##_##op##_##type, profiles, cpu, run, scratch, packed, pack},
+#define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)                       \
+    QN_ON_##cpu({#kind, #variant, #run, &op##_##type, profiles, QN_CPU_##cpu, run, scratch, \
+                 qn_no_packed, NULL},)
+#define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)      \
+    QN_ON_##cpu({#kind, #variant, #run, &op##_##type, profiles, QN_CPU_##cpu, run, scratch, \
+                 packed, pack},)
+/* clang-format on */
 static const qn_kernel kernels[] = {
 #include "kernels.inc"
 };
 #undef QN_OP
 #undef QN_ROW
-#undef QN_PACKED_ROW
+#undef QN_PACKED
 
 int qn_kernel_count(void) { return (int)(sizeof kernels / sizeof kernels[0]); }
 

@@ -8,12 +8,13 @@ from cffi import FFI
 
 ROOT = Path(__file__).resolve().parent.parent
 CSRC = Path("csrc")
+INTERFACE = CSRC / "include"
 
 
 def _declarations() -> str:
     """The interface without preprocessor lines: the same text is the C header and the cffi cdef."""
     parts = ("qn_params.h", "qn_params_s.h", "qn.h")
-    text = "\n".join((ROOT / CSRC / part).read_text(encoding="utf-8") for part in parts)
+    text = "\n".join((ROOT / INTERFACE / part).read_text(encoding="utf-8") for part in parts)
     lines = text.splitlines()
     return "\n".join(line for line in lines if not line.startswith("#"))
 
@@ -52,7 +53,7 @@ builder.set_source(
     '#include "qn.h"',
     sources=_relative("*.c"),
     depends=_relative("*.h") + _relative("*.inc"),
-    include_dirs=[CSRC.as_posix()],
+    include_dirs=[INTERFACE.as_posix()],
     extra_compile_args=_compile_args(),
     extra_link_args=_link_args(),
 )

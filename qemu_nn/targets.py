@@ -9,9 +9,9 @@ from typing import Optional
 from .errors import Error
 from .io.arguments import one_of
 
-#: Path through the library -> its number in csrc/qn.h. "m0" is Armv6-M and Armv8-M Baseline,
-#: "scalar" the portable path as a Cortex-M3 runs it, "mve" the portable path of a core with
-#: Helium (a few support functions keep their DSP body there), "dsp" the DSP extension.
+#: Path through the library -> its number in csrc/include/qn.h. "m0" is Armv6-M and Armv8-M
+#: Baseline, "scalar" the portable path as a Cortex-M3 runs it, "mve" the portable path of a core
+#: with Helium (a few support functions keep their DSP body there), "dsp" the DSP extension.
 PATHS = {"m0": 0, "scalar": 1, "mve": 2, "dsp": 3}
 
 #: Core -> the path its build of CMSIS-NN takes.
@@ -31,7 +31,7 @@ CORES = {
     "cortex-m85": "mve",
 }
 
-#: CMSIS release -> its number in csrc/qn.h. 5.x: the releases of CMSIS with the q7 and q15
+#: CMSIS release -> its number in csrc/include/qn.h. 5.x: the releases of CMSIS with the q7 and q15
 #: functions; 7.0.0: CMSIS-NN, which has the s8 and s16 functions; main-2026-07: its main branch,
 #: commit 99f736a6 of 15 July 2026.
 RELEASES = {"5.6.0": 0, "5.9.0": 1, "7.0.0": 2, "main-2026-07": 3}
@@ -71,7 +71,7 @@ class Profile:
 
     @property
     def number(self) -> int:
-        """The profile as csrc/qn.h counts it; rows of the kernel table claim sets of these."""
+        """The profile as csrc/include/qn.h counts it; rows of the table claim sets of these."""
         if self.path == "npu":
             return _NPU_NUMBER
         return 8 * RELEASES[self.cmsis] + 2 * PATHS[self.path] + ROUNDINGS[self.rounding]

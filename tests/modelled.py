@@ -28,7 +28,7 @@ needs_avx512 = pytest.mark.skipif(
 
 def compile_to(target, source, *flags):
     """One object."""
-    fixed = ["gcc", "-std=c11", f"-I{CSRC}"]
+    fixed = ["gcc", "-std=c11", f"-I{CSRC / 'include'}"]
     subprocess.run([*fixed, *flags, "-c", CSRC / source, "-o", target], check=True)
     return target
 
@@ -46,7 +46,7 @@ def compile_all(folder, *flags):
 
 def hold_rows(objects, program, variant, calls, *flags):
     """Every row of a variant equals its plain row: tests/c/rows.c says so. What it has said."""
-    command = ["gcc", "-std=c11", "-O1", f"-I{CSRC}", *flags, HERE / "rows.c", *objects]
+    command = ["gcc", "-std=c11", "-O1", f"-I{CSRC / 'include'}", *flags, HERE / "rows.c", *objects]
     subprocess.run([*command, "-o", program], check=True)
     arguments = [program, variant, str(calls)]
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=600)

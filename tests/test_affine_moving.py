@@ -14,7 +14,7 @@ from qemu_nn.errors import Refused
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.testing.calls import random_arguments
 
-S = Path(__file__).parent.parent / "csrc" / "s"
+S = Path(__file__).parent.parent / "csrc" / "s" / "tables"
 
 #: Draws whatever is asked of it, so that a failing call is made small.
 DRAWN = st.randoms(use_true_random=False)

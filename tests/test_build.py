@@ -12,11 +12,13 @@ ROOT = Path(__file__).resolve().parent.parent
 needs_unix = pytest.mark.skipif(os.name == "nt", reason="MSVC's objects are always compiled again")
 
 FILES = {
-    "qn_params.h": "typedef struct pair { int a, b; } pair;\n",
-    "qn_params_s.h": "",
-    "qn.h": '#include "qn_params.h"\nint first(pair p);\nint second(pair p);\n',
-    "first.c": '#include "qn.h"\n#include "q/value.h"\nint first(pair p) { return p.a + VALUE; }\n',
-    "second.c": '#include "qn.h"\nint second(pair p) { return p.b; }\n',
+    "include/qn_params.h": "typedef struct pair { int a, b; } pair;\n",
+    "include/qn_params_s.h": "",
+    "include/qn.h": '#include "qn_params.h"\nint first(pair p);\nint second(pair p);\n',
+    "first.c": (
+        '#include "include/qn.h"\n#include "q/value.h"\nint first(pair p) { return p.a + VALUE; }\n'
+    ),
+    "second.c": '#include "include/qn.h"\nint second(pair p) { return p.b; }\n',
     "q/value.h": "#define VALUE 1\n",
 }
 
@@ -80,7 +82,7 @@ def test_an_edit_compiles_what_it_touches(tree):
     assert tree.build() == {"first.c"}
     assert tree.first() == 15
 
-    tree.write("second.c", '#include "qn.h"\nint second(pair p) { return -p.b; }\n')
+    tree.write("second.c", '#include "include/qn.h"\nint second(pair p) { return -p.b; }\n')
     assert tree.build() == {"second.c"}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from integers import clamp, divide, halves, join, octets, round_term, saturate, wrap
 
-CSRC = Path(__file__).parent.parent / "csrc"
+CSRC = Path(__file__).parent.parent / "csrc" / "common"
 HEADERS = ("fixed.h", "elementary.h", "arm_dsp.h")
 
 #: Functions that answer through pointers, as expressions.

@@ -42,8 +42,8 @@ def test_plain_rows_need_nothing_of_the_host():
 
 def test_only_fixed_h_narrows_and_shifts_right():
     own = re.compile(r"\(int(?:8|16)_t\)\s*[a-z(]|>> *[a-z0-9]|\? *-?(?:127|128|32767|32768)\b")
-    for path in sources("csrc/q", {".c", ".h"}):
-        fast = re.search(r"fast|avx|neon|pixels|each|edge|stage", path.stem)
+    for path in sources("csrc/q", {".c", ".h", ".inc"}):
+        fast = re.search(r"fast|avx|neon|pixels|each|edge|epilogue", path.stem)
         if fast or (path.suffix == ".c" and not path.stem.endswith(("_ref", "_ref560", "_dsp"))):
             continue  # fast rows have tricks of their own
         code = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
@@ -59,13 +59,14 @@ def docstring_lines(text):
 
 
 def test_files_stay_short():
-    limits = {".py": 300, ".c": 260, ".h": 240}
-    for path in sources("csrc", {".c", ".h"}) + sources("qemu_nn", {".py"}):
+    limits = {".py": 300, ".c": 260, ".h": 240, ".inc": 240, "kernels.inc": 650}
+    for path in sources("csrc", {".c", ".h", ".inc"}) + sources("qemu_nn", {".py"}):
         if path.name == "activation_tables.h":
             continue
         text = path.read_text()
         lines = len(text.splitlines()) - (docstring_lines(text) if path.suffix == ".py" else 0)
-        assert lines <= limits[path.suffix], f"{path.name} has {lines} lines"
+        limit = limits.get(path.name, limits[path.suffix])
+        assert lines <= limit, f"{path.name} has {lines} lines"
 
 
 def modules(folder):

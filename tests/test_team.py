@@ -235,11 +235,13 @@ def test_the_interpreter_ends_with_threads_asleep_or_at_work(how):
 @needs_posix
 @pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
-def test_a_team_is_clean_under_a_sanitizer(sanitizer, tmp_path):
-    program = tmp_path / "team"
-    names = ("tests/c/team.c", "csrc/team.c", "csrc/share.c", "csrc/exec.c", "csrc/cut.c")
-    flags = ["-std=c11", "-g", "-O1", f"-fsanitize={sanitizer}", "-pthread", f"-I{ROOT / 'csrc'}"]
-    build = ["gcc", *flags, *(ROOT / name for name in names), "-o", program]
+def test_the_thread_pool_is_clean_under_a_sanitizer(sanitizer, tmp_path):
+    program = tmp_path / "thread_pool"
+    core = ROOT / "csrc"
+    names = ("thread_pool.c", "parallel_for.c", "executor.c", "split.c")
+    sources = [ROOT / "tests/c/thread_pool.c", *(core / "runtime" / name for name in names)]
+    flags = ["-std=c11", "-g", "-O1", f"-fsanitize={sanitizer}", "-pthread"]
+    build = ["gcc", *flags, f"-I{core / 'include'}", *sources, "-o", program]
     if subprocess.run(build, capture_output=True).returncode:
         pytest.skip(f"this gcc has no -fsanitize={sanitizer}")
     environment = {**os.environ, "LD_PRELOAD": ""}

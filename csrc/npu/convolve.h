@@ -3,7 +3,7 @@
  *   acc(y, x, o) = start[o] + sum over ky, kx, c of in(y', x', g*depth + c) * weight[o][ky][kx][c]
  *   out[y][x][o] = saturate(floor(acc / 2^shift[o]))                               exact, 64 bits
  *   y' = y*stride_h + ky*dilation_h - pad_n,  x' = x*stride_w + kx*dilation_w - pad_w
- *   in() = 0 beside the image;  g = o / (out_c / group) is the group of depth input channels
+ *   in() = 0 outside the image;  g = o / (out_c / group) is the group of depth input channels
  *
  * start[o] is bias[o] * 2^(f_in + f_w[o] - f_b[o]), shift[o] is f_in + f_w[o] - f_out: they stand in
  * the bias array as pairs of int64, one for each output channel.

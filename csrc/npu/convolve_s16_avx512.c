@@ -3,28 +3,15 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
-#include "../gemm/avx512vnni.h"
+#include "../gemm/avx512vnni.inc"
 
 #define vec_dot vec_dot_s16
+#define ROW(part) n_convolve_s16_avx512##part
 
-#include "convolve_s16_fast.h"
+#include "convolve_s16_fast.inc"
 
-int n_convolve_s16_avx512(const void *params, const qn_buffers *b) {
-    return convolve_run(params, b);
-}
-
-int64_t n_convolve_s16_avx512_scratch(const void *params) { return convolve_scratch(params); }
-
-int64_t n_convolve_s16_avx512_packed(const void *params) { return convolve_packed(params); }
-
-void n_convolve_s16_avx512_pack(const void *params, const void *weights, const void *bias,
-                                void *packed) {
-    (void)bias; /* read where the sums are added up */
-    convolve_pack(params, weights, packed);
-}
-
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

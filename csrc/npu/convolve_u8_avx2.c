@@ -3,11 +3,11 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/avx2.h"
+#include "../gemm/avx2.inc"
 
-#include "stage_avx2.h"
+#include "epilogue_avx2.inc"
 
 typedef uint8_t input;
 typedef int16_t pixel;
@@ -15,25 +15,15 @@ typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0, LOWEST = 0, HIGHEST = UINT8_MAX };
 #define vec_dot vec_dot_s16
 #define plain n_convolve_u8_ref
+#define ROW(part) n_convolve_u8_avx2##part
 
 static inline __m256i widened(__m128i bytes) { return _mm256_cvtepu8_epi16(bytes); }
 
-#include "../gemm/strips_avx2.h"
-#include "../gemm/tile.h"
+#include "../gemm/strips_avx2.inc"
+#include "../gemm/tile.inc"
 
-#include "convolve_fast.h"
+#include "convolve_fast.inc"
 
-int n_convolve_u8_avx2(const void *params, const qn_buffers *b) { return convolve_run(params, b); }
-
-int64_t n_convolve_u8_avx2_scratch(const void *params) { return convolve_scratch(params); }
-
-int64_t n_convolve_u8_avx2_packed(const void *params) { return convolve_packed(params); }
-
-void n_convolve_u8_avx2_pack(const void *params, const void *weights, const void *bias,
-                             void *packed) {
-    convolve_pack(params, weights, bias, packed);
-}
-
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -3,11 +3,11 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
-#include "../gemm/avx512vnni.h"
+#include "../gemm/avx512vnni.inc"
 
-#include "stage_avx512.h"
+#include "epilogue_avx512.inc"
 
 typedef uint8_t input;
 typedef uint8_t pixel;
@@ -15,25 +15,13 @@ typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 0, LOWEST = 0, HIGHEST = UINT8_MAX };
 #define vec_dot vec_dot_u8_s8
 #define plain n_convolve_u8_ref
+#define ROW(part) n_convolve_u8_avx512##part
 
-#include "../gemm/strips_avx512.h"
-#include "../gemm/tile.h"
+#include "../gemm/strips_avx512.inc"
+#include "../gemm/tile.inc"
 
-#include "convolve_fast.h"
+#include "convolve_fast.inc"
 
-int n_convolve_u8_avx512(const void *params, const qn_buffers *b) {
-    return convolve_run(params, b);
-}
-
-int64_t n_convolve_u8_avx512_scratch(const void *params) { return convolve_scratch(params); }
-
-int64_t n_convolve_u8_avx512_packed(const void *params) { return convolve_packed(params); }
-
-void n_convolve_u8_avx512_pack(const void *params, const void *weights, const void *bias,
-                               void *packed) {
-    convolve_pack(params, weights, bias, packed);
-}
-
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -3,9 +3,9 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/each_avx2.h"
+#include "../gemm/each_avx2.inc"
 
 /* Low and high half of each quarter, widened; packs put them back in order. */
 QN_INLINE __m256i low_8(__m256i x) { return _mm256_srai_epi16(_mm256_unpacklo_epi8(x, x), 8); }
@@ -100,6 +100,6 @@ int n_add_s16_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef QN_NPU_ELEMENT_H
 #define QN_NPU_ELEMENT_H
 
-#include "../contract.h"
-#include "../kernels.h"
+#include "../common/contract.h"
+#include "../common/kernels.h"
 
 typedef int32_t n_read(const void *array, int64_t index);
 typedef void n_write(void *array, int64_t index, int64_t value);

@@ -1,10 +1,10 @@
 /* Pooling of the NPU.
  *
- *   max        out = the largest cell of the window; cells beside the image count as lowest (0x80)
+ *   max        out = the largest cell of the window; cells outside the image count as lowest (0x80)
  *   average    out = saturate(floor(S * 2^up / (n * 2^down))),  S: sum of the cells in the image
  *              n: cells of the window in the image, or with hw_aligned what the hardware has for it
  *
- * The hardware knows six places of a window by (i, j), its top left cell in the padded image:
+ * The hardware knows six positions of a window by (i, j), its top left cell in the padded image:
  *
  *   i = 0, j = 0                   (kernel_h - pad_n) * (kernel_w - pad_w)
  *   i = in_h + pad_n - 1, j = 0    (kernel_h - pad_s) * (kernel_w - pad_w)
@@ -16,7 +16,7 @@
  * Axes: in[0] and out [y][x][c]. up - down is f_out - f_in of an average, 0 of a maximum.
  * Legal: sides, channels, strides and dilations 1..65535, pads 0..65535 (the far ones below the
  * kernel: negative ones are a smaller output), up and down 0..31 and one of them 0, at most 2^16
- * cells in a window; n positive in every place that occurs. In place: no. Scratch: none. */
+ * cells in a window; n positive in every position that occurs. In place: no. Scratch: none. */
 #ifndef QN_NPU_POOL_H
 #define QN_NPU_POOL_H
 

@@ -3,7 +3,7 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
 typedef int16_t element;
 enum { LEAST = INT16_MIN, MOST = INT16_MAX };
@@ -11,7 +11,7 @@ enum { LEAST = INT16_MIN, MOST = INT16_MAX };
 static inline __m256i lowest(void) { return _mm256_set1_epi16(LEAST); }
 static inline __m256i larger(__m256i a, __m256i b) { return _mm256_max_epi16(a, b); }
 
-#include "pool_fast.h"
+#include "pool_fast.inc"
 
 int n_max_pool_s16_avx2(const void *params, const qn_buffers *b) { return maximum(params, b); }
 
@@ -21,6 +21,6 @@ int n_average_pool_s16_avx2(const void *params, const qn_buffers *b) { return av
 
 int64_t n_average_pool_s16_avx2_sums(const void *params) { return average_scratch(params); }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -15,8 +15,8 @@
 #ifndef QN_Q_ACTIVATION_H
 #define QN_Q_ACTIVATION_H
 
-#include "../contract.h"
-#include "../kernels.h"
+#include "../common/contract.h"
+#include "../common/kernels.h"
 
 static inline int q_activation_check(const qn_activation *p, int64_t element, qn_sizes *sizes,
                                      char *why) {

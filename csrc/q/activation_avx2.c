@@ -4,9 +4,9 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/each_avx2.h"
+#include "../gemm/each_avx2.inc"
 
 /* Sixteen entries of a table of 256 at a time, as many as the indices can reach. */
 typedef struct lookup {
@@ -141,6 +141,6 @@ int q_activation_q15_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

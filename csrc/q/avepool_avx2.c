@@ -6,28 +6,28 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/edge_avx2.h"
+#include "../gemm/edge_avx2.inc"
 
 enum { LANES = 8 };
 
 /* The sums of 16 values each, in 16 bits: of at most 256 terms. */
-QN_INLINE __m256i sum_16(const int8_t *values, int64_t step, int32_t terms, int64_t room) {
+QN_INLINE __m256i sum_16(const int8_t *values, int64_t step, int32_t terms, int64_t available) {
     __m256i sum = _mm256_setzero_si256();
     for (int32_t k = 0; k < terms; k++) {
-        sum = _mm256_add_epi16(sum, _mm256_cvtepi8_epi16(load_16(values + k * step, room)));
+        sum = _mm256_add_epi16(sum, _mm256_cvtepi8_epi16(load_16(values + k * step, available)));
     }
     return sum;
 }
 
 /* The sums of 16 values each, written as two vectors of 32 bits. */
-QN_INLINE void sum_all_16(const int8_t *values, int64_t step, int32_t terms, int64_t room,
+QN_INLINE void sum_all_16(const int8_t *values, int64_t step, int32_t terms, int64_t available,
                           __m256i *sums) {
     __m256i low = _mm256_setzero_si256(), high = low;
     for (int32_t k = 0; k < terms; k += 256) {
         int32_t left = terms - k;
-        __m256i sum = sum_16(values + k * step, step, left < 256 ? left : 256, room);
+        __m256i sum = sum_16(values + k * step, step, left < 256 ? left : 256, available);
         low = _mm256_add_epi32(low, _mm256_cvtepi16_epi32(_mm256_castsi256_si128(sum)));
         high = _mm256_add_epi32(high, _mm256_cvtepi16_epi32(_mm256_extracti128_si256(sum, 1)));
     }
@@ -188,6 +188,6 @@ int64_t q_avepool_nonsquare_q7_avx2_sums(const void *params) {
     return (int64_t)p->dim_im_in_x * p->ch_im_in * 4 + SLACK;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

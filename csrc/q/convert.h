@@ -20,8 +20,8 @@
 #ifndef QN_Q_CONVERT_H
 #define QN_Q_CONVERT_H
 
-#include "../contract.h"
-#include "../kernels.h"
+#include "../common/contract.h"
+#include "../common/kernels.h"
 
 static inline int q_expand_check(const char *name, int32_t length, qn_sizes *sizes, char *why) {
     sizes->in[0] = length;

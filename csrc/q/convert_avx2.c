@@ -3,17 +3,17 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/each_avx2.h"
+#include "../gemm/each_avx2.inc"
 
 /* Where the four values of a group come from: 0 1 2 3, or 0 2 1 3 as the DSP path has them. */
 enum { IN_ORDER = 0x03020100, REORDERED = 0x03010200 };
 
-/* Sixteen values, or what `room` bytes allow. */
-QN_INLINE void widen_16(const char *in, int64_t room, __m128i from, __m256i more, char *out) {
-    __m256i words = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(load_16(in, room), from));
-    store_32(out, 2 * room, _mm256_add_epi16(words, more));
+/* Sixteen values, or what `available` bytes allow. */
+QN_INLINE void widen_16(const char *in, int64_t available, __m128i from, __m256i more, char *out) {
+    __m256i words = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(load_16(in, available), from));
+    store_32(out, 2 * available, _mm256_add_epi16(words, more));
 }
 
 static void widen(const char *in, int64_t count, int32_t order, int32_t offset, char *out) {
@@ -60,11 +60,12 @@ int q_expand_reordered_offset_q7_q15_avx2(const void *params, const qn_buffers *
     return QN_OK;
 }
 
-QN_INLINE void accumulate_16(const char *in, const char *before, int64_t room, int saturates,
+QN_INLINE void accumulate_16(const char *in, const char *before, int64_t available, int saturates,
                              char *out) {
-    __m256i words = _mm256_cvtepi8_epi16(load_16(in, room)), sums = load_32(before, 2 * room);
+    __m256i words = _mm256_cvtepi8_epi16(load_16(in, available)),
+            sums = load_32(before, 2 * available);
     sums = saturates ? _mm256_adds_epi16(sums, words) : _mm256_add_epi16(sums, words);
-    store_32(out, 2 * room, sums);
+    store_32(out, 2 * available, sums);
 }
 
 QN_INLINE void accumulate(const char *in, const char *before, int64_t count, int saturates,
@@ -89,6 +90,6 @@ int q_accumulate_q7_q15_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -1,6 +1,6 @@
 /* From q7 to q15 as the DSP extension computes it: four values at a time, and the rest one by one.
  */
-#include "../arm_dsp.h"
+#include "../common/arm_dsp.h"
 #include "convert.h"
 #include "widen.h"
 

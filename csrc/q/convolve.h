@@ -6,7 +6,7 @@
  *                  + sum over ky, kx, c of in(y', x', c) * wt[o][ky][kx][c]           modulo 2^32
  *   out[y][x][o] = saturate(floor(acc / 2^out_shift))
  *   y' = y * stride_y + ky - padding_y,  x' = x * stride_x + kx - padding_x
- *   in() = 0 beside the image
+ *   in() = 0 outside the image
  *
  * Axes: image [y][x][c], weights [o][ky][kx][c], bias [o], output [y][x][o]; all of the op's type.
  * Legal: dimensions, channels and strides 1..65535, paddings 0..65535, shifts 0..31; on the DSP
@@ -34,7 +34,7 @@
 #ifndef QN_Q_CONVOLVE_H
 #define QN_Q_CONVOLVE_H
 
-#include "../kernels.h"
+#include "../common/kernels.h"
 #include "window.h"
 
 /* What the q7 fast convolutions read on the DSP path. The output has a frame as thick as the

@@ -1,7 +1,7 @@
 /* q15 convolutions as the DSP extension computes them: im2col, then SMLAD on pairs of taps. */
 #include <string.h>
 
-#include "../arm_dsp.h"
+#include "../common/arm_dsp.h"
 #include "convolve.h"
 
 static void im2col(const qn_conv *p, const int16_t *in, q_window w, int16_t *column) {

@@ -2,7 +2,7 @@
  * product whenever both are full. */
 #include <string.h>
 
-#include "../arm_dsp.h"
+#include "../common/arm_dsp.h"
 #include "convolve.h"
 #include "mat_mult.h"
 #include "widen.h"

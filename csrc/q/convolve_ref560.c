@@ -2,7 +2,7 @@
 #include "convolve.h"
 #include "dot.h"
 
-/* The wrapped coordinates of a tap, as the index of a pixel; -1 beside the image. */
+/* The wrapped coordinates of a tap, as the index of a pixel; -1 outside the image. */
 static int32_t pixel_under(const qn_conv *p, q_window w, int32_t ky, int32_t kx) {
     int32_t y = qn_wrap8(w.y + ky);
     int32_t x = qn_wrap8(w.x + kx);

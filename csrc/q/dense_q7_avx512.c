@@ -4,11 +4,11 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
-#include "../gemm/avx512vnni.h"
+#include "../gemm/avx512vnni.inc"
 
-#include "stage_q7_avx512.h"
+#include "epilogue_q7_avx512.inc"
 
 typedef int8_t coefficient;
 typedef uint8_t pixel;
@@ -17,39 +17,17 @@ enum { PER_STEP = 4, OFFSET = 128 };
 #define vec_dot vec_dot_u8_s8
 #define OPT_ORDER Q_FC_Q7
 
-#include "../gemm/tile.h"
+#define ROW(layer, part) q_##layer##_q7_avx512##part
 
-#include "convolve_fast.h"
-#include "fully_connected_fast.h"
+#include "../gemm/tile.inc"
 
-int q_convolve_q7_avx512(const void *params, const qn_buffers *b) { return convolve(params, b); }
+#include "convolve_fast.inc"
+#include "fully_connected_fast.inc"
 
-int64_t q_convolve_q7_avx512_padded(const void *params) { return scratch_padded(params); }
+int64_t ROW(convolve, _padded)(const void *params) { return scratch_padded(params); }
 
-int64_t q_convolve_q7_avx512_regular(const void *params) { return scratch_regular(params); }
+int64_t ROW(convolve, _regular)(const void *params) { return scratch_regular(params); }
 
-int64_t q_convolve_q7_avx512_packed(const void *params) { return packed_bytes(params); }
-
-void q_convolve_q7_avx512_pack(const void *params, const void *weights, const void *bias,
-                               void *packed) {
-    pack_convolution(params, weights, bias, packed);
-}
-
-int q_fc_q7_avx512(const void *params, const qn_buffers *b) { return fc_run(params, b); }
-
-int64_t q_fc_q7_avx512_scratch(const void *params) { return fc_scratch(params); }
-
-int64_t q_fc_q7_avx512_packed(const void *params) { return fc_packed(params); }
-
-void q_fc_q7_avx512_pack(const void *params, const void *weights, const void *bias, void *packed) {
-    fc_pack(params, weights, bias, 0, packed);
-}
-
-void q_fc_q7_avx512_pack_opt(const void *params, const void *weights, const void *bias,
-                             void *packed) {
-    fc_pack(params, weights, bias, 1, packed);
-}
-
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

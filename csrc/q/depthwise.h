@@ -4,7 +4,7 @@
  *                  + sum over ky, kx of in(y', x', c) * wt[ky][kx][c]                modulo 2^32
  *   out[y][x][c] = saturate to q7 (floor(acc / 2^out_shift))
  *   y' = y * stride_y + ky - padding_y,  x' = x * stride_x + kx - padding_x
- *   in() = 0 beside the image
+ *   in() = 0 outside the image
  *
  * Axes: image [y][x][c], weights [ky][kx][c], bias [c], output [y][x][c].
  * Legal: ch_im_in equal to ch_im_out; ranges as in convolve.h, except that on the DSP path
@@ -15,7 +15,7 @@
 #ifndef QN_Q_DEPTHWISE_H
 #define QN_Q_DEPTHWISE_H
 
-#include "../kernels.h"
+#include "../common/kernels.h"
 #include "window.h"
 
 #endif

@@ -2,7 +2,7 @@
  * channels at a time, two taps per SMLAD. */
 #include <string.h>
 
-#include "../arm_dsp.h"
+#include "../common/arm_dsp.h"
 #include "depthwise.h"
 
 static void im2col(const qn_conv *p, const int8_t *in, q_window w, int8_t *window) {

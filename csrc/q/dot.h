@@ -4,7 +4,7 @@
 #ifndef QN_Q_DOT_H
 #define QN_Q_DOT_H
 
-#include "../fixed.h"
+#include "../common/fixed.h"
 
 static inline uint32_t q_dot_q7(const int8_t *a, const int8_t *b, int32_t length) {
     uint32_t sum = 0;

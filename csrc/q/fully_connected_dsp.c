@@ -2,7 +2,7 @@
  * takes two rows at a time to load the vector once; the rows never meet, so one is shown. */
 #include "fully_connected_dsp.h"
 
-#include "../arm_dsp.h"
+#include "../common/arm_dsp.h"
 #include "widen.h"
 
 void q_fc_rows_q7(const qn_fc *p, const qn_buffers *b, int32_t first_row) {

@@ -1,6 +1,6 @@
 /* Fully connected layers as the DSP extension computes them from interleaved weights: the stream is
  * read once, front to back, and each group of columns feeds four rows. */
-#include "../arm_dsp.h"
+#include "../common/arm_dsp.h"
 #include "fully_connected_dsp.h"
 #include "widen.h"
 

@@ -14,8 +14,8 @@
 #ifndef QN_Q_MAT_MULT_H
 #define QN_Q_MAT_MULT_H
 
-#include "../contract.h"
-#include "../kernels.h"
+#include "../common/contract.h"
+#include "../common/kernels.h"
 
 /* The order of the values in a q15 column, and so of the expanded weights. */
 enum { Q_IN_ORDER, Q_REORDERED };

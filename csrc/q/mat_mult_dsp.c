@@ -1,5 +1,5 @@
 /* Matrix kernels with SMLAD: two rows of weights by two columns, four values of each at a time. */
-#include "../arm_dsp.h"
+#include "../common/arm_dsp.h"
 #include "mat_mult.h"
 
 static int check(const qn_mat_mult *p, const char *function, qn_sizes *sizes, char *why) {

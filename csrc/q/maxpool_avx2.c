@@ -7,7 +7,7 @@
 
 #include "../gemm/unroll.h"
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
 /* Values 0..31 of the maximum of `terms` vectors, `step` bytes apart. */
 QN_INLINE __m256i maximum_32(const int8_t *values, int64_t step, int32_t terms) {
@@ -22,9 +22,9 @@ QN_INLINE __m256i maximum_32(const int8_t *values, int64_t step, int32_t terms) 
 /* How many of `count` values can go in whole vectors that end before `end` and `out_end`. */
 static inline int32_t whole(const int8_t *last_term, const int8_t *end, const int8_t *out,
                             const int8_t *out_end, int32_t count) {
-    int64_t room = end - last_term < out_end - out ? end - last_term : out_end - out;
+    int64_t available = end - last_term < out_end - out ? end - last_term : out_end - out;
     int64_t vectors = (count + 31) / 32;
-    return (int32_t)(room / 32 < vectors ? room / 32 : vectors) * 32;
+    return (int32_t)(available / 32 < vectors ? available / 32 : vectors) * 32;
 }
 
 /* out[i] = the maximum of the `count` values i of `terms` vectors, `step` bytes apart. Whole
@@ -97,6 +97,6 @@ int64_t q_maxpool_q7_avx2_columns(const void *params) {
     return windows_are_clipped(p) ? bytes : QN_NOT_TAKEN;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -3,9 +3,9 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/each_avx2.h"
+#include "../gemm/each_avx2.inc"
 
 /* The rounding term and the shift; logical: as 5.6.0 with a rounding term has it. */
 typedef struct ending {
@@ -86,6 +86,6 @@ int q_nn_mult_q15_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

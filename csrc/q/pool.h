@@ -31,8 +31,8 @@
 #ifndef QN_Q_POOL_H
 #define QN_Q_POOL_H
 
-#include "../contract.h"
-#include "../kernels.h"
+#include "../common/contract.h"
+#include "../common/kernels.h"
 
 /* The inputs start <= i < stop of one window along one axis. */
 typedef struct q_span {

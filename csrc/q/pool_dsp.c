@@ -2,7 +2,7 @@
  *
  * A window's first pixel always takes part. In a row it is the output's own pixel when the window
  * starts before the image; in a column it is row 0, as it should be. */
-#include "../arm_dsp.h"
+#include "../common/arm_dsp.h"
 #include "pool.h"
 
 static q_span row_window(const qn_pool *p, int32_t x) {

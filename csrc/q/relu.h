@@ -10,8 +10,8 @@
 #ifndef QN_Q_RELU_H
 #define QN_Q_RELU_H
 
-#include "../contract.h"
-#include "../kernels.h"
+#include "../common/contract.h"
+#include "../common/kernels.h"
 
 static inline int q_relu_check(const qn_vector *p, int64_t element, qn_sizes *sizes, char *why) {
     sizes->in[0] = sizes->out = p->length * element;

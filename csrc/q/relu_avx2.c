@@ -3,9 +3,9 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/each_avx2.h"
+#include "../gemm/each_avx2.inc"
 
 QN_INLINE __m256i relu_q7(__m256i x, const void *k) {
     (void)k;
@@ -39,6 +39,6 @@ int q_relu6_s8_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -1,5 +1,5 @@
 /* Rectifiers as the DSP extension computes them: a word of lanes at a time, masked. */
-#include "../arm_dsp.h"
+#include "../common/arm_dsp.h"
 #include "relu.h"
 
 int q_relu_q7_dsp(const void *params, const qn_buffers *b) {

@@ -17,8 +17,8 @@
 #ifndef QN_Q_SOFTMAX_H
 #define QN_Q_SOFTMAX_H
 
-#include "../contract.h"
-#include "../kernels.h"
+#include "../common/contract.h"
+#include "../common/kernels.h"
 
 static inline int q_softmax_check(const qn_softmax *p, int32_t most_batches, int64_t element,
                                   qn_sizes *sizes, char *why) {

@@ -4,16 +4,16 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/edge_avx2.h"
+#include "../gemm/edge_avx2.inc"
 
-/* Lanes 0..room-1. */
-static inline __m256i valid_q7(int64_t room) {
+/* Lanes 0..available-1. */
+static inline __m256i valid_q7(int64_t available) {
     const __m256i lanes =
         _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
                          21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
-    return _mm256_cmpgt_epi8(_mm256_set1_epi8(room < 32 ? (char)room : 32), lanes);
+    return _mm256_cmpgt_epi8(_mm256_set1_epi8(available < 32 ? (char)available : 32), lanes);
 }
 
 static int8_t maximum_q7(const int8_t *in, int32_t count) {
@@ -98,11 +98,11 @@ static int32_t maximum_q15(const int16_t *in, int32_t count) {
 }
 
 /* d of eight values; values that are not there are far from any maximum. */
-static inline __m256i distance_q15(const int16_t *in, int32_t room, int32_t maximum) {
+static inline __m256i distance_q15(const int16_t *in, int32_t available, int32_t maximum) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    __m128i words = load_16(in, 2 * room);
+    __m128i words = load_16(in, 2 * available);
     __m256i d = _mm256_sub_epi32(_mm256_set1_epi32(maximum), _mm256_cvtepi16_epi32(words));
-    __m256i beyond = _mm256_cmpgt_epi32(lanes, _mm256_set1_epi32(room - 1));
+    __m256i beyond = _mm256_cmpgt_epi32(lanes, _mm256_set1_epi32(available - 1));
     return _mm256_or_si256(d, beyond);
 }
 
@@ -134,6 +134,6 @@ int q_softmax_q15_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

@@ -13,8 +13,8 @@
 #ifndef QN_Q_VECTOR_H
 #define QN_Q_VECTOR_H
 
-#include "../contract.h"
-#include "../kernels.h"
+#include "../common/contract.h"
+#include "../common/kernels.h"
 
 static inline int q_vector_check(const qn_vector *p, int64_t element, qn_sizes *sizes, char *why) {
     sizes->in[0] = sizes->in[1] = sizes->out = p->length * element;

@@ -3,9 +3,9 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx2.h"
+#include "../gemm/target_avx2.inc"
 
-#include "../gemm/each_avx2.h"
+#include "../gemm/each_avx2.inc"
 
 QN_INLINE __m256i add_q7(__m256i x, __m256i y, const void *k) {
     (void)k;
@@ -122,6 +122,6 @@ int q_nn_add_q7_q31_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

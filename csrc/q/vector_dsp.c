@@ -1,5 +1,5 @@
 /* Saturating vector functions as the DSP extension computes them: a word of lanes at a time. */
-#include "../arm_dsp.h"
+#include "../common/arm_dsp.h"
 #include "vector.h"
 
 typedef uint32_t lanes(uint32_t, uint32_t);

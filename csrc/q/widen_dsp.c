@@ -1,5 +1,5 @@
 /* q7 vectors as q15, a word of four values at a time. */
-#include "../arm_dsp.h"
+#include "../common/arm_dsp.h"
 #include "widen.h"
 
 void q_widen_in_order(const int8_t *in, int32_t length, int16_t *out) {

@@ -3,7 +3,7 @@
 #ifndef QN_Q_WINDOW_H
 #define QN_Q_WINDOW_H
 
-#include "../contract.h"
+#include "../common/contract.h"
 
 /* The taps ky0 <= ky < ky1, kx0 <= kx < kx1 of a kernel whose tap (0, 0) lies on pixel (y, x). The
  * other taps count as zero; no tap is left if an interval is empty. */

@@ -14,8 +14,8 @@
 #ifndef QN_S_AFFINE_H
 #define QN_S_AFFINE_H
 
-#include "../contract.h"
-#include "../kernels.h"
+#include "../common/contract.h"
+#include "../common/kernels.h"
 
 enum { S_OFFSET_MOST = 1 << 30 };
 
@@ -46,17 +46,18 @@ static inline int32_t s_low(int64_t value) { return qn_wrap32((uint32_t)value); 
 static inline int32_t s_shift(int32_t shift) { return qn_clamp(shift, -31, 30); }
 
 /* The last step of one sum. */
-typedef struct s_stage {
+typedef struct s_epilogue {
     int32_t profile, output_offset, act_min, act_max;
-} s_stage;
+} s_epilogue;
 
-static inline int32_t s_output(const s_stage *s, int32_t acc, int32_t multiplier, int32_t shift) {
+static inline int32_t s_output(const s_epilogue *s, int32_t acc, int32_t multiplier,
+                               int32_t shift) {
     int32_t scaled = qn_requantize(s->profile, acc, multiplier, s_shift(shift));
     return qn_clamp(qn_add32(scaled, s->output_offset), s->act_min, s->act_max);
 }
 
 /* The last step of a sum that Helium has in a vector if lane is set. */
-static inline int32_t s_output_lane(const s_stage *s, int32_t acc, int32_t multiplier,
+static inline int32_t s_output_lane(const s_epilogue *s, int32_t acc, int32_t multiplier,
                                     int32_t shift, int lane) {
     if (!lane || qn_path(s->profile) != QN_PATH_MVE) {
         return s_output(s, acc, multiplier, shift);
@@ -79,7 +80,8 @@ static inline int s_lanes_differ(int32_t profile, const s_channels *q, int64_t c
 }
 
 /* The last step of a sum of 64 bits; a shift as the device can have it, -31..7. */
-static inline int32_t s_output64(const s_stage *s, int64_t acc, int32_t multiplier, int32_t shift) {
+static inline int32_t s_output64(const s_epilogue *s, int64_t acc, int32_t multiplier,
+                                 int32_t shift) {
     int32_t scaled = qn_requantize64(acc, multiplier, qn_clamp(shift, -31, 7));
     return qn_clamp(qn_add32(scaled, s->output_offset), s->act_min, s->act_max);
 }

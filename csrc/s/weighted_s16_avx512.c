@@ -3,92 +3,27 @@
 
 #if QN_HAS_X86
 
-#include "../gemm/target_avx512.h"
+#include "../gemm/target_avx512.inc"
 
-#include "../gemm/avx512vnni.h"
+#include "../gemm/avx512vnni.inc"
 
-#include "stage_s16_avx512.h"
+#include "epilogue_s16_avx512.inc"
 
 #define vec_dot vec_dot_s16
 
-#include "../gemm/tile.h"
+#include "../gemm/tile.inc"
 
-#include "wide_fast.h"
+#include "wide_fast.inc"
 
 static inline vec vec_low_pairs(vec a, vec b) { return _mm512_unpacklo_epi16(a, b); }
 static inline vec vec_high_pairs(vec a, vec b) { return _mm512_unpackhi_epi16(a, b); }
 
-#include "depthwise_s16_fast.h"
+#include "convolve/depthwise_s16_fast.inc"
 
-int s_convolve_s16_avx512(const void *params, const qn_buffers *b) {
-    const s_wide_layer layer = wide_convolve(params, b->weights, b->bias);
-    return is_plain(b) ? s_convolve_s16_ref(params, b) : wide_layer_run(&layer, b);
-}
+#define ROW(layer, part) s_##layer##_avx512##part
 
-int64_t s_convolve_s16_avx512_scratch(const void *params) {
-    const s_wide_layer layer = wide_convolve(params, NULL, NULL);
-    return wide_scratch(&layer);
-}
+#include "weighted_s16_rows.inc"
 
-int64_t s_convolve_s16_avx512_packed(const void *params) {
-    const s_wide_layer layer = wide_convolve(params, NULL, NULL);
-    return wide_packed(&layer);
-}
-
-void s_convolve_s16_avx512_pack(const void *params, const void *weights, const void *bias,
-                                void *packed) {
-    const s_wide_layer layer = wide_convolve(params, weights, bias);
-    wide_pack(&layer, packed);
-}
-
-int s_depthwise_s16_avx512(const void *params, const qn_buffers *b) {
-    const s_wide_layer layer = wide_depthwise(params, b->weights, b->bias);
-    if (is_plain(b)) {
-        return s_depthwise_s16_ref(params, b);
-    }
-    return goes_alone(&layer) ? each_run(&layer, b) : wide_layer_run(&layer, b);
-}
-
-int64_t s_depthwise_s16_avx512_scratch(const void *params) {
-    const s_wide_layer layer = wide_depthwise(params, NULL, NULL);
-    return goes_alone(&layer) ? each_scratch(&layer) : wide_scratch(&layer);
-}
-
-int64_t s_depthwise_s16_avx512_packed(const void *params) {
-    const s_wide_layer layer = wide_depthwise(params, NULL, NULL);
-    return goes_alone(&layer) ? each_packed(&layer) : wide_packed(&layer);
-}
-
-void s_depthwise_s16_avx512_pack(const void *params, const void *weights, const void *bias,
-                                 void *packed) {
-    const s_wide_layer layer = wide_depthwise(params, weights, bias);
-    if (goes_alone(&layer)) {
-        each_pack(&layer, packed);
-    } else {
-        wide_pack(&layer, packed);
-    }
-}
-
-int s_fc_s16_avx512(const void *params, const qn_buffers *b) {
-    const s_wide_layer layer = wide_dense(params, b->weights, b->bias);
-    return is_plain(b) ? s_fully_connected_s16_ref(params, b) : wide_layer_run(&layer, b);
-}
-
-int64_t s_fc_s16_avx512_scratch(const void *params) {
-    const s_wide_layer layer = wide_dense(params, NULL, NULL);
-    return wide_scratch(&layer);
-}
-
-int64_t s_fc_s16_avx512_packed(const void *params) {
-    const s_wide_layer layer = wide_dense(params, NULL, NULL);
-    return wide_packed(&layer);
-}
-
-void s_fc_s16_avx512_pack(const void *params, const void *weights, const void *bias, void *packed) {
-    const s_wide_layer layer = wide_dense(params, weights, bias);
-    wide_pack(&layer, packed);
-}
-
-#include "../gemm/target_end.h"
+#include "../gemm/target_end.inc"
 
 #endif

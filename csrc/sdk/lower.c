@@ -1,50 +1,12 @@
-/* Layers of single elements as steps, and what all layers ask of their tensors. */
+/* Layers of single elements as steps, and which function lowers which layer. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "net.h"
 
-uint32_t cnn_bottom(const cnn_layer *layer, uint32_t index) {
-    cnn_cursor from = {layer->bottoms, (size_t)4 * index, (size_t)4 * layer->reads, 0};
-    return cnn_u32(&from);
-}
-
-int cnn_is_shape(cnn_net *net, uint32_t tensor, int64_t channels, int64_t height, int64_t width) {
-    const cnn_tensor *has = &net->tensors[tensor];
-    if (has->channels != channels || has->height != height || has->width != width) {
-        return cnn_deny(net, "layer %lu makes or reads [%lld, %lld, %lld], not [%ld, %ld, %ld]",
-                        (unsigned long)net->layer, (long long)channels, (long long)height,
-                        (long long)width, (long)has->channels, (long)has->height, (long)has->width);
-    }
-    return 0;
-}
-
 static int same_shape(cnn_net *net, uint32_t tensor, uint32_t as) {
     const cnn_tensor *like = &net->tensors[as];
     return cnn_is_shape(net, tensor, like->channels, like->height, like->width);
-}
-
-int cnn_shift(cnn_net *net, const char *what, int64_t bits) {
-    int64_t widest = net->bits == 8 ? 15 : 31;
-    if (bits < 0 || bits > widest) {
-        return cnn_deny(net, "layer %lu shifts its %s by %lld, out of 0..%lld",
-                        (unsigned long)net->layer, what, (long long)bits, (long long)widest);
-    }
-    return 0;
-}
-
-int cnn_same_frac(cnn_net *net, const cnn_layer *layer) {
-    int32_t frac = net->tensors[layer->top].frac;
-    int same = 1;
-    for (uint32_t i = 0; i < layer->reads; i++) {
-        same &= net->tensors[cnn_bottom(layer, i)].frac == frac;
-    }
-    for (uint32_t i = 0; i < layer->makes; i++) {
-        same &= net->tensors[layer->top + i].frac == frac;
-    }
-    return same ? 0
-                : cnn_deny(net, "layer %lu needs one fraction for all of its tensors",
-                           (unsigned long)net->layer);
 }
 
 /* Fractions that the hardware fixes, at 8 bits; with 16 bits 8 more. */
@@ -175,7 +137,7 @@ int cnn_lower(cnn_net *net, const cnn_layer *layer) {
         case CNN_SLICE:
         case CNN_CONCAT:
         case CNN_SHUFFLE_CHANNEL:
-            return cnn_lower_moving(net, layer);
+            return cnn_lower_movement(net, layer);
         default:
             break;
     }

@@ -1,7 +1,7 @@
 /* Layers with windows over an image as steps: sums of products, and pooling. */
 #include <stdlib.h>
 
-#include "../fixed.h"
+#include "../common/fixed.h"
 #include "net.h"
 
 /* What the hardware has: sides of a window, strides, dilations. */
@@ -18,12 +18,12 @@ int cnn_windows(cnn_net *net, const cnn_tensor *image, const int32_t *own, cnn_a
             return cnn_deny(net, "layer %lu has a kernel, stride, dilation or pad out of range",
                             (unsigned long)net->layer);
         }
-        int64_t room = sizes[i] + before + after - (int64_t)dilation * (kernel - 1) - 1;
-        if (room < 0 || room / stride >= UINT16_MAX) {
+        int64_t range = sizes[i] + before + after - (int64_t)dilation * (kernel - 1) - 1;
+        if (range < 0 || range / stride >= UINT16_MAX) {
             return cnn_deny(net, "layer %lu has windows that do not fit its image",
                             (unsigned long)net->layer);
         }
-        int32_t out = (int32_t)(room / stride + 1);
+        int32_t out = (int32_t)(range / stride + 1);
         axes[i] = (cnn_axis){sizes[i], out, kernel, stride, dilation, (int32_t)before};
     }
     return 0;

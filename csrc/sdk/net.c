@@ -1,18 +1,30 @@
 /* A network in memory: its tensors and steps as they come, then running it. */
 #include "net.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGN = 64 };
 
-void *cnn_grow(void *array, uint32_t count, uint32_t *room, size_t element) {
-    if (count < *room) {
+int cnn_deny(cnn_net *net, const char *format, ...) {
+    if (net->why[0] == 0) {
+        va_list values;
+        va_start(values, format);
+        vsnprintf(net->why, QN_WHY, format, values);
+        va_end(values);
+    }
+    return -1;
+}
+
+void *cnn_grow(void *array, uint32_t count, uint32_t *capacity, size_t element) {
+    if (count < *capacity) {
         return array;
     }
-    uint32_t wanted = *room ? 2 * *room : 16;
+    uint32_t wanted = *capacity ? 2 * *capacity : 16;
     void *larger = realloc(array, wanted * element);
-    *room = larger ? wanted : *room;
+    *capacity = larger ? wanted : *capacity;
     return larger;
 }
 
@@ -22,7 +34,7 @@ int64_t cnn_new_tensor(cnn_net *net, cnn_tensor tensor) {
     if (tensor.bytes > CNN_FEATURE_BYTES || net->arena_bytes > CNN_ARENA_BYTES - tensor.bytes) {
         return cnn_deny(net, "its features have more than 2^28 bytes");
     }
-    cnn_tensor *all = cnn_grow(net->tensors, net->tensor_count, &net->tensor_room, sizeof *all);
+    cnn_tensor *all = cnn_grow(net->tensors, net->tensor_count, &net->tensor_capacity, sizeof *all);
     if (!all) {
         return cnn_deny(net, "there is no memory for its tensors");
     }
@@ -50,7 +62,7 @@ static int agrees(cnn_net *net, cnn_op op, const cnn_step *step, int64_t weights
 }
 
 int cnn_add_step(cnn_net *net, cnn_op op, cnn_step step, int64_t weights, int64_t bias) {
-    cnn_step *all = cnn_grow(net->steps, net->step_count, &net->step_room, sizeof *all);
+    cnn_step *all = cnn_grow(net->steps, net->step_count, &net->step_capacity, sizeof *all);
     if (!all) {
         free(step.weights);
         free(step.bias);

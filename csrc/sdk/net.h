@@ -1,4 +1,4 @@
-/* A packed network on its way into memory: tensors with their places, and steps over kernels.
+/* A packed network on its way into memory: tensors with their addresses, and steps over kernels.
  *
  * docs/npu_pack.md is the format. Nothing of a file is trusted: every count and length is held
  * against the bytes that are left, and every step against the contract of its kernel. */
@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "../kernels.h"
+#include "../common/kernels.h"
 
 enum { CNN_VERSION = 1, CNN_HEADER_BYTES = 32, CNN_MOST = 65535, CNN_FRAC = 1024, CNN_OWN = 13 };
 /* Bytes of all features, as a power of two; fuzzing takes a smaller one, to be fast. */
@@ -78,7 +78,7 @@ typedef struct cnn_net {
     uint32_t id;
     struct cnn_net *next;
     int32_t bits, element; /* bytes */
-    uint32_t given, made, tensor_count, step_count, tensor_room, step_room;
+    uint32_t given, made, tensor_count, step_count, tensor_capacity, step_capacity;
     cnn_tensor *tensors;
     cnn_step *steps;
     uint8_t *arena, *input, *output; /* input and output: rows of 32 bytes */
@@ -101,26 +101,10 @@ typedef struct cnn_layer {
     const uint8_t *table;
 } cnn_layer;
 
-/* Writes the first sentence that is wrong; returns -1. */
-int cnn_deny(cnn_net *net, const char *format, ...);
-
-/* Builds the net from a whole file. Returns 0, or -1 with a sentence in net->why. */
-int cnn_read(cnn_net *net, const uint8_t *data, size_t size);
-int cnn_lower(cnn_net *net, const cnn_layer *layer);
-int cnn_lower_convolution(cnn_net *net, const cnn_layer *layer);
-int cnn_lower_pooling(cnn_net *net, const cnn_layer *layer);
-int cnn_lower_moving(cnn_net *net, const cnn_layer *layer);
-/* The sum of more than two tensors of one shape. */
-int cnn_lower_sum(cnn_net *net, const cnn_layer *layer, int32_t shift);
-void cnn_free(cnn_net *net);
-
 /* Geometry along one axis. */
 typedef struct cnn_axis {
     int32_t in, out, kernel, stride, dilation, before;
 } cnn_axis;
-
-/* own: kernel, stride (2 each), pad (4), dilation (2) as the file has them. */
-int cnn_windows(cnn_net *net, const cnn_tensor *image, const int32_t *own, cnn_axis *axes);
 
 /* What computes an op of one type. */
 typedef struct cnn_op {
@@ -128,23 +112,45 @@ typedef struct cnn_op {
     int (*run)(const void *, const qn_buffers *);
 } cnn_op;
 
+/* The functions of each file. A file calls those of files above it alone. */
+
+/* ---- net.c ---- */
+/* Writes the first sentence that is wrong; returns -1. */
+int cnn_deny(cnn_net *net, const char *format, ...);
+void *cnn_grow(void *array, uint32_t count, uint32_t *capacity, size_t element);
+int64_t cnn_new_tensor(cnn_net *net, cnn_tensor tensor);
 /* Appends a step over these tensors, if the contract agrees with their sizes and with those of
  * step->weights and step->bias, which belong to the net from here on, whatever is returned. */
 int cnn_add_step(cnn_net *net, cnn_op op, cnn_step step, int64_t weights_bytes, int64_t bias_bytes);
-
-uint32_t cnn_bottom(const cnn_layer *layer, uint32_t index);
-int cnn_is_shape(cnn_net *net, uint32_t tensor, int64_t channels, int64_t height, int64_t width);
-int cnn_same_frac(cnn_net *net, const cnn_layer *layer);
-int cnn_shift(cnn_net *net, const char *what, int64_t bits);
-int64_t cnn_new_tensor(cnn_net *net, cnn_tensor tensor);
-void *cnn_grow(void *array, uint32_t count, uint32_t *room, size_t element);
-
+void cnn_free(cnn_net *net);
 /* Computes all steps in the arena. */
 void cnn_compute(cnn_net *net);
+int cnn_is_output(const cnn_net *net, uint32_t tensor);
+int64_t cnn_size(const cnn_net *net, const cnn_tensor *tensor, int64_t align);
 /* Rows of `align` bytes (1: without gaps) into the input tensor, and from all outputs. */
 void cnn_put_input(cnn_net *net, const uint8_t *from, int64_t align);
 void cnn_get_outputs(cnn_net *net, uint8_t *to, int64_t align);
-int64_t cnn_size(const cnn_net *net, const cnn_tensor *tensor, int64_t align);
-int cnn_is_output(const cnn_net *net, uint32_t tensor);
+
+/* ---- layer.c ---- */
+uint32_t cnn_bottom(const cnn_layer *layer, uint32_t index);
+int cnn_is_shape(cnn_net *net, uint32_t tensor, int64_t channels, int64_t height, int64_t width);
+int cnn_shift(cnn_net *net, const char *what, int64_t bits);
+int cnn_same_frac(cnn_net *net, const cnn_layer *layer);
+
+/* ---- lower_windows.c, lower_movement.c ---- */
+/* own: kernel, stride (2 each), pad (4), dilation (2) as the file has them. */
+int cnn_windows(cnn_net *net, const cnn_tensor *image, const int32_t *own, cnn_axis *axes);
+int cnn_lower_convolution(cnn_net *net, const cnn_layer *layer);
+int cnn_lower_pooling(cnn_net *net, const cnn_layer *layer);
+int cnn_lower_movement(cnn_net *net, const cnn_layer *layer);
+/* The sum of more than two tensors of one shape. */
+int cnn_lower_sum(cnn_net *net, const cnn_layer *layer, int32_t shift);
+
+/* ---- lower.c ---- */
+int cnn_lower(cnn_net *net, const cnn_layer *layer);
+
+/* ---- read.c ---- */
+/* Builds the net from a whole file. Returns 0, or -1 with a sentence in net->why. */
+int cnn_read(cnn_net *net, const uint8_t *data, size_t size);
 
 #endif

@@ -186,18 +186,18 @@ struct cnn_net_pack_info cnn_load_net_pack_from(const void *pack, uint32_t size)
 /* The whole of a file; NULL where it is too long, unreadable, or there is no memory. */
 static uint8_t *whole(FILE *file, size_t *size) {
     uint8_t *data = NULL;
-    size_t room = 0, got = 1;
+    size_t capacity = 0, got = 1;
     for (*size = 0; got > 0; *size += got) {
-        if (*size == room) {
-            room = room ? 2 * room : CHUNK;
-            uint8_t *larger = room <= FILE_BYTES ? realloc(data, room) : NULL;
+        if (*size == capacity) {
+            capacity = capacity ? 2 * capacity : CHUNK;
+            uint8_t *larger = capacity <= FILE_BYTES ? realloc(data, capacity) : NULL;
             if (!larger) {
                 free(data);
                 return NULL;
             }
             data = larger;
         }
-        got = fread(data + *size, 1, room - *size, file);
+        got = fread(data + *size, 1, capacity - *size, file);
     }
     if (ferror(file)) {
         free(data);

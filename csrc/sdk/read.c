@@ -1,19 +1,7 @@
 /* Reads the bytes of a pack: header, checksum, tensors, layers. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "net.h"
-
-int cnn_deny(cnn_net *net, const char *format, ...) {
-    if (net->why[0] == 0) {
-        va_list values;
-        va_start(values, format);
-        vsnprintf(net->why, QN_WHY, format, values);
-        va_end(values);
-    }
-    return -1;
-}
 
 /* Whole characters, each in its shortest form, none of them a surrogate. */
 static int is_utf8(const uint8_t *text, uint32_t length) {

@@ -59,7 +59,7 @@ int8_t cnn_get_status(void);
 /* Frees a network, after the NPU is done with it; any copy of info is deleted as well. */
 void cnn_delete_net_pack(struct cnn_net_pack_info *info);
 
-/* Prints the five largest of n 8-bit integers and their places, the largest first; of equal ones
+/* Prints the five largest of n 8-bit integers and their indices, the largest first; of equal ones
  * the first one comes first. */
 void cnn_print_top5(const int8_t *output, uint32_t n);
 

@@ -9,17 +9,13 @@ from pathlib import Path
 
 from ..kernels.table import Row
 
-#: A row of kernels.inc: arithmetic, op, type, variant, and the last but one argument: run.
-_ROW = re.compile(
-    r"^QN_ROW\(\w+,\s*(\w+),\s*(\w+),\s*(\w+),\s*(\w+),[^#]*?,\s*(\w+),\s*\w+\)$", re.M
-)
 _DEFINITION = re.compile(r"^(?!static|typedef)\w[\w ]*[ *](\w+)\(", re.M)
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
 
 def symbol(row: Row) -> str:
-    """The C function that computes a row, as kernels.inc names it."""
-    return _symbols()[row.op.arithmetic, row.op.name, row.op.type, row.variant]
+    """The C function that computes a row."""
+    return row.symbol
 
 
 def sources(symbols: Iterable[str]) -> dict[str, str]:
@@ -51,18 +47,12 @@ def _read(path: Path) -> str:
 
 
 @cache
-def _symbols() -> dict[tuple[str, ...], str]:
-    found = _ROW.findall(_read(_core() / "kernels.inc"))
-    return {tuple(key): run for *key, run in found}
-
-
-@cache
 def _definitions() -> dict[str, Path]:
     """Function -> the file that defines it, among the files of plain rows and models."""
     return {name: path for path in _plain_files() for name in _DEFINITION.findall(_read(path))}
 
 
 def _plain_files() -> Iterator[Path]:
-    for path in sorted(_core().glob("*/*.c")):
+    for path in sorted(_core().rglob("*.c")):
         if path.stem.endswith(("_ref", "_ref560", "_dsp")):
             yield path

@@ -98,7 +98,7 @@ def _functions(calls: Iterable[Call], profile: Profile) -> dict[str, str]:
         values = {"own": own, **stand_in.implementation(group, profile)}
         contents[f"{folder}/{name}.c"] = _rendered("stand_in.c", values)
         for path, text in stand_in.sources(group).items():
-            if path.endswith(".h") or f"tflm/{path}" not in contents:
+            if not path.endswith(".c") or f"tflm/{path}" not in contents:
                 contents[f"{folder}/{path}"] = text
     return contents
 

@@ -10,7 +10,7 @@ from . import s8_buffers as affine_buffers
 from .base import Array, Extent, Function, Half, stack
 from .s8_channels import rows
 
-#: Which of Arm's functions is called, as csrc/qn_params_s.h counts them.
+#: Which of Arm's functions is called, as csrc/include/qn_params_s.h counts them.
 WRAPPER, ANY, POINT, POINT_FAST, ROW, OPT, SMALL, EVEN = range(8)
 
 DTYPES = {"s8": "int8", "s4": "int8", "s16": "int16"}

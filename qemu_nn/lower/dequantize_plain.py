@@ -161,7 +161,7 @@ def _resize(node: Node, source: Tensor) -> Meant:
 
 
 def _nearest(node: Node, axis: str) -> tuple[int, ...]:
-    """The place of the image that each of the output shows (csrc/elementary.h has it in C)."""
+    """The index in the image that each of the output shows; in C: csrc/common/elementary.h."""
     size, out = node.params[f"input_{axis}"], node.params[f"output_{axis}"]
     corners, centers = node.params["align_corners"], node.params["half_pixel_centers"]
     inner = int(bool(corners) and out > 1)

@@ -58,7 +58,7 @@ def unsaturated(
 
 
 def _rounding(node: Node, profile: Profile) -> float:
-    """The term that is added before the shift down; csrc/fixed.h has its corner at 31."""
+    """The term that is added before the shift down; csrc/common/fixed.h has its corner at 31."""
     shift = node.params["out_shift"]
     if profile.rounding == "truncate":
         return 0.0

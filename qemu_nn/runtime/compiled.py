@@ -201,8 +201,8 @@ class Compiled:
 
 def _thread_pool(threads: int) -> Any:
     """Threads that end with this object; NULL if there is but one, or none in C on this host."""
-    pool = lib.qn_team_new(threads) if threads > 1 else _NULL
-    return ffi.gc(pool, lib.qn_team_free) if pool else _NULL
+    pool = lib.qn_thread_pool_new(threads) if threads > 1 else _NULL
+    return ffi.gc(pool, lib.qn_thread_pool_free) if pool else _NULL
 
 
 def _chain(plan: Plan, first: int, last: int, after: int) -> list[dict[str, Any]]:

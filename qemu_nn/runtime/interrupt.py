@@ -1,7 +1,8 @@
 """Runs that end where Python raises something in the thread that waits for them, as Ctrl-C does.
 
-C asks now and then whether to go on (csrc/exec.c). To ask is to come back to Python, which runs its
-signal handlers then: what they raise is kept, and raised again when C has left the run.
+C asks now and then whether to go on (csrc/runtime/executor.c). To ask is to come back to Python,
+which runs its signal handlers then: what they raise is kept, and raised again when C has left the
+run.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class ParallelFor:
     def execute(
         self, results: object, plan: Any, arenas: list[Any], samples: int, *arguments: Any
     ) -> int:
-        """All threads at once, each on its part of the batch: a status of csrc/qn.h."""
+        """All threads at once, each on its part of the batch: a status of csrc/include/qn.h."""
         from concurrent.futures import wait
 
         count = len(arenas)

@@ -59,7 +59,7 @@ def cut(row: Row, params: Any, part: Part, step: Any = None) -> Optional[Cut]:
     if step is None:
         step = ffi.new("qn_step *", {"kernel": lib.qn_kernel_at(row.index), "params": params})
     own, made, scratch = (ffi.new(f"{what} *") for what in (row.op.params, "qn_step", "int64_t"))
-    status = lib.qn_cut(step, *part, own, made, scratch)
+    status = lib.qn_split(step, *part, own, made, scratch)
     return Cut(own, made, scratch[0]) if status == lib.QN_OK else None
 
 

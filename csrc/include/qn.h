@@ -1,0 +1,199 @@
+/* The whole C interface of qemu_nn.
+ *
+ * This file and the two it includes are also the cffi declaration: qemu_nn/_build.py drops the lines
+ * that start with '#', so every constant is an enum with a literal value and nothing here needs a preprocessor. */
+#ifndef QN_H
+#define QN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "qn_params.h"
+#include "qn_params_s.h"
+
+/* What a contract answers. QN_SIZE_MISMATCH is the device's own ARM_MATH_SIZE_MISMATCH; QN_REFUSED
+ * marks parameters for which the device would leave its buffers, or does nothing at all. QN_FORKED,
+ * QN_STOPPED: see qn_run(). */
+enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3, QN_FORKED = -100, QN_STOPPED = -102 };
+
+enum { QN_INPUTS = 3, QN_WHY = 256 };
+
+/* Instruction sets of the host that fast rows need, as bits. NEON means its dot products. */
+enum {
+    QN_CPU_ANY = 0,
+    QN_CPU_AVX2 = 1,
+    QN_CPU_AVXVNNI = 2,
+    QN_CPU_AVX512VNNI = 4,
+    QN_CPU_AMX = 8,
+    QN_CPU_NEON = 16
+};
+
+/* A profile says whose bits they are: 8 * release + 2 * path + rounding.
+ * Rows claim sets of profiles as a mask: bit p stands for profile p. */
+enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1, QN_RELEASE_700 = 2, QN_RELEASE_MAIN = 3 };
+enum { QN_PATH_M0 = 0, QN_PATH_SCALAR = 1, QN_PATH_MVE = 2, QN_PATH_DSP = 3 };
+
+/* Roundings: of the q7 and q15 API nearest or truncating, of the s8 and s16 API once at the end, or
+ * twice, as TFLite does. Zero is what Arm ships. */
+enum { QN_NEAREST = 0, QN_TRUNCATE = 1, QN_DOUBLE = 0, QN_SINGLE = 1 };
+
+/* One more profile, which is not of CMSIS. */
+enum { QN_PROFILE_NPU = 32 };
+
+/* The memory one call works on. Weights and bias may be NULL where the op has none.
+ * Only ops whose contract says so write to an input. */
+typedef struct qn_buffers {
+    void *in[3];
+    const void *weights;
+    const void *bias;
+    void *out;
+    void *scratch;
+    const void *packed; /* what pack() made of weights and bias; NULL where the row has none */
+} qn_buffers;
+
+/* What a contract demands: bytes of every buffer; destroys: bytes at the start of in[0] that the
+ * device overwrites; in_place: out may start at the address of an input of its own size. */
+typedef struct qn_sizes {
+    int64_t in[3];
+    int64_t weights, bias, out;
+    int64_t destroys;
+    int32_t in_place;
+} qn_sizes;
+
+/* An op: what is computed. check() fills sizes and returns QN_OK, or writes a sentence into
+ * why[QN_WHY] and returns another status. It is called once, at plan time. */
+typedef struct qn_op {
+    const char *arithmetic, *op, *type, *params;
+    int (*check)(const void *params, qn_sizes *sizes, char *why);
+} qn_op;
+
+/* A row: how it is computed. kind is "plain" (the definition), "model" (the device's own way,
+ * instruction by instruction) or "fast" (this host's way). symbol: the name of run().
+ * scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these
+ * parameters, another one must. Scratch starts at a multiple of 64 bytes for fast rows.
+ * packed(): bytes that pack() fills from weights and bias, once, at plan time; 0: none.
+ * Fast rows never write to an input, and clamp to 0 from below where params.relu is set; plain
+ * rows and models do not look at it. */
+typedef struct qn_kernel {
+    const char *kind, *variant, *symbol;
+    const qn_op *op;
+    uint64_t profiles;
+    uint32_t cpu;
+    int (*run)(const void *params, const qn_buffers *buffers);
+    int64_t (*scratch)(const void *params);
+    int64_t (*packed)(const void *params);
+    void (*pack)(const void *params, const void *weights, const void *bias, void *packed);
+} qn_kernel;
+
+enum { QN_NOT_TAKEN = -1 };
+
+/* The instruction sets that this host has and its operating system lets us use. */
+uint32_t qn_cpu_features(void);
+
+/* Makes multiply-accumulates as fast as one instruction set can, which this host must have, and
+ * returns how many; 0 if it has none for factors of so many bits. */
+int64_t qn_peak(uint32_t feature, int32_t bits, int64_t rounds);
+
+int qn_kernel_count(void);
+const qn_kernel *qn_kernel_at(int index);
+
+/* A planned network. All offsets count bytes from the start of the arena, except `from` of a load
+ * (in the sample's own input or state). */
+typedef struct qn_step {
+    const qn_kernel *kernel;
+    const void *params;
+    const void *weights;
+    const void *bias;
+    const void *packed;
+    int64_t weights_bytes, bias_bytes, packed_bytes;
+    int64_t in[3];
+    int64_t out, scratch;
+    int64_t spare,
+        spare_bytes; /* bytes > 0: work on a copy of in[0] there, as the call destroys it */
+} qn_step;
+
+/* What one thread does at a time of a sample that several compute. last == first + 1 and a part: units
+ * unit..last_unit-1 (see qn_units) of that step, as a call of its own. No part: the steps
+ * first..last-1 in turn, with the stores of these and of the step before them. after: tasks, from the
+ * first on, that must be done before. */
+typedef struct qn_task {
+    const qn_step *part;
+    int64_t first, last, after;
+    int32_t unit, last_unit;
+} qn_task;
+
+typedef struct qn_load {
+    int64_t from, to, bytes;
+} qn_load;
+
+typedef struct qn_store {
+    int64_t after; /* index of the step after which these bytes leave the arena */
+    int64_t from, bytes;
+} qn_store;
+
+typedef struct qn_plan {
+    const qn_step *steps;
+    const qn_load *inputs;
+    const qn_load *states;
+    const qn_store *stores; /* ascending in `after` */
+    const qn_task *tasks;   /* of a sample without states; none: one thread computes it */
+    int64_t step_count, input_count, state_count, store_count, task_count;
+    int64_t arena_bytes; /* all of the arena */
+    int64_t cleared;     /* bytes at its start that are zero when a sample starts */
+    int64_t input_bytes; /* of one sample at one time step */
+    int64_t state_bytes; /* of one sample */
+    int64_t look_every;  /* steps after which the clock is looked at: a millisecond, about */
+} qn_plan;
+
+/* What a call of a fast row can be split into: rows of its output, its pixels where windows are single
+ * pixels, or elements. grain: what the bounds of parts should be multiples of. 0: it is not split. */
+int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain);
+
+/* Makes units first..last-1 of a step a step of their own: its parameters in `params`, of the op's
+ * own struct, its addresses those of the step moved on, and the bytes of `scratch` that it wants at
+ * the address of the step's. Packed weights are shared. QN_REFUSED: there is no such part. */
+int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_step *part,
+             int64_t *scratch);
+
+/* Checks every size of a plan, once. Returns QN_OK, or a status with the step and a sentence. */
+int qn_plan_check(const qn_plan *plan, int64_t *step, char *why);
+
+/* Asked every 50 ms or so by the thread that has called C, between two steps; not 0: the run is to
+ * stop. */
+typedef int32_t qn_ask(void);
+
+/* Runs a checked plan over samples x times inputs. x: [samples][times][input_bytes], state:
+ * [samples][state_bytes] or NULL, outputs[s]: [samples][times][bytes of store s]. The arena is
+ * the caller's; two calls with different arenas may run at the same time. Samples first..last-1
+ * are computed: x, state and outputs are those of the whole batch. QN_STOPPED: ask said so. */
+int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
+               const void *x, const void *state, void *const *outputs, qn_ask *ask);
+
+/* Threads that share calls: the caller's and those of the pool, which start with the first call. */
+typedef struct qn_thread_pool qn_thread_pool;
+
+/* NULL where there are none: on hosts without POSIX threads, or without memory. */
+qn_thread_pool *qn_thread_pool_new(int32_t threads);
+
+/* No call may be under way. In a child of fork() only memory is freed. */
+void qn_thread_pool_free(qn_thread_pool *pool);
+
+/* What calls of a plan have in common: who computes, and in whose memory. pool: NULL for the caller's
+ * thread alone. arenas: one for each thread. begun: an int for each task. shared: samples x
+ * times from which the pool is asked. */
+typedef struct qn_call {
+    const qn_plan *plan;
+    qn_thread_pool *pool;
+    void *const *arenas;
+    void *const *outputs;
+    void *begun;
+    int64_t shared;
+    qn_ask *ask;
+} qn_call;
+
+/* As qn_execute() over all samples; threads share samples, and those left over by tasks. While the
+ * pool works for another caller, the caller's thread computes alone. QN_FORKED: this is a child of
+ * the process that the pool's threads belong to. */
+int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state);
+
+#endif

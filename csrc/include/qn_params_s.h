@@ -1,0 +1,224 @@
+/* Parameters of the ops of the s8 and s16 API; part of the C interface, see qn.h. Every one starts
+ * with the profile; the other fields have Arm's names. Images are [batch][y][x][channel]. */
+#ifndef QN_PARAMS_S_H
+#define QN_PARAMS_S_H
+
+#include <stdint.h>
+
+/* ---- pooling ---- */
+typedef struct qn_s_pool {
+    int32_t profile;
+    int32_t batches, input_h, input_w, channels;
+    int32_t filter_h, filter_w, stride_h, stride_w, pad_h, pad_w;
+    int32_t output_h, output_w, act_min, act_max;
+} qn_s_pool;
+
+/* ---- convolution ---- */
+/* Which of Arm's functions is called: the wrapper, which chooses among the others by the shape, the
+ * one for any shape, or one for shapes of its own. */
+enum {
+    QN_S_WRAPPER = 0,
+    QN_S_ANY = 1,
+    QN_S_1X1 = 2,
+    QN_S_1X1_FAST = 3,
+    QN_S_1XN = 4,
+    QN_S_OPT = 5,
+    QN_S_3X3 = 6,
+    QN_S_EVEN = 7
+};
+
+/* filter_c: input channels of one group. Every field up to act_max has its counterpart in the
+ * depthwise and in the transposed convolution. bias_is_int32: of the s16 type. */
+typedef struct qn_s_conv {
+    int32_t profile;
+    int32_t batches, input_h, input_w, input_c, filter_h, filter_w, filter_c;
+    int32_t output_h, output_w, output_c;
+    int32_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+    int32_t input_offset, output_offset, act_min, act_max;
+    int32_t bias_is_int32, kernel;
+} qn_s_conv;
+
+/* Output channel input_c * ch_mult + k. */
+typedef struct qn_s_depthwise {
+    int32_t profile;
+    int32_t batches, input_h, input_w, input_c, filter_h, filter_w, ch_mult;
+    int32_t output_h, output_w;
+    int32_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+    int32_t input_offset, output_offset, act_min, act_max;
+    int32_t kernel;
+} qn_s_depthwise;
+
+/* pad_offset: what the right and the bottom are padded by beyond pad; nothing looks at it. */
+typedef struct qn_s_transpose_conv {
+    int32_t profile;
+    int32_t batches, input_h, input_w, input_c, filter_h, filter_w;
+    int32_t output_h, output_w, output_c;
+    int32_t stride_h, stride_w, pad_h, pad_w, pad_offset_h, pad_offset_w, dilation_h, dilation_w;
+    int32_t input_offset, output_offset, act_min, act_max;
+    int32_t kernel;
+} qn_s_transpose_conv;
+
+/* ---- fully connected, matrix products ---- */
+/* multiplier and shift: of the ops that have one pair for all outputs. is_per_channel: does the
+ * device take the function for several pairs? */
+typedef struct qn_s_fc {
+    int32_t profile;
+    int32_t batches, input_c, output_c;
+    int32_t input_offset, filter_offset, output_offset, act_min, act_max, multiplier, shift;
+    int32_t is_per_channel;
+} qn_s_fc;
+
+/* lhs [n][h][w][c], rhs [n][h][w][c]; adj_x and adj_y tell what the caller has done. */
+typedef struct qn_s_bmm {
+    int32_t profile;
+    int32_t lhs_n, lhs_h, lhs_w, lhs_c, rhs_n, rhs_h, rhs_w, rhs_c;
+    int32_t adj_x, adj_y;
+    int32_t lhs_offset, rhs_offset, output_offset, act_min, act_max, multiplier, shift;
+} qn_s_bmm;
+
+/* ---- recurrent ---- */
+/* units * rank filters, each with time_batches values in the state. */
+typedef struct qn_s_svdf {
+    int32_t profile;
+    int32_t batches, input_size, units, rank, time_batches;
+    int32_t input_offset, output_offset, state_offset;
+    int32_t in_act_min, in_act_max, out_act_min, out_act_max;
+    int32_t in_multiplier, in_shift, out_multiplier, out_shift;
+} qn_s_svdf;
+
+/* has_...: is there such an array? Gates: forget, input_gate, cell, output_gate. */
+typedef struct qn_s_lstm {
+    int32_t profile;
+    int32_t time_major, batch_size, time_steps, input_size, hidden_size;
+    int32_t has_cell_state, has_hidden_state;
+    int32_t forget_to_cell_multiplier, forget_to_cell_shift;
+    int32_t input_to_cell_multiplier, input_to_cell_shift;
+    int32_t cell_clip, cell_scale_power, output_multiplier, output_shift, output_offset;
+    int32_t forget_input_multiplier, forget_input_shift;
+    int32_t forget_hidden_multiplier, forget_hidden_shift, forget_activation_type;
+    int32_t input_gate_input_multiplier, input_gate_input_shift;
+    int32_t input_gate_hidden_multiplier, input_gate_hidden_shift, input_gate_activation_type;
+    int32_t cell_input_multiplier, cell_input_shift;
+    int32_t cell_hidden_multiplier, cell_hidden_shift, cell_activation_type;
+    int32_t output_gate_input_multiplier, output_gate_input_shift;
+    int32_t output_gate_hidden_multiplier, output_gate_hidden_shift, output_gate_activation_type;
+} qn_s_lstm;
+
+/* ---- element-wise ---- */
+typedef struct qn_s_add {
+    int32_t profile;
+    int32_t block_size;
+    int32_t input_1_offset, input_1_mult, input_1_shift;
+    int32_t input_2_offset, input_2_mult, input_2_shift;
+    int32_t left_shift, out_offset, out_mult, out_shift, act_min, act_max;
+} qn_s_add;
+
+typedef struct qn_s_mul {
+    int32_t profile;
+    int32_t block_size, batch_size, batch_offset;
+    int32_t input_1_offset, input_2_offset;
+    int32_t out_offset, out_mult, out_shift, act_min, act_max;
+} qn_s_mul;
+
+typedef struct qn_s_minmax {
+    int32_t profile;
+    int32_t input1_n, input1_h, input1_w, input1_c;
+    int32_t input2_n, input2_h, input2_w, input2_c;
+} qn_s_minmax;
+
+/* ---- softmax, activations ---- */
+/* diff_min: of 8-bit rows. */
+typedef struct qn_s_softmax {
+    int32_t profile;
+    int32_t num_rows, row_size, mult, shift, diff_min;
+} qn_s_softmax;
+
+typedef struct qn_s_activation {
+    int32_t profile;
+    int32_t size, left_shift, type; /* type: 0 sigmoid, 1 tanh */
+} qn_s_activation;
+
+/* ---- data movement ---- */
+typedef struct qn_s_copy {
+    int32_t profile;
+    int32_t total_size;
+} qn_s_copy;
+
+/* axis: 0 is x, the innermost, to 3, w. output_side: of that axis. */
+typedef struct qn_s_concatenation {
+    int32_t profile;
+    int32_t input_x, input_y, input_z, input_w;
+    int32_t axis, output_side, offset;
+} qn_s_concatenation;
+
+typedef struct qn_s_join {
+    int32_t profile;
+    int32_t outer, inner1, inner2;
+} qn_s_join;
+
+typedef struct qn_s_pad {
+    int32_t profile;
+    int32_t input_n, input_h, input_w, input_c;
+    int32_t pre_n, pre_h, pre_w, pre_c, post_n, post_h, post_w, post_c;
+    int32_t pad_value;
+} qn_s_pad;
+
+/* perm_i: the axis of the input that axis i of the output is. */
+typedef struct qn_s_transpose {
+    int32_t profile;
+    int32_t num_dims;
+    int32_t input_n, input_h, input_w, input_c, output_n, output_h, output_w, output_c;
+    int32_t perm_0, perm_1, perm_2, perm_3;
+} qn_s_transpose;
+
+/* ---- of TensorFlow Lite Micro ---- */
+typedef struct qn_s_broadcast {
+    int32_t profile;
+    int32_t input_n, input_h, input_w, input_c, output_n, output_h, output_w, output_c;
+} qn_s_broadcast;
+
+typedef struct qn_s_requantize {
+    int32_t profile;
+    int32_t length, input_zero_point, output_zero_point, multiplier, shift, act_min, act_max;
+} qn_s_requantize;
+
+typedef struct qn_s_leaky_relu {
+    int32_t profile;
+    int32_t length, input_zero_point, output_zero_point;
+    int32_t identity_multiplier, identity_shift, alpha_multiplier, alpha_shift;
+} qn_s_leaky_relu;
+
+typedef struct qn_s_rescale {
+    int32_t profile;
+    int32_t length, output_zero_point;
+} qn_s_rescale;
+
+/* Also of tanh. input_zero_point and input_range_radius: of 8 bits. */
+typedef struct qn_s_logistic {
+    int32_t profile;
+    int32_t length, input_zero_point, input_range_radius, input_multiplier, input_left_shift;
+} qn_s_logistic;
+
+typedef struct qn_s_mean {
+    int32_t profile;
+    int32_t kept_0, reduced_0, kept_1, reduced_1, kept_2;
+    int32_t input_zero_point, output_zero_point, multiplier, shift;
+} qn_s_mean;
+
+typedef struct qn_s_slice {
+    int32_t profile;
+    int32_t input_0, input_1, input_2, input_3, input_4;
+    int32_t begin_0, begin_1, begin_2, begin_3, begin_4;
+    int32_t stride_0, stride_1, stride_2, stride_3, stride_4;
+    int32_t output_0, output_1, output_2, output_3, output_4;
+} qn_s_slice;
+
+typedef struct qn_s_resize {
+    int32_t profile;
+    int32_t batches, input_h, input_w, channels, output_h, output_w;
+    int32_t align_corners, half_pixel_centers;
+} qn_s_resize;
+
+/* ---- primitives: qn_vector ---- */
+
+#endif

@@ -1,0 +1,223 @@
+/* Runs a plan: one loop over steps. Nothing is allocated, nothing is global. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "executor.h"
+
+static int within(int64_t offset, int64_t bytes, int64_t whole) {
+    return offset >= 0 && bytes >= 0 && bytes <= whole && offset <= whole - bytes;
+}
+
+static int step_check(const qn_plan *plan, const qn_step *step, char *why) {
+    qn_sizes sizes = {0};
+    int status = step->kernel->op->check(step->params, &sizes, why);
+    if (status != QN_OK) {
+        return status;
+    }
+    const char *part = NULL;
+    for (int i = 0; i < QN_INPUTS; i++) {
+        if (sizes.in[i] > 0 && !within(step->in[i], sizes.in[i], plan->arena_bytes)) {
+            part = "an input";
+        }
+    }
+    int64_t scratch = step->kernel->scratch(step->params);
+    if (scratch < 0 || (scratch > 0 && !within(step->scratch, scratch, plan->arena_bytes))) {
+        part = "the scratch buffer";
+    }
+    if (step->spare_bytes != 0 && (step->spare_bytes < sizes.in[0] ||
+                                   !within(step->spare, step->spare_bytes, plan->arena_bytes))) {
+        part = "the copy of the input";
+    }
+    if (!within(step->out, sizes.out, plan->arena_bytes)) {
+        part = "the output";
+    }
+    if (part) {
+        snprintf(why, QN_WHY, "%s does not lie inside the planned memory", part);
+        return QN_REFUSED;
+    }
+    if (step->packed_bytes < step->kernel->packed(step->params)) {
+        snprintf(why, QN_WHY, "the weights are not packed for %s", step->kernel->variant);
+        return QN_REFUSED;
+    }
+    if (step->weights_bytes < sizes.weights || step->bias_bytes < sizes.bias) {
+        int weights = step->weights_bytes < sizes.weights;
+        snprintf(why, QN_WHY, "the %s has %lld bytes, the call reads %lld",
+                 weights ? "weight array" : "bias array",
+                 (long long)(weights ? step->weights_bytes : step->bias_bytes),
+                 (long long)(weights ? sizes.weights : sizes.bias));
+        return QN_REFUSED;
+    }
+    return QN_OK;
+}
+
+/* A part must be what qn_split() makes of its step, with scratch of its own. */
+static int task_check(const qn_plan *plan, int64_t index) {
+    const qn_task *task = &plan->tasks[index];
+    int good = task->first >= 0 && task->first <= task->last && task->last <= plan->step_count &&
+               task->after <= index;
+    if (!good || !task->part) {
+        return good;
+    }
+    const qn_step *part = task->part, *whole = &plan->steps[task->first];
+    int32_t params[QN_MOST_FIELDS];
+    qn_step again;
+    int64_t scratch;
+    if (task->last != task->first + 1 ||
+        qn_split(whole, task->unit, task->last_unit, params, &again, &scratch) != QN_OK ||
+        memcmp(params, part->params, qn_split_bytes(whole->kernel->op)) != 0) {
+        return 0;
+    }
+    return part->kernel == whole->kernel && part->weights == whole->weights &&
+           part->bias == whole->bias && part->packed == whole->packed &&
+           memcmp(part->in, again.in, sizeof again.in) == 0 && part->out == again.out &&
+           part->spare_bytes == 0 && scratch >= 0 &&
+           within(part->scratch, scratch, plan->arena_bytes);
+}
+
+int qn_plan_check(const qn_plan *plan, int64_t *step, char *why) {
+    for (*step = 0; *step < plan->step_count; ++*step) {
+        int status = step_check(plan, &plan->steps[*step], why);
+        if (status != QN_OK) {
+            return status;
+        }
+    }
+    *step = -1;
+    int good = plan->cleared <= plan->arena_bytes;
+    for (int64_t i = 0; i < plan->input_count; i++) {
+        const qn_load *load = &plan->inputs[i];
+        good &= within(load->from, load->bytes, plan->input_bytes) &
+                within(load->to, load->bytes, plan->arena_bytes);
+    }
+    for (int64_t i = 0; i < plan->state_count; i++) {
+        const qn_load *load = &plan->states[i];
+        good &= within(load->from, load->bytes, plan->state_bytes) &
+                within(load->to, load->bytes, plan->arena_bytes);
+    }
+    int64_t last = 0;
+    for (int64_t i = 0; i < plan->store_count; i++) {
+        const qn_store *store = &plan->stores[i];
+        good &= store->after >= last && store->after < plan->step_count;
+        good &= within(store->from, store->bytes, plan->arena_bytes);
+        last = store->after;
+    }
+    for (int64_t i = 0; i < plan->task_count; i++) {
+        good &= task_check(plan, i);
+    }
+    if (!good) {
+        snprintf(why, QN_WHY,
+                 "an input, a state, an output or a part does not lie inside the planned memory");
+        return QN_REFUSED;
+    }
+    return QN_OK;
+}
+
+/* ---- when to stop ---- */
+
+enum { ASK_NS = 50000000 };
+
+int qn_watch_asks(qn_watch *watch) {
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    const int64_t moment = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    const int64_t waited = moment - watch->since;
+    if (watch->since != 0 && waited >= 0 && waited < ASK_NS) { /* below 0: the clock was set back */
+        return 0;
+    }
+    const int first = watch->since == 0;
+    watch->since = moment;
+    return !first && watch->ask();
+}
+
+static int look_alone(qn_watch *watch) {
+    watch->left = watch->every;
+    return watch->ask && qn_watch_asks(watch);
+}
+
+qn_watch qn_watch_of(const qn_plan *plan, qn_ask *ask) {
+    return (qn_watch){
+        .look = look_alone, .ask = ask, .every = plan->look_every, .left = plan->look_every};
+}
+
+/* ---- running ---- */
+
+static void load_all(char *arena, const qn_load *loads, int64_t count, const char *source) {
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(arena + loads[i].to, source + loads[i].from, (size_t)loads[i].bytes);
+    }
+}
+
+int qn_run_step(const qn_step *step, char *arena) {
+    qn_buffers buffers = {
+        .in = {arena + step->in[0], arena + step->in[1], arena + step->in[2]},
+        .weights = step->weights,
+        .bias = step->bias,
+        .out = arena + step->out,
+        .scratch = arena + step->scratch,
+        .packed = step->packed,
+    };
+    if (step->spare_bytes > 0) {
+        memcpy(arena + step->spare, buffers.in[0], (size_t)step->spare_bytes);
+        buffers.in[0] = arena + step->spare;
+    }
+    return step->kernel->run(step->params, &buffers);
+}
+
+int qn_run_steps(const qn_plan *plan, char *arena, int64_t turn, void *const *outputs,
+                 int64_t first, int64_t last, qn_watch *watch) {
+    int64_t s = 0;
+    while (s < plan->store_count && plan->stores[s].after < first - 1) {
+        s++;
+    }
+    for (int64_t i = first;; i++) {
+        for (; s < plan->store_count && plan->stores[s].after < i; s++) {
+            const qn_store *store = &plan->stores[s];
+            char *output = (char *)outputs[s] + turn * store->bytes;
+            memcpy(output, arena + store->from, (size_t)store->bytes);
+        }
+        if (i == last) {
+            return QN_OK;
+        }
+        if (qn_watch_stops(watch)) {
+            return QN_STOPPED;
+        }
+        int status = qn_run_step(&plan->steps[i], arena);
+        if (status != QN_OK) {
+            return status;
+        }
+    }
+}
+
+void qn_load_sample(const qn_plan *plan, char *arena, int64_t n, const void *state) {
+    memset(arena, 0, (size_t)plan->cleared);
+    if (state) {
+        const char *own = (const char *)state + n * plan->state_bytes;
+        load_all(arena, plan->states, plan->state_count, own);
+    }
+}
+
+void qn_load_input(const qn_plan *plan, char *arena, int64_t turn, const void *x) {
+    const char *own = (const char *)x + turn * plan->input_bytes;
+    load_all(arena, plan->inputs, plan->input_count, own);
+}
+
+int qn_run_samples(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
+                   const void *x, const void *state, void *const *outputs, qn_watch *watch) {
+    for (int64_t n = first; n < last; n++) {
+        qn_load_sample(plan, arena, n, state);
+        for (int64_t turn = n * times; turn < (n + 1) * times; turn++) {
+            qn_load_input(plan, arena, turn, x);
+            int status = qn_run_steps(plan, arena, turn, outputs, 0, plan->step_count, watch);
+            if (status != QN_OK) {
+                return status;
+            }
+        }
+    }
+    return QN_OK;
+}
+
+int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
+               const void *x, const void *state, void *const *outputs, qn_ask *ask) {
+    qn_watch watch = qn_watch_of(plan, ask);
+    return qn_run_samples(plan, arena, first, last, times, x, state, outputs, &watch);
+}

@@ -1,0 +1,192 @@
+/* A pool of threads that do the same job, whose one lock is for waking sleeping workers.
+ *
+ * A job is open while `call` is odd. A worker that sees a new call goes in (`inside`), looks again
+ * whether that call is still open, and works; the caller closes it and waits until all have left. So
+ * a worker that comes late is not waited for, and never sees a job half made. Between jobs workers
+ * spin for SPIN_NS, as the next one is often near, and then sleep. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "thread_pool.h"
+
+#if defined(_WIN32)
+
+qn_thread_pool *qn_thread_pool_new(int32_t threads) {
+    (void)threads;
+    return NULL;
+}
+void qn_thread_pool_free(qn_thread_pool *pool) { (void)pool; }
+
+int qn_thread_pool_enter(qn_thread_pool *pool) {
+    (void)pool;
+    return QN_BUSY;
+}
+void qn_thread_pool_leave(qn_thread_pool *pool) { (void)pool; }
+int32_t qn_thread_pool_threads(const qn_thread_pool *pool) { return pool != NULL; }
+void qn_thread_pool_do(qn_thread_pool *pool, qn_work *work, void *job, qn_watch *watch) {
+    (void)pool;
+    (void)watch;
+    work(job, 0);
+}
+
+#else
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* LOOKS before a worker asks for the time, PATIENCE: before the caller lends its core to others. */
+enum { SPIN_NS = 50000, LOOKS = 64, PATIENCE = 2000 };
+
+struct qn_thread_pool {
+    qn_work *work;
+    void *job;
+    int32_t threads, started;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    atomic_flag busy;
+    atomic_long process; /* that the workers live in; 0: they have not been started */
+    atomic_uint call;
+    atomic_int inside, asleep, ending, names;
+    pthread_t workers[];
+};
+
+static int64_t nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- workers ---- */
+
+/* Is there a call other than `seen` to work for, or the end? */
+static int is_called(qn_thread_pool *pool, unsigned seen) {
+    const unsigned call = atomic_load(&pool->call);
+    return (call % 2 == 1 && call != seen) || atomic_load(&pool->ending);
+}
+
+static void wait_for_call(qn_thread_pool *pool, unsigned seen) {
+    const int64_t until = nanoseconds() + SPIN_NS;
+    do {
+        for (int looks = 0; looks < LOOKS; looks++) {
+            if (is_called(pool, seen)) {
+                return;
+            }
+        }
+    } while (nanoseconds() < until);
+    pthread_mutex_lock(&pool->lock);
+    atomic_fetch_add(&pool->asleep, 1);
+    while (!is_called(pool, seen)) {
+        pthread_cond_wait(&pool->wake, &pool->lock);
+    }
+    atomic_fetch_sub(&pool->asleep, 1);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void *worker(void *of) {
+    qn_thread_pool *pool = of;
+    const int32_t who = atomic_fetch_add(&pool->names, 1);
+    unsigned seen = 0;
+    for (;;) {
+        wait_for_call(pool, seen);
+        if (atomic_load(&pool->ending)) {
+            return NULL;
+        }
+        seen = atomic_load(&pool->call);
+        atomic_fetch_add(&pool->inside, 1);
+        if (seen % 2 == 1 && atomic_load(&pool->call) == seen) {
+            pool->work(pool->job, who);
+        }
+        atomic_fetch_sub(&pool->inside, 1);
+    }
+}
+
+/* Fewer threads than wanted are no fault: jobs do not ask who does them. Signals are for the threads
+ * of the application. */
+static void start(qn_thread_pool *pool) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (pool->started < pool->threads - 1 &&
+           pthread_create(&pool->workers[pool->started], NULL, worker, pool) == 0) {
+        pool->started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    atomic_store(&pool->process, (long)getpid());
+}
+
+static void wake_all(qn_thread_pool *pool) {
+    pthread_mutex_lock(&pool->lock);
+    pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* ---- the pool ---- */
+
+qn_thread_pool *qn_thread_pool_new(int32_t threads) {
+    qn_thread_pool *pool = calloc(1, sizeof(qn_thread_pool) + (size_t)threads * sizeof(pthread_t));
+    if (!pool) {
+        return NULL;
+    }
+    pool->threads = threads;
+    atomic_init(&pool->names, 1);
+    atomic_flag_clear(&pool->busy);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->wake, NULL);
+    return pool;
+}
+
+void qn_thread_pool_free(qn_thread_pool *pool) {
+    if (atomic_load(&pool->process) == (long)getpid()) {
+        atomic_store(&pool->ending, 1);
+        wake_all(pool);
+        for (int32_t i = 0; i < pool->started; i++) {
+            pthread_join(pool->workers[i], NULL);
+        }
+        pthread_cond_destroy(&pool->wake);
+        pthread_mutex_destroy(&pool->lock);
+    }
+    free(pool);
+}
+
+int32_t qn_thread_pool_threads(const qn_thread_pool *pool) { return pool->threads; }
+
+int qn_thread_pool_enter(qn_thread_pool *pool) {
+    const long process = atomic_load(&pool->process);
+    if (process != 0 && process != (long)getpid()) {
+        return QN_FORKED;
+    }
+    if (atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
+        return QN_BUSY;
+    }
+    if (atomic_load(&pool->process) == 0) {
+        start(pool);
+    }
+    return QN_OK;
+}
+
+void qn_thread_pool_leave(qn_thread_pool *pool) {
+    atomic_flag_clear_explicit(&pool->busy, memory_order_release);
+}
+
+void qn_thread_pool_do(qn_thread_pool *pool, qn_work *work, void *job, qn_watch *watch) {
+    pool->work = work;
+    pool->job = job;
+    atomic_fetch_add(&pool->call, 1);
+    if (atomic_load(&pool->asleep) > 0) {
+        wake_all(pool);
+    }
+    work(job, 0);
+    atomic_fetch_add(&pool->call, 1);
+    for (int looks = 1; atomic_load(&pool->inside) > 0; looks++) {
+        if (looks % PATIENCE == 0) {
+            watch->look(watch);
+            sched_yield();
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* Depthwise convolution of the s8 API on cores with Helium, built for single rounding, plain. */
+#include "depthwise_helium.h"
+
+int s_depthwise_s8_mve(const void *params, const qn_buffers *b) {
+    const qn_s_depthwise *p = params;
+    const int32_t channels = s_depthwise_channels(p);
+    const s_channels q = s_channels_of(b->bias, channels);
+    const s_epilogue epilogue = {p->profile, p->output_offset, p->act_min, p->act_max};
+    const int64_t image = (int64_t)p->input_h * p->input_w * p->input_c;
+    const int8_t *in = b->in[0], *filter = b->weights;
+    int8_t *out = b->out;
+    for (int32_t n = 0; n < p->batches; n++, in += image) {
+        for (int32_t y = 0; y < p->output_h; y++) {
+            for (int32_t x = 0; x < p->output_w; x++) {
+                for (int32_t o = 0; o < channels; o++) {
+                    uint32_t acc =
+                        (uint32_t)q.bias[o] + s_depthwise_products(p, in, filter, y, x, o);
+                    int lane = s_depthwise_in_lane(p, n, y, x, o);
+                    *out++ = (int8_t)s_output_lane(&epilogue, qn_wrap32(acc), q.multiplier[o],
+                                                   q.shift[o], lane);
+                }
+            }
+        }
+    }
+    return QN_OK;
+}

@@ -1,0 +1,25 @@
+/* Products of matrices of the s8 API on AVX2. */
+#include "batch_matmul.h"
+
+#if QN_HAS_X86
+
+#include "../../gemm/target_avx2.inc"
+
+#include "../../gemm/avx2.inc"
+
+#include "../epilogue_avx2.inc"
+
+/* All vectors of columns have the same last step. */
+#undef EPILOGUE_FROM
+#define EPILOGUE_FROM(last, v) (*(last))
+
+#define vec_dot vec_dot_s16
+#define ROW(part) s_batch_matmul_s8_avx2##part
+
+#include "../../gemm/tile.inc"
+
+#include "batch_matmul_fast.inc"
+
+#include "../../gemm/target_end.inc"
+
+#endif

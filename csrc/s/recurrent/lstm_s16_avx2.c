@@ -1,0 +1,51 @@
+/* LSTM of the s16 API on AVX2. Where a sum, with its bias, may leave 32 bits, as the weights tell at
+ * plan time, the plain row has the call. */
+#include "lstm.h"
+
+#if QN_HAS_X86
+
+#include "../../gemm/target_avx2.inc"
+
+#include "../../gemm/edge_avx2.inc"
+
+#include "../requantize_avx2.inc"
+#include "../tables/activation_avx2.inc"
+
+typedef int16_t data;
+typedef int64_t bias_type;
+enum { BYTES = 2 };
+
+static inline __m256i requantized_gate(const int32_t *rows, __m256i sum, int single) {
+    (void)single;
+    return requantized_wide(rows, sum);
+}
+
+#include "lstm_fast.inc"
+
+static void pack_gate_pair(const qn_s_lstm *p, int32_t multiplier, int32_t shift, int32_t *rows) {
+    (void)p;
+    for (int lane = 0; lane < LANES; lane++) {
+        rows[MULTIPLIER * LANES + lane] = qn_multiplier16(multiplier);
+        rows[MULT_ODD * LANES + lane] = qn_multiplier16(multiplier);
+        rows[RIGHT * LANES + lane] = 14 - shift;
+    }
+}
+
+#include "lstm_pack.inc"
+
+int s_lstm_s16_avx2(const void *params, const qn_buffers *b) {
+    const int plain = *(const int32_t *)b->packed;
+    return plain ? s_lstm_s16_ref(params, b) : lstm_run(params, b);
+}
+
+int64_t s_lstm_s16_avx2_scratch(const void *params) { return lstm_scratch(params); }
+
+int64_t s_lstm_s16_avx2_packed(const void *params) { return lstm_packed(params); }
+
+void s_lstm_s16_avx2_pack(const void *params, const void *weights, const void *bias, void *packed) {
+    lstm_pack(params, weights, bias, packed);
+}
+
+#include "../../gemm/target_end.inc"
+
+#endif
