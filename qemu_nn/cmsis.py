@@ -32,7 +32,7 @@ import numpy as np
 
 from .errors import DeviceWarning, Error
 from .functions import FUNCTIONS, Array, Function
-from .functions.base import spell
+from .functions.extents import spell
 from .io.arguments import as_array, as_flag, as_mapping, as_text, one_of
 from .kernels import table as kernels
 from .kernels.devices import profile_for

@@ -21,7 +21,7 @@ from qemu_nn.bench.rows import time_rows
 from qemu_nn.bench.stopwatch import Timing, race
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
-from qemu_nn.functions.base import extent
+from qemu_nn.functions.extents import extent
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile

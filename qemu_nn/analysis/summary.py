@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ..errors import cut
-from ..functions.base import extent
+from ..functions.extents import extent
 from ..functions.orders import rooms
 from ..ir.graph import Graph, Node, Tensor
 from ..runtime.arena import TensorArena, tensor_arena

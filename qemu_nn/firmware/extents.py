@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..functions.base import Either, Extent, Half, Largest, Total
+from ..functions.extents import Either, Extent, Half, Largest, Total
 
 
 def c_extent(value: Extent, values: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..functions import Array, Function
-from ..functions.base import Extent
+from ..functions.extents import Extent
 from .c_text import wrapped
 from .extents import c_extent
 

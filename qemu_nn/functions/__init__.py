@@ -10,7 +10,8 @@ from . import s8_operands as affine_operands
 from . import s8_primitives as affine_primitives
 from . import s8_recurrent as affine_recurrent
 from . import s8_softmax as affine_softmax
-from .base import Array, Function
+from .base import DECLARED, Function
+from .extents import Array
 
 #: C name -> declaration.
 FUNCTIONS: dict[str, Function] = {
@@ -26,5 +27,7 @@ FUNCTIONS: dict[str, Function] = {
 
 #: The same for the NPU, under names of ours.
 NPU_FUNCTIONS: dict[str, Function] = {function.name: function for function in npu.FUNCTIONS}
+
+DECLARED.update({**FUNCTIONS, **NPU_FUNCTIONS})
 
 __all__ = ["FUNCTIONS", "NPU_FUNCTIONS", "Array", "Function", "layouts"]

@@ -1,6 +1,7 @@
 """Rectifiers, table activations and softmax."""
 
-from .base import Array, Function, vector
+from .base import Function
+from .extents import Array, vector
 
 _LENGTH = {"size": "length"}
 

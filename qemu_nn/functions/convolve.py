@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Optional
 
 from ..targets import Profile
-from .base import Array, Function, never, vector
+from .base import Function, never
+from .extents import Array, vector
 
 _SQUARE: tuple[str, ...] = ("dim_im_in", "ch_im_in", "ch_im_out", "dim_kernel", "padding", "stride")
 _SQUARE += ("bias_shift", "out_shift", "dim_im_out")

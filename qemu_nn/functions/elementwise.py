@@ -1,6 +1,7 @@
 """Element-wise functions of CMSIS-NN and CMSIS-DSP, and the conversions from q7 to q15."""
 
-from .base import Array, Function, vector
+from .base import Function
+from .extents import Array, vector
 
 _DTYPE = {"q7": "int8", "q15": "int16"}
 _LENGTH = {"blockSize": "length", "block_size": "length"}

@@ -1,6 +1,7 @@
 """Fully connected layers and the matrix kernels: weights [row, column], one bias per row."""
 
-from .base import Array, Function, vector
+from .base import Function
+from .extents import Array, vector
 
 _PARAMS = ("dim_vec", "num_of_rows", "bias_shift", "out_shift")
 

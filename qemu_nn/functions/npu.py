@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .base import Array, Extent, Function
+from .base import Function
+from .extents import Array, Extent
 
 _IMAGE: tuple[str, ...] = ("in_h", "in_w", "group", "depth", "out_h", "out_w", "out_c")
 _WINDOW: tuple[str, ...] = ("kernel_h", "kernel_w", "stride_h", "stride_w", "pad_n", "pad_w")

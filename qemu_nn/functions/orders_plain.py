@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .base import Largest
+from .extents import Largest
 from .struct_api import SUPPORT, Elements, Order, Struct, dims, nhwc, order
 
 # ---- element-wise, softmax ----

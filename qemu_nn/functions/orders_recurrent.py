@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Optional
 
-from .base import Extent
+from .extents import Extent
 from .struct_api import Bytes, Member, Order, Struct, dims, order
 
 # ---- SVDF ----

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from . import s8_buffers as affine_buffers
-from .base import Extent, Largest
+from .extents import Extent, Largest
 from .struct_api import Bytes, Member, Order, Struct, dims, nhwc, order, pair
 
 _RANGE: dict[str, Member] = {"activation.min": "act_min", "activation.max": "act_max"}

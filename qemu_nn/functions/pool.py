@@ -1,6 +1,7 @@
 """Pooling: the legacy functions on images HWC, and those of the s8 and s16 API."""
 
-from .base import Array, Function
+from .base import Function
+from .extents import Array
 
 _SQUARE: tuple[str, ...] = (
     "dim_im_in",

@@ -8,7 +8,8 @@ from typing import Optional
 
 from ..errors import Error
 from ..targets import AFFINE_CMSIS, is_affine
-from .base import Extent, Function
+from .base import Function
+from .extents import Extent
 from .orders import NOT_CALLED, ORDERS
 from .struct_api import STATUS, Order, Struct
 

@@ -1,6 +1,6 @@
 """What belongs to an output channel of the s8 and s16 API: bias, multiplier, shift."""
 
-from .base import Array, Extent, vector
+from .extents import Array, Extent, vector
 
 
 def rows(extent: Extent, dtype: str = "int32", narrow: str = "") -> tuple[Array, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Callable
 
 from . import s8_buffers as affine_buffers
-from .base import Array, Extent, Function, Half, stack
+from .base import Function
+from .extents import Array, Extent, Half, stack
 from .s8_channels import rows
 
 #: Which of Arm's functions is called, as csrc/qn_params_s.h counts them.

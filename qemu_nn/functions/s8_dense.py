@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Callable
 
-from .base import Array, Either, Extent, Function, Half, Largest, stack, vector
+from .base import Function
+from .extents import Array, Either, Extent, Half, Largest, stack, vector
 from .s8_elementwise import DTYPES
 
 _OFFSETS: tuple[str, ...] = ("input_offset", "filter_offset", "output_offset")

@@ -1,7 +1,8 @@
 """Depthwise convolutions of the s8 and s16 API; output channel input_c * ch_mult + k."""
 
 from . import s8_buffers as affine_buffers
-from .base import Array, Function, stack
+from .base import Function
+from .extents import Array, stack
 from .s8_channels import rows
 from .s8_convolve import (
     ANY,

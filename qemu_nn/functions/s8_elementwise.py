@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Optional
 
-from .base import Array, Function, Largest, vector
+from .base import Function
+from .extents import Array, Largest, vector
 
 DTYPES = {"s8": "int8", "s16": "int16", "u8": "uint8", "s32": "int32"}
 

@@ -1,6 +1,7 @@
 """What moves elements and computes nothing: reshaping, concatenation, padding, transposition."""
 
-from .base import Array, Extent, Function, Total, vector
+from .base import Function
+from .extents import Array, Extent, Total, vector
 from .s8_elementwise import DTYPES
 
 _INPUT: tuple[str, ...] = ("input_n", "input_h", "input_w", "input_c")

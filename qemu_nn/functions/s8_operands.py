@@ -1,6 +1,7 @@
 """Operands that are constants, or smaller than what they are combined with: copies of them."""
 
-from .base import Array, Function, vector
+from .base import Function
+from .extents import Array, vector
 from .s8_elementwise import DTYPES
 
 _INPUT: tuple[str, ...] = ("input_n", "input_h", "input_w", "input_c")

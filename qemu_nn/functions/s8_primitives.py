@@ -1,6 +1,7 @@
 """The steps that the s8 and s16 API is made of, on vectors of 32-bit integers."""
 
-from .base import Function, vector
+from .base import Function
+from .extents import vector
 
 
 def _step(name: str, op: str, *inputs: str) -> Function:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Callable
 
-from .base import Array, Either, Extent, Function, Total, joined, stack, vector
+from .base import Function
+from .extents import Array, Either, Extent, Total, joined, stack, vector
 from .s8_elementwise import DTYPES
 
 # ---- SVDF ----

@@ -1,6 +1,7 @@
 """Softmax of the s8 and s16 API, to the base e, and its table activations."""
 
-from .base import Array, Function, vector
+from .base import Function
+from .extents import Array, vector
 from .s8_elementwise import DTYPES
 
 _ROWS: tuple[str, ...] = ("num_rows", "row_size")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Callable, Optional, Union
 
-from .base import Extent
+from .extents import Extent
 
 #: What stands for the status type of a release.
 STATUS = "status"

@@ -1,6 +1,7 @@
 """What TensorFlow Lite Micro computes itself, as CMSIS-NN has no function for it."""
 
-from .base import Array, Function, Total, vector
+from .base import Function
+from .extents import Array, Total, vector
 from .s8_elementwise import DTYPES, combine
 from .s8_movement import pad, transpose
 

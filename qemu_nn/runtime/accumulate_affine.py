@@ -8,7 +8,7 @@ from typing import Optional, Union
 import numpy as np
 
 from ..functions import layouts
-from ..functions.base import Half, extent
+from ..functions.extents import Half, extent
 from ..ir.graph import Graph, Node
 from ..operators import Conv, Dense
 
