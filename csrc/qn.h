@@ -67,14 +67,14 @@ typedef struct qn_op {
 } qn_op;
 
 /* A row: how it is computed. kind is "plain" (the definition), "model" (the device's own way,
- * instruction by instruction) or "fast" (this host's way).
+ * instruction by instruction) or "fast" (this host's way). symbol: the name of run().
  * scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these
  * parameters, another one must. Scratch starts at a multiple of 64 bytes for fast rows.
  * packed(): bytes that pack() fills from weights and bias, once, at plan time; 0: none.
  * Fast rows never write to an input, and clamp to 0 from below where params.relu is set; plain
  * rows and models do not look at it. */
 typedef struct qn_kernel {
-    const char *kind, *variant;
+    const char *kind, *variant, *symbol;
     const qn_op *op;
     uint64_t profiles;
     uint32_t cpu;

@@ -19,10 +19,12 @@ int64_t qn_no_packed(const void *params) { return qn_no_scratch(params); }
 #undef QN_PACKED_ROW
 
 #define QN_OP(arithmetic, op, type, params, check)
-#define QN_ROW(kind, arithmetic, op, type, variant, profiles, cpu, run, scratch) \
-    {#kind, #variant, &arithmetic##_##op##_##type, profiles, cpu, run, scratch, qn_no_packed, 0},
+#define QN_ROW(kind, arithmetic, op, type, variant, profiles, cpu, run, scratch)   \
+    {#kind,   #variant,     #run, &arithmetic##_##op##_##type, profiles, cpu, run, \
+     scratch, qn_no_packed, 0},
 #define QN_PACKED_ROW(arithmetic, op, type, variant, profiles, cpu, run, scratch, packed, pack) \
-    {"fast", #variant, &arithmetic##_##op##_##type, profiles, cpu, run, scratch, packed, pack},
+    {"fast",  #variant, #run, &arithmetic##_##op##_##type, profiles, cpu, run,                  \
+     scratch, packed,   pack},
 static const qn_kernel kernels[] = {
 #include "kernels.inc"
 };

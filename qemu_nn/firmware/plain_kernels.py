@@ -9,17 +9,13 @@ from pathlib import Path
 
 from ..kernels.table import Row
 
-#: A row of kernels.inc: arithmetic, op, type, variant, and the last but one argument: run.
-_ROW = re.compile(
-    r"^QN_ROW\(\w+,\s*(\w+),\s*(\w+),\s*(\w+),\s*(\w+),[^#]*?,\s*(\w+),\s*\w+\)$", re.M
-)
 _DEFINITION = re.compile(r"^(?!static|typedef)\w[\w ]*[ *](\w+)\(", re.M)
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
 
 def symbol(row: Row) -> str:
-    """The C function that computes a row, as kernels.inc names it."""
-    return _symbols()[row.op.arithmetic, row.op.name, row.op.type, row.variant]
+    """The C function that computes a row."""
+    return row.symbol
 
 
 def sources(symbols: Iterable[str]) -> dict[str, str]:
@@ -48,12 +44,6 @@ def _core() -> Path:
 
 def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
-
-
-@cache
-def _symbols() -> dict[tuple[str, ...], str]:
-    found = _ROW.findall(_read(_core() / "kernels.inc"))
-    return {tuple(key): run for *key, run in found}
 
 
 @cache

@@ -49,13 +49,14 @@ class Row:
     """One line of csrc/kernels.inc: a way to compute an op, and the profiles it claims.
 
     kind: "plain" (the definition), "model" (the device's own way) or "fast" (this host's).
-    profiles: bit p stands for the profile with number p. cpu: features it needs of the host.
+    symbol: its C function. profiles: bit p: profile number p. cpu: features it needs of the host.
     """
 
     index: int
     op: Op
     kind: str
     variant: str
+    symbol: str
     profiles: int
     cpu: int
 
@@ -140,15 +141,9 @@ def _text(pointer: Any) -> str:
 
 def _row(index: int) -> Row:
     kernel = lib.qn_kernel_at(index)
-    op = kernel.op
-    return Row(
-        index,
-        Op(_text(op.arithmetic), _text(op.op), _text(op.type), _text(op.params)),
-        _text(kernel.kind),
-        _text(kernel.variant),
-        kernel.profiles,
-        kernel.cpu,
-    )
+    op = Op(*(_text(getattr(kernel.op, part)) for part in ("arithmetic", "op", "type", "params")))
+    kind, variant, symbol = map(_text, (kernel.kind, kernel.variant, kernel.symbol))
+    return Row(index, op, kind, variant, symbol, kernel.profiles, kernel.cpu)
 
 
 #: Every row, best first.
