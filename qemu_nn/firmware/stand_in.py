@@ -81,7 +81,7 @@ def _both(one: StandIn, other: StandIn) -> StandIn:
 
 def sources(found: Iterable[StandIn]) -> dict[str, str]:
     """The C files of the rows: path -> content."""
-    return plain_kernels.sources(plain_kernels.symbol(each.row) for each in found)
+    return plain_kernels.sources(each.row.symbol for each in found)
 
 
 def implementation(found: Iterable[StandIn], profile: Profile) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
             signature(declared, " {"),
             *body,
             *_unused(declared, "\n".join(body)),
-            *_ending(function, declared, plain_kernels.symbol(stand_in.row)),
+            *_ending(function, declared, stand_in.row.symbol),
             "}",
         ]
     )
