@@ -19,7 +19,7 @@ from qemu_nn.functions.orders import NOT_CALLED, rooms
 from qemu_nn.ir.graph import Address, Graph, Memory, Node, Place, Tensor
 from qemu_nn.kernels import table as kernels
 from qemu_nn.testing.calls import random_params
-from qemu_nn.testing.s8_calls import affine_arrays, is_affine, random_affine_params
+from qemu_nn.testing.s8_calls import affine_arrays, is_affine
 
 pytest.importorskip("jinja2", reason="export needs jinja2")
 
@@ -130,9 +130,8 @@ def _legal_params(rng, function, wanted):
     missing = function.name in HELIUM_ONLY and wanted.path != "mve"
     if missing or not any(row.claims(wanted) for row in rows):
         return None
-    choose = random_affine_params if is_affine(function) else random_params
     while True:
-        params = choose(rng, function)
+        params = random_params(rng, function)
         struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
         try:
             sizes = kernels.check(rows[0], struct)

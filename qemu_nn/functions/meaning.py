@@ -76,6 +76,18 @@ def same(operator: Operator, inputs: int = 1) -> Meaning:
     return lambda call: Meant((operator,), (None,) * inputs)
 
 
+def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
+    """Cells above, left, below and right of an image, so that there are as many windows as said."""
+    found = []
+    for axis in "hw":
+        size, before, side = (params[f"{name}_{axis}"] for name in ("input", "pad", "filter"))
+        covered = (side - 1) * params.get(f"dilation_{axis}", 1) + 1
+        reach = (params[f"output_{axis}"] - 1) * params[f"stride_{axis}"] + covered
+        found.append((before, reach - size - before))
+    (top, bottom), (left, right) = found
+    return top, left, bottom, right
+
+
 def factors(
     function: Function, params: Mapping[str, int], bias: Optional[np.ndarray]
 ) -> np.ndarray:

@@ -13,12 +13,13 @@ from typing import Optional
 import numpy as np
 
 from ..errors import Error, ModelError
+from ..functions.meaning import Call, Meant, Scale
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.graph import Graph, Node, Tensor
 from ..operators import Clip, Conv, Dense, Elementwise, Operator, Relu, Reshape, Shape
 from ..runtime.accumulate import products
 from ..runtime.accumulate_affine import bias_of, factors
-from .dequantize_plain import Meant, image_of, spread, unweighted
+from .dequantize_plain import image_of, spread, unweighted
 
 _KINDS = {"elementwise_add": "add", "elementwise_sub": "subtract", "elementwise_mul": "multiply"}
 _KINDS.update(minimum="minimum", maximum="maximum")
@@ -108,6 +109,8 @@ class _Made:
             sides = node.function.inputs[0].shape(node.params)
             shape = sides[len(sides) - len(output.shape) :]
             self.stand[node.name] = self.shaped(sources[0], shape, f"{node.name}/small")
+        elif node.function.meaning is not None:
+            self._call(node, node.function.meaning(self._given(node)), sources)
         elif op in _KINDS:
             self._call(node, Meant((Elementwise(_KINDS[op]),), (None, None)), sources)
         elif (own := products(self.graph, node)) is not None:
@@ -118,6 +121,12 @@ class _Made:
             self._call(node, meant, sources)
         else:
             raise ModelError(f"{node.function.name} is not known in real numbers")
+
+    def _given(self, node: Node) -> Call:
+        weights, bias = (self.graph.arrays.get(name or "") for name in (node.weights, node.bias))
+        formats = (self.tensors[node.inputs[0]].format, node.output.format)
+        source, output = (Scale(each.scale, each.zero_point) for each in formats)
+        return Call(node.function, node.params, weights, bias, source, output)
 
     def _weighted(self, node: Node, own: Conv | Dense) -> Meant:
         output, source = node.output.format.scale, self.tensors[node.inputs[0]].format.scale

@@ -10,6 +10,7 @@ from typing import Callable, Optional
 import numpy as np
 
 from ..errors import ModelError
+from ..functions.meaning import Meant
 from ..ir.graph import Node, Tensor
 from ..operators import (
     Affine,
@@ -25,18 +26,9 @@ from ..operators import (
     Tanh,
     Transpose,
 )
-from ..runtime.accumulate_affine import pads
 
 #: How far the beta of a softmax may be from 1, as multipliers are rounded.
 _CLOSE = 1e-6
-
-
-@dataclass(frozen=True)
-class Meant:
-    """Operators, the first on the inputs; and the shapes of these, None: as they come."""
-
-    operators: tuple[Operator, ...]
-    inputs: tuple[Optional[Shape], ...]
 
 
 @dataclass(frozen=True)
@@ -102,15 +94,6 @@ def image_of(node: Node) -> Shape:
     if batches > 1:
         raise ModelError(f"it computes {batches} images of one sample")
     return tuple(image)
-
-
-def _pool(node: Node, source: Tensor) -> Meant:
-    params = node.params
-    top, left, bottom, right = pads(params)
-    around = (top, left, max(bottom, 0), max(right, 0))
-    kernel, stride = ((params[f"{n}_h"], params[f"{n}_w"]) for n in ("filter", "stride"))
-    kind = "max" if node.function.op == "max_pool" else "average"
-    return Meant((Pool(kind, kernel, stride, around),), (image_of(node),))
 
 
 def _mean(node: Node, source: Tensor) -> Meant:
@@ -191,8 +174,6 @@ def _sides(node: Node) -> list[Shape]:
 
 
 _MEANT: Mapping[str, Callable[[Node, Tensor], Optional[Meant]]] = {
-    "max_pool": _pool,
-    "avgpool": _pool,
     "mean": _mean,
     "softmax": _softmax,
     "join": _join,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..functions import layouts
 from ..functions.extents import Half, extent
+from ..functions.meaning import pads
 from ..ir.graph import Graph, Node
 from ..operators import Conv, Dense
 
@@ -59,18 +60,6 @@ def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
         groups = params["input_c"] // params["filter_c"]
     stride, dilation = ((params[f"{n}_h"], params[f"{n}_w"]) for n in ("stride", "dilation"))
     return Conv(weights, None, stride, pads(params), dilation, groups)
-
-
-def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
-    """Cells above, left, below and right of an image, so that there are as many windows as said."""
-    found = []
-    for axis in "hw":
-        size, before, side = (params[f"{name}_{axis}"] for name in ("input", "pad", "filter"))
-        covered = (side - 1) * params.get(f"dilation_{axis}", 1) + 1
-        reach = (params[f"output_{axis}"] - 1) * params[f"stride_{axis}"] + covered
-        found.append((before, reach - size - before))
-    (top, bottom), (left, right) = found
-    return top, left, bottom, right
 
 
 def has_room(graph: Graph, node: Node) -> bool:
