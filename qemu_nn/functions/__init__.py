@@ -10,6 +10,7 @@ from . import s8_operands as affine_operands
 from . import s8_primitives as affine_primitives
 from . import s8_recurrent as affine_recurrent
 from . import s8_softmax as affine_softmax
+from . import s8_transpose as affine_transpose
 from .base import DECLARED, Function
 from .extents import Array
 
@@ -18,7 +19,7 @@ FUNCTIONS: dict[str, Function] = {
     function.name: function
     for family in (
         *(convolve, fully_connected, pool, activation, elementwise),
-        *(affine_convolve, affine_depthwise, affine_dense, affine_recurrent),
+        *(affine_convolve, affine_transpose, affine_depthwise, affine_dense, affine_recurrent),
         *(affine_elementwise, affine_softmax, affine_moving, affine_operands),
         *(affine_primitives, tflm),
     )

@@ -35,6 +35,8 @@ def rooms(function: Function, params: Mapping[str, int], path: str) -> dict[str,
 
     Where there is one piece, it is called ctx.
     """
+    if function.order:
+        return function.rooms(params, path)
     several = ORDERS[function.name].rooms if function.name in ORDERS else {}
     sizes = {name: needed(params, path) for name, needed in several.items()}
     found = sizes if several else {"ctx": function.buffer_bytes(params, path)}

@@ -19,7 +19,7 @@ from ..ir.graph import Graph, Node, Tensor
 from ..operators import Clip, Conv, Dense, Elementwise, Operator, Relu, Reshape, Shape
 from ..runtime.accumulate import products
 from ..runtime.accumulate_affine import bias_of, factors
-from .dequantize_plain import image_of, spread, unweighted
+from .dequantize_plain import image_of, unweighted
 
 _KINDS = {"elementwise_add": "add", "elementwise_sub": "subtract", "elementwise_mul": "multiply"}
 _KINDS.update(minimum="minimum", maximum="maximum")
@@ -115,8 +115,6 @@ class _Made:
             self._call(node, Meant((Elementwise(_KINDS[op]),), (None, None)), sources)
         elif (own := products(self.graph, node)) is not None:
             self._call(node, self._weighted(node, own), sources)
-        elif op.startswith("transpose_conv"):
-            self._call(node, self._spread(node), sources)
         elif (meant := unweighted(node, self.tensors[node.inputs[0]])) is not None:
             self._call(node, meant, sources)
         else:
@@ -140,17 +138,6 @@ class _Made:
         else:
             into = image_of(node)
         return Meant((replace(own, weights=own.weights * scales, bias=real),), (into,))
-
-    def _spread(self, node: Node) -> Meant:
-        """A transposed convolution: of the image spread out, with the filter turned round."""
-        output, source = node.output.format.scale, self.tensors[node.inputs[0]].format.scale
-        declared, steps = node.function.weights, factors(self.graph, node) * output
-        assert declared is not None  # by each of these functions
-        weights = self.graph.arrays[node.weights or ""].reshape(declared.shape(node.params))
-        turned = weights[:, ::-1, ::-1] * (steps / source).reshape(-1, 1, 1, 1)
-        bias = bias_of(self.graph, node)
-        conv = Conv(turned, None if bias is None else bias * steps)
-        return Meant((spread(node.params), conv), (image_of(node),))
 
     def _call(self, node: Node, meant: Meant, sources: Sequence[str]) -> None:
         """Inputs in the shapes that an operator takes, the operator, its shape, its limits."""

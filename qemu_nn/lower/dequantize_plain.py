@@ -49,39 +49,6 @@ class Take(Operator):
         return np.take(x, self.places, axis=self.axis + 1)
 
 
-@dataclass(frozen=True)
-class Spread(Operator):
-    """Pixels apart by a stride, the first at `first`, in an image of zeros of a size."""
-
-    stride: tuple[int, int]
-    first: tuple[int, int]
-    size: tuple[int, int]
-
-    def shape(self, *inputs: Shape) -> Shape:
-        """The image's."""
-        return (*self.size, inputs[0][2])
-
-    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """The pixels that lie in the image."""
-        (x,) = inputs
-        image = np.zeros((len(x), *self.shape(x.shape[1:])), x.dtype)
-        ends = zip(self.first, self.stride, x.shape[1:3])
-        (rows, columns) = (first + stride * np.arange(count) for first, stride, count in ends)
-        there, here = ((at >= 0) & (at < size) for at, size in zip((rows, columns), self.size))
-        image[:, rows[there, None], columns[here]] = x[:, there][:, :, here]
-        return image
-
-
-def spread(params: Mapping[str, int]) -> Spread:
-    """The image of whose windows a transposed convolution is the convolution."""
-    sides = [params[f"filter_{axis}"] - 1 for axis in "hw"]
-    return Spread(
-        (params["stride_h"], params["stride_w"]),
-        (sides[0] - params["pad_h"], sides[1] - params["pad_w"]),
-        (params["output_h"] + sides[0], params["output_w"] + sides[1]),
-    )
-
-
 def unweighted(node: Node, source: Tensor) -> Optional[Meant]:
     """What a call stands for, whose first input this is; None if that is not known."""
     make = _MEANT.get(node.function.op)

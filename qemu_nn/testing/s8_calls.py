@@ -12,7 +12,6 @@ from ..functions import Array, Function
 from ..kernels.table import rows_of
 from .s8_dense_calls import output_offset, random_dense_params
 from .s8_rest_calls import random_rest_params, rest_arrays
-from .s8_window_calls import random_window
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 #: Channels of a dense layer: several vectors of a fast row, with every remainder.
@@ -46,9 +45,7 @@ def random_affine_params(rng: Random, function: Function) -> dict[str, int]:
         name: rng.randint(*_RANGES[name]) if name in _RANGES else rng.choice(_SIZES)
         for name in function.params
     }
-    if "filter_h" in p:
-        p.update(random_window(rng, function))
-    elif "output_c" in p:
+    if "output_c" in p:
         p["input_c"] = rng.choice((*_WIDTHS, rng.randint(1, _LONGEST)))
         p["output_c"] = rng.choice(_WIDTHS)
         p["batches"] = rng.choice((1, 2, 3, 17, 34))  # of 16 some rows make a tile
