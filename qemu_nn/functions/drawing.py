@@ -128,3 +128,16 @@ def natural_output(rng: Random, params: Drawn, even: bool = False) -> None:
         room = size + 2 * padding - kernel
         params[name] = max(1, room // params[f"stride{axis}"] + 1 + one_in(rng, 10))
         params[name] += params[name] % 2 if even else 0
+
+
+def ends(rng: Random, dtype: str, low: str = "act_min", high: str = "act_max") -> Drawn:
+    """A range inside of a type's, or all of it."""
+    least, most = limits(dtype)
+    inside = sorted(rng.randint(least, most) for _ in range(2))
+    return dict(zip((low, high), inside if rng.randrange(2) else (least, most)))
+
+
+def scale(rng: Random, prefix: str, low: int, high: int) -> Drawn:
+    """A multiplier, and a shift between these."""
+    multiplier = {f"{prefix}multiplier": rng.randint(2**30, 2**31 - 1)}
+    return {**multiplier, f"{prefix}shift": rng.randint(low, high)}

@@ -25,7 +25,10 @@ class Scale(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a function: its C arguments, weights and bias, its first input and its output."""
+    """A call of a function: its C arguments, weights and bias.
+
+    source, output: formats of its first input and of its output; shape: of the output.
+    """
 
     function: Function
     params: Mapping[str, int]
@@ -33,6 +36,7 @@ class Call:
     bias: Optional[np.ndarray]
     source: Scale
     output: Scale
+    shape: Shape
 
     @property
     def sides(self) -> list[Shape]:

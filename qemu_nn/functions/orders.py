@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import orders_plain, orders_recurrent, orders_weighted
+from . import orders_plain
 from .base import Function
 from .struct_api import Order
 
@@ -24,8 +24,6 @@ NOT_CALLED = {
 
 #: C name -> how C takes the arguments.
 ORDERS: Mapping[str, Order] = {
-    **orders_weighted.ORDERS,
-    **orders_recurrent.ORDERS,
     **orders_plain.ORDERS,
 }
 

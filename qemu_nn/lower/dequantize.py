@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Optional
 
 import numpy as np
@@ -16,10 +16,8 @@ from ..errors import Error, ModelError
 from ..functions.meaning import Call, Meant, Scale
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.graph import Graph, Node, Tensor
-from ..operators import Clip, Conv, Dense, Elementwise, Operator, Relu, Reshape, Shape
-from ..runtime.accumulate import products
-from ..runtime.accumulate_affine import bias_of, factors
-from .dequantize_plain import image_of, unweighted
+from ..operators import Clip, Elementwise, Operator, Relu, Reshape, Shape
+from .dequantize_plain import unweighted
 
 _KINDS = {"elementwise_add": "add", "elementwise_sub": "subtract", "elementwise_mul": "multiply"}
 _KINDS.update(minimum="minimum", maximum="maximum")
@@ -113,8 +111,6 @@ class _Made:
             self._call(node, node.function.meaning(self._given(node)), sources)
         elif op in _KINDS:
             self._call(node, Meant((Elementwise(_KINDS[op]),), (None, None)), sources)
-        elif (own := products(self.graph, node)) is not None:
-            self._call(node, self._weighted(node, own), sources)
         elif (meant := unweighted(node, self.tensors[node.inputs[0]])) is not None:
             self._call(node, meant, sources)
         else:
@@ -124,20 +120,7 @@ class _Made:
         weights, bias = (self.graph.arrays.get(name or "") for name in (node.weights, node.bias))
         formats = (self.tensors[node.inputs[0]].format, node.output.format)
         source, output = (Scale(each.scale, each.zero_point) for each in formats)
-        return Call(node.function, node.params, weights, bias, source, output)
-
-    def _weighted(self, node: Node, own: Conv | Dense) -> Meant:
-        output, source = node.output.format.scale, self.tensors[node.inputs[0]].format.scale
-        steps = factors(self.graph, node) * output
-        scales = (steps / source).reshape(-1, *[1] * (own.weights.ndim - 1))
-        bias = bias_of(self.graph, node)
-        real = None if bias is None else bias * np.broadcast_to(steps, bias.shape)
-        shape = node.output.shape
-        if isinstance(own, Dense):
-            into: Shape = (*shape[:-1], own.weights.shape[1])
-        else:
-            into = image_of(node)
-        return Meant((replace(own, weights=own.weights * scales, bias=real),), (into,))
+        return Call(node.function, node.params, weights, bias, source, output, node.output.shape)
 
     def _call(self, node: Node, meant: Meant, sources: Sequence[str]) -> None:
         """Inputs in the shapes that an operator takes, the operator, its shape, its limits."""

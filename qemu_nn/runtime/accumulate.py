@@ -67,5 +67,5 @@ def _rounding(node: Node, profile: Profile) -> float:
 def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
     """A convolution or fully connected layer as an operator on integers; None for all others."""
     if node.function.product is None:
-        return affine.products(graph, node) if affine.is_affine(graph) else None
+        return None
     return node.function.product(node.params, graph.arrays[node.weights or ""])

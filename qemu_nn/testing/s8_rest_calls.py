@@ -10,7 +10,7 @@ from typing import Callable, Optional
 import numpy as np
 
 from ..functions import Function, softmax_tables
-from .s8_dense_calls import output_offset
+from ..functions.drawing import output_offset
 from .tflm_calls import TFLM_PARAMS, tflm_arrays
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
