@@ -10,7 +10,6 @@ from typing import Optional
 
 from ..errors import cut
 from ..functions.extents import extent
-from ..functions.orders import rooms
 from ..ir.graph import Graph, Node, Tensor
 from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan, Step
@@ -70,7 +69,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
     graph = plan.graph
     shared = graph.memory is None and is_affine(plan.profile.cmsis)
     scratch = {
-        node.name: rooms(node.function, node.params, plan.profile.path) for node in graph.nodes
+        node.name: node.function.rooms(node.params, plan.profile.path) for node in graph.nodes
     }
     total = {name: sum(each.values()) for name, each in scratch.items()}
     arena = tensor_arena(graph, scratch) if shared else None

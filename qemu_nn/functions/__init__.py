@@ -1,6 +1,16 @@
 """Every layer function of the firmware that can be emulated, declared once, by its C name."""
 
-from . import activation, convolve, elementwise, fully_connected, layouts, npu, pool, tflm
+from . import (
+    activation,
+    convolve,
+    elementwise,
+    fully_connected,
+    layouts,
+    npu,
+    pool,
+    tflm,
+    tflm_movement,
+)
 from . import s8_convolve as affine_convolve
 from . import s8_dense as affine_dense
 from . import s8_depthwise as affine_depthwise
@@ -31,7 +41,7 @@ FUNCTIONS: dict[str, Function] = {
             affine_lstm,
         ),
         *(affine_elementwise, affine_softmax, affine_moving, affine_operands),
-        *(affine_primitives, tflm),
+        *(affine_primitives, tflm, tflm_movement),
     )
     for function in family.FUNCTIONS
 }

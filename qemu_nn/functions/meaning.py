@@ -67,6 +67,21 @@ class Meant:
     inputs: tuple[Optional[Shape], ...]
 
 
+@dataclass(frozen=True)
+class Constant(Operator):
+    """What is the same for every sample; its input says how many of these there are."""
+
+    value: np.ndarray
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The value's."""
+        return self.value.shape
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The value, once for each sample."""
+        return np.broadcast_to(self.value, (len(inputs[0]), *self.value.shape))
+
+
 #: The meaning of a call. Raises ModelError for a call that has none.
 Meaning = Callable[[Call], Meant]
 

@@ -10,7 +10,6 @@ from ..errors import Error
 from ..targets import AFFINE_CMSIS, is_affine
 from .base import Function
 from .extents import Extent
-from .orders import NOT_CALLED, ORDERS
 from .struct_api import STATUS, Order, Struct
 
 _LEGACY_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
@@ -73,10 +72,9 @@ def prototype(function: Function, cmsis: str) -> Prototype:
 
     Raises Error for a function that no network calls.
     """
-    if function.not_called or function.name in NOT_CALLED:
-        why = function.not_called or NOT_CALLED[function.name]
-        raise Error(f"{function.name} cannot be exported: {why}")
-    order = function.order or ORDERS.get(function.name) or _own(function)
+    if function.not_called:
+        raise Error(f"{function.name} cannot be exported: {function.not_called}")
+    order = function.order or _own(function)
     if cmsis == AFFINE_CMSIS and order.in_700 is not None:
         order = order.in_700
     types, status = c_types(cmsis), _STATUS_TYPES[is_affine(cmsis)]
@@ -133,7 +131,7 @@ def _type(function: Function, order: Order, name: str, types: Mapping[str, str])
     if name in SCRATCH:
         return f"{types['int8' if name == 'bufferB' else order.scratch]} *"
     if name in function.params:
-        type = order.types.get(name, order.scalar)
+        type = order.types.get(name, "uint16_t" if order.legacy else "int32_t")
         return types[function.output.dtype] if type == "output" else type
     if name == function.output.name:
         return f"{types[function.output.dtype]} *"

@@ -54,13 +54,14 @@ class Struct:
 class Order:
     """How C takes a function's arguments: their names, and those of them that are structs.
 
-    types: of scalars that are not `scalar`; "output" is that of the output's elements. returns:
-    "output" is a pointer to these. implied: scalars of our declaration that are no argument of C's
-    -> C text of them. sums: where the call asks for scratch memory `ctx`, it wants sums of weights
-    in there: what arm_vector_sum_s8() takes behind that. rooms: where there are several pieces of
-    scratch memory, the argument or member of a struct -> bytes, as Function.buffer. in_700: the
-    order of release 7.0.0, where that is another. scratch: type of bufferA's elements.
-    writes_inputs: are its inputs no constants for C?
+    types: of scalars that are not int32_t, or uint16_t where this is legacy; "output" is that of
+    the output's elements. returns: "output" is a pointer to these. implied: scalars of our
+    declaration that are no argument of C's -> C text of them. sums: where the call asks for scratch
+    memory `ctx`, it wants sums of weights in there: what arm_vector_sum_s8() takes behind that.
+    rooms: where there are several pieces of scratch memory, the argument or member of a struct ->
+    bytes, as Function.buffer. in_700: the order of release 7.0.0, where that is another. legacy:
+    is it of the q7 and q15 API? scratch: type of bufferA's elements. writes_inputs: are its inputs
+    no constants for C?
     """
 
     names: tuple[str, ...]
@@ -72,7 +73,7 @@ class Order:
     rooms: Mapping[str, Bytes] = field(default_factory=dict)
     header: str = "arm_nnfunctions.h"
     in_700: Optional[Order] = None
-    scalar: str = "int32_t"
+    legacy: bool = False
     scratch: str = "int16"
     writes_inputs: bool = False
 
@@ -99,5 +100,5 @@ def pair(member: str, name: str) -> dict[str, Member]:
 
 def legacy(names: str, **more: object) -> Order:
     """The order of a q7 or q15 function, which answers nothing if nothing else is said."""
-    own = {"returns": "void", "scalar": "uint16_t", "types": LEGACY_TYPES, **more}
+    own = {"returns": "void", "legacy": True, "types": LEGACY_TYPES, **more}
     return Order(tuple(names.split()), **own)  # type: ignore[arg-type]

@@ -16,11 +16,7 @@ from ..errors import Error, ModelError
 from ..functions.meaning import Call, Meant, Scale
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.graph import Graph, Node, Tensor
-from ..operators import Clip, Elementwise, Operator, Relu, Reshape, Shape
-from .dequantize_plain import unweighted
-
-_KINDS = {"elementwise_add": "add", "elementwise_sub": "subtract", "elementwise_mul": "multiply"}
-_KINDS.update(minimum="minimum", maximum="maximum")
+from ..operators import Clip, Operator, Relu, Reshape, Shape
 
 #: A limit that is within half a step of this one is meant as it.
 _SIX = 6.0
@@ -48,21 +44,6 @@ def dequantized(graph: Graph) -> FloatGraph:
     layout = "NHWC" if len(shape) == 3 else None
     outputs = tuple(made.holder(name) for name in graph.outputs)
     return FloatGraph(graph.name, start, shape, layout, tuple(made.nodes), outputs, graph.classes)
-
-
-@dataclass(frozen=True)
-class Constant(Operator):
-    """What is the same for every sample; its input says how many of these there are."""
-
-    value: np.ndarray
-
-    def shape(self, *inputs: Shape) -> Shape:
-        """The value's."""
-        return self.value.shape
-
-    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """The value, once for each sample."""
-        return np.broadcast_to(self.value, (len(inputs[0]), *self.value.shape))
 
 
 @dataclass
@@ -97,28 +78,23 @@ class _Made:
 
     def add(self, node: Node) -> None:
         """One more call."""
-        op, output = node.function.op, node.output
-        sources = [self.holder(name) for name in node.inputs]
-        if op == "constant":
-            values = self.graph.arrays[node.weights or ""].reshape(output.shape)
-            real = Constant(output.format.dequantize(values))
-            self.stand[node.name] = self.put(f"{node.name}/value", real, (self.graph.input.name,))
-        elif op == "broadcast":
-            sides = node.function.inputs[0].shape(node.params)
-            shape = sides[len(sides) - len(output.shape) :]
-            self.stand[node.name] = self.shaped(sources[0], shape, f"{node.name}/small")
-        elif node.function.meaning is not None:
-            self._call(node, node.function.meaning(self._given(node)), sources)
-        elif op in _KINDS:
-            self._call(node, Meant((Elementwise(_KINDS[op]),), (None, None)), sources)
-        elif (meant := unweighted(node, self.tensors[node.inputs[0]])) is not None:
-            self._call(node, meant, sources)
-        else:
+        if node.function.meaning is None:
             raise ModelError(f"{node.function.name} is not known in real numbers")
+        meant = node.function.meaning(self._given(node))
+        sources = [self.holder(name) for name in node.inputs]
+        if not meant.operators:
+            shape = meant.inputs[0] or self.shapes[sources[0]]
+            self.stand[node.name] = self.shaped(sources[0], shape, f"{node.name}/small")
+        elif not meant.inputs:
+            (value,) = meant.operators
+            start = (self.graph.input.name,)
+            self.stand[node.name] = self.put(f"{node.name}/value", value, start)
+        else:
+            self._call(node, meant, sources)
 
     def _given(self, node: Node) -> Call:
         weights, bias = (self.graph.arrays.get(name or "") for name in (node.weights, node.bias))
-        formats = (self.tensors[node.inputs[0]].format, node.output.format)
+        formats = (self.tensors[(*node.inputs, node.name)[0]].format, node.output.format)
         source, output = (Scale(each.scale, each.zero_point) for each in formats)
         return Call(node.function, node.params, weights, bias, source, output, node.output.shape)
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from ..functions import Function
 from ..ir.graph import Graph
-from .npu_calls import random_npu_params, start_shift
-from .s8_calls import is_affine, quantization, random_affine_params
-from .s8_rest_calls import rest_arrays
+from .npu_calls import start_shift
+from .s8_calls import is_affine, quantization
 
 #: How the values of an array are chosen.
 VALUES = ("random", "lowest", "highest", "alternating", "one_hot", "small")
@@ -36,11 +35,8 @@ def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: 
 
 def random_params(rng: Random, function: Function) -> dict[str, int]:
     """Scalar C arguments of ordinary size; some break a constraint of the function."""
-    if function.draw:
-        return function.draw(rng, function)
-    return (random_npu_params if function.op.startswith("npu_") else random_affine_params)(
-        rng, function
-    )
+    assert function.draw is not None, f"{function.name} has no random arguments"
+    return function.draw(rng, function)
 
 
 def random_arguments(rng: Random, function: Function) -> dict[str, object]:
@@ -55,7 +51,7 @@ def random_arguments(rng: Random, function: Function) -> dict[str, object]:
         if array is not None and array.name in arrays:
             found = quantization(elements, array, array.shape(params))
             arrays[array.name] = found.astype(array.dtype_in(params))
-    arrays.update(rest_arrays(function))
+    arrays.update(function.tables() if function.tables else {})
     if "start_shift" in arrays:
         arrays["start_shift"] = start_shift(elements, params["out_c"])
     return {**params, **arrays}

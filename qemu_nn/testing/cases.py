@@ -78,7 +78,7 @@ _BATCH = 32
 
 CASES = tuple(
     Case(function.name, params, batch)
-    for function in FUNCTIONS.values()
+    for function in (*FUNCTIONS.values(), *NPU_FUNCTIONS.values())
     for cases, batch in ((function.cases, 1), (function.batched, _BATCH))
     for params in cases
 )

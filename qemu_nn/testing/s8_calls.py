@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from random import Random
 
 import numpy as np
 
 from ..functions import Array, Function
 from ..kernels.table import rows_of
-from .s8_rest_calls import random_rest_params, rest_arrays
 
 
 def is_affine(function: Function) -> bool:
     """Is it of the s8 and s16 API, but for its pooling, which has no quantization?"""
     return rows_of(function.op, function.type)[0].op.arithmetic == "s" and "pool" not in function.op
-
-
-def random_affine_params(rng: Random, function: Function) -> dict[str, int]:
-    """Arguments that mostly meet the contract."""
-    made = random_rest_params(rng, function)
-    if made is not None:
-        return made
-    raise AssertionError(function.name)
 
 
 def quantization(rng: np.random.Generator, array: Array, shape: tuple[int, ...]) -> np.ndarray:
@@ -60,9 +50,9 @@ def affine_arrays(
             if not params.get("is_per_channel", 1):
                 bias[1] = bias[1, 0]
         found["bias"] = bias.astype(function.bias.dtype)
-    settled = rest_arrays(function)
+    tables = function.tables() if function.tables else {}
     roles = {"weights": function.weights, "bias": function.bias}
-    found.update({r: settled[a.name] for r, a in roles.items() if a and a.name in settled})
+    found.update({r: tables[a.name] for r, a in roles.items() if a and a.name in tables})
     return found
 
 
