@@ -159,7 +159,7 @@ def _mul(
         not_called=not_called,
         draw=_draw_product,
         cases=({**_product_case(wide, params), **({"out_shift": shift} if shift else {})},),
-        meaning=same(Elementwise("multiply"), inputs=2),
+        meaning=None if weights else same(Elementwise("multiply"), inputs=2),
     )
 
 

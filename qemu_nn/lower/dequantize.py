@@ -83,7 +83,8 @@ class _Made:
         meant = node.function.meaning(self._given(node))
         sources = [self.holder(name) for name in node.inputs]
         if not meant.operators:
-            shape = meant.inputs[0] or self.shapes[sources[0]]
+            (shape,) = meant.inputs
+            assert shape is not None  # where nothing is computed
             self.stand[node.name] = self.shaped(sources[0], shape, f"{node.name}/small")
         elif not meant.inputs:
             (value,) = meant.operators
