@@ -49,7 +49,7 @@ def test_only_fixed_h_narrows_and_shifts_right():
 
 
 def test_files_stay_short():
-    limits = {".py": 260, ".c": 260, ".h": 240}
+    limits = {".py": 300, ".c": 260, ".h": 240}
     for path in sources("csrc", {".c", ".h"}) + sources("qemu_nn", {".py"}):
         if path.name == "activation_tables.h":
             continue
