@@ -90,13 +90,13 @@ def test_nothing_that_must_be_known_of_a_function_is_missing(name):
 
 
 def test_what_a_new_function_lacks_is_said_in_words():
-    bare = replace(FUNCTIONS["tflm_leaky_relu_s8"], name="prelu", draw=None, cases=(), meaning=None)
-    assert missing(replace(bare, op="prelu")) == [
-        "prelu has no random arguments",
-        "prelu has no case",
-        "prelu has no C prototype",
-        "prelu has no meaning in real numbers",
-        "prelu has no recording",
+    bare = replace(FUNCTIONS["tflm_leaky_relu_s8"], name="cube", draw=None, cases=(), meaning=None)
+    assert missing(replace(bare, op="cube")) == [
+        "cube has no random arguments",
+        "cube has no case",
+        "cube has no C prototype",
+        "cube has no meaning in real numbers",
+        "cube has no recording",
     ]
 
 
