@@ -7,7 +7,7 @@ from typing import Optional
 
 import numpy as np
 
-from ..operators import Identity, Operator, Pool, Relu, Sigmoid, Tanh
+from ..operators import Identity, Operator, Pool, PRelu, Relu, Sigmoid, Tanh
 from .base import Function, Params
 from .drawing import SIZES, Draw, Drawn, length, limits
 from .extents import Array, vector
@@ -27,6 +27,9 @@ _SAME = same(Identity())
 #: As of tensors of usual scales.
 _CASE_ZEROS = {"input_zero_point": 3, "output_zero_point": -4}
 _CASE_SCALE = dict(zip(_SCALE, quantize_multiplier(0.7)))
+_PAIRS = {
+    f"{which}_{name}": n for which in ("identity", "alpha") for name, n in _CASE_SCALE.items()
+}
 _MEAN_CASE = {"kept_0": 1, "reduced_0": 49, "kept_1": 1, "reduced_1": 1, "kept_2": 64}
 
 # ---- random arguments ----
@@ -150,18 +153,33 @@ def _leaky(call: Call) -> Meant:
 
 
 def _leaky_relu(type: str) -> Function:
-    scales = {
-        f"{which}_{name}": n for which in ("identity", "alpha") for name, n in _CASE_SCALE.items()
-    }
     return _each(
         name=f"tflm_leaky_relu_{type}",
         op="leaky_relu",
         type=type,
-        params=(*_ZERO_POINTS, *scales),
+        params=(*_ZERO_POINTS, *_PAIRS),
         draw=_draw_leaky_relu,
-        case={**_CASE_ZEROS, **scales},
+        case={**_CASE_ZEROS, **_PAIRS},
         meaning=_leaky,
     )
+
+
+def _draw_prelu(rng: Random, function: Function) -> Drawn:
+    drawn = {"outer": rng.choice(SIZES), "inner": length(rng), **_draw_zeros(rng, function)}
+    drawn["alpha_zero_point"] = rng.randint(*limits("int8"))
+    for which, scale in (("identity", 1.0), ("alpha", 1 / 128)):
+        factor = quantize_multiplier(scale * math.exp(rng.uniform(-2, 1)))
+        drawn[f"{which}_multiplier"], drawn[f"{which}_shift"] = factor
+    return drawn
+
+
+def _prelu(call: Call) -> Meant:
+    """The slopes are what the negative half is multiplied by, relative to the other half."""
+    assert call.weights is not None
+    whole = call.factor("identity_multiplier", "identity_shift") or 1.0
+    steps = call.weights.astype(float) - call.params["alpha_zero_point"]
+    slopes = steps * call.factor("alpha_multiplier", "alpha_shift") / whole
+    return Meant((PRelu(slopes.reshape(-1)),), (call.sides[0],))
 
 
 def _logistic_case(op: str, type: str) -> Params:
@@ -243,6 +261,18 @@ FUNCTIONS = (
     ),
     *(_relu(type) for type in _BOTH),
     *(_leaky_relu(type) for type in _BOTH),
+    Function(
+        name="tflm_prelu_s8",
+        op="prelu",
+        type="s8",
+        params=("outer", "inner", *_ZERO_POINTS, "alpha_zero_point", *_PAIRS),
+        inputs=(Array("input", "int8", ("outer", "inner")),),
+        output=Array("output", "int8", ("outer", "inner")),
+        weights=vector("alpha", "int8", "inner"),
+        draw=_draw_prelu,
+        cases=({"outer": 576, "inner": 16, **_CASE_ZEROS, "alpha_zero_point": 5, **_PAIRS},),
+        meaning=_prelu,
+    ),
     *(_logistic(op, type) for op in ("logistic", "tanh") for type in _BOTH),
     *(_mean(type) for type in _BOTH),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -121,6 +122,36 @@ def leaky_relu(call: Call) -> None:
     call.put(f"tflm_leaky_relu_{same_type(x, output)}", params, [x], output)
 
 
+def prelu(call: Call) -> None:
+    """PRELU, of int8, whose slopes the file holds."""
+    call.counts(2, 2)
+    x, output, slopes = call.value(), call.output(), call.described(1)
+    tensor, alpha = call.constant(1, "INT8")
+    if same_type(x, output) != "s8":
+        raise ModelError(f"it takes no {x.dtype}")
+    own = alpha.reshape(tensor.shape[_leading_ones(tensor.shape) :])
+    rank = len(output.shape)
+    try:
+        whole = np.broadcast_to(own, output.shape[rank - own.ndim :])
+    except ValueError:
+        whole = np.empty(0, np.int8)
+    if x.shape != output.shape or not whole.size:
+        shapes = f"{list(x.shape)} and the slopes {list(tensor.shape)}"
+        raise ModelError(f"{shapes} do not come to {list(output.shape)}")
+    params = {"outer": x.size // whole.size, "inner": whole.size}
+    params.update(input_zero_point=x.zero, output_zero_point=output.zero)
+    params["alpha_zero_point"] = slopes.zero
+    scales = (("identity", x.scale), ("alpha", x.scale * slopes.scale))
+    for name, scale in scales:
+        factor, shift = multiplier(scale / output.scale)
+        params.update({f"{name}_multiplier": factor, f"{name}_shift": shift})
+    call.put("tflm_prelu_s8", params, [x], output, whole.reshape(-1))
+
+
+def _leading_ones(shape: Sequence[int]) -> int:
+    return next((i for i, side in enumerate(shape) if side != 1), len(shape))
+
+
 def dequantize(call: Call) -> None:
     """DEQUANTIZE, where it does not end the network."""
     raise ModelError(
@@ -136,6 +167,7 @@ ACTIVATIONS: dict[str, Converter] = {
     "RELU": partial(relu, kind="RELU"),
     "RELU6": partial(relu, kind="RELU6"),
     "LEAKY_RELU": leaky_relu,
+    "PRELU": prelu,
     "QUANTIZE": requantize,
     "DEQUANTIZE": dequantize,
 }
