@@ -46,10 +46,18 @@ class Function:
     header documents them (used on cores with the DSP extension only); buffer: the same where every
     core path has its own, from the scalar C arguments and the path, as Arm's `..._get_buffer_size`
     answers. macs: multiply-accumulates. interleave: order of a weight stream that is not row-major
-    (see layers/layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows,
+    (see layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows,
     in this order; one element stands for a whole row. parts: those that `weights` holds, one after
     the other. An argument has_<array> tells that C does not get NULL for it. fault: why builds of
     Arm's library stop the core of a profile in a call that is legal, None where they do not.
+
+    order: how C takes the arguments; without one it is a function of ours, see prototypes.py.
+    not_called: why no exported network can call it, "" if one can. draw: scalar C arguments at
+    random, which mostly meet the contract. tables: arrays that hold certain numbers only -> these.
+    cases: scalar C arguments of calls as networks make them, for tests and benchmarks; batched: of
+    those that are timed with many samples at once. product: the sums of a layer with weights, as an
+    operator on integers. meaning: the operators of the call in real numbers. makes: scale and zero
+    point that the output has whatever the input's are.
     """
 
     name: str
