@@ -15,11 +15,10 @@ from qemu_nn.api import export as delivery
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.functions.orders import NOT_CALLED, rooms
 from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
 from qemu_nn.kernels import table as kernels
 from qemu_nn.testing.calls import random_params
-from qemu_nn.testing.s8_calls import affine_arrays, is_affine, random_affine_params
+from qemu_nn.testing.s8_calls import affine_arrays, is_affine
 
 pytest.importorskip("jinja2", reason="export needs jinja2")
 
@@ -90,7 +89,7 @@ def every_function(wanted):
     nodes, places, arrays = [], {}, {}
     for name, function in FUNCTIONS.items():
         params = _legal_params(Random(name), function, wanted)
-        if params is None or name in NOT_CALLED:
+        if params is None or function.not_called:
             continue
         held = {}
         for role, values in _arrays(rng, function, params).items():
@@ -103,7 +102,7 @@ def every_function(wanted):
         if function.in_place:
             own = [array.name for array in function.inputs].index(function.output.name)
             target = inputs[own]
-        scratch = Address("scratch", 0) if rooms(function, params, wanted.path) else None
+        scratch = Address("scratch", 0) if function.scratch_buffers(params, wanted.path) else None
         places[name] = CallAddresses(inputs, target, scratch)
     sizes = {"data": 2 * _ROOM, "out": _ROOM, "scratch": _ROOM}
     memory = Memory(sizes, places, Address("data", 0))
@@ -130,15 +129,14 @@ def _legal_params(rng, function, wanted):
     missing = function.name in HELIUM_ONLY and wanted.path != "mve"
     if missing or not any(row.claims(wanted) for row in rows):
         return None
-    choose = random_affine_params if is_affine(function) else random_params
     while True:
-        params = choose(rng, function)
+        params = random_params(rng, function)
         struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
         try:
             sizes = kernels.check(rows[0], struct)
         except Error:
             continue
-        scratch = sum(rooms(function, params, wanted.path).values())
+        scratch = sum(function.scratch_buffers(params, wanted.path).values())
         needed = [*sizes.inputs, sizes.output, scratch // 2]
         faults = function.fault(params, wanted)
         if sizes.output > 0 and max(needed) <= _ROOM // 2 and not faults:

@@ -21,14 +21,12 @@ from qemu_nn.bench.rows import time_rows
 from qemu_nn.bench.stopwatch import Timing, race
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
-from qemu_nn.functions.base import extent
+from qemu_nn.functions.extents import extent
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 from qemu_nn.testing.calls import random_inputs
 from qemu_nn.testing.cases import CASES, Case
-from qemu_nn.testing.npu_cases import NPU_CASES
-from qemu_nn.testing.s8_cases import AFFINE_CASES
 
 #: Multiply-accumulates of the published geometries.
 MACS = {
@@ -85,13 +83,11 @@ def test_a_network_is_the_same_each_time():
 
 
 def test_every_op_has_a_case():
-    covered = {(c.declared.op, c.declared.type) for c in (*CASES, *AFFINE_CASES, *NPU_CASES)}
+    covered = {(c.declared.op, c.declared.type) for c in CASES}
     assert covered == {(row.op.name, row.op.type) for row in kernels.ROWS}
 
 
-@pytest.mark.parametrize(
-    "case", [*CASES, *AFFINE_CASES, *NPU_CASES], ids=lambda case: f"{case.function}: {case}"
-)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.function}: {case}")
 def test_the_calls_of_a_case_are_equal(case):
     graph, count = case.graph()
     calls = [node for node in graph.nodes if node.function.name == case.function]

@@ -6,14 +6,13 @@ import pytest
 from qemu_nn import cmsis
 from qemu_nn.errors import Error, Refused
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.testing.s8_dense_cases import DENSE_CASES
 
 CORES = ("m0", "scalar", "dsp", "mve")
 FULL = {"act_min": -128, "act_max": 127}
 WIDE = {"act_min": -32768, "act_max": 32767}
 ONE = {"multiplier": 2**30, "shift": 0}
 OFFSETS = {"input_offset": 0, "filter_offset": 0, "output_offset": 0}
-CASES = dict(DENSE_CASES)
+CASES = {f.name: f.cases[0] for f in FUNCTIONS.values() if f.cases}
 
 
 def values(count, value, dtype=np.int8):

@@ -298,3 +298,12 @@ def test_a_missing_library_is_named_with_the_command(missing, tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(Error, match=rf"needs {missing}.*pip install 'qemu_nn\[tflite\]'"):
         qemu_nn.load(path)
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (3,), (2, 1, 6, 5, 4)])
+def test_slopes_that_do_not_fit_the_tensor_are_refused(shape, tmp_path):
+    net = Net()
+    x, y = net.begin(6, 5, 4), net.end(6, 5, 4)
+    slopes = net.tensor(shape, "INT8", 0.01, 7, data=np.ones(shape, int))
+    net.operator("PRELU", [x, slopes], [y])
+    refused(net, tmp_path, r"slopes \[.*\] do not come to \[1, 6, 5, 4\]")

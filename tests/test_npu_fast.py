@@ -7,7 +7,7 @@ from qemu_nn import cmsis
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.npu_networks import NPU_NETWORKS
 from qemu_nn.functions import NPU_FUNCTIONS
-from qemu_nn.functions.base import extent
+from qemu_nn.functions.extents import extent
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import NPU

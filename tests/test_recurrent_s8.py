@@ -16,7 +16,6 @@ from qemu_nn.runtime.arena import tensor_arena
 from qemu_nn.runtime.plan import plan
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
-from qemu_nn.testing.s8_dense_cases import DENSE_CASES
 
 pytestmark = pytest.mark.caps
 
@@ -31,7 +30,7 @@ STEPS, SAMPLES = 6, 5
 
 def svdf_params(features, units):
     own = {"input_size": features, "units": units, "in_shift": -6, "out_shift": -6}
-    return {**dict(DENSE_CASES)["arm_svdf_s8"], **own}
+    return {**SVDF.cases[0], **own}
 
 
 def arrays_of(params):
@@ -192,7 +191,7 @@ def lstm_arrays(params):
 def lstm_network(kept):
     """A sequence for each sample; kept: both states go on from one to the next."""
     flags = dict.fromkeys(("has_cell_state", "has_hidden_state"), int(kept))
-    params = {**dict(DENSE_CASES)[LSTM.name], "hidden_size": 6, "input_size": 5, **flags}
+    params = {**LSTM.cases[0], "hidden_size": 6, "input_size": 5, **flags}
     arrays = lstm_arrays(params)
     states = (Tensor("cells", (6,), "int16"), Tensor("hidden", (6,), "int8")) if kept else ()
     graph = Graph(

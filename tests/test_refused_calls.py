@@ -17,14 +17,12 @@ from qemu_nn.errors import DeviceWarning, Error, Refused, SizeMismatch
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
-from qemu_nn.testing.s8_dense_cases import DENSE_CASES
 
 OWN = Path(__file__).parent / "golden" / "calls"
 SHARED = Path(__file__).parents[2] / "shared" / "spec" / "cycles"
 needed = pytest.mark.skipif(not SHARED.is_dir(), reason=f"{SHARED} is missing")
 
-#: What a recording does not say: arguments on which no status depends.
-DENSE = {name: dict(params) for name, params in DENSE_CASES}
+#: What a recording does not say, beside a case of the function: no status depends on it.
 USUAL = {"multiplier": 2**30, "shift": -5, "adj_x": 0, "adj_y": 0, "bias_shift": 1, "out_shift": 7}
 
 
@@ -39,7 +37,7 @@ def read(path):
 def arguments_of(row):
     """All scalar arguments of a recorded call."""
     function, recorded = FUNCTIONS[row["function"]], json.loads(row["params"])
-    given = {**USUAL, **DENSE.get(function.name, {}), **recorded}
+    given = {**dict(*function.cases[:1]), **USUAL, **recorded}
     given.update(has_bias=recorded.get("bias", 1))
     return {name: given[name] for name in function.params}
 

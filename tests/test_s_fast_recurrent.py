@@ -8,10 +8,9 @@ import pytest
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, is_affine
-from qemu_nn.testing.s8_dense_cases import DENSE_CASES
 
 DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
-CASES = dict(DENSE_CASES)
+CASES = {f.name: f.cases[0] for f in FUNCTIONS.values() if f.cases}
 
 
 def calls(name, arguments):

@@ -9,7 +9,7 @@ from test_rows import DRAWN, drawn_call
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, is_affine
-from qemu_nn.testing.s8_cases import AFFINE_CASES
+from qemu_nn.testing.cases import CASES as EVERY
 
 DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 TABLES = (
@@ -17,7 +17,7 @@ TABLES = (
     *(f"tflm_{name}_s8" for name in ("relu", "leaky_relu", "logistic", "tanh")),
     "tflm_rescale_u8",
 )
-CASES = {case.function: case for case in AFFINE_CASES if case.function in TABLES}
+CASES = {case.function: case for case in EVERY if case.function in TABLES}
 
 
 def rows_here(name):

@@ -423,6 +423,21 @@ def rectify(kind, out=(0.04, -90), type="INT8", scale=0.05, **options):
 
 
 @cases(
+    channels={"shape": (1, 1, 4)},
+    channels_wide={"shape": (1, 1, 4), "scale": 0.9},
+    elements={"shape": (6, 5, 4)},
+    one={"shape": (1,), "zero": -128},
+    columns={"shape": (5, 1)},
+)
+def prelu(shape, scale=0.01, zero=7):
+    net = Net()
+    x, y = net.begin(6, 5, 4), net.end(6, 5, 4)
+    slopes = net.rng.integers(-128, 128, shape)
+    net.operator("PRELU", [x, net.tensor(shape, "INT8", scale, zero, data=slopes)], [y])
+    return net
+
+
+@cases(
     s8_s8={"into": ("INT8", 0.08, -20)},
     s8_u8={"into": ("UINT8", 0.05, 131)},
     s8_s16={"into": ("INT16", 0.0003, 0)},

@@ -188,6 +188,12 @@ typedef struct qn_s_leaky_relu {
     int32_t identity_multiplier, identity_shift, alpha_multiplier, alpha_shift;
 } qn_s_leaky_relu;
 
+typedef struct qn_s_prelu {
+    int32_t profile;
+    int32_t outer, inner, input_zero_point, alpha_zero_point, output_zero_point;
+    int32_t identity_multiplier, identity_shift, alpha_multiplier, alpha_shift;
+} qn_s_prelu;
+
 typedef struct qn_s_rescale {
     int32_t profile;
     int32_t length, output_zero_point;

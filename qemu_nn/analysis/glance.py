@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import cut
-from ..functions.base import extent
+from ..functions.extents import extent
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Tensor
 from .float_table import float_table

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ..errors import cut
-from ..functions.base import extent
-from ..functions.orders import rooms
+from ..functions.extents import extent
 from ..ir.graph import Graph, Node, Tensor
 from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan
@@ -97,7 +96,8 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
     graph = plan.graph
     shared = graph.memory is None and is_affine(plan.profile.cmsis)
     scratch = {
-        node.name: rooms(node.function, node.params, plan.profile.path) for node in graph.nodes
+        node.name: node.function.scratch_buffers(node.params, plan.profile.path)
+        for node in graph.nodes
     }
     total = {name: sum(sizes.values()) for name, sizes in scratch.items()}
     arena = tensor_arena(graph, scratch) if shared else None

@@ -22,7 +22,7 @@ from ..lower.dequantize import dequantized
 from ..lower.meaning import counterparts, meanings, stranger
 from ..quantizer.rules import kept_range
 from ..runtime.accumulate import accumulators, unsaturated
-from ..runtime.accumulate_s8 import has_room, is_affine
+from ..runtime.accumulate_s8 import has_wide_sums, is_affine
 from ..runtime.evaluate import each_tensor
 from ..runtime.session import Session
 from ..runtime.single import Calls
@@ -207,7 +207,7 @@ class _Run:
         figures.add(real[node.name].reshape(got.shape), got, single.reshape(got.shape))
         inputs = [device[name] for name in node.inputs]
         sums = accumulators(self.graph, node, inputs[0], self.profile)
-        if sums is not None and not has_room(self.graph, node):
+        if sums is not None and not has_wide_sums(self.graph, node):
             figures.add_sums(sums)
         outputs = unsaturated(self.graph, node, inputs, sums, self.profile)
         if outputs is not None:

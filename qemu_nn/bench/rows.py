@@ -13,8 +13,6 @@ from ..runtime.session import Session
 from ..targets import NPU, Profile, all_profiles
 from ..testing.calls import random_inputs
 from ..testing.cases import CASES, Case
-from ..testing.npu_cases import NPU_CASES
-from ..testing.s8_cases import AFFINE_CASES
 from .peak import peaks_of
 from .stopwatch import Timing, race
 
@@ -24,9 +22,7 @@ _COLUMNS = ("row", "shape", "us", "low_us", "high_us", "rate", "unit", "peak_per
 _TURNS = 9
 
 
-def time_rows(
-    cases: Iterable[Case] = (*CASES, *AFFINE_CASES, *NPU_CASES), turns: int = _TURNS
-) -> Table:
+def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
     """A line for each case and row that this host can run, all of a case in turns.
 
     us: microseconds of one call, median and quartiles. rate: 10^9 multiply-accumulates in a

@@ -9,7 +9,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ..functions.base import Either, Extent, Half, Largest, Total
+from ..functions.extents import Either, Extent, Half, Largest, Total
 from ..functions.prototypes import Prototype, c_types
 from ..targets import is_affine
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from ..errors import Error
-from ..functions.orders import rooms
 from ..ir.graph import Address, Graph, Memory
 from ..kernels.table import choose, rows_of
 from ..runtime.addresses import planned_addresses
@@ -89,7 +88,7 @@ def layout(plan: Plan) -> Layout:
             raise Error(f"{graph.name}: layer {node.name!r} ({node.function.name}): {fault}")
     steps = [_plain(plan, step) for step in plan.calls]
     path = plan.profile.path
-    needed = {s.node.name: rooms(s.node.function, s.node.params, path) for s in steps}
+    needed = {s.node.name: s.node.function.scratch_buffers(s.node.params, path) for s in steps}
     if graph.memory is not None:
         return _given(graph, graph.memory, steps, needed)
     if is_affine(plan.profile.cmsis):

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from ..kernels.table import Row
+from ..kernels.table import ROWS
 
 _DEFINITION = re.compile(r"^(?!static|typedef)\w[\w ]*[ *](\w+)\(", re.M)
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
-
-
-def symbol(row: Row) -> str:
-    """The C function that computes a row."""
-    return row.symbol
 
 
 def sources(symbols: Iterable[str]) -> dict[str, str]:
@@ -48,11 +43,7 @@ def _read(path: Path) -> str:
 
 @cache
 def _definitions() -> dict[str, Path]:
-    """Function -> the file that defines it, among the files of plain rows and models."""
-    return {name: path for path in _plain_files() for name in _DEFINITION.findall(_read(path))}
-
-
-def _plain_files() -> Iterator[Path]:
-    for path in sorted(_core().rglob("*.c")):
-        if path.stem.endswith(("_ref", "_ref560", "_dsp")):
-            yield path
+    """Function -> the file that defines it, among those that hold no fast row."""
+    fast = {row.symbol for row in ROWS if row.kind == "fast"}
+    found = {path: _DEFINITION.findall(_read(path)) for path in sorted(_core().glob("*/**/*.c"))}
+    return {name: path for path, names in found.items() if not fast & {*names} for name in names}

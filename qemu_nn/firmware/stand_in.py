@@ -83,7 +83,7 @@ def _both(one: StandIn, other: StandIn) -> StandIn:
 
 def sources(functions: Iterable[StandIn]) -> dict[str, str]:
     """The C files of the rows: path -> content."""
-    return plain_kernels.sources(plain_kernels.symbol(each.row) for each in functions)
+    return plain_kernels.sources(each.row.symbol for each in functions)
 
 
 def implementation(functions: Iterable[StandIn], profile: Profile) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
             signature(declared, " {"),
             *body,
             *_unused(declared, "\n".join(body)),
-            *_ending(function, declared, plain_kernels.symbol(stand_in.row)),
+            *_ending(function, declared, stand_in.row.symbol),
             "}",
         ]
     )

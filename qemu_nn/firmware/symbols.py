@@ -11,8 +11,6 @@ from typing import Optional
 import numpy as np
 
 from ..functions.base import ENUMERATORS
-from ..functions.orders import ORDERS
-from ..functions.prototypes import is_own
 from ..ir.formats import q_format
 from ..ir.graph import Graph, Node, Tensor
 from .c_text import in_comment
@@ -169,7 +167,7 @@ def _numbers(
 
 def _spelled(node: Node, name: str) -> str:
     """The macro's ending of a C argument: OUT_CH for ch_im_out, KER_DIM_X for dim_kernel_x."""
-    if node.function.name in ORDERS or is_own(node.function):
+    if node.function.order is None or not node.function.order.legacy:
         return name.upper()
     stem, axis = (name[:-2], name[-2:]) if name.endswith(("_x", "_y")) else (name, "")
     return f"{_SPELLED.get(stem, stem)}{axis}".upper()

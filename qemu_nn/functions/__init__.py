@@ -1,25 +1,39 @@
 """Every layer function of the firmware that can be emulated, declared once, by its C name."""
 
-from . import activation, convolve, elementwise, fully_connected, layouts, npu, pool, tflm
-from . import s8_convolve as affine_convolve
-from . import s8_dense as affine_dense
-from . import s8_depthwise as affine_depthwise
-from . import s8_elementwise as affine_elementwise
-from . import s8_movement as affine_moving
-from . import s8_operands as affine_operands
-from . import s8_primitives as affine_primitives
-from . import s8_recurrent as affine_recurrent
-from . import s8_softmax as affine_softmax
-from .base import DECLARED, Array, Function
+from . import (
+    activation,
+    convolve,
+    elementwise,
+    fully_connected,
+    layouts,
+    npu,
+    pool,
+    s8_convolve,
+    s8_dense,
+    s8_depthwise,
+    s8_elementwise,
+    s8_lstm,
+    s8_matmul,
+    s8_movement,
+    s8_operands,
+    s8_primitives,
+    s8_softmax,
+    s8_svdf,
+    s8_transpose,
+    tflm,
+    tflm_movement,
+)
+from .base import DECLARED, Function
+from .extents import Array
 
 #: C name -> declaration.
 FUNCTIONS: dict[str, Function] = {
     function.name: function
     for family in (
         *(convolve, fully_connected, pool, activation, elementwise),
-        *(affine_convolve, affine_depthwise, affine_dense, affine_recurrent),
-        *(affine_elementwise, affine_softmax, affine_moving, affine_operands),
-        *(affine_primitives, tflm),
+        *(s8_convolve, s8_transpose, s8_depthwise, s8_dense, s8_matmul, s8_svdf, s8_lstm),
+        *(s8_elementwise, s8_softmax, s8_movement, s8_operands, s8_primitives),
+        *(tflm, tflm_movement),
     )
     for function in family.FUNCTIONS
 }

@@ -1,13 +1,28 @@
 """Rectifiers, table activations and softmax."""
 
-from .base import Array, Function, vector
+from .base import Function
+from .drawing import legacy as drawn
+from .extents import Array, vector
+from .struct_api import legacy
 
 _LENGTH = {"size": "length"}
+_ELEMENTS = {"size": 4096}
 
 
 def _relu(name: str, op: str, type: str, dtype: str) -> Function:
     data = vector("data", dtype, "size")
-    return Function(name, op, type, ("size",), (data,), data, fields=_LENGTH)
+    return Function(
+        name=name,
+        op=op,
+        type=type,
+        params=("size",),
+        inputs=(data,),
+        output=data,
+        fields=_LENGTH,
+        order=legacy("data size"),
+        draw=drawn(long=("size",)),
+        cases=(_ELEMENTS,),
+    )
 
 
 def _table(type: str, dtype: str) -> Function:
@@ -21,6 +36,9 @@ def _table(type: str, dtype: str) -> Function:
         output=data,
         fields=_LENGTH,
         note="type: 0 or 'ARM_SIGMOID', 1 or 'ARM_TANH'; int_width: integer bits, 0..3.",
+        order=legacy("data size int_width type"),
+        draw=drawn(long=("size",)),
+        cases=({**_ELEMENTS, "int_width": 3, "type": 1},),
     )
 
 
@@ -34,6 +52,9 @@ def _softmax(type: str, dtype: str) -> Function:
         output=vector("p_out", dtype, "dim_vec"),
         fixed={"nb_batches": 1},
         note="Base 2, approximate; 5.6.0 and 5.9.0 differ for q7.",
+        order=legacy("vec_in dim_vec p_out"),
+        draw=drawn(long=("dim_vec",)),
+        cases=({"dim_vec": 10},),
     )
 
 
@@ -53,5 +74,8 @@ FUNCTIONS = (
         inputs=(Array("vec_in", "int8", ("nb_batches", "dim_vec")),),
         output=Array("p_out", "int8", ("nb_batches", "dim_vec")),
         note="arm_softmax_q7 on each row.",
+        order=legacy("vec_in nb_batches dim_vec p_out"),
+        draw=drawn(long=("dim_vec",)),
+        cases=({"nb_batches": 16, "dim_vec": 10},),
     ),
 )

@@ -2,118 +2,35 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Callable, Optional, TypeVar, Union
+from random import Random
+from typing import Any, Callable, Optional, TypeVar, Union
 
 import numpy as np
 
 from ..errors import Error
 from ..io.arguments import shown
+from ..operators import Conv, Dense
 from ..targets import Profile
+from .extents import Array, Extent, extent
+from .struct_api import Order
 
 T = TypeVar("T")
+
+#: C arguments by their names.
+Params = Mapping[str, int]
+
+#: The sums of a layer as an operator on integers without its bias, from the scalar C arguments and
+#: the weights.
+Product = Callable[[Params, np.ndarray], Union[Conv, Dense]]
 
 #: The declaration of every function by its name: what a pickle that holds one asks.
 DECLARED: dict[str, Function] = {}
 
 #: Enumerators of C that may stand for their numbers.
 ENUMERATORS = {"ARM_SIGMOID": 0, "ARM_TANH": 1}
-
-
-@dataclass(frozen=True)
-class Total:
-    """An extent: the sum of others."""
-
-    parts: tuple[Extent, ...]
-
-    def __str__(self) -> str:
-        return f"({' + '.join(map(str, self.parts))})"
-
-
-@dataclass(frozen=True)
-class Largest:
-    """An extent: the largest of others."""
-
-    parts: tuple[Extent, ...]
-
-    def __str__(self) -> str:
-        return f"max({', '.join(map(str, self.parts))})"
-
-
-@dataclass(frozen=True)
-class Half:
-    """An extent: half of a product, rounded up; bytes that hold so many values of 4 bits."""
-
-    parts: tuple[Extent, ...]
-
-    def __str__(self) -> str:
-        return f"ceil({spell(self.parts)} / 2)"
-
-
-@dataclass(frozen=True)
-class Either:
-    """An extent: one of two, as a C argument says that is 1 or 0."""
-
-    flag: str
-    yes: Extent
-    no: Extent
-
-    def __str__(self) -> str:
-        return f"({self.flag} ? {spell(self.yes)} : {spell(self.no)})"
-
-
-#: One extent: the name of a C argument, a number, a tuple of both (their product), or one of these.
-Extent = Union[str, int, tuple["Extent", ...], Total, Largest, Half, Either]
-
-
-def spell(value: Extent) -> str:
-    """An extent as people write it."""
-    return "*".join(map(spell, value)) if isinstance(value, tuple) else str(value)
-
-
-def extent(value: Extent, params: Mapping[str, int]) -> int:
-    """The number that an extent stands for with these C arguments."""
-    if isinstance(value, Either):
-        return extent(value.yes if params[value.flag] else value.no, params)
-    if isinstance(value, (Total, Largest)):
-        combine = sum if isinstance(value, Total) else max
-        return combine(extent(part, params) for part in value.parts)
-    if isinstance(value, Half):
-        return (extent(value.parts, params) + 1) // 2
-    if isinstance(value, tuple):
-        return math.prod(extent(part, params) for part in value)
-    return params[value] if isinstance(value, str) else value
-
-
-@dataclass(frozen=True)
-class Array:
-    """A pointer argument: its C name, numpy dtype and shape (extents, outermost axis first).
-
-    optional: C takes NULL, which stands for zeros. state: the call writes a new value back. narrow:
-    the C argument that, where it is not 0, makes the elements int32.
-    """
-
-    name: str
-    dtype: str
-    axes: tuple[Extent, ...]
-    optional: bool = False
-    state: bool = False
-    narrow: str = ""
-
-    def dtype_in(self, params: Mapping[str, int]) -> str:
-        """The type of the elements with these C arguments."""
-        return "int32" if self.narrow and params[self.narrow] else self.dtype
-
-    def shape(self, params: Mapping[str, int]) -> tuple[int, ...]:
-        """The shape with these C arguments."""
-        return tuple(extent(axis, params) for axis in self.axes)
-
-    def nbytes(self, params: Mapping[str, int]) -> int:
-        """Bytes with these C arguments."""
-        return math.prod(self.shape(params)) * np.dtype(self.dtype).itemsize
 
 
 def never(params: Mapping[str, int], profile: Profile) -> Optional[str]:
@@ -123,7 +40,7 @@ def never(params: Mapping[str, int], profile: Profile) -> Optional[str]:
 
 @dataclass(frozen=True)
 class Function:
-    """One C function, declared: from here come its binding, its plan step and its costs.
+    """One C function, and all that the project must know of it; everything else walks over these.
 
     params: scalar C arguments in C order. inputs, weights, bias, output: pointer arguments; an
     output that has an input's name is that same buffer. op, type: the rows that compute it. fields:
@@ -133,10 +50,18 @@ class Function:
     header documents them (used on cores with the DSP extension only); buffer: the same where every
     core path has its own, from the scalar C arguments and the path, as Arm's `..._get_buffer_size`
     answers. macs: multiply-accumulates. interleave: order of a weight stream that is not row-major
-    (see layers/layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows,
+    (see layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows,
     in this order; one element stands for a whole row. parts: those that `weights` holds, one after
     the other. An argument has_<array> tells that C does not get NULL for it. fault: why builds of
     Arm's library stop the core of a profile in a call that is legal, None where they do not.
+
+    order: how C takes the arguments; without one it is a function of ours, see prototypes.py.
+    not_called: why no exported network can call it, "" if one can. draw: scalar C arguments at
+    random, which mostly meet the contract. tables: arrays that hold certain numbers only -> these.
+    cases: scalar C arguments of calls as networks make them, for tests and benchmarks; batched: of
+    those that are timed with many samples at once. product: the sums of a layer with weights, as an
+    operator on integers. meaning: the operators of a call in real numbers (a Meaning of
+    meaning.py). makes: scale and zero point that the output has whatever the input's are.
     """
 
     name: str
@@ -158,6 +83,15 @@ class Function:
     parts: tuple[Array, ...] = ()
     fault: Callable[[Mapping[str, int], Profile], Optional[str]] = never
     note: str = ""
+    order: Optional[Order] = None
+    not_called: str = ""
+    draw: Optional[Callable[[Random, Function], dict[str, int]]] = None
+    tables: Optional[Callable[[], Mapping[str, np.ndarray]]] = None
+    cases: tuple[Params, ...] = ()
+    batched: tuple[Params, ...] = ()
+    product: Optional[Product] = None
+    meaning: Optional[Callable[[Any], Any]] = None
+    makes: Optional[tuple[float, int]] = None
 
     def __repr__(self) -> str:
         return f"<Function {self.name}>"
@@ -194,6 +128,16 @@ class Function:
         if self.buffer is not None:
             return self.buffer(params, path)
         return extent(self.scratch, params) if path == "dsp" else 0
+
+    def scratch_buffers(self, params: Mapping[str, int], path: str) -> dict[str, int]:
+        """All scratch memory that a call takes on this core path: what C calls it -> bytes.
+
+        Where there is one piece, it is called ctx.
+        """
+        several = self.order.scratch_buffers if self.order else {}
+        sizes = {name: needed(params, path) for name, needed in several.items()}
+        found = sizes if several else {"ctx": self.buffer_bytes(params, path)}
+        return {name: size for name, size in found.items() if size}
 
     @property
     def in_place(self) -> bool:
@@ -239,18 +183,3 @@ def _declared(name: str) -> Function:
     if declared is None:
         raise Error(f"the pickle calls {name!r}, a function that this qemu_nn does not have")
     return declared
-
-
-def stack(dtype: str, *rows: Array) -> Array:
-    """The array that holds these arrays of one length as its rows."""
-    return Array("_and_".join(row.name for row in rows), dtype, (len(rows), *rows[0].axes))
-
-
-def vector(name: str, dtype: str, length: Extent) -> Array:
-    """A one-dimensional array argument."""
-    return Array(name, dtype, (length,))
-
-
-def joined(name: str, dtype: str, *parts: Array) -> Array:
-    """The array that holds these arrays one after the other."""
-    return Array(name, dtype, (Total(tuple(part.axes for part in parts)),))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ..targets import AFFINE_CMSIS, LEGACY_CMSIS
-from .base import Array, Function, spell
-from .orders import NOT_CALLED
+from .base import Function
+from .extents import Array, spell
 from .prototypes import is_own, prototype
 
 #: Pattern of a scalar C argument -> what it means; the first that matches the whole name has it.
@@ -44,7 +44,7 @@ _SCALARS = {
     "filter_offset": "Added to the weights; 0 for symmetric ones.",
     "(output|out)_offset": "Added to the output: its zero point.",
     "offset": "Added to every element; of a concatenation the first index along the axis.",
-    "(input|output)_zero_point": "Zero point of the {1}.",
+    "(\\w+)_zero_point": "Zero point of the {1}.",
     "left_shift|input_left_shift": "Bits by which the inputs are shifted to the left first.",
     "(.*_)?(multiplier|mult)": "Multiplier of a rescaling, Q0.31; see functions.scaling.",
     "(.*_)?(shift)": "Exponent of a rescaling's multiplier: positive to the left.",
@@ -70,6 +70,7 @@ _SCALARS = {
     "kept_(\\d)": "Extent of the group of kept axes number {1}.",
     "reduced_(\\d)": "Extent of the group of reduced axes number {1}.",
     "outer": "Product of the extents before the axis.",
+    "inner": "Product of the extents from the axis on.",
     "inner(1|2)": "Product of the extents of input {1} from the axis on.",
     "align_corners|half_pixel_centers": "The flag of TensorFlow Lite's resizing operator.",
     "is_per_channel": "1 where multiplier and shift have an element for each output channel.",
@@ -155,7 +156,7 @@ def _profile_arguments() -> Iterator[str]:
 def _reference(function: Function) -> str:
     if is_own(function):
         return "TensorFlow Lite Micro, the reference kernel of the operator."
-    if function.name in NOT_CALLED:
+    if function.not_called:
         return f"CMSIS-NN, {function.name}() in arm_nnsupportfunctions.h."
     cmsis = LEGACY_CMSIS if function.type.startswith("q") else AFFINE_CMSIS
     return f"CMSIS, {function.name}() in {prototype(function, cmsis).header}."

@@ -1,11 +1,44 @@
 """Fully connected layers and the matrix kernels: weights [row, column], one bias per row."""
 
-from .base import Array, Function, vector
+from collections.abc import Mapping
+from random import Random
+
+import numpy as np
+
+from ..operators import Dense
+from .base import Function, Params, Product
+from .drawing import Draw, Drawn
+from .drawing import legacy as drawn
+from .extents import Array, vector
+from .layouts import unpack
+from .struct_api import STATUS, legacy
 
 _PARAMS = ("dim_vec", "num_of_rows", "bias_shift", "out_shift")
 
 
-def _fully_connected(name: str, type: str, interleave: str = "") -> Function:
+_SMALL, _WIDE = (
+    {"dim_vec": columns, "num_of_rows": rows} for columns, rows in ((512, 10), (256, 256))
+)
+
+
+def _matrix(interleave: str) -> Product:
+    """The matrix that a stream of weights holds, or that they are."""
+
+    def product(params: Mapping[str, int], weights: np.ndarray) -> Dense:
+        rows, columns = params["num_of_rows"], params["dim_vec"]
+        stream = unpack(weights, rows, columns, interleave) if interleave else weights
+        return Dense(stream.astype(np.float64).reshape(rows, columns))
+
+    return product
+
+
+def _fully_connected(
+    name: str,
+    type: str,
+    interleave: str = "",
+    cases: tuple[Params, ...] = (_WIDE,),
+    batched: tuple[Params, ...] = (),
+) -> Function:
     """q7: everything int8; q15: everything int16; q7_q15: int16 vectors, int8 weights and bias."""
     data = "int8" if type == "q7" else "int16"
     coefficient = "int16" if type == "q15" else "int8"
@@ -23,10 +56,21 @@ def _fully_connected(name: str, type: str, interleave: str = "") -> Function:
         macs=("num_of_rows", "dim_vec"),
         interleave=interleave or None,
         note="Weights are the interleaved stream of layouts.pack()." if interleave else "",
+        order=legacy(
+            "pV pM dim_vec num_of_rows bias_shift out_shift bias pOut vec_buffer", returns=STATUS
+        ),
+        draw=drawn(),
+        cases=cases,
+        batched=batched,
+        product=_matrix(interleave),
     )
 
 
-def _mat_mult(name: str, op: str, note: str) -> Function:
+def _even_rows(rng: Random, function: Function, params: Drawn) -> None:
+    params["ch_im_out"] += params["ch_im_out"] % 2
+
+
+def _mat_mult(name: str, op: str, draw: Draw, note: str) -> Function:
     return Function(
         name=name,
         op=op,
@@ -38,22 +82,31 @@ def _mat_mult(name: str, op: str, note: str) -> Function:
         output=Array("pOut", "int8", (2, "ch_im_out")),
         macs=(2, "ch_im_out", "numCol_A"),
         note=note + " Cores without the DSP extension and without Helium have no body for it.",
+        order=legacy(
+            "pA pInBuffer ch_im_out numCol_A bias_shift out_shift bias pOut", returns="output"
+        ),
+        draw=draw,
+        cases=({"ch_im_out": 64, "numCol_A": 256},),
     )
 
 
 FUNCTIONS = (
-    _fully_connected("arm_fully_connected_q7", "q7"),
-    _fully_connected("arm_fully_connected_q7_opt", "q7", "q7"),
+    _fully_connected("arm_fully_connected_q7", "q7", cases=(_SMALL,)),
+    _fully_connected("arm_fully_connected_q7_opt", "q7", "q7", (_SMALL,), (_WIDE,)),
     _fully_connected("arm_fully_connected_q15", "q15"),
-    _fully_connected("arm_fully_connected_q15_opt", "q15", "q15"),
+    _fully_connected("arm_fully_connected_q15_opt", "q15", "q15", (_WIDE,), (_WIDE,)),
     _fully_connected("arm_fully_connected_mat_q7_vec_q15", "q7_q15"),
     _fully_connected("arm_fully_connected_mat_q7_vec_q15_opt", "q7_q15", "q7_q15"),
     _mat_mult(
-        "arm_nn_mat_mult_kernel_q7_q15", "mat_mult", "Two im2col columns times the weight matrix."
+        "arm_nn_mat_mult_kernel_q7_q15",
+        "mat_mult",
+        drawn(),
+        "Two im2col columns times the weight matrix.",
     ),
     _mat_mult(
         "arm_nn_mat_mult_kernel_q7_q15_reordered",
         "mat_mult_reordered",
+        drawn(_even_rows),
         "The same with columns in the order 0, 2, 1, 3 of each four; ch_im_out must be even.",
     ),
 )

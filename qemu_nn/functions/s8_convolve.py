@@ -1,56 +1,145 @@
-"""Convolutions of the s8 and s16 API: images NHWC, a multiplier and a shift for each channel.
-
-Arm passes most of these arguments in structs; here they are keywords of the same names.
-"""
+"""Convolutions of the s8 and s16 API: images NHWC, a multiplier and a shift for each channel."""
 
 from collections.abc import Mapping
-from typing import Callable
+from random import Random
 
-from . import s8_buffers as affine_buffers
-from .base import Array, Extent, Function, Half, stack
-from .s8_channels import rows
+import numpy as np
 
-#: Which of Arm's functions is called, as csrc/include/qn_params_s.h counts them.
-WRAPPER, ANY, POINT, POINT_FAST, ROW, OPT, SMALL, EVEN = range(8)
+from ..operators import Conv
+from . import s8_buffers as buffers
+from .base import Function, Params
+from .drawing import SIZES, WIDTHS, Drawn
+from .extents import Array, stack
+from .meaning import pads, windows
+from .s8_weighted import (
+    OFFSETS,
+    PER_CHANNEL,
+    filter_of,
+    rows,
+    unpacked,
+    weighted_draw,
+    weighted_order,
+)
+from .s8_windows import (
+    ANY,
+    DILATED,
+    DTYPES,
+    ENDS,
+    EVEN,
+    FREE,
+    IMAGE,
+    IMAGE_DIMS,
+    NOTES,
+    POINT,
+    POINT_FAST,
+    ROW,
+    SIDES,
+    WINDOW,
+    WRAPPER,
+    Buffer,
+    case,
+    draw_windows,
+    image,
+    nothing,
+)
+from .struct_api import Struct, dims
 
-DTYPES = {"s8": "int8", "s4": "int8", "s16": "int16"}
-
-IMAGE: tuple[str, ...] = ("batches", "input_h", "input_w", "input_c", "filter_h", "filter_w")
-SIDES: tuple[str, ...] = ("output_h", "output_w")
-WINDOW: tuple[str, ...] = ("stride_h", "stride_w", "pad_h", "pad_w", "dilation_h", "dilation_w")
-OFFSETS: tuple[str, ...] = ("input_offset", "output_offset", "act_min", "act_max")
-
-FREE = "Padding below and to the right is what output_h and output_w imply."
-
-#: What a 16-bit function adds to its note, and one with weights of 4 bits.
-NOTES = {
-    "s8": "",
-    "s16": " Both offsets are ignored.",
-    "s4": " Weights are nibbles, two in a byte, the first in the low half.",
+_STRUCTS = {
+    "conv_params": Struct("cmsis_nn_conv_params", {**OFFSETS, **DILATED}),
+    "quant_params": PER_CHANNEL,
+    "input_dims": IMAGE_DIMS,
+    "filter_dims": dims("output_c", "filter_h", "filter_w", "filter_c"),
+    "bias_dims": dims(1, 1, 1, "output_c"),
+    "output_dims": dims("batches", "output_h", "output_w", "output_c"),
 }
 
-Buffer = Callable[[Mapping[str, int], str], int]
+#: The bias in C's terms, and more structs: Arm's own use of upscale_dims is inside of transposed
+#: convolutions; a bias of 16-bit functions has either of two types.
+_USUAL: tuple[str, Mapping[str, Struct]] = ("bias", {})
+_UPSCALED = ("bias upscale_dims", {"upscale_dims": Struct("cmsis_nn_dims", {})})
+_EITHER = (
+    "bias_data",
+    {"bias_data": Struct("cmsis_nn_bias_data", {"data": "bias", "is_int32_bias": "bias_is_int32"})},
+)
 
 
-def filter_of(type: str, axes: tuple[Extent, ...]) -> Array:
-    """The weights, packed if they have 4 bits."""
-    if type == "s4":
-        return Array("filter_packed_s4", "int8", (Half(axes),))
-    return Array("filter", "int8", axes)
+def _draw(rng: Random, function: Function) -> Drawn:
+    kernel = function.fixed["kernel"]
+    if kernel == WRAPPER and rng.randrange(2):
+        kernel = rng.choice((POINT, POINT_FAST, ROW))
+    p = draw_windows(rng)
+    p.update(_draw_channels(rng, function.type == "s8" and kernel in (WRAPPER, ANY)))
+    if kernel in (POINT, POINT_FAST):
+        p.update(_draw_point(rng, p, kernel == POINT_FAST))
+    if kernel == ROW:
+        p.update(_draw_row(rng, p))
+    if kernel == EVEN and rng.randrange(10):
+        p["filter_w"] += p["filter_h"] * p["filter_w"] * p["input_c"] % 2
+    return p
 
 
-def _convolve(name: str, type: str, kernel: int, buffer: Buffer) -> Function:
+def _draw_channels(rng: Random, in_groups: bool) -> Drawn:
+    """Dense, or in groups where there may be some."""
+    groups = rng.choice((1, 1, 1, 2, 3)) if in_groups else 1
+    depth, width = (rng.choice(WIDTHS if groups == 1 else SIZES[:7]) for _ in range(2))
+    return {"input_c": groups * depth, "filter_c": depth, "output_c": groups * width}
+
+
+def _draw_point(rng: Random, p: Params, fast: bool) -> Drawn:
+    """Single pixels."""
+    drawn = {}
+    for axis in "hw":
+        size, stride = p[f"input_{axis}"], 1 if fast else p[f"stride_{axis}"]
+        pixels = (size - 1) // stride + 1
+        ones = {"filter": 1, "dilation": 1, "pad": 0, "stride": stride}
+        ones["output"] = pixels if fast else rng.randint(1, pixels)
+        drawn.update({f"{name}_{axis}": n for name, n in ones.items()})
+    return drawn
+
+
+def _draw_row(rng: Random, p: Params) -> Drawn:
+    """One row, padded as TFLite does, or as it comes."""
+    drawn = dict.fromkeys(("input_h", "filter_h", "output_h", "dilation_w"), 1)
+    drawn.update(pad_h=0, stride_w=rng.randint(1, 5), input_w=rng.randint(1, 25))
+    step = next(n for n in (1, 2, 4) if drawn["stride_w"] * n % 4 == 0)
+    drawn["input_c"] = drawn["filter_c"] = step * rng.randint(1, 9)
+    stride, size, filter = drawn["stride_w"], drawn["input_w"], p["filter_w"]
+    pixels = -(-size // stride)
+    if rng.randrange(3) == 0:
+        pixels = max(1, (size - filter) // stride + 1)
+    total = (pixels - 1) * stride + filter - size
+    drawn.update(output_w=pixels, pad_w=max(0, total // 2))
+    return drawn
+
+
+def _convolve(
+    name: str,
+    type: str,
+    kernel: int,
+    buffer: Buffer,
+    *sides: tuple[int, int, int, int],
+    bias: tuple[str, Mapping[str, Struct]] = _USUAL,
+) -> Function:
+    """sides: of the image, channels in and out and side of the filter of each case."""
     wide = type == "s16"
     flag = ("bias_is_int32",) if wide else ()
     channels = rows("output_c", "int64" if wide else "int32", *flag)
     more = " bias_is_int32: bias and sums have 32 bits." if wide else ""
+    filter = filter_of(type, ("output_c", "filter_h", "filter_w", "filter_c"))
+
+    def product(params: Params, weights: np.ndarray) -> Conv:
+        groups = params["input_c"] // params["filter_c"]
+        stride, dilation = ((params[f"{n}_h"], params[f"{n}_w"]) for n in ("stride", "dilation"))
+        values = unpacked(filter, params, weights)
+        return Conv(values, None, stride, pads(params), dilation, groups)
+
     return Function(
         name=name,
         op="convolve_wrapper",
         type=type,
-        params=(*IMAGE, "filter_c", *SIDES, "output_c", *WINDOW, *OFFSETS, *flag),
-        inputs=(Array("input", DTYPES[type], ("batches", "input_h", "input_w", "input_c")),),
-        weights=filter_of(type, ("output_c", "filter_h", "filter_w", "filter_c")),
+        params=(*IMAGE, "filter_c", *SIDES, "output_c", *WINDOW, *ENDS, *flag),
+        inputs=(image(type),),
+        weights=filter,
         bias=stack("int64" if wide else "int32", *channels),
         stack=channels,
         output=Array("output", DTYPES[type], ("batches", "output_h", "output_w", "output_c")),
@@ -58,43 +147,51 @@ def _convolve(name: str, type: str, kernel: int, buffer: Buffer) -> Function:
         buffer=buffer,
         macs=("batches", "output_h", "output_w", "output_c", "filter_h", "filter_w", "filter_c"),
         note=FREE + NOTES[type] + more,
+        order=weighted_order("conv_params", {**_STRUCTS, **bias[1]}, filter, bias[0]),
+        draw=weighted_draw(_draw),
+        cases=tuple(_keeps(type, *own) for own in sides),
+        product=product,
+        meaning=windows,
     )
 
 
-def _transpose(name: str, kernel: int, buffer: Buffer) -> Function:
-    channels = rows("output_c")
-    pads = ("pad_offset_h", "pad_offset_w")
-    return Function(
-        name=name,
-        op="transpose_conv_wrapper",
-        type="s8",
-        params=(*IMAGE, *SIDES, "output_c", *WINDOW, *pads, *OFFSETS),
-        inputs=(Array("input", "int8", ("batches", "input_h", "input_w", "input_c")),),
-        weights=Array("filter", "int8", ("output_c", "filter_h", "filter_w", "input_c")),
-        bias=stack("int32", *channels),
-        stack=channels,
-        output=Array("output", "int8", ("batches", "output_h", "output_w", "output_c")),
-        fixed={"kernel": kernel},
-        buffer=buffer,
-        macs=("batches", "input_h", "input_w", "input_c", "filter_h", "filter_w", "output_c"),
-        note="Nothing looks at pad_offset_h and pad_offset_w.",
-    )
+def _keeps(type: str, dim: int, depth: int, out: int, kernel: int) -> Params:
+    """A case that keeps the image's size."""
+    channels = {"input_c": depth, "filter_c": depth, "output_c": out}
+    return {
+        **case(dim, kernel, type),
+        **channels,
+        **({"bias_is_int32": 0} if type == "s16" else {}),
+    }
 
 
 FUNCTIONS = (
-    _convolve("arm_convolve_wrapper_s8", "s8", WRAPPER, affine_buffers.convolve_wrapper_s8),
-    _convolve("arm_convolve_s8", "s8", ANY, affine_buffers.convolve_s8),
-    _convolve("arm_convolve_1x1_s8", "s8", POINT, affine_buffers.nothing),
-    _convolve("arm_convolve_1x1_s8_fast", "s8", POINT_FAST, affine_buffers.nothing),
-    _convolve("arm_convolve_1_x_n_s8", "s8", ROW, affine_buffers.convolve_1xn_s8),
-    _convolve("arm_convolve_wrapper_s16", "s16", WRAPPER, affine_buffers.convolve_s16),
-    _convolve("arm_convolve_s16", "s16", ANY, affine_buffers.convolve_s16),
-    _convolve("arm_convolve_wrapper_s4", "s4", WRAPPER, affine_buffers.convolve_wrapper_s4),
-    _convolve("arm_convolve_s4", "s4", ANY, affine_buffers.convolve_s4),
-    _convolve("arm_convolve_even_s4", "s4", EVEN, affine_buffers.convolve_even_s4),
-    _convolve("arm_convolve_1x1_s4", "s4", POINT, affine_buffers.nothing),
-    _convolve("arm_convolve_1x1_s4_fast", "s4", POINT_FAST, affine_buffers.nothing),
-    _convolve("arm_convolve_1_x_n_s4", "s4", ROW, affine_buffers.convolve_1xn_s4),
-    _transpose("arm_transpose_conv_wrapper_s8", WRAPPER, affine_buffers.transpose_conv_wrapper),
-    _transpose("arm_transpose_conv_s8", ANY, affine_buffers.transpose_conv_rows),
+    _convolve(
+        "arm_convolve_wrapper_s8",
+        "s8",
+        WRAPPER,
+        buffers.convolve_wrapper_s8,
+        *((32, 3, 16, 3), (32, 16, 16, 3), (8, 64, 64, 3), (14, 512, 512, 1), (16, 64, 64, 1)),
+    ),
+    _convolve("arm_convolve_s8", "s8", ANY, buffers.convolve_s8, bias=_UPSCALED),
+    _convolve("arm_convolve_1x1_s8", "s8", POINT, nothing),
+    _convolve("arm_convolve_1x1_s8_fast", "s8", POINT_FAST, nothing),
+    _convolve("arm_convolve_1_x_n_s8", "s8", ROW, buffers.convolve_1xn_s8),
+    _convolve(
+        "arm_convolve_wrapper_s16",
+        "s16",
+        WRAPPER,
+        buffers.convolve_s16,
+        (16, 16, 16, 3),
+        bias=_EITHER,
+    ),
+    _convolve("arm_convolve_s16", "s16", ANY, buffers.convolve_s16, bias=_EITHER),
+    _convolve(
+        "arm_convolve_wrapper_s4", "s4", WRAPPER, buffers.convolve_wrapper_s4, (16, 16, 16, 3)
+    ),
+    _convolve("arm_convolve_s4", "s4", ANY, buffers.convolve_s4),
+    _convolve("arm_convolve_even_s4", "s4", EVEN, buffers.convolve_even_s4),
+    _convolve("arm_convolve_1x1_s4", "s4", POINT, nothing),
+    _convolve("arm_convolve_1x1_s4_fast", "s4", POINT_FAST, nothing),
+    _convolve("arm_convolve_1_x_n_s4", "s4", ROW, buffers.convolve_1xn_s4),
 )

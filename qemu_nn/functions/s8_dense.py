@@ -1,30 +1,99 @@
-"""Fully connected layers and products of matrices of the s8 and s16 API."""
+"""Fully connected layers of the s8 and s16 API."""
 
 from collections.abc import Mapping
-from typing import Callable
+from functools import partial
+from random import Random
+from typing import Callable, Optional
 
-from .base import Array, Either, Extent, Function, Half, Largest, stack, vector
-from .s8_elementwise import DTYPES
+import numpy as np
 
-_OFFSETS: tuple[str, ...] = ("input_offset", "filter_offset", "output_offset")
-_RANGE: tuple[str, ...] = ("act_min", "act_max")
+from ..operators import Dense
+from .base import Function, Params
+from .drawing import MOST_CHANNELS, WIDTHS, Drawn
+from .extents import Array, Either, Extent, stack, vector
+from .meaning import Call, Meant, real_layer
+from .s8_weighted import (
+    OFFSETS,
+    PER_CHANNEL,
+    PER_TENSOR,
+    RANGE,
+    SUMS,
+    filter_of,
+    unpacked,
+    weighted_draw,
+    weighted_order,
+)
+from .s8_windows import DTYPES
+from .struct_api import Member, Struct, dims
+
+_ZEROS: tuple[str, ...] = ("input_offset", "filter_offset", "output_offset")
+_ENDS: tuple[str, ...] = ("act_min", "act_max")
 _PAIR: tuple[str, ...] = ("multiplier", "shift")
-_DENSE: tuple[str, ...] = ("batches", "input_c", "output_c", *_OFFSETS, *_RANGE)
+_DENSE: tuple[str, ...] = ("batches", "input_c", "output_c", *_ZEROS, *_ENDS)
 
 
-def _row_sums(rows: str) -> Callable[[Mapping[str, int], str], int]:
+def row_sums(rows: str) -> Callable[[Mapping[str, int], str], int]:
     """Scratch memory for the sums of so many rows of weights, which Helium wants in advance."""
     return lambda params, path: 4 * params[rows] if path == "mve" else 0
 
 
-_FILTER = Array("filter", "int8", ("output_c", "input_c"))
-_PACKED = vector("filter_packed_s4", "int8", Half(("output_c", "input_c")))
+_FILTER = filter_of("s8", ("output_c", "input_c"))
+_PACKED = filter_of("s4", ("output_c", "input_c"))
+
+
+_STRUCTS = {
+    "fc_params": Struct(
+        "cmsis_nn_fc_params", {**OFFSETS, "filter_offset": "filter_offset", **RANGE}
+    ),
+    "quant_params": PER_TENSOR,
+    "input_dims": dims("batches", 1, 1, "input_c"),
+    "filter_dims": dims("input_c", 1, 1, "output_c"),
+    "bias_dims": dims(1, 1, 1, "output_c"),
+    "output_dims": dims("batches", 1, 1, "output_c"),
+}
+_EITHER: dict[str, Member] = {name: name for name in ("multiplier", "shift", "is_per_channel")}
+
+
+def _draw(rng: Random, function: Function) -> Drawn:
+    input_c = rng.choice((*WIDTHS, rng.randint(1, MOST_CHANNELS)))
+    batches = (1, 2, 3, 17, 34)  # of 16 some rows make a tile
+    return {
+        "input_c": input_c,
+        "output_c": rng.choice(WIDTHS),
+        "batches": rng.choice(batches),
+    }
+
+
+def _case(columns: int, rows: int, shift: Optional[int] = None, **own: int) -> Params:
+    """shift: of the multiplier, where all outputs share one."""
+    sides = {"batches": 1, "input_c": columns, "output_c": rows, "filter_offset": 0}
+    ends = {"input_offset": 128, "output_offset": -128, "act_min": -128, "act_max": 127}
+    pair = {} if shift is None else {"multiplier": 2**30 + 12345, "shift": shift}
+    return {**sides, **ends, **pair, **own}
+
+
+def _product(filter: Array, params: Params, weights: np.ndarray) -> Dense:
+    return Dense(unpacked(filter, params, weights) + params["filter_offset"])
+
+
+def _meant(call: Call) -> Meant:
+    assert call.function.product is not None
+    assert call.weights is not None
+    own = real_layer(call, call.function.product(call.params, call.weights))
+    return Meant((own,), ((*call.shape[:-1], call.params["input_c"]),))
 
 
 def _dense(
-    name: str, type: str, dtype: str, filter: Array, bias: str = "int32", note: str = ""
+    name: str,
+    type: str,
+    filter: Array,
+    *cases: Params,
+    bias: str = "int32",
+    sums: tuple[Extent, ...] = (),
+    note: str = "",
 ) -> Function:
     """One multiplier and shift for all outputs."""
+    dtype = DTYPES[type]
     return Function(
         name=name,
         op="fully_connected",
@@ -35,14 +104,26 @@ def _dense(
         bias=Array("bias", bias, ("output_c",), optional=True),
         output=Array("output", dtype, ("batches", "output_c")),
         fixed={"is_per_channel": 0},
-        buffer=_row_sums("output_c") if type == "s8" else None,
+        buffer=row_sums("output_c") if type == "s8" else None,
         macs=("batches", "output_c", "input_c"),
         note=note,
+        order=weighted_order("fc_params", _STRUCTS, filter, sums=sums),
+        draw=weighted_draw(_draw),
+        cases=cases,
+        product=partial(_product, filter),
+        meaning=_meant,
     )
 
 
-def _scaled(name: str, pairs: Extent, own: tuple[str, ...], fixed: Mapping[str, int]) -> Function:
-    """pairs: how many multipliers and shifts the arrays have."""
+def _scaled(
+    name: str,
+    pairs: Extent,
+    own: tuple[str, ...],
+    fixed: Params,
+    scales: Struct,
+    *cases: Params,
+) -> Function:
+    """pairs: how many multipliers and shifts the arrays have; scales: the struct of these."""
     rows = (
         Array("bias", "int32", ("output_c",), optional=True),
         vector("multiplier", "int32", pairs),
@@ -59,57 +140,57 @@ def _scaled(name: str, pairs: Extent, own: tuple[str, ...], fixed: Mapping[str, 
         stack=rows,
         output=Array("output", "int8", ("batches", "output_c")),
         fixed={"multiplier": 0, "shift": 0, **fixed},
-        buffer=_row_sums("output_c"),
+        buffer=row_sums("output_c"),
         macs=("batches", "output_c", "input_c"),
+        order=weighted_order("fc_params", {**_STRUCTS, "quant_params": scales}, _FILTER, sums=SUMS),
+        draw=weighted_draw(_draw),
+        cases=cases,
+        product=partial(_product, _FILTER),
+        meaning=_meant,
     )
 
 
-_LHS: tuple[str, ...] = ("lhs_n", "lhs_h", "lhs_w", "lhs_c")
-_RHS: tuple[str, ...] = ("rhs_n", "rhs_h", "rhs_w", "rhs_c")
-_PRODUCTS = (Largest(("lhs_n", "rhs_n")), Largest(("lhs_h", "rhs_h")))
-
-
-def _batch_matmul(type: str) -> Function:
-    dtype = DTYPES[type]
-    offsets = ("lhs_offset", "rhs_offset", "output_offset")
-    ignored = " All offsets are ignored." if type == "s16" else ""
-    return Function(
-        name=f"arm_batch_matmul_{type}",
-        op="batch_matmul",
-        type=type,
-        params=(*_LHS, *_RHS, "adj_x", "adj_y", *offsets, *_RANGE, *_PAIR),
-        inputs=(Array("lhs", dtype, _LHS), Array("rhs", dtype, _RHS)),
-        output=Array("output", dtype, (*_PRODUCTS, "lhs_w", "rhs_w")),
-        buffer=_row_sums("rhs_w") if type == "s8" else None,
-        macs=(*_PRODUCTS, "lhs_w", "rhs_w", "lhs_c"),
-        note="rhs is stored transposed; adj_x and adj_y say what the caller has done." + ignored,
-    )
-
+_NO_OFFSETS = {"input_offset": 0, "output_offset": 0}
+_WIDE = {**_NO_OFFSETS, "act_min": -32768, "act_max": 32767}
 
 FUNCTIONS = (
-    _dense("arm_fully_connected_s8", "s8", "int8", _FILTER),
+    _dense(
+        "arm_fully_connected_s8",
+        "s8",
+        _FILTER,
+        _case(64, 10, -10),
+        _case(256, 256, -10),
+        sums=SUMS,
+    ),
     _dense(
         "arm_fully_connected_s16",
         "s16",
-        "int16",
         _FILTER,
-        "int64",
+        _case(256, 256, -9, **_WIDE),
+        bias="int64",
         note="All offsets are ignored.",
     ),
     _dense(
         "arm_fully_connected_s4",
         "s4",
-        "int8",
         _PACKED,
+        _case(256, 256, -7, **_NO_OFFSETS),
         note="filter_packed_s4: [output_c, input_c], two in a byte, the low half first. "
         "filter_offset is ignored.",
     ),
-    _scaled("arm_fully_connected_per_channel_s8", "output_c", (), {"is_per_channel": 1}),
+    _scaled(
+        "arm_fully_connected_per_channel_s8",
+        "output_c",
+        (),
+        {"is_per_channel": 1},
+        PER_CHANNEL,
+        _case(256, 256),
+    ),
     _scaled(
         "arm_fully_connected_wrapper_s8",
         Either("is_per_channel", "output_c", 1),
         ("is_per_channel",),
         {},
+        Struct("cmsis_nn_quant_params", _EITHER, "(int32_t *)"),
     ),
-    *(_batch_matmul(type) for type in ("s8", "s16")),
 )

@@ -1,57 +1,181 @@
 """Depthwise convolutions of the s8 and s16 API; output channel input_c * ch_mult + k."""
 
-from . import s8_buffers as affine_buffers
-from .base import Array, Function, stack
-from .s8_channels import rows
-from .s8_convolve import (
+from random import Random
+
+import numpy as np
+
+from ..operators import Conv
+from .base import Function, Params
+from .drawing import MOST_CHANNELS, SIZES, Drawn
+from .extents import Array, Extent, stack
+from .meaning import pads, windows
+from .s8_buffers import convolve_wrapper_s8
+from .s8_weighted import (
+    OFFSETS,
+    PER_CHANNEL,
+    filter_of,
+    rows,
+    unpacked,
+    weighted_draw,
+    weighted_order,
+)
+from .s8_windows import (
     ANY,
+    DILATED,
     DTYPES,
+    ENDS,
     FREE,
     IMAGE,
+    IMAGE_DIMS,
     NOTES,
-    OFFSETS,
     OPT,
     SIDES,
     SMALL,
     WINDOW,
     WRAPPER,
     Buffer,
-    filter_of,
+    case,
+    draw_windows,
+    image,
+    nothing,
+    taps,
 )
+from .struct_api import Struct, dims
+
+_CHANNELS: Extent = ("input_c", "ch_mult")
+
+# ---- scratch memory, as Arm's ..._get_buffer_size answer; see s8_buffers.py ----
+
+#: Channels that the depthwise kernels of Helium take at once.
+_BLOCK = 124
+
+#: Taps from which on 16-bit depthwise convolutions are not computed by the fast kernel.
+_MANY_TAPS = 512
 
 
-def _depthwise(name: str, type: str, kernel: int, buffer: Buffer) -> Function:
-    channels = ("input_c", "ch_mult")
+def _is_opt(p: Params) -> bool:
+    samples = p["batches"] * p["ch_mult"]
+    return samples == p["dilation_h"] == p["dilation_w"] == 1
+
+
+def _memory_s8_opt(p: Params, path: str) -> int:
+    """One column of 16 bits on the DSP path, four blocks of channels on Helium."""
+    window = p["filter_h"] * p["filter_w"]
+    return {"mve": 4 * _BLOCK * window, "dsp": 2 * taps(p)}.get(path, 0)
+
+
+def _memory_wrapper_s8(p: Params, path: str) -> int:
+    """On Helium one input channel is a convolution with a filter in another order."""
+    if path == "mve" and p["input_c"] == 1 and p["ch_mult"] > 1:
+        whole = {**p, "filter_c": 1}
+        return convolve_wrapper_s8(whole, path) + taps(p) * p["ch_mult"]
+    if not _is_opt(p):
+        return 0
+    small = p["filter_h"] == p["filter_w"] == 3 and max(p["pad_h"], p["pad_w"]) <= 1
+    return 0 if small and path != "mve" else _memory_s8_opt(p, path)
+
+
+def _memory_s4_opt(p: Params, path: str) -> int:
+    """As of 8 bits; cores without any extension need that of the DSP path."""
+    return _memory_s8_opt(p, "mve" if path == "mve" else "dsp")
+
+
+def _memory_wrapper_s4(p: Params, path: str) -> int:
+    """That of the function that the wrapper calls."""
+    return _memory_s4_opt(p, path) if _is_opt(p) else 0
+
+
+def _memory_fast_s16(p: Params, path: str) -> int:
+    """One column, or four on Helium and 8 bytes that it reads beyond."""
+    return {"mve": 8 * taps(p) + 8, "dsp": 2 * taps(p)}.get(path, 0)
+
+
+def _memory_wrapper_s16(p: Params, path: str) -> int:
+    """That of the function that the wrapper calls."""
+    undilated = p["ch_mult"] == p["dilation_h"] == p["dilation_w"] == 1
+    fast = undilated and p["filter_h"] * p["filter_w"] < _MANY_TAPS
+    return _memory_fast_s16(p, path) if fast else 0
+
+
+# ---- declarations ----
+
+_STRUCTS = {
+    "dw_conv_params": Struct(
+        "cmsis_nn_dw_conv_params", {**OFFSETS, "ch_mult": "ch_mult", **DILATED}
+    ),
+    "quant_params": PER_CHANNEL,
+    "input_dims": IMAGE_DIMS,
+    "filter_dims": dims(1, "filter_h", "filter_w", _CHANNELS),
+    "bias_dims": dims(1, 1, 1, _CHANNELS),
+    "output_dims": dims("batches", "output_h", "output_w", _CHANNELS),
+}
+
+
+def _draw(rng: Random, function: Function) -> Drawn:
+    p, kernel = draw_windows(rng), function.fixed["kernel"]
+    p["ch_mult"] = rng.choice((1, 1, 1, 2, 3))
+    if kernel in (OPT, SMALL):
+        p.update(ch_mult=1, batches=1, dilation_h=1, dilation_w=1)
+    if kernel == SMALL:
+        p.update(filter_h=3, filter_w=3, pad_w=rng.randint(0, 1))
+        reach = p["input_w"] + p["pad_w"] - 2
+        p["output_w"] = max(1, 1 + rng.randint(0, max(0, reach)) // p["stride_w"])
+    elif kernel == WRAPPER and rng.randrange(3) == 0:
+        p.update(batches=1, dilation_h=1, dilation_w=1)
+    p["input_c"] = rng.choice((*SIZES, rng.randint(1, MOST_CHANNELS // p["ch_mult"])))
+    return p
+
+
+def _depthwise(
+    name: str, type: str, kernel: int, buffer: Buffer, *sides: tuple[int, int]
+) -> Function:
+    """sides: of the image and channels of each case."""
     bias = "int64" if type == "s16" else "int32"
-    of_channels = rows(channels, bias)
+    of_channels = rows(_CHANNELS, bias)
+    filter = filter_of(type, (1, "filter_h", "filter_w", _CHANNELS))
+
+    def product(params: Params, weights: np.ndarray) -> Conv:
+        planes = unpacked(filter, params, weights)[0].transpose(2, 0, 1)[..., None]
+        stride, dilation = ((params[f"{n}_h"], params[f"{n}_w"]) for n in ("stride", "dilation"))
+        return Conv(planes, None, stride, pads(params), dilation, params["input_c"])
+
     return Function(
         name=name,
         op="depthwise_conv_wrapper",
         type=type,
-        params=(*IMAGE, "ch_mult", *SIDES, *WINDOW, *OFFSETS),
-        inputs=(Array("input", DTYPES[type], ("batches", "input_h", "input_w", "input_c")),),
-        weights=filter_of(type, (1, "filter_h", "filter_w", channels)),
+        params=(*IMAGE, "ch_mult", *SIDES, *WINDOW, *ENDS),
+        inputs=(image(type),),
+        weights=filter,
         bias=stack(bias, *of_channels),
         stack=of_channels,
-        output=Array("output", DTYPES[type], ("batches", "output_h", "output_w", channels)),
+        output=Array("output", DTYPES[type], ("batches", "output_h", "output_w", _CHANNELS)),
         fixed={"kernel": kernel},
         buffer=buffer,
-        macs=("batches", "output_h", "output_w", channels, "filter_h", "filter_w"),
+        macs=("batches", "output_h", "output_w", _CHANNELS, "filter_h", "filter_w"),
         note=FREE + NOTES[type] + " Output channel input_c * ch_mult + k.",
+        order=weighted_order("dw_conv_params", _STRUCTS, filter),
+        draw=weighted_draw(_draw),
+        cases=tuple({**case(dim, 3, type), "input_c": c, "ch_mult": 1} for dim, c in sides),
+        product=product,
+        meaning=windows,
     )
 
 
 FUNCTIONS = (
-    _depthwise("arm_depthwise_conv_wrapper_s8", "s8", WRAPPER, affine_buffers.depthwise_wrapper_s8),
-    _depthwise("arm_depthwise_conv_s8", "s8", ANY, affine_buffers.nothing),
-    _depthwise("arm_depthwise_conv_s8_opt", "s8", OPT, affine_buffers.depthwise_s8_opt),
-    _depthwise("arm_depthwise_conv_3x3_s8", "s8", SMALL, affine_buffers.nothing),
     _depthwise(
-        "arm_depthwise_conv_wrapper_s16", "s16", WRAPPER, affine_buffers.depthwise_wrapper_s16
+        "arm_depthwise_conv_wrapper_s8",
+        "s8",
+        WRAPPER,
+        _memory_wrapper_s8,
+        *((48, 8), (16, 64), (14, 256)),
     ),
-    _depthwise("arm_depthwise_conv_s16", "s16", ANY, affine_buffers.nothing),
-    _depthwise("arm_depthwise_conv_fast_s16", "s16", OPT, affine_buffers.depthwise_fast_s16),
-    _depthwise("arm_depthwise_conv_wrapper_s4", "s4", WRAPPER, affine_buffers.depthwise_wrapper_s4),
-    _depthwise("arm_depthwise_conv_s4", "s4", ANY, affine_buffers.nothing),
-    _depthwise("arm_depthwise_conv_s4_opt", "s4", OPT, affine_buffers.depthwise_s4_opt),
+    _depthwise("arm_depthwise_conv_s8", "s8", ANY, nothing),
+    _depthwise("arm_depthwise_conv_s8_opt", "s8", OPT, _memory_s8_opt),
+    _depthwise("arm_depthwise_conv_3x3_s8", "s8", SMALL, nothing),
+    _depthwise("arm_depthwise_conv_wrapper_s16", "s16", WRAPPER, _memory_wrapper_s16, (16, 64)),
+    _depthwise("arm_depthwise_conv_s16", "s16", ANY, nothing),
+    _depthwise("arm_depthwise_conv_fast_s16", "s16", OPT, _memory_fast_s16),
+    _depthwise("arm_depthwise_conv_wrapper_s4", "s4", WRAPPER, _memory_wrapper_s4, (16, 64)),
+    _depthwise("arm_depthwise_conv_s4", "s4", ANY, nothing),
+    _depthwise("arm_depthwise_conv_s4_opt", "s4", OPT, _memory_s4_opt),
 )

@@ -1,9 +1,16 @@
 """Element-wise functions of the s8 and s16 API: two vectors, each with an offset and a scale."""
 
 from collections.abc import Mapping
+from functools import partial
+from random import Random
 from typing import Optional
 
-from .base import Array, Function, Largest, vector
+from ..operators import Elementwise
+from .base import Function, Params
+from .drawing import SIZES, Drawn, activation, length, limits, output_offset
+from .extents import Array, Largest, vector
+from .meaning import same
+from .struct_api import SUPPORT, Order, dims, nhwc, order
 
 DTYPES = {"s8": "int8", "s16": "int16", "u8": "uint8", "s32": "int32"}
 
@@ -13,6 +20,96 @@ _OUTPUT: tuple[str, ...] = ("out_offset", "out_mult", "out_shift", "act_min", "a
 
 #: What a product of one vector is, in the terms of those of several.
 _ONE = {"batch_size": 1, "batch_offset": 1}
+
+
+#: Bits by which TensorFlow Lite widens a sum's inputs.
+LEFT_SHIFTS = {"s8": 20, "u8": 20, "s16": 15}
+
+#: C argument -> what it may be.
+_RANGES = {
+    "left_shift": (0, 21),
+    "input_1_shift": (-6, 0),
+    "input_2_shift": (-6, 0),
+    "out_shift": (-20, -2),
+}
+
+_TWO = "input1 input2 input_1_offset"
+_END = "out_offset out_mult out_shift act_min act_max block_size"
+_C_SUM = order(
+    f"{_TWO} input_1_mult input_1_shift input_2_offset input_2_mult input_2_shift left_shift"
+    f" output {_END}"
+)
+_C_PRODUCT = order(f"{_TWO} input_2_offset output {_END}")
+_C_BATCHES = order(
+    "input1 input2 output out_offset out_mult out_shift block_size batch_size batch_offset",
+    header=SUPPORT,
+)
+
+
+def _draw_scales(rng: Random, function: Function) -> Drawn:
+    """Offsets, multipliers, shifts and the range of the output, of the function's types."""
+    source, target = function.inputs[0].dtype, function.output.dtype
+    p: Drawn = {}
+    for name in function.params:
+        if name.endswith("_mult"):
+            p[name] = rng.randint(2**30, 2**31 - 1)
+        elif name.startswith("input_") and name.endswith("_offset"):
+            p[name] = -rng.randint(*limits(source))
+        elif name == "out_offset":
+            draw = rng.randint if target == "uint8" else partial(output_offset, rng)
+            p[name] = draw(*limits(target))
+        elif name in _RANGES:
+            p[name] = rng.randint(*_RANGES[name])
+    return {**p, **activation(rng, function)}
+
+
+def _draw_sum(rng: Random, function: Function) -> Drawn:
+    """Now and then left_shift is what TFLite has: then most sums are inside of the range."""
+    p = {**_draw_scales(rng, function), "block_size": length(rng)}
+    most = LEFT_SHIFTS[function.type]
+    if rng.randrange(4):
+        p.update(left_shift=most, out_shift=-rng.randint(most - 4, most))
+    p["left_shift"] = min(p["left_shift"], most)
+    return p
+
+
+def _draw_product(rng: Random, function: Function) -> Drawn:
+    p = {**_draw_scales(rng, function), "block_size": length(rng)}
+    if "batch_size" in function.params:
+        p.update(batch_size=rng.randint(1, 3), batch_offset=1)
+    return p
+
+
+def _draw_choice(rng: Random, function: Function) -> Drawn:
+    """Some axes of one input, or of both, have one element."""
+    p = {}
+    for axis in "nhwc":
+        side = rng.choice(SIZES)
+        for i, kept in zip((1, 2), rng.choice(((1, 1), (1, 1), (0, 1), (1, 0)))):
+            p[f"input{i}_{axis}"] = side if kept else 1
+    return p
+
+
+#: Element type -> zero point in cases, whose inputs have about the output's scale; elements.
+_ZEROS, _LENGTH = {"s8": 3, "s16": 0, "u8": 128}, 4096
+
+
+def _sum_case(type: str) -> Params:
+    """A sum of two tensors, as TFLite has it."""
+    zero, (low, high) = _ZEROS[type], limits(DTYPES[type])
+    pair = {"mult": 2**30 + 12345, "shift": -1, "offset": -zero}
+    both = {f"input_{i}_{name}": n for i in (1, 2) for name, n in pair.items()}
+    output = {"out_offset": zero, "out_mult": 2**30 + 999, "out_shift": 1 - LEFT_SHIFTS[type]}
+    ends = {"act_min": low, "act_max": high, "block_size": _LENGTH}
+    return {**both, **output, "left_shift": LEFT_SHIFTS[type], **ends}
+
+
+def _product_case(type: str, params: tuple[str, ...]) -> Params:
+    zero, (low, high) = _ZEROS[type], limits(DTYPES[type])
+    known = {"input_1_offset": -zero, "input_2_offset": -zero, "out_offset": zero}
+    known.update(out_mult=2**30 + 999, out_shift=-6 if type == "s8" else -14)
+    known.update(act_min=low, act_max=high, block_size=_LENGTH, batch_size=1, batch_offset=1)
+    return {name: known[name] for name in params}
 
 
 def combine(name: str, op: str, type: str) -> Function:
@@ -26,6 +123,10 @@ def combine(name: str, op: str, type: str) -> Function:
         inputs=(vector("input1", dtype, "block_size"), vector("input2", dtype, "block_size")),
         output=vector("output", dtype, "block_size"),
         note="Of 16 bits all offsets are ignored." if type == "s16" else "",
+        order=None if name.startswith("tflm_") else _C_SUM,
+        draw=_draw_sum,
+        cases=(_sum_case(type),),
+        meaning=same(Elementwise("add" if op.endswith("add") else "subtract"), inputs=2),
     )
 
 
@@ -37,7 +138,11 @@ def _mul(
     fixed: Mapping[str, int],
     weights: Optional[Array] = None,
     note: str = "",
+    order: Order = _C_PRODUCT,
+    not_called: str = "",
+    shift: int = 0,
 ) -> Function:
+    """shift: out_shift in the case, where it is not as usual."""
     wide, narrow = types
     axes = ("block_size",) if "batch_size" in fixed else ("batch_size", "block_size")
     return Function(
@@ -50,10 +155,26 @@ def _mul(
         weights=weights,
         fixed=fixed,
         note=note,
+        order=order,
+        not_called=not_called,
+        draw=_draw_product,
+        cases=({**_product_case(wide, params), **({"out_shift": shift} if shift else {})},),
+        meaning=None if weights else same(Elementwise("multiply"), inputs=2),
     )
 
 
 _SIDES = [tuple(f"input{i}_{axis}" for axis in "nhwc") for i in (1, 2)]
+
+
+_WIDER = (Largest(pair) for pair in zip(*_SIDES))
+_C_CHOICE = order(
+    "ctx input1 input1_dims input2 input2_dims output output_dims",
+    {
+        "input1_dims": nhwc("input1"),
+        "input2_dims": nhwc("input2"),
+        "output_dims": dims(*_WIDER),
+    },
+)
 
 
 def _choose(name: str) -> Function:
@@ -65,6 +186,10 @@ def _choose(name: str) -> Function:
         inputs=(Array("input1", "int8", _SIDES[0]), Array("input2", "int8", _SIDES[1])),
         output=Array("output", "int8", tuple(Largest(pair) for pair in zip(*_SIDES))),
         note="An axis of one element stands for that element at every place.",
+        order=_C_CHOICE,
+        draw=_draw_choice,
+        cases=(dict(zip((*_SIDES[0], *_SIDES[1]), 2 * (1, 24, 24, 16))),),
+        meaning=same(Elementwise(name), inputs=2),
     )
 
 
@@ -90,6 +215,8 @@ FUNCTIONS = (
         ("s16", "s8"),
         ("out_offset", "out_mult", "out_shift", "block_size", "batch_size", "batch_offset"),
         {**_NO_OFFSETS, "act_min": -128, "act_max": 127},
+        order=_C_BATCHES,
+        shift=-22,
     ),
     _mul(
         "arm_elementwise_mul_acc_s16",
@@ -99,6 +226,7 @@ FUNCTIONS = (
         {**_NO_OFFSETS, **_ONE, "out_offset": 0},
         weights=vector("acc_in", "int16", "block_size"),
         note="acc_in: what the output holds before. act_max <= 0: the whole range of int16.",
+        not_called="it adds to what its output holds before the call",
     ),
     *(_choose(name) for name in ("minimum", "maximum")),
 )

@@ -1,10 +1,36 @@
 """Operands that are constants, or smaller than what they are combined with: copies of them."""
 
-from .base import Array, Function, vector
+from random import Random
+
+from .base import Function
+from .drawing import SIZES, Drawn, only_length
+from .extents import Array, vector
+from .meaning import Call, Constant, Meant
 from .s8_elementwise import DTYPES
 
 _INPUT: tuple[str, ...] = ("input_n", "input_h", "input_w", "input_c")
 _OUTPUT: tuple[str, ...] = ("output_n", "output_h", "output_w", "output_c")
+
+#: A number for each channel of an image.
+_CASE = {**dict(zip(_INPUT, (1, 1, 1, 16))), **dict(zip(_OUTPUT, (1, 16, 16, 16)))}
+
+
+def _draw_broadcast(rng: Random, function: Function) -> Drawn:
+    sides = {axis: rng.choice(SIZES) for axis in "nhwc"}
+    p = {f"input_{axis}": side if rng.randrange(2) else 1 for axis, side in sides.items()}
+    return {**p, **{f"output_{axis}": side for axis, side in sides.items()}}
+
+
+def _meant_constant(call: Call) -> Meant:
+    assert call.weights is not None
+    steps = call.weights.reshape(call.shape).astype(float) - call.output.zero_point
+    return Meant((Constant(call.output.scale * steps),), ())
+
+
+def _meant_broadcast(call: Call) -> Meant:
+    """The input in a shape that operators broadcast."""
+    sides = call.sides[0]
+    return Meant((), (sides[len(sides) - len(call.shape) :],))
 
 
 def _constant(type: str) -> Function:
@@ -16,6 +42,9 @@ def _constant(type: str) -> Function:
         inputs=(),
         weights=vector("values", DTYPES[type], "length"),
         output=vector("output", DTYPES[type], "length"),
+        draw=only_length(),
+        cases=({"length": 4096},),
+        meaning=_meant_constant,
     )
 
 
@@ -28,6 +57,9 @@ def _broadcast(type: str) -> Function:
         inputs=(Array("input", DTYPES[type], _INPUT),),
         output=Array("output", DTYPES[type], _OUTPUT),
         note="A side of the input is the output's, or 1.",
+        draw=_draw_broadcast,
+        cases=(_CASE,),
+        meaning=_meant_broadcast,
     )
 
 

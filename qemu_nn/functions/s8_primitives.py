@@ -1,6 +1,11 @@
 """The steps that the s8 and s16 API is made of, on vectors of 32-bit integers."""
 
-from .base import Function, vector
+from .base import Function
+from .drawing import only_length
+from .extents import vector
+
+_WHY = "it computes a single number"
+_CASE = {"length": 4096}
 
 
 def _step(name: str, op: str, *inputs: str) -> Function:
@@ -14,6 +19,9 @@ def _step(name: str, op: str, *inputs: str) -> Function:
         inputs=tuple(arrays[:2]),
         weights=arrays[2] if len(arrays) > 2 else None,
         output=vector("output", "int32", "length"),
+        not_called=_WHY,
+        draw=only_length(),
+        cases=(_CASE,),
     )
 
 
@@ -27,6 +35,9 @@ FUNCTIONS = (
         inputs=(vector("b", "int32", "length"), vector("c", "int32", "length")),
         weights=vector("a64", "int64", "length"),
         output=vector("output", "int32", "length"),
+        not_called=_WHY,
+        draw=only_length(),
+        cases=(_CASE,),
         note="b: the upper 16 bits of a multiplier, rounded.",
     ),
     *(

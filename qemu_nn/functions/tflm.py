@@ -1,8 +1,19 @@
 """What TensorFlow Lite Micro computes itself, as CMSIS-NN has no function for it."""
 
-from .base import Array, Function, Total, vector
+import math
+from collections.abc import Mapping
+from random import Random
+from typing import Optional
+
+import numpy as np
+
+from ..operators import Identity, Operator, Pool, PRelu, Relu, Sigmoid, Tanh
+from .base import Function, Params
+from .drawing import SIZES, Draw, Drawn, length, limits
+from .extents import Array, vector
+from .meaning import Call, Meaning, Meant, same
 from .s8_elementwise import DTYPES, combine
-from .s8_movement import pad, transpose
+from .scaling import logistic_scaling, logistic_scaling_s16, quantize_multiplier, rescale_factors
 
 _ZERO_POINTS: tuple[str, ...] = ("input_zero_point", "output_zero_point")
 _SCALE: tuple[str, ...] = ("multiplier", "shift")
@@ -10,9 +21,86 @@ _LIMITS = {"s8": (-128, 127), "s16": (-(2**15), 2**15 - 1), "u8": (0, 255)}
 _LIMITS["s32"] = (-(2**31), 2**31 - 1)
 _REQUANTIZED = ("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16", "s16_s32")
 
+#: Of what changes the format alone.
+_SAME = same(Identity())
+
+#: As of tensors of usual scales.
+_CASE_ZEROS = {"input_zero_point": 3, "output_zero_point": -4}
+_CASE_SCALE = dict(zip(_SCALE, quantize_multiplier(0.7)))
+_PAIRS = {
+    f"{which}_{name}": n for which in ("identity", "alpha") for name, n in _CASE_SCALE.items()
+}
+_MEAN_CASE = {"kept_0": 1, "reduced_0": 49, "kept_1": 1, "reduced_1": 1, "kept_2": 64}
+
+# ---- random arguments ----
+
+
+def _draw_zeros(rng: Random, function: Function) -> Drawn:
+    ends = {"input": function.inputs[0].dtype, "output": function.output.dtype}
+    most = 2**30
+    allowed = {end: np.clip(limits(dtype), -most, most) for end, dtype in ends.items()}
+    return {f"{end}_zero_point": rng.randint(*map(int, allowed[end])) for end in ends}
+
+
+def _draw_factor(rng: Random, function: Function) -> tuple[int, int]:
+    """One that mostly keeps the input's size in the output's range."""
+    wide = np.dtype(function.output.dtype).itemsize - np.dtype(function.inputs[0].dtype).itemsize
+    return quantize_multiplier(math.exp(rng.uniform(-2, 1)) * 256.0 ** min(wide, 1))
+
+
+def _draw_requantize(rng: Random, function: Function) -> Drawn:
+    multiplier, shift = _draw_factor(rng, function)
+    p = {"length": length(rng), "multiplier": multiplier, "shift": shift}
+    p.update(_draw_zeros(rng, function))
+    if "act_min" in function.params:
+        low, high = limits(function.output.dtype)
+        p.update(act_min=rng.randint(low, high), act_max=high)
+    return p
+
+
+def _draw_leaky_relu(rng: Random, function: Function) -> Drawn:
+    p = {"length": length(rng), **_draw_zeros(rng, function)}
+    for which in ("identity", "alpha"):
+        p[f"{which}_multiplier"], p[f"{which}_shift"] = _draw_factor(rng, function)
+    return p
+
+
+def _draw_rescale(rng: Random, function: Function) -> Drawn:
+    return {"length": length(rng), "output_zero_point": rng.randint(0, 255)}
+
+
+def _draw_logistic(rng: Random, function: Function) -> Drawn:
+    scale = math.exp(rng.uniform(-7, 0))
+    if function.type == "s16":
+        names: tuple[str, ...] = ("input_multiplier", "input_left_shift")
+        wide = scale / 256 if rng.randrange(4) else 2.0**-12
+        numbers: tuple[int, ...] = logistic_scaling_s16(wide, "tanh" in function.name)
+    else:
+        names = ("input_multiplier", "input_left_shift", "input_range_radius", "input_zero_point")
+        numbers = (*logistic_scaling(scale), rng.randint(-128, 127))
+    return {"length": length(rng), **dict(zip(names, numbers))}
+
+
+def _draw_mean(rng: Random, function: Function) -> Drawn:
+    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
+    p = {name: rng.choice(SIZES) for name in names}
+    p["multiplier"], p["shift"] = _draw_factor(rng, function)
+    return {**p, **_draw_zeros(rng, function)}
+
+
+# ---- declarations ----
+
 
 def _each(
-    name: str, op: str, type: str, params: tuple[str, ...], fixed: tuple[tuple[str, int], ...] = ()
+    name: str,
+    op: str,
+    type: str,
+    params: tuple[str, ...],
+    draw: Draw,
+    case: Params,
+    meaning: Meaning = _SAME,
+    fixed: Mapping[str, int] = {},
+    makes: Optional[tuple[float, int]] = None,
 ) -> Function:
     """A function of each element: of one type, or from one to another."""
     source, target = type.split("_") if "_" in type else (type, type)
@@ -23,33 +111,115 @@ def _each(
         params=("length", *params),
         inputs=(vector("input", DTYPES[source], "length"),),
         output=vector("output", DTYPES[target], "length"),
-        fixed=dict(fixed),
+        fixed=fixed,
+        draw=draw,
+        cases=({"length": 4096, **case},),
+        meaning=meaning,
+        makes=makes,
     )
 
 
 def _requantize(types: str) -> Function:
-    low, high = _LIMITS[types.split("_")[1]]
-    limits = (("act_min", low), ("act_max", high))
-    return _each(f"tflm_requantize_{types}", "requantize", types, (*_ZERO_POINTS, *_SCALE), limits)
+    limits = dict(zip(("act_min", "act_max"), _LIMITS[types.split("_")[1]]))
+    params = (*_ZERO_POINTS, *_SCALE)
+    case = {**dict.fromkeys(_ZERO_POINTS, 0), **_CASE_SCALE}
+    return _each(
+        name=f"tflm_requantize_{types}",
+        op="requantize",
+        type=types,
+        params=params,
+        draw=_draw_requantize,
+        case=case,
+        fixed=limits,
+    )
 
 
 def _relu(type: str) -> Function:
-    params = (*_ZERO_POINTS, *_SCALE, "act_min", "act_max")
-    return _each(f"tflm_relu_{type}", "requantize", f"{type}_{type}", params)
+    ends = dict(zip(("act_min", "act_max"), _LIMITS[type]))
+    return _each(
+        name=f"tflm_relu_{type}",
+        op="requantize",
+        type=f"{type}_{type}",
+        params=(*_ZERO_POINTS, *_SCALE, *ends),
+        draw=_draw_requantize,
+        case={**_CASE_ZEROS, **_CASE_SCALE, **ends},
+    )
+
+
+def _leaky(call: Call) -> Meant:
+    whole = call.factor("identity_multiplier", "identity_shift") or 1.0
+    slope = call.factor("alpha_multiplier", "alpha_shift") / whole
+    return Meant((Relu(slope=slope),), (None,))
 
 
 def _leaky_relu(type: str) -> Function:
-    scales = tuple(f"{which}_{name}" for which in ("identity", "alpha") for name in _SCALE)
-    return _each(f"tflm_leaky_relu_{type}", "leaky_relu", type, (*_ZERO_POINTS, *scales))
+    return _each(
+        name=f"tflm_leaky_relu_{type}",
+        op="leaky_relu",
+        type=type,
+        params=(*_ZERO_POINTS, *_PAIRS),
+        draw=_draw_leaky_relu,
+        case={**_CASE_ZEROS, **_PAIRS},
+        meaning=_leaky,
+    )
+
+
+def _draw_prelu(rng: Random, function: Function) -> Drawn:
+    drawn = {"outer": rng.choice(SIZES), "inner": length(rng), **_draw_zeros(rng, function)}
+    drawn["alpha_zero_point"] = rng.randint(*limits("int8"))
+    for which, scale in (("identity", 1.0), ("alpha", 1 / 128)):
+        factor = quantize_multiplier(scale * math.exp(rng.uniform(-2, 1)))
+        drawn[f"{which}_multiplier"], drawn[f"{which}_shift"] = factor
+    return drawn
+
+
+def _prelu(call: Call) -> Meant:
+    """The slopes are what the negative half is multiplied by, relative to the other half."""
+    assert call.weights is not None
+    whole = call.factor("identity_multiplier", "identity_shift") or 1.0
+    steps = call.weights.astype(float) - call.params["alpha_zero_point"]
+    slopes = steps * call.factor("alpha_multiplier", "alpha_shift") / whole
+    return Meant((PRelu(slopes.reshape(-1)),), (call.sides[0],))
+
+
+def _logistic_case(op: str, type: str) -> Params:
+    """Of usual scales."""
+    if type == "s16":
+        multiplier, shift = logistic_scaling_s16(0.0003, op == "tanh")
+        return {"input_multiplier": multiplier, "input_left_shift": shift}
+    names = ("input_multiplier", "input_left_shift", "input_range_radius")
+    return {**dict(zip(names, logistic_scaling(0.05))), "input_zero_point": 3}
+
+
+#: Op -> what it computes, and the scale and zero point of the result by type.
+_CURVES: Mapping[str, tuple[Operator, dict[str, tuple[float, int]]]] = {
+    "logistic": (Sigmoid(), {"s8": (2.0**-8, -128), "s16": (2.0**-15, 0)}),
+    "tanh": (Tanh(), {"s8": (2.0**-7, 0), "s16": (2.0**-15, 0)}),
+}
 
 
 def _logistic(op: str, type: str) -> Function:
+    operator, makes = _CURVES[op]
+    own = ("input_zero_point", "input_range_radius")
     scale = ("input_multiplier", "input_left_shift")
-    if type == "s8":
-        own = ("input_zero_point", "input_range_radius")
-        return _each(f"tflm_{op}_s8", op, "s8", (*own, *scale))
-    unused = (("input_zero_point", 0), ("input_range_radius", 0))
-    return _each(f"tflm_{op}_{type}", op, type, scale, unused)
+    return _each(
+        name=f"tflm_{op}_{type}",
+        op=op,
+        type=type,
+        params=(*own, *scale) if type == "s8" else scale,
+        draw=_draw_logistic,
+        case=_logistic_case(op, type),
+        meaning=same(operator),
+        fixed={} if type == "s8" else dict.fromkeys(own, 0),
+        makes=makes[type],
+    )
+
+
+def _averaged(call: Call) -> Meant:
+    """Kept and reduced axes take turns: windows that lie side by side."""
+    kept0, reduced0, kept1, reduced1, kept2 = call.sides[0]
+    shape, kernel = (kept0 * reduced0, kept1 * reduced1, kept2), (reduced0, reduced1)
+    return Meant((Pool("average", kernel, kernel),), (shape,))
 
 
 def _mean(type: str) -> Function:
@@ -63,44 +233,9 @@ def _mean(type: str) -> Function:
         inputs=(Array("input", DTYPES[type], axes),),
         output=Array("output", DTYPES[type], kept),
         note="multiplier and shift: of the scales alone; the count is folded in here.",
-    )
-
-
-def _join(type: str) -> Function:
-    dtype = DTYPES[type]
-    return Function(
-        name=f"tflm_concatenation_{type}",
-        op="join",
-        type=type,
-        params=("outer", "inner1", "inner2"),
-        inputs=tuple(Array(f"input{i}", dtype, ("outer", f"inner{i}")) for i in (1, 2)),
-        output=Array("output", dtype, ("outer", Total(("inner1", "inner2")))),
-    )
-
-
-def _slice(type: str) -> Function:
-    names = {n: tuple(f"{n}_{i}" for i in range(5)) for n in ("input", "begin", "stride", "output")}
-    return Function(
-        name=f"tflm_slice_{type}",
-        op="slice",
-        type=type,
-        params=tuple(each for group in names.values() for each in group),
-        inputs=(Array("input", DTYPES[type], names["input"]),),
-        output=Array("output", DTYPES[type], names["output"]),
-    )
-
-
-def _resize_nearest(type: str) -> Function:
-    return Function(
-        name=f"tflm_resize_nearest_{type}",
-        op="resize_nearest",
-        type=type,
-        params=(
-            *("batches", "input_h", "input_w", "channels", "output_h", "output_w"),
-            *("align_corners", "half_pixel_centers"),
-        ),
-        inputs=(Array("input", DTYPES[type], ("batches", "input_h", "input_w", "channels")),),
-        output=Array("output", DTYPES[type], ("batches", "output_h", "output_w", "channels")),
+        draw=_draw_mean,
+        cases=({**_MEAN_CASE, **_CASE_ZEROS, **_CASE_SCALE},),
+        meaning=_averaged,
     )
 
 
@@ -119,14 +254,25 @@ FUNCTIONS = (
         output=vector("output", "uint8", "length"),
         weights=vector("factors", "int32", 2),
         note="Of TensorFlow Lite 1.15. factors: scaling.rescale_factors().",
+        draw=_draw_rescale,
+        tables=lambda: {"factors": rescale_factors(0.02, 128, 0.03)},
+        cases=({"length": 4096, "output_zero_point": 128},),
+        meaning=_SAME,
     ),
     *(_relu(type) for type in _BOTH),
     *(_leaky_relu(type) for type in _BOTH),
+    Function(
+        name="tflm_prelu_s8",
+        op="prelu",
+        type="s8",
+        params=("outer", "inner", *_ZERO_POINTS, "alpha_zero_point", *_PAIRS),
+        inputs=(Array("input", "int8", ("outer", "inner")),),
+        output=Array("output", "int8", ("outer", "inner")),
+        weights=vector("alpha", "int8", "inner"),
+        draw=_draw_prelu,
+        cases=({"outer": 576, "inner": 16, **_CASE_ZEROS, "alpha_zero_point": 5, **_PAIRS},),
+        meaning=_prelu,
+    ),
     *(_logistic(op, type) for op in ("logistic", "tanh") for type in _BOTH),
     *(_mean(type) for type in _BOTH),
-    *(_join(type) for type in ("s8", "s16", "u8")),
-    *(_slice(type) for type in _BOTH),
-    *(_resize_nearest(type) for type in _BOTH),
-    pad("tflm_pad_s16", "s16"),
-    transpose("tflm_transpose_s16", "s16"),
 )

@@ -7,21 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Optional
 
 import numpy as np
 
 from ..errors import Error, ModelError
+from ..functions.meaning import Call, Meant, Scale
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.graph import Graph, Node, Tensor
-from ..operators import Clip, Conv, Dense, Elementwise, Operator, Relu, Reshape, Shape
-from ..runtime.accumulate import products
-from ..runtime.accumulate_s8 import bias_of, factors
-from .dequantize_plain import Meant, image_of, spread, unweighted
-
-_KINDS = {"elementwise_add": "add", "elementwise_sub": "subtract", "elementwise_mul": "multiply"}
-_KINDS.update(minimum="minimum", maximum="maximum")
+from ..operators import Clip, Operator, Relu, Reshape, Shape
 
 #: A limit that is within half a step of this one is meant as it.
 _SIX = 6.0
@@ -49,21 +44,6 @@ def dequantized(graph: Graph) -> FloatGraph:
     layout = "NHWC" if len(shape) == 3 else None
     outputs = tuple(made.holder(name) for name in graph.outputs)
     return FloatGraph(graph.name, start, shape, layout, tuple(made.nodes), outputs, graph.classes)
-
-
-@dataclass(frozen=True)
-class Constant(Operator):
-    """What is the same for every sample; its input says how many of these there are."""
-
-    value: np.ndarray
-
-    def shape(self, *inputs: Shape) -> Shape:
-        """The value's."""
-        return self.value.shape
-
-    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """The value, once for each sample."""
-        return np.broadcast_to(self.value, (len(inputs[0]), *self.value.shape))
 
 
 @dataclass
@@ -98,50 +78,26 @@ class _Made:
 
     def add(self, node: Node) -> None:
         """One more call."""
-        op, output = node.function.op, node.output
-        sources = [self.holder(name) for name in node.inputs]
-        if op == "constant":
-            values = self.graph.arrays[node.weights or ""].reshape(output.shape)
-            real = Constant(output.format.dequantize(values))
-            self.stand[node.name] = self.put(f"{node.name}/value", real, (self.graph.input.name,))
-        elif op == "broadcast":
-            sides = node.function.inputs[0].shape(node.params)
-            shape = sides[len(sides) - len(output.shape) :]
-            self.stand[node.name] = self.shaped(sources[0], shape, f"{node.name}/small")
-        elif op in _KINDS:
-            self._call(node, Meant((Elementwise(_KINDS[op]),), (None, None)), sources)
-        elif (own := products(self.graph, node)) is not None:
-            self._call(node, self._weighted(node, own), sources)
-        elif op.startswith("transpose_conv"):
-            self._call(node, self._spread(node), sources)
-        elif (meant := unweighted(node, self.tensors[node.inputs[0]])) is not None:
-            self._call(node, meant, sources)
-        else:
+        if node.function.meaning is None:
             raise ModelError(f"{node.function.name} is not known in real numbers")
-
-    def _weighted(self, node: Node, own: Conv | Dense) -> Meant:
-        output, source = node.output.format.scale, self.tensors[node.inputs[0]].format.scale
-        steps = factors(self.graph, node) * output
-        scales = (steps / source).reshape(-1, *[1] * (own.weights.ndim - 1))
-        bias = bias_of(self.graph, node)
-        real = None if bias is None else bias * np.broadcast_to(steps, bias.shape)
-        shape = node.output.shape
-        if isinstance(own, Dense):
-            into: Shape = (*shape[:-1], own.weights.shape[1])
+        meant = node.function.meaning(self._given(node))
+        sources = [self.holder(name) for name in node.inputs]
+        if not meant.operators:
+            (shape,) = meant.inputs
+            assert shape is not None  # where nothing is computed
+            self.stand[node.name] = self.shaped(sources[0], shape, f"{node.name}/small")
+        elif not meant.inputs:
+            (value,) = meant.operators
+            start = (self.graph.input.name,)
+            self.stand[node.name] = self.put(f"{node.name}/value", value, start)
         else:
-            into = image_of(node)
-        return Meant((replace(own, weights=own.weights * scales, bias=real),), (into,))
+            self._call(node, meant, sources)
 
-    def _spread(self, node: Node) -> Meant:
-        """A transposed convolution: of the image spread out, with the filter turned round."""
-        output, source = node.output.format.scale, self.tensors[node.inputs[0]].format.scale
-        declared, steps = node.function.weights, factors(self.graph, node) * output
-        assert declared is not None  # by each of these functions
-        weights = self.graph.arrays[node.weights or ""].reshape(declared.shape(node.params))
-        turned = weights[:, ::-1, ::-1] * (steps / source).reshape(-1, 1, 1, 1)
-        bias = bias_of(self.graph, node)
-        conv = Conv(turned, None if bias is None else bias * steps)
-        return Meant((spread(node.params), conv), (image_of(node),))
+    def _given(self, node: Node) -> Call:
+        weights, bias = (self.graph.arrays.get(name or "") for name in (node.weights, node.bias))
+        formats = (self.tensors[(*node.inputs, node.name)[0]].format, node.output.format)
+        source, output = (Scale(each.scale, each.zero_point) for each in formats)
+        return Call(node.function, node.params, weights, bias, source, output, node.output.shape)
 
     def _call(self, node: Node, meant: Meant, sources: Sequence[str]) -> None:
         """Inputs in the shapes that an operator takes, the operator, its shape, its limits."""

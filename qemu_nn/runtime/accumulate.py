@@ -7,7 +7,6 @@ from typing import Optional, Union
 
 import numpy as np
 
-from ..functions import layouts
 from ..ir.graph import Graph, Node
 from ..operators import Conv, Dense
 from ..targets import Profile
@@ -67,34 +66,6 @@ def _rounding(node: Node, profile: Profile) -> float:
 
 def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
     """A convolution or fully connected layer as an operator on integers; None for all others."""
-    if accumulate_s8.is_affine(graph):
-        return accumulate_s8.products(graph, node)
-    params, op, declared = node.params, node.function.op, node.function.weights
-    if declared is None or not op.startswith(("convolve", "depthwise", "fully_connected")):
+    if node.function.product is None:
         return None
-    array = graph.arrays[node.weights or ""].astype(np.float64)
-    if op.startswith("fully_connected"):
-        rows, columns = params["num_of_rows"], params["dim_vec"]
-        if node.function.interleave is not None:
-            return Dense(layouts.unpack(array, rows, columns, node.function.interleave))
-        return Dense(array.reshape(rows, columns))
-    weights: np.ndarray = array.reshape(declared.shape(params))
-    groups = 1
-    if op.startswith("depthwise"):
-        weights, groups = weights.transpose(2, 0, 1)[..., None], params["ch_im_in"]
-    pads: list[tuple[int, int]] = []
-    strides: list[int] = []
-    for axis, kernel in (("y", int(weights.shape[1])), ("x", int(weights.shape[2]))):
-        size, stride, before, out = (_side(node, n, axis) for n in _SIDES)
-        pads.append((before, (out - 1) * stride + kernel - size - before))
-        strides.append(stride)
-    around = (pads[0][0], pads[1][0], pads[0][1], pads[1][1])
-    return Conv(weights, None, (strides[0], strides[1]), around, groups=groups)
-
-
-_SIDES = ("dim_im_in", "stride", "padding", "dim_im_out")
-
-
-def _side(node: Node, name: str, axis: str) -> int:
-    """A geometric argument along an axis, of square functions too."""
-    return node.params.get(f"{name}_{axis}", node.params.get(name, 0))
+    return node.function.product(node.params, graph.arrays[node.weights or ""])

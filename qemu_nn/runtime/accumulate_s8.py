@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Optional, Union
+from typing import Optional
 
 import numpy as np
 
-from ..functions import layouts
-from ..functions.base import Half, extent
+from ..functions import meaning
 from ..ir.graph import Graph, Node
-from ..operators import Conv, Dense
-
-#: Ops whose weights are multiplied with windows or rows of the input.
-_PRODUCTS = ("convolve", "depthwise", "fully_connected")
 
 
 def is_affine(graph: Graph) -> bool:
@@ -23,66 +18,24 @@ def is_affine(graph: Graph) -> bool:
 
 def factors(graph: Graph, node: Node) -> np.ndarray:
     """What the sums of each output channel are multiplied by: multiplier * 2^(shift - 31)."""
-    if node.function.stack:
-        _, multiplier, shift = graph.arrays[node.bias or ""].astype(np.int64)
-    else:
-        multiplier, shift = (np.array([node.params[n]]) for n in ("multiplier", "shift"))
-    result: np.ndarray = np.ldexp(multiplier.astype(np.float64), shift - 31)
-    return result
+    return meaning.factors(node.function, node.params, graph.arrays.get(node.bias or ""))
 
 
 def bias_of(graph: Graph, node: Node) -> Optional[np.ndarray]:
     """The biases of an s8 or s16 layer, in steps of its products."""
-    if node.bias is None:
-        return None
-    array = graph.arrays[node.bias]
-    return array[0] if node.function.stack else array
+    return meaning.bias_row(node.function, graph.arrays.get(node.bias or ""))
 
 
-def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
-    """A layer with weights as an operator on integers, without its bias; None for all others."""
-    declared, params = node.function.weights, node.params
-    if declared is None or node.weights is None or not node.function.op.startswith(_PRODUCTS):
-        return None
-    array, axes = graph.arrays[node.weights], declared.axes
-    if isinstance(axes[0], Half):
-        axes = axes[0].parts
-        array = layouts.unpack_nibbles(array, extent(axes, params))
-    weights = array.astype(np.float64)
-    shape = tuple(extent(axis, params) for axis in axes)
-    if len(shape) == 2:
-        return Dense(weights.reshape(shape) + params["filter_offset"])
-    weights, groups = weights.reshape(shape), 1
-    if "ch_mult" in params:
-        weights, groups = weights[0].transpose(2, 0, 1)[..., None], params["input_c"]
-    else:
-        groups = params["input_c"] // params["filter_c"]
-    stride, dilation = ((params[f"{n}_h"], params[f"{n}_w"]) for n in ("stride", "dilation"))
-    return Conv(weights, None, stride, pads(params), dilation, groups)
-
-
-def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
-    """Cells above, left, below and right of an image that give the output its height and width."""
-    around = []
-    for axis in "hw":
-        size, before, side = (params[f"{name}_{axis}"] for name in ("input", "pad", "filter"))
-        covered = (side - 1) * params.get(f"dilation_{axis}", 1) + 1
-        reach = (params[f"output_{axis}"] - 1) * params[f"stride_{axis}"] + covered
-        around.append((before, reach - size - before))
-    (top, bottom), (left, right) = around
-    return top, left, bottom, right
-
-
-def has_room(graph: Graph, node: Node) -> bool:
+def has_wide_sums(graph: Graph, node: Node) -> bool:
     """Are its sums wider than 32 bits?"""
     return node.bias is not None and graph.arrays[node.bias].itemsize == 8
 
 
 def accumulators(graph: Graph, node: Node, x: np.ndarray) -> Optional[np.ndarray]:
     """The sums of a node with weights over integers x [N, ...], with bias; else None."""
-    operator = products(graph, node)
-    if operator is None:
+    if node.function.product is None:
         return None
+    operator = node.function.product(node.params, graph.arrays[node.weights or ""])
     shape = node.function.inputs[0].shape(node.params)  # batches come first
     shifted = x.astype(np.float64).reshape(-1, *shape[1:])
     if node.function.type != "s16":

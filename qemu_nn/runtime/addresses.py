@@ -233,6 +233,10 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
 
 
 def _device_row(step: Step, profile: Profile) -> Optional[Row]:
-    """The row that uses scratch memory as this device does, if it uses any."""
+    """The row that uses scratch memory as this device does, if it uses any: the model of the
+    device's own way, or where that is what defines the bits, the plain row."""
+    if profile.path != "dsp" or not step.node.function.scratch:
+        return None
     rows = rows_of(step.row.op.name, step.row.op.type)
-    return next((row for row in rows if row.variant == "dsp" and row.claims(profile)), None)
+    own = [row for row in rows if row.kind != "fast" and row.claims(profile)]
+    return next((row for row in own if row.kind == "model"), own[0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 from ..errors import Error
-from ..functions.base import extent
+from ..functions.extents import extent
 from ..ir.graph import Graph, Node, Tensor
 from ..kernels import table as kernels
 from ..kernels.table import CAP, FEATURES, HOST, Row, cpu_features

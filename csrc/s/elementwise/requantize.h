@@ -8,7 +8,7 @@
  *   rescale_u8   out = clamp(qn_rescale_float32(x, factor, start) + output_zero_point, 0, 255)
  *
  * Axes: vectors of `length` elements, 0..2^30 - 1. factor = s_in * (1 / s_out) and start = -z_in *
- * factor, in float32, are two int32 of the array `weights`, as bits (layers/tflm_scaling.py).
+ * factor, in float32, are two int32 of the array `weights`, as bits (qemu_nn/functions/scaling.py).
  * Ranges: zero points and limits within their types, of 32 bits zero points -2^30..2^30; act_min <=
  * act_max; multipliers not negative; shifts -31..14, so that nothing wraps.
  * In place or not, where the elements have the same size. Scratch: none.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from ...errors import ModelError
+from ...functions import FUNCTIONS
 from ...functions.scaling import (
     leaky_relu_scaling,
     logistic_scaling,
@@ -19,24 +21,8 @@ from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format, same_type
 from .scaling import activation_range, multiplier
 
-#: What softmax makes of a type -> scale and zero point of the result, as the kernels have them.
-_SOFTMAX = {
-    "s8": (2.0**-8, -128),
-    "u8": (2.0**-8, 0),
-    "s8_s16": (2.0**-16, -32768),
-    "s16": (2.0**-15, 0),
-}
-
 #: By how much of it the scale of 16-bit results may differ: their kernels do not look at it.
 _NEAR = float(np.float32(0.001))
-
-#: The same of the functions with a fixed range.
-_CURVES = {
-    ("logistic", "s8"): (2.0**-8, -128),
-    ("tanh", "s8"): (2.0**-7, 0),
-    ("logistic", "s16"): (2.0**-15, 0),
-    ("tanh", "s16"): (2.0**-15, 0),
-}
 
 
 def _elementwise(call: Call, *more: str) -> tuple[Value, Value]:
@@ -47,7 +33,10 @@ def _elementwise(call: Call, *more: str) -> tuple[Value, Value]:
     return x, output
 
 
-def _fixed(output: Value, form: tuple[float, int], near: float = 0.0) -> None:
+def _fixed(output: Value, function: str, near: float = 0.0) -> None:
+    """Refuse an output whose format is not the one that the function makes."""
+    form = FUNCTIONS[function].makes
+    assert form is not None  # of these functions
     if abs(output.scale - form[0]) > near * form[0] or output.zero != form[1]:
         raise ModelError(
             f"its output has the scale {output.scale:g} and the zero point {output.zero}; it must "
@@ -60,35 +49,37 @@ def softmax(call: Call) -> None:
     x, output = _elementwise(call)
     beta = call.options("SoftmaxOptions").number("Beta")
     kind = "_".join(dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output)))
-    if kind not in _SOFTMAX:
+    function = f"arm_softmax_{kind}"
+    if function not in FUNCTIONS:
         raise ModelError(f"it cannot convert {x.dtype} to {output.dtype}")
-    _fixed(output, _SOFTMAX[kind], _NEAR if output.dtype == "int16" else 0.0)
+    _fixed(output, function, _NEAR if output.dtype == "int16" else 0.0)
     if not beta > 0:
         raise ModelError(f"its beta must be positive, not {beta}")
     rows = {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
     if kind == "s16":
         mult, shift = softmax_scaling_s16(beta, x.scale)
         tables = exp_lut(), one_by_one_lut()
-        call.put("arm_softmax_s16", {**rows, "mult": mult, "shift": shift}, [x], output, *tables)
+        call.put(function, {**rows, "mult": mult, "shift": shift}, [x], output, *tables)
         return
     mult, shift, least = softmax_scaling(beta, x.scale)
     params = {**rows, "mult": mult, "shift": shift, "diff_min": least}
-    call.put(f"arm_softmax_{kind}", params, [x], output)
+    call.put(function, params, [x], output)
 
 
 def curve(call: Call, kind: str) -> None:
     """LOGISTIC and TANH."""
     x, output = _elementwise(call)
     suffix = same_type(x, output)
-    if (kind, suffix) not in _CURVES:
+    function = f"tflm_{kind}_{suffix}"
+    if function not in FUNCTIONS:
         raise ModelError(f"it does not support {x.dtype}")
-    _fixed(output, _CURVES[kind, suffix])
+    _fixed(output, function)
     names = ("input_multiplier", "input_left_shift", "input_range_radius")
     if suffix == "s8":
         params = {"input_zero_point": x.zero, **dict(zip(names, logistic_scaling(x.scale)))}
     else:
         params = dict(zip(names, logistic_scaling_s16(x.scale, kind == "tanh")))
-    call.put(f"tflm_{kind}_{suffix}", {"length": x.size, **params}, [x], output)
+    call.put(function, {"length": x.size, **params}, [x], output)
 
 
 def requantize(call: Call) -> None:
@@ -131,6 +122,36 @@ def leaky_relu(call: Call) -> None:
     call.put(f"tflm_leaky_relu_{same_type(x, output)}", params, [x], output)
 
 
+def prelu(call: Call) -> None:
+    """PRELU, of int8, whose slopes the file holds."""
+    call.counts(2, 2)
+    x, output, slopes = call.value(), call.output(), call.described(1)
+    tensor, alpha = call.constant(1, "INT8")
+    if same_type(x, output) != "s8":
+        raise ModelError(f"it takes no {x.dtype}")
+    own = alpha.reshape(tensor.shape[_leading_ones(tensor.shape) :])
+    rank = len(output.shape)
+    try:
+        whole = np.broadcast_to(own, output.shape[rank - own.ndim :])
+    except ValueError:
+        whole = np.empty(0, np.int8)
+    if x.shape != output.shape or not whole.size:
+        shapes = f"{list(x.shape)} and the slopes {list(tensor.shape)}"
+        raise ModelError(f"{shapes} do not come to {list(output.shape)}")
+    params = {"outer": x.size // whole.size, "inner": whole.size}
+    params.update(input_zero_point=x.zero, output_zero_point=output.zero)
+    params["alpha_zero_point"] = slopes.zero
+    scales = (("identity", x.scale), ("alpha", x.scale * slopes.scale))
+    for name, scale in scales:
+        factor, shift = multiplier(scale / output.scale)
+        params.update({f"{name}_multiplier": factor, f"{name}_shift": shift})
+    call.put("tflm_prelu_s8", params, [x], output, whole.reshape(-1))
+
+
+def _leading_ones(shape: Sequence[int]) -> int:
+    return next((i for i, side in enumerate(shape) if side != 1), len(shape))
+
+
 def dequantize(call: Call) -> None:
     """DEQUANTIZE, where it does not end the network."""
     raise ModelError(
@@ -146,6 +167,7 @@ ACTIVATIONS: dict[str, Converter] = {
     "RELU": partial(relu, kind="RELU"),
     "RELU6": partial(relu, kind="RELU6"),
     "LEAKY_RELU": leaky_relu,
+    "PRELU": prelu,
     "QUANTIZE": requantize,
     "DEQUANTIZE": dequantize,
 }

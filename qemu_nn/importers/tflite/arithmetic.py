@@ -7,14 +7,12 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
+from ...functions.s8_elementwise import LEFT_SHIFTS
 from ...functions.scaling import add_scaling
 from .building import Value
 from .call import Call, Converter, same_format, same_type
 from .scaling import multiplier
 from .shaping import sides
-
-#: Bits by which a sum's inputs are widened, by element type.
-_LEFT_SHIFT = {"s8": 20, "u8": 20, "s16": 15}
 
 
 def combine(call: Call, kind: str) -> None:
@@ -24,7 +22,7 @@ def combine(call: Call, kind: str) -> None:
     suffix = same_type(first, second, output)
     names = {("add", "s8"): "arm_elementwise_add_s8", ("add", "s16"): "arm_elementwise_add_s16"}
     params = {
-        **add_scaling(first.scale, second.scale, output.scale, _LEFT_SHIFT[suffix]),
+        **add_scaling(first.scale, second.scale, output.scale, LEFT_SHIFTS[suffix]),
         **{"input_1_offset": -first.zero, "input_2_offset": -second.zero},
         **{"out_offset": output.zero, "block_size": output.size},
         **options.activation(output),

@@ -1,0 +1,143 @@
+"""Scalar C arguments at random: what functions draw theirs from."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Callable
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .base import Function
+
+Drawn = dict[str, int]
+Draw = Callable[[Random, "Function"], Drawn]
+
+SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
+
+#: Channels of a dense layer: several vectors of a fast row, with every remainder.
+WIDTHS = (*SIZES, 31, 33, 64, 70)
+
+#: Enough for several vectors of a fast row, with every remainder: of a vector, and of channels
+#: where each is computed for itself.
+LONGEST, MOST_CHANNELS = 2500, 200
+
+#: Offsets of outputs that are no zero points; Arm's code adds them in 32 bits.
+_FAR = (128, -129, 129, 300, -1000, 32767, -32768, 2**30, -(2**30))
+
+#: C argument of a q7 or q15 function -> what it may be; everything else is one of SIZES.
+_RANGES = {
+    "padding": (0, 4),
+    "stride": (1, 3),
+    "dim_kernel": (1, 5),
+    "bias_shift": (0, 31),
+    "out_shift": (0, 31),
+    "int_width": (0, 3),
+    "type": (0, 1),
+    "out_lshift": (0, 31),
+    "dim_im_in": (1, 11),
+    "dim_im_out": (1, 9),
+    "nb_batches": (1, 3),
+    "batches": (1, 3),
+    "input": (1, 11),
+    "filter": (1, 5),
+    "pad": (0, 4),
+    "output": (1, 9),
+}
+
+
+def one_in(rng: Random, n: int) -> bool:
+    """Once in n times."""
+    return rng.randrange(n) == n - 1
+
+
+def limits(dtype: str) -> tuple[int, int]:
+    """The ends of a type's range."""
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+
+def length(rng: Random) -> int:
+    """Elements of a vector, now and then many."""
+    return rng.randint(1, LONGEST) if rng.randrange(3) == 2 else rng.choice(SIZES)
+
+
+def only_length(name: str = "length") -> Draw:
+    """Arguments of a function that takes a length alone."""
+    return lambda rng, function: {name: length(rng)}
+
+
+def output_offset(rng: Random, low: int, high: int) -> int:
+    """Mostly a zero point of the output's type."""
+    return rng.randint(low, high) if rng.randrange(8) else rng.choice(_FAR)
+
+
+def activation(rng: Random, function: Function) -> Drawn:
+    """The range of the output, where the function has one."""
+    if "act_min" not in function.params:
+        return {}
+    low, high = limits(function.output.dtype)
+    if rng.randrange(2):
+        low, high = sorted((rng.randint(low, high), rng.randint(low, high)))
+    return {"act_min": low, "act_max": high}
+
+
+def legacy(
+    meet: Callable[[Random, Function, Drawn], None] = lambda rng, function, params: None,
+    long: tuple[str, ...] = (),
+    most: int = LONGEST,
+) -> Draw:
+    """Arguments of a q7 or q15 function.
+
+    meet: changes them so that they meet the constraints of the function; called nine times out of
+    ten. long: those that are now and then up to `most`.
+    """
+
+    def draw(rng: Random, function: Function) -> Drawn:
+        params = {name: _argument(rng, name) for name in function.params}
+        if long and one_in(rng, 3):
+            params.update({name: rng.randint(1, most) for name in long})
+        if "offset" in params:
+            high = 127 if function.type == "q7" else 32767
+            params["offset"] = rng.randint(-high - 1, high)
+        shifts = [name for name in params if name.endswith("_shift")]
+        if any("shift" in name for name in params) and not one_in(rng, 3):
+            params.update({name: rng.randint(0, 12) for name in shifts})  # most results fit
+        if "act_min" in params:
+            low, high = limits(function.output.dtype)
+            if one_in(rng, 2):
+                low, high = sorted((rng.randint(low, high), rng.randint(low, high)))
+            params.update(act_min=low, act_max=high)
+        if not one_in(rng, 10):
+            meet(rng, function, params)
+        return params
+
+    return draw
+
+
+def _argument(rng: Random, name: str) -> int:
+    stem = name[:-2] if name.endswith(("_x", "_y", "_h", "_w")) else name
+    return rng.randint(*_RANGES[stem]) if stem in _RANGES else rng.choice(SIZES)
+
+
+def natural_output(rng: Random, params: Drawn, even: bool = False) -> None:
+    """Output sizes that the geometry gives, now and then rounded up; even: to an even number."""
+    for name in [name for name in params if name.startswith("dim_im_out")]:
+        axis = name[len("dim_im_out") :]
+        sides = (params[f"{side}{axis}"] for side in ("dim_im_in", "padding", "dim_kernel"))
+        size, padding, kernel = sides
+        reach = size + 2 * padding - kernel
+        params[name] = max(1, reach // params[f"stride{axis}"] + 1 + one_in(rng, 10))
+        params[name] += params[name] % 2 if even else 0
+
+
+def ends(rng: Random, dtype: str, low: str = "act_min", high: str = "act_max") -> Drawn:
+    """A range inside of a type's, or all of it."""
+    least, most = limits(dtype)
+    inside = sorted(rng.randint(least, most) for _ in range(2))
+    return dict(zip((low, high), inside if rng.randrange(2) else (least, most)))
+
+
+def scale(rng: Random, prefix: str, low: int, high: int) -> Drawn:
+    """A multiplier, and a shift between these."""
+    multiplier = {f"{prefix}multiplier": rng.randint(2**30, 2**31 - 1)}
+    return {**multiplier, f"{prefix}shift": rng.randint(low, high)}

@@ -1,0 +1,118 @@
+"""The shapes of arrays, said in terms of C arguments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Union
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Total:
+    """An extent: the sum of others."""
+
+    parts: tuple[Extent, ...]
+
+    def __str__(self) -> str:
+        return f"({' + '.join(map(str, self.parts))})"
+
+
+@dataclass(frozen=True)
+class Largest:
+    """An extent: the largest of others."""
+
+    parts: tuple[Extent, ...]
+
+    def __str__(self) -> str:
+        return f"max({', '.join(map(str, self.parts))})"
+
+
+@dataclass(frozen=True)
+class Half:
+    """An extent: half of a product, rounded up; bytes that hold so many values of 4 bits."""
+
+    parts: tuple[Extent, ...]
+
+    def __str__(self) -> str:
+        return f"ceil({spell(self.parts)} / 2)"
+
+
+@dataclass(frozen=True)
+class Either:
+    """An extent: one of two, as a C argument says that is 1 or 0."""
+
+    flag: str
+    yes: Extent
+    no: Extent
+
+    def __str__(self) -> str:
+        return f"({self.flag} ? {spell(self.yes)} : {spell(self.no)})"
+
+
+#: One extent: the name of a C argument, a number, a tuple of both (their product), or one of these.
+Extent = Union[str, int, tuple["Extent", ...], Total, Largest, Half, Either]
+
+
+def spell(value: Extent) -> str:
+    """An extent as people write it."""
+    return "*".join(map(spell, value)) if isinstance(value, tuple) else str(value)
+
+
+def extent(value: Extent, params: Mapping[str, int]) -> int:
+    """The number that an extent stands for with these C arguments."""
+    if isinstance(value, Either):
+        return extent(value.yes if params[value.flag] else value.no, params)
+    if isinstance(value, (Total, Largest)):
+        combine = sum if isinstance(value, Total) else max
+        return combine(extent(part, params) for part in value.parts)
+    if isinstance(value, Half):
+        return (extent(value.parts, params) + 1) // 2
+    if isinstance(value, tuple):
+        return math.prod(extent(part, params) for part in value)
+    return params[value] if isinstance(value, str) else value
+
+
+@dataclass(frozen=True)
+class Array:
+    """A pointer argument: its C name, numpy dtype and shape (extents, outermost axis first).
+
+    optional: C takes NULL, which stands for zeros. state: the call writes a new value back. narrow:
+    the C argument that, where it is not 0, makes the elements int32.
+    """
+
+    name: str
+    dtype: str
+    axes: tuple[Extent, ...]
+    optional: bool = False
+    state: bool = False
+    narrow: str = ""
+
+    def dtype_in(self, params: Mapping[str, int]) -> str:
+        """The type of the elements with these C arguments."""
+        return "int32" if self.narrow and params[self.narrow] else self.dtype
+
+    def shape(self, params: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape with these C arguments."""
+        return tuple(extent(axis, params) for axis in self.axes)
+
+    def nbytes(self, params: Mapping[str, int]) -> int:
+        """Bytes with these C arguments."""
+        return math.prod(self.shape(params)) * np.dtype(self.dtype).itemsize
+
+
+def stack(dtype: str, *rows: Array) -> Array:
+    """The array that holds these arrays of one length as its rows."""
+    return Array("_and_".join(row.name for row in rows), dtype, (len(rows), *rows[0].axes))
+
+
+def vector(name: str, dtype: str, length: Extent) -> Array:
+    """A one-dimensional array argument."""
+    return Array(name, dtype, (length,))
+
+
+def joined(name: str, dtype: str, *parts: Array) -> Array:
+    """The array that holds these arrays one after the other."""
+    return Array(name, dtype, (Total(tuple(part.axes for part in parts)),))

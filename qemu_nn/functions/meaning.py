@@ -1,0 +1,136 @@
+"""What calls stand for in real numbers: operators of float networks, and what these read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Callable, NamedTuple, Optional, Union
+
+import numpy as np
+
+from ..errors import ModelError
+from ..operators import Conv, Dense, Operator, Shape
+from .base import Function
+
+
+class Scale(NamedTuple):
+    """The format of a tensor: its integers stand for scale * (integer - zero_point)."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function: its C arguments, weights and bias.
+
+    source, output: formats of its first input and of its output; shape: of the output.
+    """
+
+    function: Function
+    params: Mapping[str, int]
+    weights: Optional[np.ndarray]
+    bias: Optional[np.ndarray]
+    source: Scale
+    output: Scale
+    shape: Shape
+
+    @property
+    def sides(self) -> list[Shape]:
+        """The shapes of the inputs."""
+        return [array.shape(self.params) for array in self.function.inputs]
+
+    @property
+    def image(self) -> Shape:
+        """The image it reads; ModelError for several in one sample: no operator takes them."""
+        batches, *image = self.sides[0]
+        if batches > 1:
+            raise ModelError(f"it computes {batches} images of one sample")
+        return tuple(image)
+
+    def factor(self, multiplier: str = "multiplier", shift: str = "shift") -> float:
+        """A multiplier with its shift."""
+        return math.ldexp(self.params[multiplier], self.params[shift] - 31)
+
+
+@dataclass(frozen=True)
+class Meant:
+    """Operators, the first on the inputs; and the shapes of these, None: as they come.
+
+    Without operators the input in that shape stands for the output, which repeats it.
+    """
+
+    operators: tuple[Operator, ...]
+    inputs: tuple[Optional[Shape], ...]
+
+
+@dataclass(frozen=True)
+class Constant(Operator):
+    """What is the same for every sample; its input says how many of these there are."""
+
+    value: np.ndarray
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The value's."""
+        return self.value.shape
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The value, once for each sample."""
+        return np.broadcast_to(self.value, (len(inputs[0]), *self.value.shape))
+
+
+#: The meaning of a call. Raises ModelError for a call that has none.
+Meaning = Callable[[Call], Meant]
+
+
+def same(operator: Operator, inputs: int = 1) -> Meaning:
+    """The meaning of a function that computes an operator, on inputs as they come."""
+    return lambda call: Meant((operator,), (None,) * inputs)
+
+
+def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
+    """Cells above, left, below and right of an image, so that there are as many windows as said."""
+    found = []
+    for axis in "hw":
+        size, before, side = (params[f"{name}_{axis}"] for name in ("input", "pad", "filter"))
+        covered = (side - 1) * params.get(f"dilation_{axis}", 1) + 1
+        reach = (params[f"output_{axis}"] - 1) * params[f"stride_{axis}"] + covered
+        found.append((before, reach - size - before))
+    (top, bottom), (left, right) = found
+    return top, left, bottom, right
+
+
+def factors(
+    function: Function, params: Mapping[str, int], bias: Optional[np.ndarray]
+) -> np.ndarray:
+    """What the sums of each output channel are multiplied by: multiplier * 2^(shift - 31)."""
+    if function.stack:
+        assert bias is not None  # which holds them
+        _, multiplier, shift = bias.astype(np.int64)
+    else:
+        multiplier, shift = (np.array([params[name]]) for name in ("multiplier", "shift"))
+    result: np.ndarray = np.ldexp(multiplier.astype(np.float64), shift - 31)
+    return result
+
+
+def bias_row(function: Function, bias: Optional[np.ndarray]) -> Optional[np.ndarray]:
+    """The biases alone, in steps of the layer's products; None if there are none."""
+    return bias[0] if bias is not None and function.stack else bias
+
+
+def real_layer(call: Call, own: Union[Conv, Dense]) -> Union[Conv, Dense]:
+    """A layer on integers, its weights and bias as the real numbers that they stand for."""
+    steps = factors(call.function, call.params, call.bias) * call.output.scale
+    scales = (steps / call.source.scale).reshape(-1, *[1] * (own.weights.ndim - 1))
+    bias = bias_row(call.function, call.bias)
+    real = None if bias is None else bias * np.broadcast_to(steps, bias.shape)
+    return replace(own, weights=own.weights * scales, bias=real)
+
+
+def windows(call: Call) -> Meant:
+    """A convolution of an image."""
+    assert call.function.product is not None
+    assert call.weights is not None
+    own = real_layer(call, call.function.product(call.params, call.weights))
+    return Meant((own,), (call.image,))

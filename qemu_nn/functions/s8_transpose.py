@@ -1,0 +1,183 @@
+"""Transposed convolutions of the s8 API: images NHWC, a multiplier and a shift for each channel."""
+
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from ..operators import Conv, Operator, Shape
+from .base import Function, Params
+from .drawing import SIZES, Drawn
+from .extents import Array, stack
+from .meaning import Call, Meant, real_layer
+from .s8_buffers import convolve_s8
+from .s8_weighted import OFFSETS, PER_CHANNEL, rows, unpacked, weighted_draw, weighted_order
+from .s8_windows import (
+    ANY,
+    DILATED,
+    ENDS,
+    IMAGE,
+    IMAGE_DIMS,
+    SIDES,
+    WINDOW,
+    WRAPPER,
+    Buffer,
+    draw_windows,
+    image,
+    taps,
+)
+from .struct_api import Struct, dims, pair
+
+#: Input channels up to which a transposed convolution is computed row by row.
+_FEW_CHANNELS = 16
+
+
+def _is_turned(p: Params) -> bool:
+    """Is a transposed convolution one with the filter turned round?"""
+    return max(p["stride_h"], p["stride_w"]) <= 2 and p["input_c"] > _FEW_CHANNELS
+
+
+def _memory_second(p: Params, path: str) -> int:
+    """The second buffer of a transposed convolution: for the filter turned round."""
+    return taps(p) * p["output_c"] if _is_turned(p) else 0
+
+
+def _memory_rows(p: Params, path: str) -> int:
+    """Rows of sums. Arm's answer puts stride_h for stride_w and can be too small: this is what the
+    function uses."""
+    columns = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_w"])
+    return 4 * columns * p["output_c"] * max(p["filter_h"], p["stride_h"])
+
+
+def _memory_first(p: Params, path: str) -> int:
+    """The first buffer: rows of sums, or the columns of a convolution."""
+    return (convolve_s8 if _is_turned(p) else _memory_rows)(p, path)
+
+
+def _memory_wrapper(p: Params, path: str) -> int:
+    """Both buffers: rows of sums alone, or the columns of a convolution and its filter."""
+    return _memory_first(p, path) + _memory_second(p, path)
+
+
+_FILTER = Array("filter", "int8", ("output_c", "filter_h", "filter_w", "input_c"))
+
+_STRUCTS = {
+    "transpose_conv_params": Struct(
+        "cmsis_nn_transpose_conv_params",
+        {**OFFSETS, **DILATED, **pair("padding_offsets", "pad_offset")},
+    ),
+    "quant_params": PER_CHANNEL,
+    "input_dims": IMAGE_DIMS,
+    "filter_dims": dims("output_c", "filter_h", "filter_w", "input_c"),
+    "bias_dims": dims(1, 1, 1, "output_c"),
+    "output_dims": dims("batches", "output_h", "output_w", "output_c"),
+}
+
+
+def _draw(rng: Random, function: Function) -> Drawn:
+    """Pads that are multiples of the stride, but for many channels."""
+    p = draw_windows(rng)
+    p.update(dilation_h=1, dilation_w=1, pad_offset_h=rng.randint(0, 1), pad_offset_w=0)
+    p.update(input_c=rng.choice((*SIZES, 33)), output_c=rng.choice(SIZES))
+    for axis in "hw":
+        stride, filter, size = (p[f"{n}_{axis}"] for n in ("stride", "filter", "input"))
+        pad = rng.randint(0, filter - 1)
+        pad -= pad % stride
+        more = rng.randint(0, max(0, filter - stride))
+        p.update({f"pad_{axis}": pad, f"output_{axis}": max(1, size * stride - pad + more)})
+    return p
+
+
+def _doubles(dim: int, depth: int, out: int) -> Params:
+    """A case that makes twice the image's side, by windows of 4 x 4."""
+    sides = {"input": dim, "output": 2 * dim, "filter": 4, "stride": 2, "dilation": 1, "pad": 1}
+    pairs = {f"{n}_{a}": v for n, v in {**sides, "pad_offset": 0}.items() for a in "hw"}
+    ends = dict(zip(ENDS, (128, -128, -128, 127)))
+    return {"batches": 1, **pairs, **ends, "input_c": depth, "output_c": out}
+
+
+@dataclass(frozen=True)
+class _Spread(Operator):
+    """Pixels apart by a stride, the first at `first`, in an image of zeros of a size."""
+
+    stride: tuple[int, int]
+    first: tuple[int, int]
+    size: tuple[int, int]
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The image's."""
+        return (*self.size, inputs[0][2])
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The pixels that lie in the image."""
+        (x,) = inputs
+        image = np.zeros((len(x), *self.shape(x.shape[1:])), x.dtype)
+        ends = zip(self.first, self.stride, x.shape[1:3])
+        (rows, columns) = (first + stride * np.arange(count) for first, stride, count in ends)
+        there, here = ((at >= 0) & (at < size) for at, size in zip((rows, columns), self.size))
+        image[:, rows[there, None], columns[here]] = x[:, there][:, :, here]
+        return image
+
+
+def _spread(params: Params) -> _Spread:
+    """The image of whose windows a transposed convolution is the convolution."""
+    sides = [params[f"filter_{axis}"] - 1 for axis in "hw"]
+    return _Spread(
+        (params["stride_h"], params["stride_w"]),
+        (sides[0] - params["pad_h"], sides[1] - params["pad_w"]),
+        (params["output_h"] + sides[0], params["output_w"] + sides[1]),
+    )
+
+
+def _meant(call: Call) -> Meant:
+    """Of the image spread out, with the filter turned round."""
+    assert call.weights is not None
+    turned = unpacked(_FILTER, call.params, call.weights)[:, ::-1, ::-1]
+    return Meant((_spread(call.params), real_layer(call, Conv(turned))), (call.image,))
+
+
+def _transpose(
+    name: str,
+    kernel: int,
+    buffer: Buffer,
+    second: str,
+    scratch_buffers: dict[str, Buffer],
+    *cases: Params,
+) -> Function:
+    """second: C's name of the second piece of scratch memory."""
+    channels = rows("output_c")
+    offsets = ("pad_offset_h", "pad_offset_w")
+    return Function(
+        name=name,
+        op="transpose_conv_wrapper",
+        type="s8",
+        params=(*IMAGE, *SIDES, "output_c", *WINDOW, *offsets, *ENDS),
+        inputs=(image("s8"),),
+        weights=_FILTER,
+        bias=stack("int32", *channels),
+        stack=channels,
+        output=Array("output", "int8", ("batches", "output_h", "output_w", "output_c")),
+        fixed={"kernel": kernel},
+        buffer=buffer,
+        macs=("batches", "input_h", "input_w", "input_c", "filter_h", "filter_w", "output_c"),
+        note="Nothing looks at pad_offset_h and pad_offset_w.",
+        order=weighted_order(
+            "transpose_conv_params", _STRUCTS, _FILTER, more=second, scratch_buffers=scratch_buffers
+        ),
+        draw=weighted_draw(_draw),
+        cases=cases,
+        meaning=_meant,
+    )
+
+
+FUNCTIONS = (
+    _transpose(
+        "arm_transpose_conv_wrapper_s8",
+        WRAPPER,
+        _memory_wrapper,
+        "reverse_conv_ctx",
+        {"ctx": _memory_first, "reverse_conv_ctx": _memory_second},
+        _doubles(8, 32, 16),
+    ),
+    _transpose("arm_transpose_conv_s8", ANY, _memory_rows, "output_ctx", {"ctx": _memory_rows}),
+)

@@ -1,0 +1,146 @@
+"""What moves elements in TensorFlow Lite Micro, beyond CMSIS-NN: joining, slicing, resizing."""
+
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from ..operators import Concat, Operator, Shape
+from .base import Function
+from .drawing import SIZES, Drawn
+from .extents import Array, Total
+from .meaning import Call, Meant
+from .s8_elementwise import DTYPES
+from .s8_movement import pad, transpose
+
+_SLICE = {
+    **{f"{name}_{i}": n for name in ("input", "output") for i, n in enumerate((1, 1, 24, 24, 16))},
+    **{f"begin_{i}": 0 for i in range(5)},
+    **{f"stride_{i}": 1 for i in range(5)},
+    "output_2": 12,
+}
+_RESIZE = {"batches": 1, "input_h": 12, "input_w": 12, "channels": 16, "output_h": 24}
+_RESIZE.update(output_w=24, align_corners=0, half_pixel_centers=0)
+
+
+def _draw_join(rng: Random, function: Function) -> Drawn:
+    return {"outer": rng.choice(SIZES), "inner1": rng.randint(1, 70), "inner2": rng.randint(1, 70)}
+
+
+def _draw_slice(rng: Random, function: Function) -> Drawn:
+    p = {}
+    for i in range(5):
+        side = rng.choice(SIZES[:7])
+        first, stride = rng.randrange(side), rng.choice((1, 1, 2, 3, -1, -2))
+        reach = side - 1 - first if stride > 0 else first
+        output = 1 + rng.randint(0, reach // abs(stride))
+        p.update({f"input_{i}": side, f"begin_{i}": first})
+        p.update({f"stride_{i}": stride, f"output_{i}": output})
+    return p
+
+
+def _draw_resize(rng: Random, function: Function) -> Drawn:
+    sides = ("batches", "input_h", "input_w", "channels", "output_h", "output_w")
+    flags = ("align_corners", "half_pixel_centers")
+    p = {name: rng.choice(SIZES) for name in sides}
+    return {**p, **{name: rng.randrange(2) for name in flags}}
+
+
+@dataclass(frozen=True)
+class _Take(Operator):
+    """The elements at some places of an axis, in any order."""
+
+    axis: int
+    places: tuple[int, ...]
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's, with that many places."""
+        (shape,) = inputs
+        return (*shape[: self.axis], len(self.places), *shape[self.axis + 1 :])
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """All of these."""
+        (x,) = inputs
+        return np.take(x, self.places, axis=self.axis + 1)
+
+
+def _sliced(call: Call) -> Meant:
+    takes = []
+    for axis in range(5):
+        begin, step, count = (call.params[f"{n}_{axis}"] for n in ("begin", "stride", "output"))
+        takes.append(_Take(axis, tuple(range(begin, begin + count * step, step))))
+    return Meant(tuple(takes), (call.sides[0],))
+
+
+def _resized(call: Call) -> Meant:
+    takes = (_Take(1, _nearest(call, "h")), _Take(2, _nearest(call, "w")))
+    return Meant(takes, (call.sides[0],))
+
+
+def _nearest(call: Call, axis: str) -> tuple[int, ...]:
+    """The place of the image that each of the output shows (csrc/elementary.h has it in C)."""
+    size, out = call.params[f"input_{axis}"], call.params[f"output_{axis}"]
+    corners, centers = call.params["align_corners"], call.params["half_pixel_centers"]
+    inner = int(bool(corners) and out > 1)
+    scale = float(np.float32((size - inner) / (out - inner)))
+    places = np.float32((np.arange(out) + 0.5 * bool(centers)) * scale).astype(float)
+    found = np.floor(places + 0.5 * bool(corners)).astype(int)
+    return tuple(np.minimum(found, size - 1).tolist())
+
+
+def _join(type: str) -> Function:
+    dtype = DTYPES[type]
+    return Function(
+        name=f"tflm_concatenation_{type}",
+        op="join",
+        type=type,
+        params=("outer", "inner1", "inner2"),
+        inputs=tuple(Array(f"input{i}", dtype, ("outer", f"inner{i}")) for i in (1, 2)),
+        output=Array("output", dtype, ("outer", Total(("inner1", "inner2")))),
+        draw=_draw_join,
+        cases=({"outer": 576, "inner1": 16, "inner2": 16},),
+        meaning=lambda call: Meant((Concat(1),), tuple(call.sides)),
+    )
+
+
+def _slice(type: str) -> Function:
+    names = {n: tuple(f"{n}_{i}" for i in range(5)) for n in ("input", "begin", "stride", "output")}
+    return Function(
+        name=f"tflm_slice_{type}",
+        op="slice",
+        type=type,
+        params=tuple(each for group in names.values() for each in group),
+        inputs=(Array("input", DTYPES[type], names["input"]),),
+        output=Array("output", DTYPES[type], names["output"]),
+        draw=_draw_slice,
+        cases=(_SLICE,),
+        meaning=_sliced,
+    )
+
+
+def _resize_nearest(type: str) -> Function:
+    return Function(
+        name=f"tflm_resize_nearest_{type}",
+        op="resize_nearest",
+        type=type,
+        params=(
+            *("batches", "input_h", "input_w", "channels", "output_h", "output_w"),
+            *("align_corners", "half_pixel_centers"),
+        ),
+        inputs=(Array("input", DTYPES[type], ("batches", "input_h", "input_w", "channels")),),
+        output=Array("output", DTYPES[type], ("batches", "output_h", "output_w", "channels")),
+        draw=_draw_resize,
+        cases=(_RESIZE,),
+        meaning=_resized,
+    )
+
+
+_BOTH = ("s8", "s16")
+
+FUNCTIONS = (
+    *(_join(type) for type in ("s8", "s16", "u8")),
+    *(_slice(type) for type in _BOTH),
+    *(_resize_nearest(type) for type in _BOTH),
+    pad("tflm_pad_s16", "s16"),
+    transpose("tflm_transpose_s16", "s16"),
+)
