@@ -109,7 +109,7 @@ def guarded(array, rng):
 
 
 @pytest.mark.parametrize(("function", "row"), list(all_rows()))
-@settings(max_examples=12)
+@settings(max_examples=25)
 @given(rng=DRAWN, seed=st.integers(0, 2**32 - 1))
 def test_a_row_writes_its_output_whole_and_nothing_else(function, row, rng, seed):
     _, struct, arguments = drawn_call(rng, function, row)
