@@ -29,10 +29,10 @@ int s_prelu_s8_ref(const void *params, const qn_buffers *b) {
         for (int32_t i = 0; i < p->inner; i++) {
             const int32_t value = *in++ - p->input_zero_point;
             const int32_t slope = alpha[i] - p->alpha_zero_point;
-            *out++ =
-                (int8_t)(value < 0
-                             ? s_output(&epilogue, value * slope, p->alpha_multiplier, p->alpha_shift)
-                             : s_output(&epilogue, value, p->identity_multiplier, p->identity_shift));
+            *out++ = (int8_t)(value < 0 ? s_output(&epilogue, value * slope, p->alpha_multiplier,
+                                                   p->alpha_shift)
+                                        : s_output(&epilogue, value, p->identity_multiplier,
+                                                   p->identity_shift));
         }
     }
     return QN_OK;
