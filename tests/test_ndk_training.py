@@ -19,7 +19,7 @@ from qemu_nn.npu.shapes import feature_shapes
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 torch.set_num_threads(1)
 
-from qemu_nn.ndk.quant_train_torch.nodes import log_softmax, lookup, quantize  # noqa: E402
+from qemu_nn.npu.torch.nodes import log_softmax, lookup, quantize  # noqa: E402
 from qemu_nn.ndk.quant_train_torch.quant_layer import QuantizedNet  # noqa: E402
 from qemu_nn.npu.training import groups  # noqa: E402
 
@@ -544,7 +544,8 @@ def test_without_torch_the_error_names_the_command(monkeypatch, tmp_path):
         return real(name, *rest, **more)
 
     modules = sys.modules
-    for name in [each for each in modules if each.startswith("qemu_nn.ndk.quant_train_torch.")]:
+    homes = ("qemu_nn.npu.torch.", "qemu_nn.ndk.quant_train_torch.")
+    for name in [name for name in modules if name.startswith(homes)]:
         monkeypatch.delitem(modules, name)
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(Error, match=r"pip install 'qemu_nn\[train\]'"):
