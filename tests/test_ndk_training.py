@@ -19,8 +19,8 @@ from qemu_nn.npu.shapes import feature_shapes
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 torch.set_num_threads(1)
 
-from qemu_nn.npu.torch.nodes import log_softmax, lookup, quantize  # noqa: E402
 from qemu_nn.ndk.quant_train_torch.quant_layer import QuantizedNet  # noqa: E402
+from qemu_nn.npu.torch.nodes import log_softmax, lookup, quantize  # noqa: E402
 from qemu_nn.npu.training import groups  # noqa: E402
 
 BITS = pytest.mark.parametrize("bits", [8, 16])
