@@ -10,9 +10,8 @@ import numpy as np
 from ..firmware import project
 from ..firmware.project import Firmware
 from ..io.arguments import as_array, as_flag, as_path
-from ..runtime.session import Session
+from ..runtime.session import Session, random_inputs
 from ..targets import DEFAULT_CORE
-from ..testing.calls import random_inputs
 from .golden import about, write_goldens
 from .network import Network, quantized
 

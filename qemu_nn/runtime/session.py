@@ -221,6 +221,19 @@ def other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
     return sessions
 
 
+def random_inputs(graph: Graph, count: int) -> np.ndarray:
+    """Inputs over the whole range, [count, *shape], always the same.
+
+    [count, 1, *shape] for a recurrent network: one time step.
+    """
+    limits = np.iinfo(graph.input.dtype)
+    steps = (1,) if graph.states else ()
+    values = np.random.default_rng(0).integers(
+        limits.min, limits.max, (count, *steps, *graph.input.shape), endpoint=True
+    )
+    return values.astype(graph.input.dtype)
+
+
 # ---- batching: several samples in one call, where that reads the weights once for all of them ----
 
 #: C argument that counts vectors -> ops that compute several of them in one call.

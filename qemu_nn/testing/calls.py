@@ -1,4 +1,4 @@
-"""Inputs at random: for a network, and calls of any function with values that hurt."""
+"""Random calls of any function, with values that hurt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from random import Random
 import numpy as np
 
 from ..functions import Function
-from ..ir.graph import Graph
 from .npu_calls import start_shift
 from .s8_calls import is_affine, quantization
 
@@ -55,16 +54,3 @@ def random_arguments(rng: Random, function: Function) -> dict[str, object]:
     if "start_shift" in arrays:
         arrays["start_shift"] = start_shift(elements, params["out_c"])
     return {**params, **arrays}
-
-
-def random_inputs(graph: Graph, count: int) -> np.ndarray:
-    """Inputs over the whole range, [count, *shape], always the same.
-
-    [count, 1, *shape] for a recurrent network: one time step.
-    """
-    limits = np.iinfo(graph.input.dtype)
-    steps = (1,) if graph.states else ()
-    values = np.random.default_rng(0).integers(
-        limits.min, limits.max, (count, *steps, *graph.input.shape), endpoint=True
-    )
-    return values.astype(graph.input.dtype)
