@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS
+from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS, tflm_control
 from qemu_nn.functions.prototypes import is_own
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -21,6 +21,8 @@ MEANINGLESS = {
     "batch_matmul": "no float operator multiplies two tensors that are computed",
     "svdf": "it keeps a state",
     "lstm_unidirectional": "it keeps a state",
+    "assign_variable": "it keeps a state",
+    "choose": "its condition is a truth value",
 }
 
 #: Functions that are checked otherwise than by a recording under their own name: by one of another
@@ -40,6 +42,7 @@ ELSEWHERE = {
     "test_rows_s8_without_recordings.py": {
         f"tflm_{name}_{type}" for name in ("constant", "broadcast") for type in ("s8", "s16", "u8")
     },
+    "test_tflm_control.py": {function.name for function in tflm_control.FUNCTIONS},
     "test_npu_kernels.py": set(NPU_FUNCTIONS),
 }
 

@@ -18,7 +18,7 @@ from .reading import Model, Operator
 from .recurrent import RECURRENT
 from .shaping import SHAPING
 from .slicing import SLICING
-from .variables import Guard
+from .values import Guard
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.
