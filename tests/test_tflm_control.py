@@ -22,7 +22,9 @@ def test_a_variable_is_read_and_assigned(type):
     assign = getattr(cmsis, f"tflm_assign_variable_{type}")
     variable = old.copy()
     np.testing.assert_array_equal(read(variable=variable, length=300), old)
-    np.testing.assert_array_equal(assign(variable=variable, input=new, length=300), new)
+    np.testing.assert_array_equal(
+        assign(variable=variable, input=new, length=300, in_place=True), new
+    )
     np.testing.assert_array_equal(variable, new)
 
 
