@@ -12,6 +12,7 @@ from .building import Builder, Value
 from .call import Call, Converter
 from .dense import DENSE
 from .reading import Model, Operator
+from .real import beside
 from .recurrent import RECURRENT
 from .shaping import SHAPING
 from .slicing import SLICING
@@ -27,6 +28,7 @@ CONVERTERS: dict[str, Converter] = {
     **SHAPING,
     **SLICING,
 }
+CONVERTERS.update(beside(CONVERTERS))
 
 _VARIABLES = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
 
