@@ -1,4 +1,4 @@
-"""Operators of TensorFlow Lite Micro on float32 and int32: of each element, of pairs, conversions."""
+"""Operators of TensorFlow Lite Micro on each element of float32 or int32, and conversions."""
 
 from collections.abc import Mapping
 from random import Random
@@ -8,7 +8,7 @@ import numpy as np
 
 from .base import Function, Params
 from .drawing import Draw, Drawn, length, limits, only_length
-from .extents import DTYPES, Array, vector
+from .extents import DTYPES, vector
 
 #: Types that are converted, and what is computed, as csrc/include/qn_params_f.h counts them.
 TYPES = ("s8", "s16", "s32", "u32", "f32", "b8")
@@ -74,7 +74,7 @@ def _each(
     params: tuple[str, ...] = (),
     fixed: Mapping[str, int] = {},
     draw: Optional[Draw] = None,
-    case: Params = {},
+    case: Mapping[str, int] = {},
 ) -> Function:
     """A function of each element, or of each pair: inputs by their names, with their types."""
     arrays = tuple(vector(array, DTYPES[own], "length") for array, own in inputs.items())

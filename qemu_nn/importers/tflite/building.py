@@ -19,6 +19,9 @@ from .variables import Guard, Variables
 #: Most bytes of all constants: they may share the file's bytes, and no device has as many.
 _ARRAY_LIMIT = 256 * 2**20
 
+#: Among types that a tensor may hold: integers without scale and zero point, too.
+UNSCALED = "UNSCALED"
+
 #: Types without a format: the file's name -> numpy's.
 PLAIN = {
     **{"INT32": "int32", "UINT32": "uint32", "INT64": "int64", "UINT64": "uint64"},
@@ -54,7 +57,8 @@ class Value:
         """It as a tensor of one sample, without the batch of 1 that its shape begins with."""
         batched = len(self.shape) > 1 and self.shape[0] == 1
         shape = self.shape[batched:] or (1,)
-        if self.dtype in PLAIN.values() and (self.scale, self.zero) == (1.0, 0):
+        plain = self.dtype in PLAIN.values() and (self.scale, self.zero) == (1.0, 0)
+        if plain or not self.scale:
             return Tensor(self.name, shape, self.dtype)
         return Tensor(self.name, shape, self.dtype, None, self.scale, self.zero)
 
@@ -251,6 +255,8 @@ def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
         raise ModelError(f"{tensor} holds {tensor.type}; only INT8, INT16 and UINT8 are supported")
     if tensor.type in PLAIN and not (tensor.type == "INT32" and len(tensor.scales)):
         return 1.0, 0
+    if UNSCALED in more and not len(tensor.scales):
+        return 0.0, 0
     if len(tensor.scales) != 1 or len(tensor.zeros) > 1:
         count = f"{len(tensor.scales)} scales and {len(tensor.zeros)} zero points"
         raise ModelError(f"{tensor} has {count}; it must have one of each")

@@ -10,7 +10,7 @@ from ...errors import Error, ModelError
 from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .building import PLAIN, Builder, Value
+from .building import PLAIN, UNSCALED, Builder, Value
 from .call import Call, Converter
 from .control import CONTROL, branches
 from .dense import DENSE
@@ -34,6 +34,7 @@ CONVERTERS: dict[str, Converter] = {
     **CONTROL,
 }
 CONVERTERS.update(beside(CONVERTERS))
+
 
 def convert(model: Model) -> Graph:
     """The network of a file, from its quantized input to its quantized outputs."""
@@ -169,7 +170,7 @@ def _quantizes(operator: Operator) -> bool:
 
 def _begin(builder: Builder, indices: list[int]) -> Value:
     """The value that all these tensors are."""
-    first, *others = (builder.declared(index, *PLAIN) for index in indices)
+    first, *others = (builder.declared(index, *PLAIN, UNSCALED) for index in indices)
     for other in others:
         if (other.dtype, other.scale, other.zero) != (first.dtype, first.scale, first.zero):
             raise ModelError(

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Optional
 
-import numpy as np
-
 from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...functions.tflm_float import ACTIVATED, ACTIVATIONS, COMPARE, UNARY, bits
 from .arithmetic import operands
-from .building import Value
+from .building import UNSCALED, Value
 from .call import SUFFIXES, Call, Converter, Options, same_type
 from .scaling import multiplier
 from .shaping import axis_of, expect
@@ -23,7 +21,7 @@ from .windows import image, pooled
 _WIDE = ("FLOAT32", "INT32", "INT64", "UINT32")
 
 #: What CAST takes beside the usual types.
-_CAST = ("FLOAT32", "INT32", "UINT32", "BOOL")
+_CAST = ("FLOAT32", "INT32", "UINT32", "INT64", "BOOL", UNSCALED)
 
 #: Functions that a device computes by its library: ours are rounded to nearest.
 _OF_A_LIBRARY = frozenset({"exp", "log", "sin", "cos", "elu", "logistic", "tanh"})
@@ -63,7 +61,7 @@ def _of(call: Call, name: str, *values: Value) -> str:
     """The function of a name for the type of these values."""
     function = f"tflm_{name}_{same_type(*values)}"
     if function not in FUNCTIONS:
-        raise ModelError(f"TensorFlow Lite Micro does not compute it of {values[0].dtype}")
+        raise ModelError(f"it does not support {values[0].dtype}")
     return function
 
 
@@ -97,23 +95,18 @@ def quantize(call: Call) -> None:
     if real:
         params = {"zero_point": output.zero, "scale_bits": bits(output.scale)}
     else:
-        model = call.builder.model
-        source = _format(call, call.operator.inputs[0]) if x.dtype == "int32" else (x.scale, x.zero)
-        made = (output.scale, output.zero)
-        target = _format(call, call.operator.outputs[0]) if output.dtype == "int32" else made
-        factor, shift = multiplier(source[0] / target[0])
-        params = {"input_zero_point": source[1], "output_zero_point": target[1]}
+        _has_scale(call, call.operator.inputs[0])
+        _has_scale(call, call.operator.outputs[0])
+        factor, shift = multiplier(x.scale / output.scale)
+        params = {"input_zero_point": x.zero, "output_zero_point": output.zero}
         params.update(multiplier=factor, shift=shift)
     call.put(function, {"length": x.size, **params}, [x], output)
 
 
-def _format(call: Call, index: int) -> tuple[float, int]:
-    """Scale and zero point of integers of 32 bits."""
+def _has_scale(call: Call, index: int) -> None:
     tensor = call.builder.model.tensor(index)
-    scales, zeros = tensor.scales, tensor.zeros
-    if len(scales) != 1 or len(zeros) > 1 or not 0 < scales[0] < np.inf:
-        raise ModelError(f"{tensor} is {tensor.type} and must have one scale, above 0")
-    return float(scales[0]), int(zeros[0]) if len(zeros) else 0
+    if len(tensor.scales) != 1:
+        raise ModelError(f"{tensor} is {tensor.type} with {len(tensor.scales)} scales, not one")
 
 
 def dequantize(call: Call) -> None:
@@ -191,7 +184,11 @@ def softmax(call: Call, log: bool) -> None:
 def pool(call: Call, kind: str) -> None:
     """AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D."""
     call.counts(1, 1)
-    x, output, options = call.value(0, *_WIDE), call.output(0, *_WIDE), call.options("Pool2DOptions")
+    x, output, options = (
+        call.value(0, *_WIDE),
+        call.output(0, *_WIDE),
+        call.options("Pool2DOptions"),
+    )
     params = {**pooled(options, x, output), "activation": _activation(options)}
     call.put(_of(call, f"{kind}_pool", x, output), params, [x], output)
 
