@@ -122,7 +122,7 @@ FUNCTIONS = (
     *(_pool(kind) for kind in POOLS),
     Function(
         name="tflm_resize_bilinear_f32",
-        op="resize_bilinear",
+        op="float_resize",
         type="f32",
         params=("batches", *_ENDS, *_FLAGS),
         inputs=(_INPUT,),
