@@ -36,6 +36,7 @@ CONVERTERS: dict[str, Converter] = {
 CONVERTERS.update(beside(CONVERTERS))
 
 
+
 def convert(model: Model) -> Graph:
     """The network of a file, from its quantized input to its quantized outputs."""
     try:
