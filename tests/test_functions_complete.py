@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS, tflm_control
+from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS, tflm_control, tflm_float, tflm_float_axes
 from qemu_nn.functions.prototypes import is_own
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -19,6 +19,12 @@ MEANINGLESS = {
     "concatenation": "it writes a part of its output; networks join tensors by tflm_concatenation",
     "nn_activation": "networks reach it inside of an LSTM alone",
     "batch_matmul": "no float operator multiplies two tensors that are computed",
+    **dict.fromkeys(("cast", "quantize", "dequantize"), "it changes the type of numbers"),
+    **dict.fromkeys(
+        ("unary", "binary", "compare", "float_softmax", "float_pool", "float_resize"),
+        "it computes with numbers as they are",
+    ),
+    **dict.fromkeys(("float_reduce", "float_matmul"), "it computes with numbers as they are"),
     "svdf": "it keeps a state",
     "lstm_unidirectional": "it keeps a state",
     "assign_variable": "it keeps a state",
@@ -44,6 +50,10 @@ ELSEWHERE = {
     },
     "test_tflm_control.py": {function.name for function in tflm_control.FUNCTIONS},
     "test_npu_kernels.py": set(NPU_FUNCTIONS),
+    "test_tflm_float.py, test_tflm_float_rows.py, test_real_functions.py": {
+        *(f.name for f in (*tflm_float.FUNCTIONS, *tflm_float_axes.FUNCTIONS)),
+        *(f"tflm_requantize_{types}" for types in ("s8_s32", "s32_s8", "s32_s16")),
+    },
 }
 
 

@@ -19,7 +19,10 @@ _ZERO_POINTS: tuple[str, ...] = ("input_zero_point", "output_zero_point")
 _SCALE: tuple[str, ...] = ("multiplier", "shift")
 _LIMITS = {"s8": (-128, 127), "s16": (-(2**15), 2**15 - 1), "u8": (0, 255)}
 _LIMITS["s32"] = (-(2**31), 2**31 - 1)
-_REQUANTIZED = ("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16", "s16_s32")
+_REQUANTIZED = (
+    *("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16"),
+    *("s16_s32", "s8_s32", "s32_s8", "s32_s16"),
+)
 
 #: Of what changes the format alone.
 _SAME = same(Identity())

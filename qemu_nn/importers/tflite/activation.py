@@ -25,9 +25,9 @@ from .scaling import activation_range, multiplier
 _NEAR = float(np.float32(0.001))
 
 
-def _elementwise(call: Call, *more: str) -> tuple[Value, Value]:
+def _elementwise(call: Call) -> tuple[Value, Value]:
     call.counts(1, 1)
-    x, output = call.value(), call.output(0, *more)
+    x, output = call.value(), call.output()
     if x.size != output.size:
         raise ModelError(f"its input is {list(x.shape)}, but its output is {list(output.shape)}")
     return x, output
@@ -83,11 +83,9 @@ def curve(call: Call, kind: str) -> None:
 
 
 def requantize(call: Call) -> None:
-    """QUANTIZE of integers: the same numbers in another format, at the end in 32 bits too."""
-    x, output = _elementwise(call, "INT32")
-    if output.dtype == "int32" and x.dtype != "int16":
-        raise ModelError(f"it cannot convert {x.dtype} to INT32; only int16 can be converted to it")
-    types = f"{SUFFIXES[x.dtype]}_{SUFFIXES.get(output.dtype, 's32')}"
+    """QUANTIZE of integers: the same numbers in another format."""
+    x, output = _elementwise(call)
+    types = f"{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
     call.put(f"tflm_requantize_{types}", _rescaling(x, output), [x], output)
 
 
@@ -152,14 +150,6 @@ def _leading_ones(shape: Sequence[int]) -> int:
     return next((i for i, side in enumerate(shape) if side != 1), len(shape))
 
 
-def dequantize(call: Call) -> None:
-    """DEQUANTIZE, where it does not end the network."""
-    raise ModelError(
-        "it makes real numbers inside the network; only networks of integers are supported, and "
-        "DEQUANTIZE only at their end"
-    )
-
-
 ACTIVATIONS: dict[str, Converter] = {
     "SOFTMAX": softmax,
     "LOGISTIC": partial(curve, kind="logistic"),
@@ -169,5 +159,4 @@ ACTIVATIONS: dict[str, Converter] = {
     "LEAKY_RELU": leaky_relu,
     "PRELU": prelu,
     "QUANTIZE": requantize,
-    "DEQUANTIZE": dequantize,
 }

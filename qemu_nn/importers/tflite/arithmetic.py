@@ -17,7 +17,7 @@ from .shaping import sides
 
 def combine(call: Call, kind: str) -> None:
     """ADD and SUB."""
-    first, second, output = _operands(call)
+    first, second, output = operands(call)
     options = call.options(f"{kind.capitalize()}Options")
     suffix = same_type(first, second, output)
     names = {("add", "s8"): "arm_elementwise_add_s8", ("add", "s16"): "arm_elementwise_add_s16"}
@@ -33,7 +33,7 @@ def combine(call: Call, kind: str) -> None:
 
 def multiply(call: Call) -> None:
     """MUL."""
-    first, second, output = _operands(call)
+    first, second, output = operands(call)
     real = first.scale * second.scale / output.scale
     factor, shift = multiplier(real)
     params = {
@@ -48,7 +48,7 @@ def multiply(call: Call) -> None:
 
 def choose(call: Call, kind: str) -> None:
     """MAXIMUM and MINIMUM."""
-    first, second, output = _operands(call)
+    first, second, output = operands(call)
     for value in (first, second):
         same_format(value, output)
     if len(output.shape) > 4:
@@ -58,10 +58,10 @@ def choose(call: Call, kind: str) -> None:
     call.put(function, params, [first, second], output)
 
 
-def _operands(call: Call) -> tuple[Value, Value, Value]:
-    """Both inputs in the shape of the output, and that."""
+def operands(call: Call, *more: str) -> tuple[Value, Value, Value]:
+    """Both inputs in the shape of the output, and that; more: types beside the usual."""
     call.counts(2, 2)
-    output = call.output()
+    output = call.output(0, *more)
     try:
         shape = np.broadcast_shapes(*(call.tensor(i).shape for i in (0, 1)))
     except ValueError:
@@ -69,7 +69,7 @@ def _operands(call: Call) -> tuple[Value, Value, Value]:
     if tuple(shape) != output.shape:
         shapes = " and ".join(str(list(call.tensor(i).shape)) for i in (0, 1))
         raise ModelError(f"{shapes} do not broadcast to {list(output.shape)}")
-    return call.operand(0, output), call.operand(1, output), output
+    return call.operand(0, output, *more), call.operand(1, output, *more), output
 
 
 ARITHMETIC: dict[str, Converter] = {

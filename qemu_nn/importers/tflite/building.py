@@ -15,6 +15,7 @@ from ...functions import FUNCTIONS
 from ...ir.graph import Build, Node, Tensor
 from .reading import FileTensor, Model
 from .values import PLAIN as PLAIN
+from .values import UNSCALED as UNSCALED
 from .values import Guard, Variables
 from .values import Value as Value
 
@@ -220,6 +221,8 @@ def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
         raise ModelError(f"{tensor} holds {tensor.type}; only INT8, INT16 and UINT8 are supported")
     if tensor.type in PLAIN and not (tensor.type == "INT32" and len(tensor.scales)):
         return 1.0, 0
+    if UNSCALED in more and not len(tensor.scales):
+        return 0.0, 0
     if len(tensor.scales) != 1 or len(tensor.zeros) > 1:
         count = f"{len(tensor.scales)} scales and {len(tensor.zeros)} zero points"
         raise ModelError(f"{tensor} has {count}; it must have one of each")

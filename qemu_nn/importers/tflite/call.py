@@ -13,7 +13,7 @@ from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...functions.extents import DTYPES
 from ...ir.graph import Build
-from .building import PLAIN, Builder, Value
+from .building import PLAIN, UNSCALED, Builder, Value
 from .checked import Table, library
 from .reading import FileTensor, Operator
 from .scaling import activation_range
@@ -62,6 +62,8 @@ class Call:
             )
         if tensor.type in PLAIN and tensor.type not in more:
             raise ModelError(f"it reads {tensor}, which holds {tensor.type}")
+        if not value.scale and UNSCALED not in more:
+            raise ModelError(f"it reads {tensor}, {tensor.type} without a scale; quantize it")
         return value
 
     def tensor(self, index: int) -> FileTensor:

@@ -10,11 +10,12 @@ from ...errors import Error, ModelError
 from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .building import PLAIN, Builder, Value
+from .building import PLAIN, UNSCALED, Builder, Value
 from .call import Call, Converter
 from .control import CONTROL, branches
 from .dense import DENSE
 from .reading import Model, Operator
+from .real import beside
 from .recurrent import RECURRENT
 from .shaping import SHAPING
 from .slicing import SLICING
@@ -32,6 +33,7 @@ CONVERTERS: dict[str, Converter] = {
     **SLICING,
     **CONTROL,
 }
+CONVERTERS.update(beside(CONVERTERS))
 
 
 def convert(model: Model) -> Graph:
@@ -168,7 +170,7 @@ def _quantizes(operator: Operator) -> bool:
 
 def _begin(builder: Builder, indices: list[int]) -> Value:
     """The value that all these tensors are."""
-    first, *others = (builder.declared(index, *PLAIN) for index in indices)
+    first, *others = (builder.declared(index, *PLAIN, UNSCALED) for index in indices)
     for other in others:
         if (other.dtype, other.scale, other.zero) != (first.dtype, first.scale, first.zero):
             raise ModelError(
