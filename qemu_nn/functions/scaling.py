@@ -146,7 +146,7 @@ def log_softmax_scaling(scale: float) -> dict[str, int]:
     mult, shift, least = softmax_scaling(1.0, scale)
     reverse = math.ldexp(1.0, 31 - shift) / mult
     if not reverse < 1:
-        raise Error(f"LOG_SOFTMAX needs a scale above 2^-25, is {scale:g}")
+        raise Error(f"LOG_SOFTMAX needs a scale above 2^-26, is {scale:g}")
     pair = quantize_multiplier(reverse)
     made = {"mult": mult, "shift": shift, "diff_min": least}
     return {**made, "reverse_mult": pair[0], "reverse_shift": pair[1]}

@@ -11,31 +11,34 @@ from ...functions.s8_elementwise import LEFT_SHIFTS
 from ...functions.scaling import add_scaling, div_factor, sub_scaling
 from .building import Value
 from .call import Call, Converter, same_format, same_type
-from .operands import broadcasts, pair
+from .operands import broadcasts, operands
 from .scaling import multiplier
 from .shaping import sides
 
 
 def combine(call: Call, kind: str) -> None:
     """ADD and SUB."""
-    first, second, output = pair(call)
+    first, second, output = operands(call)
     options = call.options(f"{kind.capitalize()}Options")
     suffix = same_type(first, second, output)
     names = {("add", "s8"): "arm_elementwise_add_s8", ("add", "s16"): "arm_elementwise_add_s16"}
-    scaling = {"add": add_scaling, "sub": sub_scaling}[kind]
+    scales = first.scale, second.scale, output.scale, LEFT_SHIFTS[suffix]
     params = {
-        **scaling(first.scale, second.scale, output.scale, LEFT_SHIFTS[suffix]),
         **{"input_1_offset": -first.zero, "input_2_offset": -second.zero},
         **{"out_offset": output.zero, "block_size": output.size},
         **options.activation(output),
     }
     function = names.get((kind, suffix), f"tflm_{kind}_{suffix}")
-    call.put(function, params, [first, second], output)
+    own = params | (add_scaling(*scales) if kind == "add" else sub_scaling(*scales))
+    if kind == "sub":
+        for difference in ("sub_ratios_2022", "sub_ratios_2026"):
+            call.otherwise(difference, function, params | sub_scaling(*scales, np.float64))
+    call.put(function, own, [first, second], output)
 
 
 def multiply(call: Call) -> None:
     """MUL."""
-    first, second, output = pair(call)
+    first, second, output = operands(call)
     real = first.scale * second.scale / output.scale
     factor, shift = multiplier(real)
     params = {
@@ -50,10 +53,11 @@ def multiply(call: Call) -> None:
 
 def divide(call: Call) -> None:
     """DIV, of int8."""
-    first, second, output = pair(call)
+    first, second, output = operands(call)
     same_type(first, second, output)
     function = call.function({"s8": "tflm_div_s8"}, output)
-    factor, shift = multiplier(div_factor(first.scale, second.scale, output.scale))
+    scales = first.scale, second.scale, output.scale
+    factor, shift = multiplier(div_factor(*scales))
     _check_divisor(call, shift)
     params = {
         **{"length": output.size, "multiplier": factor, "shift": shift},
@@ -61,6 +65,8 @@ def divide(call: Call) -> None:
         **{"output_zero_point": output.zero},
         **call.options("DivOptions").activation(output),
     }
+    factor, shift = multiplier(div_factor(*scales, np.float64))
+    call.otherwise("div_ratio_2026", function, params | {"multiplier": factor, "shift": shift})
     call.put(function, params, [first, second], output)
 
 
@@ -115,14 +121,19 @@ def _chosen(call: Call, index: int, output: Value) -> Value:
     places = np.add.outer(np.arange(n) * h, 2 * np.arange(h))
     memory = call.builder.model.memory(tensor, int(places.max()) + 1)
     if memory is None or call.builder.has(tensor.index):
-        raise ModelError(
+        call.refused(
+            "rows_astray",
             f"CMSIS-NN reads the rows 0, 2, 4, ... of {tensor}, {list(tensor.shape)}, and then what "
-            "lies behind it in memory, which nobody knows; give it the other's width in the model"
+            'lies behind it in memory, which nobody knows; kernels="reference" has every row; or '
+            "give it the other one's width in the model",
         )
+        return call.operand(index, output)
+    call.warn(f"every second row of {tensor} is read, and then the bytes behind it in the file")
+    params = {"length": places.size}
+    own = call.constant(index, "INT8")[1].reshape(-1)
+    call.otherwise("rows_in_place", "tflm_constant_s8", params, own)
     read = memory.view(np.int8)[places].reshape(-1)
-    whole = call.described(index)
-    call.warn(f"CMSIS-NN reads the rows 0, 2, 4, ... of {tensor}, and then what lies behind it")
-    rows = call.part("rows", whole, "tflm_constant_s8", {"length": read.size}, [], read)
+    rows = call.part("rows", call.described(index), "tflm_constant_s8", params, [], read)
     return call.spread(rows, output)
 
 

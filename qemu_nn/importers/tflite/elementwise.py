@@ -15,7 +15,7 @@ from ...functions.scaling import (
 from ...functions.tflm_tables import elu_table
 from .building import Value
 from .call import Call, Converter, same_type
-from .operands import one, pair
+from .operands import one, operands
 from .scaling import multiplier
 
 #: Most tensors of ADD_N, whose sum is within 32 bits.
@@ -111,7 +111,7 @@ def inverse_root(call: Call) -> None:
 
 def squared_difference(call: Call) -> None:
     """SQUARED_DIFFERENCE."""
-    first, second, output = pair(call)
+    first, second, output = operands(call)
     suffix = same_type(first, second, output)
     _of(call, output, "s8", "s16")
     scales = squared_difference_scaling(

@@ -12,8 +12,10 @@ from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .building import PLAIN, Builder, Value
 from .call import Call, Converter
+from .comparison import COMPARISON
 from .control import CONTROL, branches
 from .dense import DENSE
+from .elementwise import ELEMENTWISE
 from .reading import Model, Operator
 from .recurrent import RECURRENT
 from .shaping import SHAPING
@@ -28,6 +30,8 @@ CONVERTERS: dict[str, Converter] = {
     **RECURRENT,
     **ARITHMETIC,
     **ACTIVATIONS,
+    **ELEMENTWISE,
+    **COMPARISON,
     **SHAPING,
     **SLICING,
     **CONTROL,

@@ -34,9 +34,9 @@ def broadcasts(call: Call, count: int, output: Value) -> None:
         raise ModelError(f"{spelled} do not broadcast to {list(output.shape)}")
 
 
-def pair(call: Call) -> tuple[Value, Value, Value]:
-    """Both inputs in the shape of the output, and that."""
+def operands(call: Call, *more: str) -> tuple[Value, Value, Value]:
+    """Both inputs in the shape of the output, and that; more: types that all three may hold."""
     call.counts(2, 2)
-    output = call.output()
+    output = call.output(0, *more)
     broadcasts(call, 2, output)
-    return call.operand(0, output), call.operand(1, output), output
+    return call.operand(0, output, *more), call.operand(1, output, *more), output
