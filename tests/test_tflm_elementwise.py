@@ -61,7 +61,9 @@ def test_rows_that_the_device_reads_behind_an_operand_are_refused(name, tmp_path
         run(network, given(name))
     numpy = np.maximum if name.startswith("max") else np.minimum
     first, second = given(name)
-    assert np.array_equal(run(network, [first, second], **KINDS).ravel(), numpy(first, second).ravel())
+    assert np.array_equal(
+        run(network, [first, second], **KINDS).ravel(), numpy(first, second).ravel()
+    )
 
 
 @pytest.mark.parametrize("name", ASTRAY)
@@ -89,9 +91,8 @@ def test_constant_rows_go_on_with_the_bytes_of_the_file(tmp_path):
 def test_the_device_is_warned_of_where_rows_go_on(tmp_path):
     network = qemu_nn.load(CASES["choice_maximum_rows"]().save(tmp_path))
     effects = [node.effect for node in network.graph.nodes if node.effect]
-    assert effects == [
-        "MAXIMUM: every second row of tensor 1 ('t1') is read, and then the bytes behind it in the file"
-    ]
+    (effect,) = effects
+    assert "every second row of tensor 1 ('t1') is read, and then the bytes behind it" in effect
 
 
 # ---- differences and quotients, by the month of the build ----
@@ -119,8 +120,8 @@ def test_the_ratio_of_a_quotient_is_float32_but_in_october(name, differing, tmp_
 
 # ---- what stops a device ----
 
-DIV = dict(input_1_zero_point=0, input_2_zero_point=0, output_zero_point=0, multiplier=2**30)
-DIV |= {"act_min": -128, "act_max": 127}
+ZEROS = ("input_1_zero_point", "input_2_zero_point", "output_zero_point")
+DIV = {**dict.fromkeys(ZEROS, 0), "multiplier": 2**30, "act_min": -128, "act_max": 127}
 
 
 def divided(x, y, shift, **more):
@@ -165,7 +166,7 @@ def test_divisors_at_which_every_device_stops_are_refused(values, scale, message
 def test_an_input_at_which_the_device_stops_ends_the_run(tmp_path):
     network = qemu_nn.load(quotient((100, 101, 102), 0.5).save(tmp_path))
     assert run(network, [np.int8([[100, 100, 100]])]).shape == (1, 3)
-    with pytest.raises(Refused, match="a layer failed"):
+    with pytest.raises(Refused, match="net: a layer failed, as it does on the device"):
         run(network, [np.int8([[3, 3, 3]])])  # the zero point
 
 
@@ -187,7 +188,9 @@ def test_rows_are_divided_by_their_length():
     got = cmsis.tflm_l2_normalization_s8(input=x, input_zero_point=5)
     real = (x - 5.0) / np.sqrt(((x - 5.0) ** 2).sum(axis=1, keepdims=True)) * 128
     assert np.abs(np.clip(real, -128, 127) - got).max() <= 0.6
-    assert not cmsis.tflm_l2_normalization_s8(input=np.full((1, 4), 5, np.int8), input_zero_point=5).any()
+    assert not cmsis.tflm_l2_normalization_s8(
+        input=np.full((1, 4), 5, np.int8), input_zero_point=5
+    ).any()
 
 
 def test_logic_is_that_of_numpy():
@@ -225,7 +228,7 @@ def test_16_bit_slopes():
     assert shift == -1
     names = ("identity_multiplier", "identity_shift", "alpha_multiplier", "alpha_shift")
     params = dict(zip(names, (2**30, 1, factor, shift)))
-    zeros = dict(input_zero_point=0, output_zero_point=0, alpha_zero_point=1)
+    zeros = {"input_zero_point": 0, "output_zero_point": 0, "alpha_zero_point": 1}
     got = cmsis.tflm_prelu_s16(input=x[:, None], alpha=np.int8([3]), **params, **zeros)
     halves = (x.astype(np.int64) * 2 * factor + 2**30) >> 31
     steps = np.sign(halves) * ((np.abs(halves) + 1) // 2)

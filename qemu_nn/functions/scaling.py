@@ -81,8 +81,8 @@ def sub_scaling(
 ) -> dict[str, int]:
     """The same of a difference, whose ratios are float32 in TensorFlow Lite Micro.
 
-    From February 2023 to August 2026 at least; in its Python wheel of October 2026, and before, they
-    are float64 (real=np.float64), which is off by one in some elements.
+    They are float64 (real=np.float64) from October 2022 to February 2023, and in its Python wheel
+    of October 2026, which is off by one in some elements.
     """
     return add_scaling(first, second, output, left_shift, real)
 

@@ -58,8 +58,8 @@ DIFFERENCES: Mapping[str, Difference] = {
     ),
     "rows_astray": Difference(
         "MAXIMUM, MINIMUM",
-        "of an int8 operand [n, h, 1, 1] beside one with w > 1 every second row is read, and then what "
-        "lies behind it",
+        "of an int8 operand [n, h, 1, 1] beside one with w > 1 every second row is read, and then "
+        "what lies behind it",
         "arm_maximum_s8.c, arm_minimum_s8.c",
         kernels=KERNELS[0],
     ),

@@ -1,6 +1,7 @@
 """Elementwise operators of TensorFlow Lite Micro that CMSIS-NN has no function for."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Callable
@@ -11,7 +12,7 @@ from ..operators import Elementwise, Operator, Shape
 from .base import Function, Params
 from .drawing import SIZES, Draw, Drawn, activation, length, limits
 from .extents import Array, vector
-from .meaning import Call, Meaning, Meant, same
+from .meaning import Meaning, Meant, same
 from .scaling import (
     compare_scaling,
     div_factor,
@@ -76,6 +77,10 @@ def _log_softmax(x: np.ndarray) -> np.ndarray:
     return result
 
 
+def _elu_of(x: np.ndarray) -> np.ndarray:
+    return np.where(x < 0, np.expm1(x), x)
+
+
 def _normal(x: np.ndarray) -> np.ndarray:
     result: np.ndarray = x / np.sqrt((x * x).sum(axis=-1, keepdims=True))
     return result
@@ -88,7 +93,7 @@ def _ends(type: str) -> Params:
 # ---- one tensor ----
 
 
-def _scale(rng: Random, low: float = -7, high: float = 0) -> float:
+def _scale(rng: Random, low: float = -7, high: float = -0.01) -> float:
     return math.exp(rng.uniform(low, high))
 
 
@@ -137,7 +142,7 @@ def _one(
     draw: Draw,
     case: Params,
     meaning: Meaning,
-    fixed: Params = {},
+    fixed: Mapping[str, int] = {},
 ) -> Function:
     """A function of the numbers of one tensor, or of its rows."""
     rows = "row_size" in params
@@ -171,7 +176,7 @@ def _elu() -> Function:
         draw=lambda rng, function: {"length": length(rng)},
         tables=lambda: {"table": elu_table(0.05, 3, 0.04, -100)[0]},
         cases=({"length": 4096},),
-        meaning=_real(lambda x: np.where(x < 0, np.expm1(x), x)),
+        meaning=_real(_elu_of),
     )
 
 

@@ -70,8 +70,8 @@ static void row(const qn_s_log_softmax *p, const int8_t *in, int8_t *out) {
         }
     }
     const int32_t log = log_of(qn_wrap32(sum));
-    const int32_t reverse = s_tflm_requantize(p->profile, qn_add32(log, INT32_MIN),
-                                              p->reverse_mult, p->reverse_shift);
+    const int32_t reverse =
+        s_tflm_requantize(p->profile, qn_add32(log, INT32_MIN), p->reverse_mult, p->reverse_shift);
     const int32_t least = reverse > p->diff_min - 1 ? reverse : p->diff_min - 1;
     for (int32_t i = 0; i < p->row_size; i++) {
         int32_t d = in[i] - most;

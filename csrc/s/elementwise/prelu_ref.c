@@ -30,9 +30,8 @@ int s_prelu_s16_check(const void *params, qn_sizes *sizes, char *why) {
 
 static int32_t output(const qn_s_prelu *p, const s_epilogue *epilogue, int32_t x, int32_t alpha) {
     const int32_t value = x - p->input_zero_point, slope = alpha - p->alpha_zero_point;
-    return value < 0
-               ? s_output(epilogue, value * slope, p->alpha_multiplier, p->alpha_shift)
-               : s_output(epilogue, value, p->identity_multiplier, p->identity_shift);
+    return value < 0 ? s_output(epilogue, value * slope, p->alpha_multiplier, p->alpha_shift)
+                     : s_output(epilogue, value, p->identity_multiplier, p->identity_shift);
 }
 
 int s_prelu_s8_ref(const void *params, const qn_buffers *b) {

@@ -120,12 +120,12 @@ def _chosen(call: Call, index: int, output: Value) -> Value:
         return call.operand(index, output)
     places = np.add.outer(np.arange(n) * h, 2 * np.arange(h))
     memory = call.builder.model.memory(tensor, int(places.max()) + 1)
-    if memory is None or call.builder.has(tensor.index):
+    if memory is None:
         call.refused(
             "rows_astray",
-            f"CMSIS-NN reads the rows 0, 2, 4, ... of {tensor}, {list(tensor.shape)}, and then what "
-            'lies behind it in memory, which nobody knows; kernels="reference" has every row; or '
-            "give it the other one's width in the model",
+            f"CMSIS-NN reads the rows 0, 2, 4, ... of {tensor}, {list(tensor.shape)}, and then "
+            'what lies behind it in memory, which nobody knows; kernels="reference" reads every '
+            "row, or give it the other one's width in the model",
         )
         return call.operand(index, output)
     call.warn(f"every second row of {tensor} is read, and then the bytes behind it in the file")

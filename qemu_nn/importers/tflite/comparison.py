@@ -25,8 +25,8 @@ def compare(call: Call, kind: str) -> None:
         params.update(compare_scaling(first.scale, second.scale))
     elif first.dtype == "int16" and kind == "greater":
         raise ModelError(
-            "it compares int16 by factors that TensorFlow Lite Micro leaves unset: what memory held "
-            "decides; make its inputs int8"
+            "it compares int16 by factors that TensorFlow Lite Micro leaves unset: what memory "
+            "held decides; make its inputs int8"
         )
     elif first.dtype != "bool":
         raise ModelError(f"it does not support {first.dtype}")

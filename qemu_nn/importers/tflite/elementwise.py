@@ -70,7 +70,7 @@ def log_softmax(call: Call) -> None:
 
 
 def l2_normalization(call: Call) -> None:
-    """L2_NORMALIZATION of the last axis; its results have the scale 1/128, whatever the file says."""
+    """L2_NORMALIZATION of the last axis; results have the scale 1/128, whatever the file says."""
     x, output = one(call)
     same_type(x, output)
     _of(call, x, "s8")
@@ -148,7 +148,6 @@ def add_n(call: Call) -> None:
     factor, shift = quantize_multiplier(2 * first.scale / (2**20 * output.scale))
     params = {"count": count, "length": output.size, **_zeros(first, output)}
     call.put("tflm_add_n_s8", {**params, "multiplier": factor, "shift": shift}, [whole], output)
-
 
 
 ELEMENTWISE: dict[str, Converter] = {

@@ -11,9 +11,7 @@ from .building import Value
 from .call import Call
 
 
-def one(
-    call: Call, read: tuple[str, ...] = (), made: tuple[str, ...] = ()
-) -> tuple[Value, Value]:
+def one(call: Call, read: tuple[str, ...] = (), made: tuple[str, ...] = ()) -> tuple[Value, Value]:
     """The only input, and an output of as many elements; read, made: types beside the usual."""
     call.counts(1, 1)
     x, output = call.value(0, *read), call.output(0, *made)

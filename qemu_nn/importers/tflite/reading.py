@@ -127,8 +127,8 @@ class Model:
         return self._read[index]
 
     def memory(self, tensor: FileTensor, size: int) -> Optional[np.ndarray]:
-        """The file's bytes from a constant's first one on, as a device that reads the file has them;
-        None for other tensors, and beyond the end of the file."""
+        """The file's bytes from a constant's first one on, as a device has them that reads the
+        file; None for other tensors, and beyond the end of the file."""
         if tensor.data is None:
             return None
         whole = np.frombuffer(self._root.data, np.uint8)
