@@ -2,19 +2,17 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from random import Random
 from typing import Callable
 
 import numpy as np
 
-from ..operators import Elementwise, Operator, Shape
+from ..operators import Elementwise
 from .base import Function, Params
 from .drawing import SIZES, Draw, Drawn, activation, length, limits
 from .extents import Array, vector
-from .meaning import Meaning, Meant, same
+from .meaning import Meaning, Meant, Real, computed, same
 from .scaling import (
-    compare_scaling,
     div_factor,
     hard_swish_scaling,
     log_softmax_scaling,
@@ -24,51 +22,14 @@ from .scaling import (
 )
 from .tflm_tables import elu_table
 
-_DTYPES = {"s8": "int8", "s16": "int16", "f32": "float32", "b8": "bool"}
+_DTYPES = {"s8": "int8", "s16": "int16"}
 _ZEROS: tuple[str, ...] = ("input_zero_point", "output_zero_point")
 _SCALE: tuple[str, ...] = ("multiplier", "shift")
 _BOTH = ("s8", "s16")
 
-#: What compares, in the order of the struct's `kind`.
-COMPARISONS = ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
-
-
-@dataclass(frozen=True)
-class _Real(Operator):
-    """Real numbers in the shape of the first input, by a function of arrays."""
-
-    compute: Callable[..., np.ndarray]
-
-    def shape(self, *inputs: Shape) -> Shape:
-        """The first input's."""
-        return inputs[0]
-
-    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """All of these; where real numbers have no result, none is told of."""
-        with np.errstate(all="ignore"):
-            return self.compute(*inputs)
-
-
-@dataclass(frozen=True)
-class _Sum(Operator):
-    """The sum over the first axis of a sample."""
-
-    def shape(self, *inputs: Shape) -> Shape:
-        """All axes but that one."""
-        return inputs[0][1:]
-
-    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """All of these."""
-        result: np.ndarray = inputs[0].sum(axis=1)
-        return result
-
-
-def _real(compute: Callable[..., np.ndarray], inputs: int = 1) -> Meaning:
-    return same(_Real(compute), inputs=inputs)
-
 
 def _rows(compute: Callable[[np.ndarray], np.ndarray]) -> Meaning:
-    return lambda call: Meant((_Real(compute),), (call.sides[0],))
+    return lambda call: Meant((Real(compute),), (call.sides[0],))
 
 
 def _log_softmax(x: np.ndarray) -> np.ndarray:
@@ -176,20 +137,20 @@ def _elu() -> Function:
         draw=lambda rng, function: {"length": length(rng)},
         tables=lambda: {"table": elu_table(0.05, 3, 0.04, -100)[0]},
         cases=({"length": 4096},),
-        meaning=_real(_elu_of),
+        meaning=computed(_elu_of),
     )
 
 
 def _absolute(type: str) -> Function:
     case = {**dict.fromkeys(_ZEROS, 0), **dict(zip(_SCALE, quantize_multiplier(0.7)))}
     params = (*_ZEROS, *_SCALE)
-    return _one("abs", "abs", type, params, _draw_abs, case, _real(np.abs), _ends(type))
+    return _one("abs", "abs", type, params, _draw_abs, case, computed(np.abs), _ends(type))
 
 
 def _inverse_root(type: str) -> Function:
     zeros = dict(zip(_ZEROS, (limits(_DTYPES[type])[0], 0)))
     case = {**zeros, **dict(zip(_SCALE, quantize_multiplier(rsqrt_factor(0.05, 0.05))))}
-    meaning = _real(lambda x: 1 / np.sqrt(x))
+    meaning = computed(lambda x: 1 / np.sqrt(x))
     params = (*_ZEROS, *_SCALE)
     return _one("rsqrt", "rsqrt", type, params, _draw_rsqrt, case, meaning, _ends(type))
 
@@ -197,7 +158,7 @@ def _inverse_root(type: str) -> Function:
 def _hard_swish() -> Function:
     scales = hard_swish_scaling(0.05, 0.04)
     case = {"input_zero_point": 3, "output_zero_point": -100, **scales}
-    meaning = _real(lambda x: x * np.clip(x + 3, 0, 6) / 6)
+    meaning = computed(lambda x: x * np.clip(x + 3, 0, 6) / 6)
     params = (*_ZEROS, *scales)
     return _one("hard_swish", "hard_swish", "s8", params, _draw_hard_swish, case, meaning)
 
@@ -240,7 +201,6 @@ def _add_n() -> Function:
                 **dict(zip(_SCALE, quantize_multiplier(0.5 * 2.0**-19))),
             },
         ),
-        meaning=lambda call: Meant((_Sum(),), (call.sides[0],)),
     )
 
 
@@ -277,7 +237,7 @@ def _difference(type: str) -> Function:
         output=vector("output", _DTYPES[type], "block_size"),
         draw=_draw_difference,
         cases=({"block_size": 4096, **zeros, **scales, **_ends(type)},),
-        meaning=_real(lambda x, y: (x - y) ** 2, inputs=2),
+        meaning=computed(lambda x, y: (x - y) ** 2, inputs=2),
     )
 
 
@@ -305,7 +265,7 @@ def _div() -> Function:
         note="Refused where the device stops: by 0, and of numerators that its scales shift away.",
         draw=_draw_div,
         cases=({"length": 4096, **zeros, **{**scales, "shift": 8}, **_ends("s8")},),
-        meaning=_real(lambda x, y: x / y, inputs=2),
+        meaning=computed(lambda x, y: x / y, inputs=2),
     )
 
 
@@ -323,67 +283,8 @@ def _extreme(name: str) -> Function:
     )
 
 
-# ---- truth values ----
-
-
-def _draw_compare(rng: Random, function: Function) -> Drawn:
-    p = {"length": length(rng)}
-    if function.type == "b8":
-        return p
-    return {**p, **_offsets(rng, "s8"), **compare_scaling(*(_scale(rng) for _ in range(2)))}
-
-
-def _compare(name: str, type: str) -> Function:
-    none = dict.fromkeys(_INPUTS, 0)
-    case = {**none, **compare_scaling(0.05, 0.04)} if type == "s8" else {}
-    return Function(
-        name=f"tflm_{name}_{type}",
-        op="compare",
-        type=type,
-        params=("length", *(_INPUTS if type == "s8" else ())),
-        inputs=tuple(vector(f"input{i}", _DTYPES[type], "length") for i in (1, 2)),
-        output=vector("output", "bool", "length"),
-        fixed={"kind": COMPARISONS.index(name), **({} if type == "s8" else none)},
-        draw=_draw_compare,
-        cases=({"length": 4096, **case},),
-    )
-
-
-def _logical(name: str, count: int = 2) -> Function:
-    names = ("input",) if count == 1 else ("input1", "input2")
-    return Function(
-        name=f"tflm_{name}_b8",
-        op=name,
-        type="b8",
-        params=("length",),
-        inputs=tuple(vector(each, "bool", "length") for each in names),
-        output=vector("output", "bool", "length"),
-        draw=lambda rng, function: {"length": length(rng)},
-        cases=({"length": 4096},),
-    )
-
-
-def _select(type: str) -> Function:
-    values = (vector(name, _DTYPES[type], "length") for name in ("x", "y"))
-    return Function(
-        name=f"tflm_select_{type}",
-        op="select",
-        type=type,
-        params=("length",),
-        inputs=(vector("condition", "bool", "length"), *values),
-        output=vector("output", _DTYPES[type], "length"),
-        note="x where the condition holds, else y.",
-        draw=lambda rng, function: {"length": length(rng)},
-        cases=({"length": 4096},),
-    )
-
-
 FUNCTIONS = (
     *(_elu(), _hard_swish(), _log_soft(), _l2(), _add_n(), _div()),
     *(make(type) for make in (_absolute, _inverse_root, _difference) for type in _BOTH),
     *(_extreme(name) for name in ("maximum", "minimum")),
-    *(_compare(name, "s8") for name in COMPARISONS),
-    *(_compare(name, "b8") for name in COMPARISONS[:2]),
-    *(_logical("logical_and"), _logical("logical_or"), _logical("logical_not", 1)),
-    *(_select(type) for type in ("s8", "s16", "f32")),
 )

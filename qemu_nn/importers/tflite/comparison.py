@@ -6,7 +6,7 @@ from functools import partial
 
 from ...errors import ModelError
 from ...functions.scaling import compare_scaling
-from ...functions.tflm_elementwise import COMPARISONS
+from ...functions.tflm_truth import COMPARISONS
 from .building import Value
 from .call import SUFFIXES, Call, Converter
 from .operands import broadcasts, one
