@@ -7,7 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS, tflm_control, tflm_float, tflm_float_axes
+from qemu_nn.functions import (
+    FUNCTIONS,
+    NPU_FUNCTIONS,
+    tflm_control,
+    tflm_elementwise,
+    tflm_float,
+    tflm_float_axes,
+    tflm_truth,
+)
 from qemu_nn.functions.prototypes import is_own
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -29,6 +37,9 @@ MEANINGLESS = {
     "lstm_unidirectional": "it keeps a state",
     "assign_variable": "it keeps a state",
     "choose": "its condition is a truth value",
+    **dict.fromkeys(("logical_and", "logical_or", "logical_not"), "of truth values"),
+    "select": "its condition is a truth value",
+    "add_n": "the device takes a zero point off once too often",
 }
 
 #: Functions that are checked otherwise than by a recording under their own name: by one of another
@@ -37,6 +48,10 @@ ELSEWHERE = {
     "test_tflm.py, golden/tflite_elementwise.npz": {
         *("tflm_add_u8", "tflm_concatenation_u8", "tflm_rescale_u8"),
     },
+    "test_tflm_elementwise.py": {
+        f.name for f in (*tflm_elementwise.FUNCTIONS, *tflm_truth.FUNCTIONS)
+    }
+    | {"tflm_prelu_s16"},
     "test_import_tflite_svdf.py": {"tflm_requantize_s16_s32"},
     "test_releases.py": {"arm_transpose_conv_s8"},
     "the wrapper's recordings, which calls it on Helium": {"arm_convolve_even_s4"},

@@ -12,8 +12,10 @@ from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .building import PLAIN, UNSCALED, Builder, Value
 from .call import Call, Converter
+from .comparison import COMPARISON
 from .control import CONTROL, branches
 from .dense import DENSE
+from .elementwise import ELEMENTWISE
 from .reading import Model, Operator
 from .real import beside
 from .recurrent import RECURRENT
@@ -29,6 +31,8 @@ CONVERTERS: dict[str, Converter] = {
     **RECURRENT,
     **ARITHMETIC,
     **ACTIVATIONS,
+    **ELEMENTWISE,
+    **COMPARISON,
     **SHAPING,
     **SLICING,
     **CONTROL,

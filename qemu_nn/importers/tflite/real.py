@@ -9,9 +9,9 @@ from typing import Optional
 from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...functions.tflm_float import ACTIVATED, ACTIVATIONS, COMPARE, UNARY, bits
-from .arithmetic import operands
 from .building import UNSCALED, Value
 from .call import SUFFIXES, Call, Converter, Options, same_type
+from .operands import operands
 from .scaling import multiplier
 from .shaping import axis_of, expect
 from .slicing import groups
