@@ -54,7 +54,7 @@ def network(label, graph, device):
     text += f"static const qn_store {label}_stores[] = {{{', '.join(stores)}}};\n"
     want = b"".join(results[store.tensor.name].tobytes() for store in plan.stores)
     text += bytes_in_c(f"{label}_want", want)
-    sizes = [len(plan.steps), len(plan.stores), plan.input, x.nbytes, plan.arena_bytes]
+    sizes = [len(plan.steps), len(plan.stores), plan.inputs[0], x.nbytes, plan.arena_bytes]
     arrays = [f"{label}_{what}" for what in ("steps", "stores", "x", "want")]
     row = ", ".join([f'"{label}"', *arrays, *map(str, [*sizes, plan.cleared])])
     return text, f"    {{{row}}},\n"

@@ -197,4 +197,9 @@ typedef struct qn_call {
  * the process that the pool's threads belong to. */
 int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state);
 
+/* A sample whose time steps come one by one: qn_begin() sets its states, qn_turn() computes one step
+ * on the caller's thread. In between, the call's first arena is the sample's. */
+void qn_begin(const qn_call *call, const void *state);
+int qn_turn(const qn_call *call, const void *x);
+
 #endif

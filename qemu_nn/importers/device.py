@@ -51,7 +51,7 @@ def load(path: Path) -> Graph:
     try:
         return Graph(
             name=description.text("name", path.resolve().parent.name or "network"),
-            input=entry[0],
+            inputs=(entry[0],),
             nodes=tuple(nodes),
             outputs=tuple(description.texts("outputs", [node.name for node in nodes[-1:]])),
             arrays=arrays,

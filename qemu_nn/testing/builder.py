@@ -141,4 +141,4 @@ class Builder:
         nodes = tuple(self._nodes)
         states = tuple(self._states)
         last = nodes[-1].name
-        return Graph(self._name, self._input, nodes, (last,), self._arrays, None, states)
+        return Graph(self._name, (self._input,), nodes, (last,), self._arrays, None, states)

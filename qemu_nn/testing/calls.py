@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 
 from ..functions import Function
+from ..ir.formats import limits
 from ..ir.graph import Graph
 from .npu_calls import start_shift
 from .s8_calls import is_affine, quantization
@@ -17,19 +19,19 @@ VALUES = ("random", "lowest", "highest", "alternating", "one_hot", "small")
 
 def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
     """An array of one kind; every kind is in the dtype's range."""
-    limits = np.iinfo(dtype)
+    low, high = (-(2**20), 2**20) if dtype == "float32" else limits(dtype)
     size = int(np.prod(shape))
     if kind == "random":
-        flat = rng.integers(limits.min, limits.max, size, endpoint=True)
-    elif kind == "small":
+        return _drawn(rng, dtype, shape)
+    if kind == "small":
         flat = rng.integers(-8, 8, size)
     elif kind == "one_hot" and size:
-        flat = np.zeros(size, np.int64)
-        flat[rng.integers(size)] = rng.choice([limits.min, limits.max])
+        flat = np.zeros(size, dtype)
+        flat[rng.integers(size)] = rng.choice([low, high])
     else:
-        flat = np.full(size, limits.max if kind == "highest" else limits.min)
+        flat = np.full(size, high if kind == "highest" else low, dtype)
         if kind == "alternating":
-            flat[::2] = limits.max
+            flat[::2] = high
     return flat.astype(dtype).reshape(shape)
 
 
@@ -57,14 +59,21 @@ def random_arguments(rng: Random, function: Function) -> dict[str, object]:
     return {**params, **arrays}
 
 
-def random_inputs(graph: Graph, count: int) -> np.ndarray:
-    """Inputs over the whole range, [count, *shape], always the same.
+def random_inputs(graph: Graph, count: int, steps: int = 1) -> Any:
+    """Inputs over the whole range, [count, *shape], always the same; a list where there are several.
 
-    [count, 1, *shape] for a recurrent network: one time step.
+    [count, steps, *shape] for a recurrent network.
     """
-    limits = np.iinfo(graph.input.dtype)
-    steps = (1,) if graph.states else ()
-    values = np.random.default_rng(0).integers(
-        limits.min, limits.max, (count, *steps, *graph.input.shape), endpoint=True
-    )
-    return values.astype(graph.input.dtype)
+    rng = np.random.default_rng(0)
+    lead = (count, steps) if graph.states else (count,)
+    inputs = [_drawn(rng, tensor.dtype, (*lead, *tensor.shape)) for tensor in graph.inputs]
+    return inputs if len(inputs) > 1 else inputs[0]
+
+
+def _drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers over the whole range; of real ones, -4..4."""
+    if dtype == "float32":
+        return rng.uniform(-4, 4, shape).astype(dtype)
+    wide = dtype if dtype in ("int64", "uint64") else "int64"
+    return rng.integers(*limits(dtype), shape, wide, endpoint=True).astype(dtype)
+
