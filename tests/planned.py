@@ -14,9 +14,8 @@ from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.npu_networks import NPU_NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.kernels import table as kernels
-from qemu_nn.runtime.session import Session
+from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU, profile
-from qemu_nn.testing.calls import random_inputs
 
 DEVICES = ((NETWORKS, profile()), (S8_NETWORKS, profile(cmsis="7.0.0")), (NPU_NETWORKS, NPU))
 

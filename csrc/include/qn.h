@@ -19,8 +19,9 @@ enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3, QN_FORKED = -100, QN_S
 
 enum { QN_INPUTS = 3, QN_WHY = 256 };
 
-/* Instruction sets of the host that fast rows need, as bits. NEON means its dot products. */
-enum {
+/* Instruction sets of the host that fast rows need, as bits from old to new: a cap on one allows
+ * those below it. NEON means its dot products. */
+enum qn_cpu {
     QN_CPU_ANY = 0,
     QN_CPU_AVX2 = 1,
     QN_CPU_AVXVNNI = 2,

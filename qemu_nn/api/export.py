@@ -9,9 +9,8 @@ from ..firmware import project
 from ..firmware.project import Firmware
 from ..io.arguments import as_flag, as_path
 from ..runtime.inputs import Inputs, by_name
-from ..runtime.session import Session
+from ..runtime.session import Session, random_inputs
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
-from ..testing.calls import random_inputs
 from .golden import about, write_goldens
 from .network import Network, quantized
 

@@ -241,8 +241,10 @@ def describe(
     from ..analysis.summary import summarize
     from ..firmware.memory import buffers
 
-    device = {"kernels": kernels, "tflm": tflm}
-    plan = quantized(network).session(target, cmsis, rounding, variant, **device).plan
+    session = quantized(network).session(
+        target, cmsis, rounding, variant, kernels=kernels, tflm=tflm
+    )
+    plan = session.plan
     return summarize(plan, buffers(plan))
 
 

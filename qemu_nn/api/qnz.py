@@ -242,7 +242,7 @@ def _to_node(fields: Fields) -> Node:
         **_to_called(fields),
         inputs=tuple(fields.texts("inputs")),
         output=_to_tensor(fields.object("output")),
-        effect=fields.text("effect", None) or "",
+        effect=fields.text("effect") if "effect" in fields else "",
         builds=tuple(map(_to_build, fields.objects("builds"))) if "builds" in fields else (),
     )
 

@@ -46,7 +46,14 @@ def _on_the_npu(graph: Graph) -> Graph:
 
 def _call(node: Node, function: str, params: Params, **own: str) -> Node:
     output = Tensor(node.name, node.output.shape, node.output.dtype)
-    return Node(NPU_FUNCTIONS[f"npu_{function}_s8"], dict(params), node.inputs, output, **own)
+    return Node(
+        NPU_FUNCTIONS[f"npu_{function}_s8"],
+        dict(params),
+        node.inputs,
+        output,
+        own.get("weights"),
+        own.get("bias"),
+    )
 
 
 def _windows(node: Node, size: Size) -> dict[str, int]:

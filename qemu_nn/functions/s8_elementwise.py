@@ -12,7 +12,6 @@ from .extents import DTYPES, Array, Largest, vector
 from .meaning import same
 from .struct_api import SUPPORT, Order, dims, nhwc, order
 
-
 _INPUTS: tuple[str, ...] = ("input_1_offset", "input_1_mult", "input_1_shift")
 _INPUTS += ("input_2_offset", "input_2_mult", "input_2_shift", "left_shift")
 _OUTPUT: tuple[str, ...] = ("out_offset", "out_mult", "out_shift", "act_min", "act_max")

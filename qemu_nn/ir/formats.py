@@ -22,6 +22,14 @@ def limits(dtype: str) -> tuple[int, int]:
     return int(ends.min), int(ends.max)
 
 
+def drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers over the whole range of a type; real ones of -4..4."""
+    if dtype == "float32":
+        return rng.uniform(-4, 4, shape).astype(dtype)
+    wide = dtype if dtype in ("int64", "uint64") else "int64"
+    return rng.integers(*limits(dtype), shape, wide, endpoint=True).astype(dtype)
+
+
 def dec_bit(largest: float, bits: int = 8) -> int:
     """The most fraction bits with which a magnitude fits: (bits - 1) - ceil(log2(largest)).
 

@@ -75,12 +75,12 @@ def packed(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np
             raise Error(
                 f"{what[tensor.name]} must have the shape [{want}], but has {list(array.shape)}"
             )
-    leads = {name: list(array.shape[: len(axes)]) for name, array in x.items()}
-    first = leads[graph.input.name]
-    for name, lead in leads.items():
-        if lead != first:
+    first = list(x[graph.input.name].shape[: len(axes)])
+    for name, array in x.items():
+        own = list(array.shape[: len(axes)])
+        if own != first:
             raise Error(
-                f"the input {name!r} begins with the axes {lead}, but {graph.input.name!r} with "
+                f"the input {name!r} begins with the axes {own}, but {graph.input.name!r} with "
                 f"{first}: all inputs need the same {' and '.join(axes)}"
             )
     return _joined([x[tensor.name] for tensor in graph.inputs], len(axes))

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import DeviceWarning, Error
 from ..io.arguments import MOST_THREADS, as_count, as_flag, as_text
+from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
 from .compiled import Batch, Compiled
@@ -222,6 +223,17 @@ def other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
                 with suppress(Error):
                     sessions[other] = Session(graph, other, trace=True)
     return sessions
+
+
+def random_inputs(graph: Graph, count: int, steps: int = 1) -> Any:
+    """Inputs over the whole range, [count, *shape], always the same; a list, if there are several.
+
+    [count, steps, *shape] for a recurrent network.
+    """
+    rng = np.random.default_rng(0)
+    lead = (count, steps) if graph.states else (count,)
+    inputs = [drawn(rng, tensor.dtype, (*lead, *tensor.shape)) for tensor in graph.inputs]
+    return inputs if len(inputs) > 1 else inputs[0]
 
 
 # ---- batching: several samples in one call, where that reads the weights once for all of them ----

@@ -1,15 +1,13 @@
-"""Inputs at random: for a network, and calls of any function with values that hurt."""
+"""Random calls of any function, with values that hurt."""
 
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
 import numpy as np
 
 from ..functions import Function
-from ..ir.formats import limits
-from ..ir.graph import Graph
+from ..ir.formats import drawn, limits
 from .npu_calls import start_shift
 from .s8_calls import is_affine, quantization
 
@@ -22,7 +20,7 @@ def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: 
     low, high = (-(2**20), 2**20) if dtype == "float32" else limits(dtype)
     size = int(np.prod(shape))
     if kind == "random":
-        return _drawn(rng, dtype, shape)
+        return drawn(rng, dtype, shape)
     if kind == "small":
         flat = rng.integers(-8, 8, size)
     elif kind == "one_hot" and size:
@@ -57,23 +55,3 @@ def random_arguments(rng: Random, function: Function) -> dict[str, object]:
     if "start_shift" in arrays:
         arrays["start_shift"] = start_shift(elements, params["out_c"])
     return {**params, **arrays}
-
-
-def random_inputs(graph: Graph, count: int, steps: int = 1) -> Any:
-    """Inputs over the whole range, [count, *shape], always the same; a list where there are several.
-
-    [count, steps, *shape] for a recurrent network.
-    """
-    rng = np.random.default_rng(0)
-    lead = (count, steps) if graph.states else (count,)
-    inputs = [_drawn(rng, tensor.dtype, (*lead, *tensor.shape)) for tensor in graph.inputs]
-    return inputs if len(inputs) > 1 else inputs[0]
-
-
-def _drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers over the whole range; of real ones, -4..4."""
-    if dtype == "float32":
-        return rng.uniform(-4, 4, shape).astype(dtype)
-    wide = dtype if dtype in ("int64", "uint64") else "int64"
-    return rng.integers(*limits(dtype), shape, wide, endpoint=True).astype(dtype)
-

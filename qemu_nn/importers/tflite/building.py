@@ -191,13 +191,15 @@ class Builder:
         """Add a call of a function that makes `output`."""
         if function not in FUNCTIONS:
             raise ModelError(f"its types are not supported: there is no {function}")
-        declared, arrays = FUNCTIONS[function], self._named(output.name, weights, bias)
+        declared = FUNCTIONS[function]
         names = tuple(value.name for value in inputs)
         if len(self.nodes) == _CALL_LIMIT:
             raise ModelError(f"the network needs more than {_CALL_LIMIT} calls")
+        arrays = self._named(output.name, weights, bias)
         builds = tuple(
-            replace(build, **self._named(f"{output.name}/{build.difference}", *own))
+            replace(build, weights=names[0], bias=names[1])
             for build, own in self._builds
+            for names in [self._named(f"{output.name}/{build.difference}", *own)]
         )
         self.nodes.append(
             Node(
@@ -207,7 +209,8 @@ class Builder:
                 output=output.tensor,
                 effect="; ".join(self._effects),
                 builds=builds,
-                **arrays,
+                weights=arrays[0],
+                bias=arrays[1],
             )
         )
         self._effects.clear()
@@ -215,11 +218,11 @@ class Builder:
 
     def _named(
         self, stem: str, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
-    ) -> dict[str, Optional[str]]:
-        """Arrays of a call under names of their own."""
-        names: dict[str, Optional[str]] = {}
+    ) -> list[Optional[str]]:
+        """The names of a call's arrays."""
+        names: list[Optional[str]] = []
         for kind, array in (("weights", weights), ("bias", bias)):
-            names[kind] = None if array is None else f"{stem}/{kind}"
+            names.append(None if array is None else f"{stem}/{kind}")
             if array is not None:
                 self._spend(array.nbytes)
                 self.arrays[f"{stem}/{kind}"] = array

@@ -1,4 +1,4 @@
-"""Variables, and the graphs of a file that operators call: at the first run, or behind a condition."""
+"""Variables, and other graphs of the file: of the first run, or behind a condition."""
 
 from __future__ import annotations
 
@@ -103,7 +103,9 @@ def branches(call: Call, inlined: Inlined) -> None:
     """IF: both branches are computed, and of what they make, one is chosen."""
     condition = call.value(0, "BOOL")
     if condition.dtype != "bool" or condition.size != 1:
-        raise ModelError(f"its condition is {condition.dtype} {list(condition.shape)}, not one BOOL")
+        raise ModelError(
+            f"its condition is {condition.dtype} {list(condition.shape)}, not one BOOL"
+        )
     options = call.options("IfOptions")
     if call.builder.guard is not None:
         raise ModelError("it is inside of a branch of another IF, which is not supported")
@@ -123,7 +125,9 @@ def branches(call: Call, inlined: Inlined) -> None:
 
 def loop(call: Call) -> None:
     """WHILE."""
-    raise ModelError("loops are not supported: unroll it in the model, or run its body step by step")
+    raise ModelError(
+        "loops are not supported: unroll it in the model, or run its body step by step"
+    )
 
 
 CONTROL: dict[str, Converter] = {

@@ -33,6 +33,7 @@ CONVERTERS: dict[str, Converter] = {
     **CONTROL,
 }
 
+
 def convert(model: Model) -> Graph:
     """The network of a file, from its quantized input to its quantized outputs."""
     try:
