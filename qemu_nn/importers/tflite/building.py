@@ -25,6 +25,9 @@ PLAIN = {
     **{"FLOAT32": "float32", "BOOL": "bool"},
 }
 
+#: All types that tensors may hold without a format.
+BARE = ("INT8", "UINT8", "INT16", *PLAIN)
+
 #: Most calls: one operator may come to many.
 _CALL_LIMIT = 5000
 
@@ -249,10 +252,12 @@ class Builder:
 
 
 def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
-    """Scale and zero point of a tensor that has one of each; more: types beside the usual."""
+    """Scale and zero point of a tensor that has one of each; more: types beside the usual, which
+    need not have them."""
     if tensor.type not in ("INT8", "UINT8", "INT16", *more):
         raise ModelError(f"{tensor} holds {tensor.type}; only INT8, INT16 and UINT8 are supported")
-    if tensor.type in PLAIN and not (tensor.type == "INT32" and len(tensor.scales)):
+    bare = tensor.type in more and not len(tensor.scales)
+    if bare or (tensor.type in PLAIN and tensor.type != "INT32"):
         return 1.0, 0
     if len(tensor.scales) != 1 or len(tensor.zeros) > 1:
         count = f"{len(tensor.scales)} scales and {len(tensor.zeros)} zero points"

@@ -10,13 +10,15 @@ from ...errors import Error, ModelError
 from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .building import PLAIN, Builder, Value
+from .building import BARE, PLAIN, Builder, Value
 from .call import Call, Converter
 from .control import CONTROL, branches
 from .dense import DENSE
 from .reading import Model, Operator
 from .recurrent import RECURRENT
 from .shaping import SHAPING
+from .signal import SIGNAL
+from .signal_streams import STREAMS
 from .slicing import SLICING
 from .variables import Guard
 from .windows import WINDOWS
@@ -31,6 +33,8 @@ CONVERTERS: dict[str, Converter] = {
     **SHAPING,
     **SLICING,
     **CONTROL,
+    **SIGNAL,
+    **STREAMS,
 }
 
 
@@ -168,7 +172,7 @@ def _quantizes(operator: Operator) -> bool:
 
 def _begin(builder: Builder, indices: list[int]) -> Value:
     """The value that all these tensors are."""
-    first, *others = (builder.declared(index, *PLAIN) for index in indices)
+    first, *others = (builder.declared(index, *BARE) for index in indices)
     for other in others:
         if (other.dtype, other.scale, other.zero) != (first.dtype, first.scale, first.zero):
             raise ModelError(

@@ -7,14 +7,14 @@ import numpy as np
 from ...errors import ModelError
 from ...functions.tflm_signal_tables import twiddles
 from .building import Value
-from .call import SUFFIXES, Call, Converter
+from .call import SUFFIXES, Call, Converter, Options
 from .checked import library
 
 #: Elements that the gains of PCAN are read of, whatever the noise is.
 _GAINS = 125
 
 
-def of_length(call: Call, value: Value, what: str, *shape: int) -> None:
+def of_shape(value: Value, what: str, *shape: int) -> None:
     """Refuse a tensor of another shape."""
     if value.shape != shape:
         raise ModelError(f"its {what}, {value.name[:60]!r}, is {list(value.shape)}, not {[*shape]}")
@@ -60,9 +60,9 @@ def rows(value: Value) -> tuple[int, int]:
     return value.size // value.shape[-1], value.shape[-1]
 
 
-def real_type(call: Call, options: object, *types: str) -> str:
+def real_type(options: Options, *types: str) -> str:
     """The type of input and output, which its option T says too."""
-    code = options.integer("T")  # type: ignore[attr-defined]
+    code = options.integer("T")
     for type in types:
         if getattr(library("TensorType"), type) == code:
             return type
@@ -75,7 +75,7 @@ def window(call: Call) -> None:
     shift = call.custom("shift").integer("shift", 0, 31)
     x, output = typed(call, 0, "INT16"), made(call, 0, "INT16")
     weights = table(call, 1)
-    of_length(call, output, "output", *x.shape)
+    of_shape(output, "output", *x.shape)
     if x.size % weights.size:
         raise ModelError(f"its input {list(x.shape)} is no multiple of its window, {weights.size}")
     params = {"outer": x.size // weights.size, "size": weights.size, "right_shift": shift}
@@ -86,8 +86,8 @@ def fft_auto_scale(call: Call) -> None:
     """SignalFftAutoScale: the scaled signal, and by how many bits it is scaled."""
     call.counts(1, 1, 2)
     x, output, bits = vector(call, 0, "INT16"), made(call, 0, "INT16"), made(call, 1, "INT32")
-    of_length(call, output, "output", *x.shape)
-    of_length(call, bits, "second output")
+    of_shape(output, "output", *x.shape)
+    of_shape(bits, "second output")
     call.put("tflm_signal_auto_scale_s16", {"length": x.size}, [x], output)
     call.put("tflm_signal_scale_bits_s16", {"length": x.size}, [x], bits, at=1)
 
@@ -105,7 +105,7 @@ def irfft(call: Call) -> None:
 def _fft(call: Call, what: str) -> None:
     call.counts(1, 1)
     options = call.custom("T", "fft_length")
-    type = real_type(call, options, "INT16", "INT32", "FLOAT32")
+    type = real_type(options, "INT16", "INT32", "FLOAT32")
     x, output = typed(call, 0, type), made(call, 0, type)
     length = options.integer("fft_length", 4, 32768)
     (outer, side), (others, other) = rows(x), rows(output)
@@ -144,11 +144,11 @@ def energy(call: Call) -> None:
     call.counts(1, 1)
     options = call.custom("end_index", "start_index")
     x, output = vector(call, 0, "INT16"), made(call, 0, "UINT32")
-    of_length(call, output, "output", x.size // 2)
+    of_shape(output, "output", x.size // 2)
     end = options.integer("end_index", 0, output.size)
     start = options.integer("start_index", 0, end)
     params = {"length": output.size, "start_index": start, "end_index": end}
-    of_length(call, x, "input", 2 * output.size)
+    of_shape(x, "input", 2 * output.size)
     call.put("tflm_signal_energy_s16", params, [x], output)
 
 
@@ -157,7 +157,7 @@ def filter_bank(call: Call) -> None:
     call.counts(6, 6)
     channels = call.custom("num_channels").integer("num_channels", 1, 65535)
     x, output = vector(call, 0, "UINT32"), made(call, 0, "UINT64")
-    of_length(call, output, "output", channels)
+    of_shape(output, "output", channels)
     weights = table(call, 1)
     unweights = table(call, 2, weights.size)
     starts, weight_starts, widths = (table(call, index, channels + 1) for index in (3, 4, 5))
@@ -180,8 +180,8 @@ def square_root(call: Call) -> None:
     call.counts(2, 2)
     x, bits = vector(call, 0, "UINT64"), typed(call, 1, "INT32")
     output = made(call, 0, "UINT32")
-    of_length(call, bits, "second input")
-    of_length(call, output, "output", *x.shape)
+    of_shape(bits, "second input")
+    of_shape(output, "output", *x.shape)
     call.put("tflm_signal_square_root_u64", {"length": x.size}, [x, bits], output)
 
 
@@ -191,8 +191,8 @@ def pcan(call: Call) -> None:
     shift = call.custom("snr_shift").integer("snr_shift", 0, 63)
     x, noise, gains = vector(call, 0, "UINT32"), vector(call, 1, "UINT32"), table(call, 2)
     output = made(call, 0, "UINT32")
-    of_length(call, noise, "noise estimate", *x.shape)
-    of_length(call, output, "output", *x.shape)
+    of_shape(noise, "noise estimate", *x.shape)
+    of_shape(output, "output", *x.shape)
     if gains.size < _GAINS:
         raise ModelError(
             f"its table of gains has {gains.size} elements; the largest noise reads {_GAINS}"
@@ -206,7 +206,7 @@ def log(call: Call) -> None:
     call.counts(1, 1)
     options = call.custom("input_correction_bits", "output_scale")
     x, output = vector(call, 0, "UINT32"), made(call, 0, "INT16")
-    of_length(call, output, "output", *x.shape)
+    of_shape(output, "output", *x.shape)
     params = {"length": x.size}
     params["input_correction_bits"] = options.integer("input_correction_bits", 0, 31)
     params["output_scale"] = options.integer("output_scale", -(2**31))

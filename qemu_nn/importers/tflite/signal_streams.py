@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import ModelError
 from .building import Value
 from .call import SUFFIXES, Call, Converter
-from .signal import made, of_length, real_type, rows, typed, vector
+from .signal import made, of_shape, real_type, rows, typed, vector
 
 _UNWRITTEN = "while its second output is false, the device leaves the first as its memory was"
 
@@ -22,7 +22,7 @@ def spectral_subtraction(call: Call) -> None:
     options = call.custom("num_channels", *_SUBTRACTION)
     x = vector(call, 0, "UINT32")
     channels = options.integer("num_channels", 1)
-    of_length(call, x, "input", channels)
+    of_shape(x, "input", channels)
     limits = {"smoothing_bits": (0, 31), "spectral_subtraction_bits": (0, 63)}
     params = {
         name: options.integer(name, *limits.get(name, (-(2**31),)))
@@ -32,7 +32,7 @@ def spectral_subtraction(call: Call) -> None:
     params.update(length=channels, clamping=int(options.flag("clamping")))
     for at, what in enumerate(("subtraction", "noise_estimate")):
         output = made(call, at, "UINT32")
-        of_length(call, output, f"output {at}", channels)
+        of_shape(output, f"output {at}", channels)
         noise = call.memory(f"{what} state", (channels,), "uint32")
         call.put(f"tflm_signal_{what}_u32", params, [x, noise], output, at=at)
 
@@ -47,7 +47,7 @@ def _frames(call: Call, x: Value, output: Value, params: dict[str, int]) -> None
 def _valid(call: Call, params: dict[str, int]) -> None:
     """Add the call that says whether these frames are valid."""
     valid = made(call, 1, "BOOL")
-    of_length(call, valid, "second output")
+    of_shape(valid, "second output")
     own = {name: params[name] for name in ("n_frames", "wait", "every")}
     count = call.memory("valid count", (1,), "int32")
     call.put("tflm_signal_valid_b8", own, [count], valid, at=1)
@@ -65,8 +65,10 @@ def framer(call: Call) -> None:
     if side % step:
         raise ModelError(f"its input has {side} elements, no multiple of its frame_step {step}")
     if prefill and size < step:
-        raise ModelError(f"its prefill has {size} - {step} elements; the device has no fewer than 0")
-    of_length(call, output, "output", *x.shape[:-1], side // step, size)
+        raise ModelError(
+            f"its prefill has {size} - {step} elements; the device has no fewer than 0"
+        )
+    of_shape(output, "output", *x.shape[:-1], side // step, size)
     memory = size if prefill else -(-size // step) * step
     wait = 0 if prefill else memory // step - 1
     params = {
@@ -88,8 +90,8 @@ def stacker(call: Call) -> None:
     channels = options.integer("num_channels", 1)
     left, right = (options.integer(name, 0, 2**16) for name in names)
     every = options.integer("stacker_step", 1, left + right + 1)
-    of_length(call, x, "input", channels)
-    of_length(call, output, "output", channels * (left + right + 1))
+    of_shape(x, "input", channels)
+    of_shape(output, "output", channels * (left + right + 1))
     params = {
         **{"outer": 1, "n_frames": 1, "frame_size": output.size, "frame_step": channels},
         **{"memory": output.size + (every - 1) * channels, "wait": right, "every": every},
@@ -107,7 +109,7 @@ def delay(call: Call) -> None:
     length = call.custom("delay_length").integer("delay_length")
     x, output = typed(call, 0, "INT16"), made(call, 0, "INT16")
     outer, side = rows(x)
-    of_length(call, output, "output", *x.shape)
+    of_shape(output, "output", *x.shape)
     params = {
         **{"outer": outer, "n_frames": 1, "frame_size": side, "frame_step": side},
         **{"memory": side + length, "wait": 0, "every": 1, "fill": 0},
@@ -119,13 +121,13 @@ def overlap_add(call: Call) -> None:
     """SignalOverlapAdd."""
     call.counts(1, 1)
     options = call.custom("T", "frame_step")
-    type = real_type(call, options, "INT16", "FLOAT32")
+    type = real_type(options, "INT16", "FLOAT32")
     x, output = typed(call, 0, type), made(call, 0, type)
     if len(x.shape) < 2:
         raise ModelError(f"its input is {list(x.shape)}; it must have frames and their elements")
     *others, frames, size = x.shape
     step = options.integer("frame_step", 1, size)
-    of_length(call, output, "output", *others, frames * step)
+    of_shape(output, "output", *others, frames * step)
     params = {"outer": x.size // (frames * size), "n_frames": frames, "frame_size": size}
     params["frame_step"] = step
     suffix = SUFFIXES[x.dtype]
