@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS
+from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS, tflm_signal
 from qemu_nn.functions.prototypes import is_own
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -21,6 +21,14 @@ MEANINGLESS = {
     "batch_matmul": "no float operator multiplies two tensors that are computed",
     "svdf": "it keeps a state",
     "lstm_unidirectional": "it keeps a state",
+    **{
+        f"signal_{what}": "it is computed before any network, on integers that have no format"
+        for what in (
+            *("window", "auto_scale", "scale_bits", "rfft", "irfft", "energy", "filter_bank"),
+            *("square_root", "subtraction", "noise_estimate", "pcan", "log"),
+            *("frames", "valid", "overlap_add"),
+        )
+    },
 }
 
 #: Functions that are checked otherwise than by a recording under their own name: by one of another
@@ -41,6 +49,7 @@ ELSEWHERE = {
         f"tflm_{name}_{type}" for name in ("constant", "broadcast") for type in ("s8", "s16", "u8")
     },
     "test_npu_kernels.py": set(NPU_FUNCTIONS),
+    "test_tflm_signal.py, golden/tflm_signal.npz": {f.name for f in tflm_signal.FUNCTIONS},
 }
 
 

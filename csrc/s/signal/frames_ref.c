@@ -50,20 +50,26 @@ int s_signal_frames_check(const void *params, qn_sizes *sizes, char *why) {
     return QN_OK;
 }
 
+/* Has no frame come yet? A count that no call has written says so too. */
+static int is_first(const qn_signal_frames *p, int32_t count) {
+    return count <= 0 || count > p->wait + p->every;
+}
+
 /* The count after one more frame. */
 static int32_t counted(const qn_signal_frames *p, int32_t count) {
-    const int32_t last = p->wait + p->every;
-    return count < 0 || count > last ? 1 : count == last ? p->wait + 1 : count + 1;
+    return is_first(p, count) ? 1 : count == p->wait + p->every ? p->wait + 1 : count + 1;
+}
+
+static void fill(const qn_signal_frames *p, const int16_t *in, int16_t *kept) {
+    const size_t step = (size_t)p->frame_step, memory = (size_t)p->memory;
+    for (size_t i = 0; i < memory; i++) {
+        kept[i] = in[(i + step - memory % step) % step];
+    }
 }
 
 static void one_frame(const qn_signal_frames *p, const int16_t *in, int16_t *kept, int32_t count,
                       int16_t *out) {
     const size_t step = (size_t)p->frame_step, memory = (size_t)p->memory;
-    if (p->fill && count == 1) {
-        for (size_t i = 0; i < memory; i++) {
-            kept[i] = in[(i + step - memory % step) % step];
-        }
-    }
     memmove(kept, kept + step, (memory - step) * sizeof *kept);
     memcpy(kept + memory - step, in, step * sizeof *kept);
     if (count <= p->wait) {
@@ -83,6 +89,9 @@ int s_signal_frames_s16_ref(const void *params, const qn_buffers *b) {
     for (int32_t o = 0; o < p->outer; o++) {
         now = *count;
         for (int32_t f = 0; f < p->n_frames; f++) {
+            if (p->fill && is_first(p, now)) {
+                fill(p, in, kept);
+            }
             now = counted(p, now);
             one_frame(p, in, kept, now, out);
             in += p->frame_step;
