@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Callable
 
 from ...errors import Error, ModelError
-from .building import BARE, PLAIN, Value
+from .building import PLAIN, Value
 from .call import SUFFIXES, Call, Converter
 from .reading import Model
 from .variables import Guard
@@ -86,7 +86,7 @@ def call_once(call: Call) -> None:
                 variable(inner)
             elif operator.name == "ASSIGN_VARIABLE":
                 inner.counts(2, 2, outputs=0)
-                name, (tensor, data) = _handle(inner), inner.constant(1, *BARE)
+                name, (tensor, data) = _handle(inner), inner.constant(1, *_KEPT)
                 builder.variables.resets[name] = data.reshape(tensor.shape)
             else:
                 raise ModelError(
@@ -94,6 +94,9 @@ def call_once(call: Call) -> None:
                 )
         except Error as error:
             raise ModelError(f"graph {number}: {operator}: {error}") from None
+
+
+_KEPT = ("INT8", "UINT8", "INT16", *PLAIN)
 
 
 def branches(call: Call, inlined: Inlined) -> None:

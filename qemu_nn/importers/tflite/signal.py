@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 import numpy as np
 
 from ...errors import ModelError
@@ -20,7 +22,7 @@ def of_shape(value: Value, what: str, *shape: int) -> None:
         raise ModelError(f"its {what}, {value.name[:60]!r}, is {list(value.shape)}, not {[*shape]}")
 
 
-def table(call: Call, index: int, length: int | None = None) -> np.ndarray:
+def table(call: Call, index: int, length: Optional[int] = None) -> np.ndarray:
     """A constant vector of 16 bits."""
     tensor, data = call.constant(index, "INT16")
     if len(tensor.shape) != 1 or not data.size or (length is not None and data.size != length):
