@@ -252,8 +252,10 @@ class Builder:
 
 
 def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
-    """Scale and zero point of a tensor that has one of each; more: types beside the usual, and types
-    that need not have them."""
+    """Scale and zero point of a tensor that has one of each.
+
+    more: types beside the usual, and types that need no format.
+    """
     if tensor.type not in ("INT8", "UINT8", "INT16", *more):
         raise ModelError(f"{tensor} holds {tensor.type}; only INT8, INT16 and UINT8 are supported")
     bare = tensor.type in more and not len(tensor.scales)
