@@ -14,6 +14,7 @@ from qemu_nn.functions import (
     tflm_elementwise,
     tflm_float,
     tflm_float_axes,
+    tflm_signal,
     tflm_truth,
 )
 from qemu_nn.functions.prototypes import is_own
@@ -40,6 +41,14 @@ MEANINGLESS = {
     **dict.fromkeys(("logical_and", "logical_or", "logical_not"), "of truth values"),
     "select": "its condition is a truth value",
     "add_n": "the device takes a zero point off once too often",
+    **{
+        f"signal_{what}": "it is computed before any network, on integers that have no format"
+        for what in (
+            *("window", "auto_scale", "scale_bits", "rfft", "irfft", "energy", "filter_bank"),
+            *("square_root", "subtraction", "noise_estimate", "pcan", "log"),
+            *("frames", "valid", "overlap_add"),
+        )
+    },
 }
 
 #: Functions that are checked otherwise than by a recording under their own name: by one of another
@@ -69,6 +78,7 @@ ELSEWHERE = {
         *(f.name for f in (*tflm_float.FUNCTIONS, *tflm_float_axes.FUNCTIONS)),
         *(f"tflm_requantize_{types}" for types in ("s8_s32", "s32_s8", "s32_s16")),
     },
+    "test_tflm_signal.py, golden/tflm_signal.npz": {f.name for f in tflm_signal.FUNCTIONS},
 }
 
 

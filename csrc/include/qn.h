@@ -12,6 +12,7 @@
 #include "qn_params_f.h"
 #include "qn_params_e.h"
 #include "qn_params_s.h"
+#include "qn_params_signal.h"
 
 /* What a contract answers. QN_SIZE_MISMATCH is the device's own ARM_MATH_SIZE_MISMATCH; QN_REFUSED
  * marks parameters for which the device would leave its buffers, or does nothing at all. QN_FORKED,

@@ -14,8 +14,8 @@ from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...ir.graph import Build, Node, Tensor
 from .reading import FileTensor, Model
+from .values import BARE as BARE
 from .values import PLAIN as PLAIN
-from .values import UNSCALED as UNSCALED
 from .values import Guard, Variables
 from .values import Value as Value
 
@@ -216,13 +216,15 @@ class Builder:
 
 
 def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
-    """Scale and zero point of a tensor that has one of each; more: types beside the usual."""
+    """Scale and zero point of a tensor that has one of each.
+
+    more: types beside the usual, and types that need no format.
+    """
     if tensor.type not in ("INT8", "UINT8", "INT16", *more):
         raise ModelError(f"{tensor} holds {tensor.type}; only INT8, INT16 and UINT8 are supported")
-    if tensor.type in PLAIN and not (tensor.type == "INT32" and len(tensor.scales)):
+    bare = tensor.type in more and not len(tensor.scales)
+    if bare or (tensor.type in PLAIN and tensor.type != "INT32"):
         return 1.0, 0
-    if UNSCALED in more and not len(tensor.scales):
-        return 0.0, 0
     if len(tensor.scales) != 1 or len(tensor.zeros) > 1:
         count = f"{len(tensor.scales)} scales and {len(tensor.zeros)} zero points"
         raise ModelError(f"{tensor} has {count}; it must have one of each")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...functions.extents import DTYPES
 from ...ir.graph import Build
-from .building import PLAIN, UNSCALED, Builder, Value
+from .building import PLAIN, Builder, Value
 from .checked import Table, library
+from .flexbuffers import Map
 from .reading import FileTensor, Operator
 from .scaling import activation_range
 
@@ -44,6 +45,17 @@ class Call:
             raise ModelError(f"it lacks its options ({kind})")
         return Options(found)
 
+    def custom(self, *names: str) -> Options:
+        """The options of a custom operator, of these names and no others."""
+        data = self.operator.table.numbers("CustomOptions")
+        if not data.size:
+            raise ModelError(f"it lacks its options ({', '.join(names)})")
+        found = Map(data.astype("uint8").tobytes())
+        if sorted(found.numbers) != sorted(names):
+            have = ", ".join(found.numbers)
+            raise ModelError(f"its options are {have}; they must be {', '.join(sorted(names))}")
+        return Options(found)
+
     # Tensors
 
     def counts(self, least: int, most: int, outputs: int = 1) -> None:
@@ -62,8 +74,8 @@ class Call:
             )
         if tensor.type in PLAIN and tensor.type not in more:
             raise ModelError(f"it reads {tensor}, which holds {tensor.type}")
-        if not value.scale and UNSCALED not in more:
-            raise ModelError(f"it reads {tensor}, {tensor.type} without a scale; quantize it")
+        if not len(tensor.scales) and tensor.type not in more:
+            raise ModelError(f"it reads {tensor}, which has no scale")
         return value
 
     def tensor(self, index: int) -> FileTensor:
@@ -228,7 +240,7 @@ class Call:
 class Options:
     """The options of one operator."""
 
-    table: Table
+    table: Union[Table, Map]
 
     def integer(self, field: str, low: int = 0, high: int = 2**31 - 1) -> int:
         """An integer in a range."""

@@ -10,7 +10,7 @@ from ...errors import Error, ModelError
 from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .building import PLAIN, UNSCALED, Builder, Value
+from .building import BARE, PLAIN, Builder, Value
 from .call import Call, Converter
 from .comparison import COMPARISON
 from .control import CONTROL, branches
@@ -20,6 +20,8 @@ from .reading import Model, Operator
 from .real import beside
 from .recurrent import RECURRENT
 from .shaping import SHAPING
+from .signal import SIGNAL
+from .signal_streams import STREAMS
 from .slicing import SLICING
 from .values import Guard
 from .windows import WINDOWS
@@ -36,6 +38,8 @@ CONVERTERS: dict[str, Converter] = {
     **SHAPING,
     **SLICING,
     **CONTROL,
+    **SIGNAL,
+    **STREAMS,
 }
 CONVERTERS.update(beside(CONVERTERS))
 
@@ -174,7 +178,7 @@ def _quantizes(operator: Operator) -> bool:
 
 def _begin(builder: Builder, indices: list[int]) -> Value:
     """The value that all these tensors are."""
-    first, *others = (builder.declared(index, *PLAIN, UNSCALED) for index in indices)
+    first, *others = (builder.declared(index, *BARE) for index in indices)
     for other in others:
         if (other.dtype, other.scale, other.zero) != (first.dtype, first.scale, first.zero):
             raise ModelError(

@@ -165,7 +165,9 @@ class Model:
         number = max(kind.number("BuiltinCode"), kind.number("DeprecatedBuiltinCode"))
         name = self._names.get(number, f"operator code {number}")
         if name == "CUSTOM":
-            name = _printable(kind.text("CustomCode")[:60]) or "CUSTOM"
+            name = _printable(kind.text("CustomCode")[:60])
+            if not name or name in self._names.values():
+                name = f"CUSTOM {name!r}"  # none, or that of an operator which it is not
         try:
             inputs = self._indices(table, "Inputs", -1)
             return Operator(index, name, inputs, self._indices(table, "Outputs"), table)

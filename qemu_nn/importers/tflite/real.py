@@ -9,7 +9,7 @@ from typing import Optional
 from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...functions.tflm_float import ACTIVATED, ACTIVATIONS, COMPARE, UNARY, bits
-from .building import UNSCALED, Value
+from .building import BARE, Value
 from .call import SUFFIXES, Call, Converter, Options, same_type
 from .operands import operands
 from .scaling import multiplier
@@ -21,7 +21,7 @@ from .windows import image, pooled
 _WIDE = ("FLOAT32", "INT32", "INT64", "UINT32")
 
 #: What CAST takes beside the usual types.
-_CAST = ("FLOAT32", "INT32", "UINT32", "INT64", "BOOL", UNSCALED)
+_CAST = BARE
 
 #: Functions that a device computes by its library: ours are rounded to nearest.
 _OF_A_LIBRARY = frozenset({"exp", "log", "sin", "cos", "elu", "logistic", "tanh"})

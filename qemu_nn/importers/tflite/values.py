@@ -11,14 +11,14 @@ import numpy as np
 from ...errors import ModelError
 from ...ir.graph import Tensor
 
-#: Among types that a tensor may hold: integers without scale and zero point, too.
-UNSCALED = "UNSCALED"
-
 #: Types without a format: the file's name -> numpy's.
 PLAIN = {
     **{"INT32": "int32", "UINT32": "uint32", "INT64": "int64", "UINT64": "uint64"},
     **{"FLOAT32": "float32", "BOOL": "bool"},
 }
+
+#: All types that tensors may hold without a format.
+BARE = ("INT8", "UINT8", "INT16", *PLAIN)
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Value:
 
     name: of the graph's tensor that holds its numbers, which may have another shape. shape: the
     file's, with the batch of 1. An integer q stands for scale * (q - zero); numbers of the types of
-    PLAIN, but for INT32 where the file has a scale, and of a scale of 0 stand for themselves.
+    PLAIN stand for themselves, but for INT32 where the file has a scale.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Value:
         batched = len(self.shape) > 1 and self.shape[0] == 1
         shape = self.shape[batched:] or (1,)
         plain = self.dtype in PLAIN.values() and (self.scale, self.zero) == (1.0, 0)
-        if plain or not self.scale:
+        if plain:
             return Tensor(self.name, shape, self.dtype)
         return Tensor(self.name, shape, self.dtype, None, self.scale, self.zero)
 
