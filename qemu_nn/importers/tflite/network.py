@@ -13,6 +13,7 @@ from .call import Call, Converter
 from .dense import DENSE
 from .reading import Model, Operator
 from .recurrent import RECURRENT
+from .reducing import REDUCING
 from .shaping import SHAPING
 from .slicing import SLICING
 from .windows import WINDOWS
@@ -26,6 +27,7 @@ CONVERTERS: dict[str, Converter] = {
     **ACTIVATIONS,
     **SHAPING,
     **SLICING,
+    **REDUCING,
 }
 
 _VARIABLES = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
