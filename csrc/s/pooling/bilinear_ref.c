@@ -31,10 +31,8 @@ int s_resize_bilinear_s8_check(const void *params, qn_sizes *sizes, char *why) {
     if (status != QN_OK) {
         return status;
     }
-    sizes->in[0] =
-        s_elements(1, (int32_t[]){p->batches, p->input_h, p->input_w, p->channels}, 4);
-    sizes->out =
-        s_elements(1, (int32_t[]){p->batches, p->output_h, p->output_w, p->channels}, 4);
+    sizes->in[0] = s_elements(1, (int32_t[]){p->batches, p->input_h, p->input_w, p->channels}, 4);
+    sizes->out = s_elements(1, (int32_t[]){p->batches, p->output_h, p->output_w, p->channels}, 4);
     if (sizes->in[0] < 0 || sizes->out < 0) {
         return s_too_large(sizes->in[0] < 0 ? "input" : "output", why);
     }
@@ -57,10 +55,10 @@ int s_resize_bilinear_s8_ref(const void *params, const qn_buffers *b) {
                 const int8_t *left = in + (int64_t)x.low * p->channels;
                 const int8_t *right = in + (int64_t)x.high * p->channels;
                 for (int32_t c = 0; c < p->channels; c++) {
-                    int32_t upper = (1024 - x.part) * left[y.low * row + c] +
-                                    x.part * right[y.low * row + c];
-                    int32_t lower = (1024 - x.part) * left[y.high * row + c] +
-                                    x.part * right[y.high * row + c];
+                    int32_t upper =
+                        (1024 - x.part) * left[y.low * row + c] + x.part * right[y.low * row + c];
+                    int32_t lower =
+                        (1024 - x.part) * left[y.high * row + c] + x.part * right[y.high * row + c];
                     int32_t sum = (1024 - y.part) * upper + y.part * lower;
                     *out++ = (int8_t)(single ? qn_asr(sum + (1 << 19), 20) : qn_rdp(sum, 20));
                 }

@@ -4,8 +4,8 @@
 static int check(const qn_s_reduce *p, int32_t most, int64_t element, qn_sizes *sizes, char *why) {
     const int32_t sides[] = {p->kept_0, p->reduced_0, p->kept_1, p->reduced_1, p->kept_2};
     const s_range all[] = {
-        {"kept_0", p->kept_0, 1, INT32_MAX},  {"reduced_0", p->reduced_0, 1, INT32_MAX},
-        {"kept_1", p->kept_1, 1, INT32_MAX},  {"reduced_1", p->reduced_1, 1, most},
+        {"kept_0", p->kept_0, 1, INT32_MAX}, {"reduced_0", p->reduced_0, 1, INT32_MAX},
+        {"kept_1", p->kept_1, 1, INT32_MAX}, {"reduced_1", p->reduced_1, 1, most},
         {"kept_2", p->kept_2, 1, most},
     };
     int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
@@ -43,9 +43,7 @@ static group group_of(const qn_s_reduce *p, int64_t i) {
                    p->reduced_1};
 }
 
-static int64_t outputs(const qn_s_reduce *p) {
-    return (int64_t)p->kept_0 * p->kept_1 * p->kept_2;
-}
+static int64_t outputs(const qn_s_reduce *p) { return (int64_t)p->kept_0 * p->kept_1 * p->kept_2; }
 
 /* The largest of a group times sign, which is 1 or -1. */
 static int32_t largest(const int8_t *in, const group *g, int32_t sign) {

@@ -74,8 +74,7 @@ def fully_connected(call: Call) -> None:
 #: Of weights with one scale that are computed as a convolution.
 _STOPS = (
     "the default build of TensorFlow Lite Micro stops here unless four scratch buffers were asked "
-    "for before, as its check takes a buffer's number for its address; a build with NDEBUG computes "
-    "this"
+    "for before, as it checks that a buffer's number is at least 4; a build with NDEBUG computes it"
 )
 
 

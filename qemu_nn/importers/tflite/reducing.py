@@ -88,9 +88,7 @@ def _groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
             groups.append([])
         groups[-1].append(side)
     if len(groups) > 5:
-        raise ModelError(
-            f"it reduces {len(groups) // 2} groups of axes; up to 2 are supported"
-        )
+        raise ModelError(f"it reduces {len(groups) // 2} groups of axes; up to 2 are supported")
     groups += [[] for _ in range(5 - len(groups))]
     names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
     return {name: math.prod(group) for name, group in zip(names, groups)}

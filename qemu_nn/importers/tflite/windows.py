@@ -88,7 +88,7 @@ def channel_rows(
     real = [x.scale * float(scale) / output.scale for scale in scales]
     rows, values = multipliers(real), bias(call, at, same_type(x), len(scales), *types)
     none = np.zeros(len(scales), np.int32 if x.dtype == "int8" else np.int64)
-    first = none if values is None else values
+    first = none if values is None else values.astype(none.dtype)
     return np.stack([first, *rows.astype(first.dtype)])
 
 
@@ -149,7 +149,6 @@ def convolve(call: Call) -> None:
     }
     if suffix == "s16":
         params["bias_is_int32"] = int(not call.given(2) or call.tensor(2).type == "INT32")
-        rows = rows.astype(np.int64)
     call.put(f"arm_convolve_wrapper_{suffix}", params, [x], output, data, rows)
 
 
@@ -244,7 +243,7 @@ def transpose_conv(call: Call) -> None:
     if activation != "NONE":
         call.warn(f"the fused activation {activation} is ignored")
     if suffix == "s16":
-        call.put("tflm_transpose_conv_s16", params, [x], output, data, rows.astype(np.int64))
+        call.put("tflm_transpose_conv_s16", params, [x], output, data, rows)
     else:
         call.put("arm_transpose_conv_wrapper_s8", {**params, **offsets}, [x], output, data, rows)
 
