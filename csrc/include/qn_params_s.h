@@ -173,6 +173,12 @@ typedef struct qn_s_transpose {
 } qn_s_transpose;
 
 /* ---- of TensorFlow Lite Micro ---- */
+/* Elements of `width` bytes. */
+typedef struct qn_s_elements {
+    int32_t profile;
+    int32_t length, width;
+} qn_s_elements;
+
 typedef struct qn_s_broadcast {
     int32_t profile;
     int32_t input_n, input_h, input_w, input_c, output_n, output_h, output_w, output_c;

@@ -9,6 +9,7 @@ from typing import Optional
 import numpy as np
 
 from ..functions import FUNCTIONS, NPU_FUNCTIONS, Array
+from ..ir.formats import limits
 from ..ir.graph import Graph, Node, Tensor
 from .npu_calls import npu_arrays
 from .s8_calls import affine_arrays, is_affine
@@ -33,9 +34,10 @@ class Builder:
     def __init__(self, name: str, shape: tuple[int, ...], dtype: str = "int8") -> None:
         self._rng = np.random.default_rng(1)
         self._name = name
-        self._input = self._last = Tensor("input", shape, dtype)
+        self._last = Tensor("input", shape, dtype)
+        self._inputs = [self._last]
         self._latest = {dtype: self._last}
-        self._unit = np.iinfo(dtype).max / 127
+        self._unit = limits(dtype)[1] / 127 if dtype != "float32" else 1.0
         self._rms = 256 * self._unit / math.sqrt(12)
         self._nodes: list[Node] = []
         self._states: list[Tensor] = []
@@ -68,16 +70,19 @@ class Builder:
         self._rms *= _CHANGE.get(declared.op.split("_")[0], 1.0)
         output = Tensor(name, shape or declared.output.shape(params), declared.output.dtype)
         inputs = tuple(self._source(name, array, params) for array in declared.read(params))
-        self._nodes.append(Node(declared, params, inputs, output, **own))
+        self._nodes.append(
+            Node(declared, params, inputs, output, own.get("weights"), own.get("bias"))
+        )
         self._last = self._latest[output.dtype] = output
 
     def _source(self, name: str, array: Array, params: Mapping[str, int]) -> str:
-        """The latest tensor of this type; a state of its own where the call keeps one."""
-        if not array.state:
-            return self._latest[array.dtype].name
-        state = Tensor(f"{name}_{array.name}", array.shape(params), array.dtype)
-        self._states.append(state)
-        return state.name
+        """The latest tensor of this type; an input where there is none, or a state."""
+        latest = self._latest.get(array.dtype)
+        if latest is not None and latest.nbytes == array.nbytes(params) and not array.state:
+            return latest.name
+        own = Tensor(f"{name}_{array.name}", array.shape(params), array.dtype)
+        (self._states if array.state else self._inputs).append(own)
+        return own.name
 
     def _weigh(
         self, name: str, weights: Array, outputs: int, params: dict[str, int]
@@ -125,7 +130,7 @@ class Builder:
         shape = self._last.shape
         if math.prod(shape) > _LONGEST:
             return
-        kind = "q7" if self._input.dtype == "int8" else "q15"
+        kind = "q7" if self._inputs[0].dtype == "int8" else "q15"
         self.call(name, f"arm_relu_{kind}", {"size": math.prod(shape)}, shape)
 
     def dense(self, name: str, function: str, rows: int) -> None:
@@ -141,4 +146,4 @@ class Builder:
         nodes = tuple(self._nodes)
         states = tuple(self._states)
         last = nodes[-1].name
-        return Graph(self._name, self._input, nodes, (last,), self._arrays, None, states)
+        return Graph(self._name, tuple(self._inputs), nodes, (last,), self._arrays, None, states)
