@@ -212,18 +212,12 @@ typedef struct qn_s_logistic {
     int32_t length, input_zero_point, input_range_radius, input_multiplier, input_left_shift;
 } qn_s_logistic;
 
-/* Also of sums. */
+/* Also of sums, and of reductions that have no use for scales. */
 typedef struct qn_s_mean {
     int32_t profile;
     int32_t kept_0, reduced_0, kept_1, reduced_1, kept_2;
     int32_t input_zero_point, output_zero_point, multiplier, shift;
 } qn_s_mean;
-
-/* Of a reduction that needs no scales. */
-typedef struct qn_s_reduce {
-    int32_t profile;
-    int32_t kept_0, reduced_0, kept_1, reduced_1, kept_2;
-} qn_s_reduce;
 
 typedef struct qn_s_slice {
     int32_t profile;

@@ -21,6 +21,9 @@ IMAGE = dict(zip(AXES, (1, 49, 1, 1, 64)))
 #: One axis: that of ARG_MAX and ARG_MIN.
 _ONE = AXES[:3]
 
+#: Of the struct that means and sums have, too.
+_NO_SCALES = dict.fromkeys(("input_zero_point", "output_zero_point", "multiplier", "shift"), 0)
+
 
 def draw_axes(rng: Random, function: Function) -> Drawn:
     """Some elements along each axis."""
@@ -58,6 +61,7 @@ def _reduce(kind: str, type: str, dtype: str, meaning: str) -> Function:
         op=f"reduce_{kind}",
         type=type,
         params=AXES,
+        fixed=_NO_SCALES,
         inputs=(Array("input", dtype, AXES),),
         output=Array("output", dtype, KEPT),
         draw=draw_axes,
@@ -74,7 +78,7 @@ def _arg(kind: str) -> Function:
         params=_ONE,
         inputs=(Array("input", "int8", _ONE),),
         output=Array("output", "int32", KEPT[:2]),
-        fixed={"reduced_1": 1, "kept_2": 1},
+        fixed={**_NO_SCALES, "reduced_1": 1, "kept_2": 1},
         draw=draw_axes,
         cases=({"kept_0": 1, "reduced_0": 64, "kept_1": 49},),
     )

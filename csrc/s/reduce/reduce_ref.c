@@ -1,7 +1,7 @@
 /* Reductions without arithmetic of TensorFlow Lite Micro, plain. */
 #include "reduce.h"
 
-static int check(const qn_s_reduce *p, int32_t most, int64_t element, qn_sizes *sizes, char *why) {
+static int check(const qn_s_mean *p, int32_t most, int64_t element, qn_sizes *sizes, char *why) {
     const int32_t sides[] = {p->kept_0, p->reduced_0, p->kept_1, p->reduced_1, p->kept_2};
     const s_range all[] = {
         {"kept_0", p->kept_0, 1, INT32_MAX}, {"reduced_0", p->reduced_0, 1, INT32_MAX},
@@ -36,14 +36,14 @@ typedef struct group {
 } group;
 
 /* That of output i, in their order. */
-static group group_of(const qn_s_reduce *p, int64_t i) {
+static group group_of(const qn_s_mean *p, int64_t i) {
     const int64_t row = i / p->kept_2, block = (int64_t)p->reduced_1 * p->kept_2;
     const int64_t outer = row / p->kept_1 * p->reduced_0 * p->kept_1 + row % p->kept_1;
     return (group){outer * block + i % p->kept_2, p->kept_1 * block, p->kept_2, p->reduced_0,
                    p->reduced_1};
 }
 
-static int64_t outputs(const qn_s_reduce *p) { return (int64_t)p->kept_0 * p->kept_1 * p->kept_2; }
+static int64_t outputs(const qn_s_mean *p) { return (int64_t)p->kept_0 * p->kept_1 * p->kept_2; }
 
 /* The largest of a group times sign, which is 1 or -1. */
 static int32_t largest(const int8_t *in, const group *g, int32_t sign) {
@@ -57,7 +57,7 @@ static int32_t largest(const int8_t *in, const group *g, int32_t sign) {
     return found;
 }
 
-static int reduce(const qn_s_reduce *p, const qn_buffers *b, int32_t sign) {
+static int reduce(const qn_s_mean *p, const qn_buffers *b, int32_t sign) {
     int8_t *out = b->out;
     for (int64_t i = 0; i < outputs(p); i++) {
         const group g = group_of(p, i);
@@ -71,7 +71,7 @@ int s_reduce_max_s8_ref(const void *params, const qn_buffers *b) { return reduce
 int s_reduce_min_s8_ref(const void *params, const qn_buffers *b) { return reduce(params, b, -1); }
 
 int s_reduce_all_b8_ref(const void *params, const qn_buffers *b) {
-    const qn_s_reduce *p = params;
+    const qn_s_mean *p = params;
     const uint8_t *in = b->in[0];
     uint8_t *out = b->out;
     for (int64_t i = 0; i < outputs(p); i++) {
@@ -86,7 +86,7 @@ int s_reduce_all_b8_ref(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-static int arg(const qn_s_reduce *p, const qn_buffers *b, int32_t sign) {
+static int arg(const qn_s_mean *p, const qn_buffers *b, int32_t sign) {
     const int8_t *in = b->in[0];
     int32_t *out = b->out;
     for (int64_t i = 0; i < outputs(p); i++) {
