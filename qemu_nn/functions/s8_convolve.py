@@ -136,7 +136,7 @@ def _convolve(
 
     return Function(
         name=name,
-        op="convolve_wrapper",
+        op="convolve_reference" if kernel == REFERENCE else "convolve_wrapper",
         type=type,
         params=(*IMAGE, "filter_c", *SIDES, "output_c", *WINDOW, *ENDS, *flag),
         inputs=(image(type),),
@@ -189,7 +189,7 @@ FUNCTIONS = (
         bias=_EITHER,
     ),
     _convolve("arm_convolve_s16", "s16", ANY, buffers.convolve_s16, bias=_EITHER),
-    _convolve("tflm_convolve_s16", "s16", REFERENCE, nothing),
+    _convolve("tflm_convolve_s16", "s16", REFERENCE, nothing, (16, 16, 16, 3)),
     _convolve(
         "arm_convolve_wrapper_s4", "s4", WRAPPER, buffers.convolve_wrapper_s4, (16, 16, 16, 3)
     ),
