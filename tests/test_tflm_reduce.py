@@ -18,7 +18,7 @@ from tflite_cases import CASES, Net, inputs
 
 import qemu_nn
 from qemu_nn import cmsis
-from qemu_nn.errors import Error, ModelError, Refused
+from qemu_nn.errors import DeviceWarning, Error, ModelError, Refused
 from qemu_nn.functions.scaling import quantize_multiplier
 from qemu_nn.importers.tflite.scaling import activation_range
 
@@ -83,6 +83,24 @@ def test_rows_that_7_0_0_never_writes_are_refused(tmp_path):
     assert not np.array_equal(want, RECORDED[f"{MENDED}/output_0"])
     with pytest.raises(Error, match=r"leaves the last ones unwritten; cmsis='main-2026-07' takes"):
         network.session(cmsis="7.0.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("transpose_conv_relu", "TRANSPOSE_CONV: the fused activation RELU is ignored"),
+        ("fully_connected_rows", "FULLY_CONNECTED: the default build of .* stops here unless"),
+    ],
+)
+def test_what_nobody_expects_of_a_device_is_said(name, words, tmp_path):
+    network = qemu_nn.load(CASES[name]().save(tmp_path))
+    with pytest.warns(DeviceWarning, match=words):
+        network.session()
+
+
+def test_rows_of_more_than_two_axes_are_points_of_a_convolution(tmp_path):
+    graph = qemu_nn.load(CASES["fully_connected_rows"]().save(tmp_path)).graph
+    assert [node.function.name for node in graph.nodes] == ["arm_convolve_1x1_s8_fast"]
 
 
 # ---- refused ----
