@@ -27,6 +27,8 @@ MEANINGLESS = {
     "elementwise_mul_acc": "it adds to what its output holds",
     "concatenation": "it writes a part of its output; networks join tensors by tflm_concatenation",
     "nn_activation": "networks reach it inside of an LSTM alone",
+    "reduce_all": "truth values have no scale",
+    **dict.fromkeys(("arg_max", "arg_min"), "it makes indices, not real numbers"),
     "batch_matmul": "no float operator multiplies two tensors that are computed",
     **dict.fromkeys(("cast", "quantize", "dequantize"), "it changes the type of numbers"),
     **dict.fromkeys(
@@ -63,6 +65,12 @@ ELSEWHERE = {
     | {"tflm_prelu_s16"},
     "test_import_tflite_svdf.py": {"tflm_requantize_s16_s32"},
     "test_releases.py": {"arm_transpose_conv_s8"},
+    "test_tflm_reduce.py": {
+        *("tflm_sum_s8", "tflm_sum_s16", "tflm_reduce_max_s8", "tflm_reduce_min_s8"),
+        *("tflm_reduce_all_b8", "tflm_arg_max_s8", "tflm_arg_min_s8", "tflm_resize_bilinear_s8"),
+        *("tflm_transpose_conv_s8", "tflm_transpose_conv_s16", "tflm_convolve_s16"),
+        "tflm_fully_connected_s16_s32",
+    },
     "the wrapper's recordings, which calls it on Helium": {"arm_convolve_even_s4"},
     "test_rows_without_recordings.py": {
         *(f"arm_{op}_{type}" for op in ("add", "sub", "mult", "offset") for type in ("q7", "q15")),

@@ -196,7 +196,7 @@ def test_a_bias_of_16_bit_numbers_has_64_bits(name, tmp_path):
     inputs = net.operators[0][1]
     bias = net.tensors[inputs[2]]
     inputs[2] = net.tensor(bias["shape"], "INT32", bias["scales"], data=np.zeros(bias["shape"]))
-    refused(net, tmp_path, "its input 2, .*, is INT32; it must be INT64")
+    refused(net, tmp_path, "its bias, .*, is INT32, but .*; make it INT64")
 
 
 def test_the_dimension_of_a_bias_does_not_matter(tmp_path):

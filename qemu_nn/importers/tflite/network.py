@@ -19,6 +19,7 @@ from .elementwise import ELEMENTWISE
 from .reading import Model, Operator
 from .real import beside
 from .recurrent import RECURRENT
+from .reducing import REDUCING
 from .shaping import SHAPING
 from .signal import SIGNAL
 from .signal_streams import STREAMS
@@ -37,6 +38,7 @@ CONVERTERS: dict[str, Converter] = {
     **COMPARISON,
     **SHAPING,
     **SLICING,
+    **REDUCING,
     **CONTROL,
     **SIGNAL,
     **STREAMS,
