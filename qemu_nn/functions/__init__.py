@@ -22,6 +22,7 @@ from . import (
     s8_transpose,
     tflm,
     tflm_movement,
+    tflm_places,
 )
 from .base import DECLARED, Function
 from .extents import Array
@@ -33,7 +34,7 @@ FUNCTIONS: dict[str, Function] = {
         *(convolve, fully_connected, pool, activation, elementwise),
         *(s8_convolve, s8_transpose, s8_depthwise, s8_dense, s8_matmul, s8_svdf, s8_lstm),
         *(s8_elementwise, s8_softmax, s8_movement, s8_operands, s8_primitives),
-        *(tflm, tflm_movement),
+        *(tflm, tflm_movement, tflm_places),
     )
     for function in family.FUNCTIONS
 }

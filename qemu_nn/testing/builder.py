@@ -9,6 +9,7 @@ from typing import Optional
 import numpy as np
 
 from ..functions import FUNCTIONS, NPU_FUNCTIONS, Array
+from ..functions.extents import DTYPES
 from ..ir.graph import Graph, Node, Tensor
 from .npu_calls import npu_arrays
 from .s8_calls import affine_arrays, is_affine
@@ -72,12 +73,26 @@ class Builder:
         self._last = self._latest[output.dtype] = output
 
     def _source(self, name: str, array: Array, params: Mapping[str, int]) -> str:
-        """The latest tensor of this type; a state of its own where the call keeps one."""
+        """The latest tensor of this type; a state of its own where the call keeps one, a constant
+        where there is no such tensor."""
+        if not array.state and (array.below or array.dtype not in self._latest):
+            return self._constant(f"{name}_{array.name}", array, params)
         if not array.state:
             return self._latest[array.dtype].name
         state = Tensor(f"{name}_{array.name}", array.shape(params), array.dtype)
         self._states.append(state)
         return state.name
+
+    def _constant(self, name: str, array: Array, params: Mapping[str, int]) -> str:
+        """A constant of places, or of zeros and ones."""
+        values = self._rng.integers(array.below or 2, size=array.shape(params)).astype(array.dtype)
+        suffix = next(suffix for suffix, dtype in DTYPES.items() if dtype == array.dtype)
+        self._arrays[f"{name}/weights"] = values.ravel()
+        declared = FUNCTIONS[f"tflm_constant_{suffix}"]
+        output = Tensor(name, values.shape, array.dtype)
+        given = {"length": values.size}
+        self._nodes.append(Node(declared, given, (), output, f"{name}/weights"))
+        return name
 
     def _weigh(
         self, name: str, weights: Array, outputs: int, params: dict[str, int]

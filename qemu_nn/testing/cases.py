@@ -59,7 +59,7 @@ class Case:
         first = self._first
         builder = Builder(self.function, first.shape(self.params), first.dtype)
         others = (array for array in declared.read(self.params) if not array.state)
-        prepared = any(array.dtype != first.dtype for array in others)
+        prepared = any((first.dtype, array.dtype) == ("int8", "int16") for array in others)
         if prepared:
             builder.call("wide", "arm_q7_to_q15_no_shift", {"blockSize": self.elements})
         builder.call("call", self.function, self.params)
@@ -69,7 +69,7 @@ class Case:
         calls = tuple(
             replace(node, output=replace(node.output, name=f"call{i}")) for i in range(count)
         )
-        nodes = (*one.nodes[:1], *calls) if prepared else calls
+        nodes = (*one.nodes[:-1], *calls)
         return replace(one, nodes=nodes, outputs=(nodes[-1].name,)), count
 
 

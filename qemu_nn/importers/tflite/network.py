@@ -8,13 +8,17 @@ from ...errors import Error, ModelError
 from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
+from .borders import BORDERS
 from .building import Builder, Value
 from .call import Call, Converter
 from .dense import DENSE
+from .filling import FILLING
+from .places import PLACES
 from .reading import Model, Operator
 from .recurrent import RECURRENT
 from .shaping import SHAPING
 from .slicing import SLICING
+from .streaming import STREAMING, hold
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.
@@ -26,6 +30,10 @@ CONVERTERS: dict[str, Converter] = {
     **ACTIVATIONS,
     **SHAPING,
     **SLICING,
+    **BORDERS,
+    **PLACES,
+    **FILLING,
+    **STREAMING,
 }
 
 _VARIABLES = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
@@ -51,6 +59,7 @@ def _network(model: Model) -> Graph:
         except Error as error:
             raise ModelError(f"{operator}: {error}") from None
     names = builder.end(outputs)
+    hold(builder, names)
     if start.name in names:
         raise ModelError("it has no operators: its output is its input")
     return Graph(
