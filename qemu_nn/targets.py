@@ -43,6 +43,16 @@ ROUNDINGS = {"nearest": 0, "truncate": 1, "double": 0, "single": 1}
 
 _LEGACY_ROUNDINGS, _AFFINE_ROUNDINGS = ("nearest", "truncate"), ("double", "single")
 
+#: Whose kernels a build of TensorFlow Lite Micro has, where CMSIS-NN has some: those, or the
+#: framework's own.
+KERNELS = ("cmsis-nn", "reference")
+
+#: Months of TensorFlow Lite Micro between which bits changed, the oldest first;
+#: functions/tflm_builds.py says which. The default is the newest with recordings of CMSIS-NN's
+#: kernels: commit 90b983c2 of 20 August 2026.
+TFLM = ("2022-12", "2023-02", "2026-02", "2026-04", "2026-06", "2026-08", "2026-10")
+DEFAULT_TFLM = "2026-08"
+
 _NPU_NUMBER = 32
 
 DEFAULT_CORE = "cortex-m4"
@@ -63,11 +73,17 @@ class Profile:
         A path of PATHS.
     rounding : str
         A rounding of ROUNDINGS.
+    kernels : str
+        Of a network from TensorFlow Lite: one of KERNELS.
+    tflm : str
+        Of a network from TensorFlow Lite: a month of TFLM.
     """
 
     cmsis: str
     path: str
     rounding: str
+    kernels: str = KERNELS[0]
+    tflm: str = DEFAULT_TFLM
 
     @property
     def number(self) -> int:
@@ -77,7 +93,12 @@ class Profile:
         return 8 * RELEASES[self.cmsis] + 2 * PATHS[self.path] + ROUNDINGS[self.rounding]
 
     def __str__(self) -> str:
-        return "NPU" if self.path == "npu" else f"CMSIS {self.cmsis}, {self.path}, {self.rounding}"
+        if self.path == "npu":
+            return "NPU"
+        own = f"CMSIS {self.cmsis}, {self.path}, {self.rounding}"
+        reference = ", reference kernels" if self.kernels != KERNELS[0] else ""
+        month = f", TFLM {self.tflm}" if self.tflm != DEFAULT_TFLM else ""
+        return own + reference + month
 
 
 #: The NPU of the WuQi WQ5007: every shift rounds down.
@@ -178,7 +199,11 @@ def core_words(cores: Iterable[str]) -> str:
 
 
 def profile(
-    core: str = DEFAULT_CORE, cmsis: Optional[str] = None, rounding: Optional[str] = None
+    core: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    kernels: str = KERNELS[0],
+    tflm: str = DEFAULT_TFLM,
 ) -> Profile:
     """The profile of a device, from names.
 
@@ -190,11 +215,15 @@ def profile(
         A release of RELEASES; default: the one that has `rounding`, "5.9.0" without one.
     rounding : str, optional
         A rounding of ROUNDINGS; default: as Arm ships the release.
+    kernels : str, default "cmsis-nn"
+        Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
+    tflm : str, default "2026-08"
+        The month of TensorFlow Lite Micro, one of TFLM.
 
     Returns
     -------
     Profile
-        Release, path and rounding.
+        Release, path, rounding, and the build of TensorFlow Lite Micro.
 
     Raises
     ------
@@ -218,7 +247,8 @@ def profile(
     one_of(have, rounding, f"rounding of CMSIS {cmsis}:")
     if path == "mve" and cmsis == "5.6.0":
         raise Error(f"CMSIS 5.6.0 does not support {core} (Helium came later); use cmsis='5.9.0'")
-    return Profile(cmsis, path, rounding)
+    one_of(KERNELS, kernels, "kernels")
+    return Profile(cmsis, path, rounding, kernels, one_of(TFLM, tflm, "month of TFLM"))
 
 
 def all_profiles() -> list[Profile]:

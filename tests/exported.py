@@ -77,7 +77,7 @@ def branches():
         networks.node("last", "arm_sub_q7", ["sum", "data"], blockSize=32),
     )
     data = Tensor("data", (4, 4, 2), "int8", 7)
-    return Graph("branches", data, nodes, ("last", "pool"), {}, None)
+    return Graph("branches", (data,), nodes, ("last", "pool"), {}, None)
 
 
 def every_function(wanted):
@@ -107,7 +107,7 @@ def every_function(wanted):
     sizes = {"data": 2 * _ROOM, "out": _ROOM, "scratch": _ROOM}
     memory = Memory(sizes, places, Address("data", 0))
     entry = Tensor("data", (2 * _ROOM,), "int8")
-    return Graph("every function", entry, tuple(nodes), (nodes[-1].name,), arrays, memory)
+    return Graph("every function", (entry,), tuple(nodes), (nodes[-1].name,), arrays, memory)
 
 
 def _arrays(rng, function, params):

@@ -71,7 +71,7 @@ def classifier(names=("conv1", "relu1", "pool1", "ip1", "softmax"), memory=False
     }
     return Graph(
         "classifier",
-        image,
+        (image,),
         nodes,
         (softmax,),
         arrays,
@@ -109,7 +109,7 @@ def recurrent():
         {"memory": 16}, {"sum": CallAddresses((here, history), history)}, here, {"history": history}
     )
     state = Tensor("history", (4,), "int16")
-    return Graph("recurrent", Tensor("x", (4,), "int16"), (add,), ("sum",), {}, memory, (state,))
+    return Graph("recurrent", (Tensor("x", (4,), "int16"),), (add,), ("sum",), {}, memory, (state,))
 
 
 _POOL = {"dim_im_in": 5, "ch_im_in": 2, "dim_kernel": 3, "padding": 0, "stride": 2}
@@ -119,7 +119,7 @@ _POOL["dim_im_out"] = 2
 def average():
     """Average pooling alone, whose bits depend on the core."""
     pool = node("pool", "arm_avepool_q7_HWC", ["data"], **_POOL)
-    return Graph("average", Tensor("data", (5, 5, 2), "int8"), (pool,), ("pool",), {})
+    return Graph("average", (Tensor("data", (5, 5, 2), "int8"),), (pool,), ("pool",), {})
 
 
 def reads_what_pooling_destroys():
@@ -131,4 +131,4 @@ def reads_what_pooling_destroys():
     )
     places = {"pool": CallAddresses((image,), out), "branch": CallAddresses((image,), image)}
     memory = Memory({"image": 50, "out": 8}, places, image)
-    return Graph("branches", Tensor("data", (5, 5, 2), "int8"), nodes, ("branch",), {}, memory)
+    return Graph("branches", (Tensor("data", (5, 5, 2), "int8"),), nodes, ("branch",), {}, memory)

@@ -14,9 +14,8 @@ from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.npu_networks import NPU_NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.kernels import table as kernels
-from qemu_nn.runtime.session import Session
+from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU, profile
-from qemu_nn.testing.calls import random_inputs
 
 DEVICES = ((NETWORKS, profile()), (S8_NETWORKS, profile(cmsis="7.0.0")), (NPU_NETWORKS, NPU))
 
@@ -54,7 +53,7 @@ def network(label, graph, device):
     text += f"static const qn_store {label}_stores[] = {{{', '.join(stores)}}};\n"
     want = b"".join(results[store.tensor.name].tobytes() for store in plan.stores)
     text += bytes_in_c(f"{label}_want", want)
-    sizes = [len(plan.steps), len(plan.stores), plan.input, x.nbytes, plan.arena_bytes]
+    sizes = [len(plan.steps), len(plan.stores), plan.inputs[0], x.nbytes, plan.arena_bytes]
     arrays = [f"{label}_{what}" for what in ("steps", "stores", "x", "want")]
     row = ", ".join([f'"{label}"', *arrays, *map(str, [*sizes, plan.cleared])])
     return text, f"    {{{row}}},\n"

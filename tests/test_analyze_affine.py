@@ -263,7 +263,7 @@ SUM.update(out_shift=-18, act_min=-128, act_max=127)
 
 def of_calls(*nodes, shape=(2, 3, 4), arrays=None):
     start = Tensor("x", shape, "int8", None, 0.05, 3)
-    return Graph("calls", start, nodes, (nodes[-1].name,), arrays or {})
+    return Graph("calls", (start,), nodes, (nodes[-1].name,), arrays or {})
 
 
 def test_operands_may_be_constant_or_smaller():

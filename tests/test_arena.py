@@ -85,7 +85,7 @@ def residual():
         add("sum", "a", "b", elements=1024),
         pool("end", "sum", 8),
     )
-    return Graph("residual", Tensor("in", (8, 8, 16), "int8"), nodes, ("end",), {})
+    return Graph("residual", (Tensor("in", (8, 8, 16), "int8"),), nodes, ("end",), {})
 
 
 #: No scratch memory in any layer of residual().
@@ -110,9 +110,9 @@ def test_scratch_lives_while_its_layer_runs():
 
 def test_outputs_stay_to_the_end_and_an_unread_input_lives_at_the_start():
     graph = residual()
-    held = Graph("held", graph.input, graph.nodes, ("a", "end"), {})
+    held = Graph("held", (graph.input,), graph.nodes, ("a", "end"), {})
     assert tensor_arena(held, NONE).live["end"] == 3072
-    lone = Graph("lone", graph.input, (graph.nodes[0], pool("c", "a", 8)), ("c",), {})
+    lone = Graph("lone", (graph.input,), (graph.nodes[0], pool("c", "a", 8)), ("c",), {})
     assert tensor_arena(lone, {"a": {}, "c": {}}).live == {"a": 2048, "c": 2048}
 
 

@@ -5,9 +5,8 @@ import pytest
 
 from qemu_nn.bench.networks import lenet5
 from qemu_nn.bench.s8_networks import ad_s8, kws_dscnn_s8
-from qemu_nn.runtime.session import BATCH, Session, batched
+from qemu_nn.runtime.session import BATCH, Session, batched, random_inputs
 from qemu_nn.targets import profile
-from qemu_nn.testing.calls import random_inputs
 
 pytestmark = pytest.mark.caps
 

@@ -23,9 +23,8 @@ from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.functions.extents import extent
 from qemu_nn.kernels import table as kernels
-from qemu_nn.runtime.session import Session
+from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
-from qemu_nn.testing.calls import random_inputs
 from qemu_nn.testing.cases import CASES, Case
 
 #: Multiply-accumulates of the published geometries.

@@ -65,7 +65,7 @@ def network():
     params = {**SQUARE, **SHIFTS, "ch_im_in": 5, "ch_im_out": 2}
     conv = networks.node("conv", "arm_convolve_HWC_q7_basic", ["x"], 5, ("wt", "bias"), **params)
     arrays = {"wt": np.ones((2, 3, 3, 5), np.int8), "bias": np.zeros(2, np.int8)}
-    return Network(Graph("odd", Tensor("x", (4, 4, 5), "int8", 7), (conv,), ("conv",), arrays))
+    return Network(Graph("odd", (Tensor("x", (4, 4, 5), "int8", 7),), (conv,), ("conv",), arrays))
 
 
 def test_a_network_warns_and_names_the_layer():

@@ -191,7 +191,7 @@ def test_a_network_that_reads_former_scratch_passes(tmp_path):
     }
     memory = Memory(dict.fromkeys(at, 8), places, at["in"])
     arrays = {"wt": np.eye(4, dtype=np.int8), "bias": np.zeros(4, np.int8)}
-    graph = Graph("odd", Tensor("x", (4,), "int8"), (fc, branch), ("branch",), arrays, memory)
+    graph = Graph("odd", (Tensor("x", (4,), "int8"),), (fc, branch), ("branch",), arrays, memory)
     folder = write(tmp_path / "odd", graph)
     assert (folder / "kernels" / "q" / "fully_connected_dsp.c").exists()
     assert check(folder)[0] == 0
@@ -265,7 +265,7 @@ def test_memory_is_planned_for_the_device(demo):
 def relu_of(address, buffers):
     node = networks.node("relu", "arm_relu_q7", [], size=8)
     memory = Memory(buffers, {"relu": CallAddresses((address,), address)}, Address("in", 0))
-    return Graph("odd", Tensor("in", (8,), "int8"), (node,), ("relu",), {}, memory)
+    return Graph("odd", (Tensor("in", (8,), "int8"),), (node,), ("relu",), {}, memory)
 
 
 def test_a_network_that_reads_unwritten_memory_is_refused(tmp_path):
@@ -280,7 +280,7 @@ def test_missing_scratch_memory_is_refused_where_the_core_needs_it(tmp_path):
     places = dict(graph.memory.calls)
     places["conv1"] = CallAddresses(places["conv1"].inputs, places["conv1"].output, None)
     memory = Memory(graph.memory.buffers, places, graph.memory.input)
-    graph = Graph(graph.name, graph.input, graph.nodes, graph.outputs, graph.arrays, memory)
+    graph = Graph(graph.name, (graph.input,), graph.nodes, graph.outputs, graph.arrays, memory)
     with pytest.raises(Error, match=r"'conv1'.*needs 72 bytes of scratch memory.*none"):
         write(tmp_path / "m4", graph)
     write(tmp_path / "m3", graph, target="cortex-m3")

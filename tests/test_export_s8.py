@@ -152,7 +152,7 @@ def difference():
         nodes.append(Node(FUNCTIONS[function], params, (source, "x"), output))
         source = name
     entry = Tensor("x", (6,), "int8", scale=0.5, zero_point=-3)
-    return Graph("difference", entry, tuple(nodes), ("sum",), {})
+    return Graph("difference", (entry,), tuple(nodes), ("sum",), {})
 
 
 @everywhere

@@ -19,7 +19,7 @@ def many(count):
     nodes = tuple(
         node(n, "arm_relu_q7", [source], 7, size=4) for source, n in zip(names, names[1:])
     )
-    return Graph(HOSTILE, Tensor("x", (4,), "int8", 7), nodes, (names[-1],), {})
+    return Graph(HOSTILE, (Tensor("x", (4,), "int8", 7),), nodes, (names[-1],), {})
 
 
 NETWORKS = {

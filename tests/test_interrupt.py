@@ -28,10 +28,9 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT
 PROGRAM = """
 import numpy as np
 from qemu_nn._native import ffi
-from qemu_nn.testing.calls import random_inputs
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.runtime import compiled
-from qemu_nn.runtime.session import Session
+from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
 
 {before}

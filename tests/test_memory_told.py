@@ -35,7 +35,7 @@ def with_a_buffer_that_nothing_uses():
     graph = networks.classifier(memory=True)
     memory = graph.memory
     memory = Memory({**memory.buffers, "spare": 1000}, memory.calls, memory.input, memory.states)
-    return Graph(graph.name, graph.input, graph.nodes, graph.outputs, graph.arrays, memory)
+    return Graph(graph.name, (graph.input,), graph.nodes, graph.outputs, graph.arrays, memory)
 
 
 def case(name):

@@ -9,9 +9,8 @@ from qemu_nn.bench.npu_networks import NPU_NETWORKS
 from qemu_nn.functions import NPU_FUNCTIONS
 from qemu_nn.functions.extents import extent
 from qemu_nn.kernels import table as kernels
-from qemu_nn.runtime.session import Session
+from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU
-from qemu_nn.testing.calls import random_inputs
 
 pytestmark = pytest.mark.caps
 

@@ -64,7 +64,7 @@ def graphs(draw):
         source = name
     graph = Graph(
         draw(NAMES),
-        Tensor(entry, (size,), "int8", draw(FRAC)),
+        (Tensor(entry, (size,), "int8", draw(FRAC)),),
         tuple(nodes),
         tuple(draw(st.lists(st.sampled_from(layers), min_size=1, max_size=3))),
         arrays,
@@ -319,7 +319,7 @@ def test_the_hash_is_of_the_content(graph, saved):
         replace(graph, classes=()),
         replace(graph, arrays={**graph.arrays, "fc_bias": BIAS + 1}),
         replace(graph, arrays={**graph.arrays, "fc_wt": graph.arrays["fc_wt"].ravel()}),
-        replace(graph, input=replace(graph.input, frac=7)),
+        replace(graph, inputs=(replace(graph.input, frac=7),)),
         replace(graph, memory=replace(graph.memory, buffers={"pad": 16, "in": 5})),
     ]
     assert len({known, *map(model_hash, others)}) == len(others) + 1
@@ -369,6 +369,6 @@ def test_arrays_of_every_type_come_back(dtype, tmp_path):
     limits = np.iinfo(dtype)
     values = np.array([limits.min, limits.max, 1], dtype)
     relu = Node(FUNCTIONS["arm_relu_q7"], {"size": 3}, ("x",), Tensor("relu", (3,), "int8"))
-    graph = Graph("net", Tensor("x", (3,), "int8"), (relu,), ("relu",), {"w": values})
+    graph = Graph("net", (Tensor("x", (3,), "int8"),), (relu,), ("relu",), {"w": values})
     save_package(graph, tmp_path / "net.qnz")
     assert same(load_package(tmp_path / "net.qnz").graph, graph)

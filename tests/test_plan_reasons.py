@@ -57,7 +57,7 @@ def test_the_only_row_is_told_so():
         ("x",),
         Tensor("softmax", (2, 3), "int8"),
     )
-    graph = Graph("net", Tensor("x", (2, 3), "int8"), (node,), ("softmax",), {})
+    graph = Graph("net", (Tensor("x", (2, 3), "int8"),), (node,), ("softmax",), {})
     (told,) = reasons(pipeline.Network(graph)).values()
     claiming = [
         row
@@ -80,7 +80,7 @@ def test_parameters_that_a_faster_row_does_not_take_are_told():
         "dim_im_out": 4,
     }
     node = Node(FUNCTIONS["arm_maxpool_q7_HWC"], params, ("x",), Tensor("pool", (4, 4, 2), "int8"))
-    graph = Graph("net", Tensor("x", (4, 4, 2), "int8"), (node,), ("pool",), {})
+    graph = Graph("net", (Tensor("x", (4, 4, 2), "int8"),), (node,), ("pool",), {})
     (told,) = reasons(pipeline.Network(graph)).values()
     assert told == f"the fastest here: {rows[0].variant} does not take these parameters"
 

@@ -59,7 +59,7 @@ def network(memory=None):
         nodes.append(Node(SVDF, params, inputs, output, f"{name}_weights", f"{name}_bias"))
         source = name
     x = Tensor("x", (SIZES[0][0],), "int8")
-    return Graph("svdf", x, tuple(nodes), (source,), arrays, memory, tuple(states))
+    return Graph("svdf", (x,), tuple(nodes), (source,), arrays, memory, tuple(states))
 
 
 def memory(**places):
@@ -162,7 +162,7 @@ def test_a_state_must_be_the_networks():
     with pytest.raises(
         ModelError, match="keeps its state in 'x', which is no state of the network"
     ):
-        Graph("odd", entry, (node,), ("svdf1",), arrays)
+        Graph("odd", (entry,), (node,), ("svdf1",), arrays)
     lone = Tensor("lone", (3,), "int8")
     with pytest.raises(ModelError, match=r"no layer writes the state 'lone'; describe the memory"):
         replace(graph, states=(*graph.states, lone))
@@ -196,7 +196,7 @@ def lstm_network(kept):
     states = (Tensor("cells", (6,), "int16"), Tensor("hidden", (6,), "int8")) if kept else ()
     graph = Graph(
         "lstm",
-        Tensor("x", (28, 5), "int8"),
+        (Tensor("x", (28, 5), "int8"),),
         (
             Node(
                 LSTM,

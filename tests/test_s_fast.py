@@ -12,9 +12,8 @@ from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.kernels.devices import profile_for
-from qemu_nn.runtime.session import Session
+from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
-from qemu_nn.testing.calls import random_inputs
 
 pytestmark = pytest.mark.caps
 

@@ -7,9 +7,8 @@ import pytest
 
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.errors import Error
-from qemu_nn.runtime.session import Session
+from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
-from qemu_nn.testing.calls import random_inputs
 
 pytestmark = pytest.mark.caps
 

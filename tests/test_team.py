@@ -21,9 +21,8 @@ from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.runtime import compiled
 from qemu_nn.runtime import split as cut
 from qemu_nn.runtime.parallel import ParallelFor
-from qemu_nn.runtime.session import Session
+from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU, profile
-from qemu_nn.testing.calls import random_inputs
 
 pytestmark = pytest.mark.caps
 
@@ -209,9 +208,8 @@ def test_threads_start_with_the_first_call_and_end_with_the_session():
 
 EXIT = """
 import sys, threading
-from qemu_nn.testing.calls import random_inputs
 from qemu_nn.bench.networks import cifar10
-from qemu_nn.runtime.session import Session
+from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
 session = Session(cifar10(), profile(), threads=2)
 x = random_inputs(session.graph, 64)

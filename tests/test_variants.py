@@ -12,8 +12,8 @@ from qemu_nn.analysis.variants import compare_profiles
 from qemu_nn.bench.variants import function_variants, network_variants
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
+from qemu_nn.runtime.session import random_inputs
 from qemu_nn.targets import Profile, all_profiles, is_affine, profile
-from qemu_nn.testing.calls import random_inputs
 
 USUAL = profile()
 OTHER = profile(cmsis="5.6.0")

@@ -18,8 +18,9 @@ enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3, QN_FORKED = -100, QN_S
 
 enum { QN_INPUTS = 3, QN_WHY = 256 };
 
-/* Instruction sets of the host that fast rows need, as bits. NEON means its dot products. */
-enum {
+/* Instruction sets of the host that fast rows need, as bits from old to new: a cap on one allows
+ * those below it. NEON means its dot products. */
+enum qn_cpu {
     QN_CPU_ANY = 0,
     QN_CPU_AVX2 = 1,
     QN_CPU_AVXVNNI = 2,
@@ -195,5 +196,10 @@ typedef struct qn_call {
  * pool works for another caller, the caller's thread computes alone. QN_FORKED: this is a child of
  * the process that the pool's threads belong to. */
 int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state);
+
+/* A sample whose time steps come one by one: qn_begin() sets its states, qn_turn() computes one step
+ * on the caller's thread. In between, the call's first arena is the sample's. */
+void qn_begin(const qn_call *call, const void *state);
+int qn_turn(const qn_call *call, const void *x);
 
 #endif

@@ -169,10 +169,11 @@ typedef struct qn_s_transpose {
 } qn_s_transpose;
 
 /* ---- of TensorFlow Lite Micro ---- */
-typedef struct qn_s_constant {
+/* Elements of `width` bytes. */
+typedef struct qn_s_elements {
     int32_t profile;
-    int32_t element, length;
-} qn_s_constant;
+    int32_t length, width;
+} qn_s_elements;
 
 typedef struct qn_s_broadcast {
     int32_t profile;

@@ -216,6 +216,17 @@ int qn_run_samples(const qn_plan *plan, void *arena, int64_t first, int64_t last
     return QN_OK;
 }
 
+void qn_begin(const qn_call *call, const void *state) {
+    qn_load_sample(call->plan, call->arenas[0], 0, state);
+}
+
+int qn_turn(const qn_call *call, const void *x) {
+    qn_watch watch = qn_watch_of(call->plan, NULL);
+    qn_load_input(call->plan, call->arenas[0], 0, x);
+    return qn_run_steps(call->plan, call->arenas[0], 0, call->outputs, 0, call->plan->step_count,
+                        &watch);
+}
+
 int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
                const void *x, const void *state, void *const *outputs, qn_ask *ask) {
     qn_watch watch = qn_watch_of(plan, ask);

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Optional, Union
 
-import numpy as np
-
 from ..firmware import project
 from ..firmware.project import Firmware
-from ..io.arguments import as_array, as_flag, as_path
-from ..runtime.session import Session
-from ..targets import DEFAULT_CORE
-from ..testing.calls import random_inputs
+from ..io.arguments import as_flag, as_path
+from ..runtime.inputs import Inputs, by_name
+from ..runtime.session import Session, random_inputs
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
 from .golden import about, write_goldens
 from .network import Network, quantized
 
@@ -23,9 +21,11 @@ def export(
     target: str = DEFAULT_CORE,
     cmsis: Optional[str] = None,
     rounding: Optional[str] = None,
-    x: Optional[np.ndarray] = None,
+    x: Optional[Inputs] = None,
     one_header: bool = False,
     force: bool = False,
+    kernels: str = KERNELS[0],
+    tflm: str = DEFAULT_TFLM,
 ) -> Firmware:
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `x`.
 
@@ -49,6 +49,10 @@ def export(
         Write layers.h, too, which has everything as plain macros.
     force : bool, default False
         Replace an earlier export even where its files were edited.
+    kernels : str, default "cmsis-nn"
+        Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
+    tflm : str, default "2026-08"
+        The month of TensorFlow Lite Micro, one of targets.TFLM.
 
     Returns
     -------
@@ -66,11 +70,12 @@ def export(
     >>> export("net.qnz", "firmware", target="cortex-m4")
     """
     network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
-    wanted, one_header = network.profile(target, cmsis, rounding), as_flag(one_header, "one_header")
+    wanted = network.profile(target, cmsis, rounding, kernels, tflm)
+    one_header = as_flag(one_header, "one_header")
     session = Session(network.graph, wanted, trace=True)
     said = about(session, target)
-    x = random_inputs(network.graph, 2) if x is None else as_array(x, "the input")
+    x = by_name(network.graph, random_inputs(network.graph, 2) if x is None else x)
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
-        steps = x.shape[1] if network.graph.states else 1
+        steps = x[network.graph.input.name].shape[1] if network.graph.states else 1
         return project.write(fresh, session.plan, said, goldens, steps, one_header)

@@ -19,8 +19,9 @@ from ..io.arrays import read_npz
 from ..io.version import __version__
 from ..ir.graph import Graph
 from ..runtime import interrupt
-from ..runtime.session import Session, State, other_profiles
-from ..targets import DEFAULT_CORE, Profile
+from ..runtime.inputs import Inputs, State, by_name
+from ..runtime.session import Session, other_profiles
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from .network import FloatNetwork as FloatNetwork
 from .network import Network as Network
 from .network import load as load
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 def golden(
     network: Network,
-    x: np.ndarray,
+    x: Inputs,
     folder: Path,
     target: str = DEFAULT_CORE,
     cmsis: Optional[str] = None,
@@ -45,6 +46,8 @@ def golden(
     progress: Optional[Callable[[Iterable], Iterable]] = None,
     state: State = None,
     force: bool = False,
+    kernels: str = KERNELS[0],
+    tflm: str = DEFAULT_TFLM,
 ) -> GoldenSet:
     """Write what the device must compute for each input, layer by layer, as files and as C.
 
@@ -53,7 +56,8 @@ def golden(
     network : Network or str or Path
         A quantized network, or its file.
     x : ndarray of the input's integers, shape (N, *input shape)
-        Inputs; of a recurrent network (N, T, *input shape).
+        Inputs; of a recurrent network (N, T, *input shape). Where the network has several: a list
+        of arrays, or a dictionary by their names.
     folder : Path
         New, empty, or an earlier golden set, which is replaced.
     target : str, default "cortex-m4"
@@ -68,9 +72,13 @@ def golden(
     progress : callable, optional
         Wraps the iteration over inputs, as tqdm does.
     state : ndarray or mapping of str to ndarray, shape (N, *state shape), optional
-        What a recurrent network starts from; default: zeros.
+        What a recurrent network starts from; default: as it is after reset.
     force : bool, default False
         Replace an earlier golden set even where its files were edited.
+    kernels : str, default "cmsis-nn"
+        Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
+    tflm : str, default "2026-08"
+        The month of TensorFlow Lite Micro, one of targets.TFLM.
 
     Returns
     -------
@@ -84,9 +92,9 @@ def golden(
         something else or cannot be written; then nothing is left behind.
     """
     network, progress = quantized(network), as_callable(progress, "progress")
-    wanted = network.profile(target, cmsis, rounding)
+    wanted = network.profile(target, cmsis, rounding, kernels, tflm)
     session = Session(network.graph, wanted, threads=threads, trace=True)
-    folder, x = as_path(folder, "the folder of goldens"), as_array(x, "the input")
+    folder = as_path(folder, "the folder of goldens")
     return write_goldens(session, about(session, target), x, folder, progress, state, force)
 
 
@@ -101,7 +109,7 @@ def about(session: Session, core: str) -> About:
 def write_goldens(
     session: Session,
     about: About,
-    x: np.ndarray,
+    x: Inputs,
     folder: Path,
     progress: Optional[Callable[[Iterable], Iterable]] = None,
     state: State = None,
@@ -110,12 +118,16 @@ def write_goldens(
     """The same for a session, which is planned for traced runs."""
     from ..firmware.golden import write
 
-    if x.size == 0 or x.ndim == 0:
+    named = by_name(session.graph, x)
+    if any(part.size == 0 or part.ndim == 0 for part in named.values()):
         raise Error("there are no inputs to make goldens of")
+    samples = len(named[session.graph.input.name])
+    if any(len(part) != samples for part in named.values()):
+        raise Error(f"all inputs must hold {samples} samples, as the first does")
     sessions = {session.profile: session, **other_profiles(session.graph, session.profile)}
-    samples = _samples(sessions, x, state, session.threads)
-    turns = progress(range(len(x))) if progress else range(len(x))
-    return write(folder, about, (sample for _, sample in zip(turns, samples)), force)
+    traces = _samples(sessions, named, state, session.threads)
+    turns = progress(range(samples)) if progress else range(samples)
+    return write(folder, about, (sample for _, sample in zip(turns, traces)), force)
 
 
 def compare(golden: Path, dump: Path) -> Comparison:
@@ -144,30 +156,40 @@ def compare(golden: Path, dump: Path) -> Comparison:
 
 
 def _samples(
-    sessions: Mapping[Profile, Session], x: np.ndarray, state: State, threads: int
+    sessions: Mapping[Profile, Session],
+    x: Mapping[str, np.ndarray],
+    state: State,
+    threads: int,
 ) -> Iterator[Iterator[Golden]]:
     """The goldens of each input under the first profile; profiles are computed side by side."""
     from ..firmware.golden import sample
 
     graph = next(iter(sessions.values())).graph
-    starts = _starts(graph, state, len(x))
+    samples = len(x[graph.input.name])
+    starts = _starts(graph, state, samples)
     with interrupt.pool(threads) as pool:
-        for i in range(len(x)):
+        for i in range(samples):
             one = slice(i, i + 1)
+            own = {name: values[one] for name, values in x.items()}
             start = {name: values[one] for name, values in starts.items()}
-            run = partial(Session.run, x=x[one], state=start or None, trace=True)
+            run = partial(Session.run, x=own, state=start or None, trace=True)
             traces = [
                 {layer: values[0] for layer, values in results.items()}
                 for results in pool.map(run, sessions.values())
             ]
             by_profile = dict(zip(map(str, sessions), traces))
-            yield sample(graph, x[i], {n: v[0] for n, v in start.items()}, traces[0], by_profile)
+            first = {n: v[0] for n, v in own.items()}
+            yield sample(graph, first, {n: v[0] for n, v in start.items()}, traces[0], by_profile)
 
 
 def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
     """State -> [N, *state shape], the start of each input; empty for networks without states."""
     if state is None:
-        return {t.name: np.zeros((samples, *t.shape), t.dtype) for t in graph.states}
+        reset = {t.name: graph.arrays.get(t.name, np.zeros(t.shape, t.dtype)) for t in graph.states}
+        return {
+            t.name: np.broadcast_to(reset[t.name].reshape(t.shape), (samples, *t.shape))
+            for t in graph.states
+        }
     if not graph.states:
         raise Error(f"{graph.name} is not recurrent and takes no state")
     if not isinstance(state, Mapping):
@@ -185,6 +207,8 @@ def describe(
     cmsis: Optional[str] = None,
     rounding: Optional[str] = None,
     variant: Optional[str] = None,
+    kernels: str = KERNELS[0],
+    tflm: str = DEFAULT_TFLM,
 ) -> Summary:
     """The network on a device: layers, formats, costs and the kernel rows that run.
 
@@ -201,6 +225,8 @@ def describe(
         A rounding of targets.ROUNDINGS; default: as Arm ships the release.
     variant : str, optional
         As Network.session() takes it.
+    kernels, tflm : str
+        As Network.session() takes them.
 
     Returns
     -------
@@ -215,7 +241,10 @@ def describe(
     from ..analysis.summary import summarize
     from ..firmware.memory import buffers
 
-    plan = quantized(network).session(target, cmsis, rounding, variant).plan
+    session = quantized(network).session(
+        target, cmsis, rounding, variant, kernels=kernels, tflm=tflm
+    )
+    plan = session.plan
     return summarize(plan, buffers(plan))
 
 

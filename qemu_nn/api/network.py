@@ -17,7 +17,7 @@ from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
-from ..targets import DEFAULT_CORE, Profile
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from .qnz import load_package, save_package
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class Network:
         rounding: Optional[str] = None,
         variant: Optional[str] = None,
         threads: int = 1,
+        kernels: str = KERNELS[0],
+        tflm: str = DEFAULT_TFLM,
     ) -> Session:
         """Plan the network for a device.
 
@@ -84,6 +86,11 @@ class Network:
             of that name; default: the best rows of this host. It never changes a bit.
         threads : int, default 1
             Threads that share the samples of a batch.
+        kernels : str, default "cmsis-nn"
+            Whose kernels TensorFlow Lite Micro is built with, for a network that it runs: those
+            of CMSIS-NN, or its own "reference".
+        tflm : str, default "2026-08"
+            The month of TensorFlow Lite Micro, one of targets.TFLM.
 
         Returns
         -------
@@ -100,13 +107,16 @@ class Network:
         --------
         >>> network.session(target="cortex-m55", rounding="single")
         """
-        return Session(self.graph, self.profile(target, cmsis, rounding), variant, threads)
+        wanted = self.profile(target, cmsis, rounding, kernels, tflm)
+        return Session(self.graph, wanted, variant, threads)
 
     def profile(
         self,
         target: str = DEFAULT_CORE,
         cmsis: Optional[str] = None,
         rounding: Optional[str] = None,
+        kernels: str = KERNELS[0],
+        tflm: str = DEFAULT_TFLM,
     ) -> Profile:
         """Whose arithmetic a device has, for this network.
 
@@ -119,18 +129,22 @@ class Network:
             functions.
         rounding : str, optional
             A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+        kernels : str, default "cmsis-nn"
+            Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
+        tflm : str, default "2026-08"
+            The month of TensorFlow Lite Micro, one of targets.TFLM.
 
         Returns
         -------
         targets.Profile
-            Release, path and rounding.
+            Release, path, rounding, and the build of TensorFlow Lite Micro.
 
         Raises
         ------
         Error
             A name is unknown, or the release does not have this core or rounding.
         """
-        return profile_for(self.graph.ops, target, cmsis, rounding)
+        return profile_for(self.graph.ops, target, cmsis, rounding, kernels, tflm)
 
     def save(self, path: Union[str, Path]) -> None:
         """Write the network, with its reference, as one file that load() reads.

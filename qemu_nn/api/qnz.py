@@ -22,7 +22,7 @@ from ..io.archive import INTEGERS, format_npy, little_endian, open_archive, writ
 from ..io.arguments import as_path
 from ..io.typed_json import Fields, parse_json
 from ..ir.float_graph import FloatGraph
-from ..ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
+from ..ir.graph import Address, Build, CallAddresses, Graph, Memory, Node, Tensor
 from .qnz_float import FLOAT_GRAPH, float_entries, float_names, read_float
 
 _FORMAT = "qemu_nn graph"
@@ -30,7 +30,11 @@ _VERSION = 1
 _GRAPH = "graph.json"
 
 #: Element types of arrays: as .npy files spell them -> as numpy does.
-_ARRAYS = {**INTEGERS, "|u1": "uint8", "<i8": "int64"}
+_ARRAYS = {
+    **INTEGERS,
+    **{"|u1": "uint8", "<i8": "int64", "<u4": "uint32", "<u8": "uint64"},
+    **{"<f4": "float32", "|b1": "bool"},
+}
 
 
 @dataclass(frozen=True)
@@ -128,9 +132,10 @@ def _check_version(fields: Fields) -> None:
 
 
 def _from_graph(graph: Graph) -> dict[str, Any]:
+    inputs = [_from_tensor(tensor) for tensor in graph.inputs]
     return {
         "name": graph.name,
-        "input": _from_tensor(graph.input),
+        **({"input": inputs[0]} if len(inputs) == 1 else {"inputs": inputs}),
         "states": [_from_tensor(tensor) for tensor in graph.states],
         "nodes": [_from_node(node) for node in graph.nodes],
         "outputs": list(graph.outputs),
@@ -158,6 +163,20 @@ def _from_node(node: Node) -> dict[str, Any]:
         "output": _from_tensor(node.output),
         "weights": node.weights,
         "bias": node.bias,
+        **({"effect": node.effect} if node.effect else {}),
+        **({"builds": [_from_build(build) for build in node.builds]} if node.builds else {}),
+    }
+
+
+def _from_build(build: Build) -> dict[str, Any]:
+    if build.function is None:
+        return {"difference": build.difference, "refused": build.refused}
+    return {
+        "difference": build.difference,
+        "function": build.function.name,
+        "params": dict(build.params),
+        "weights": build.weights,
+        "bias": build.bias,
     }
 
 
@@ -188,7 +207,7 @@ def _from_address(address: Address) -> dict[str, Any]:
 def _to_graph(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph:
     parts: dict[str, Any] = {
         "name": fields.text("name"),
-        "input": _to_tensor(fields.object("input")),
+        "inputs": tuple(_to_tensor(tensor) for tensor in _inputs(fields)),
         "nodes": tuple(_to_node(node) for node in fields.objects("nodes")),
         "outputs": tuple(fields.texts("outputs")),
         "memory": _to_memory(fields.object("memory")) if "memory" in fields else None,
@@ -199,6 +218,11 @@ def _to_graph(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph:
         return Graph(arrays=arrays, **parts)
     except ModelError as error:
         raise fields.error(str(error)) from None
+
+
+def _inputs(fields: Fields) -> list[Fields]:
+    """Those of the network; a file calls it `input` where there is one."""
+    return [fields.object("input")] if "input" in fields else fields.objects("inputs")
 
 
 def _to_tensor(fields: Fields) -> Tensor:
@@ -214,6 +238,24 @@ def _to_tensor(fields: Fields) -> Tensor:
 
 
 def _to_node(fields: Fields) -> Node:
+    return Node(
+        **_to_called(fields),
+        inputs=tuple(fields.texts("inputs")),
+        output=_to_tensor(fields.object("output")),
+        effect=fields.text("effect") if "effect" in fields else "",
+        builds=tuple(map(_to_build, fields.objects("builds"))) if "builds" in fields else (),
+    )
+
+
+def _to_build(fields: Fields) -> Build:
+    difference = fields.text("difference")
+    if "refused" in fields:
+        return Build(difference, refused=fields.text("refused"))
+    return Build(difference, **_to_called(fields))
+
+
+def _to_called(fields: Fields) -> dict[str, Any]:
+    """Function, parameters and arrays of a call."""
     function = FUNCTIONS.get(fields.text("function"))
     if function is None:
         raise fields.error(f"the function {fields.text('function')!r} is not known")
@@ -223,14 +265,8 @@ def _to_node(fields: Fields) -> Node:
         values = function.parse_params(given)
     except Error as error:
         raise params.error(str(error)) from None
-    return Node(
-        function=function,
-        params=values,
-        inputs=tuple(fields.texts("inputs")),
-        output=_to_tensor(fields.object("output")),
-        weights=fields.text("weights", None),
-        bias=fields.text("bias", None),
-    )
+    arrays = {name: fields.text(name, None) for name in ("weights", "bias")}
+    return {"function": function, "params": values, **arrays}
 
 
 def _to_memory(fields: Fields) -> Memory:

@@ -12,9 +12,8 @@ from ..analysis.table import Cell, Table
 from ..functions import NPU_FUNCTIONS
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
-from ..runtime.session import Session
+from ..runtime.session import Session, random_inputs
 from ..targets import NPU
-from ..testing.calls import random_inputs
 from .peers import PEERS
 from .stopwatch import REST, TURNS, race
 

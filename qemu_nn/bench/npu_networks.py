@@ -41,12 +41,19 @@ def _on_the_npu(graph: Graph) -> Graph:
         op = node.function.op.split("_")[0]
         nodes.append(_CALLS[op](graph, node, shapes[node.inputs[0]], arrays))
         shapes[node.name] = node.output.shape
-    return Graph(f"{graph.name}_npu", graph.input, tuple(nodes), graph.outputs, arrays)
+    return Graph(f"{graph.name}_npu", graph.inputs, tuple(nodes), graph.outputs, arrays)
 
 
 def _call(node: Node, function: str, params: Params, **own: str) -> Node:
     output = Tensor(node.name, node.output.shape, node.output.dtype)
-    return Node(NPU_FUNCTIONS[f"npu_{function}_s8"], dict(params), node.inputs, output, **own)
+    return Node(
+        NPU_FUNCTIONS[f"npu_{function}_s8"],
+        dict(params),
+        node.inputs,
+        output,
+        own.get("weights"),
+        own.get("bias"),
+    )
 
 
 def _windows(node: Node, size: Size) -> dict[str, int]:

@@ -9,9 +9,8 @@ from ..analysis.table import Cell, Table
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
 from ..kernels.table import Row
-from ..runtime.session import Session
+from ..runtime.session import Session, random_inputs
 from ..targets import NPU, Profile, all_profiles
-from ..testing.calls import random_inputs
 from ..testing.cases import CASES, Case
 from .peak import peaks_of
 from .stopwatch import Timing, race

@@ -16,9 +16,9 @@ from ..functions import FUNCTIONS, Function
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..kernels.table import rows_of
-from ..runtime.session import Session, State, other_profiles
+from ..runtime.session import Session, State, other_profiles, random_inputs
 from ..targets import Profile, all_profiles
-from ..testing.calls import random_arguments, random_inputs
+from ..testing.calls import random_arguments
 
 #: Inputs of a network, and calls of a function, where none are given.
 _INPUTS, _CALLS = 8, 200

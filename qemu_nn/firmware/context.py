@@ -35,7 +35,7 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
     taken, cmsis = set(symbols.arrays), about.profile.cmsis
     buffers = {name: array_name(name, "memory", taken) for name in layout.buffers}
     tensors = _tensors(graph, layout, symbols, buffers, cmsis)
-    entry = tensors[graph.input.name]
+    inputs = _arguments("input", tuple(tensor.name for tensor in graph.inputs), tensors)
     outputs = _arguments("output", graph.outputs, tensors)
     states = _arguments("state", tuple(state.name for state in graph.states), tensors)
     layers = [
@@ -46,6 +46,7 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
         }
         for call, layer in zip(layout.calls, symbols.layers)
     ]
+    read = [f"const {tensor['type']} *{tensor['argument']}" for tensor in inputs.values()]
     written = [f"{tensor['type']} *{tensor['argument']}" for tensor in outputs.values()]
     started = [f"const {tensor['type']} *{tensor['argument']}" for tensor in states.values()]
     return {
@@ -54,13 +55,13 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
             f"qemu_nn {about.version}."
         ),
         "recurrent": bool(graph.states),
-        "run": wrapped("int network_run(", [f"const {entry['type']} *input", *written], ")", 0),
+        "run": wrapped("int network_run(", [*read, *written], ")", 0),
         "start": wrapped("void network_start(", started, ")", 0),
         "ram": sum(layout.buffers.values()),
         "flash": sum(constant.values.nbytes for constant in symbols.arrays.values()),
         "buffers": [{"name": buffers[name], "size": size} for name, size in layout.buffers.items()],
         "headers": sorted({prototype(node.function, cmsis).header for node in graph.nodes}),
-        "input": {**entry, "macros": symbols.input},
+        "inputs": [{**each, "macros": symbols.inputs[name]} for name, each in inputs.items()],
         "states": list(states.values()),
         "outputs": list(outputs.values()),
         "layers": layers,
@@ -71,9 +72,9 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
 def _tensors(
     graph: Graph, layout: Layout, symbols: Symbols, buffers: Buffers, cmsis: str
 ) -> dict[str, dict[str, Any]]:
-    """Input, states and results: names, words, C type, size, and where each is."""
+    """Inputs, states and results: names, words, C type, size, and where each is."""
     types = c_types(cmsis)
-    addresses = [(graph.input, layout.input)]
+    addresses = list(zip(graph.inputs, layout.inputs))
     addresses += [(state, layout.states[state.name]) for state in graph.states]
     addresses += [(call.step.node.output, call.output) for call in layout.calls]
     return {

@@ -251,23 +251,24 @@ def crc32(values: np.ndarray) -> int:
 
 
 def sample(
-    graph: Graph, x: np.ndarray, start: Trace, trace: Trace, others: Mapping[str, Trace]
+    graph: Graph, x: Trace, start: Trace, trace: Trace, others: Mapping[str, Trace]
 ) -> Iterator[Golden]:
-    """The goldens of one input: the start states, then for each time step the input and all layers.
+    """The goldens of one sample: the start states, then for each time step inputs and all layers.
 
-    x: [*input shape], or [T, *input shape] for a recurrent network. start: state -> its values.
+    x: input -> its values, [T, *shape] of a recurrent network. start: state -> its values.
     others: another profile in words -> what it computes. A layer that it does not have is left out;
     for what is left of an input, such a profile has the whole input, as it does not destroy it.
     """
-    tensors = (graph.input, *graph.states, *(node.output for node in graph.nodes))
-    known = {tensor.name: tensor for tensor in tensors}
+    known = graph.tensors
     for name, values in start.items():
         yield Golden(name, values, known[name], "start")
-    others = {profile: {graph.input.name: x, **other} for profile, other in others.items()}
+    others = {profile: {**x, **other} for profile, other in others.items()}
     read = {f"{CLOBBER}{node.name}": node.inputs[0] for node in graph.nodes if node.inputs}
-    groups = [(f"t{step}", (step,)) for step in range(len(x))] if graph.states else [("", ())]
+    steps = range(len(x[graph.input.name]))
+    groups = [(f"t{step}", (step,)) for step in steps] if graph.states else [("", ())]
     for group, at in groups:
-        yield Golden(graph.input.name, x[at], graph.input, group)
+        for name, values in x.items():
+            yield Golden(name, values[at], known[name], group)
         for layer, values in trace.items():
             computed = {
                 profile: other.get(layer, other.get(read.get(layer, "")))

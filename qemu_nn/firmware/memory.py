@@ -65,7 +65,7 @@ class Layout:
     """A network's static memory: buffers (name -> bytes), and where everything is in them."""
 
     buffers: Mapping[str, int]
-    input: Address
+    inputs: tuple[Address, ...]
     states: Mapping[str, Address]
     calls: tuple[Call, ...]
 
@@ -97,16 +97,17 @@ def layout(plan: Plan) -> Layout:
     planned = planned_addresses(graph, steps, lambda step: total[step.node.name], _ALIGNMENT)
     calls = []
     for step, offsets in zip(steps, planned.calls):
-        inputs = [Address(ARENA, offset) for offset in offsets.inputs]
+        sources = [Address(ARENA, offset) for offset in offsets.inputs]
         output = Address(ARENA, offsets.output)
         spare = None if offsets.spare is None else Address(ARENA, offsets.spare)
         scratch = _blocks(Address(ARENA, offsets.scratch), needed[step.node.name])
-        copy = _copy(step, inputs, output, spare)
+        copy = _copy(step, sources, output, spare)
         if copy:
-            inputs[inputs.index(copy.source)] = copy.target
-        calls.append(Call(step, tuple(inputs), output, scratch, copy))
+            sources[sources.index(copy.source)] = copy.target
+        calls.append(Call(step, tuple(sources), output, scratch, copy))
     buffers = {ARENA: planned.arena_bytes}
-    return Layout(buffers, Address(ARENA, planned.input), {}, tuple(calls))
+    inputs = tuple(Address(ARENA, offset) for offset in planned.inputs)
+    return Layout(buffers, inputs, {}, tuple(calls))
 
 
 def buffers(plan: Plan) -> Mapping[str, int]:
@@ -150,7 +151,8 @@ def _as_tflm(graph: Graph, steps: list[Step], needed: Needed) -> Layout:
         }
         calls.append(Call(step, tuple(inputs), at[node.name], scratch, copy))
     buffers = {ARENA: arena.arena.nbytes, **({STATES: kept} if kept else {})}
-    return Layout(buffers, at[graph.input.name], states, tuple(calls))
+    starts = tuple(at[tensor.name] for tensor in graph.inputs)
+    return Layout(buffers, starts, states, tuple(calls))
 
 
 def _plain(plan: Plan, step: Step) -> Step:
@@ -195,7 +197,7 @@ def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Needed) -> L
         pointers = (*call.inputs, call.output, *(block.address for block in call.scratch.values()))
         used |= {address.buffer for address in pointers}
     buffers = {name: size for name, size in memory.buffers.items() if name in used}
-    return Layout(buffers, memory.input, memory.states, tuple(calls))
+    return Layout(buffers, (memory.input,), memory.states, tuple(calls))
 
 
 def _holds(memory: Memory, address: Optional[Address], size: int) -> bool:

@@ -38,9 +38,10 @@ def _definitions(graph: Graph, symbols: Symbols) -> Iterator[str]:
             yield define(stem, "SCALE", f"{tensor.scale!r}f")
             yield define(stem, "ZERO_POINT", _number(tensor.zero_point))
 
-    if format_words(graph.input):
-        yield ""
-        yield from formats(symbols.stems[graph.input.name], graph.input)
+    for tensor in graph.inputs:
+        if format_words(tensor):
+            yield ""
+            yield from formats(symbols.stems[tensor.name], tensor)
     for layer in symbols.layers:
         node = layer.node
         yield ""

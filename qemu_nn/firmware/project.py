@@ -62,7 +62,7 @@ def write(
     graph, memory = plan.graph, layout(plan)
     named = symbols(graph, goldens.stems)
     values = context(graph, memory, named, about)
-    values.update(profile=str(plan.profile), inputs=goldens.inputs, steps=steps)
+    values.update(profile=str(plan.profile), samples=goldens.inputs, steps=steps)
     arms = stand_in.arms_headers(values["headers"], plan.profile.cmsis)
     guards = [f"defined({stand_in.guard(header)})" for header in arms]
     values["mixed"] = " || \\\n    ".join(

@@ -96,11 +96,11 @@ class Constant:
 
 @dataclass(frozen=True)
 class Symbols:
-    """A whole network in C. stems: input, states and layers -> identifiers; input: macros of the
-    input; arrays: symbol -> what is in it."""
+    """A whole network in C. stems: inputs, states and layers -> identifiers; inputs: each -> its
+    macros; arrays: symbol -> what is in it."""
 
     stems: Mapping[str, str]
-    input: tuple[Macro, ...]
+    inputs: Mapping[str, tuple[Macro, ...]]
     layers: tuple[Layer, ...]
     arrays: Mapping[str, Constant]
 
@@ -112,10 +112,10 @@ def described(tensor: Tensor) -> str:
 
 
 def symbols(graph: Graph, stems: Mapping[str, str]) -> Symbols:
-    """C names for everything; stems: input and layers -> unique words of letters, digits and _."""
-    taken = set(_OWN)
-    tensors = {tensor.name: tensor for tensor in (graph.input, *graph.states)}
-    entry = _numbers(taken, stems[graph.input.name], graph.input)
+    """C names for everything; stems: inputs and layers -> unique words of letters, digits and _."""
+    taken = _OWN | {f"NETWORK_INPUT_{stems[tensor.name]}_SIZE".upper() for tensor in graph.inputs}
+    tensors = {tensor.name: tensor for tensor in (*graph.inputs, *graph.states)}
+    inputs = {each.name: _numbers(taken, stems[each.name], each) for each in graph.inputs}
     layers: list[Layer] = []
     named: dict[tuple[str, str], str] = {}
     arrays: dict[str, Constant] = {}
@@ -135,7 +135,7 @@ def symbols(graph: Graph, stems: Mapping[str, str]) -> Symbols:
             own[argument] = named[constant.key]
         numbers = _numbers(taken, stem, node.output, formats)
         layers.append(Layer(node, stem, formats, params, numbers, own))
-    return Symbols(stems, entry, tuple(layers), arrays)
+    return Symbols(stems, inputs, tuple(layers), arrays)
 
 
 def _formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:

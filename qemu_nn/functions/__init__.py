@@ -21,6 +21,7 @@ from . import (
     s8_svdf,
     s8_transpose,
     tflm,
+    tflm_control,
     tflm_movement,
     tflm_places,
 )
@@ -34,7 +35,7 @@ FUNCTIONS: dict[str, Function] = {
         *(convolve, fully_connected, pool, activation, elementwise),
         *(s8_convolve, s8_transpose, s8_depthwise, s8_dense, s8_matmul, s8_svdf, s8_lstm),
         *(s8_elementwise, s8_softmax, s8_movement, s8_operands, s8_primitives),
-        *(tflm, tflm_movement, tflm_places),
+        *(tflm, tflm_movement, tflm_places, tflm_control),
     )
     for function in family.FUNCTIONS
 }

@@ -53,6 +53,8 @@ def one_in(rng: Random, n: int) -> bool:
 
 def limits(dtype: str) -> tuple[int, int]:
     """The ends of a type's range."""
+    if dtype == "bool":
+        return 0, 1
     return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 

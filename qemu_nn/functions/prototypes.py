@@ -13,7 +13,8 @@ from .extents import Extent
 from .struct_api import STATUS, Order, Struct
 
 _LEGACY_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
-_TYPES = {name: f"{name}_t" for name in ("int8", "uint8", "int16", "int32", "int64")}
+_WIDTHS = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")
+_TYPES = {**{name: f"{name}_t" for name in _WIDTHS}, "float32": "float", "bool": "uint8_t"}
 
 #: Scratch buffers, whose names no declaration has.
 SCRATCH = ("bufferA", "bufferB", "vec_buffer")

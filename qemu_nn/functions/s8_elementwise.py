@@ -8,11 +8,9 @@ from typing import Optional
 from ..operators import Elementwise
 from .base import Function, Params
 from .drawing import SIZES, Drawn, activation, length, limits, output_offset
-from .extents import Array, Largest, vector
+from .extents import DTYPES, Array, Largest, vector
 from .meaning import same
 from .struct_api import SUPPORT, Order, dims, nhwc, order
-
-DTYPES = {"s8": "int8", "s16": "int16", "u8": "uint8", "s32": "int32"}
 
 _INPUTS: tuple[str, ...] = ("input_1_offset", "input_1_mult", "input_1_shift")
 _INPUTS += ("input_2_offset", "input_2_mult", "input_2_shift", "left_shift")

@@ -44,7 +44,7 @@ def _constant(type: str) -> Function:
         name=f"tflm_constant_{type}",
         op="constant",
         type="any",
-        fixed=width(type),
+        fixed={"width": width(type)["element"]},
         params=("length",),
         inputs=(),
         weights=vector("values", DTYPES[type], "length"),

@@ -14,6 +14,22 @@ from ..errors import Error
 BITS = {"int8": 8, "int16": 16, "int32": 32}
 
 
+def limits(dtype: str) -> tuple[int, int]:
+    """The least and the largest number of a type; a truth value is 0 or 1."""
+    if dtype == "bool":
+        return 0, 1
+    ends = np.iinfo(dtype)
+    return int(ends.min), int(ends.max)
+
+
+def drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers over the whole range of a type; real ones of -4..4."""
+    if dtype == "float32":
+        return rng.uniform(-4, 4, shape).astype(dtype)
+    wide = dtype if dtype in ("int64", "uint64") else "int64"
+    return rng.integers(*limits(dtype), shape, wide, endpoint=True).astype(dtype)
+
+
 def dec_bit(largest: float, bits: int = 8) -> int:
     """The most fraction bits with which a magnitude fits: (bits - 1) - ceil(log2(largest)).
 
@@ -35,8 +51,7 @@ def quantize(x: np.ndarray, frac: int, dtype: str = "int8") -> np.ndarray:
     x = np.asarray(x, np.float64)
     if np.isnan(x).any():
         raise Error("the data contain NaN, which no integer can represent")
-    limits = np.iinfo(dtype)
-    return np.clip(np.rint(np.ldexp(x, frac)), limits.min, limits.max).astype(dtype)
+    return np.clip(np.rint(np.ldexp(x, frac)), *limits(dtype)).astype(dtype)
 
 
 def quantize_affine(
@@ -50,9 +65,8 @@ def quantize_affine(
     x = np.asarray(x, np.float32)
     if np.isnan(x).any():
         raise Error("the data contain NaN, which no integer can represent")
-    limits = np.iinfo(dtype)
     rounded = _half_away((x / np.float32(scale)).astype(np.float64))
-    return np.clip(rounded + zero_point, limits.min, limits.max).astype(dtype)
+    return np.clip(rounded + zero_point, *limits(dtype)).astype(dtype)
 
 
 def _half_away(x: np.ndarray) -> np.ndarray:
@@ -89,8 +103,7 @@ class Format:
     @property
     def limits(self) -> tuple[int, int]:
         """The least and the largest integer."""
-        limits = np.iinfo(self.dtype)
-        return int(limits.min), int(limits.max)
+        return limits(self.dtype)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -104,7 +117,9 @@ class Format:
         return result
 
     def quantize(self, x: np.ndarray) -> np.ndarray:
-        """Real numbers as integers, as quantize() or quantize_affine() have it."""
+        """Real numbers as integers, as quantize() or quantize_affine() have it; or as they are."""
+        if self.dtype == "float32":
+            return np.asarray(x, np.float32)
         if self.frac is not None:
             return quantize(x, self.frac, self.dtype)
         return quantize_affine(x, self.scale, self.zero_point, self.dtype)
@@ -132,7 +147,7 @@ def affine_format(low: float, high: float, dtype: str = "int8") -> Format:
     The range is made to contain 0, which gets an integer of its own, so that the ends move by up
     to half a step. A range of 0 alone gets the format of 0..1.
     """
-    least, most = (int(end) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    least, most = limits(dtype)
     low32, high32 = np.float32(min(low, 0.0)), np.float32(max(high, 0.0))
     scale = (high32 - low32) / np.float32(most - least)
     if not scale > 0:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..functions import Array, Function
+from ..functions.tflm_builds import DIFFERENCES
 from .tensors import MEMORY_LIMIT as MEMORY_LIMIT
 from .tensors import Tensor as Tensor
 from .tensors import check_tensor
@@ -23,7 +24,8 @@ class Node:
 
     inputs: names of tensors, in the function's order, without those for which C gets NULL; empty
     where the graph's memory says which addresses the call reads. weights, bias: names in the
-    graph's arrays.
+    graph's arrays. effect: what a device with CMSIS-NN does that nobody would expect, a sentence.
+    builds: other calls, of other builds of TensorFlow Lite Micro.
     """
 
     function: Function
@@ -32,11 +34,29 @@ class Node:
     output: Tensor
     weights: Optional[str] = None
     bias: Optional[str] = None
+    effect: str = ""
+    builds: tuple[Build, ...] = ()
 
     @property
     def name(self) -> str:
         """The name of the node and of its output."""
         return self.output.name
+
+
+@dataclass(frozen=True)
+class Build:
+    """What a node calls instead, on the same inputs, where a build differs in some way.
+
+    difference: a key of functions.tflm_builds.DIFFERENCES. refused: why such a build cannot run it;
+    then there is no call.
+    """
+
+    difference: str
+    function: Optional[Function] = None
+    params: Mapping[str, int] = field(default_factory=dict)
+    weights: Optional[str] = None
+    bias: Optional[str] = None
+    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,13 +98,14 @@ class Memory:
 class Graph:
     """A quantized network: calls in program order, arrays in the order the device reads them.
 
-    outputs: names of nodes. states: tensors that a recurrent network carries from step to step; it
-    has a memory, or calls that write them, and one pass over the nodes is one time step. classes:
-    labels.
+    inputs: in the order in which a run takes them. outputs: names of nodes. states: tensors that a
+    recurrent network carries from step to step; it has a memory, or calls that write them, and one
+    pass over the nodes is one time step. An array of a state's name is what it holds after reset,
+    if that is not zeros. classes: labels.
     """
 
     name: str
-    input: Tensor
+    inputs: tuple[Tensor, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...]
     arrays: Mapping[str, np.ndarray]
@@ -96,8 +117,20 @@ class Graph:
         _check(self)
 
     def __repr__(self) -> str:
-        shape, calls = list(self.input.shape), len(self.nodes)
-        return f"<Graph {self.name[:60]!r}: {calls} calls on {self.input.dtype} {shape}>"
+        starts = ", ".join(f"{each.dtype} {list(each.shape)}" for each in self.inputs[:3])
+        more = ", ..." if len(self.inputs) > 3 else ""
+        return f"<Graph {self.name[:60]!r}: {len(self.nodes)} calls on {starts}{more}>"
+
+    @property
+    def input(self) -> Tensor:
+        """The first input, of most networks the only one."""
+        return self.inputs[0]
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """All its tensors by name: inputs, states, and what the calls make, in this order."""
+        made = (node.output for node in self.nodes)
+        return {tensor.name: tensor for tensor in (*self.inputs, *self.states, *made)}
 
     @property
     def ops(self) -> set[tuple[str, str]]:
@@ -111,13 +144,16 @@ class Graph:
 
 def _check(graph: Graph) -> None:
     """Raise ModelError, which names it, for anything that a plan could not run."""
-    names = [graph.input.name, *(t.name for t in graph.states), *(n.name for n in graph.nodes)]
+    starts = (*graph.inputs, *graph.states)
+    names = [*(tensor.name for tensor in starts), *(node.name for node in graph.nodes)]
+    if not graph.inputs:
+        raise ModelError(f"{graph.name} has no inputs")
     ((most, times),) = Counter(names).most_common(1)
     if times > 1:
         raise ModelError(f"{graph.name}: the name {most!r} is used twice")
     if not graph.nodes:
         raise ModelError(f"{graph.name} has no layers")
-    for tensor in (graph.input, *graph.states, *(node.output for node in graph.nodes)):
+    for tensor in (*starts, *(node.output for node in graph.nodes)):
         check_tensor(f"{graph.name}: {tensor.name}", tensor)
     layers = {node.name for node in graph.nodes}
     for name in graph.outputs:
@@ -125,7 +161,9 @@ def _check(graph: Graph) -> None:
             raise ModelError(f"{graph.name}: the output {name!r} is not a layer")
     if not graph.outputs:
         raise ModelError(f"{graph.name} has no outputs")
-    tensors = {tensor.name: tensor for tensor in (graph.input, *graph.states)}
+    for state in graph.states:
+        _check_reset(graph, state)
+    tensors = {tensor.name: tensor for tensor in starts}
     for node in graph.nodes:
         _check_node(graph, node, tensors)
         tensors[node.name] = node.output
@@ -133,6 +171,15 @@ def _check(graph: Graph) -> None:
         _check_memory(graph, graph.memory)
     else:
         _check_states(graph)
+
+
+def _check_reset(graph: Graph, state: Tensor) -> None:
+    reset = graph.arrays.get(state.name)
+    if reset is not None and (reset.dtype, reset.nbytes) != (state.dtype, state.nbytes):
+        raise ModelError(
+            f"{graph.name}: the state {state.name!r} is {state.dtype} {list(state.shape)}, but after "
+            f"reset it holds {reset.dtype} {list(reset.shape)}"
+        )
 
 
 def _check_states(graph: Graph) -> None:
@@ -172,6 +219,8 @@ def _check_memory(graph: Graph, memory: Memory) -> None:
             raise ModelError(
                 f"{graph.name}: its memory has addresses of {name!r}, which is no {what}"
             )
+    if len(graph.inputs) > 1:
+        raise ModelError(f"{graph.name}: a network with its own memory has one input")
     uses = [("the input", memory.input)]
     uses += [(f"state {name!r}", address) for name, address in memory.states.items()]
     for node in graph.nodes:
@@ -216,11 +265,9 @@ def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None
             f"{where} computes {declared.dtype} {list(computed)}, "
             f"but its output is said to be {node.output.dtype} {list(node.output.shape)}"
         )
-    for array, name in ((node.function.weights, node.weights), (node.function.bias, node.bias)):
-        if array is not None:
-            _check_array(graph, where, array, name, node.params)
-        elif name is not None:
-            raise ModelError(f"{where} does not take the array {name!r}")
+    _check_arrays(graph, where, node.function, node.params, (node.weights, node.bias))
+    for build in node.builds:
+        _check_build(graph, node, build)
     if graph.memory is not None:
         return
     declared_inputs = node.function.read(node.params)
@@ -235,6 +282,43 @@ def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None
                 f"{where} reads {array.dtype} {list(array.shape(node.params))}, "
                 f"but {name!r} is {tensor.dtype} {list(tensor.shape)}"
             )
+
+
+def _check_build(graph: Graph, node: Node, build: Build) -> None:
+    """A call that a node may become reads and writes what the node does."""
+    if build.difference not in DIFFERENCES:
+        raise ModelError(f"layer {node.name!r}: no build differs in {build.difference!r}")
+    function, params = build.function, build.params
+    if function is None:
+        return
+    where = f"layer {node.name!r} ({function.name})"
+    _check_arrays(graph, where, function, params, (build.weights, build.bias))
+    pairs = [
+        (*pair, *other)
+        for pair, other in zip(
+            [(array, node.params) for array in (*node.function.inputs, node.function.output)],
+            [(array, params) for array in (*function.inputs, function.output)],
+        )
+    ]
+    same = all(
+        (a.dtype, a.state, a.nbytes(p)) == (b.dtype, b.state, b.nbytes(q)) for a, p, b, q in pairs
+    )
+    if not same or len(function.inputs) != len(node.function.inputs):
+        raise ModelError(f"{where} takes other arrays than {node.function.name}, which it replaces")
+
+
+def _check_arrays(
+    graph: Graph,
+    where: str,
+    function: Function,
+    params: Mapping[str, int],
+    names: tuple[Optional[str], Optional[str]],
+) -> None:
+    for array, name in zip((function.weights, function.bias), names):
+        if array is not None:
+            _check_array(graph, where, array, name, params)
+        elif name is not None:
+            raise ModelError(f"{where} does not take the array {name!r}")
 
 
 def _check_array(

@@ -1,4 +1,4 @@
-"""Arrays of integers that calls read and write, by name: shape, type and number format."""
+"""Arrays that calls read and write, by name: shape, type and number format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Optional
 import numpy as np
 
 from ..errors import ModelError
-from .formats import BITS, Format, power_of_two
+from .formats import BITS, Format, limits, power_of_two
+
+#: The types of elements. Those without a format of integers stand for themselves.
+DTYPES = (*BITS, "uint8", "uint32", "int64", "uint64", "float32", "bool")
 
 #: Most bytes of one tensor, and of all of a firmware's buffers: more than any microcontroller has.
 MEMORY_LIMIT = 256 * 2**20
@@ -17,10 +20,10 @@ MEMORY_LIMIT = 256 * 2**20
 
 @dataclass(frozen=True)
 class Tensor:
-    """A named array of integers: shape of one sample (HWC for images), dtype and format.
+    """A named array: shape of one sample (HWC for images), dtype and format.
 
-    The format, where it is known, is a number of fraction bits, or affine: an integer q stands for
-    scale * (q - zero_point).
+    The format of integers, where it is known, is a number of fraction bits, or affine: an integer q
+    stands for scale * (q - zero_point).
     """
 
     name: str
@@ -52,14 +55,14 @@ class Tensor:
 
 def check_tensor(where: str, tensor: Tensor) -> None:
     """Raise ModelError, beginning with `where`, for what no network can hold."""
-    if tensor.dtype not in (*BITS, "uint8"):  # the input of an NPU may be unsigned
-        raise ModelError(f"{where} is {tensor.dtype}; have: {', '.join(BITS)}")
+    if tensor.dtype not in DTYPES:
+        raise ModelError(f"{where} is {tensor.dtype}; have: {', '.join(DTYPES)}")
     if tensor.frac is not None and abs(tensor.frac) > 64:
         raise ModelError(f"{where} has {tensor.frac} fraction bits")
     if tensor.scale is not None and not (0 < tensor.scale < math.inf and tensor.frac is None):
         raise ModelError(f"{where} has the scale {tensor.scale} and {tensor.frac} fraction bits")
-    limits = np.iinfo(tensor.dtype)
-    if not limits.min <= tensor.zero_point <= limits.max:
+    low, high = limits(tensor.dtype) if tensor.scale is not None else (0, 0)
+    if not low <= tensor.zero_point <= high:
         raise ModelError(f"{where} has the zero point {tensor.zero_point}")
     if not all(axis > 0 for axis in tensor.shape):
         raise ModelError(f"{where} has the shape {list(tensor.shape)}")

@@ -14,12 +14,10 @@ from ..errors import Error, Refused, SizeMismatch
 from ..targets import Profile, all_profiles
 
 #: Instruction sets that rows may need -> their bits in csrc/include/qn.h, from old to new.
-FEATURES = {
-    "avx2": lib.QN_CPU_AVX2,
-    "avxvnni": lib.QN_CPU_AVXVNNI,
-    "avx512vnni": lib.QN_CPU_AVX512VNNI,
-    "amx": lib.QN_CPU_AMX,
-    "neon": lib.QN_CPU_NEON,
+FEATURES: dict[str, int] = {
+    name[len("QN_CPU_") :].lower(): bit
+    for bit, name in sorted(ffi.typeof("enum qn_cpu").elements.items())
+    if bit
 }
 
 #: The instruction sets of this host, as bits; asked once: a virtual machine may take long.
@@ -122,10 +120,11 @@ def cpu_features() -> int:
     cap = os.environ.get(CAP, "")
     if not cap:
         return HOST
-    if cap != "none" and cap not in FEATURES:
+    if cap == "none":
+        return 0
+    if cap not in FEATURES:
         raise Error(f"{CAP} is {cap!r}; have: none, {', '.join(FEATURES)}")
-    allowed = list(FEATURES.values())[: list(FEATURES).index(cap) + 1] if cap != "none" else []
-    return HOST & sum(allowed)
+    return HOST & (2 * FEATURES[cap] - 1)
 
 
 def aligned_bytes(size: int, alignment: int = 64) -> np.ndarray:

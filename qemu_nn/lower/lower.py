@@ -97,7 +97,7 @@ def lower(
     dtype = "int8" if formats.bits == 8 else "int16"
     start = Tensor(graph.input, graph.shape, dtype, formats.tensors[graph.input])
     outputs = tuple(dict.fromkeys(holder[name] for name in graph.outputs))
-    return Graph(graph.name, start, tuple(nodes), outputs, arrays, classes=graph.classes)
+    return Graph(graph.name, (start,), tuple(nodes), outputs, arrays, classes=graph.classes)
 
 
 def check_wanted(graph: FloatGraph, wanted: Mapping[str, str]) -> None:

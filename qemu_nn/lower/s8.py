@@ -110,7 +110,7 @@ def lower_s8(
         own_format.zero_point,
     )
     outputs = tuple(dict.fromkeys(holder[name] for name in graph.outputs))
-    return Graph(graph.name, start, tuple(nodes), outputs, arrays, classes=graph.classes)
+    return Graph(graph.name, (start,), tuple(nodes), outputs, arrays, classes=graph.classes)
 
 
 def _site(

@@ -84,5 +84,14 @@ class S8Site(AnySite):
                 self.arrays[own[role]] = array
         declared = FUNCTIONS[function]
         taken = {key: params[key] for key in declared.params}
-        self.nodes.append(Node(declared, taken, sources or self.sources, output, **own))
+        self.nodes.append(
+            Node(
+                declared,
+                taken,
+                sources or self.sources,
+                output,
+                own.get("weights"),
+                own.get("bias"),
+            )
+        )
         return name

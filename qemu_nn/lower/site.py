@@ -103,7 +103,16 @@ class Site(AnySite):
         if weights is not None:
             own = {"weights": f"{name}_weights", "bias": f"{name}_bias"}
             self.arrays[own["weights"]] = weights
-        self.nodes.append(Node(FUNCTIONS[function], dict(params), sources, output, **own))
+        self.nodes.append(
+            Node(
+                FUNCTIONS[function],
+                dict(params),
+                sources,
+                output,
+                own.get("weights"),
+                own.get("bias"),
+            )
+        )
 
     def filters(self, real: np.ndarray) -> np.ndarray:
         """The operator's weights as integers."""

@@ -42,7 +42,7 @@ def fixed_graph(
             raise low.error("has no fixed-point form on the NPU")
         _LAYERS[layer.type](low, layer, layer.attributes())
     outputs = tuple(name for name in get_network_output(layers) if name != start)
-    return Graph("ndk", first, tuple(low.nodes), outputs, low.arrays)
+    return Graph("ndk", (first,), tuple(low.nodes), outputs, low.arrays)
 
 
 def _convolution(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:

@@ -130,7 +130,9 @@ class Lowering:
             self.frac(top) if f"{top}_frac" in self.params else None,
         )
         function = NPU_FUNCTIONS[f"npu_{op}_{kind or self.kind}"]
-        self.nodes.append(Node(function, dict(params), tuple(inputs), output, **own))
+        self.nodes.append(
+            Node(function, dict(params), tuple(inputs), output, own.get("weights"), own.get("bias"))
+        )
         self.shapes[top] = shape
 
     def windows(

@@ -42,7 +42,7 @@ class Addresses:
     """
 
     calls: tuple[Offsets, ...]
-    input: int
+    inputs: tuple[int, ...]
     states: tuple[int, ...]
     arena_bytes: int
     cleared: int = 0
@@ -78,11 +78,12 @@ def planned_addresses(
     alignment: int = ALIGNMENT,
 ) -> Addresses:
     """Addresses for a network that brings none; scratch_bytes: what a step needs beside tensors."""
-    last_use = {graph.input.name: -1}
+    starts = (*graph.inputs, *graph.states)
+    last_use = {tensor.name: -1 for tensor in graph.inputs}
     for index, step in enumerate(steps):
         last_use.update(dict.fromkeys((*step.node.inputs, step.node.name), index))
     last_use.update((state.name, len(steps)) for state in graph.states)  # they live on
-    blocks = {t.name: _Block(t.nbytes, -1, last_use[t.name]) for t in (graph.input, *graph.states)}
+    blocks = {t.name: _Block(t.nbytes, -1, last_use[t.name]) for t in starts}
     all_blocks = list(blocks.values())
     scratch: dict[int, _Block] = {}
     spare: dict[int, _Block] = {}
@@ -112,7 +113,8 @@ def planned_addresses(
         for index, step in enumerate(steps)
     )
     states = tuple(blocks[state.name].offset for state in graph.states)
-    return Addresses(calls, blocks[graph.input.name].offset, states, arena_bytes)
+    inputs = tuple(blocks[tensor.name].offset for tensor in graph.inputs)
+    return Addresses(calls, inputs, states, arena_bytes)
 
 
 def _shared_input(step: Step, last_use: dict[str, int], index: int) -> Optional[str]:
@@ -183,7 +185,7 @@ def _firmware_addresses(
         calls.append(Offsets(inputs, access.output.start, scratch if needed else 0, row=row))
     return Addresses(
         tuple(calls),
-        entry.start,
+        (entry.start,),
         tuple(state.start for state in states),
         arena_bytes,
         cleared if seen.unwritten else 0,

@@ -69,8 +69,8 @@ def arrange(buffers: Sequence[Buffer], alignment: int = TFLM_ALIGNMENT) -> Arena
 
 @dataclass(frozen=True)
 class TensorArena:
-    """A network's arena. tensors: of the input and of each layer -> offset; scratch: layer -> what
-    C calls the memory -> offset; live: layer -> bytes that are in use while it runs; until: input
+    """A network's arena. tensors: of each input and layer -> offset; scratch: layer -> what
+    C calls the memory -> offset; live: layer -> bytes that are in use while it runs; until: inputs
     and layers -> the layer that is the last to need it."""
 
     arena: Arena
@@ -88,12 +88,12 @@ def tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) -> Tens
     lives while it runs. States are not in the arena: they outlive a run.
     """
     moments = {node.name: moment for moment, node in enumerate(graph.nodes, 1)}
-    first = {graph.input.name: 0, **moments}
+    first = {**{tensor.name: 0 for tensor in graph.inputs}, **moments}
     last = dict(first)
     for node in graph.nodes:
         last.update((name, moments[node.name]) for name in node.inputs if name in first)
     last.update(dict.fromkeys(graph.outputs, len(graph.nodes)))
-    sizes = {graph.input.name: graph.input.nbytes}
+    sizes = {tensor.name: tensor.nbytes for tensor in graph.inputs}
     sizes.update((node.name, node.output.nbytes) for node in graph.nodes)
     tensors = [Buffer(name, sizes[name], first[name], last[name]) for name in sizes]
     blocks = [(layer, name) for layer in moments for name in scratch[layer]]

@@ -9,7 +9,8 @@ from typing import Callable, Optional
 import numpy as np
 
 from ..errors import Error
-from .session import Session, State
+from .inputs import Inputs, State, by_name, rows
+from .session import Session
 
 #: Samples that each thread computes before the next step of progress.
 PIECE = 64
@@ -17,7 +18,7 @@ PIECE = 64
 
 def run(
     session: Session,
-    x: np.ndarray,
+    x: Inputs,
     state: State = None,
     trace: bool = False,
     progress: Optional[Callable[[Iterable], Iterable]] = None,
@@ -26,26 +27,25 @@ def run(
 
     progress: wraps the iteration over pieces, as tqdm does.
     """
-    x = np.atleast_1d(x)
+    x = {name: np.atleast_1d(part) for name, part in by_name(session.graph, x).items()}
+    samples = max(map(len, x.values()))
     states = state.values() if isinstance(state, Mapping) else () if state is None else (state,)
-    if any(np.shape(part)[:1] != (len(x),) for part in states):
-        raise Error(f"state must have one row for each of the {len(x)} inputs")
+    if any(np.shape(part)[:1] != (samples,) for part in states):
+        raise Error(f"state must have one row for each of the {samples} inputs")
     size = PIECE * session.threads
     results: dict[str, np.ndarray] = {}
-    starts = range(0, max(len(x), 1), size)
+    starts = range(0, max(samples, 1), size)
     for start in progress(starts) if progress else starts:
         piece = slice(start, start + size)
-        for name, values in session.run(x[piece], _rows(state, piece), trace).items():
+        for name, values in session.run(rows(x, piece), _rows(state, piece), trace).items():
             if name not in results:
-                results[name] = np.empty((len(x), *values.shape[1:]), values.dtype)
+                results[name] = np.empty((samples, *values.shape[1:]), values.dtype)
             results[name][piece] = values
     return results
 
 
 def _rows(state: State, piece: slice) -> State:
-    if isinstance(state, Mapping):
-        return {name: np.asarray(part)[piece] for name, part in state.items()}
-    return None if state is None else np.asarray(state)[piece]
+    return None if state is None else rows(state, piece)  # type: ignore[return-value]
 
 
 def inferences_per_second(session: Session, x: np.ndarray, seconds: float = 0.5) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
 from .._native import ffi, lib
+from ..ir.graph import Tensor
 from ..kernels import table as kernels
 from ..kernels.table import aligned_bytes
 from . import interrupt
@@ -74,13 +76,11 @@ class Compiled:
         return ffi.new("qn_call *", given), outputs, (arenas, array, begun, self._pool)
 
     def _build(self, plan: Plan) -> Any:
-        states, offset = [], 0
-        for address, tensor in zip(plan.states, plan.graph.states):
-            states.append((offset, address, tensor.nbytes))
-            offset += tensor.nbytes
+        inputs, input_bytes = _loads(plan.inputs, plan.graph.inputs)
+        states, state_bytes = _loads(plan.states, plan.graph.states)
         parts: dict[str, tuple[str, list[Any]]] = {
             "steps": ("qn_step[]", [self._step(step) for step in plan.steps]),
-            "inputs": ("qn_load[]", [(0, plan.input, plan.graph.input.nbytes)]),
+            "inputs": ("qn_load[]", inputs),
             "states": ("qn_load[]", states),
             "stores": ("qn_store[]", [(s.after, s.address, s.tensor.nbytes) for s in plan.stores]),
         }
@@ -93,7 +93,7 @@ class Compiled:
         tasks = self._tasks(plan, built.steps)
         built.tasks, built.task_count = tasks, len(tasks)
         built.arena_bytes, built.cleared = plan.arena_bytes, plan.cleared
-        built.input_bytes, built.state_bytes = plan.graph.input.nbytes, offset
+        built.input_bytes, built.state_bytes = input_bytes, state_bytes
         longest = max((step.cost for step in plan.steps), default=0.0)
         built.look_every = max(1, int(_LOOK / max(longest, 1e-3)))
         return built
@@ -162,6 +162,10 @@ class Compiled:
             return None
         return np.require(self.plan.graph.arrays[name], requirements=["C", "A"])
 
+    def turn(self) -> Turn:
+        """Memory of its own for one time step after the other."""
+        return Turn(self)
+
     def run(
         self, x: np.ndarray, batch: Batch, state: Optional[np.ndarray]
     ) -> dict[str, np.ndarray]:
@@ -197,6 +201,51 @@ class Compiled:
         # The process was forked: the threads are in its parent.
         self._pool, self._idle = _thread_pool(self._threads), []
         return self.run(x, batch, state)
+
+
+class Turn:
+    """One sample's memory between its time steps."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        plan = compiled.plan
+        self._keep = compiled
+        self._call, self._outputs, self._memory = compiled._workspace()
+        self._states = {t.name: np.empty(t.shape, t.dtype) for t in plan.graph.states}
+        self._results = [result for result in compiled._results if result[1] not in self._states]
+        for index, name, _, _ in compiled._results:
+            if name in self._states:
+                self._outputs[index] = _address(self._states[name])
+
+    def load(self, start: np.ndarray) -> None:
+        """Begin with these states, uint8 [1, bytes]."""
+        lib.qn_begin(self._call, _address(start))
+        offset = 0
+        for state in self._states.values():
+            state.reshape(-1).view(np.uint8)[:] = start[0, offset : offset + state.nbytes]
+            offset += state.nbytes
+
+    def states(self) -> dict[str, np.ndarray]:
+        """Copies of the states."""
+        return {name: state.copy() for name, state in self._states.items()}
+
+    def run(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """The outputs of the next time step, for the bytes of its inputs."""
+        results = {}
+        for index, name, shape, dtype in self._results:
+            results[name] = result = _empty(shape, dtype)
+            self._outputs[index] = _address(result)
+        status = lib.qn_turn(self._call, _address(np.ascontiguousarray(x)))
+        kernels.raise_for(status, f"{self._keep.plan.graph.name}: a layer failed")
+        return results
+
+
+def _loads(addresses: Sequence[int], tensors: Sequence[Tensor]) -> tuple[list[Any], int]:
+    """Tensors that come one behind the other, each to its address; and the bytes of all."""
+    loads, offset = [], 0
+    for address, tensor in zip(addresses, tensors):
+        loads.append((offset, address, tensor.nbytes))
+        offset += tensor.nbytes
+    return loads, offset
 
 
 def _thread_pool(threads: int) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 from ..errors import Error
 from ..functions.extents import extent
+from ..ir.builds import built
 from ..ir.graph import Graph, Node, Tensor
 from ..kernels import table as kernels
 from ..kernels.table import CAP, FEATURES, HOST, Row, cpu_features
@@ -40,7 +41,7 @@ class Plan:
     graph: Graph
     profile: Profile
     steps: tuple[Step, ...]
-    input: int
+    inputs: tuple[int, ...]
     states: tuple[int, ...]
     stores: tuple[Store, ...]
     arena_bytes: int
@@ -82,6 +83,7 @@ def plan(
     output, and as clobber.<layer> what is left of an input that a layer destroys. threads: that
     share the large calls of a sample.
     """
+    graph = built(graph, profile)
     steps = tuple(_step(graph, node, profile, variant) for node in graph.nodes)
     if variant is not None and all(step.row.variant != variant for step in steps):
         calls = [(row, step.params) for step in steps for row in _rows(step.node)]
@@ -96,7 +98,7 @@ def plan(
         graph,
         profile,
         steps,
-        addresses.input,
+        addresses.inputs,
         addresses.states,
         tuple(_stores(graph, steps, addresses, trace)),
         addresses.arena_bytes,
@@ -106,8 +108,12 @@ def plan(
 
 
 def _faults(graph: Graph, profile: Profile) -> list[str]:
-    """Layers in whose calls builds of Arm's library stop the core."""
-    faults = [(node.name, node.function.fault(node.params, profile)) for node in graph.nodes]
+    """Layers in whose calls builds of Arm's library stop the core, or do what nobody expects."""
+    faults = [
+        (node.name, fault)
+        for node in graph.nodes
+        for fault in (node.function.fault(node.params, profile), node.effect)
+    ]
     return [f"{graph.name}: layer {name!r}: {fault}" for name, fault in faults if fault]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -12,17 +11,17 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ..errors import DeviceWarning, Error
-from ..io.arguments import MOST_THREADS, as_array, as_count, as_flag, as_text
+from ..io.arguments import MOST_THREADS, as_count, as_flag, as_text
+from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
 from .compiled import Batch, Compiled
+from .inputs import Inputs, State, by_name, expect_dtype, packed, packed_state
 from .plan import Plan, plan
+from .stream import Stream
 
 #: What every run asks for: looked up once, as a small network takes no longer than a few look-ups.
 _Array = np.ndarray
-
-State = Union[np.ndarray, Mapping[str, np.ndarray], None]
-
 
 #: Samples in one call, where a network gains from that.
 BATCH = 16
@@ -76,7 +75,10 @@ class Session:
         self.threads = threads
         self._variant = variant
         self._trace = trace
-        self._dtype = np.dtype(graph.input.dtype)
+        self._one = len(graph.inputs) == 1
+        self._dtype = np.dtype(graph.input.dtype if self._one else np.uint8)
+        self._shape = graph.input.shape if self._one else (sum(t.nbytes for t in graph.inputs),)
+        self._axes = ("N", "T") if graph.states else ("N",)
         self._batch = Batch((-1,), (), 0, 0)  # no array has this shape
         self._has_states = bool(graph.states)
         self._many: Union[Graph, Compiled, None] = batched(graph, BATCH)
@@ -107,7 +109,7 @@ class Session:
         how = (self.profile, self._variant, trace, self.threads)
         return Compiled(plan(self.graph, *how), self.threads)
 
-    def run(self, x: np.ndarray, state: State = None, trace: bool = False) -> dict[str, np.ndarray]:
+    def run(self, x: Inputs, state: State = None, trace: bool = False) -> dict[str, np.ndarray]:
         """Run a batch, and return what the device computes, bit for bit.
 
         Ctrl-C, or whatever a signal handler raises, ends a run between two calls of the network;
@@ -116,9 +118,10 @@ class Session:
         Parameters
         ----------
         x : ndarray of the input's integers, shape (N, *input shape)
-            The batch; of a recurrent network (N, T, *input shape).
+            The batch; of a recurrent network (N, T, *input shape). Where the network has several
+            inputs: a list of such arrays in their order, or a dictionary by their names.
         state : ndarray or mapping of str to ndarray, shape (N, *state shape), optional
-            What a recurrent network starts from; default: zeros.
+            What a recurrent network starts from; default: as it is after reset.
         trace : bool, default False
             Return the output of every layer, not of the network only.
 
@@ -138,15 +141,16 @@ class Session:
         --------
         >>> network.session().run(x)["softmax"]
         """
-        if type(x) is not _Array:
-            x = as_array(x, "the input")
-        if x.dtype is not self._dtype:
-            _expect_dtype("the input", x, self.graph.input)
+        if type(x) is not _Array or not self._one:
+            named = by_name(self.graph, x)
+            x = named[self.graph.input.name] if self._one else packed(self.graph, named, self._axes)
+        if x.dtype is not self._dtype and self._one:
+            expect_dtype("the input", x, self.graph.input)
         batch = self._batch
         if x.shape != batch[0]:  # most calls have the shape of the one before
             batch = self._batch = self._measured(x)
         if state is not None or self._has_states:
-            state = self._checked_state(state, batch.samples)
+            state = self._start(state, (batch.samples,))
         if trace is not False and as_flag(trace, "trace"):
             return self._traced.run(x, batch, state)
         if self._many is not None and batch.samples >= BATCH:
@@ -169,44 +173,43 @@ class Session:
         return {name: np.concatenate([results[name], last[name]]) for name in results}
 
     def _measured(self, x: np.ndarray) -> Batch:
-        axes = ("N", "T") if self.graph.states else ("N",)
+        axes = self._axes
         lead = x.shape[: len(axes)]
-        if len(lead) < len(axes) or x.shape != lead + self.graph.input.shape:
-            want = ", ".join([*axes, *map(str, self.graph.input.shape)])
+        if len(lead) < len(axes) or x.shape != lead + self._shape:
+            want = ", ".join([*axes, *map(str, self._shape)])
             raise Error(f"the input must have the shape [{want}], but has {list(x.shape)}")
         times = lead[1] if self.graph.states else 1
         return Batch(x.shape, lead, lead[0], times, small=x.nbytes <= SMALL)
 
-    def _checked_state(self, state: State, samples: int) -> np.ndarray:
-        tensors = self.graph.states
-        if not tensors:
+    def _start(self, state: State, lead: tuple[int, ...]) -> np.ndarray:
+        if not self.graph.states:
             raise Error(f"{self.graph.name} is not recurrent and takes no state")
-        if state is None:
-            return np.zeros((samples, sum(t.nbytes for t in tensors)), np.uint8)
-        if not isinstance(state, Mapping):
-            state = {tensors[0].name: state}
-        if set(state) != {t.name for t in tensors}:
-            names = ", ".join(t.name for t in tensors)
-            raise Error(f"state must hold {names}, but holds {', '.join(map(str, state))}")
-        parts = []
-        for tensor in tensors:
-            part = as_array(state[tensor.name], f"state {tensor.name!r}")
-            _expect_dtype(f"state {tensor.name!r}", part, tensor)
-            if part.shape != (samples, *tensor.shape):
-                want, has = [samples, *tensor.shape], list(part.shape)
-                raise Error(f"state {tensor.name!r} must have the shape {want}, but has {has}")
-            parts.append(np.ascontiguousarray(part).reshape(samples, -1).view(np.uint8))
-        return np.concatenate(parts, axis=1)
+        return packed_state(self.graph, state, lead)
 
+    def stream(self, state: State = None) -> Stream:
+        """Begin to run a recurrent network live, one time step in each call.
 
-def _expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
-    if array.dtype != np.dtype(tensor.dtype):
-        frac = "" if tensor.frac is None else f" with {tensor.frac} fraction bits"
-        form = f"{tensor.dtype}{frac}" if tensor.scale is None else tensor.spelled
-        raise Error(
-            f"{what} must be {tensor.dtype}, but is {array.dtype}: quantize it to the network's "
-            f"input format first ({form})"
-        )
+        Parameters
+        ----------
+        state : ndarray or mapping of str to ndarray, shape (*state shape), optional
+            What the network starts from; default: as it is after reset.
+
+        Returns
+        -------
+        Stream
+            Its step() computes one time step, in microseconds for a small network.
+
+        Raises
+        ------
+        Error
+            The network is not recurrent, or the state does not fit.
+
+        Examples
+        --------
+        >>> stream = network.session().stream()
+        >>> stream.step(frame)["score"]
+        """
+        return Stream(self._compiled, self._start(state, ()).reshape(1, -1))
 
 
 def other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
@@ -214,11 +217,23 @@ def other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
     sessions = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeviceWarning)
-        for other in all_profiles():
+        for each in all_profiles():
+            other = replace(each, kernels=wanted.kernels, tflm=wanted.tflm)
             if other != wanted:
                 with suppress(Error):
                     sessions[other] = Session(graph, other, trace=True)
     return sessions
+
+
+def random_inputs(graph: Graph, count: int, steps: int = 1) -> Any:
+    """Inputs over the whole range, [count, *shape], always the same; a list, if there are several.
+
+    [count, steps, *shape] for a recurrent network.
+    """
+    rng = np.random.default_rng(0)
+    lead = (count, steps) if graph.states else (count,)
+    inputs = [drawn(rng, tensor.dtype, (*lead, *tensor.shape)) for tensor in graph.inputs]
+    return inputs if len(inputs) > 1 else inputs[0]
 
 
 # ---- batching: several samples in one call, where that reads the weights once for all of them ----
@@ -237,7 +252,7 @@ def batched(graph: Graph, count: int) -> Optional[Graph]:
     same: what gains are fully connected layers.
     """
     counts = [_count_argument(node) for node in graph.nodes]
-    if graph.memory is not None or None in counts:
+    if graph.memory is not None or graph.states or len(graph.inputs) > 1 or None in counts:
         return None
     nodes = [
         replace(
@@ -248,7 +263,7 @@ def batched(graph: Graph, count: int) -> Optional[Graph]:
         for node, name in zip(graph.nodes, counts)
         if name is not None
     ]
-    return replace(graph, input=_repeated(graph.input, count), nodes=tuple(nodes))
+    return replace(graph, inputs=(_repeated(graph.input, count),), nodes=tuple(nodes))
 
 
 def _count_argument(node: Node) -> Optional[str]:

@@ -7,6 +7,7 @@ from typing import Optional
 
 import numpy as np
 
+from ..ir.builds import built
 from ..ir.graph import Graph, Node, Tensor
 from ..kernels.table import call, choose, make_params, rows_of
 from ..targets import Profile
@@ -17,18 +18,20 @@ class Calls:
     """Every call of a network, planned once for a device."""
 
     def __init__(self, graph: Graph, profile: Profile, threads: int = 1) -> None:
-        self._graph, self._profile = graph, profile
-        tensors = {graph.input.name: graph.input, **{n.name: n.output for n in graph.nodes}}
+        self._profile = profile
+        graph = self._graph = built(graph, profile)
+        tensors = graph.tensors
+        states = {tensor.name for tensor in graph.states}
         self._sessions = {
             node.name: Session(self._alone(node, tensors[node.inputs[0]]), profile, None, threads)
             for node in graph.nodes
-            if len(node.inputs) == 1
+            if len(node.inputs) == 1 and node.inputs[0] not in states
         }
 
     def _alone(self, node: Node, start: Tensor) -> Graph:
         names = [name for name in (node.weights, node.bias) if name is not None]
         arrays = {name: self._graph.arrays[name] for name in names}
-        return Graph(self._graph.name, start, (node,), (node.name,), arrays)
+        return Graph(self._graph.name, (start,), (node,), (node.name,), arrays)
 
     def run(self, node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
         """The output [N, ...] of one call on integer inputs [N, ...]."""

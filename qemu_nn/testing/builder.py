@@ -9,7 +9,7 @@ from typing import Optional
 import numpy as np
 
 from ..functions import FUNCTIONS, NPU_FUNCTIONS, Array
-from ..functions.extents import DTYPES
+from ..ir.formats import limits
 from ..ir.graph import Graph, Node, Tensor
 from .npu_calls import npu_arrays
 from .s8_calls import affine_arrays, is_affine
@@ -34,9 +34,10 @@ class Builder:
     def __init__(self, name: str, shape: tuple[int, ...], dtype: str = "int8") -> None:
         self._rng = np.random.default_rng(1)
         self._name = name
-        self._input = self._last = Tensor("input", shape, dtype)
+        self._last = Tensor("input", shape, dtype)
+        self._inputs = [self._last]
         self._latest = {dtype: self._last}
-        self._unit = np.iinfo(dtype).max / 127
+        self._unit = limits(dtype)[1] / 127 if dtype != "float32" else 1.0
         self._rms = 256 * self._unit / math.sqrt(12)
         self._nodes: list[Node] = []
         self._states: list[Tensor] = []
@@ -69,29 +70,30 @@ class Builder:
         self._rms *= _CHANGE.get(declared.op.split("_")[0], 1.0)
         output = Tensor(name, shape or declared.output.shape(params), declared.output.dtype)
         inputs = tuple(self._source(name, array, params) for array in declared.read(params))
-        self._nodes.append(Node(declared, params, inputs, output, **own))
+        self._nodes.append(
+            Node(declared, params, inputs, output, own.get("weights"), own.get("bias"))
+        )
         self._last = self._latest[output.dtype] = output
 
     def _source(self, name: str, array: Array, params: Mapping[str, int]) -> str:
-        """The latest tensor of this type; a state of its own where the call keeps one, a constant
-        where there is no such tensor."""
-        if not array.state and (array.below or array.dtype not in self._latest):
-            return self._constant(f"{name}_{array.name}", array, params)
-        if not array.state:
-            return self._latest[array.dtype].name
-        state = Tensor(f"{name}_{array.name}", array.shape(params), array.dtype)
-        self._states.append(state)
-        return state.name
+        """The latest tensor of this type; an input where there is none, a state, or constant
+        places."""
+        if array.below:
+            return self._places(f"{name}_{array.name}", array, params)
+        latest = self._latest.get(array.dtype)
+        if latest is not None and latest.nbytes == array.nbytes(params) and not array.state:
+            return latest.name
+        own = Tensor(f"{name}_{array.name}", array.shape(params), array.dtype)
+        (self._states if array.state else self._inputs).append(own)
+        return own.name
 
-    def _constant(self, name: str, array: Array, params: Mapping[str, int]) -> str:
-        """A constant of places, or of zeros and ones."""
-        values = self._rng.integers(array.below or 2, size=array.shape(params)).astype(array.dtype)
-        suffix = next(suffix for suffix, dtype in DTYPES.items() if dtype == array.dtype)
-        self._arrays[f"{name}/weights"] = values.ravel()
-        declared = FUNCTIONS[f"tflm_constant_{suffix}"]
+    def _places(self, name: str, array: Array, params: Mapping[str, int]) -> str:
+        """A call that brings places."""
+        values = self._rng.integers(array.below, size=array.shape(params)).astype(array.dtype)
+        self._arrays[f"{name}_weights"] = values.ravel()
+        constant, given = FUNCTIONS["tflm_constant_s32"], {"length": values.size}
         output = Tensor(name, values.shape, array.dtype)
-        given = {"length": values.size}
-        self._nodes.append(Node(declared, given, (), output, f"{name}/weights"))
+        self._nodes.append(Node(constant, given, (), output, f"{name}_weights"))
         return name
 
     def _weigh(
@@ -140,7 +142,7 @@ class Builder:
         shape = self._last.shape
         if math.prod(shape) > _LONGEST:
             return
-        kind = "q7" if self._input.dtype == "int8" else "q15"
+        kind = "q7" if self._inputs[0].dtype == "int8" else "q15"
         self.call(name, f"arm_relu_{kind}", {"size": math.prod(shape)}, shape)
 
     def dense(self, name: str, function: str, rows: int) -> None:
@@ -156,4 +158,4 @@ class Builder:
         nodes = tuple(self._nodes)
         states = tuple(self._states)
         last = nodes[-1].name
-        return Graph(self._name, self._input, nodes, (last,), self._arrays, None, states)
+        return Graph(self._name, tuple(self._inputs), nodes, (last,), self._arrays, None, states)

@@ -1,4 +1,4 @@
-"""Inputs at random: for a network, and calls of any function with values that hurt."""
+"""Random calls of any function, with values that hurt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from ..functions import Function
-from ..ir.graph import Graph
+from ..ir.formats import drawn, limits
 from .npu_calls import start_shift
 from .s8_calls import is_affine, quantization
 
@@ -17,19 +17,19 @@ VALUES = ("random", "lowest", "highest", "alternating", "one_hot", "small")
 
 def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
     """An array of one kind; every kind is in the dtype's range."""
-    limits = np.iinfo(dtype)
+    low, high = (-(2**20), 2**20) if dtype == "float32" else limits(dtype)
     size = int(np.prod(shape))
     if kind == "random":
-        flat = rng.integers(limits.min, limits.max, size, endpoint=True)
-    elif kind == "small":
+        return drawn(rng, dtype, shape)
+    if kind == "small":
         flat = rng.integers(-8, 8, size)
     elif kind == "one_hot" and size:
-        flat = np.zeros(size, np.int64)
-        flat[rng.integers(size)] = rng.choice([limits.min, limits.max])
+        flat = np.zeros(size, dtype)
+        flat[rng.integers(size)] = rng.choice([low, high])
     else:
-        flat = np.full(size, limits.max if kind == "highest" else limits.min)
+        flat = np.full(size, high if kind == "highest" else low, dtype)
         if kind == "alternating":
-            flat[::2] = limits.max
+            flat[::2] = high
     return flat.astype(dtype).reshape(shape)
 
 
@@ -57,16 +57,3 @@ def random_arguments(rng: Random, function: Function) -> dict[str, object]:
     if "start_shift" in arrays:
         arrays["start_shift"] = start_shift(elements, params["out_c"])
     return {**params, **arrays}
-
-
-def random_inputs(graph: Graph, count: int) -> np.ndarray:
-    """Inputs over the whole range, [count, *shape], always the same.
-
-    [count, 1, *shape] for a recurrent network: one time step.
-    """
-    limits = np.iinfo(graph.input.dtype)
-    steps = (1,) if graph.states else ()
-    values = np.random.default_rng(0).integers(
-        limits.min, limits.max, (count, *steps, *graph.input.shape), endpoint=True
-    )
-    return values.astype(graph.input.dtype)

@@ -104,7 +104,7 @@ class AffineBuilder:
 
     def graph(self) -> Graph:
         """The network so far; its output is the last tensor."""
-        return Graph(self._name, self._input, tuple(self._nodes), (self.last,), self._arrays)
+        return Graph(self._name, (self._input,), tuple(self._nodes), (self.last,), self._arrays)
 
     def _window(
         self, source: str, kernel: tuple[int, int], stride: int

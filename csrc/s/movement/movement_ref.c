@@ -104,18 +104,18 @@ int s_join_ref(const void *params, const qn_buffers *b) {
 }
 
 int s_constant_check(const void *params, qn_sizes *sizes, char *why) {
-    const qn_s_constant *p = params;
-    int status = s_element(p->element, why);
+    const qn_s_elements *p = params;
+    int status = s_element(p->width, why);
     if (status == QN_OK) {
-        sizes->weights = sizes->out = (int64_t)p->length * p->element;
-        status = qn_in_range("length", p->length, 1, INT32_MAX / p->element, why);
+        sizes->weights = sizes->out = (int64_t)p->length * p->width;
+        status = qn_in_range("length", p->length, 1, INT32_MAX / p->width, why);
     }
     return status;
 }
 
 int s_constant_ref(const void *params, const qn_buffers *b) {
-    const qn_s_constant *p = params;
-    memcpy(b->out, b->weights, (size_t)p->length * (size_t)p->element);
+    const qn_s_elements *p = params;
+    memcpy(b->out, b->weights, (size_t)p->length * (size_t)p->width);
     return QN_OK;
 }
 

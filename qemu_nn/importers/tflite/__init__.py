@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...ir.graph import Graph
 from .network import convert
-from .reading import Model
+from .reading import read
 
 
 def load(path: Path) -> Graph:
@@ -18,4 +18,4 @@ def load(path: Path) -> Graph:
     ModelError with one sentence for a file that is damaged or uses what is not supported; Error
     where the libraries `tflite` and `flatbuffers` are missing.
     """
-    return convert(Model(path))
+    return convert(read(path))

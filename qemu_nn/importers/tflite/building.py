@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Optional
 
@@ -11,12 +12,19 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions import FUNCTIONS
-from ...ir.graph import Node, Tensor
+from ...ir.graph import Build, Node, Tensor
 from .pace import Pace
 from .reading import FileTensor, Model
+from .variables import Guard, Variables
 
 #: Most bytes of all constants: they may share the file's bytes, and no device has as many.
 _ARRAY_LIMIT = 256 * 2**20
+
+#: Types without a format: the file's name -> numpy's.
+PLAIN = {
+    **{"INT32": "int32", "UINT32": "uint32", "INT64": "int64", "UINT64": "uint64"},
+    **{"FLOAT32": "float32", "BOOL": "bool"},
+}
 
 #: Most calls: one operator may come to many.
 _CALL_LIMIT = 5000
@@ -27,7 +35,8 @@ class Value:
     """A tensor of integers that is computed.
 
     name: of the graph's tensor that holds its numbers, which may have another shape. shape: the
-    file's, with the batch of 1. An integer q stands for scale * (q - zero).
+    file's, with the batch of 1. An integer q stands for scale * (q - zero); numbers of the types of
+    PLAIN for themselves, but for INT32 where the file has a scale.
     """
 
     name: str
@@ -46,6 +55,8 @@ class Value:
         """It as a tensor of one sample, without the batch of 1 that its shape begins with."""
         batched = len(self.shape) > 1 and self.shape[0] == 1
         shape = self.shape[batched:] or (1,)
+        if self.dtype in PLAIN.values() and (self.scale, self.zero) == (1.0, 0):
+            return Tensor(self.name, shape, self.dtype)
         return Tensor(self.name, shape, self.dtype, None, self.scale, self.zero)
 
 
@@ -62,7 +73,19 @@ class Builder:
         self._aliases: dict[int, Value] = {}
         self._names: dict[int, str] = {}
         self._taken: dict[str, int] = {}
-        self._left = _ARRAY_LIMIT
+        self._spent = [0]
+        self._effects: list[str] = []
+        self._builds: list[tuple[Build, list[Optional[np.ndarray]]]] = []
+        self.variables = Variables()
+        self.guard: Optional[Guard] = None
+
+    def inside(self, model: Model, guard: Optional[Guard] = None) -> Builder:
+        """The same network, where another graph of the file is computed; guard: its condition."""
+        inner = copy(self)
+        inner.model, inner.guard = model, guard
+        inner._values, inner._aliases, inner._names = {}, {}, {}
+        inner.variables = self.variables.of_another_graph()
+        return inner
 
     def value(self, index: int) -> Value:
         """What an earlier operator has made of a tensor, or the network's input."""
@@ -87,17 +110,42 @@ class Builder:
             raise ModelError(f"its output, {tensor}, has the empty shape {list(tensor.shape)}")
         return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor, *more))
 
-    def constant(self, tensor: FileTensor) -> Value:
-        """A constant as a value: its name is that of a call that brings it."""
-        return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor))
+    def constant(self, tensor: FileTensor, *more: str) -> Value:
+        """A constant as a value: its name is that of a call that brings it; more: types."""
+        return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor, *more))
 
     def state(self, tensor: FileTensor) -> Value:
         """A variable, which a call reads and writes, and which lives on until the next run."""
         if not tensor.variable or tensor.index in self._values:
             raise ModelError(f"its state, {tensor}, is not a variable of its own")
+        self.refuse_guarded()
         value = self._values[tensor.index] = self.constant(tensor)
-        self.states.append(value.tensor)
+        reset = np.full(value.shape, value.zero, value.dtype) if value.dtype == "int8" else None
+        self.keep(value, reset)
         return value
+
+    def refuse_guarded(self) -> None:
+        """Refuse a state in a branch, which must stay what it is where the branch is not taken."""
+        if self.guard is not None:
+            raise ModelError("it keeps a state inside of a branch of IF, which is not supported")
+
+    def keep(self, value: Value, reset: Optional[np.ndarray] = None) -> None:
+        """Add a state, whose numbers live on until the next run; reset: what they are at first."""
+        tensor = value.tensor
+        self.states.append(tensor)
+        if reset is not None and reset.any():
+            self._spend(reset.nbytes)
+            self.arrays[tensor.name] = reset.reshape(tensor.shape).astype(tensor.dtype)
+
+    def warn(self, effect: str) -> None:
+        """Say what nobody expects of the call that comes next, on a device with CMSIS-NN."""
+        self._effects.append(effect)
+
+    def otherwise(
+        self, build: Build, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
+    ) -> None:
+        """Say what other builds call instead of the call that comes next."""
+        self._builds.append((build, [weights, bias]))
 
     def make(self, index: int, value: Value) -> None:
         """Say what a tensor is."""
@@ -146,23 +194,46 @@ class Builder:
         """Add a call of a function that makes `output`."""
         if function not in FUNCTIONS:
             raise ModelError(f"its types are not supported: there is no {function}")
-        declared, arrays = FUNCTIONS[function], []
-        for kind, array in (("weights", weights), ("bias", bias)):
-            name = None if array is None else f"{output.name}/{kind}"
-            if name is not None and array is not None:
-                self._spend(array.nbytes)
-                self.arrays[name] = array
-            arrays.append(name)
+        declared = FUNCTIONS[function]
         names = tuple(value.name for value in inputs)
         if len(self.nodes) == _CALL_LIMIT:
             raise ModelError(f"the network needs more than {_CALL_LIMIT} calls")
-        self.nodes.append(
-            Node(declared, declared.parse_params(params), names, output.tensor, *arrays)
+        arrays = self._named(output.name, weights, bias)
+        builds = tuple(
+            replace(build, weights=names[0], bias=names[1])
+            for build, own in self._builds
+            for names in [self._named(f"{output.name}/{build.difference}", *own)]
         )
+        self.nodes.append(
+            Node(
+                function=declared,
+                params=declared.parse_params(params),
+                inputs=names,
+                output=output.tensor,
+                effect="; ".join(self._effects),
+                builds=builds,
+                weights=arrays[0],
+                bias=arrays[1],
+            )
+        )
+        self._effects.clear()
+        self._builds.clear()
+
+    def _named(
+        self, stem: str, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
+    ) -> list[Optional[str]]:
+        """The names of a call's arrays."""
+        names: list[Optional[str]] = []
+        for kind, array in (("weights", weights), ("bias", bias)):
+            names.append(None if array is None else f"{stem}/{kind}")
+            if array is not None:
+                self._spend(array.nbytes)
+                self.arrays[f"{stem}/{kind}"] = array
+        return names
 
     def _spend(self, size: int) -> None:
-        self._left -= size
-        if self._left < 0:
+        self._spent[0] += size
+        if self._spent[0] > _ARRAY_LIMIT:
             raise ModelError(f"its constants take more than {_ARRAY_LIMIT // 2**20} MiB")
 
     def _name(self, tensor: FileTensor) -> str:
@@ -181,9 +252,11 @@ class Builder:
 
 
 def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
-    """Scale and zero point of a tensor that has one of each."""
+    """Scale and zero point of a tensor that has one of each; more: types beside the usual."""
     if tensor.type not in ("INT8", "UINT8", "INT16", *more):
         raise ModelError(f"{tensor} holds {tensor.type}; only INT8, INT16 and UINT8 are supported")
+    if tensor.type in PLAIN and not (tensor.type == "INT32" and len(tensor.scales)):
+        return 1.0, 0
     if len(tensor.scales) != 1 or len(tensor.zeros) > 1:
         count = f"{len(tensor.scales)} scales and {len(tensor.zeros)} zero points"
         raise ModelError(f"{tensor} has {count}; it must have one of each")

@@ -10,13 +10,16 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ...errors import ModelError
-from .building import Builder, Value
+from ...functions import FUNCTIONS
+from ...functions.extents import DTYPES
+from ...ir.graph import Build
+from .building import PLAIN, Builder, Value
 from .checked import Table, library
 from .reading import FileTensor, Operator
 from .scaling import activation_range
 
 #: Suffix of functions by element type.
-SUFFIXES = {"int8": "s8", "int16": "s16", "uint8": "u8"}
+SUFFIXES = {dtype: suffix for suffix, dtype in DTYPES.items()}
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,16 @@ class Call:
         if not least <= inputs <= most or made != outputs:
             raise ModelError(f"it has {inputs} inputs and {made} outputs")
 
-    def value(self, index: int = 0) -> Value:
-        """An input that is computed."""
-        value = self.builder.value(self._input(index))
-        if value.dtype == "int32":
-            raise ModelError(f"it reads {self.tensor(index)}; only outputs may hold INT32")
+    def value(self, index: int = 0, *more: str) -> Value:
+        """An input that is computed; more: types that it may hold beside the usual."""
+        value, tensor = self.builder.value(self._input(index)), self.tensor(index)
+        if tensor.type == "FLOAT32" and tensor.type not in more:
+            raise ModelError(
+                f"it reads {tensor}, which holds real numbers; it computes with integers: convert "
+                "the model with full integer quantization"
+            )
+        if tensor.type in PLAIN and tensor.type not in more:
+            raise ModelError(f"it reads {tensor}, which holds {tensor.type}")
         return value
 
     def tensor(self, index: int) -> FileTensor:
@@ -63,6 +71,42 @@ class Call:
     def state(self, index: int) -> Value:
         """An input that the operator keeps between runs."""
         return self.builder.state(self.tensor(index))
+
+    def memory(
+        self,
+        part: str,
+        shape: tuple[int, ...],
+        dtype: str,
+        reset: Optional[np.ndarray] = None,
+    ) -> Value:
+        """A state that no tensor of the file has; reset: its numbers at first, if not zeros."""
+        self.builder.refuse_guarded()
+        output = self.builder.model.tensor(self.operator.outputs[0])
+        name = self.builder.part(output.name or f"operator{self.operator.index}", part)
+        value = Value(name, shape, dtype, 1.0, 0)
+        self.builder.keep(value, reset)
+        return value
+
+    def warn(self, effect: str) -> None:
+        """Say what a device with CMSIS-NN does in the next call that nobody expects."""
+        self.builder.warn(f"{self.operator.name}: {effect}")
+
+    def otherwise(
+        self,
+        difference: str,
+        function: str,
+        params: Mapping[str, int],
+        weights: Optional[np.ndarray] = None,
+        bias: Optional[np.ndarray] = None,
+    ) -> None:
+        """Say what builds that have a difference (tflm_builds.py) call instead of the next call."""
+        declared = FUNCTIONS[function]
+        build = Build(difference, declared, declared.parse_params(params))
+        self.builder.otherwise(build, weights, bias)
+
+    def refused(self, difference: str, why: str) -> None:
+        """Say why builds that have a difference cannot run the next call."""
+        self.builder.otherwise(Build(difference, refused=f"{self.operator}: {why}"), None, None)
 
     def described(self, index: int) -> Value:
         """An input as the file describes it, whatever it holds."""
@@ -98,9 +142,9 @@ class Call:
             raise ModelError(f"its input {index} is empty")
         return numbers[0]
 
-    def operand(self, index: int, output: Value) -> Value:
+    def operand(self, index: int, output: Value, *more: str) -> Value:
         """An input, computed or a constant, in the shape of the output that it broadcasts to."""
-        value = self.brought(index)
+        value = self.brought(index, *more)
         if value.size == output.size:
             return value
         suffix, rank = SUFFIXES[value.dtype], len(output.shape)
@@ -116,12 +160,12 @@ class Call:
         whole = replace(value, shape=output.shape)
         return self.part("broadcast", whole, f"tflm_broadcast_{suffix}", params, [value])
 
-    def brought(self, index: int) -> Value:
-        """An input that is computed, or a constant, by a call that brings it."""
+    def brought(self, index: int, *more: str) -> Value:
+        """An input that is computed, or a constant, by a call that brings it; more: types."""
         tensor = self.tensor(index)
         if tensor.data is None or self.builder.has(tensor.index):
-            return self.value(index)
-        value = self.builder.constant(tensor)
+            return self.value(index, *more)
+        value = self.builder.constant(tensor, *more)
         params = {"length": value.size}
         function = f"tflm_constant_{SUFFIXES[value.dtype]}"
         self.builder.call(function, params, [], value, tensor.data.reshape(-1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ...errors import Error, ModelError
@@ -9,8 +11,9 @@ from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .borders import BORDERS
-from .building import Builder, Value
+from .building import PLAIN, Builder, Value
 from .call import Call, Converter
+from .control import CONTROL, branches
 from .dense import DENSE
 from .filling import FILLING
 from .places import PLACES
@@ -19,6 +22,7 @@ from .recurrent import RECURRENT
 from .shaping import SHAPING
 from .slicing import SLICING
 from .streaming import STREAMING, hold
+from .variables import Guard
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.
@@ -34,9 +38,8 @@ CONVERTERS: dict[str, Converter] = {
     **PLACES,
     **FILLING,
     **STREAMING,
+    **CONTROL,
 }
-
-_VARIABLES = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
 
 
 def convert(model: Model) -> Graph:
@@ -52,24 +55,44 @@ def _network(model: Model) -> Graph:
     _check(model, operators)
     builder = Builder(model)
     outputs, operators = _outputs(model, operators)
-    start, operators = _start(builder, operators)
-    for operator in operators:
-        try:
-            CONVERTERS[operator.name](Call(operator, builder))
-        except Error as error:
-            raise ModelError(f"{operator}: {error}") from None
+    starts, operators = _starts(builder, operators)
+    _convert(builder, operators)
     names = builder.end(outputs)
     hold(builder, names)
-    if start.name in names:
-        raise ModelError("it has no operators: its output is its input")
+    for start in starts:
+        if start.name in names:
+            raise ModelError("it has no operators: its output is its input")
     return Graph(
         name=Path(model.name).stem,
-        input=start.tensor,
+        inputs=tuple(start.tensor for start in starts),
         nodes=tuple(builder.nodes),
         outputs=names,
         arrays=builder.arrays,
         states=tuple(builder.states),
     )
+
+
+def _convert(builder: Builder, operators: list[Operator]) -> None:
+    for operator in operators:
+        try:
+            CONVERTERS[operator.name](Call(operator, builder))
+        except Error as error:
+            raise ModelError(f"{operator}: {error}") from None
+
+
+def _inlined(call: Call, model: Model, given: list[Value], guard: Guard) -> list[Value]:
+    """What another graph of the file makes of values, behind a condition."""
+    builder, operators = call.builder.inside(model, guard), _numbers(model)
+    if len(given) != len(model.inputs):
+        raise ModelError(f"it gives {len(given)} inputs to a graph with {len(model.inputs)}")
+    for index, value in zip(model.inputs, given):
+        inner = builder.declared(index, *PLAIN)
+        if (inner.dtype, inner.size) != (value.dtype, value.size):
+            raise ModelError(f"it gives {value.tensor} to {model.tensor(index)}")
+        builder.make(index, replace(inner, name=value.name))
+    _check_names(operators)
+    _convert(builder, operators)
+    return [builder.value(index) for index in model.outputs]
 
 
 def _numbers(model: Model) -> list[Operator]:
@@ -98,28 +121,18 @@ def _shapes_last(model: Model, operators: list[Operator]) -> list[Operator]:
 
 
 def _check(model: Model, operators: list[Operator]) -> None:
-    """Refuse operators that are not supported, and what is not a plain network."""
-    for operator in _shapes_last(model, operators):
-        if operator.name in _VARIABLES:
-            raise ModelError(
-                f"{operator}: variables that a network keeps between its runs "
-                f"({', '.join(_VARIABLES)}) are not supported; export it without them, or with SVDF"
-            )
-        if operator.name not in CONVERTERS:
-            raise ModelError(f"{operator} is not supported; have: {', '.join(sorted(CONVERTERS))}")
-    if model.subgraphs > 1:
-        raise ModelError(
-            f"it has {model.subgraphs} subgraphs; only networks of one, without control flow, are "
-            "supported"
-        )
-    if len(set(model.inputs)) != 1:
-        names = ", ".join(repr(model.tensor(index).name[:60]) for index in model.inputs[:9])
-        raise ModelError(
-            f"it has {len(set(model.inputs))} inputs ({names}); only networks with one "
-            "are supported: join them into one in the model"
-        )
+    """Refuse operators that are not supported, and what is no network."""
+    _check_names(_shapes_last(model, operators))
+    if not model.inputs:
+        raise ModelError("it has no inputs")
     if not model.outputs:
         raise ModelError("it has no outputs")
+
+
+def _check_names(operators: list[Operator]) -> None:
+    for operator in operators:
+        if operator.name not in CONVERTERS:
+            raise ModelError(f"{operator} is not supported; have: {', '.join(sorted(CONVERTERS))}")
 
 
 def _outputs(model: Model, operators: list[Operator]) -> tuple[list[int], list[Operator]]:
@@ -138,42 +151,41 @@ def _outputs(model: Model, operators: list[Operator]) -> tuple[list[int], list[O
     return outputs, [each for each in operators if each.index not in cut]
 
 
-def _start(builder: Builder, operators: list[Operator]) -> tuple[Value, list[Operator]]:
-    """The network's first tensor of integers, and the operators after it."""
-    model = builder.model
-    index = model.inputs[0]
-    tensor = model.tensor(index)
-    try:
-        if any(axis > 0 for axis in tensor.open_axes):
-            raise ModelError(f"{tensor} has no fixed size on axis {tensor.open_axes[-1]}")
-        if tensor.type != "FLOAT32":
-            return _begin(builder, [index]), operators
-        readers = [operator for operator in operators if index in operator.inputs]
-        others = [
-            operator
-            for operator in readers
-            if operator.name != "QUANTIZE" or len(operator.outputs) != 1
-        ]
-        if others or not readers:
-            reader = f", and {others[0]} reads them" if others else ""
-            raise ModelError(
-                f"{tensor} holds real numbers{reader}; only networks of integers are supported, "
-                "after a QUANTIZE of the input: convert the model with full integer quantization"
-            )
-        start = _begin(builder, [operator.outputs[0] for operator in readers])
-    except ModelError as error:
-        raise ModelError(f"the input: {error}") from None
-    return start, [operator for operator in operators if operator not in readers]
+def _starts(builder: Builder, operators: list[Operator]) -> tuple[list[Value], list[Operator]]:
+    """The network's first tensors, of integers where the file quantizes them, and the operators
+    after that."""
+    starts, left = [], operators
+    for index in dict.fromkeys(builder.model.inputs):
+        tensor = builder.model.tensor(index)
+        try:
+            if any(axis > 0 for axis in tensor.open_axes):
+                raise ModelError(f"{tensor} has no fixed size on axis {tensor.open_axes[-1]}")
+            readers = [operator for operator in left if index in operator.inputs]
+            if tensor.type == "FLOAT32" and readers and all(map(_quantizes, readers)):
+                left = [operator for operator in left if operator not in readers]
+                starts.append(_begin(builder, [reader.outputs[0] for reader in readers]))
+            else:
+                starts.append(_begin(builder, [index]))
+        except ModelError as error:
+            raise ModelError(f"the input: {error}") from None
+    return starts, left
+
+
+def _quantizes(operator: Operator) -> bool:
+    return operator.name == "QUANTIZE" and len(operator.inputs) == len(operator.outputs) == 1
 
 
 def _begin(builder: Builder, indices: list[int]) -> Value:
     """The value that all these tensors are."""
-    first, *others = (builder.declared(index) for index in indices)
+    first, *others = (builder.declared(index, *PLAIN) for index in indices)
     for other in others:
         if (other.dtype, other.scale, other.zero) != (first.dtype, first.scale, first.zero):
             raise ModelError(
-                "it is quantized in two ways; only networks with one input are supported"
+                "it is quantized in two ways; quantize it once in the model, and the result again"
             )
     for index in indices:
         builder.make(index, first)
     return first
+
+
+CONVERTERS["IF"] = partial(branches, inlined=_inlined)

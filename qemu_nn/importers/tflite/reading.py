@@ -31,7 +31,10 @@ _DTYPES = {
     "INT16": "int16",
     "INT32": "int32",
     "INT64": "int64",
+    "UINT32": "uint32",
+    "UINT64": "uint64",
     "FLOAT32": "float32",
+    "BOOL": "bool",
 }
 
 
@@ -80,27 +83,42 @@ class Operator:
         return f"{self.name} (operator {self.index})"
 
 
+def read(path: Path) -> Model:
+    """The first graph of a file. Raises ModelError for everything that is inconsistent."""
+    data = read_bytes(path, FILE_LIMIT)
+    if data[4:8] != b"TFL3":
+        raise ModelError(f"{path} is not a TensorFlow Lite model: it lacks the mark 'TFL3'")
+    try:
+        root = Table.root("Model", data)
+        version = root.number("Version")
+        if version != 3:
+            raise ModelError(f"it has the format version {version}; only version 3 is supported")
+        if not root.count("Subgraphs"):
+            raise ModelError("it has no network")
+        return Model(path.name, root, 0)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+
+
 class Model:
-    """The first graph of a file. Raises ModelError for everything that is inconsistent.
+    """A graph of a file. inputs, outputs: indices of its tensors."""
 
-    inputs, outputs: indices of its tensors. subgraphs: how many graphs the file has.
-    """
-
-    def __init__(self, path: Path) -> None:
-        data = read_bytes(path, FILE_LIMIT)
-        self.name = path.name
+    def __init__(self, name: str, root: Table, number: int) -> None:
+        self.name = name
         self._read: dict[int, FileTensor] = {}
         self._ends = 0
-        if data[4:8] != b"TFL3":
-            raise ModelError(f"{path} is not a TensorFlow Lite model: it lacks the mark 'TFL3'")
-        try:
-            self._root = Table.root("Model", data)
-            self._graph = self._main()
-            self.inputs = self._indices(self._graph, "Inputs")
-            self.outputs = self._indices(self._graph, "Outputs")
-            self.operators = tuple(map(self._operator, range(self._operators())))
-        except ModelError as error:
-            raise ModelError(f"{path}: {error}") from None
+        self._root, self._number = root, number
+        self._graph = root.member("Subgraphs", "SubGraph", number)
+        self.inputs = self._indices(self._graph, "Inputs")
+        self.outputs = self._indices(self._graph, "Outputs")
+        self.operators = tuple(map(self._operator, range(self._operators())))
+
+    def subgraph(self, number: int) -> Model:
+        """Another graph of the file."""
+        have = self._root.count("Subgraphs")
+        if not 0 < number < have:
+            raise ModelError(f"it calls the graph {number} of the file, which has {have}")
+        return Model(self.name, self._root, number)
 
     def tensor(self, index: int) -> FileTensor:
         """A tensor by its index."""
@@ -108,18 +126,10 @@ class Model:
             self._read[index] = self._tensor(index)
         return self._read[index]
 
-    def _main(self) -> Table:
-        version = self._root.number("Version")
-        if version != 3:
-            raise ModelError(f"it has the format version {version}; only version 3 is supported")
-        self.subgraphs = self._root.count("Subgraphs")
-        if not self.subgraphs:
-            raise ModelError("it has no network")
-        return self._root.member("Subgraphs", "SubGraph", 0)
-
     def _operators(self) -> int:
         count = self._graph.count("Operators")
-        if not 0 < count <= _OPERATOR_LIMIT:
+        least = 0 if self._number else 1  # what a branch makes may be what it is given
+        if not least <= count <= _OPERATOR_LIMIT:
             raise ModelError(f"it has {count} operators; 1 to {_OPERATOR_LIMIT} are supported")
         names = vars(library("BuiltinOperator")).items()
         self._names = {code: name for name, code in names if isinstance(code, int)}
@@ -145,7 +155,7 @@ class Model:
         number = max(kind.number("BuiltinCode"), kind.number("DeprecatedBuiltinCode"))
         name = self._names.get(number, f"operator code {number}")
         if name == "CUSTOM":
-            name = f"CUSTOM {kind.text('CustomCode')[:60]!r}"
+            name = _printable(kind.text("CustomCode")[:60]) or "CUSTOM"
         try:
             inputs = self._indices(table, "Inputs", -1)
             return Operator(index, name, inputs, self._indices(table, "Outputs"), table)

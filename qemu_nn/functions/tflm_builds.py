@@ -1,0 +1,34 @@
+"""Builds of TensorFlow Lite Micro whose bits differ: with CMSIS-NN or without, and of which month.
+
+What differs is data here, and nowhere else: a node of a network names a difference where it calls
+something else on builds that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..targets import TFLM, Profile
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What builds compute otherwise than the recorded one with CMSIS-NN. operator: of the format;
+    words: what they do; source: where that is known from; kernels: those of the builds that have
+    it, empty for all; since, before: their months."""
+
+    operator: str
+    words: str
+    source: str
+    kernels: str = ""
+    since: str = TFLM[0]
+    before: str = "9999-12"
+
+    def holds(self, profile: Profile) -> bool:
+        """Say whether the build of a profile has it."""
+        return self.kernels in ("", profile.kernels) and self.since <= profile.tflm < self.before
+
+
+#: Its name -> a difference.
+DIFFERENCES: Mapping[str, Difference] = {}

@@ -1,0 +1,49 @@
+"""Variables and branches of TensorFlow Lite Micro."""
+
+from random import Random
+
+import numpy as np
+
+from ..operators import Identity
+from .base import Function
+from .drawing import Drawn, length
+from .extents import DTYPES, Array, vector
+from .meaning import same
+
+#: Types of variables, and of what a branch makes.
+_TYPES = ("s8", "u8", "s16", "s32", "f32", "b8")
+
+
+def _draw(rng: Random, function: Function) -> Drawn:
+    return {"length": length(rng)}
+
+
+def _moves(op: str, type: str, *inputs: Array) -> Function:
+    dtype = DTYPES[type]
+    return Function(
+        name=f"tflm_{op}_{type}",
+        op=op,
+        type=type,
+        params=("length",),
+        inputs=inputs,
+        output=vector("output", dtype, "length"),
+        fixed={"width": np.dtype(dtype).itemsize},
+        draw=_draw,
+        cases=({"length": 4096},),
+        meaning=same(Identity()) if op == "read_variable" else None,
+    )
+
+
+def _functions(type: str) -> tuple[Function, ...]:
+    dtype = DTYPES[type]
+    variable = Array("variable", dtype, ("length",), state=True)
+    kept = vector("variable", dtype, "length")
+    value, other = (vector(name, dtype, "length") for name in ("input", "otherwise"))
+    return (
+        _moves("read_variable", type, kept),
+        _moves("assign_variable", type, variable, value),
+        _moves("choose", type, vector("condition", "bool", 1), value, other),
+    )
+
+
+FUNCTIONS = tuple(function for type in _TYPES for function in _functions(type))

@@ -1,0 +1,139 @@
+"""Variables, and other graphs of the file: of the first run, or behind a condition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Callable
+
+from ...errors import Error, ModelError
+from .building import PLAIN, Value
+from .call import SUFFIXES, Call, Converter
+from .reading import Model
+from .variables import Guard
+
+#: Converts the operators of another graph of the file: given values for its inputs, makes outputs.
+Inlined = Callable[[Call, Model, list[Value], Guard], list[Value]]
+
+
+def variable(call: Call) -> None:
+    """VAR_HANDLE: a name for a variable."""
+    call.counts(0, 0)
+    options = call.options("VarHandleOptions").table
+    name = f"{options.text('Container')}/{options.text('SharedName')}"
+    call.builder.variables.handles[call.operator.outputs[0]] = name
+
+
+def _state(call: Call, name: str, like: Value) -> Value:
+    """The variable of a name as a state; like: a tensor that is read from it or assigned to it."""
+    variables = call.builder.variables
+    if name not in variables.states:
+        state = replace(like, name=call.builder.part(name.strip("/")[:60] or "variable", "state"))
+        reset = variables.resets.get(name)
+        if reset is not None and (reset.dtype, reset.size) != (like.dtype, like.size):
+            raise ModelError(
+                f"the variable {name[:60]!r} holds {reset.dtype} {list(reset.shape)} at first, but "
+                f"is used as {like.dtype} {list(like.shape)}"
+            )
+        call.builder.keep(state, reset)
+        variables.states[name] = state
+    state = variables.states[name]
+    if (state.dtype, state.size) != (like.dtype, like.size):
+        raise ModelError(
+            f"the variable {name[:60]!r} is {state.dtype} {list(state.shape)}, but is used as "
+            f"{like.dtype} {list(like.shape)}"
+        )
+    return state
+
+
+def _handle(call: Call) -> str:
+    inputs = call.operator.inputs
+    return call.builder.variables.name(inputs[0] if inputs else None)
+
+
+def read_variable(call: Call) -> None:
+    """READ_VARIABLE."""
+    call.counts(1, 1)
+    output = call.output(0, *PLAIN)
+    state = _state(call, _handle(call), output)
+    function = f"tflm_read_variable_{SUFFIXES[output.dtype]}"
+    call.put(function, {"length": output.size}, [state], output)
+
+
+def assign_variable(call: Call) -> None:
+    """ASSIGN_VARIABLE; in a branch that is not taken, the variable keeps what it holds."""
+    call.counts(2, 2, outputs=0)
+    value = call.brought(1, *PLAIN)
+    state = _state(call, _handle(call), value)
+    suffix, params, guard = SUFFIXES[value.dtype], {"length": value.size}, call.builder.guard
+    if guard is not None:
+        ends = [value, state] if guard.holds else [state, value]
+        value = call.part("kept", value, f"tflm_choose_{suffix}", params, [guard.condition, *ends])
+    call.part("assigned", value, f"tflm_assign_variable_{suffix}", params, [state, value])
+
+
+def call_once(call: Call) -> None:
+    """CALL_ONCE: a graph that assigns constants to variables, before the first run."""
+    call.counts(0, 0, outputs=0)
+    if call.builder.variables.states:
+        raise ModelError("it comes after operators that use variables")
+    number = call.options("CallOnceOptions").integer("InitSubgraphIndex")
+    model = call.builder.model.subgraph(number)
+    builder = call.builder.inside(model)
+    for operator in model.operators:
+        inner = replace(call, operator=operator, builder=builder)
+        try:
+            if operator.name == "VAR_HANDLE":
+                variable(inner)
+            elif operator.name == "ASSIGN_VARIABLE":
+                inner.counts(2, 2, outputs=0)
+                name, (tensor, data) = _handle(inner), inner.constant(1, *_KEPT)
+                builder.variables.resets[name] = data.reshape(tensor.shape)
+            else:
+                raise ModelError(
+                    "only constants can be assigned to variables before the first run; it computes"
+                )
+        except Error as error:
+            raise ModelError(f"graph {number}: {operator}: {error}") from None
+
+
+_KEPT = ("INT8", "UINT8", "INT16", *PLAIN)
+
+
+def branches(call: Call, inlined: Inlined) -> None:
+    """IF: both branches are computed, and of what they make, one is chosen."""
+    condition = call.value(0, "BOOL")
+    if condition.dtype != "bool" or condition.size != 1:
+        raise ModelError(
+            f"its condition is {condition.dtype} {list(condition.shape)}, not one BOOL"
+        )
+    options = call.options("IfOptions")
+    if call.builder.guard is not None:
+        raise ModelError("it is inside of a branch of another IF, which is not supported")
+    given = [call.brought(index, *PLAIN) for index in range(1, len(call.operator.inputs))]
+    made = []
+    for field, holds in (("ThenSubgraphIndex", True), ("ElseSubgraphIndex", False)):
+        model = call.builder.model.subgraph(options.integer(field))
+        made.append(inlined(call, model, given, Guard(condition, holds)))
+    for at, (first, second) in enumerate(zip(*made)):
+        output = call.output(at, *PLAIN)
+        if any((v.dtype, v.size) != (output.dtype, output.size) for v in (first, second)):
+            raise ModelError(f"its branches do not make what its output {at} is")
+        function = f"tflm_choose_{SUFFIXES[output.dtype]}"
+        inputs = [condition, first, second]
+        call.put(function, {"length": output.size}, inputs, output, at=at)
+
+
+def loop(call: Call) -> None:
+    """WHILE."""
+    raise ModelError(
+        "loops are not supported: unroll it in the model, or run its body step by step"
+    )
+
+
+CONTROL: dict[str, Converter] = {
+    "VAR_HANDLE": variable,
+    "READ_VARIABLE": read_variable,
+    "ASSIGN_VARIABLE": assign_variable,
+    "CALL_ONCE": call_once,
+    "WHILE": loop,
+}

@@ -1,0 +1,115 @@
+"""What a run takes, checked, and joined for C: the inputs of a network, and its states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Union
+
+import numpy as np
+
+from ..errors import Error
+from ..io.arguments import as_array
+from ..ir.graph import Graph, Tensor
+
+#: An array, or where a network has several inputs, arrays in their order or by their names.
+Inputs = Union[np.ndarray, Sequence[np.ndarray], Mapping[str, np.ndarray]]
+
+#: The same of states; None: as they are after reset.
+State = Union[np.ndarray, Mapping[str, np.ndarray], None]
+
+
+def by_name(graph: Graph, x: Inputs) -> dict[str, np.ndarray]:
+    """Arrays by the names of a network's inputs."""
+    names = [tensor.name for tensor in graph.inputs]
+    if isinstance(x, Mapping):
+        if set(x) != set(names):
+            raise Error(f"the inputs are {_quoted(names)}, but given are {_quoted(list(x))}")
+        return {name: as_array(x[name], f"the input {name!r}") for name in names}
+    if len(names) == 1:
+        return {names[0]: as_array(x, "the input")}
+    if not isinstance(x, (list, tuple)) or len(x) != len(names):
+        raise Error(
+            f"{graph.name} has {len(names)} inputs: give a list of so many arrays, or a dictionary "
+            f"with the names {_quoted(names)}"
+        )
+    return {name: as_array(part, f"the input {name!r}") for name, part in zip(names, x)}
+
+
+def _quoted(names: Sequence[object]) -> str:
+    shown = ", ".join(repr(str(name)[:60]) for name in names[:9])
+    return f"{shown}, ..." if len(names) > 9 else shown
+
+
+def rows(x: Inputs, piece: slice) -> Inputs:
+    """The same samples of all arrays."""
+    if isinstance(x, Mapping):
+        return {name: np.asarray(part)[piece] for name, part in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [np.asarray(part)[piece] for part in x]
+    return np.asarray(x)[piece]
+
+
+def expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
+    """Refuse elements of another type than the tensor's."""
+    if array.dtype != np.dtype(tensor.dtype):
+        frac = "" if tensor.frac is None else f" with {tensor.frac} fraction bits"
+        form = f"{tensor.dtype}{frac}" if tensor.scale is None else tensor.spelled
+        raise Error(
+            f"{what} must be {tensor.dtype}, but is {array.dtype}: quantize it to the network's "
+            f"input format first ({form})"
+        )
+
+
+def packed(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np.ndarray:
+    """All inputs as C takes them, one behind the other: uint8 [*axes, bytes]."""
+    what = {
+        tensor.name: "the input" if len(graph.inputs) == 1 else f"the input {tensor.name!r}"
+        for tensor in graph.inputs
+    }
+    for tensor in graph.inputs:
+        array = x[tensor.name]
+        expect_dtype(what[tensor.name], array, tensor)
+        lead = array.shape[: len(axes)]
+        if len(lead) < len(axes) or array.shape != lead + tensor.shape:
+            want = ", ".join([*axes, *map(str, tensor.shape)])
+            raise Error(
+                f"{what[tensor.name]} must have the shape [{want}], but has {list(array.shape)}"
+            )
+    first = list(x[graph.input.name].shape[: len(axes)])
+    for name, array in x.items():
+        own = list(array.shape[: len(axes)])
+        if own != first:
+            raise Error(
+                f"the input {name!r} begins with the axes {own}, but {graph.input.name!r} with "
+                f"{first}: all inputs need the same {' and '.join(axes)}"
+            )
+    return _joined([x[tensor.name] for tensor in graph.inputs], len(axes))
+
+
+def packed_state(graph: Graph, state: State, lead: tuple[int, ...]) -> np.ndarray:
+    """All states as C takes them, one behind the other: uint8 [*lead, bytes]."""
+    tensors = graph.states
+    if state is None:
+        parts = [graph.arrays.get(t.name, np.zeros(t.shape, t.dtype)) for t in tensors]
+        start = _joined(parts, 0)
+        return np.ascontiguousarray(np.broadcast_to(start, (*lead, start.size)))
+    if not isinstance(state, Mapping):
+        state = {tensors[0].name: state}
+    if set(state) != {t.name for t in tensors}:
+        names = ", ".join(t.name for t in tensors)
+        raise Error(f"state must hold {names}, but holds {', '.join(map(str, state))}")
+    parts = []
+    for tensor in tensors:
+        part = as_array(state[tensor.name], f"state {tensor.name!r}")
+        expect_dtype(f"state {tensor.name!r}", part, tensor)
+        if part.shape != (*lead, *tensor.shape):
+            want, has = [*lead, *tensor.shape], list(part.shape)
+            raise Error(f"state {tensor.name!r} must have the shape {want}, but has {has}")
+        parts.append(part)
+    return _joined(parts, len(lead))
+
+
+def _joined(parts: Sequence[np.ndarray], axes: int) -> np.ndarray:
+    """The bytes of arrays, one behind the other behind the axes that they share."""
+    flat = [np.ascontiguousarray(part).reshape(*part.shape[:axes], -1) for part in parts]
+    return np.concatenate([part.view(np.uint8) for part in flat], axis=-1)

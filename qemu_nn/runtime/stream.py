@@ -1,0 +1,93 @@
+"""A recurrent network live: one time step in each call, its states in between."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compiled import Compiled
+from .inputs import Inputs, State, by_name, packed, packed_state
+
+
+class Stream:
+    """One time step of a recurrent network after the other; Session.stream() returns one.
+
+    Several streams of a session may run side by side, each in one thread at a time.
+
+    Parameters
+    ----------
+    compiled : Compiled
+        The planned network.
+    start : ndarray of uint8, shape (1, bytes of all states)
+        What it begins with.
+    """
+
+    def __init__(self, compiled: Compiled, start: np.ndarray) -> None:
+        self._compiled, self._start = compiled, start
+        self._graph = compiled.plan.graph
+        self._turn = compiled.turn()
+        self._turn.load(start)
+
+    def step(self, x: Inputs) -> dict[str, np.ndarray]:
+        """Compute one time step: one Invoke of the device.
+
+        Parameters
+        ----------
+        x : ndarray of the input's integers, shape (*input shape)
+            The input; a list or a dictionary of arrays where the network has several.
+
+        Returns
+        -------
+        dict of str to ndarray of integers, shape (*output shape)
+            Outputs by the names of their layers.
+
+        Raises
+        ------
+        Error
+            The input has another shape or type than the network's.
+
+        Examples
+        --------
+        >>> stream = network.session().stream()
+        >>> scores = [stream.step(frame)["score"] for frame in frames]
+        """
+        start = self._graph.input
+        if isinstance(x, np.ndarray) and (x.dtype, x.shape) == (start.dtype, start.shape):
+            if len(self._graph.inputs) == 1:  # as nearly always
+                return self._turn.run(x)
+        named = by_name(self._graph, x)
+        return self._turn.run(packed(self._graph, named, axes=()))
+
+    @property
+    def state(self) -> dict[str, np.ndarray]:
+        """What it holds between two steps, by the names of the network's states."""
+        return self._turn.states()
+
+    def reset(self, state: State = None) -> None:
+        """Begin anew.
+
+        Parameters
+        ----------
+        state : mapping of str to ndarray, shape (*state shape), optional
+            What to begin with; default: what the stream began with.
+
+        Raises
+        ------
+        Error
+            The state has another shape or type than the network's.
+        """
+        start = self._start
+        if state is not None:
+            start = packed_state(self._graph, state, ()).reshape(1, -1)
+        self._turn.load(start)
+
+    def copy(self) -> Stream:
+        """Make a stream that goes on from here on its own.
+
+        Returns
+        -------
+        Stream
+            Another stream of the same session.
+        """
+        other = Stream(self._compiled, self._start)
+        other.reset(self.state)
+        return other

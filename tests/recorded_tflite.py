@@ -1,0 +1,71 @@
+"""Networks of TensorFlow Lite and what the device's build of TensorFlow Lite Micro made of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from qemu_nn.ir.formats import dequantize_affine
+
+
+def read(path):
+    """The recording beside a .tflite file: arrays, and its `meta`."""
+    path = Path(path)
+    stored = [path.with_suffix(".npz"), path.with_name(f"{path.stem}_golden.npz")]
+    with np.load(next(each for each in stored if each.is_file())) as arrays:
+        found = dict(arrays)
+    return found, json.loads(str(found.pop("meta")))
+
+
+def given(graph, arrays, prefix=""):
+    """Recorded inputs as a run of the network takes them, [N, ...]; [T, ...] of a sequence."""
+    x = {}
+    for at, tensor in enumerate(graph.inputs):
+        values = arrays[f"{prefix}input_{at}"]
+        if values.dtype == np.float32 and tensor.dtype != "float32":
+            values = tensor.format.quantize(values)
+        x[tensor.name] = values.reshape(len(values), *tensor.shape)
+    return x
+
+
+def made(graph, results):
+    """Outputs as the file has them: real numbers where the recording has these."""
+    return [(graph.tensors[name], results[name]) for name in graph.outputs]
+
+
+def wrong(graph, results, arrays, prefix=""):
+    """Output -> how many of its recorded elements differ, of those that differ."""
+    found = {}
+    keys = sorted(key for key in arrays if key.startswith(f"{prefix}output_") and key[-1].isdigit())
+    outputs = made(graph, results)
+    assert len(keys) == len(outputs), (keys, graph.outputs)
+    for key, (tensor, values) in zip(keys, outputs):
+        want = arrays[key]
+        if want.dtype == np.float32 and tensor.dtype != "float32":
+            values = dequantize_affine(values, tensor.scale, tensor.zero_point)
+        found[key] = differing(values.reshape(want.shape), want)
+    return {key: count for key, count in found.items() if count}
+
+
+def differing(values, want):
+    """How many elements differ in a bit; any NaN is as good as another."""
+    assert values.dtype == want.dtype, (values.dtype, want.dtype)
+    if want.dtype == np.float32:
+        both = np.isnan(values) & np.isnan(want)
+        return int((~both & (values.view(np.uint32) != want.view(np.uint32))).sum())
+    return int((values != want).sum())
+
+
+def differences(network, arrays, **how):
+    """All that differs from the recording: samples from reset, and sequences."""
+    graph, session = network.graph, network.session(**how)
+    found = {}
+    for prefix in ("", "seq_", "walk_"):
+        if f"{prefix}input_0" not in arrays:
+            continue
+        x = given(graph, arrays, prefix)
+        if graph.states:  # samples are one time step each, sequences one sample
+            axis = 0 if prefix else 1
+            x = {name: np.expand_dims(values, axis) for name, values in x.items()}
+        found.update(wrong(graph, session.run(x), arrays, prefix))
+    return found
