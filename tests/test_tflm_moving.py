@@ -93,7 +93,7 @@ def computed(folder, x, type, shape, name, more=(), options=None, at=0, **fields
     net = File()
     source = tensor(net, "input", x.shape, type)
     others = [
-        net.tensor(np.shape(a), "INT32", data=np.asarray(a, np.int32).tobytes()) for a in more
+        net.tensor(np.shape(a), "INT32", data=a) for a in more
     ]
     y = tensor(net, "output", shape, type)
     net.operator(name, [*others[:at], source, *others[at:]], [y], options, **fields)
@@ -138,8 +138,8 @@ def test_padding(type, tmp_path):
 
 def test_a_border_of_real_numbers(tmp_path):
     net, x = File(), numbers("FLOAT32", (2, 3))
-    value = net.tensor((), "FLOAT32", data=np.float32(-1.5).tobytes())
-    borders = net.tensor((2, 2), "INT32", data=np.array([[0, 1], [2, 0]], np.int32).tobytes())
+    value = net.tensor((), "FLOAT32", data=-1.5)
+    borders = net.tensor((2, 2), "INT32", data=[[0, 1], [2, 0]])
     source = tensor(net, "input", x.shape, "FLOAT32")
     y = tensor(net, "output", (3, 5), "FLOAT32")
     net.operator("PADV2", [source, borders, value], [y], "PadV2Options")
@@ -230,7 +230,7 @@ def looking_up(folder, type):
     """Places that are computed, in a table that the file holds."""
     net, table = File(), numbers(type, (5, 3))
     x = net.input((4,), None, 0, "INT32")
-    rows = tensor(net, "tensor", table.shape, type, data=table.tobytes())
+    rows = tensor(net, "tensor", table.shape, type, data=table)
     y = tensor(net, "output", (4, 3), type)
     net.operator("EMBEDDING_LOOKUP", [x, rows], [y])
     return table, load(net.bytes(), folder)
@@ -261,7 +261,7 @@ def test_an_update_is_put_as_near_as_it_fits(type, tmp_path):
     shape, part = (2, 3, 4), numbers(type, (1, 2, 3), seed=4)
     net, x = File(), numbers(type, shape)
     source = tensor(net, "input", shape, type)
-    update = tensor(net, "tensor", part.shape, type, data=part.tobytes())
+    update = tensor(net, "tensor", part.shape, type, data=part)
     starts = net.input((3,), None, 0, "INT32")
     net.tensors[starts]["name"] = "starts"
     y = tensor(net, "output", shape, type)
