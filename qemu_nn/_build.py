@@ -13,7 +13,7 @@ INTERFACE = CSRC / "include"
 
 def _declarations() -> str:
     """The interface without preprocessor lines: the same text is the C header and the cffi cdef."""
-    parts = ("qn_params.h", "qn_params_s.h", "qn.h")
+    parts = ("qn_params.h", "qn_params_s.h", "qn_params_movement.h", "qn.h")
     text = "\n".join((ROOT / INTERFACE / part).read_text(encoding="utf-8") for part in parts)
     lines = text.splitlines()
     return "\n".join(line for line in lines if not line.startswith("#"))

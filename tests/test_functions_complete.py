@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS
+from qemu_nn.functions.extents import DTYPES
 from qemu_nn.functions.prototypes import is_own
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -20,6 +21,9 @@ MEANINGLESS = {
     "nn_activation": "networks reach it inside of an LSTM alone",
     "batch_matmul": "no float operator multiplies two tensors that are computed",
     "svdf": "it keeps a state",
+    "circular_buffer": "it keeps a state",
+    "hold": "it keeps a state",
+    "update": "where it writes is computed",
     "lstm_unidirectional": "it keeps a state",
 }
 
@@ -38,8 +42,16 @@ ELSEWHERE = {
         "arm_avepool_q7_HWC_nonsquare",
     },
     "test_rows_s8_without_recordings.py": {
-        f"tflm_{name}_{type}" for name in ("constant", "broadcast") for type in ("s8", "s16", "u8")
+        f"tflm_{name}_{type}" for name in ("constant", "broadcast") for type in DTYPES
     },
+    "test_tflm_moving.py": {
+        *(f"tflm_{op}_{type}" for op in ("slice", "concatenation", "hold") for type in DTYPES),
+        *(f"tflm_{op}_{type}" for op in ("transpose", "pad") for type in ("s8", "s32", "f32")),
+        *(f"tflm_update_{type}" for type in ("s8", "s16", "s32", "f32")),
+        *(f"tflm_{op}_{type}" for op in ("gather", "cumsum") for type in ("s8", "f32")),
+        *("tflm_circular_buffer_s8", "tflm_resize_nearest_f32"),
+    }
+    - {"tflm_pad_s8"},
     "test_npu_kernels.py": set(NPU_FUNCTIONS),
 }
 

@@ -71,8 +71,8 @@ def _draw_cumsum(rng: Random, function: Function) -> Drawn:
 
 @dataclass(frozen=True)
 class _Gather(Operator):
-    """Blocks [batches][outer][side][inner] at places [batches][count][depth], whose numbers count in
-    steps of so many blocks."""
+    """Blocks [batches][outer][side][inner] at places [batches][count][depth], whose numbers count
+    in steps of so many blocks."""
 
     steps: tuple[int, ...]
 

@@ -5,10 +5,8 @@ enum { LEFT_SHIFT = 20 };
 
 static int check(const qn_s_cumsum *p, int64_t element, qn_sizes *sizes, char *why) {
     const s_range all[] = {
-        {"outer", p->outer, 1, INT32_MAX},
-        {"side", p->side, 1, INT32_MAX},
-        {"inner", p->inner, 1, INT32_MAX},
-        {"exclusive", p->exclusive, 0, 1},
+        {"outer", p->outer, 1, INT32_MAX}, {"side", p->side, 1, INT32_MAX},
+        {"inner", p->inner, 1, INT32_MAX}, {"exclusive", p->exclusive, 0, 1},
         {"reverse", p->reverse, 0, 1},
     };
     const int32_t sides[] = {p->outer, p->side, p->inner};
@@ -49,8 +47,8 @@ static void sum_s8(const qn_s_cumsum *p, const int8_t *in, int64_t first, int8_t
     for (int32_t k = 0; k < p->side; k++) {
         const int64_t i = index_of(p, first, k);
         const int32_t next = qn_add32(sum, scaled(p, in[i] - p->input_zero_point));
-        const int32_t wide = qn_requantize(p->profile, p->exclusive ? sum : next, p->output_multiplier,
-                                           p->output_shift);
+        const int32_t wide = qn_requantize(p->profile, p->exclusive ? sum : next,
+                                           p->output_multiplier, p->output_shift);
         out[i] = qn_sat8(qn_add32(wide, p->output_zero_point));
         sum = next;
     }

@@ -91,7 +91,9 @@ static inline void s_fill(void *out, int64_t count, int32_t element, int32_t val
     const int64_t wide = value;
     const int32_t word = value;
     const int16_t half = qn_wrap16(value);
-    const void *from = element == 8 ? (const void *)&wide : element == 4 ? (const void *)&word : &half;
+    const void *from = element == 8   ? (const void *)&wide
+                       : element == 4 ? (const void *)&word
+                                      : &half;
     if (element == 1) {
         memset(out, value, (size_t)count);
         return;

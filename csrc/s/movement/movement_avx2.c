@@ -45,14 +45,14 @@ static char *copy_row(const char *from, int64_t side, int64_t step, int element,
         return to + side * element;
     }
     switch (element) {
-    case 1:
-        return copy_elements(from, side, step, 1, to);
-    case 2:
-        return copy_elements(from, side, step, 2, to);
-    case 4:
-        return copy_elements(from, side, step, 4, to);
-    default:
-        return copy_elements(from, side, step, 8, to);
+        case 1:
+            return copy_elements(from, side, step, 1, to);
+        case 2:
+            return copy_elements(from, side, step, 2, to);
+        case 4:
+            return copy_elements(from, side, step, 4, to);
+        default:
+            return copy_elements(from, side, step, 8, to);
     }
 }
 
@@ -147,7 +147,8 @@ static inline void copy_run(const char *from, int64_t bytes, char *to) {
 
 int s_join_avx2(const void *params, const qn_buffers *b) {
     const qn_s_join *p = params;
-    const int64_t bytes1 = (int64_t)p->inner1 * p->element, bytes2 = (int64_t)p->inner2 * p->element;
+    const int64_t bytes1 = (int64_t)p->inner1 * p->element,
+                  bytes2 = (int64_t)p->inner2 * p->element;
     const char *in1 = b->in[0], *in2 = b->in[1];
     char *out = b->out;
     for (int32_t i = 0; i < p->outer; i++) {

@@ -35,9 +35,10 @@ def pad(call: Call) -> None:
     borders = [(int(a), n, int(b)) for n, (a, b) in zip(x.shape, numbers)]
     expect(output, list(map(sum, borders)))
     if rank == 5 and x.dtype == "int8" and borders[0] != (0, 1, 0):
-        raise ModelError(
-            "it pads five axes of INT8: the kernel with CMSIS-NN leaves the first one out, and parts "
-            "of its output unwritten"
+        call.refused(
+            "pad_five_axes",
+            "it pads five axes of INT8: the kernel with CMSIS-NN leaves the first one out, and "
+            "parts of its output unwritten; kernels='reference' has it",
         )
     _pad(call, x, output, borders, _filling(call, output))
 
@@ -59,7 +60,9 @@ def _pad(call: Call, x: Value, output: Value, borders: Sequence[_Border], value:
     """Pad the innermost of five axes first."""
     if len(borders) == 5:
         *outer, (front, inner, back) = borders
-        whole = (front + inner + back) if any(before or behind for before, _, behind in outer) else 0
+        whole = (
+            (front + inner + back) if any(before or behind for before, _, behind in outer) else 0
+        )
         if whole and (front or back):
             shape = (*x.shape[:-1], whole)
             own = [(0, math.prod(x.shape[:-1]), 0), (front, inner, back)]
@@ -92,14 +95,15 @@ def transpose(call: Call) -> None:
     if rank > 5:
         raise ModelError(f"TensorFlow Lite Micro transposes up to 5 axes, but it has {rank}")
     expect(output, [x.shape[axis] for axis in order])
-    if x.dtype != "int8":
+    if x.dtype == "int8" and rank > 4:
+        call.refused(
+            "transpose_five_axes",
+            f"it transposes {rank} axes of INT8: the kernel with CMSIS-NN fails without a word, "
+            "and the output is what the memory held; kernels='reference' has it",
+        )
+    if x.dtype != "int8" or rank > 4:
         _move(call, x, output, x.shape, order)
         return
-    if rank > 4:
-        raise ModelError(
-            f"it transposes {rank} axes of INT8: the kernel with CMSIS-NN fails without a word, and "
-            "the output is what the memory held; kernels='reference' has it"
-        )
     made, missing = [x.shape[axis] for axis in order], [1] * (4 - rank)
     params = {
         "num_dims": rank,

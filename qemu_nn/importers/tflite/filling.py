@@ -51,7 +51,9 @@ def _broadcast(call: Call, x: Value, output: Value) -> None:
 def _broadcasts(groups: list[_Pair]) -> dict[str, int]:
     whole = [(1, 1)] * (4 - len(groups)) + groups
     names = ("input", "output")
-    return {f"{n}_{axis}": pair[i] for axis, pair in zip("nhwc", whole) for i, n in enumerate(names)}
+    return {
+        f"{n}_{axis}": pair[i] for axis, pair in zip("nhwc", whole) for i, n in enumerate(names)
+    }
 
 
 def broadcast(call: Call) -> None:
@@ -119,7 +121,9 @@ def broadcast_args(call: Call) -> None:
     sides: list[int] = []
     for known in shapes:
         if known is None or known.ndim > 1 or known.size > output.size:
-            raise ModelError("it broadcasts shapes that are computed; only known ones are supported")
+            raise ModelError(
+                "it broadcasts shapes that are computed; only known ones are supported"
+            )
     whole = [[1] * (output.size - s.size) + s.ravel().tolist() for s in shapes if s is not None]
     for one, other in zip(*whole):
         if one != other and 1 not in (one, other):

@@ -47,7 +47,11 @@ def gather(call: Call) -> None:
     """GATHER: elements of an axis, of which leading batches may have their own."""
     call.counts(2, 2)
     types = of_types(call, 0, _GATHERED)
-    options, x, output = call.options("GatherOptions"), call.brought(0, *types), call.output(0, *types)
+    options, x, output = (
+        call.options("GatherOptions"),
+        call.brought(0, *types),
+        call.output(0, *types),
+    )
     shape, chosen = x.shape, call.tensor(1).shape
     rank = len(shape)
     axis = axis_of(options.integer("Axis", -rank, rank - 1), rank)
@@ -90,7 +94,9 @@ def look_up(call: Call) -> None:
     if len(count) != 1 or len(x.shape) < 2:
         raise ModelError(f"it looks {list(count)} places up in {list(x.shape)}")
     if output.dtype != x.dtype:
-        raise ModelError("it makes real numbers of integers; look up and dequantize in two operators")
+        raise ModelError(
+            "it makes real numbers of integers; look up and dequantize in two operators"
+        )
     expect(output, (*count, *x.shape[1:]))
     sides = x.shape[:1]
     counts = {"inner": math.prod(x.shape[1:]), "count": count[0]}
@@ -169,7 +175,11 @@ def cumsum(call: Call) -> None:
     """CUMSUM: sums so far along an axis."""
     call.counts(2, 2)
     types = of_types(call, 0, _GATHERED)
-    options, x, output = call.options("CumsumOptions"), call.value(0, *types), call.output(0, *types)
+    options, x, output = (
+        call.options("CumsumOptions"),
+        call.value(0, *types),
+        call.output(0, *types),
+    )
     axis = axis_of(call.integer(1), len(x.shape))
     expect(output, x.shape)
     if x.dtype != output.dtype:

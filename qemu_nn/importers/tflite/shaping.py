@@ -31,7 +31,7 @@ def axis_of(number: int, rank: int) -> int:
 
 
 def of_types(call: Call, index: int, types: Sequence[str]) -> tuple[str, ...]:
-    """The types that TensorFlow Lite Micro has an operator for, where an input is of one of them."""
+    """The types of which TensorFlow Lite Micro has an operator, if an input is of one of them."""
     tensor = call.tensor(index)
     if tensor.type not in types:
         names = f"{', '.join(types[:-1])} and {types[-1]}"

@@ -1,7 +1,7 @@
 """CIRCULAR_BUFFER, and what a network gives out in Invokes that end at one.
 
-A buffer takes a slot in each Invoke that reaches it and lets every cycles_max-th go on. So what stands
-behind buffers is computed in every period-th Invoke, their cycles_max multiplied.
+A buffer takes a slot in each Invoke that reaches it and lets every cycles_max-th go on. So what
+stands behind buffers is computed in every period-th Invoke, their cycles_max multiplied.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def circular_buffer(call: Call) -> None:
         raise ModelError(f"it makes {list(output.shape)} of {list(x.shape)}")
     if not tensor.variable:
         call.warn(
-            f"its output {tensor.name[:60]!r} is not marked as a variable: its slots stay only where "
-            "nothing else is put into their memory"
+            f"its output {tensor.name[:60]!r} is not marked as a variable: its slots stay only "
+            "where nothing else is put into their memory"
         )
     depth = math.prod(output.shape[2:])
     reset = np.full(slots * depth, output.zero, np.int8) if tensor.variable else None
@@ -91,8 +91,8 @@ def hold(builder: Builder, names: tuple[str, ...]) -> None:
             continue
         if states & {*node.inputs}:
             raise ModelError(
-                f"{node.name[:60]!r} keeps a state behind a CIRCULAR_BUFFER that lets one of {period} "
-                "Invokes go on, which is not supported"
+                f"{node.name[:60]!r} keeps a state behind a CIRCULAR_BUFFER that lets one of "
+                f"{period} Invokes go on, which is not supported"
             )
         if node.name in names:
             _hold(builder, node.output, period)
