@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS
+from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS, tflm_control
 from qemu_nn.functions.extents import DTYPES
 from qemu_nn.functions.prototypes import is_own
 
@@ -25,6 +25,8 @@ MEANINGLESS = {
     "hold": "it keeps a state",
     "update": "where it writes is computed",
     "lstm_unidirectional": "it keeps a state",
+    "assign_variable": "it keeps a state",
+    "choose": "its condition is a truth value",
 }
 
 #: Functions that are checked otherwise than by a recording under their own name: by one of another
@@ -52,6 +54,7 @@ ELSEWHERE = {
         *("tflm_circular_buffer_s8", "tflm_resize_nearest_f32"),
     }
     - {"tflm_pad_s8"},
+    "test_tflm_control.py": {function.name for function in tflm_control.FUNCTIONS},
     "test_npu_kernels.py": set(NPU_FUNCTIONS),
 }
 

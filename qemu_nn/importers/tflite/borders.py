@@ -10,10 +10,10 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
-from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format
 from .shaping import expect, moved
 from .slicing import sliced
+from .values import Value
 from .windows import image
 
 _AXES = "nhwc"

@@ -8,9 +8,9 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format
 from .shaping import EVERY, expect, moved, of_types
+from .values import Value
 
 #: A side of an input, 1 or the output's, and that of the output.
 _Pair = tuple[int, int]

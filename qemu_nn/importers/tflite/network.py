@@ -22,7 +22,7 @@ from .recurrent import RECURRENT
 from .shaping import SHAPING
 from .slicing import SLICING
 from .streaming import STREAMING, hold
-from .variables import Guard
+from .values import Guard
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.

@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import ModelError
-from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format
 from .scaling import multiplier
 from .shaping import axis_of, bring, expect, moved, of_types
+from .values import Value
 
 _GATHERED = ("INT8", "FLOAT32")
 

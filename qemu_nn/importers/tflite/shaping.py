@@ -10,8 +10,8 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions.scaling import rescale_factors
-from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format
+from .values import Value
 
 #: The types of elements of which all of these operators know, of a file.
 EVERY = ("INT8", "UINT8", "INT16", "INT32", "INT64", "FLOAT32", "BOOL")

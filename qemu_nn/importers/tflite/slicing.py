@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...errors import ModelError
-from .building import Value
 from .call import Call, Converter, same_format, same_type
 from .scaling import multiplier
 from .shaping import EVERY, axis_of, expect, moved, of_types
+from .values import Value
 from .windows import image
 
 #: Types of which TensorFlow Lite Micro makes parts.

@@ -15,10 +15,11 @@ import numpy as np
 from ...errors import ModelError
 from ...io import extras
 from ...ir.graph import Tensor
-from .building import Builder, Value
+from .building import Builder
 from .call import SUFFIXES, Call, Converter, same_format
 from .pace import Pace
 from .shaping import of_types
+from .values import Value
 
 #: Slots of the buffers whose files do not say cycles_max and which let every Invoke go on.
 _ALWAYS = (5, 13, 25)
