@@ -14,7 +14,10 @@ from tflite_files import File, enumerator
 import qemu_nn
 from qemu_nn import cmsis
 from qemu_nn.errors import DeviceWarning, ModelError, Refused
+from qemu_nn.functions.extents import DTYPES as SUFFIXES
 from qemu_nn.functions.scaling import quantize_multiplier
+from qemu_nn.kernels import table as kernels
+from qemu_nn.targets import profile
 
 RECORDED = np.load(Path(__file__).parent / "golden" / "tflm_moving.npz")
 
@@ -306,6 +309,33 @@ def test_shapes_that_broadcast(tmp_path):
     assert got.ravel().tolist() == [4, 7, 5]
 
 
+@pytest.mark.parametrize("type", ["INT8", "INT16", "INT32", "FLOAT32"])
+def test_parts_side_by_side_again(type, tmp_path):
+    """UNPACK, PACK, SPLIT and CONCATENATION, each on what the one before has made."""
+    net, x = File(), numbers(type, (2, 4, 3))
+    source = tensor(net, "input", x.shape, type)
+    rows = [tensor(net, "tensor", (2, 3), type) for _ in range(4)]
+    whole = tensor(net, "tensor", (2, 3, 4), type)
+    parts = [tensor(net, "tensor", (2, 3, 2), type) for _ in range(2)]
+    y = tensor(net, "output", (2, 3, 4), type)
+    axis = net.tensor((), "INT32", data=-1)
+    net.operator("UNPACK", [source], rows, "UnpackOptions", Axis=1, Num=4)
+    net.operator("PACK", rows, [whole], "PackOptions", Axis=2, ValuesCount=4)
+    net.operator("SPLIT", [axis, whole], parts, "SplitOptions", NumSplits=2)
+    net.operator("CONCATENATION", parts[::-1], [y], "ConcatenationOptions", Axis=2)
+    (got,) = run(load(net.bytes(), tmp_path), [x[None]])
+    want = x.transpose(0, 2, 1)
+    assert np.array_equal(got.reshape(2, 3, 4), np.concatenate([want[..., 2:], want[..., :2]], 2))
+
+
+def test_the_nearest_pixels_of_real_numbers(tmp_path):
+    x = numbers("FLOAT32", (1, 2, 3, 4))
+    fields = {"options": "ResizeNearestNeighborOptions"}
+    shape = (1, 4, 6, 4)
+    got = computed(tmp_path, x, "FLOAT32", shape, "RESIZE_NEAREST_NEIGHBOR", [(4, 6)], **fields)
+    assert np.array_equal(got, x.repeat(2, axis=1).repeat(2, axis=2))
+
+
 # ---- sums so far ----
 
 
@@ -416,6 +446,21 @@ def test_what_stands_behind_buffers_is_held(cycles, tmp_path):
     got = list(streamed(buffered(cycles), tmp_path, x).values())
     for i in range(2):
         assert np.array_equal(got[i].reshape(13, 2, 6), np.array([each[i] for each in wanted]))
+
+
+@pytest.mark.parametrize("type", SUFFIXES)
+def test_every_third_input_is_held(type):
+    dtype = np.dtype(SUFFIXES[type])
+    kept, calls, out = np.zeros(5, dtype), np.zeros(1, np.int32), np.zeros(5, dtype)
+    (row,) = kernels.rows_of("hold", "any")
+    values = {"element": dtype.itemsize, "length": 5, "period": 3}
+    params = kernels.make_params(row.op, profile("cortex-m4", "7.0.0"), values)
+    last = kept.tobytes()
+    for n in range(1, 8):
+        x = np.frombuffer(np.random.default_rng(n).bytes(5 * dtype.itemsize), dtype)
+        kernels.call(row, params, [x, kept, calls], out)
+        last = x.tobytes() if n % 3 == 0 else last
+        assert out.tobytes() == kept.tobytes() == last
 
 
 def test_a_buffer_in_memory_that_others_use_is_told(tmp_path):
