@@ -7,16 +7,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tflite")
-from tflite_cases import CASES, STEPS, inputs
+from tflite_cases import CASES, REFERENCE, STEPS, inputs
 from tflite_files import File
 
 import qemu_nn
 
 RECORDED = np.load(Path(__file__).parent / "golden" / "tflite_operators.npz")
-
-
-#: Transposes of five axes, which the kernel with CMSIS-NN leaves unwritten.
-REFERENCE = ("transpose_five", "transpose_nothing")
 
 
 @pytest.mark.parametrize("name", CASES)
