@@ -13,6 +13,7 @@ import numpy as np
 from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...ir.graph import Build, Node, Tensor
+from .pace import Pace
 from .reading import FileTensor, Model
 from .values import BARE as BARE
 from .values import PLAIN as PLAIN
@@ -34,6 +35,7 @@ class Builder:
         self.nodes: list[Node] = []
         self.arrays: dict[str, np.ndarray] = {}
         self.states: list[Tensor] = []
+        self.pace = Pace()
         self._values: dict[int, Value] = {}
         self._aliases: dict[int, Value] = {}
         self._names: dict[int, str] = {}
@@ -131,11 +133,12 @@ class Builder:
         for index in indices:
             name = self.value(index).name
             if index in self._aliases and names[name] is None and name not in direct:
-                self._rename(name, self._aliases[index])
+                self.rename(name, self._aliases[index])
                 names[name] = self._aliases[index].name
         return tuple(new or name for name, new in names.items())
 
-    def _rename(self, name: str, output: Value) -> None:
+    def rename(self, name: str, output: Value) -> None:
+        """Say what a call makes instead; those that read it read that."""
         new = {name: output.name}
         for at, node in enumerate(self.nodes):
             tensor = output.tensor if node.name == name else node.output

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import ModelError
+from .borders import moves
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_type
 from .reading import FileTensor
 from .scaling import multiplier, multipliers
-from .shaping import TRANSPOSE, expect, sides
+from .shaping import expect, sides
 from .windows import bias, filter_scales, weighted
 
 
@@ -140,15 +141,9 @@ def _matrices(call: Call, index: int, swap: bool) -> Value:
         function = f"tflm_constant_{SUFFIXES[value.dtype]}"
         return call.part("swapped", like, function, {"length": value.size}, [], data.reshape(-1))
     value = call.value(index)
-    count = math.prod(outer)
-    params = {
-        "num_dims": 3,
-        **{f"input_{axis}": n for axis, n in zip("nhwc", (count, rows, columns, 1))},
-        **{f"output_{axis}": n for axis, n in zip("nhwc", (count, columns, rows, 1))},
-        **{f"perm_{i}": axis for i, axis in enumerate((0, 2, 1, 3))},
-    }
+    params = moves((math.prod(outer), rows, columns), (0, 2, 1))
     like = replace(value, shape=(*outer, columns, rows))
-    return call.part("swapped", like, call.function(TRANSPOSE, value), params, [value])
+    return call.part("swapped", like, f"tflm_transpose_{SUFFIXES[value.dtype]}", params, [value])
 
 
 DENSE: dict[str, Converter] = {"FULLY_CONNECTED": fully_connected, "BATCH_MATMUL": batch_matmul}
