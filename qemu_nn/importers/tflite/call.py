@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -237,7 +237,7 @@ class Call:
 class Options:
     """The options of one operator."""
 
-    table: Union[Table, Map]
+    table: Any  # a Table, or the Map of a custom operator
 
     def integer(self, field: str, low: int = 0, high: int = 2**31 - 1) -> int:
         """An integer in a range."""
