@@ -14,7 +14,7 @@ from ...functions import FUNCTIONS
 from ...functions.extents import DTYPES
 from ...ir.graph import Build
 from .building import PLAIN, Builder, Value
-from .checked import Table, library
+from .checked import library
 from .flexbuffers import Map
 from .reading import FileTensor, Operator
 from .scaling import activation_range
