@@ -80,7 +80,8 @@ def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
 
 def lines(values: np.ndarray) -> list[str]:
     """The elements in memory order, a few in each line, without a comma at its end."""
-    flat = [str(value) for value in values.ravel().tolist()]
+    numbers = values.astype(np.uint8) if values.dtype == bool else values
+    flat = [str(value) for value in numbers.ravel().tolist()]
     return [", ".join(flat[i : i + _PER_LINE]) for i in range(0, len(flat), _PER_LINE)]
 
 

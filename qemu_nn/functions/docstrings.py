@@ -70,7 +70,7 @@ _SCALARS = {
     "output_scale": "What a natural logarithm of 1 becomes.",
     "n_frames": "Frames of one call.",
     "frame_(size|step)": "Elements of a frame, or from one frame to the next.",
-    "memory": "Elements that are kept.",
+    "kept_length": "Elements that are kept.",
     "wait|every": "Frames before the first valid one, and from one of these to the next.",
     "fill": "1 where copies of the first frame come before it.",
     "left_shift|input_left_shift": "Bits by which the inputs are shifted to the left first.",
