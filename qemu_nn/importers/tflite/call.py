@@ -256,6 +256,10 @@ class Options:
             raise ModelError(f"its option {field} must be finite, not {value}")
         return value
 
+    def text(self, field: str) -> str:
+        """Text."""
+        return self.table.text(field)
+
     def flag(self, field: str) -> bool:
         """A truth value."""
         return bool(self.table.number(field))
