@@ -257,8 +257,8 @@ class Options:
         return value
 
     def text(self, field: str) -> str:
-        """Text."""
-        return self.table.text(field)
+        """Text, which custom operators have none of."""
+        return self.table.text(field) if isinstance(self.table, Table) else ""
 
     def flag(self, field: str) -> bool:
         """A truth value."""
