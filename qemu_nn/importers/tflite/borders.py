@@ -111,6 +111,7 @@ def transpose(call: Call) -> None:
         **{f"output_{axis}": n for axis, n in zip(_AXES, [*made, *missing])},
         **{f"perm_{i}": axis for i, axis in enumerate([*order, *range(rank, 4)])},
     }
+    call.otherwise("transpose_any", "tflm_transpose_s8", moves(x.shape, order))
     call.put("arm_transpose_s8", params, [x], output)
 
 

@@ -166,11 +166,13 @@ class Builder:
         if len(self.nodes) == _CALL_LIMIT:
             raise ModelError(f"the network needs more than {_CALL_LIMIT} calls")
         arrays = self._named(output.name, weights, bias)
-        builds = tuple(
-            replace(build, weights=names[0], bias=names[1])
-            for build, own in self._builds
-            for names in [self._named(f"{output.name}/{build.difference}", *own)]
-        )
+        known = {id(weights): arrays[0], id(bias): arrays[1]}
+        builds = []
+        for build, own in self._builds:
+            fresh = [None if id(array) in known else array for array in own]
+            made = self._named(f"{output.name}/{build.difference}", *fresh)
+            own_names = [known.get(id(array), name) for array, name in zip(own, made)]
+            builds.append(replace(build, weights=own_names[0], bias=own_names[1]))
         self.nodes.append(
             Node(
                 function=declared,
@@ -178,7 +180,7 @@ class Builder:
                 inputs=names,
                 output=output.tensor,
                 effect="; ".join(self._effects),
-                builds=builds,
+                builds=tuple(builds),
                 weights=arrays[0],
                 bias=arrays[1],
             )

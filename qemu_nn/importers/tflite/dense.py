@@ -14,7 +14,7 @@ from .call import SUFFIXES, Call, Converter, same_type
 from .reading import FileTensor
 from .scaling import multiplier, multipliers
 from .shaping import expect, sides
-from .windows import bias, filter_scales, weighted
+from .windows import bias, filter_scales, misread, weighted
 
 
 def fully_connected(call: Call) -> None:
@@ -42,7 +42,7 @@ def fully_connected(call: Call) -> None:
         **{"input_offset": -x.zero, "filter_offset": 0, "output_offset": output.zero},
         **options.activation(output),
     }
-    values = bias(call, 2, SUFFIXES[x.dtype], rows)
+    values = bias(call, 2, SUFFIXES[x.dtype], rows, "INT32")
     if values is None:
         values = np.zeros(rows, np.int32 if x.dtype == "int8" else np.int64)
     as_points = suffix == "s8" and len(output.shape) > 2 and columns % 4 == 0
@@ -62,14 +62,30 @@ def fully_connected(call: Call) -> None:
         pairs = np.repeat(multipliers([product / output.scale]), rows, axis=1)
         if as_points:
             call.warn(_STOPS)
-    if as_points or len(weights.scales) > 1:
-        function = "arm_fully_connected_per_channel_s8"
-        if as_points:
-            function, params = "arm_convolve_1x1_s8_fast", _points(params)
-        call.put(function, params, [x], output, data, np.stack([values, *pairs]))
-        return
-    params["multiplier"], params["shift"] = map(int, pairs[:, 0])
-    call.put(f"arm_fully_connected_{suffix}", params, [x], output, data, values)
+    channels = np.stack([values, *pairs])
+    if len(weights.scales) > 1:
+        as_rows: _Called = ("arm_fully_connected_per_channel_s8", params, data, channels)
+    else:
+        pair = dict(zip(("multiplier", "shift"), map(int, pairs[:, 0])))
+        as_rows = (f"arm_fully_connected_{suffix}", {**params, **pair}, data, values)
+    function, own, *arrays = as_rows
+    if as_points:
+        call.otherwise("dense_rows", *as_rows)
+        function, own, arrays = "arm_convolve_1x1_s8_fast", _points(params), [data, channels]
+    if suffix == "s16" and values.dtype == np.int32:
+        function = _NARROW
+        why = f'{misread(call.tensor(2))}, or choose kernels="reference"'
+        call.refused("dense_16x8_bias32", why)
+    elif suffix == "s16" and not call.given(2):
+        call.otherwise("dense_16x8_narrow", _NARROW, own, data, values.astype(np.int32))
+    call.put(function, own, [x], output, arrays[0], arrays[1])
+
+
+#: Of 16 bits, with a bias and sums of 32.
+_NARROW = "tflm_fully_connected_s16_s32"
+
+#: Function, scalar arguments, weights and bias of a call.
+_Called = tuple[str, dict[str, int], np.ndarray, np.ndarray]
 
 
 #: Of weights with one scale that are computed as a convolution.

@@ -172,7 +172,10 @@ def resize(call: Call, kind: str) -> None:
         "align_corners": int(options.flag("AlignCorners")),
         "half_pixel_centers": int(options.flag("HalfPixelCenters")),
     }
-    call.put(f"tflm_resize_{kind}_{same_type(x, output)}", params, [x], output)
+    function = f"tflm_resize_{kind}_{same_type(x, output)}"
+    if kind == "nearest" and params["half_pixel_centers"]:
+        call.otherwise("resize_nearest_centers", function, {**params, "half_pixel_centers": 0})
+    call.put(function, params, [x], output)
 
 
 #: How pixels are found -> the operator's options.
