@@ -88,8 +88,9 @@ def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
 
 def lines(values: np.ndarray) -> list[str]:
     """The elements in memory order, a few in each line, without a comma at its end."""
-    spell = _SPELLED.get(values.dtype.name, str)
-    flat = [spell(value) for value in values.ravel().tolist()]
+    plain = values.view(np.uint8) if values.dtype == bool else values
+    spell = _SPELLED.get(plain.dtype.name, str)
+    flat = [spell(value) for value in plain.ravel().tolist()]
     return [", ".join(flat[i : i + _PER_LINE]) for i in range(0, len(flat), _PER_LINE)]
 
 
@@ -114,7 +115,6 @@ _SPELLED = {
     "int64": _int64,
     "uint32": lambda value: f"{value}u",
     "uint64": lambda value: f"{value}u",
-    "bool": lambda value: str(int(value)),
 }
 
 

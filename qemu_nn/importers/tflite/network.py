@@ -12,7 +12,7 @@ from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .building import PLAIN, Builder, Value
 from .call import Call, Converter
-from .control import CONTROL, branches
+from .control import CONTROL, branches, settle
 from .dense import DENSE
 from .reading import Model, Operator
 from .recurrent import RECURRENT
@@ -49,6 +49,7 @@ def _network(model: Model) -> Graph:
     outputs, operators = _outputs(model, operators)
     starts, operators = _starts(builder, operators)
     _convert(builder, operators)
+    settle(builder)
     names = builder.end(outputs)
     for start in starts:
         if start.name in names:
