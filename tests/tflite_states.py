@@ -119,6 +119,18 @@ def three_inputs():
     return net
 
 
+def kept(type, value):
+    """A file that gives back the last input, at first the value."""
+    form = {"scale": SCALE} if type in ("INT8", "UINT8", "INT16") else {}
+    net = File()
+    x = net.tensor((1, 3), type, name="input", **form)
+    net.inputs.append(x)
+    first(net, type, last=np.full((1, 3), value))
+    net.outputs.append(read(net, "last", (1, 3), type, **form))
+    assign(net, "last", x)
+    return net
+
+
 def steps(name, *inputs):
     """What a file computes of sequences [T, ...] from reset, in numpy: its outputs [T, ...]."""
     return ORACLES[name](*inputs)
