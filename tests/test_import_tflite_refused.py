@@ -54,7 +54,7 @@ REFUSED = {
     "it has the format version 4": lambda net: net.changes.update(version=4),
     "it has no network": lambda net: net.changes.update(subgraphs=0),
     "it has no inputs": lambda net: net.inputs.clear(),
-    r"the input: its output, tensor 3 .'t3'., is a constant": lambda net: net.inputs.append(3),
+    "the input: its output, tensor 3 .*, is a constant already": lambda net: net.inputs.append(3),
     "it has no outputs": lambda net: net.outputs.clear(),
     "its output is its input": lambda net: net.outputs.__setitem__(0, 0),
     "its inputs name tensor 99, but there are 4": lambda net: net.inputs.__setitem__(0, 99),
@@ -116,7 +116,9 @@ REFUSED = {
     r"its images must have 4 axes, but 'input' is \[9, 40\]": tensor(0, shape=[9, 40]),
     "its weights .* do not fit 3 input channels": tensor(0, shape=[1, 9, 10, 3]),
     r"the input: tensor 0 .* has no fixed size on axis 1": tensor(0, signature=[-1, -1, 10, 4]),
-    r"CONV_2D \(operator 0\): it reads tensor 0 .* holds real numbers": tensor(0, type="FLOAT32"),
+    r"CONV_2D \(operator 0\): it reads tensor 0 .*, which holds real numbers": tensor(
+        0, type="FLOAT32"
+    ),
     "it has too many inputs: 1001 more": operator(inputs=[0] * 1001),
     "has 20000 characters": tensor(2, name="x" * 20000),
 }
@@ -131,14 +133,8 @@ def test_a_file_that_does_not_hold_together(message, tmp_path):
 
 def test_an_operator_that_is_not_read_is_named_with_those_that_are(tmp_path):
     net = CASES["convolve_same"]()
-    net.operator("HARD_SWISH", [2], [net.middle(9, 10, 6)])
-    refused(net, tmp_path, r"HARD_SWISH \(operator 1\) is not supported; have: ADD, .* SQUEEZE")
-
-
-def test_a_shape_that_is_more_than_the_target_of_a_reshape_is_refused(tmp_path):
-    net = CASES["reshape_of_an_open_batch"]()
-    net.outputs.append(net.operators[2][2][0])
-    refused(net, tmp_path, r"SHAPE \(operator 0\) is not supported")
+    net.operator("LSH_PROJECTION", [2], [net.middle(9, 10, 6)])
+    refused(net, tmp_path, r"LSH_PROJECTION \(operator 1\) is not supported; have: ABS, .* SQUEEZE")
 
 
 @pytest.mark.parametrize(
@@ -165,12 +161,6 @@ def test_an_operator_of_somebody_is_named(tmp_path):
     net = CASES["convolve_same"]()
     net.operator("CUSTOM:Ethos", [2], [net.middle(9, 10, 6)])
     refused(net, tmp_path, r"Ethos \(operator 1\) is not supported")
-
-
-def test_real_numbers_inside_of_a_network_are_refused(tmp_path):
-    net = CASES["pool_max"]()
-    net.operator("DEQUANTIZE", [1], [net.tensor((1, 4, 4, 5), "FLOAT32")])
-    refused(net, tmp_path, r"DEQUANTIZE \(operator 1\): it makes real numbers inside")
 
 
 @pytest.mark.parametrize("form", [{"scale": 0.06, "zero": 3}, {"scale": 0.05, "zero": 4}])
@@ -201,7 +191,7 @@ def test_a_bias_of_16_bit_numbers_has_64_bits(name, tmp_path):
     inputs = net.operators[0][1]
     bias = net.tensors[inputs[2]]
     inputs[2] = net.tensor(bias["shape"], "INT32", bias["scales"], data=np.zeros(bias["shape"]))
-    refused(net, tmp_path, "its input 2, .*, is INT32; it must be INT64")
+    refused(net, tmp_path, "its bias, .*, is INT32, but .*; make it INT64")
 
 
 def test_the_dimension_of_a_bias_does_not_matter(tmp_path):
@@ -247,9 +237,9 @@ def test_constants_that_share_the_files_bytes_do_not_grow_without_end(tmp_path):
 
 def test_operators_that_share_the_files_bytes_do_not_come_to_calls_without_end(tmp_path):
     net = Net()
-    x, y = net.begin(1, 1, 1), net.middle(1, 1, 900, zero=3)
+    x, y = net.begin(1, 1), net.middle(1, 1, 900, zero=3)
     for _ in range(20):
-        net.operator("CONCATENATION", [x] * 900, [y], "ConcatenationOptions", Axis=3)
+        net.operator("PACK", [x] * 900, [y], "PackOptions", Axis=3)
         y = net.middle(1, 1, 900, zero=3)
     net.outputs.append(net.operators[-1][2][0])
     refused(net, tmp_path, r"operator 5\): the network needs more than 5000 calls")

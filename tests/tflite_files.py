@@ -165,7 +165,9 @@ class _Writer:
         )
 
     def operator(self, names, name, inputs, outputs, options, fields):
-        table = kind = None
+        table = kind = custom = None
+        if "custom" in fields:
+            custom = self.numbers(list(fields["custom"]), np.uint8)
         if options is not None:
             values = {
                 key: self.builder.CreateString(value)
@@ -187,4 +189,5 @@ class _Writer:
             Outputs=ends[1],
             BuiltinOptionsType=kind,
             BuiltinOptions=table,
+            CustomOptions=custom,
         )

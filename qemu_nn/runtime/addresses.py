@@ -16,7 +16,6 @@ from .arena import Buffer, aligned, arrange
 from .observe import Access, Span, observe
 from .step import Step
 
-
 #: Every buffer starts at a multiple of this many bytes.
 ALIGNMENT = 64
 

@@ -25,7 +25,7 @@ def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: 
         flat = rng.integers(-8, 8, size)
     elif kind == "one_hot" and size:
         flat = np.zeros(size, dtype)
-        flat[rng.integers(size)] = rng.choice([low, high])
+        flat[rng.integers(size)] = (low, high)[rng.integers(2)]
     else:
         flat = np.full(size, high if kind == "highest" else low, dtype)
         if kind == "alternating":
@@ -44,7 +44,9 @@ def random_arguments(rng: Random, function: Function) -> dict[str, object]:
     params = random_params(rng, function)
     elements = np.random.default_rng(rng.getrandbits(32))
     arrays = {
-        array.name: _values(elements, array.dtype, array.shape(params), rng.choice(VALUES))
+        array.name: elements.integers(array.below, size=array.shape(params), dtype=array.dtype)
+        if array.below
+        else _values(elements, array.dtype, array.shape(params), rng.choice(VALUES))
         for array in function.arrays
     }
     for array in (*function.stack, *((function.bias,) if is_affine(function) else ())):

@@ -12,7 +12,7 @@ from ...functions import FUNCTIONS
 from .building import PLAIN, Builder, Value
 from .call import SUFFIXES, Call, Converter
 from .reading import Model
-from .variables import Guard
+from .values import Guard
 
 #: Converts the operators of another graph of the file: given values for its inputs, makes outputs.
 Inlined = Callable[[Call, Model, list[Value], Guard], list[Value]]
@@ -21,18 +21,22 @@ Inlined = Callable[[Call, Model, list[Value], Guard], list[Value]]
 def variable(call: Call) -> None:
     """VAR_HANDLE: a name for a variable."""
     call.counts(0, 0)
-    options = call.options("VarHandleOptions").table
+    options = call.options("VarHandleOptions")
     name = f"{options.text('Container')}/{options.text('SharedName')}"
     call.builder.variables.handles[call.operator.outputs[0]] = name
 
 
 def _state(call: Call, name: str, like: Value) -> Value:
-    """The variable of a name as a state; like: a tensor that is read from it or assigned to it."""
+    """The variable of a name as a state; like: a tensor that is read from it or assigned to it.
+
+    Where the first run assigns nothing, all its bytes are the zero point.
+    """
     variables = call.builder.variables
     if name not in variables.states:
         state = replace(like, name=call.builder.part(name.strip("/")[:60] or "variable", "state"))
-        reset = variables.resets.get(name)
-        if reset is not None and (reset.dtype, reset.size) != (like.dtype, like.size):
+        first = np.full(like.size * np.dtype(like.dtype).itemsize, like.zero & 255, np.uint8)
+        reset = variables.resets.get(name, first.view(like.dtype))
+        if (reset.dtype, reset.size) != (like.dtype, like.size):
             raise ModelError(
                 f"the variable {name[:60]!r} holds {reset.dtype} {list(reset.shape)} at first, but "
                 f"is used as {like.dtype} {list(like.shape)}"
