@@ -257,8 +257,8 @@ class Options:
         return value
 
     def text(self, field: str) -> str:
-        """Text, which custom operators have none of."""
-        return self.table.text(field) if isinstance(self.table, Table) else ""
+        """Text."""
+        return str(self.table.text(field))
 
     def flag(self, field: str) -> bool:
         """A truth value."""
