@@ -30,6 +30,9 @@ TOOLS = {
     "m4": ("make", "arm-none-eabi-gcc", "qemu-system-arm"),
 }
 
+#: What functions begin with that stop on some numbers.
+_STOPS = ("tflm_div_s8", "tflm_rsqrt_s", "tflm_gather")
+
 #: Bytes in which every small call of every function finds its inputs.
 _ROOM = 8192
 
@@ -89,7 +92,7 @@ def every_function(wanted):
     nodes, places, arrays = [], {}, {}
     for name, function in FUNCTIONS.items():
         params = _legal_params(Random(name), function, wanted)
-        if params is None or function.not_called:
+        if params is None or function.not_called or name.startswith(_STOPS):
             continue
         held = {}
         for role, values in _arrays(rng, function, params).items():

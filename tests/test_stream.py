@@ -168,7 +168,7 @@ def test_states_that_do_not_fit_are_refused(network):
     ]
     for each in wrong:
         for begin in (session.stream, stream.reset):
-            with pytest.raises(Error, match="^state ") as caught:
+            with pytest.raises(Error, match=r"^state ") as caught:
                 begin(each)
             assert "\n" not in str(caught.value)
     x = parts(network)

@@ -16,8 +16,7 @@ from ..functions import FUNCTIONS, Function
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..kernels.table import rows_of
-from ..runtime.inputs import Inputs, State
-from ..runtime.session import Session, other_profiles, random_inputs
+from ..runtime.session import Session, State, other_profiles, random_inputs
 from ..targets import Profile, all_profiles
 from ..testing.calls import random_arguments
 
@@ -26,7 +25,7 @@ _INPUTS, _CALLS = 8, 200
 
 
 def network_variants(
-    graph: Graph, wanted: Profile, x: Optional[Inputs] = None, state: State = None
+    graph: Graph, wanted: Profile, x: Optional[np.ndarray] = None, state: State = None
 ) -> Table:
     """Where the layers of a network differ from those under the wanted profile.
 
@@ -40,7 +39,7 @@ def network_variants(
     return compare_profiles(_trace(session, x, state), others, chained=True)
 
 
-def _trace(session: Session, x: Inputs, state: State) -> dict[str, list[Optional[np.ndarray]]]:
+def _trace(session: Session, x: np.ndarray, state: State) -> dict[str, list[Optional[np.ndarray]]]:
     """What each layer computes for each input."""
     return {name: list(values) for name, values in session.run(x, state, trace=True).items()}
 

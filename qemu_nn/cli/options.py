@@ -10,9 +10,8 @@ import numpy as np
 
 from ..api.data import arranged
 from ..errors import printable
-from ..io.arrays import read_array, read_npz
-from ..ir.graph import Graph, Tensor
-from ..runtime.inputs import Inputs
+from ..io.arrays import read_array
+from ..ir.graph import Graph
 from ..targets import DEFAULT_CORE
 
 PATH = click.Path(path_type=Path)
@@ -86,23 +85,12 @@ def form(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return add
 
 
-def read_inputs(graph: Graph, path: Path) -> Inputs:
+def read_inputs(graph: Graph, path: Path) -> np.ndarray:
     """The inputs of a file, as the network takes them: integers, or real numbers quantized here.
 
-    Real numbers come in the shape and layout of the float network, too, as calibration data do. Of
-    a network with several inputs, the file has an array of each one's name.
+    Real numbers come in the shape and layout of the float network, too, as calibration data do.
     """
-    if len(graph.inputs) == 1:
-        return _quantized(graph, graph.input, read_array(path, "x"))
-    arrays, tensors = read_npz(path), {tensor.name: tensor for tensor in graph.inputs}
-    return {
-        name: _quantized(graph, tensors[name], x) if name in tensors else x
-        for name, x in arrays.items()
-        if name != "y"
-    }
-
-
-def _quantized(graph: Graph, tensor: Tensor, x: np.ndarray) -> np.ndarray:
+    x, tensor = read_array(path, "x"), graph.input
     if x.dtype.kind == "f" and tensor.spelled is not None:
         say(f"{x.dtype} inputs quantized as {tensor.spelled}", err=True)
         x = tensor.format.quantize(x if graph.states else arranged(x, tensor.shape))

@@ -32,11 +32,6 @@ def dequantized(graph: Graph) -> FloatGraph:
             f"there is nothing to compare {graph.name} with: it works in memory of its own, or "
             "keeps a state, which no float network does"
         )
-    if len(graph.inputs) > 1:
-        raise Error(
-            f"there is nothing to compare {graph.name} with: it has {len(graph.inputs)} inputs, and "
-            "float networks have one"
-        )
     made = _Made(graph)
     for node in graph.nodes:
         try:
