@@ -145,6 +145,11 @@ class Builder:
         """Say what other builds call instead of the call that comes next."""
         self._builds.append((build, [weights, bias]))
 
+    def forget(self) -> None:
+        """Drop what was said of a call that does not come."""
+        self._effects.clear()
+        self._builds.clear()
+
     def make(self, index: int, value: Value) -> None:
         """Say what a tensor is."""
         self._values[index] = value
