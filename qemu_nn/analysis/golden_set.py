@@ -14,7 +14,8 @@ import numpy as np
 from ..errors import Error, ModelError
 from ..io.files import MEGABYTE, read_bytes
 from ..io.typed_json import Fields, parse_json
-from ..targets import Profile, core_words, cores_of, profile
+from ..ir.tensors import DTYPES
+from ..targets import DEFAULT_TFLM, KERNELS, Profile, core_words, cores_of, profile
 
 _MANIFEST_LIMIT = 256 * MEGABYTE
 _NAME = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+){1,2}")
@@ -99,7 +100,9 @@ def _goldens(folder: Path, manifest: Fields) -> Goldens:
         raise manifest.error("a golden is listed twice")
     names = manifest.object("profile")
     try:
-        made_for = profile(names.text("path"), names.text("cmsis"), names.text("rounding"))
+        cmsis = (names.text("cmsis"), names.text("rounding"))
+        tflm = (names.text("kernels", KERNELS[0]), names.text("tflm", DEFAULT_TFLM))
+        made_for = profile(names.text("path"), *cmsis, *tflm)
     except Error as error:
         raise names.error(str(error)) from None
     cores = cores_of([made_for.path])
@@ -112,7 +115,7 @@ def _entry(golden: Fields) -> Entry:
     name, dtype, shape = golden.text("name"), golden.text("dtype"), golden.integers("shape")
     if not _NAME.fullmatch(name):
         raise golden.error("'name' is not the name of a golden")
-    if dtype not in ("int8", "uint8", "int16", "int32"):
+    if dtype not in DTYPES:
         raise golden.error("'dtype' must be int8, uint8, int16 or int32")
     if len(shape) > 8 or not all(0 < axis < 2**31 for axis in shape):
         raise golden.error("'shape' is not the shape of a layer")

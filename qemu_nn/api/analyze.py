@@ -26,7 +26,7 @@ from ..runtime.accumulate_s8 import has_wide_sums, is_affine
 from ..runtime.evaluate import each_tensor
 from ..runtime.session import Session
 from ..runtime.single import Calls
-from ..targets import DEFAULT_CORE, Profile
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from .data import Batch, batches
 from .network import Network, quantized
 
@@ -45,6 +45,8 @@ def analyze(
     layout: Optional[str] = None,
     threads: int = 1,
     progress: Optional[Progress] = None,
+    kernels: str = KERNELS[0],
+    tflm: str = DEFAULT_TFLM,
 ) -> Report:
     """Report what quantization cost, layer by layer: exact runs against the float reference.
 
@@ -73,6 +75,10 @@ def analyze(
         Threads that share the samples of a batch.
     progress : callable, optional
         Wraps the iteration over batches, as tqdm does.
+    kernels : str, default "cmsis-nn"
+        Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
+    tflm : str, default "2026-08"
+        The month of TensorFlow Lite Micro, one of targets.TFLM.
 
     Returns
     -------
@@ -99,7 +105,7 @@ def analyze(
             f"{graph.name} has no float reference to compare with; quantize it from a float model"
         )
     _check_pair(graph, reference)
-    wanted = network.profile(target, cmsis, rounding)
+    wanted = network.profile(target, cmsis, rounding, kernels, tflm)
     session = Session(graph, wanted, threads=threads)
     run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
     source = batches(data, reference.shape, reference.layout, layout, own=own)
