@@ -121,9 +121,7 @@ def _checked(file: Path, how: Mapping[str, Any]) -> ModelCheck:
             reasons = (str(error),)
     said = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, DeviceWarning))
     arena = _size(facts, "tflm_arena_bytes", "activation_bytes")
-    return ModelCheck(
-        str(file), count, reasons, tuple(said), arena, _size(facts, "weight_bytes")
-    )
+    return ModelCheck(str(file), count, reasons, tuple(said), arena, _size(facts, "weight_bytes"))
 
 
 def _size(facts: Mapping[str, Cell], *names: str) -> Optional[int]:

@@ -9,6 +9,7 @@ from typing import Optional
 import click
 
 from ..analysis.table import Table
+from ..analysis.variants import builds_text
 from ..api import golden as pipeline
 from ..bench.contest import contest
 from ..bench.networks import NETWORKS
@@ -120,7 +121,7 @@ def variants(
         if inputs or state:
             raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
         table = function_variants(what, _axes(names))
-    say(getattr(table, form or "text")())
+    say(getattr(table, form)() if form else builds_text(table))
 
 
 def _axes(names: dict[str, str]) -> dict[str, str]:

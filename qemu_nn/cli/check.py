@@ -20,9 +20,7 @@ DOES_NOT_RUN = 1
 @form("json", "csv")
 @device
 @click.pass_context
-def check(
-    ctx: click.Context, models: tuple[Path, ...], form: Optional[str], **names: str
-) -> None:
+def check(ctx: click.Context, models: tuple[Path, ...], form: Optional[str], **names: str) -> None:
     """Say of each MODEL whether the device runs it, and why not.
 
     In a folder, .tflite and .qnz files and network.json are looked for. The exit code is 0 if all

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..api.data import arranged
+from ..api.data import arranged, of_inputs
 from ..errors import Error
 from ..io.arrays import read_array, read_npz
 from ..ir.graph import Graph, Tensor
@@ -48,9 +48,7 @@ def read_named(graph: Graph, given: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _split(names: Sequence[str], text: str) -> tuple[str, str]:
-    """The input that a file is for, by name or x0, x1, ..., and the file; "" where none is named.
-
-    """
+    """The input that a file is for, by name or x0, x1, ..., and the file; "" where none is."""
     for number, name in enumerate(names):
         for key in (name, f"x{number}"):
             if text.startswith(f"{key}=") and not Path(text).exists():
@@ -62,12 +60,7 @@ def _together(names: Sequence[str], path: str) -> dict[str, np.ndarray]:
     """All inputs of one file."""
     if len(names) == 1:
         return {names[0]: read_array(path, "x")}
-    arrays = read_npz(path)
-    for keys in (names, [f"x{number}" for number in range(len(names))]):
-        if set(keys) <= set(arrays):
-            return {name: arrays[key] for name, key in zip(names, keys)}
-    have = ", ".join(arrays) or "no arrays"
-    raise Error(f"{path} holds {have}; name the inputs {_quoted(names)}, or x0, x1, ... in order")
+    return of_inputs(names, read_npz(path))
 
 
 def _taken(graph: Graph, tensor: Tensor, x: np.ndarray) -> np.ndarray:

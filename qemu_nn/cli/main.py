@@ -30,8 +30,8 @@ from .analyze import analyze
 from .bench import bench, variants
 from .check import check
 from .export import export
-from .ndk import ndk
 from .inputs import read_inputs
+from .ndk import ndk
 from .options import PATH, device, force, form, inputs, say, state, threads, variant
 from .quantize import import_, quantize
 from .sdk import sdk

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import click
+
 from ..errors import printable
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, TFLM
 
@@ -70,7 +71,7 @@ def arithmetic(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def device(verb: Callable[..., None]) -> Callable[..., None]:
-    """The options that say whose arithmetic it is: those, and how TensorFlow Lite Micro is built."""
+    """The options that say whose arithmetic it is: of CMSIS-NN, and of TensorFlow Lite Micro."""
     verb = click.option(
         "--tflm",
         default=DEFAULT_TFLM,

@@ -195,8 +195,9 @@ class _Writer:
         return [
             f"{entry['name']}: {entry['layer']} of {about.network}, input {entry['input']}",
             f"shape {dimensions(entry['shape'])}, {known or 'unknown Q format'}",
-            f"{about.core} ({about.profile.path}), CMSIS {about.profile.cmsis}, "
-            ", ".join([f"rounding {about.profile.rounding}", *_build(about.profile)]),
+            f"{about.core} ({about.profile.path}), CMSIS {about.profile.cmsis}, , ".join(
+                [f"rounding {about.profile.rounding}", *_build(about.profile)]
+            ),
             f"CRC-32 of the little-endian bytes: 0x{entry['crc32']}",
         ]
 

@@ -65,9 +65,7 @@ def expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
         )
 
 
-def misshapen(
-    what: str, axes: Sequence[str], shape: tuple[int, ...], array: np.ndarray
-) -> Error:
+def misshapen(what: str, axes: Sequence[str], shape: tuple[int, ...], array: np.ndarray) -> Error:
     """Of an array in another shape than [*axes, *shape]."""
     want = ", ".join([*axes, *map(str, shape)])
     has = list(array.shape)

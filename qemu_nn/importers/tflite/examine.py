@@ -1,4 +1,4 @@
-"""Every operator of a .tflite file, whether it runs and why not: all reasons, not the first only."""
+"""Every operator of a .tflite file, whether it runs and why not: all reasons, not one only."""
 
 from __future__ import annotations
 

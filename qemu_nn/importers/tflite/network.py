@@ -145,9 +145,7 @@ def network_outputs(model: Model, operators: list[Operator]) -> tuple[list[int],
     return outputs, [each for each in operators if each.index not in cut]
 
 
-def start(
-    builder: Builder, index: int, operators: list[Operator]
-) -> tuple[Value, list[Operator]]:
+def start(builder: Builder, index: int, operators: list[Operator]) -> tuple[Value, list[Operator]]:
     """One of the network's first tensors, of integers where the file quantizes it, and the
     operators after that."""
     tensor = builder.model.tensor(index)
