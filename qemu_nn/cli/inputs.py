@@ -29,18 +29,16 @@ def read_inputs(graph: Graph, given: Sequence[str]) -> Inputs:
 def read_named(graph: Graph, given: Sequence[str]) -> dict[str, np.ndarray]:
     """Input -> what the file holds of it."""
     names = [tensor.name for tensor in graph.inputs]
-    named = {}
-    for text in given:
-        name, path = _split(names, text)
-        if name in named:
-            raise Error(f"--input {name} is given twice")
-        named[name] = path
-    if "" not in named and set(named) == set(names):
-        return {name: read_array(path, "x") for name, path in named.items()}
-    if len(given) == 1 and "" in named:
-        return _together(names, named[""])
-    if len(given) == len(names) and not set(named) & set(names):
-        return {name: read_array(path, "x") for name, path in zip(names, given)}
+    pairs = [_split(names, text) for text in given]
+    named = [name for name, _ in pairs if name]
+    if len(set(named)) < len(named):
+        raise Error(f"--input names {max(named, key=named.count)!r} twice")
+    if not named and len(given) == 1 and (len(names) == 1 or Path(given[0]).suffix == ".npz"):
+        return _together(names, given[0])
+    if not named and len(given) == len(names):
+        pairs = list(zip(names, given))
+    if {name for name, _ in pairs} == set(names):
+        return {name: read_array(path, "x") for name, path in pairs}
     raise Error(
         f"{graph.name} has the inputs {_quoted(names)}: give one .npz file with all of them, or "
         "--input NAME=FILE for each"
