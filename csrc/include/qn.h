@@ -1,6 +1,6 @@
 /* The whole C interface of qemu_nn.
  *
- * This file and the two it includes are also the cffi declaration: qemu_nn/_build.py drops the lines
+ * This file and those it includes are also the cffi declaration: qemu_nn/_build.py drops the lines
  * that start with '#', so every constant is an enum with a literal value and nothing here needs a preprocessor. */
 #ifndef QN_H
 #define QN_H
@@ -9,7 +9,10 @@
 #include <stdint.h>
 
 #include "qn_params.h"
+#include "qn_params_f.h"
+#include "qn_params_e.h"
 #include "qn_params_s.h"
+#include "qn_params_signal.h"
 
 /* What a contract answers. QN_SIZE_MISMATCH is the device's own ARM_MATH_SIZE_MISMATCH; QN_REFUSED
  * marks parameters for which the device would leave its buffers, or does nothing at all. QN_FORKED,

@@ -19,7 +19,10 @@ _ZERO_POINTS: tuple[str, ...] = ("input_zero_point", "output_zero_point")
 _SCALE: tuple[str, ...] = ("multiplier", "shift")
 _LIMITS = {"s8": (-128, 127), "s16": (-(2**15), 2**15 - 1), "u8": (0, 255)}
 _LIMITS["s32"] = (-(2**31), 2**31 - 1)
-_REQUANTIZED = ("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16", "s16_s32")
+_REQUANTIZED = (
+    *("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16"),
+    *("s16_s32", "s8_s32", "s32_s8", "s32_s16"),
+)
 
 #: Of what changes the format alone.
 _SAME = same(Identity())
@@ -166,6 +169,8 @@ def _leaky_relu(type: str) -> Function:
 
 def _draw_prelu(rng: Random, function: Function) -> Drawn:
     drawn = {"outer": rng.choice(SIZES), "inner": length(rng), **_draw_zeros(rng, function)}
+    if function.type == "s16":
+        drawn.update(input_zero_point=0, output_zero_point=0)
     drawn["alpha_zero_point"] = rng.randint(*limits("int8"))
     for which, scale in (("identity", 1.0), ("alpha", 1 / 128)):
         factor = quantize_multiplier(scale * math.exp(rng.uniform(-2, 1)))
@@ -173,13 +178,29 @@ def _draw_prelu(rng: Random, function: Function) -> Drawn:
     return drawn
 
 
-def _prelu(call: Call) -> Meant:
+def _slopes(call: Call) -> Meant:
     """The slopes are what the negative half is multiplied by, relative to the other half."""
     assert call.weights is not None
     whole = call.factor("identity_multiplier", "identity_shift") or 1.0
     steps = call.weights.astype(float) - call.params["alpha_zero_point"]
     slopes = steps * call.factor("alpha_multiplier", "alpha_shift") / whole
     return Meant((PRelu(slopes.reshape(-1)),), (call.sides[0],))
+
+
+def _prelu(type: str) -> Function:
+    zeros = _CASE_ZEROS if type == "s8" else dict.fromkeys(_ZERO_POINTS, 0)
+    return Function(
+        name=f"tflm_prelu_{type}",
+        op="prelu",
+        type=type,
+        params=("outer", "inner", *_ZERO_POINTS, "alpha_zero_point", *_PAIRS),
+        inputs=(Array("input", DTYPES[type], ("outer", "inner")),),
+        output=Array("output", DTYPES[type], ("outer", "inner")),
+        weights=vector("alpha", "int8", "inner"),
+        draw=_draw_prelu,
+        cases=({"outer": 576, "inner": 16, **zeros, "alpha_zero_point": 5, **_PAIRS},),
+        meaning=_slopes,
+    )
 
 
 def _logistic_case(op: str, type: str) -> Params:
@@ -261,18 +282,7 @@ FUNCTIONS = (
     ),
     *(_relu(type) for type in _BOTH),
     *(_leaky_relu(type) for type in _BOTH),
-    Function(
-        name="tflm_prelu_s8",
-        op="prelu",
-        type="s8",
-        params=("outer", "inner", *_ZERO_POINTS, "alpha_zero_point", *_PAIRS),
-        inputs=(Array("input", "int8", ("outer", "inner")),),
-        output=Array("output", "int8", ("outer", "inner")),
-        weights=vector("alpha", "int8", "inner"),
-        draw=_draw_prelu,
-        cases=({"outer": 576, "inner": 16, **_CASE_ZEROS, "alpha_zero_point": 5, **_PAIRS},),
-        meaning=_prelu,
-    ),
+    *(_prelu(type) for type in _BOTH),
     *(_logistic(op, type) for op in ("logistic", "tanh") for type in _BOTH),
     *(_mean(type) for type in _BOTH),
 )

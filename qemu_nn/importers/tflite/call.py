@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ...functions.extents import DTYPES
 from ...ir.graph import Build
 from .building import PLAIN, Builder, Value
 from .checked import Table, library
+from .flexbuffers import Map
 from .reading import FileTensor, Operator
 from .scaling import activation_range
 
@@ -44,6 +45,17 @@ class Call:
             raise ModelError(f"it lacks its options ({kind})")
         return Options(found)
 
+    def custom(self, *names: str) -> Options:
+        """The options of a custom operator, of these names and no others."""
+        data = self.operator.table.numbers("CustomOptions")
+        if not data.size:
+            raise ModelError(f"it lacks its options ({', '.join(names)})")
+        found = Map(data.astype("uint8").tobytes())
+        if sorted(found.numbers) != sorted(names):
+            have = ", ".join(found.numbers)
+            raise ModelError(f"its options are {have}; they must be {', '.join(sorted(names))}")
+        return Options(found)
+
     # Tensors
 
     def counts(self, least: int, most: int, outputs: int = 1) -> None:
@@ -62,6 +74,8 @@ class Call:
             )
         if tensor.type in PLAIN and tensor.type not in more:
             raise ModelError(f"it reads {tensor}, which holds {tensor.type}")
+        if not len(tensor.scales) and tensor.type not in more:
+            raise ModelError(f"it reads {tensor}, which has no scale")
         return value
 
     def tensor(self, index: int) -> FileTensor:
@@ -144,7 +158,10 @@ class Call:
 
     def operand(self, index: int, output: Value, *more: str) -> Value:
         """An input, computed or a constant, in the shape of the output that it broadcasts to."""
-        value = self.brought(index, *more)
+        return self.spread(self.brought(index, *more), output)
+
+    def spread(self, value: Value, output: Value) -> Value:
+        """A tensor in the shape of the output that it broadcasts to."""
         if value.size == output.size:
             return value
         suffix, rank = SUFFIXES[value.dtype], len(output.shape)
@@ -223,7 +240,7 @@ class Call:
 class Options:
     """The options of one operator."""
 
-    table: Table
+    table: Union[Table, Map]
 
     def integer(self, field: str, low: int = 0, high: int = 2**31 - 1) -> int:
         """An integer in a range."""

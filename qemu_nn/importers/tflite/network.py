@@ -10,15 +10,20 @@ from ...errors import Error, ModelError
 from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .building import PLAIN, Builder, Value
+from .building import BARE, PLAIN, Builder, Value
 from .call import Call, Converter
+from .comparison import COMPARISON
 from .control import CONTROL, branches
 from .dense import DENSE
+from .elementwise import ELEMENTWISE
 from .reading import Model, Operator
+from .real import beside
 from .recurrent import RECURRENT
 from .shaping import SHAPING
+from .signal import SIGNAL
+from .signal_streams import STREAMS
 from .slicing import SLICING
-from .variables import Guard
+from .values import Guard
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.
@@ -28,10 +33,15 @@ CONVERTERS: dict[str, Converter] = {
     **RECURRENT,
     **ARITHMETIC,
     **ACTIVATIONS,
+    **ELEMENTWISE,
+    **COMPARISON,
     **SHAPING,
     **SLICING,
     **CONTROL,
+    **SIGNAL,
+    **STREAMS,
 }
+CONVERTERS.update(beside(CONVERTERS))
 
 
 def convert(model: Model) -> Graph:
@@ -168,7 +178,7 @@ def _quantizes(operator: Operator) -> bool:
 
 def _begin(builder: Builder, indices: list[int]) -> Value:
     """The value that all these tensors are."""
-    first, *others = (builder.declared(index, *PLAIN) for index in indices)
+    first, *others = (builder.declared(index, *BARE) for index in indices)
     for other in others:
         if (other.dtype, other.scale, other.zero) != (first.dtype, first.scale, first.zero):
             raise ModelError(

@@ -160,14 +160,14 @@ def mean(call: Call) -> None:
     expect(output, shape)
     factor, shift = multiplier(x.scale / output.scale)
     params = {
-        **_groups(x.shape, axes),
+        **groups(x.shape, axes),
         **{"input_zero_point": x.zero, "output_zero_point": output.zero},
         **{"multiplier": factor, "shift": shift},
     }
     call.put(f"tflm_mean_{same_type(x, output)}", params, [x], output)
 
 
-def _groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
+def groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
     """Kept and reduced axes by turns, neighbours of a kind as one, the first and last kept."""
     groups: list[list[int]] = [[]]  # groups of even number are kept
     for axis, side in enumerate(shape):

@@ -173,19 +173,21 @@ def depthwise(call: Call) -> None:
     call.put(f"arm_depthwise_conv_wrapper_{suffix}", params, [x], output, data, rows)
 
 
+def pooled(options: Options, x: Value, output: Value) -> dict[str, int]:
+    """The windows of a pooling."""
+    batches, _, _, channels = image(x)
+    _expect(output, batches, channels)
+    sides = options.integer("FilterHeight", 1), options.integer("FilterWidth", 1)
+    window = _window(options, x, output, sides, dilated=False)
+    return {"batches": batches, "channels": channels, **window}
+
+
 def pool(call: Call, kind: str) -> None:
     """AVERAGE_POOL_2D and MAX_POOL_2D."""
     call.counts(1, 1)
     options, x, output = call.options("Pool2DOptions"), call.value(), call.output()
     same_format(x, output)
-    batches, _, _, channels = image(x)
-    _expect(output, batches, channels)
-    sides = options.integer("FilterHeight", 1), options.integer("FilterWidth", 1)
-    params = {
-        **{"batches": batches, "channels": channels},
-        **_window(options, x, output, sides, dilated=False),
-        **options.activation(output),
-    }
+    params = {**pooled(options, x, output), **options.activation(output)}
     call.put(f"{kind}_{same_type(x, output)}", params, [x], output)
 
 
