@@ -78,9 +78,15 @@ def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
     return f"static const {type} {symbol}[{values.size}] = {{\n    {rows},\n}};"
 
 
+#: Numbers that have no literal in C, as expressions.
+_LITERALS = {"inf": "1.0f / 0.0f", "-inf": "-1.0f / 0.0f", "nan": "0.0f / 0.0f"}
+_LITERALS[str(-(2**63))] = f"{1 - 2**63} - 1"
+
+
 def lines(values: np.ndarray) -> list[str]:
     """The elements in memory order, a few in each line, without a comma at its end."""
-    flat = [str(value) for value in values.ravel().tolist()]
+    whole = values.astype(np.uint8) if values.dtype == bool else values
+    flat = [_LITERALS.get(text, text) for text in map(str, whole.ravel().tolist())]
     return [", ".join(flat[i : i + _PER_LINE]) for i in range(0, len(flat), _PER_LINE)]
 
 
@@ -92,9 +98,9 @@ def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
         includes.append(condition)
         rows.append(condition)
         for _, name, dtype in group:
-            array, unsigned = symbol(name), int(dtype.startswith("u"))
+            array, kind = symbol(name), 2 * (dtype == "float32") + (dtype[0] in "ub")
             includes.append(f'#include "{name}.h"')
-            sizes = f"sizeof {array}, sizeof {array}[0], {unsigned}"
+            sizes = f"sizeof {array}, sizeof {array}[0], {kind}"
             rows.append(f'    {{"{name}", {array}, {sizes}}},')
         includes.append("#endif")
         rows.append("#endif")
