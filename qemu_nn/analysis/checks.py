@@ -46,7 +46,7 @@ class ModelCheck:
 
     @property
     def runs(self) -> bool:
-        """Does the device run it?"""
+        """Say whether the device runs it."""
         return not self.reasons
 
 
@@ -70,7 +70,7 @@ class Checks:
 
     @property
     def run(self) -> bool:
-        """Do all of them run?"""
+        """Say whether all of them run."""
         return all(model.runs for model in self.models)
 
     @property

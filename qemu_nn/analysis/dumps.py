@@ -105,7 +105,7 @@ def _npy(path: Path, dtype: np.dtype, count: int) -> np.ndarray:
         array = np.lib.format.open_memmap(path, mode="r")
     except _NO_NPY:
         raise Error(f"{path} is not a .npy file of numbers") from None
-    alike = "iub" if dtype.kind in "iub" else dtype.kind
+    alike = {"f": "f", "b": "iub"}.get(dtype.kind, "iu")
     if array.dtype.kind not in alike or array.dtype.itemsize != dtype.itemsize:
         raise Unlike(f"it holds {array.dtype}, but the golden {dtype.name}")
     if array.size != count:

@@ -195,9 +195,8 @@ class _Writer:
         return [
             f"{entry['name']}: {entry['layer']} of {about.network}, input {entry['input']}",
             f"shape {dimensions(entry['shape'])}, {known or 'unknown Q format'}",
-            f"{about.core} ({about.profile.path}), CMSIS {about.profile.cmsis}, , ".join(
-                [f"rounding {about.profile.rounding}", *_build(about.profile)]
-            ),
+            f"{about.core} ({about.profile.path}), CMSIS {about.profile.cmsis}, "
+            f"rounding {about.profile.rounding}{_build(about.profile)}",
             f"CRC-32 of the little-endian bytes: 0x{entry['crc32']}",
         ]
 
@@ -235,9 +234,9 @@ class _Writer:
         return len(content) + sum(file["size"] for file in self._files)
 
 
-def _build(profile: Profile) -> list[str]:
-    """What of TensorFlow Lite Micro's build is not the default, in words."""
-    return [f"{name} {value}" for name, value in profile.build.items()]
+def _build(profile: Profile) -> str:
+    """What of TensorFlow Lite Micro's build is not the default, in words behind others."""
+    return "".join(f", {name} {value}" for name, value in profile.build.items())
 
 
 # ---- what one run computed, made into goldens in program order ----
