@@ -69,7 +69,9 @@ def test_run_takes_the_build(network):
         np.testing.assert_array_equal(np.load("out.npz")["2nd"], X + offset)
 
 
-@pytest.mark.parametrize("verb", ["info", "run", "golden", "export", "variants", "analyze", "bench"])
+@pytest.mark.parametrize(
+    "verb", ["info", "run", "golden", "export", "variants", "analyze", "bench"]
+)
 def test_every_verb_refuses_with_the_build_that_cannot_run_it(verb, network):
     more = {
         "run": ["-i", "x.npy", "-o", "out.npz"],

@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 pytest.importorskip("tflite")
-from tflite_cases import CASES
+from soon import soon
+from tflite_cases import CASES, Net
+from tflite_damage import changed
 from tflite_files import File
 
 import qemu_nn
@@ -105,6 +107,39 @@ def test_a_damaged_file_is_an_error(tmp_path):
     path.write_bytes(b"\x08\0\0\0TFL3" + bytes(99))
     with pytest.raises(ModelError, match="damaged"):
         examined(path)
+
+
+def test_what_is_too_large_is_not_looked_at_for_ever(tmp_path):
+    net = Net()
+    x, w = net.begin(256), net.weights((2**15, 256), 0, False)
+    for _ in range(40):
+        y = net.middle(2**15)
+        net.operator("FULLY_CONNECTED", [x, w, -1], [y], "FullyConnectedOptions")
+    net.outputs.append(y)
+    found = examined(net.save(tmp_path))
+    assert "its constants take more than 256 MiB" in found.reasons[0]
+    assert "not looked at, as the network is too large already" in found.reasons[1]
+    assert sum(each.looked_at for each in found.findings) == 32  # 31 run, one is too large
+
+
+@pytest.mark.parametrize("name", list(CASES)[::8])
+def test_damaged_files_are_examined_as_they_are_loaded(name, tmp_path):
+    data, path = CASES[name]().bytes(), tmp_path / "net.tflite"
+    for number in range(30):
+        path.write_bytes(changed(data, np.random.default_rng(number)))
+        with soon(300):
+            try:
+                loaded = qemu_nn.load(path).graph
+            except ModelError:
+                loaded = None
+            try:
+                found = examined(path)
+            except ModelError:
+                assert loaded is None
+                continue
+        assert (found.graph is None) == (loaded is None), number
+        assert bool(found.reasons) == (loaded is None), number
+        assert all("\n" not in reason for reason in found.reasons)
 
 
 # ---- what TensorFlow Lite Micro refuses ----
@@ -288,4 +323,4 @@ def test_a_device_that_cannot_run_a_network_says_why():
     (model,) = qemu_nn.check(DIGITS, cmsis="7.0.0").models
     assert not model.runs
     assert model.operators == len(qemu_nn.load(DIGITS).graph.nodes)
-    assert np.all([reason for reason in model.reasons])
+    assert np.all(list(model.reasons))

@@ -166,7 +166,9 @@ def test_sequences_come_with_samples_and_steps(data):
 def test_another_type_is_told_how_to_convert(data):
     network = chosen("s32", "int32")
     x = [data["which"], data["a"].astype(np.int64), data["b"].astype(np.int32)]
-    with pytest.raises(Error, match=r"must be int32, but is int64: convert it with astype\('int32'"):
+    with pytest.raises(
+        Error, match=r"must be int32, but is int64: convert it with astype\('int32'"
+    ):
         network.session().run(x)
     with pytest.raises(Error, match="must be bool, but is int8"):
         network.session().run([data["which"].astype(np.int8), *x[1:]])

@@ -142,20 +142,25 @@ class _Examination:
         return operators
 
     def _finding(self, operator: Operator) -> Finding:
-        missing = next((index for index in operator.inputs if index in self.unknown), None)
-        reason, tflm = self._reason(operator, missing), ""
+        unseen = self._unseen(operator) if operator.name in CONVERTERS else ""
+        reason, tflm = unseen or self._reason(operator), ""
         if reason:
             self.builder.forget()
             self._described(operator.outputs)
-            tflm = refused(self.model, operator)
-        known = missing is None or operator.name not in CONVERTERS
-        return Finding(operator.name, operator.index, reason, tflm if known else "", known)
+            tflm = "" if unseen else refused(self.model, operator)
+        return Finding(operator.name, operator.index, reason, tflm, not unseen)
 
-    def _reason(self, operator: Operator, missing: Optional[int]) -> str:
+    def _unseen(self, operator: Operator) -> str:
+        """Why an operator is not looked at."""
+        if self.builder.full:
+            return "not looked at, as the network is too large already"
+        if self.unknown.isdisjoint(operator.inputs):
+            return ""
+        return "not looked at, as it reads what an operator before it does not make"
+
+    def _reason(self, operator: Operator) -> str:
         if operator.name not in CONVERTERS:
             return "it is not supported"
-        if missing is not None:
-            return "not looked at, as it reads what an operator before it does not make"
         try:
             CONVERTERS[operator.name](Call(operator, self.builder))
         except Error as error:
