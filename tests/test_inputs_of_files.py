@@ -1,6 +1,7 @@
 """Inputs from the user's files: one or several, real numbers, sequences."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,7 +131,7 @@ def test_goldens_exports_and_variants_take_several_inputs(data):
     assert call("golden", "net.qnz", "-i", "named.npz", "-o", "golden")[0] == 0
     assert call("compare", "golden", "golden")[0] == 0
     assert call("export", "net.qnz", "-i", "numbered.npz", "-o", "firmware")[0] == 0
-    goldens = json.loads(open("firmware/goldens/manifest.json").read())["goldens"]
+    goldens = json.loads(Path("firmware/goldens/manifest.json").read_text())["goldens"]
     assert [entry["name"] for entry in goldens][:4] == ["x0/which", "x0/a", "x0/b", "x0/out"]
     assert call("variants", "net.qnz", "-i", "named.npz")[0] == 0
 

@@ -117,11 +117,6 @@ class Builder:
         """Whether the network is as large as one may be."""
         return self._spent[0] > _ARRAY_LIMIT or len(self.nodes) == _CALL_LIMIT
 
-    def forget(self) -> None:
-        """Drop what was said of a call that does not come."""
-        self._effects.clear()
-        self._builds.clear()
-
     def make(self, index: int, value: Value) -> None:
         """Say what a tensor is."""
         self._values[index] = value

@@ -145,7 +145,6 @@ class _Examination:
         unseen = self._unseen(operator) if operator.name in CONVERTERS else ""
         reason, tflm = unseen or self._reason(operator), ""
         if reason:
-            self.builder.forget()
             self._described(operator.outputs)
             tflm = "" if unseen else refused(self.model, operator)
         return Finding(operator.name, operator.index, reason, tflm, not unseen)
