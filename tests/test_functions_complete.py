@@ -17,6 +17,7 @@ from qemu_nn.functions import (
     tflm_signal,
     tflm_truth,
 )
+from qemu_nn.functions.extents import DTYPES
 from qemu_nn.functions.prototypes import is_own
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,6 +28,8 @@ MEANINGLESS = {
     "elementwise_mul_acc": "it adds to what its output holds",
     "concatenation": "it writes a part of its output; networks join tensors by tflm_concatenation",
     "nn_activation": "networks reach it inside of an LSTM alone",
+    "reduce_all": "truth values have no scale",
+    **dict.fromkeys(("arg_max", "arg_min"), "it makes indices, not real numbers"),
     "batch_matmul": "no float operator multiplies two tensors that are computed",
     **dict.fromkeys(("cast", "quantize", "dequantize"), "it changes the type of numbers"),
     **dict.fromkeys(
@@ -35,6 +38,9 @@ MEANINGLESS = {
     ),
     **dict.fromkeys(("float_reduce", "float_matmul"), "it computes with numbers as they are"),
     "svdf": "it keeps a state",
+    "circular_buffer": "it keeps a state",
+    "hold": "it keeps a state",
+    "update": "where it writes is computed",
     "lstm_unidirectional": "it keeps a state",
     "assign_variable": "it keeps a state",
     "choose": "its condition is a truth value",
@@ -63,6 +69,12 @@ ELSEWHERE = {
     | {"tflm_prelu_s16"},
     "test_import_tflite_svdf.py": {"tflm_requantize_s16_s32"},
     "test_releases.py": {"arm_transpose_conv_s8"},
+    "test_tflm_reduce.py": {
+        *("tflm_sum_s8", "tflm_sum_s16", "tflm_reduce_max_s8", "tflm_reduce_min_s8"),
+        *("tflm_reduce_all_b8", "tflm_arg_max_s8", "tflm_arg_min_s8", "tflm_resize_bilinear_s8"),
+        *("tflm_transpose_conv_s8", "tflm_transpose_conv_s16", "tflm_convolve_s16"),
+        "tflm_fully_connected_s16_s32",
+    },
     "the wrapper's recordings, which calls it on Helium": {"arm_convolve_even_s4"},
     "test_rows_without_recordings.py": {
         *(f"arm_{op}_{type}" for op in ("add", "sub", "mult", "offset") for type in ("q7", "q15")),
@@ -70,7 +82,14 @@ ELSEWHERE = {
         "arm_avepool_q7_HWC_nonsquare",
     },
     "test_rows_s8_without_recordings.py": {
-        f"tflm_{name}_{type}" for name in ("constant", "broadcast") for type in ("s8", "s16", "u8")
+        f"tflm_{name}_{type}" for name in ("constant", "broadcast") for type in DTYPES
+    },
+    "test_tflm_moving.py": {
+        *(f"tflm_{op}_{type}" for op in ("slice", "concatenation", "hold") for type in DTYPES),
+        *(f"tflm_update_{type}" for type in ("s8", "s16", "s32", "f32")),
+        *(f"tflm_{op}_{type}" for op in ("gather", "cumsum") for type in ("s8", "f32")),
+        *("tflm_transpose_s8", "tflm_transpose_f32", "tflm_pad_s32", "tflm_pad_f32"),
+        *("tflm_circular_buffer_s8", "tflm_resize_nearest_f32"),
     },
     "test_tflm_control.py": {function.name for function in tflm_control.FUNCTIONS},
     "test_npu_kernels.py": set(NPU_FUNCTIONS),

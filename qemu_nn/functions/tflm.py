@@ -7,13 +7,14 @@ from typing import Optional
 
 import numpy as np
 
-from ..operators import Identity, Operator, Pool, PRelu, Relu, Sigmoid, Tanh
+from ..operators import Identity, Operator, PRelu, Relu, Sigmoid, Tanh
 from .base import Function, Params
 from .drawing import SIZES, Draw, Drawn, length, limits
 from .extents import Array, vector
 from .meaning import Call, Meaning, Meant, same
 from .s8_elementwise import DTYPES, combine
 from .scaling import logistic_scaling, logistic_scaling_s16, quantize_multiplier, rescale_factors
+from .tflm_reduce import AXES, IMAGE, KEPT, draw_axes, reduced
 
 _ZERO_POINTS: tuple[str, ...] = ("input_zero_point", "output_zero_point")
 _SCALE: tuple[str, ...] = ("multiplier", "shift")
@@ -33,7 +34,6 @@ _CASE_SCALE = dict(zip(_SCALE, quantize_multiplier(0.7)))
 _PAIRS = {
     f"{which}_{name}": n for which in ("identity", "alpha") for name, n in _CASE_SCALE.items()
 }
-_MEAN_CASE = {"kept_0": 1, "reduced_0": 49, "kept_1": 1, "reduced_1": 1, "kept_2": 64}
 
 # ---- random arguments ----
 
@@ -85,8 +85,7 @@ def _draw_logistic(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_mean(rng: Random, function: Function) -> Drawn:
-    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
-    p = {name: rng.choice(SIZES) for name in names}
+    p = draw_axes(rng, function)
     p["multiplier"], p["shift"] = _draw_factor(rng, function)
     return {**p, **_draw_zeros(rng, function)}
 
@@ -236,27 +235,19 @@ def _logistic(op: str, type: str) -> Function:
     )
 
 
-def _averaged(call: Call) -> Meant:
-    """Kept and reduced axes take turns: windows that lie side by side."""
-    kept0, reduced0, kept1, reduced1, kept2 = call.sides[0]
-    shape, kernel = (kept0 * reduced0, kept1 * reduced1, kept2), (reduced0, reduced1)
-    return Meant((Pool("average", kernel, kernel),), (shape,))
-
-
-def _mean(type: str) -> Function:
-    kept = ("kept_0", "kept_1", "kept_2")
-    axes = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
+def _mean(op: str, type: str) -> Function:
+    folded = "multiplier and shift: of the scales alone; the count is folded in here."
     return Function(
-        name=f"tflm_mean_{type}",
-        op="mean",
+        name=f"tflm_{op}_{type}",
+        op=op,
         type=type,
-        params=(*axes, *_ZERO_POINTS, *_SCALE),
-        inputs=(Array("input", DTYPES[type], axes),),
-        output=Array("output", DTYPES[type], kept),
-        note="multiplier and shift: of the scales alone; the count is folded in here.",
+        params=(*AXES, *_ZERO_POINTS, *_SCALE),
+        inputs=(Array("input", DTYPES[type], AXES),),
+        output=Array("output", DTYPES[type], KEPT),
+        note=folded if op == "mean" else "",
         draw=_draw_mean,
-        cases=({**_MEAN_CASE, **_CASE_ZEROS, **_CASE_SCALE},),
-        meaning=_averaged,
+        cases=({**IMAGE, **_CASE_ZEROS, **_CASE_SCALE},),
+        meaning=reduced(op),
     )
 
 
@@ -284,5 +275,5 @@ FUNCTIONS = (
     *(_leaky_relu(type) for type in _BOTH),
     *(_prelu(type) for type in _BOTH),
     *(_logistic(op, type) for op in ("logistic", "tanh") for type in _BOTH),
-    *(_mean(type) for type in _BOTH),
+    *(_mean(op, type) for op in ("mean", "sum") for type in _BOTH),
 )

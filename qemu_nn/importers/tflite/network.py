@@ -10,19 +10,24 @@ from ...errors import Error, ModelError
 from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
+from .borders import BORDERS
 from .building import BARE, PLAIN, Builder, Value
 from .call import Call, Converter
 from .comparison import COMPARISON
 from .control import CONTROL, branches
 from .dense import DENSE
 from .elementwise import ELEMENTWISE
+from .filling import FILLING
+from .places import PLACES
 from .reading import Model, Operator
 from .real import beside
 from .recurrent import RECURRENT
+from .reducing import REDUCING
 from .shaping import SHAPING
 from .signal import SIGNAL
 from .signal_streams import STREAMS
 from .slicing import SLICING
+from .streaming import STREAMING, hold
 from .values import Guard
 from .windows import WINDOWS
 
@@ -37,6 +42,11 @@ CONVERTERS: dict[str, Converter] = {
     **COMPARISON,
     **SHAPING,
     **SLICING,
+    **REDUCING,
+    **BORDERS,
+    **PLACES,
+    **FILLING,
+    **STREAMING,
     **CONTROL,
     **SIGNAL,
     **STREAMS,
@@ -63,6 +73,7 @@ def _network(model: Model) -> Graph:
         starts.append(value)
     _convert(builder, operators)
     names = builder.end(outputs)
+    hold(builder, names)
     for each in starts:
         if each.name in names:
             raise ModelError("it has no operators: its output is its input")

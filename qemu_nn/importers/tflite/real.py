@@ -12,9 +12,9 @@ from ...functions.tflm_float import ACTIVATED, ACTIVATIONS, COMPARE, UNARY, bits
 from .building import BARE, Value
 from .call import SUFFIXES, Call, Converter, Options, same_type
 from .operands import operands
+from .reducing import groups
 from .scaling import multiplier
 from .shaping import axis_of, expect
-from .slicing import groups
 from .windows import image, pooled
 
 #: Types of the file that stand for themselves.
