@@ -10,7 +10,7 @@ from typing import Optional
 
 from ...errors import Error, ModelError
 from ...ir.graph import Graph
-from .building import PLAIN, Builder
+from .building import BARE, Builder
 from .call import Call
 from .network import CONVERTERS, convert, kept, network_outputs, start
 from .reading import Model, Operator, read
@@ -170,7 +170,7 @@ class _Examination:
         """Take tensors that no call makes as the file describes them."""
         for index in self._unmade(indices):
             try:
-                self.builder.make(index, self.builder.declared(index, *PLAIN))
+                self.builder.make(index, self.builder.declared(index, *BARE))
             except ModelError:
                 self.unknown.add(index)
 
