@@ -104,6 +104,28 @@ def test_analysis_takes_the_build(network):
     assert old.profile.endswith("reference kernels, TFLM 2026-04")
 
 
+def test_a_call_of_two_inputs_is_analyzed_alone_as_its_build_makes_it(monkeypatch):
+    """What a network gives as a whole, the call gives alone."""
+    for module in (variants, graph, builds):
+        monkeypatch.setattr(module, "DIFFERENCES", KNOWN)
+    a, b, out = (Tensor(name, (LENGTH,), "int8", scale=0.5) for name in ("a", "b", "out"))
+    ends = {"input_1_offset": 0, "input_2_offset": 0, "act_min": -128, "act_max": 127}
+
+    def product(offset):
+        how = {"block_size": LENGTH, "out_offset": offset, "out_mult": 2**30, "out_shift": 0}
+        return declared("arm_elementwise_mul_s8", **how, **ends)
+
+    node = Node(
+        inputs=("a", "b"), output=out, builds=(Build("shifted", **product(5)),), **product(0)
+    )
+    network = qemu_nn.Network(Graph("net", (a, b), (node,), ("out",), {}))
+    x = {"a": X * 0.5, "b": (X % 3) * 0.5}
+    for how in ({}, OLD):
+        figures = qemu_nn.analyze(network, x, **how).layers[-1]
+        assert figures.whole == figures.single
+    assert figures.whole.largest > 2
+
+
 def test_goldens_and_exports_name_the_build(network, tmp_path):
     golden(network, X, tmp_path / "old", **OLD)
     golden(network, X, tmp_path / "new")

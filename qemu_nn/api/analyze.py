@@ -16,6 +16,7 @@ from ..analysis.layer_figures import Gathered, LayerFigures, WeightFigures, weig
 from ..analysis.report import Report
 from ..errors import Error
 from ..io.arguments import as_array, as_callable
+from ..ir.builds import built
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Node, Tensor
 from ..lower.dequantize import dequantized
@@ -107,6 +108,7 @@ def analyze(
         )
     _check_pair(graph, reference)
     wanted = network.profile(target, cmsis, rounding, kernels, tflm)
+    graph = built(graph, wanted)
     session = Session(graph, wanted, threads=threads)
     run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
     if len(graph.inputs) > 1:
