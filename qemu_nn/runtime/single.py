@@ -22,22 +22,21 @@ class Calls:
         self._profile = profile
         graph = self._graph = built(graph, profile)
         tensors = graph.tensors
-        self._nodes = {node.name: replace(node, builds=(), effect="") for node in graph.nodes}
         states = {tensor.name for tensor in graph.states}
         self._sessions = {
             node.name: Session(self._alone(node, tensors[node.inputs[0]]), profile, None, threads)
-            for node in self._nodes.values()
+            for node in graph.nodes
             if len(node.inputs) == 1 and node.inputs[0] not in states
         }
 
     def _alone(self, node: Node, start: Tensor) -> Graph:
         names = [name for name in (node.weights, node.bias) if name is not None]
         arrays = {name: self._graph.arrays[name] for name in names}
-        return Graph(self._graph.name, (start,), (node,), (node.name,), arrays)
+        alone = replace(node, builds=(), effect="")  # it is built, and the network has warned
+        return Graph(self._graph.name, (start,), (alone,), (node.name,), arrays)
 
     def run(self, node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
-        """The output [N, ...] of one call on integer inputs [N, ...], as the device makes it."""
-        node = self._nodes[node.name]
+        """The output [N, ...] of one call, of the device's build, on integer inputs [N, ...]."""
         if node.name in self._sessions:
             session = self._sessions[node.name]
             shape = session.graph.input.shape
