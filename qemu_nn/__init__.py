@@ -18,6 +18,10 @@ quantize -- turn a float network into calls of CMSIS-NN
 >>> quantized = qemu_nn.quantize("net.onnx", "calib.npz", target="cortex-m4")
 >>> quantized.save("net.qnz")
 
+check -- say which networks a device runs, and why not
+
+>>> print(qemu_nn.check("models", target="cortex-m4").text())
+
 analyze -- report layer by layer what quantization cost
 
 >>> print(qemu_nn.analyze("net.qnz", "test.npz").text())
@@ -51,6 +55,7 @@ from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
 
 if TYPE_CHECKING:
     from .api.analyze import analyze
+    from .api.check import check
     from .api.export import export
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
@@ -61,6 +66,7 @@ _HOMES = {
     "FloatNetwork": "api.network",
     "Network": "api.network",
     "analyze": "api.analyze",
+    "check": "api.check",
     "export": "api.export",
     "load": "api.network",
     "quantize": "api.quantize",
@@ -77,6 +83,7 @@ __all__ = [
     "SizeMismatch",
     "__version__",
     "analyze",
+    "check",
     "export",
     "load",
     "quantize",

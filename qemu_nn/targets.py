@@ -92,13 +92,19 @@ class Profile:
             return _NPU_NUMBER
         return 8 * RELEASES[self.cmsis] + 2 * PATHS[self.path] + ROUNDINGS[self.rounding]
 
+    @property
+    def build(self) -> dict[str, str]:
+        """What of TensorFlow Lite Micro's build is not the default, by name."""
+        defaults = {"kernels": KERNELS[0], "tflm": DEFAULT_TFLM}
+        own = {name: str(getattr(self, name)) for name in defaults}
+        return {name: own[name] for name in own if own[name] != defaults[name]}
+
     def __str__(self) -> str:
         if self.path == "npu":
             return "NPU"
-        own = f"CMSIS {self.cmsis}, {self.path}, {self.rounding}"
-        reference = ", reference kernels" if self.kernels != KERNELS[0] else ""
-        month = f", TFLM {self.tflm}" if self.tflm != DEFAULT_TFLM else ""
-        return own + reference + month
+        words = {"kernels": "{} kernels", "tflm": "TFLM {}"}
+        build = (words[name].format(value) for name, value in self.build.items())
+        return ", ".join([f"CMSIS {self.cmsis}", self.path, self.rounding, *build])
 
 
 #: The NPU of the WuQi WQ5007: every shift rounds down.

@@ -12,6 +12,7 @@ import pytest
 
 import qemu_nn
 from qemu_nn import cmsis, errors, ndk, targets
+from qemu_nn.analysis.checks import Checks, ModelCheck
 from qemu_nn.analysis.compare import Comparison, Difference, Finding
 from qemu_nn.analysis.report import Report
 from qemu_nn.analysis.summary import Summary
@@ -44,7 +45,15 @@ def surface():
     things = [getattr(qemu_nn, name) for name in qemu_nn.__all__ if name != "__version__"]
     things += [golden.golden, golden.compare, golden.describe, golden.example]
     things += [network.load_quantized, Session, Report, Comparison, Finding, Difference]
-    things += [GoldenSet, Summary, Firmware, *defined_in(targets), *defined_in(errors)]
+    things += [
+        Checks,
+        ModelCheck,
+        GoldenSet,
+        Summary,
+        Firmware,
+        *defined_in(targets),
+        *defined_in(errors),
+    ]
     named = {f"{thing.__module__}.{thing.__qualname__}": thing for thing in things}
     named.update((f"qemu_nn.cmsis.{name}", getattr(cmsis, name)) for name in cmsis.__all__)
     named["qemu_nn.ndk.install"] = ndk.install

@@ -41,7 +41,12 @@ def test_no_samples_are_an_empty_result(graph):
 
 @pytest.mark.parametrize(
     ("shape", "told"),
-    [((), "[]"), ((28,), "[28]"), ((28, 28, 1), "[28, 28, 1]"), ((1, 28, 28), "[1, 28, 28]")],
+    [
+        ((), "[]"),
+        ((28,), "[28]"),
+        ((28, 28, 1), "[28, 28, 1]; for one sample give [1, 28, 28, 1]"),
+        ((1, 28, 28), "[1, 28, 28]"),
+    ],
 )
 def test_an_input_of_another_shape_is_refused_at_any_time(graph, shape, told):
     session = Session(graph, profile())

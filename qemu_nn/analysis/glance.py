@@ -12,7 +12,7 @@ from ..functions.extents import extent
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Tensor
 from .float_table import float_table
-from .summary import facts_text
+from .summary import facts_text, tensor_shape, tensor_words
 from .table import Cell, Table
 
 #: Names in a line.
@@ -41,12 +41,13 @@ def of_calls(graph: Graph, from_float: bool, notes: int) -> Glance:
     tensors = [node.output for node in graph.nodes]
     macs = [extent(node.function.macs, node.params) for node in graph.nodes]
     rows = tuple(
-        (node.name, node.function.name, _shape(node.output), node.output.spelled, count)
+        (node.name, node.function.name, tensor_shape(node.output), node.output.spelled, count)
         for node, count in zip(graph.nodes, macs)
     )
+    starts = "input" if len(graph.inputs) == 1 else "inputs"
     facts: dict[str, Cell] = {
         "calls": _counted(node.function.name for node in graph.nodes),
-        "input": _tensor(graph.input),
+        starts: _listed([_tensor(tensor) for tensor in graph.inputs]),
         "outputs": _listed([_tensor(t) for t in tensors if t.name in graph.outputs]),
         "macs": sum(macs),
         "weight_bytes": sum(array.nbytes for array in graph.arrays.values()),
@@ -84,10 +85,5 @@ def _listed(parts: Sequence[str]) -> str:
     return ", ".join([*parts[:_NAMES], *([f"{more} more"] if more > 0 else [])])
 
 
-def _shape(tensor: Tensor) -> str:
-    return f"{tensor.dtype} {'x'.join(map(str, tensor.shape))}"
-
-
 def _tensor(tensor: Tensor) -> str:
-    spelled = tensor.spelled if tensor.scale is None else str(tensor.format)
-    return f"{cut(tensor.name)}: {_shape(tensor)} {spelled or ''}".strip()
+    return f"{cut(tensor.name)}: {tensor_words(tensor)}"

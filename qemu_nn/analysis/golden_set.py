@@ -15,7 +15,7 @@ from ..errors import Error, ModelError
 from ..functions.extents import DTYPES
 from ..io.files import MEGABYTE, read_bytes
 from ..io.typed_json import Fields, parse_json
-from ..targets import Profile, core_words, cores_of, profile
+from ..targets import DEFAULT_TFLM, KERNELS, Profile, core_words, cores_of, profile
 from .dumps import stored
 
 _MANIFEST_LIMIT = 256 * MEGABYTE
@@ -101,7 +101,9 @@ def _goldens(folder: Path, manifest: Fields) -> Goldens:
         raise manifest.error("a golden is listed twice")
     names = manifest.object("profile")
     try:
-        made_for = profile(names.text("path"), names.text("cmsis"), names.text("rounding"))
+        cmsis = (names.text("cmsis"), names.text("rounding"))
+        tflm = (names.text("kernels", KERNELS[0]), names.text("tflm", DEFAULT_TFLM))
+        made_for = profile(names.text("path"), *cmsis, *tflm)
     except Error as error:
         raise names.error(str(error)) from None
     cores = cores_of([made_for.path])

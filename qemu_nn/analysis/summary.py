@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Optional
 
@@ -110,8 +110,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
     facts: dict[str, Cell] = {
         "network": plan.graph.name,
         "profile": str(plan.profile),
-        "input": _shape(plan.graph.input),
-        "input_format": plan.graph.input.spelled,
+        **_ends(plan.graph),
         "macs": sum(_macs(node) for node in plan.graph.nodes),
         "weight_bytes": sum(array.nbytes for array in plan.graph.arrays.values()),
         **_memory(plan.graph, buffers, arena),
@@ -146,7 +145,7 @@ def _computed(step: Step) -> Iterator[tuple[Node, str]]:
 
 
 def _layer(node: Node) -> tuple[Cell, ...]:
-    return (node.name, node.function.name, _shape(node.output), node.output.spelled)
+    return (node.name, node.function.name, tensor_shape(node.output), node.output.spelled)
 
 
 def _own(node: Node, arena: Optional[TensorArena]) -> tuple[Cell, ...]:
@@ -165,5 +164,26 @@ def _macs(node: Node) -> int:
     return extent(node.function.macs, node.params)
 
 
-def _shape(tensor: Tensor) -> str:
+def tensor_shape(tensor: Tensor) -> str:
+    """Type and shape."""
     return f"{tensor.dtype} {'x'.join(map(str, tensor.shape))}"
+
+
+def tensor_words(tensor: Tensor) -> str:
+    """Type, shape and format, where there is one."""
+    spelled = tensor.spelled if tensor.scale is None else str(tensor.format)
+    return f"{tensor_shape(tensor)} {spelled or ''}".strip()
+
+
+def _ends(graph: Graph) -> dict[str, Cell]:
+    """The facts of what goes in, what comes out and what stays."""
+    first, tensors = graph.input, graph.tensors
+    facts: dict[str, Cell] = {"input": tensor_shape(first), "input_format": first.spelled}
+    if len(graph.inputs) > 1:
+        facts = {"inputs": _named(graph.inputs)}
+    facts["outputs"] = _named([tensors[name] for name in graph.outputs])
+    return {**facts, "states": _named(graph.states)} if graph.states else facts
+
+
+def _named(tensors: Iterable[Tensor]) -> str:
+    return ", ".join(f"{tensor.name}: {tensor_words(tensor)}" for tensor in tensors)

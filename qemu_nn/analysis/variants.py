@@ -7,8 +7,10 @@ from typing import Optional
 
 import numpy as np
 
+from ..functions.tflm_builds import DIFFERENCES
 from ..ir.formats import differing
-from ..targets import PATHS, RELEASES, ROUNDINGS, Profile, all_profiles, roundings
+from ..ir.graph import Build, Graph
+from ..targets import PATHS, RELEASES, ROUNDINGS, TFLM, Profile, all_profiles, roundings
 from .compare import difference, spell_position
 from .kernel_table import spell_profiles
 from .table import Cell, Table
@@ -16,10 +18,44 @@ from .table import Cell, Table
 #: Layer (or function) -> what it computes for each input; None where it refuses to.
 Outputs = Mapping[str, Sequence[Optional[np.ndarray]]]
 
+#: The column of a network whose calls differ between builds of TensorFlow Lite Micro.
+BUILDS = "builds"
+
 _COLUMNS = (
     *("layer", "other_profiles", "differing", "elements"),
     *("largest", "first", "value", "other_value", "since"),
 )
+
+
+def with_builds(table: Table, graph: Graph) -> Table:
+    """The table of a network and a column that says where builds of TensorFlow Lite Micro part.
+
+    The table alone, if none do.
+    """
+    words = {node.name: "; ".join(map(_parting, node.builds)) for node in graph.nodes}
+    if not any(words.values()):
+        return table
+    rows = tuple((*row, words.get(str(row[0])) or None) for row in table.rows)
+    return Table((*table.columns, BUILDS), rows)
+
+
+def builds_text(table: Table) -> str:
+    """The table for a terminal, with whole sentences below it on where builds part."""
+    if BUILDS not in table.columns:
+        return table.text()
+    said = {row["layer"]: row[BUILDS] for row in table.records() if row[BUILDS]}
+    lines = (f"{layer}: {words}" for layer, words in said.items())
+    return "\n".join([table.part(*_COLUMNS).text(), "", "other builds", *lines])
+
+
+def _parting(build: Build) -> str:
+    """Which builds call something else, and what of it is known."""
+    known = DIFFERENCES[build.difference]
+    which = [f"{known.kernels} kernels"] if known.kernels else []
+    which += [f"from {known.since}"] if known.since != TFLM[0] else []
+    which += [f"before {known.before}"] if known.before in TFLM else []
+    call = f"refused: {build.refused}" if build.function is None else build.function.name
+    return f"{' '.join(which) or 'all builds'}: {known.words} ({call})"
 
 
 def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: bool) -> Table:

@@ -16,6 +16,7 @@ from ..analysis.layer_figures import Gathered, LayerFigures, WeightFigures, weig
 from ..analysis.report import Report
 from ..errors import Error
 from ..io.arguments import as_array, as_callable
+from ..ir.builds import built
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Node, Tensor
 from ..lower.dequantize import dequantized
@@ -26,8 +27,8 @@ from ..runtime.accumulate_s8 import has_wide_sums, is_affine
 from ..runtime.evaluate import each_tensor
 from ..runtime.session import Session
 from ..runtime.single import Calls
-from ..targets import DEFAULT_CORE, Profile
-from .data import Batch, batches
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
+from .data import Batch, batches, batches_by_name
 from .network import Network, quantized
 
 Arrays = Mapping[str, np.ndarray]
@@ -45,6 +46,8 @@ def analyze(
     layout: Optional[str] = None,
     threads: int = 1,
     progress: Optional[Progress] = None,
+    kernels: str = KERNELS[0],
+    tflm: str = DEFAULT_TFLM,
 ) -> Report:
     """Report what quantization cost, layer by layer: exact runs against the float reference.
 
@@ -56,7 +59,8 @@ def analyze(
         shows the cost of rounding activations.
     data : str or Path, ndarray, tuple or iterable
         Float inputs, as quantize() takes them, for the float reference or the file that it came
-        from. A network without a reference also takes its own integers, int8 for an int8 input.
+        from. A network without a reference also takes its own integers, int8 for an int8 input. Of
+        several inputs: an .npz file or a dictionary with all, by name or as x0, x1, ... in order.
     labels : ndarray of int, shape (N,), optional
         The class of every sample, where the data do not hold it; with labels the report has
         accuracies and a confusion matrix.
@@ -73,6 +77,10 @@ def analyze(
         Threads that share the samples of a batch.
     progress : callable, optional
         Wraps the iteration over batches, as tqdm does.
+    kernels : str, default "cmsis-nn"
+        Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
+    tflm : str, default "2026-08"
+        The month of TensorFlow Lite Micro, one of targets.TFLM.
 
     Returns
     -------
@@ -93,23 +101,27 @@ def analyze(
     reference, graph = network.reference, network.graph
     own = None  # a network that was made of real numbers is tested with real numbers
     if reference is None and is_affine(graph):
-        reference, own = dequantized(graph), graph.input.format
+        reference, own = dequantized(graph), [tensor.format for tensor in graph.inputs]
     if reference is None:
         raise Error(
             f"{graph.name} has no float reference to compare with; quantize it from a float model"
         )
     _check_pair(graph, reference)
-    wanted = network.profile(target, cmsis, rounding)
+    wanted = network.profile(target, cmsis, rounding, kernels, tflm)
+    graph = built(graph, wanted)
     session = Session(graph, wanted, threads=threads)
     run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
-    source = batches(data, reference.shape, reference.layout, layout, own=own)
+    if len(graph.inputs) > 1:
+        source = batches_by_name(data, graph.inputs)
+    else:
+        first = None if own is None else own[0]
+        source = batches(data, reference.shape, reference.layout, layout, own=first)
     for batch in _labelled(progress(source) if progress else source, labels):
-        if not len(batch.x):
+        if not len(batch):
             continue
         real = dict(each_tensor(reference, batch.x))
-        start = graph.input
-        x = start.format.quantize(real[start.name]).reshape(-1, *start.shape)
-        run.add(real, {start.name: x, **session.run(x, trace=True)}, batch.y)
+        x = {t.name: t.format.quantize(real[t.name]).reshape(-1, *t.shape) for t in graph.inputs}
+        run.add(real, {**x, **session.run(x, trace=True)}, batch.y)
     if not run.samples:
         raise Error("the data hold no samples")
     return run.report()
@@ -118,10 +130,10 @@ def analyze(
 def _check_pair(graph: Graph, reference: FloatGraph) -> None:
     """Raise ModelError unless the reference belongs to the network: a file may hold any two."""
     shapes = reference.shapes
-    tensors = [graph.input, *(node.output for node in graph.nodes)]
+    tensors = graph.tensors.values()
     fits = all(math.prod(shapes.get(t.name, t.shape)) == math.prod(t.shape) for t in tensors)
     described = graph.memory is not None or graph.states
-    if described or graph.input.name not in shapes or not fits:
+    if described or not {tensor.name for tensor in graph.inputs} <= set(shapes) or not fits:
         raise stranger(graph)
 
 
@@ -137,7 +149,7 @@ def _labelled(source: Iterable[Batch], labels: Optional[np.ndarray]) -> Iterator
         )
     done = 0
     for batch in source:
-        start, done = done, done + len(batch.x)
+        start, done = done, done + len(batch)
         if done > len(labels):
             break
         yield Batch(batch.x, labels[start:done])
@@ -158,16 +170,20 @@ class _Run:
 
     def __post_init__(self) -> None:
         names = set(self.reference.shapes)
-        tensors = [self.graph.input, *(node.output for node in self.graph.nodes)]
-        self.tensors = {tensor.name: tensor for tensor in tensors}
+        self.tensors = self.graph.tensors
+        self.starts = {tensor.name for tensor in self.graph.inputs}
         self.meanings = meanings(self.graph, self.reference)
         self.figures = {
             name: Gathered(tensor.format, kept_range(self.reference, name))
             for name, tensor in self.tensors.items()
-            if name in names
+            if name in names and tensor.spelled is not None  # others stand for themselves
         }
-        if not {*self.figures} <= {self.graph.input.name, *self.meanings}:
+        if not {*self.figures} <= {*self.starts, *self.meanings}:
             raise stranger(self.graph)
+        if not self.figures:
+            raise Error(
+                f"there is nothing to compare {self.graph.name} with: no tensor of it is quantized"
+            )
         scores = self.tensors[self.graph.outputs[-1]]
         size = math.prod(scores.shape)
         one_vector = max(scores.shape, default=1) == size > 1 and scores.name in names
@@ -175,18 +191,18 @@ class _Run:
 
     def add(self, real: Arrays, device: Arrays, labels: Optional[np.ndarray]) -> None:
         """One batch: real and integer values of every tensor, and labels if there are any."""
-        first = self.graph.input
-        x = device[first.name]
-        exact = real[first.name].reshape(x.shape)
-        self.figures[first.name].add(exact, x, x)
-        self.figures[first.name].add_unsaturated(np.rint(first.format.unrounded(exact)))
+        for name in self.starts & set(self.figures):
+            x, figures = device[name], self.figures[name]
+            exact = real[name].reshape(x.shape)
+            figures.add(exact, x, x)
+            figures.add_unsaturated(np.rint(figures.format.unrounded(exact)))
         single: dict[str, np.ndarray] = {}
         for node in self.graph.nodes:
             inputs = [self._rounded(real, name, single) for name in node.inputs]
             single[node.name] = self.calls.run(node, inputs) if inputs else device[node.name]
             if node.name in self.figures:
                 self._compare(node, real, device, single[node.name])
-        self.samples += len(x)
+        self.samples += len(device[self.graph.input.name])
         if self.choices is not None:
             name = self.graph.outputs[-1]
             self.choices.add(device[name], real[name], labels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from ..io.arguments import as_array, as_path, one_of
 from ..io.arrays import map_array, read_npz
 from ..io.extras import require
 from ..ir.formats import Format
+from ..ir.tensors import Tensor
 
 #: Endings of image files in a folder.
 _IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm")
@@ -26,10 +27,14 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Batch:
-    """Samples x, float [n, *shape], and their labels y, integers [n], if there are any."""
+    """Samples x, float [n, *shape], of several inputs by name, and their labels y, integers [n], if
+    there are any."""
 
-    x: np.ndarray
+    x: Any
     y: Optional[np.ndarray] = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.x.values())) if isinstance(self.x, Mapping) else self.x)
 
 
 class Batches:
@@ -86,6 +91,45 @@ def batches(
         raise Error(f"data must be files, arrays or generators, not {type(source).__name__}")
     count = len(source) if isinstance(source, Sequence) else None
     return Batches(lambda: _stream(source, arrange), count)
+
+
+def batches_by_name(source: Any, tensors: Sequence[Tensor], size: int = 64) -> Batches:
+    """Batches for a network of integers with several inputs.
+
+    source: an .npz file, or a dictionary, with an array for each input, by name or x0, x1, ..., of
+    real numbers or of the input's own type, and perhaps the labels y. Raises Error as batches().
+    """
+    if isinstance(source, (str, os.PathLike)):
+        source = read_npz(as_path(source, "data"))
+    if not isinstance(source, Mapping):
+        raise Error(f"the network has {len(tensors)} inputs: give an .npz file or a dictionary")
+    arrays = of_inputs([tensor.name for tensor in tensors], source)
+    arrange = {t.name: _Arrange(t.shape, None, None, t.format) for t in tensors}
+    count = len(next(iter(arrays.values())))
+    for name, x in arrays.items():
+        if x.ndim == 0 or len(x) != count or not count:
+            raise Error(f"the input {name!r} must hold as many samples as the others, 1 or more")
+        arrange[name].of(x.shape[1:])
+    labels = source.get("y")
+    y = None if labels is None else _labels(as_array(labels, "labels"), count)
+
+    def start() -> Iterator[Batch]:
+        for i in range(0, count, size):
+            part = slice(i, i + size)
+            x = {name: arrange[name](array[part], i) for name, array in arrays.items()}
+            yield Batch(x, None if y is None else y[part])
+
+    return Batches(start, -(-count // size))
+
+
+def of_inputs(names: Sequence[str], arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The arrays of several inputs by their names, from arrays called so, or x0, x1, ... in order;
+    Error where they are missing."""
+    for keys in (names, [f"x{number}" for number in range(len(names))]):
+        if set(keys) <= set(arrays):
+            return {name: as_array(arrays[key], key) for name, key in zip(names, keys)}
+    have, quoted = ", ".join(map(str, arrays)) or "no arrays", ", ".join(map(repr, names))
+    raise Error(f"the data hold {have}; name the inputs {quoted}, or x0, x1, ... in order")
 
 
 def arranged(x: np.ndarray, shape: Shape) -> np.ndarray:

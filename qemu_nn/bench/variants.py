@@ -9,14 +9,15 @@ from typing import Any, Optional
 import numpy as np
 
 from ..analysis.table import Table
-from ..analysis.variants import compare_profiles
+from ..analysis.variants import compare_profiles, with_builds
 from ..cmsis import invoke
 from ..errors import Error, Refused, SizeMismatch
 from ..functions import FUNCTIONS, Function
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..kernels.table import rows_of
-from ..runtime.session import Session, State, other_profiles, random_inputs
+from ..runtime.inputs import Inputs, State
+from ..runtime.session import Session, other_profiles, random_inputs
 from ..targets import Profile, all_profiles
 from ..testing.calls import random_arguments
 
@@ -25,21 +26,22 @@ _INPUTS, _CALLS = 8, 200
 
 
 def network_variants(
-    graph: Graph, wanted: Profile, x: Optional[np.ndarray] = None, state: State = None
+    graph: Graph, wanted: Profile, x: Optional[Inputs] = None, state: State = None
 ) -> Table:
     """Where the layers of a network differ from those under the wanted profile.
 
-    x, state: as Session.run() takes them; random inputs if not given. Raises Error as a session
+    x, state: as Session.run() takes them; random inputs if not given. Where builds of TensorFlow
+    Lite Micro call other functions, a column more says which layers part. Raises Error as a session
     does.
     """
     if x is None:
         x = random_inputs(graph, _INPUTS)
     others = {p: _trace(session, x, state) for p, session in other_profiles(graph, wanted).items()}
     session = Session(graph, wanted, trace=True)
-    return compare_profiles(_trace(session, x, state), others, chained=True)
+    return with_builds(compare_profiles(_trace(session, x, state), others, chained=True), graph)
 
 
-def _trace(session: Session, x: np.ndarray, state: State) -> dict[str, list[Optional[np.ndarray]]]:
+def _trace(session: Session, x: Inputs, state: State) -> dict[str, list[Optional[np.ndarray]]]:
     """What each layer computes for each input."""
     return {name: list(values) for name, values in session.run(x, state, trace=True).items()}
 

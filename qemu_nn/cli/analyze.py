@@ -19,7 +19,11 @@ from .options import PATH, device, form, say, threads
 @click.command()
 @click.argument("model", type=PATH)
 @click.option(
-    "-d", "--data", type=PATH, required=True, help="Real inputs: an .npy or .npz file, or a folder."
+    "-d",
+    "--data",
+    type=PATH,
+    required=True,
+    help="Real inputs: an .npy or .npz file, or a folder; several inputs: an .npz with all.",
 )
 @click.option("--labels", type=PATH, help="Correct classes [N], if the data do not hold them.")
 @click.option("--html", type=PATH, help="HTML page to write.")

@@ -9,6 +9,7 @@ from typing import Optional
 import click
 
 from ..analysis.table import Table
+from ..analysis.variants import builds_text
 from ..api import golden as pipeline
 from ..bench.contest import contest
 from ..bench.networks import NETWORKS
@@ -23,7 +24,8 @@ from ..io.version import __version__
 from ..ir.graph import Graph
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
-from .options import PATH, device, form, read_inputs, say, state, variant
+from .inputs import read_inputs
+from .options import PATH, device, form, inputs, say, state, variant
 
 _COUNT = click.IntRange(1)
 _NETWORKS = {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}
@@ -32,7 +34,7 @@ _NAMES = ", ".join(_NETWORKS)
 
 @click.command()
 @click.argument("networks", nargs=-1, metavar="[MODEL|NETWORK]...")
-@click.option("--kernels", "rows", is_flag=True, help="Time every row of the kernel table.")
+@click.option("--rows", is_flag=True, help="Time every row of the kernel table.")
 @click.option(
     "--cpu",
     type=click.Choice(["none", *kernels.FEATURES]),
@@ -71,7 +73,7 @@ def bench(
     """Time networks, and LiteRT and ONNX Runtime beside them.
 
     NETWORK is the name of a network that comes with the package; without any argument all of them
-    are timed. --kernels times the rows of the kernel table, and the networks that are named.
+    are timed. --rows times the rows of the kernel table, and the networks that are named.
     """
     if plot:
         check_picture(plot)
@@ -93,18 +95,16 @@ def bench(
 
 @click.command()
 @click.argument("what", metavar="MODEL|NETWORK|KERNEL")
-@click.option(
-    "-i",
-    "--input",
-    "inputs",
-    type=PATH,
-    help="Inputs [N, *shape]: integers, or real numbers to quantize; by default random.",
-)
+@inputs(" By default random.")
 @state
 @form("json", "csv")
 @device
 def variants(
-    what: str, inputs: Optional[Path], state: Optional[Path], form: Optional[str], **names: str
+    what: str,
+    inputs: tuple[str, ...],
+    state: Optional[Path],
+    form: Optional[str],
+    **names: str,
 ) -> None:
     """Show where other cores, releases and roundings give other bits.
 
@@ -121,12 +121,12 @@ def variants(
         if inputs or state:
             raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
         table = function_variants(what, _axes(names))
-    say(getattr(table, form or "text")())
+    say(getattr(table, form)() if form else builds_text(table))
 
 
 def _axes(names: dict[str, str]) -> dict[str, str]:
     """The options of a device as profile_for() calls them."""
-    return {"core": names["target"], "cmsis": names["cmsis"], "rounding": names["rounding"]}
+    return {"core": names["target"], **{key: names[key] for key in names if key != "target"}}
 
 
 def _graph(name: str) -> Graph:

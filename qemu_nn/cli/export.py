@@ -10,15 +10,14 @@ import click
 
 from ..api import export as delivery
 from ..api import golden as pipeline
-from .options import PATH, device, force, read_inputs, say
+from .inputs import read_inputs
+from .options import PATH, device, force, inputs, say
 
 
 @click.command()
 @click.argument("model", type=PATH)
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
-@click.option(
-    "-i", "--input", "inputs", type=PATH, help="Inputs of the self-test; by default random."
-)
+@inputs(" For the self-test; by default random.")
 @click.option(
     "--layers", type=click.Choice(["one"]), help="one: also write everything as one header."
 )
@@ -27,7 +26,7 @@ from .options import PATH, device, force, read_inputs, say
 def export(
     model: Path,
     output: Path,
-    inputs: Optional[Path],
+    inputs: tuple[str, ...],
     layers: Optional[str],
     force: bool,
     **names: str,
@@ -37,7 +36,7 @@ def export(
     `make` in the folder builds the self-test for this PC, `make m4` for an emulated Cortex-M4.
     """
     network = pipeline.load_quantized(model)
-    x = None if inputs is None else read_inputs(network.graph, inputs)
+    x = read_inputs(network.graph, inputs) if inputs else None
     how: dict[str, Any] = {**names, "one_header": layers == "one", "force": force}
     written = delivery.export(network, output, x=x, **how)
     say(

@@ -19,17 +19,20 @@ from ..analysis.float_table import float_table
 from ..analysis.kernel_table import kernel_table
 from ..analysis.summary import facts_text
 from ..analysis.table import Cell, Table
+from ..api import check as checking
 from ..api import golden as pipeline
-from ..errors import DeviceWarning, Error, printable
+from ..errors import DeviceWarning, Error, ModelError, printable
 from ..io.arrays import read_array, read_state, write_npz
 from ..io.version import __version__
 from ..kernels.table import ROWS
 from ..runtime import batch
 from .analyze import analyze
 from .bench import bench, variants
+from .check import check
 from .export import export
+from .inputs import read_inputs
 from .ndk import ndk
-from .options import PATH, device, force, form, read_inputs, say, state, threads, variant
+from .options import PATH, device, force, form, inputs, say, state, threads, variant
 from .quantize import import_, quantize
 from .sdk import sdk
 
@@ -86,16 +89,6 @@ def _progress(turns: Iterable) -> Iterable:
     return tqdm(turns, disable=None, leave=False)
 
 
-_inputs = click.option(
-    "-i",
-    "--input",
-    "inputs",
-    type=PATH,
-    required=True,
-    help="Inputs [N, *shape]: integers, or real numbers to quantize.",
-)
-
-
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="qemu-nn")
 def main() -> None:
@@ -104,8 +97,8 @@ def main() -> None:
     MODEL is a .qnz file, a .tflite file, a network.json, or a folder that holds a network.json.
     Arrays are .npy files, or .npz files with the arrays x (inputs) and y (labels).
 
-    Exit codes: 0 for success, 1 if compare finds a difference or ndk check a broken limit, 2 if
-    the input is at fault.
+    Exit codes: 0 for success, 1 if compare finds a difference, check a network that does not run
+    or ndk check a broken limit, 2 if the input is at fault.
     """
 
 
@@ -137,12 +130,23 @@ def demo(output: Path) -> None:
 @form("json", "csv")
 @variant
 @device
-def info(model: Path, form: Optional[str], variant: Optional[str], **names: str) -> None:
+@click.pass_context
+def info(
+    ctx: click.Context, model: Path, form: Optional[str], variant: Optional[str], **names: str
+) -> None:
     """Print the layers of MODEL: shapes, formats, costs, kernels.
 
-    For a float network: the inputs, outputs and parameters of each operator.
+    For a float network: the inputs, outputs and parameters of each operator. For a .tflite file
+    that does not run: its operators, why, and what TensorFlow Lite Micro says; the exit code is 2.
     """
-    network = pipeline.load(model)
+    try:
+        network = pipeline.load(model)
+    except ModelError:
+        operators = checking.operators(model)
+        if operators is None:
+            raise
+        say(getattr(operators, form or "text")())
+        ctx.exit(FAULT)
     if isinstance(network, pipeline.FloatNetwork):
         say(getattr(float_table(network.graph), form or "text")())
         return
@@ -152,7 +156,7 @@ def info(model: Path, form: Optional[str], variant: Optional[str], **names: str)
 
 @main.command()
 @click.argument("model", type=PATH)
-@_inputs
+@inputs(required=True)
 @click.option("-o", "--output", type=PATH, required=True, help=".npz file to write.")
 @click.option(
     "--trace", is_flag=True, help="Write the output of every layer, not only of the last."
@@ -164,7 +168,7 @@ def info(model: Path, form: Optional[str], variant: Optional[str], **names: str)
 @device
 def run(
     model: Path,
-    inputs: Path,
+    inputs: tuple[str, ...],
     output: Path,
     trace: bool,
     labels: Optional[Path],
@@ -189,7 +193,7 @@ def run(
 
 @main.command()
 @click.argument("model", type=PATH)
-@_inputs
+@inputs(required=True)
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
 @state
 @threads
@@ -197,7 +201,7 @@ def run(
 @device
 def golden(
     model: Path,
-    inputs: Path,
+    inputs: tuple[str, ...],
     output: Path,
     state: Optional[Path],
     threads: int,
@@ -256,5 +260,5 @@ def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
     return Table(("array", "dtype", "shape"), rows)
 
 
-for _verb in (bench, variants, import_, quantize, analyze, export, ndk, sdk):
+for _verb in (bench, variants, check, import_, quantize, analyze, export, ndk, sdk):
     main.add_command(_verb)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 import click
-import numpy as np
 
-from ..api.data import arranged
 from ..errors import printable
-from ..io.arrays import read_array
-from ..ir.graph import Graph
-from ..targets import DEFAULT_CORE
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, TFLM
 
 PATH = click.Path(path_type=Path)
 
@@ -32,13 +28,29 @@ threads = click.option(
 force = click.option("--force", is_flag=True, help="Overwrite files even if they were edited.")
 
 
+def inputs(text: str = "", required: bool = False) -> Callable[[Any], Any]:
+    """The option that names the files of a network's inputs; text: what more to say of it."""
+    words = (
+        "Inputs [N, *shape], of a recurrent network [N, T, *shape]: integers, or real numbers to "
+        "quantize. Of several inputs: an .npz with all (by name, or x0, x1, ...), or give it "
+        "again, as NAME=FILE or in order."
+    )
+    return click.option(
+        *("-i", "--input", "inputs"),
+        multiple=True,
+        required=required,
+        metavar="[NAME=]FILE",
+        help=f"{words}{text}",
+    )
+
+
 def say(text: str, err: bool = False) -> None:
     """Print lines, without characters that would control the terminal."""
     click.echo(printable(text, kept="\n\t"), err=err)
 
 
-def device(verb: Callable[..., None]) -> Callable[..., None]:
-    """The options that say whose arithmetic it is: target, cmsis, rounding."""
+def arithmetic(verb: Callable[..., None]) -> Callable[..., None]:
+    """The options that say how CMSIS-NN is built: target, cmsis, rounding."""
     for name, default, text in (
         (
             "--rounding",
@@ -56,6 +68,24 @@ def device(verb: Callable[..., None]) -> Callable[..., None]:
     ):
         verb = click.option(name, default=default, show_default=True, help=text)(verb)
     return verb
+
+
+def device(verb: Callable[..., None]) -> Callable[..., None]:
+    """The options that say whose arithmetic it is: of CMSIS-NN, and of TensorFlow Lite Micro."""
+    verb = click.option(
+        "--tflm",
+        default=DEFAULT_TFLM,
+        show_default=True,
+        metavar="YYYY-MM",
+        help=f"Month of TensorFlow Lite Micro, of .tflite files: {', '.join(TFLM)}.",
+    )(verb)
+    verb = click.option(
+        "--kernels",
+        default=KERNELS[0],
+        show_default=True,
+        help=f"Kernels of TensorFlow Lite Micro, of .tflite files: {' or '.join(KERNELS)}.",
+    )(verb)
+    return arithmetic(verb)
 
 
 def source(weights: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -83,17 +113,3 @@ def form(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         return verb
 
     return add
-
-
-def read_inputs(graph: Graph, path: Path) -> np.ndarray:
-    """The inputs of a file, as the network takes them: integers, or real numbers quantized here.
-
-    Real numbers come in the shape and layout of the float network, too, as calibration data do.
-    """
-    x, tensor = read_array(path, "x"), graph.input
-    if x.dtype.kind == "f" and tensor.spelled is not None:
-        say(f"{x.dtype} inputs quantized as {tensor.spelled}", err=True)
-        x = tensor.format.quantize(x if graph.states else arranged(x, tensor.shape))
-    elif not graph.states and x.shape[1:] == (1, *tensor.shape):  # a batch of 1 for each sample
-        x = x.reshape(-1, *tensor.shape)
-    return x

@@ -16,7 +16,7 @@ from ..api.schemes import SCHEMES
 from ..errors import Error, sentence
 from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
-from .options import PATH, device, say, source
+from .options import PATH, arithmetic, say, source
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
@@ -122,7 +122,7 @@ def import_(
     help="Threads that try the candidates of a search.",
 )
 @source(".caffemodel, .caffemodel.h5")
-@device
+@arithmetic
 def quantize(
     model: Path,
     data: Path,

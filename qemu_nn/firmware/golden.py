@@ -197,7 +197,7 @@ class _Writer:
             f"{entry['name']}: {entry['layer']} of {about.network}, input {entry['input']}",
             f"shape {dimensions(entry['shape'])}, {known or self._unknown(entry['dtype'])}",
             f"{about.core} ({about.profile.path}), CMSIS {about.profile.cmsis}, "
-            f"rounding {about.profile.rounding}",
+            f"rounding {about.profile.rounding}{_build(about.profile)}",
             f"CRC-32 of the little-endian bytes: 0x{entry['crc32']}",
         ]
 
@@ -227,6 +227,7 @@ class _Writer:
                 "path": profile.path,
                 "cmsis": profile.cmsis,
                 "rounding": profile.rounding,
+                **profile.build,
             },
             "inputs": self.inputs,
             "goldens": self.goldens,
@@ -235,6 +236,11 @@ class _Writer:
         content = (json.dumps(manifest, indent=1) + "\n").encode("ascii")
         (self._folder / MANIFEST).write_bytes(content)
         return len(content) + sum(file["size"] for file in self._files)
+
+
+def _build(profile: Profile) -> str:
+    """What of TensorFlow Lite Micro's build is not the default, in words behind others."""
+    return "".join(f", {name} {value}" for name, value in profile.build.items())
 
 
 # ---- what one run computed, made into goldens in program order ----

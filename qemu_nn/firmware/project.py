@@ -135,6 +135,7 @@ def _write_manifest(folder: Path, about: About) -> None:
             "path": profile.path,
             "cmsis": profile.cmsis,
             "rounding": profile.rounding,
+            **profile.build,
         },
         "files": [
             {"path": path, "crc32": checksum((folder / path).read_bytes())}

@@ -27,10 +27,11 @@ class FloatNode:
 
 @dataclass(frozen=True)
 class FloatGraph:
-    """A float network of one input; nodes stand in an order in which they can be computed.
+    """A float network; nodes stand in an order in which they can be computed.
 
     shape: of one input sample, in the file's own layout. layout: "NHWC" or "NCHW" if the input is
-    an image, else None. classes: labels of the outputs, if known.
+    an image, else None. classes: labels of the outputs, if known. others: further inputs and their
+    shapes, where the network is that of integers that have several.
     """
 
     name: str
@@ -40,6 +41,7 @@ class FloatGraph:
     nodes: tuple[FloatNode, ...]
     outputs: tuple[str, ...]
     classes: tuple[str, ...] = ()
+    others: tuple[tuple[str, Shape], ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)
@@ -47,10 +49,15 @@ class FloatGraph:
     def __repr__(self) -> str:
         return f"<FloatGraph {self.name[:60]!r}: {len(self.nodes)} operators on {list(self.shape)}>"
 
+    @property
+    def starts(self) -> dict[str, Shape]:
+        """Shape of one sample of every input."""
+        return {self.input: self.shape, **dict(self.others)}
+
     @cached_property
     def shapes(self) -> dict[str, Shape]:
-        """Shape of one sample of every tensor, the input's first."""
-        shapes = {self.input: self.shape}
+        """Shape of one sample of every tensor, the inputs' first."""
+        shapes = self.starts
         for node in self.nodes:
             where = f"{self.name}: {type(node.operator).__name__} {node.name!r}"
             for name in node.inputs:
@@ -89,7 +96,7 @@ def _check(graph: FloatGraph) -> None:
         raise ModelError(f"{graph.name}: an input {list(graph.shape)} is not {graph.layout}")
     if min(graph.shape, default=1) < 1 or math.prod(graph.shape) > TENSOR_LIMIT:
         raise ModelError(f"{graph.name}: its input has the shape {list(graph.shape)}")
-    seen = {graph.input}
+    seen = set(graph.starts)
     for node in graph.nodes:
         if node.name in seen:
             raise ModelError(f"{graph.name}: the name {node.name!r} is used twice")

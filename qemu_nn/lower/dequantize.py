@@ -40,10 +40,11 @@ def dequantized(graph: Graph) -> FloatGraph:
             raise Error(
                 f"there is nothing to compare {graph.name} with: {node.name}: {problem}"
             ) from None
-    start, shape = graph.input.name, graph.input.shape
+    (start, shape), *others = ((tensor.name, tensor.shape) for tensor in graph.inputs)
     layout = "NHWC" if len(shape) == 3 else None
     outputs = tuple(made.holder(name) for name in graph.outputs)
-    return FloatGraph(graph.name, start, shape, layout, tuple(made.nodes), outputs, graph.classes)
+    given = (start, shape, layout, tuple(made.nodes), outputs, graph.classes, tuple(others))
+    return FloatGraph(graph.name, *given)
 
 
 @dataclass
@@ -59,9 +60,8 @@ class _Made:
     stand: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        made = [node.output for node in self.graph.nodes]
-        self.tensors = {tensor.name: tensor for tensor in (self.graph.input, *made)}
-        self.shapes = {self.graph.input.name: self.graph.input.shape}
+        self.tensors = self.graph.tensors
+        self.shapes = {tensor.name: tensor.shape for tensor in self.graph.inputs}
 
     def holder(self, name: str) -> str:
         """The float tensor that stands for a tensor."""

@@ -61,7 +61,7 @@ def meanings(graph: Graph, reference: FloatGraph) -> dict[str, Meaning]:
         prepared, _ = prepare_s8(part)
     else:
         prepared, _ = prepare(part, 8 * np.dtype(graph.input.dtype).itemsize)
-    calls = {graph.input.name, *(node.name for node in graph.nodes)}
+    calls = set(graph.tensors)
     known = {node.name for node in prepared.nodes}
     return {n.name: _meaning(prepared, n.name, calls) for n in graph.nodes if n.name in known}
 
@@ -87,7 +87,7 @@ def _meaning(graph: FloatGraph, name: str, calls: set[str]) -> Meaning:
 
 def counterparts(graph: Graph, known: Mapping[str, Meaning]) -> Iterator[Counterpart]:
     """Weights and biases of all layers; Error where they are not of one shape."""
-    tensors = {t.name: t for t in (graph.input, *(node.output for node in graph.nodes))}
+    tensors = graph.tensors
     for node in graph.nodes:
         meaning, own = known.get(node.name), products(graph, node)
         operator = meaning.operator if meaning else None

@@ -42,7 +42,7 @@ def joins(operator: Operator) -> bool:
 
 def fixed_formats(graph: FloatGraph) -> dict[str, Optional[Format]]:
     """Tensor -> the format that its function fixes; None where the format can be chosen."""
-    fixed: dict[str, Optional[Format]] = {graph.input: None}
+    fixed: dict[str, Optional[Format]] = dict.fromkeys(graph.starts)
     for node in graph.nodes:
         formats = {fixed[name] for name in node.inputs}
         same = len(formats) == 1 and affine_rule(node.operator).same_format

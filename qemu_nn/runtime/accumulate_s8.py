@@ -12,8 +12,9 @@ from ..ir.graph import Graph, Node
 
 
 def is_affine(graph: Graph) -> bool:
-    """Do its tensors have scales and zero points?"""
-    return graph.input.scale is not None
+    """Do its tensors have scales and zero points, or those of them that have a format?"""
+    tensors = (*graph.inputs, *(node.output for node in graph.nodes))
+    return any(tensor.scale is not None for tensor in tensors)
 
 
 def factors(graph: Graph, node: Node) -> np.ndarray:

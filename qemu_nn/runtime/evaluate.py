@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Callable, Optional
+from collections.abc import Iterator, Mapping
+from typing import Callable, Optional, Union
 
 import numpy as np
 
@@ -36,17 +36,17 @@ def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str,
 
 def each_tensor(
     graph: FloatGraph,
-    x: np.ndarray,
+    x: Union[np.ndarray, Mapping[str, np.ndarray]],
     held: Optional[Callable[[str, np.ndarray], np.ndarray]] = None,
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Name and values of every tensor in turn, the input first; each is freed after its last use.
+    """Name and values of every tensor in turn, inputs first; each is freed after its last use.
 
-    held: what a tensor's values become in its format.
+    x: of several inputs by their names. held: what a tensor's values become in its format.
     """
     uses = Counter(name for node in graph.nodes for name in node.inputs)
-    x = x if held is None else held(graph.input, x)
-    values = {graph.input: x}
-    yield graph.input, x
+    given = x if isinstance(x, Mapping) else {graph.input: x}
+    values = {n: given[n] if held is None else held(n, given[n]) for n in graph.starts}
+    yield from list(values.items())
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             result = node.operator.evaluate(*(values[name] for name in node.inputs))

@@ -53,12 +53,32 @@ def rows(x: Inputs, piece: slice) -> Inputs:
 def expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
     """Refuse elements of another type than the tensor's."""
     if array.dtype != np.dtype(tensor.dtype):
+        if tensor.spelled is None and tensor.dtype not in ("int8", "int16"):
+            raise Error(
+                f"{what} must be {tensor.dtype}, but is {array.dtype}: convert it with "
+                f"astype({tensor.dtype!r})"
+            )
         frac = "" if tensor.frac is None else f" with {tensor.frac} fraction bits"
         form = f"{tensor.dtype}{frac}" if tensor.scale is None else tensor.spelled
         raise Error(
             f"{what} must be {tensor.dtype}, but is {array.dtype}: quantize it to the network's "
             f"input format first ({form})"
         )
+
+
+def misshapen(what: str, axes: Sequence[str], shape: tuple[int, ...], array: np.ndarray) -> Error:
+    """Of an array in another shape than [*axes, *shape]."""
+    want = ", ".join([*axes, *map(str, shape)])
+    has = list(array.shape)
+    hint = ""
+    if array.shape[1:] == shape and len(axes) == 2:
+        hint = (
+            f": N samples of T time steps; for one sequence of {has[0]} steps give {[1, *has]} "
+            "(x[np.newaxis])"
+        )
+    elif array.shape == shape:
+        hint = f"; for one sample give {[1] * len(axes) + has}"
+    return Error(f"{what} must have the shape [{want}], but has {has}{hint}")
 
 
 def packed(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np.ndarray:
@@ -72,10 +92,7 @@ def packed(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np
         expect_dtype(what[tensor.name], array, tensor)
         lead = array.shape[: len(axes)]
         if len(lead) < len(axes) or array.shape != lead + tensor.shape:
-            want = ", ".join([*axes, *map(str, tensor.shape)])
-            raise Error(
-                f"{what[tensor.name]} must have the shape [{want}], but has {list(array.shape)}"
-            )
+            raise misshapen(what[tensor.name], axes, tensor.shape, array)
     first = list(x[graph.input.name].shape[: len(axes)])
     for name, array in x.items():
         own = list(array.shape[: len(axes)])

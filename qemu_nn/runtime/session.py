@@ -17,7 +17,7 @@ from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
 from .compiled import Batch, Compiled
-from .inputs import Inputs, State, by_name, expect_dtype, packed, packed_state
+from .inputs import Inputs, State, by_name, expect_dtype, misshapen, packed, packed_state
 from .plan import Plan, plan
 from .stream import Stream
 
@@ -177,8 +177,7 @@ class Session:
         axes = self._axes
         lead = x.shape[: len(axes)]
         if len(lead) < len(axes) or x.shape != lead + self._shape:
-            want = ", ".join([*axes, *map(str, self._shape)])
-            raise Error(f"the input must have the shape [{want}], but has {list(x.shape)}")
+            raise misshapen("the input", axes, self._shape, x)
         times = lead[1] if self.graph.states else 1
         return Batch(x.shape, lead, lead[0], times, small=x.nbytes <= SMALL)
 

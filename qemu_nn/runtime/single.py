@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Optional
 
 import numpy as np
@@ -31,10 +32,11 @@ class Calls:
     def _alone(self, node: Node, start: Tensor) -> Graph:
         names = [name for name in (node.weights, node.bias) if name is not None]
         arrays = {name: self._graph.arrays[name] for name in names}
-        return Graph(self._graph.name, (start,), (node,), (node.name,), arrays)
+        alone = replace(node, builds=(), effect="")  # it is built, and the network has warned
+        return Graph(self._graph.name, (start,), (alone,), (node.name,), arrays)
 
     def run(self, node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
-        """The output [N, ...] of one call on integer inputs [N, ...]."""
+        """The output [N, ...] of one call, of the device's build, on integer inputs [N, ...]."""
         if node.name in self._sessions:
             session = self._sessions[node.name]
             shape = session.graph.input.shape

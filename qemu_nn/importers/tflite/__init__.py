@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...ir.graph import Graph
+from .examine import Examined as Examined
+from .examine import examined as examined
 from .network import convert
 from .reading import read
 

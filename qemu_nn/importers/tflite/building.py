@@ -114,6 +114,11 @@ class Builder:
         """Say what other builds call instead of the call that comes next."""
         self._builds.append((build, [weights, bias]))
 
+    @property
+    def full(self) -> bool:
+        """Whether the network is as large as one may be."""
+        return self._spent[0] > _ARRAY_LIMIT or len(self.nodes) == _CALL_LIMIT
+
     def make(self, index: int, value: Value) -> None:
         """Say what a tensor is."""
         self._values[index] = value

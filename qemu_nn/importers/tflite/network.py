@@ -63,21 +63,24 @@ def convert(model: Model) -> Graph:
 
 
 def _network(model: Model) -> Graph:
-    operators = _numbers(model)
+    operators = kept(model)
     _check(model, operators)
     builder = Builder(model)
-    outputs, operators = _outputs(model, operators)
-    starts, operators = _starts(builder, operators)
+    outputs, operators = network_outputs(model, operators)
+    starts = []
+    for index in dict.fromkeys(model.inputs):
+        value, operators = start(builder, index, operators)
+        starts.append(value)
     _convert(builder, operators)
     settle(builder)
     names = builder.end(outputs)
     hold(builder, names)
-    for start in starts:
-        if start.name in names:
+    for each in starts:
+        if each.name in names:
             raise ModelError("it has no operators: its output is its input")
     return Graph(
         name=Path(model.name).stem,
-        inputs=tuple(start.tensor for start in starts),
+        inputs=tuple(each.tensor for each in starts),
         nodes=tuple(builder.nodes),
         outputs=names,
         arrays=builder.arrays,
@@ -95,7 +98,7 @@ def _convert(builder: Builder, operators: list[Operator]) -> None:
 
 def _inlined(call: Call, model: Model, given: list[Value], guard: Guard) -> list[Value]:
     """What another graph of the file makes of values, behind a condition."""
-    builder, operators = call.builder.inside(model, guard), _numbers(model)
+    builder, operators = call.builder.inside(model, guard), kept(model)
     if len(given) != len(model.inputs):
         raise ModelError(f"it gives {len(given)} inputs to a graph with {len(model.inputs)}")
     for index, value in zip(model.inputs, given):
@@ -108,19 +111,19 @@ def _inlined(call: Call, model: Model, given: list[Value], guard: Guard) -> list
     return [builder.value(index) for index in model.outputs]
 
 
-def _numbers(model: Model) -> list[Operator]:
+def kept(model: Model) -> list[Operator]:
     """The operators without those that only make the shape of a RESHAPE, which its output has.
 
     Converters leave such (SHAPE, STRIDED_SLICE, PACK) where the batch of the model is open.
     """
-    needed, kept = set(model.outputs), []
+    needed, found = set(model.outputs), []
     for operator in reversed(model.operators):
         kinds = {model.tensor(index).type for index in operator.outputs}
         if kinds and kinds <= {"INT32", "INT64"} and needed.isdisjoint(operator.outputs):
             continue
-        kept.append(operator)
+        found.append(operator)
         needed.update(operator.inputs[:1] if operator.name == "RESHAPE" else operator.inputs)
-    return kept[::-1]
+    return found[::-1]
 
 
 def _shapes_last(model: Model, operators: list[Operator]) -> list[Operator]:
@@ -148,7 +151,7 @@ def _check_names(operators: list[Operator]) -> None:
             raise ModelError(f"{operator} is not supported; have: {', '.join(sorted(CONVERTERS))}")
 
 
-def _outputs(model: Model, operators: list[Operator]) -> tuple[list[int], list[Operator]]:
+def network_outputs(model: Model, operators: list[Operator]) -> tuple[list[int], list[Operator]]:
     """The network's outputs before they are made real numbers, and the operators up to them."""
     makers = {index: each for each in model.operators for index in each.outputs}
     outputs, cut = [], set()
@@ -164,24 +167,21 @@ def _outputs(model: Model, operators: list[Operator]) -> tuple[list[int], list[O
     return outputs, [each for each in operators if each.index not in cut]
 
 
-def _starts(builder: Builder, operators: list[Operator]) -> tuple[list[Value], list[Operator]]:
-    """The network's first tensors, of integers where the file quantizes them, and the operators
-    after that."""
-    starts, left = [], operators
-    for index in dict.fromkeys(builder.model.inputs):
-        tensor = builder.model.tensor(index)
-        try:
-            if any(axis > 0 for axis in tensor.open_axes):
-                raise ModelError(f"{tensor} has no fixed size on axis {tensor.open_axes[-1]}")
-            readers = [operator for operator in left if index in operator.inputs]
-            if tensor.type == "FLOAT32" and readers and all(map(_quantizes, readers)):
-                left = [operator for operator in left if operator not in readers]
-                starts.append(_begin(builder, [reader.outputs[0] for reader in readers]))
-            else:
-                starts.append(_begin(builder, [index]))
-        except ModelError as error:
-            raise ModelError(f"the input: {error}") from None
-    return starts, left
+def start(builder: Builder, index: int, operators: list[Operator]) -> tuple[Value, list[Operator]]:
+    """One of the network's first tensors, of integers where the file quantizes it, and the
+    operators after that."""
+    tensor = builder.model.tensor(index)
+    try:
+        if any(axis > 0 for axis in tensor.open_axes):
+            raise ModelError(f"{tensor} has no fixed size on axis {tensor.open_axes[-1]}")
+        readers = [operator for operator in operators if index in operator.inputs]
+        if tensor.type == "FLOAT32" and readers and all(map(_quantizes, readers)):
+            first = [reader.outputs[0] for reader in readers]
+            left = [operator for operator in operators if operator not in readers]
+            return _begin(builder, first), left
+        return _begin(builder, [index]), operators
+    except ModelError as error:
+        raise ModelError(f"the input: {error}") from None
 
 
 def _quantizes(operator: Operator) -> bool:

@@ -1,0 +1,181 @@
+"""Files of networks, whether they run on a device, and the operators of those that do not."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Optional
+
+from .table import Cell, Table
+
+if TYPE_CHECKING:
+    from ..importers.tflite.examine import Examined
+
+_COLUMNS = ("file", "operators", "runs", "arena_bytes", "weight_bytes", "reason", "warnings")
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """One file on a device.
+
+    Attributes
+    ----------
+    file : str
+        Its path.
+    operators : int or None
+        Operators of a .tflite file, calls of another one; None if it cannot be read.
+    reasons : tuple of str
+        Why it does not run, in sentences; none if it runs.
+    warnings : tuple of str
+        What the device does that nobody would expect, in sentences.
+    arena_bytes, weight_bytes : int or None
+        RAM and flash, as describe() has them; None where it does not run. The arena is that of
+        TensorFlow Lite Micro for networks of s8 and s16 functions, else all activations.
+    """
+
+    file: str
+    operators: Optional[int] = None
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    arena_bytes: Optional[int] = None
+    weight_bytes: Optional[int] = None
+
+    @property
+    def runs(self) -> bool:
+        """Say whether the device runs it."""
+        return not self.reasons
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Files on a device; check() returns it.
+
+    Attributes
+    ----------
+    models : tuple of ModelCheck
+        One for each file, in order.
+    """
+
+    models: tuple[ModelCheck, ...]
+
+    def __repr__(self) -> str:
+        return f"Checks: {self._summary}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>{self.table().html()}"
+
+    @property
+    def run(self) -> bool:
+        """Say whether all of them run."""
+        return all(model.runs for model in self.models)
+
+    @property
+    def _summary(self) -> str:
+        return f"{sum(model.runs for model in self.models)} of {len(self.models)} networks run"
+
+    def table(self) -> Table:
+        """A row for each file.
+
+        Returns
+        -------
+        Table
+            File, operators, whether it runs, bytes of RAM and flash, reasons, warnings.
+        """
+        rows = tuple(
+            (
+                *(model.file, model.operators, "yes" if model.runs else "no"),
+                *(model.arena_bytes, model.weight_bytes),
+                *("; ".join(part) or None for part in (model.reasons, model.warnings)),
+            )
+            for model in self.models
+        )
+        return Table(_COLUMNS, rows)
+
+    def text(self) -> str:
+        """All for a terminal.
+
+        Returns
+        -------
+        str
+            The table, then for each file its reasons and warnings, and how many run.
+        """
+        folder = os.path.commonpath([os.path.dirname(model.file) for model in self.models])
+        models = [replace(m, file=os.path.relpath(m.file, folder or ".")) for m in self.models]
+        parts = [Checks(tuple(models)).table().part(*_COLUMNS[:5]).text()]
+        for model in models:
+            lines = [*model.reasons, *(f"warning: {warning}" for warning in model.warnings)]
+            if lines:
+                parts.append("\n  ".join([f"{model.file}:", *lines]))
+        return "\n\n".join([*parts, self._summary])
+
+    def csv(self) -> str:
+        """The table as CSV.
+
+        Returns
+        -------
+        str
+            A line for each file, behind one with the names of the columns.
+        """
+        return self.table().csv()
+
+    def json(self) -> str:
+        """All as JSON.
+
+        Returns
+        -------
+        str
+            A list with an object for each file; reasons and warnings are lists.
+        """
+        lists = ({"reasons": m.reasons, "warnings": m.warnings} for m in self.models)
+        facts = self.table().part(*_COLUMNS[:5]).records()
+        return json.dumps([{**row, **more} for row, more in zip(facts, lists)], indent=2)
+
+
+class OperatorTable:
+    """The operators of a .tflite file that cannot be loaded."""
+
+    def __init__(self, examined: Examined) -> None:
+        self._examined = examined
+
+    def table(self) -> Table:
+        """A row for each kind of operator, and how many of it run."""
+        every = Counter(each.operator for each in self._examined.findings)
+        failed = Counter(each.operator for each in self._examined.failed)
+        rows = tuple((name, count, count - failed[name]) for name, count in sorted(every.items()))
+        return Table(("operator", "count", "run"), rows)
+
+    def text(self) -> str:
+        """The table, and each reason with the operators that have it."""
+        examined = self._examined
+        ends = f"{len(examined.failed)} of {len(examined.findings)} operators do not run"
+        return "\n\n".join([self.table().text(), *examined.reasons, f"{examined.name}: {ends}"])
+
+    def csv(self) -> str:
+        """A line for each operator of the file."""
+        return self._rows().csv()
+
+    def json(self) -> str:
+        """One object: the file, its faults, and every operator."""
+        document: Mapping[str, object] = {
+            "file": self._examined.name,
+            "runs": False,
+            "faults": self._examined.faults,
+            "operators": self._rows().records(),
+        }
+        return json.dumps(document, indent=2)
+
+    def _rows(self) -> Table:
+        rows: list[tuple[Cell, ...]] = [
+            (each.index, each.operator, *_outcome(each.looked_at, each.reason), each.tflm or None)
+            for each in self._examined.findings
+        ]
+        return Table(("number", "operator", "runs", "reason", "tflm_refuses"), tuple(rows))
+
+
+def _outcome(looked_at: bool, reason: str) -> tuple[Cell, Cell]:
+    """Whether an operator runs, and why not."""
+    return ("no" if looked_at else "not looked at", reason) if reason else ("yes", None)

@@ -1,0 +1,140 @@
+"""Says of files of networks whether a device runs them, and why not."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Callable, Optional, Union
+
+from ..analysis.checks import Checks, ModelCheck, OperatorTable
+from ..analysis.table import Cell
+from ..errors import DeviceWarning, Error
+from ..importers.tflite import Examined
+from ..importers.tflite import examined as examine
+from ..io import files
+from ..io.arguments import as_callable, as_path
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, profile
+from .golden import describe
+from .network import Network, load_quantized
+
+PathLike = Union[str, Path]
+
+#: What is looked for in folders.
+_ENDINGS = (".tflite", ".qnz")
+_DESCRIBED = "network.json"
+
+
+def operators(path: PathLike) -> Optional[OperatorTable]:
+    """The operators of a .tflite file that cannot be loaded; None of every other file.
+
+    Raises ModelError where a .tflite file is damaged.
+    """
+    path = as_path(path, "a model")
+    if path.suffix.lower() != ".tflite" or not path.is_file():
+        return None
+    found = examine(path)
+    return None if found.graph is not None else OperatorTable(found)
+
+
+def check(
+    paths: Union[PathLike, Iterable[PathLike]],
+    target: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    kernels: str = KERNELS[0],
+    tflm: str = DEFAULT_TFLM,
+    progress: Optional[Callable[[Iterable], Iterable]] = None,
+) -> Checks:
+    """Say of each network whether a device runs it, and why not.
+
+    Parameters
+    ----------
+    paths : str or Path, or several
+        Files as load() reads them, and folders, in which .tflite and .qnz files and network.json
+        are looked for.
+    target : str, default "cortex-m4"
+        A core of targets.CORES, or a path of targets.PATHS.
+    cmsis : str, optional
+        A release of targets.RELEASES; default: the newest numbered one with a network's functions.
+    rounding : str, optional
+        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+    kernels : str, default "cmsis-nn"
+        Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
+    tflm : str, default "2026-08"
+        The month of TensorFlow Lite Micro, one of targets.TFLM.
+    progress : callable, optional
+        Wraps the iteration over files, as tqdm does.
+
+    Returns
+    -------
+    Checks
+        For each file whether it runs, the reasons, the device's warnings, and bytes of memory.
+
+    Raises
+    ------
+    Error
+        A name is unknown, a path does not exist, or a folder holds no networks.
+
+    Examples
+    --------
+    >>> print(check("models", target="cortex-m55").text())
+    """
+    progress = as_callable(progress, "progress")
+    how = {"target": target, "cmsis": cmsis, "rounding": rounding, "kernels": kernels, "tflm": tflm}
+    profile(target, cmsis, rounding, kernels, tflm)  # says what is wrong with the device's names
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    if not isinstance(given, Iterable):
+        raise Error("check() takes paths of files and folders")
+    found = [file for path in given for file in _files(as_path(path, "a model"))]
+    if not found:
+        raise Error("there is nothing to check: give files or folders")
+    return Checks(tuple(_checked(file, how) for file in (progress(found) if progress else found)))
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """A file, or the networks of a folder, sorted."""
+    if not path.exists():
+        raise Error(f"there is no file {path}")
+    if not path.is_dir() or (path / _DESCRIBED).is_file():
+        yield path
+        return
+    found = [p for p in path.rglob("*") if p.suffix.lower() in _ENDINGS or p.name == _DESCRIBED]
+    if not found:
+        raise Error(f"{path} holds no networks: no {', '.join(_ENDINGS)} or {_DESCRIBED}")
+    yield from sorted(found)
+
+
+def _checked(file: Path, how: Mapping[str, Any]) -> ModelCheck:
+    """One file; whatever it raises as an error of the input is a reason."""
+    count: Optional[int] = None
+    facts: Mapping[str, Cell] = {}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DeviceWarning)
+        try:
+            network, count, reasons = _loaded(file)
+            facts = describe(network, **how).facts if network else {}
+        except (OSError, MemoryError) as error:
+            reasons = (files.reason(error) or "out of memory",)
+        except Error as error:
+            reasons = (str(error),)
+    said = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, DeviceWarning))
+    arena = _size(facts, "tflm_arena_bytes", "activation_bytes")
+    return ModelCheck(str(file), count, reasons, tuple(said), arena, _size(facts, "weight_bytes"))
+
+
+def _size(facts: Mapping[str, Cell], *names: str) -> Optional[int]:
+    """The first of these facts that there is."""
+    sizes = (facts[name] for name in names if name in facts)
+    return next((size for size in sizes if isinstance(size, int)), None)
+
+
+def _loaded(file: Path) -> tuple[Optional[Network], Optional[int], tuple[str, ...]]:
+    """A network, how many operators it has, and why it cannot be loaded."""
+    if file.suffix.lower() == ".tflite":
+        found: Examined = examine(file)
+        network = None if found.graph is None else Network(found.graph)
+        return network, len(found.findings), found.reasons
+    network = load_quantized(file)
+    return network, len(network.graph.nodes), ()
