@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from qemu_nn.api import golden as pipeline
-from qemu_nn.errors import DeviceWarning, Error
+from qemu_nn.errors import DeviceWarning, Error, Refused
+from qemu_nn.runtime.session import Session
 from qemu_nn.targets import all_profiles
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
@@ -305,3 +306,20 @@ def test_progress_counts_the_inputs(tmp_path):
     written = pipeline.golden(network, networks.images(3), tmp_path / "set", progress=counting)
     assert seen == [0, 1, 2]
     assert written.inputs == 3
+
+
+def test_other_devices_may_stop_at_an_input(tmp_path, monkeypatch):
+    run = Session.run
+
+    def stopping(session, *given, **named):
+        if session.profile.rounding == "truncate":
+            raise Refused("a layer failed, as it does on the device")
+        return run(session, *given, **named)
+
+    monkeypatch.setattr(Session, "run", stopping)
+    write(tmp_path / "set")
+    others = {other for entry in manifest(tmp_path / "set")["goldens"] for other in entry["others"]}
+    assert others
+    assert not any("truncate" in other for other in others)
+    with pytest.raises(Refused, match="a layer failed"):
+        write(tmp_path / "other", rounding="truncate")

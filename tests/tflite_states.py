@@ -107,14 +107,15 @@ def branches():
 
 @case
 def three_inputs():
-    """The largest of three, of other types two more outputs as they are."""
+    """The largest of three, and with its axes changed, of the first two."""
     net = File()
     parts = [net.input((1, 2, 3), SCALE) for _ in range(3)]
     for number, part in enumerate(parts):
         net.tensors[part]["name"] = "abc"[number]
-    made = largest(net, largest(net, *parts[:2], (1, 2, 3)), parts[2], (1, 2, 3), output=True)
+    pair = largest(net, *parts[:2], (1, 2, 3))
+    largest(net, pair, parts[2], (1, 2, 3), output=True)
     turned = net.output((1, 3, 2), SCALE)
-    net.operator("TRANSPOSE", [made, numbers(net, 0, 2, 1)], [turned], "TransposeOptions")
+    net.operator("TRANSPOSE", [pair, numbers(net, 0, 2, 1)], [turned], "TransposeOptions")
     net.tensors[turned]["name"] = "turned"
     return net
 
@@ -155,8 +156,7 @@ def _branches(condition, x):
 
 
 def _three_inputs(*parts):
-    most = np.max(parts, axis=0)
-    return [most, most.swapaxes(-1, -2)]
+    return [np.max(parts, axis=0), np.max(parts[:2], axis=0).swapaxes(-1, -2)]
 
 
 ORACLES = {

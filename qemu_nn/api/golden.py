@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Callable, Optional
 
 import numpy as np
 
-from ..errors import Error
+from ..errors import Error, Refused
 from ..io.arguments import as_array, as_callable, as_path
 from ..io.arrays import read_npz
 from ..io.version import __version__
@@ -172,14 +172,22 @@ def _samples(
             one = slice(i, i + 1)
             own = {name: values[one] for name, values in x.items()}
             start = {name: values[one] for name, values in starts.items()}
-            run = partial(Session.run, x=own, state=start or None, trace=True)
-            traces = [
-                {layer: values[0] for layer, values in results.items()}
-                for results in pool.map(run, sessions.values())
-            ]
+            run = partial(_traced, x=own, state=start or None, wanted=next(iter(sessions)))
+            traces = list(pool.map(run, sessions.values()))
             by_profile = dict(zip(map(str, sessions), traces))
             first = {n: v[0] for n, v in own.items()}
             yield sample(graph, first, {n: v[0] for n, v in start.items()}, traces[0], by_profile)
+
+
+def _traced(session: Session, x: Inputs, state: State, wanted: Profile) -> dict[str, np.ndarray]:
+    """What each layer computes for one input; nothing where another device than ours stops at it."""
+    try:
+        results = session.run(x, state, trace=True)
+    except Refused:
+        if session.profile == wanted:
+            raise
+        return {}
+    return {layer: values[0] for layer, values in results.items()}
 
 
 def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:

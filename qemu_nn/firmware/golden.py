@@ -25,7 +25,7 @@ from ..ir.formats import differing
 from ..ir.graph import Graph
 from ..ir.tensors import Tensor
 from ..runtime.plan import CLOBBER
-from ..targets import Profile, is_affine
+from ..targets import Profile
 from .c_text import dimensions, header, symbol, table
 from .folder import Listed, checksum, earlier_files, replacing
 
@@ -195,14 +195,11 @@ class _Writer:
         about = self._about
         return [
             f"{entry['name']}: {entry['layer']} of {about.network}, input {entry['input']}",
-            f"shape {dimensions(entry['shape'])}, {known or self._unknown(entry['dtype'])}",
+            f"shape {dimensions(entry['shape'])}, {known or _unknown(entry['dtype'])}",
             f"{about.core} ({about.profile.path}), CMSIS {about.profile.cmsis}, "
             f"rounding {about.profile.rounding}{_build(about.profile)}",
             f"CRC-32 of the little-endian bytes: 0x{entry['crc32']}",
         ]
-
-    def _unknown(self, dtype: str) -> str:
-        return dtype if is_affine(self._about.profile.cmsis) else "unknown Q format"
 
     def _put(self, path: str, content: bytes) -> None:
         (self._folder / path).write_bytes(content)
@@ -253,6 +250,11 @@ def format_words(tensor: Tensor) -> Optional[str]:
     """
     known = tensor.frac is not None or tensor.scale is not None
     return str(tensor.format).replace("*", " x ") if known else None
+
+
+def _unknown(dtype: str) -> str:
+    """What the elements of a tensor are that has no format: of some types nobody asks for one."""
+    return "unknown Q format" if dtype in ("int8", "int16", "uint8") else dtype
 
 
 def crc32(values: np.ndarray) -> int:

@@ -79,7 +79,7 @@ def assign_variable(call: Call) -> None:
     call.part("assigned", value, f"tflm_assign_variable_{suffix}", params, [state, value])
 
 
-def settle(builder: Builder) -> None:
+def fix_unassigned(builder: Builder) -> None:
     """Make constants of variables that are read and never assigned."""
     variables = builder.variables
     for name in variables.states.keys() - variables.assigned:
