@@ -6,6 +6,7 @@ from . import (
     elementwise,
     fully_connected,
     layouts,
+    micro_frontend,
     npu,
     pool,
     s8_convolve,
@@ -35,7 +36,7 @@ FUNCTIONS: dict[str, Function] = {
         *(convolve, fully_connected, pool, activation, elementwise),
         *(s8_convolve, s8_transpose, s8_depthwise, s8_dense, s8_matmul, s8_svdf, s8_lstm),
         *(s8_elementwise, s8_softmax, s8_movement, s8_operands, s8_primitives),
-        *(tflm, tflm_movement, tflm_control, tflm_signal),
+        *(tflm, tflm_movement, tflm_control, tflm_signal, micro_frontend),
     )
     for function in family.FUNCTIONS
 }
