@@ -13,7 +13,8 @@ INTERFACE = CSRC / "include"
 
 def _declarations() -> str:
     """The interface without preprocessor lines: the same text is the C header and the cffi cdef."""
-    parts = ("qn_params.h", "qn_params_s.h", "qn_params_signal.h", "qn.h")
+    families = ("", "_s", "_e", "_f", "_signal")
+    parts = (*(f"qn_params{family}.h" for family in families), "qn.h")
     text = "\n".join((ROOT / INTERFACE / part).read_text(encoding="utf-8") for part in parts)
     lines = text.splitlines()
     return "\n".join(line for line in lines if not line.startswith("#"))

@@ -14,6 +14,7 @@ needs_unix = pytest.mark.skipif(os.name == "nt", reason="MSVC's objects are alwa
 FILES = {
     "include/qn_params.h": "typedef struct pair { int a, b; } pair;\n",
     "include/qn_params_s.h": "",
+    "include/qn_params_e.h": "",
     "include/qn_params_signal.h": "",
     "include/qn.h": '#include "qn_params.h"\nint first(pair p);\nint second(pair p);\n',
     "first.c": (

@@ -137,6 +137,11 @@ def requantize64(x, multiplier, shift):
     return wrap(wrap(x * multiplier16(multiplier) // 2 ** (14 - shift), 32) + 1, 32) >> 1
 
 
+def requantize64_tflm(x, multiplier, shift):
+    product = x * multiplier16(multiplier)
+    return wrap((product + 2 ** (14 - shift)) // 2 ** (15 - shift), 32)
+
+
 def exp_near_eighth(x):
     c, x2 = round(2**31 * math.exp(-1 / 8)), hm(x, x)
     tail = hm(rdp(hm(x2, x2), 2) + hm(x2, x), round(2**31 / 3)) + x2
@@ -276,6 +281,8 @@ TABLE = [
     ("qn_multiplier16(a)", lambda a, b, c: multiplier16(a), grid([x for x in INT32 if x >= 0])),
     ("qn_requantize64(a, b, c)",
         lambda a, b, c: requantize64(a, b, c), grid(INT47, MULTIPLIERS, range(-31, 8))),
+    ("qn_requantize64_tflm(a, b, c)",
+        lambda a, b, c: requantize64_tflm(a, b, c), grid(INT47, MULTIPLIERS, range(-31, 8))),
     ("qn_requantize64_by16(a, b, c)",
         lambda a, b, c: requantize64(a, b << 16, c),
         grid(INT47, [0, 1, 16384, 32767], range(-31, 8))),

@@ -7,7 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS, tflm_signal
+from qemu_nn.functions import (
+    FUNCTIONS,
+    NPU_FUNCTIONS,
+    tflm_control,
+    tflm_elementwise,
+    tflm_float,
+    tflm_float_axes,
+    tflm_signal,
+    tflm_truth,
+)
 from qemu_nn.functions.prototypes import is_own
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -18,9 +27,22 @@ MEANINGLESS = {
     "elementwise_mul_acc": "it adds to what its output holds",
     "concatenation": "it writes a part of its output; networks join tensors by tflm_concatenation",
     "nn_activation": "networks reach it inside of an LSTM alone",
+    "reduce_all": "truth values have no scale",
+    **dict.fromkeys(("arg_max", "arg_min"), "it makes indices, not real numbers"),
     "batch_matmul": "no float operator multiplies two tensors that are computed",
+    **dict.fromkeys(("cast", "quantize", "dequantize"), "it changes the type of numbers"),
+    **dict.fromkeys(
+        ("unary", "binary", "compare", "float_softmax", "float_pool", "float_resize"),
+        "it computes with numbers as they are",
+    ),
+    **dict.fromkeys(("float_reduce", "float_matmul"), "it computes with numbers as they are"),
     "svdf": "it keeps a state",
     "lstm_unidirectional": "it keeps a state",
+    "assign_variable": "it keeps a state",
+    "choose": "its condition is a truth value",
+    **dict.fromkeys(("logical_and", "logical_or", "logical_not"), "of truth values"),
+    "select": "its condition is a truth value",
+    "add_n": "the device takes a zero point off once too often",
     **{
         f"signal_{what}": "it is computed before any network, on integers that have no format"
         for what in (
@@ -37,8 +59,18 @@ ELSEWHERE = {
     "test_tflm.py, golden/tflite_elementwise.npz": {
         *("tflm_add_u8", "tflm_concatenation_u8", "tflm_rescale_u8"),
     },
+    "test_tflm_elementwise.py": {
+        f.name for f in (*tflm_elementwise.FUNCTIONS, *tflm_truth.FUNCTIONS)
+    }
+    | {"tflm_prelu_s16"},
     "test_import_tflite_svdf.py": {"tflm_requantize_s16_s32"},
     "test_releases.py": {"arm_transpose_conv_s8"},
+    "test_tflm_reduce.py": {
+        *("tflm_sum_s8", "tflm_sum_s16", "tflm_reduce_max_s8", "tflm_reduce_min_s8"),
+        *("tflm_reduce_all_b8", "tflm_arg_max_s8", "tflm_arg_min_s8", "tflm_resize_bilinear_s8"),
+        *("tflm_transpose_conv_s8", "tflm_transpose_conv_s16", "tflm_convolve_s16"),
+        "tflm_fully_connected_s16_s32",
+    },
     "the wrapper's recordings, which calls it on Helium": {"arm_convolve_even_s4"},
     "test_rows_without_recordings.py": {
         *(f"arm_{op}_{type}" for op in ("add", "sub", "mult", "offset") for type in ("q7", "q15")),
@@ -48,7 +80,12 @@ ELSEWHERE = {
     "test_rows_s8_without_recordings.py": {
         f"tflm_{name}_{type}" for name in ("constant", "broadcast") for type in ("s8", "s16", "u8")
     },
+    "test_tflm_control.py": {function.name for function in tflm_control.FUNCTIONS},
     "test_npu_kernels.py": set(NPU_FUNCTIONS),
+    "test_tflm_float.py, test_tflm_float_rows.py, test_real_functions.py": {
+        *(f.name for f in (*tflm_float.FUNCTIONS, *tflm_float_axes.FUNCTIONS)),
+        *(f"tflm_requantize_{types}" for types in ("s8_s32", "s32_s8", "s32_s16")),
+    },
     "test_tflm_signal.py, golden/tflm_signal.npz": {f.name for f in tflm_signal.FUNCTIONS},
 }
 

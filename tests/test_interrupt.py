@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,10 @@ def stopped(program, *arguments):
     run = [sys.executable, "-c", program, *map(str, arguments)]
     pipe = subprocess.PIPE
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "QEMU_NN_CPU": "none"}
-    with subprocess.Popen(run, stdout=pipe, stderr=pipe, text=True, env=environment) as child:
+    # A job that a shell put into the background ignores the signal, and so would its children.
+    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    how = {"stdout": pipe, "stderr": pipe, "text": True, "env": environment, "preexec_fn": heeds}
+    with subprocess.Popen(run, **how) as child:
         timer = threading.Timer(10 * PATIENCE, child.kill)
         timer.start()
         try:

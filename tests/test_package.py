@@ -191,7 +191,7 @@ REFUSED = {
     "input has 1 axes and 9223372036854775807 bytes": edit(
         lambda d: d["input"].update(shape=[2**63 - 1])
     ),
-    "input is float32; have: int8": edit(lambda d: d["input"].update(dtype="float32")),
+    "input is float64; have: int8": edit(lambda d: d["input"].update(dtype="float64")),
     "input has 65 fraction bits": edit(lambda d: d["input"].update(frac=65)),
     "the name 'fc' is used twice": edit(lambda d: d["nodes"][1]["output"].update(name="fc")),
     "there is no array 'other'": edit(lambda d: d["nodes"][0].update(weights="other")),
@@ -212,7 +212,7 @@ REFUSED = {
     "but holds 4 bytes": array_0(npy(BIAS) + b"x"),
     "cannot have the shape (1099511627776,)": array_0(npy(BIAS, shape=(2**40,))),
     "declared with the shape [268435456, 268435456]": array_0(npy(BIAS, shape=(2**28, 2**28))),
-    "elements of type '<f4'": array_0(npy(BIAS.astype(np.float32))),
+    "elements of type '<f8'": array_0(npy(BIAS.astype(np.float64))),
     "elements of type '>i2'": array_0(npy(BIAS.astype(">i2"))),
     "elements of type '|O'": array_0(npy(BIAS, descr="|O")),
     "elements of type [('a', '|i1')]": array_0(npy(BIAS, descr=[("a", "|i1")])),

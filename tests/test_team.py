@@ -112,7 +112,7 @@ def test_results_that_leave_between_cut_steps(cut_all, monkeypatch):
     cap_at(monkeypatch, "avx2")
     graph = ALL["resnet8_s8"]()
     names = tuple(node.name for node in graph.nodes)
-    graph = type(graph)(graph.name, graph.input, graph.nodes, names, graph.arrays)
+    graph = type(graph)(graph.name, graph.inputs, graph.nodes, names, graph.arrays)
     x = random_inputs(graph, 3)
     device = profile(cmsis="7.0.0")
     want = Session(graph, device).run(x)

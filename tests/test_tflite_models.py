@@ -9,7 +9,7 @@ from published import SHARED
 
 import qemu_nn
 from qemu_nn.importers.tflite.network import convert
-from qemu_nn.importers.tflite.reading import Model
+from qemu_nn.importers.tflite.reading import read
 
 pytest.importorskip("tflite")
 
@@ -127,4 +127,4 @@ def test_every_truncation_is_refused(name, tmp_path):
     for size in range(0, len(data) - 16, max(len(data) // 50, 1)):
         path.write_bytes(data[:size])
         with pytest.raises(qemu_nn.errors.ModelError):
-            convert(Model(path))
+            convert(read(path))

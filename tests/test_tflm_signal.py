@@ -1,21 +1,23 @@
 """The Signal library: what TensorFlow Lite Micro computed of its operators = what is computed here.
 
 golden/tflm_signal.npz holds files of one operator each with their outputs, `signal_...`, as the
-device's build made them; and under `function_...` what the functions under these operators made on a
-PC, of TensorFlow Lite Micro's sources and kissfft's, for values and lengths that no file has.
+device's build made them; and under `function_...` what the functions under these operators made on
+a PC, of TensorFlow Lite Micro's sources and kissfft's, for values and lengths that no file has.
 """
 
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 import recorded_tflite
 from published import SHARED
+from tflite_damage import changed
 
 import qemu_nn
 from qemu_nn import cmsis
-from qemu_nn.errors import DeviceWarning, ModelError, Refused
+from qemu_nn.errors import DeviceWarning, Error, ModelError, Refused
 from qemu_nn.functions.tflm_signal_tables import cosine_sine, twiddles
 from qemu_nn.importers.tflite import network
 from qemu_nn.importers.tflite.building import BARE, Builder
@@ -179,7 +181,7 @@ def test_bits_that_no_core_shifts_by_leave_nothing():
 
 def test_a_filter_outside_of_its_input_reads_zeros():
     ones = np.ones(4, np.int16)
-    bounds = {"frequency_starts": [-1, 2], "weight_starts": [0, -1], "widths": [2, 5]}
+    bounds = {"frequency_starts": [-1, 0], "weight_starts": [0, 3], "widths": [2, 5]}
     got = cmsis.tflm_signal_filter_bank_u32(
         input=np.array([5, 7, 11, 13], np.uint32),
         weights=ones,
@@ -187,7 +189,7 @@ def test_a_filter_outside_of_its_input_reads_zeros():
         num_channels=1,
         **{name: np.array(values, np.int16) for name, values in bounds.items()},
     )
-    assert got.tolist() == [2 * 5 + 13]
+    assert got.tolist() == [2 * 5 + 5]
 
 
 def test_transforms_that_the_device_has_not_are_refused():
@@ -287,6 +289,22 @@ def test_a_stack_is_that_of_a_queue_that_starts_with_copies(left, right, every):
         queue = queue or Queue(size, every * channels, list(x) * left)
         old, _ = queue.push(x, old)
         assert got.ravel().tolist() == [int(value) for value in old]
+
+
+# ---- files that are wrong ----
+
+
+@pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_files_are_errors_or_run(name, tmp_path):
+    path, whole = tmp_path / "damaged.tflite", RECORDED[f"{name}/file"].tobytes()
+    for seed in range(40):
+        path.write_bytes(changed(whole, np.random.default_rng(seed)))
+        with suppress(Error):
+            found = qemu_nn.load(path)
+            lead = (1, 1) if found.graph.states else (1,)
+            inputs = found.graph.inputs
+            found.session().run({t.name: np.ones((*lead, *t.shape), t.dtype) for t in inputs})
 
 
 # ---- options ----

@@ -185,6 +185,13 @@ static inline int32_t qn_requantize64(int64_t x, int32_t multiplier, int shift) 
     return qn_requantize64_by16(x, qn_multiplier16(multiplier), shift);
 }
 
+/* The same in TensorFlow Lite Micro, which adds 1/2 in 64 bits: only where that one passes 2^30 or is
+ * below -2^30 are they different. Modulo 2^32 at the end. */
+static inline int32_t qn_requantize64_tflm(int64_t x, int32_t multiplier, int shift) {
+    int64_t product = (int64_t)((uint64_t)x * (uint64_t)(int64_t)qn_multiplier16(multiplier));
+    return (int32_t)(uint32_t)qn_asr64(qn_add64(product, (int64_t)1 << (14 - shift)), 15 - shift);
+}
+
 /* Value `index` of values of 4 bits, two's complement, two in a byte, the first in its low half. */
 static inline int32_t qn_nibble(const int8_t *packed, int64_t index) {
     int32_t byte = packed[index / 2];

@@ -15,7 +15,7 @@ typedef struct qn_s_pool {
 
 /* ---- convolution ---- */
 /* Which of Arm's functions is called: the wrapper, which chooses among the others by the shape, the
- * one for any shape, or one for shapes of its own. */
+ * one for any shape, or one for shapes of its own; or the reference kernel of TensorFlow Lite Micro. */
 enum {
     QN_S_WRAPPER = 0,
     QN_S_ANY = 1,
@@ -24,7 +24,8 @@ enum {
     QN_S_1XN = 4,
     QN_S_OPT = 5,
     QN_S_3X3 = 6,
-    QN_S_EVEN = 7
+    QN_S_EVEN = 7,
+    QN_S_REFERENCE = 8
 };
 
 /* filter_c: input channels of one group. Every field up to act_max has its counterpart in the
@@ -211,6 +212,7 @@ typedef struct qn_s_logistic {
     int32_t length, input_zero_point, input_range_radius, input_multiplier, input_left_shift;
 } qn_s_logistic;
 
+/* Also of sums, and of reductions that have no use for scales. */
 typedef struct qn_s_mean {
     int32_t profile;
     int32_t kept_0, reduced_0, kept_1, reduced_1, kept_2;

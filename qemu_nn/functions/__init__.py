@@ -23,8 +23,13 @@ from . import (
     s8_transpose,
     tflm,
     tflm_control,
+    tflm_elementwise,
+    tflm_float,
+    tflm_float_axes,
     tflm_movement,
+    tflm_reduce,
     tflm_signal,
+    tflm_truth,
 )
 from .base import DECLARED, Function
 from .extents import Array
@@ -36,7 +41,8 @@ FUNCTIONS: dict[str, Function] = {
         *(convolve, fully_connected, pool, activation, elementwise),
         *(s8_convolve, s8_transpose, s8_depthwise, s8_dense, s8_matmul, s8_svdf, s8_lstm),
         *(s8_elementwise, s8_softmax, s8_movement, s8_operands, s8_primitives),
-        *(tflm, tflm_movement, tflm_control, tflm_signal, micro_frontend),
+        *(tflm, tflm_elementwise, tflm_truth, tflm_movement, tflm_control),
+        *(tflm_float, tflm_float_axes, tflm_signal, tflm_reduce, micro_frontend),
     )
     for function in family.FUNCTIONS
 }

@@ -68,7 +68,8 @@ _SCALARS = {
     "(.*_)?(shift)": "Exponent of a rescaling's multiplier: positive to the left.",
     "input_range_radius": "Inputs of a larger magnitude saturate the curve.",
     "diff_min": "The least difference from the row's maximum that counts.",
-    "num_rows": "Rows, each a softmax of its own.",
+    "num_rows": "Rows, each computed for itself.",
+    "count": "Tensors, one after the other.",
     "row_size": "Elements of a row.",
     "bias_is_int32": "1 if bias is int32, 0 if int64.",
     "has_(.*)": "1 where {1} is given, 0 where C is passed NULL.",
@@ -93,6 +94,11 @@ _SCALARS = {
     "align_corners|half_pixel_centers": "The flag of TensorFlow Lite's resizing operator.",
     "is_per_channel": "1 where multiplier and shift have an element for each output channel.",
     "state_offset": "Offset of the state, as Arm's struct has it; see the notes.",
+    "zero_point": "Zero point of the integers.",
+    "(.*)_bits": "The {1}, as the bits of a float32.",
+    "activation": "Fused activation: 0 none, 1 RELU, 2 RELU_N1_TO_1, 3 RELU6.",
+    "rows|columns": "Side of the output matrices.",
+    "depth": "Products in each sum.",
     "batch_offset": "Elements from one sample of the input to the next, as Arm's struct has it.",
 }
 

@@ -80,6 +80,22 @@ class Constant(Operator):
         return np.broadcast_to(self.value, (len(inputs[0]), *self.value.shape))
 
 
+@dataclass(frozen=True)
+class Real(Operator):
+    """What a function of arrays makes, in the shape of the first of them."""
+
+    compute: Callable[..., np.ndarray]
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The first input's."""
+        return inputs[0]
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """All of these; nothing is said where real numbers have no result."""
+        with np.errstate(all="ignore"):
+            return self.compute(*inputs)
+
+
 #: The meaning of a call. Raises ModelError for a call that has none.
 Meaning = Callable[[Call], Meant]
 
@@ -87,6 +103,11 @@ Meaning = Callable[[Call], Meant]
 def same(operator: Operator, inputs: int = 1) -> Meaning:
     """The meaning of a function that computes an operator, on inputs as they come."""
     return lambda call: Meant((operator,), (None,) * inputs)
+
+
+def computed(compute: Callable[..., np.ndarray], inputs: int = 1) -> Meaning:
+    """The meaning of a function of which real numbers have one, on inputs as they come."""
+    return same(Real(compute), inputs)
 
 
 def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:

@@ -32,6 +32,7 @@ from .s8_windows import (
     NOTES,
     POINT,
     POINT_FAST,
+    REFERENCE,
     ROW,
     SIDES,
     WINDOW,
@@ -135,7 +136,7 @@ def _convolve(
 
     return Function(
         name=name,
-        op="convolve_wrapper",
+        op="convolve_reference" if kernel == REFERENCE else "convolve_wrapper",
         type=type,
         params=(*IMAGE, "filter_c", *SIDES, "output_c", *WINDOW, *ENDS, *flag),
         inputs=(image(type),),
@@ -147,7 +148,9 @@ def _convolve(
         buffer=buffer,
         macs=("batches", "output_h", "output_w", "output_c", "filter_h", "filter_w", "filter_c"),
         note=FREE + NOTES[type] + more,
-        order=weighted_order("conv_params", {**_STRUCTS, **bias[1]}, filter, bias[0]),
+        order=None
+        if kernel == REFERENCE
+        else weighted_order("conv_params", {**_STRUCTS, **bias[1]}, filter, bias[0]),
         draw=weighted_draw(_draw),
         cases=tuple(_keeps(type, *own) for own in sides),
         product=product,
@@ -186,6 +189,7 @@ FUNCTIONS = (
         bias=_EITHER,
     ),
     _convolve("arm_convolve_s16", "s16", ANY, buffers.convolve_s16, bias=_EITHER),
+    _convolve("tflm_convolve_s16", "s16", REFERENCE, nothing, (16, 16, 16, 3)),
     _convolve(
         "arm_convolve_wrapper_s4", "s4", WRAPPER, buffers.convolve_wrapper_s4, (16, 16, 16, 3)
     ),

@@ -93,7 +93,7 @@ def _dense(
     note: str = "",
 ) -> Function:
     """One multiplier and shift for all outputs."""
-    dtype = DTYPES[type]
+    dtype, own = DTYPES[type.split("_")[0]], name.startswith("tflm_")
     return Function(
         name=name,
         op="fully_connected",
@@ -107,7 +107,7 @@ def _dense(
         buffer=row_sums("output_c") if type == "s8" else None,
         macs=("batches", "output_c", "input_c"),
         note=note,
-        order=weighted_order("fc_params", _STRUCTS, filter, sums=sums),
+        order=None if own else weighted_order("fc_params", _STRUCTS, filter, sums=sums),
         draw=weighted_draw(_draw),
         cases=cases,
         product=partial(_product, filter),
@@ -169,6 +169,13 @@ FUNCTIONS = (
         _case(256, 256, -9, **_WIDE),
         bias="int64",
         note="All offsets are ignored.",
+    ),
+    _dense(
+        "tflm_fully_connected_s16_s32",
+        "s16_s32",
+        _FILTER,
+        _case(256, 256, -9, **_WIDE),
+        note="All offsets are ignored; bias and sums have 32 bits.",
     ),
     _dense(
         "arm_fully_connected_s4",

@@ -1,13 +1,16 @@
-"""Transposed convolutions of the s8 API: images NHWC, a multiplier and a shift for each channel."""
+"""Transposed convolutions: images NHWC, a multiplier and a shift for each channel.
 
-from dataclasses import dataclass
+Those of the s8 API, and the reference kernel of TensorFlow Lite Micro, which takes 16 bits too.
+"""
+
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
 
 from ..operators import Conv, Operator, Shape
 from .base import Function, Params
-from .drawing import SIZES, Drawn
+from .drawing import SIZES, Drawn, limits
 from .extents import Array, stack
 from .meaning import Call, Meant, real_layer
 from .s8_buffers import convolve_s8
@@ -15,9 +18,12 @@ from .s8_weighted import OFFSETS, PER_CHANNEL, rows, unpacked, weighted_draw, we
 from .s8_windows import (
     ANY,
     DILATED,
+    DTYPES,
     ENDS,
     IMAGE,
     IMAGE_DIMS,
+    NOTES,
+    REFERENCE,
     SIDES,
     WINDOW,
     WRAPPER,
@@ -59,6 +65,7 @@ def _memory_wrapper(p: Params, path: str) -> int:
     return _memory_first(p, path) + _memory_second(p, path)
 
 
+_MACS = ("batches", "input_h", "input_w", "input_c", "filter_h", "filter_w", "output_c")
 _FILTER = Array("filter", "int8", ("output_c", "filter_h", "filter_w", "input_c"))
 
 _STRUCTS = {
@@ -75,20 +82,22 @@ _STRUCTS = {
 
 
 def _draw(rng: Random, function: Function) -> Drawn:
-    """Pads that are multiples of the stride, but for many channels."""
+    """Pads that are multiples of the stride, but for many channels and the reference kernel."""
     p = draw_windows(rng)
-    p.update(dilation_h=1, dilation_w=1, pad_offset_h=rng.randint(0, 1), pad_offset_w=0)
+    free = function.fixed["kernel"] == REFERENCE
+    p.update(dilation_h=1, dilation_w=1)
+    p.update({} if free else {"pad_offset_h": rng.randint(0, 1), "pad_offset_w": 0})
     p.update(input_c=rng.choice((*SIZES, 33)), output_c=rng.choice(SIZES))
     for axis in "hw":
         stride, filter, size = (p[f"{n}_{axis}"] for n in ("stride", "filter", "input"))
         pad = rng.randint(0, filter - 1)
-        pad -= pad % stride
+        pad -= 0 if free else pad % stride
         more = rng.randint(0, max(0, filter - stride))
         p.update({f"pad_{axis}": pad, f"output_{axis}": max(1, size * stride - pad + more)})
     return p
 
 
-def _doubles(dim: int, depth: int, out: int) -> Params:
+def _doubles(dim: int, depth: int, out: int) -> dict[str, int]:
     """A case that makes twice the image's side, by windows of 4 x 4."""
     sides = {"input": dim, "output": 2 * dim, "filter": 4, "stride": 2, "dilation": 1, "pad": 1}
     pairs = {f"{n}_{a}": v for n, v in {**sides, "pad_offset": 0}.items() for a in "hw"}
@@ -159,7 +168,7 @@ def _transpose(
         output=Array("output", "int8", ("batches", "output_h", "output_w", "output_c")),
         fixed={"kernel": kernel},
         buffer=buffer,
-        macs=("batches", "input_h", "input_w", "input_c", "filter_h", "filter_w", "output_c"),
+        macs=_MACS,
         note="Nothing looks at pad_offset_h and pad_offset_w.",
         order=weighted_order(
             "transpose_conv_params", _STRUCTS, _FILTER, more=second, scratch_buffers=scratch_buffers
@@ -170,7 +179,36 @@ def _transpose(
     )
 
 
+def _of_tflm(type: str) -> Function:
+    """The reference kernel."""
+    wide = type == "s16"
+    bias, multiplier, shift = rows("output_c", "int64" if wide else "int32")
+    channels = (replace(bias, optional=False), multiplier, shift)
+    low, high = limits(DTYPES[type])
+    case = {**_doubles(8, 32, 16), "act_min": low, "act_max": high}
+    case.update({"input_offset": 0, "output_offset": 0} if wide else {})
+    return Function(
+        name=f"tflm_transpose_conv_{type}",
+        op="transpose_conv_wrapper",
+        type=type,
+        params=(*IMAGE, *SIDES, "output_c", *WINDOW, *ENDS),
+        inputs=(image(type),),
+        weights=_FILTER,
+        bias=stack(bias.dtype, *channels),
+        stack=channels,
+        output=Array("output", DTYPES[type], ("batches", "output_h", "output_w", "output_c")),
+        fixed={"kernel": REFERENCE, "pad_offset_h": 0, "pad_offset_w": 0},
+        macs=_MACS,
+        note=NOTES[type].strip(),
+        draw=weighted_draw(_draw),
+        cases=({name: n for name, n in case.items() if not name.startswith("pad_offset")},),
+        meaning=_meant,
+    )
+
+
 FUNCTIONS = (
+    _of_tflm("s8"),
+    _of_tflm("s16"),
     _transpose(
         "arm_transpose_conv_wrapper_s8",
         WRAPPER,

@@ -14,7 +14,7 @@ from .s8_weighted import RANGE
 from .struct_api import Member, dims, pair
 
 #: Which of Arm's functions is called, as csrc/include/qn_params_s.h counts them.
-WRAPPER, ANY, POINT, POINT_FAST, ROW, OPT, SMALL, EVEN = range(8)
+WRAPPER, ANY, POINT, POINT_FAST, ROW, OPT, SMALL, EVEN, REFERENCE = range(9)
 
 DTYPES = {"s8": "int8", "s4": "int8", "s16": "int16"}
 

@@ -46,21 +46,110 @@ def softmax_scaling_s16(beta: float, scale: float) -> tuple[int, int]:
     return quantize_multiplier(float(scale) * float(beta) / (10.0 / 65535.0))
 
 
-def add_scaling(first: float, second: float, output: float, left_shift: int = 20) -> dict[str, int]:
-    """The multipliers and shifts of a sum (or difference) of tensors with two scales, as TFLite.
+def add_scaling(
+    first: float,
+    second: float,
+    output: float,
+    left_shift: int = 20,
+    real: type[np.floating] = np.float64,
+) -> dict[str, int]:
+    """The multipliers and shifts of a sum of tensors with two scales, as TFLite.
 
-    Both inputs are brought to twice the larger scale, in steps of 2^-left_shift of it.
+    Both inputs are brought to twice the larger scale, in steps of 2^-left_shift of it. real: the
+    type in which the three ratios are computed.
     """
-    twice = 2 * max(first, second)
-    factors = {
-        "input_1": first / twice,
-        "input_2": second / twice,
-        "out": twice / (2**left_shift * output),
-    }
+    one, two, out = (real(scale) for scale in (first, second, output))
+    with np.errstate(all="ignore"):
+        twice = real(2) * max(one, two)
+        factors = {
+            "input_1": one / twice,
+            "input_2": two / twice,
+            "out": twice / (real(2**left_shift) * out),
+        }
     made = {"left_shift": left_shift}
     for name, factor in factors.items():
-        made[f"{name}_mult"], made[f"{name}_shift"] = quantize_multiplier(factor)
+        made[f"{name}_mult"], made[f"{name}_shift"] = quantize_multiplier(float(factor))
     return made
+
+
+def sub_scaling(
+    first: float,
+    second: float,
+    output: float,
+    left_shift: int = 20,
+    real: type[np.floating] = np.float32,
+) -> dict[str, int]:
+    """The same of a difference, whose ratios are float32 in TensorFlow Lite Micro.
+
+    They are float64 (real=np.float64) from October 2022 to February 2023, and in its Python wheel
+    of October 2026, which is off by one in some elements.
+    """
+    return add_scaling(first, second, output, left_shift, real)
+
+
+def div_factor(
+    first: float, second: float, output: float, real: type[np.floating] = np.float32
+) -> float:
+    """What quotients of integers are multiplied by; real: as of sub_scaling()."""
+    with np.errstate(all="ignore"):
+        return float(real(first) / (real(second) * real(output)))
+
+
+def squared_difference_scaling(
+    first: float, second: float, output: float, left_shift: int
+) -> dict[str, int]:
+    """The multipliers and shifts of a squared difference, both inputs as of add_scaling()."""
+    made = add_scaling(first, second, output, left_shift)
+    twice = 2 * max(first, second)
+    factor = twice * twice / float(np.float32(2 ** (2 * left_shift)) * np.float32(output))
+    made["out_mult"], made["out_shift"] = quantize_multiplier(factor)
+    return made
+
+
+def compare_scaling(first: float, second: float) -> dict[str, int]:
+    """The multipliers and shifts of two tensors that are compared: their scales, below 1."""
+    made = {}
+    for name, scale in (("input_1", first), ("input_2", second)):
+        if not 0 < scale < 1:
+            raise Error(f"only tensors with scales below 1 can be compared, one has {scale:g}")
+        made[f"{name}_mult"], made[f"{name}_shift"] = quantize_multiplier(scale)
+    return made
+
+
+def hard_swish_scaling(scale: float, output_scale: float) -> dict[str, int]:
+    """The multipliers and shifts of HARD_SWISH; quotients are float32."""
+    with np.errstate(all="ignore"):
+        fine = np.float32(scale) * np.float32(1 / 128)
+        factors = {
+            "output": fine / np.float32(output_scale),
+            "reluish": fine / (np.float32(3) / np.float32(32768)),
+        }
+    made = {}
+    for name, factor in factors.items():
+        made[f"{name}_multiplier"], made[f"{name}_shift"] = quantize_multiplier(float(factor))
+    if made["output_shift"] > 0:
+        raise Error(f"HARD_SWISH needs an output scale of 1/128 of the input's {scale:g} at least")
+    return made
+
+
+def rsqrt_factor(scale: float, output_scale: float) -> float:
+    """1 / (sqrt(scale) * output_scale), the product in float32."""
+    with np.errstate(all="ignore"):
+        product = float(np.sqrt(np.float32(scale)) * np.float32(output_scale))
+    if not product > 0:
+        raise Error(f"RSQRT has no factor for the scales {scale:g} and {output_scale:g}")
+    return 1.0 / product
+
+
+def log_softmax_scaling(scale: float) -> dict[str, int]:
+    """mult, shift and diff_min as of softmax; reverse_mult and reverse_shift: one over that."""
+    mult, shift, least = softmax_scaling(1.0, scale)
+    reverse = math.ldexp(1.0, 31 - shift) / mult
+    if not reverse < 1:
+        raise Error(f"LOG_SOFTMAX needs a scale above 2^-26, is {scale:g}")
+    pair = quantize_multiplier(reverse)
+    made = {"mult": mult, "shift": shift, "diff_min": least}
+    return {**made, "reverse_mult": pair[0], "reverse_shift": pair[1]}
 
 
 def logistic_scaling(scale: float) -> tuple[int, int, int]:

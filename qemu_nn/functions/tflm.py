@@ -7,19 +7,23 @@ from typing import Optional
 
 import numpy as np
 
-from ..operators import Identity, Operator, Pool, PRelu, Relu, Sigmoid, Tanh
+from ..operators import Identity, Operator, PRelu, Relu, Sigmoid, Tanh
 from .base import Function, Params
 from .drawing import SIZES, Draw, Drawn, length, limits
 from .extents import Array, vector
 from .meaning import Call, Meaning, Meant, same
 from .s8_elementwise import DTYPES, combine
 from .scaling import logistic_scaling, logistic_scaling_s16, quantize_multiplier, rescale_factors
+from .tflm_reduce import AXES, IMAGE, KEPT, draw_axes, reduced
 
 _ZERO_POINTS: tuple[str, ...] = ("input_zero_point", "output_zero_point")
 _SCALE: tuple[str, ...] = ("multiplier", "shift")
 _LIMITS = {"s8": (-128, 127), "s16": (-(2**15), 2**15 - 1), "u8": (0, 255)}
 _LIMITS["s32"] = (-(2**31), 2**31 - 1)
-_REQUANTIZED = ("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16", "s16_s32")
+_REQUANTIZED = (
+    *("s8_s8", "s8_u8", "u8_s8", "s8_s16", "s16_s8", "s16_s16"),
+    *("s16_s32", "s8_s32", "s32_s8", "s32_s16"),
+)
 
 #: Of what changes the format alone.
 _SAME = same(Identity())
@@ -30,7 +34,6 @@ _CASE_SCALE = dict(zip(_SCALE, quantize_multiplier(0.7)))
 _PAIRS = {
     f"{which}_{name}": n for which in ("identity", "alpha") for name, n in _CASE_SCALE.items()
 }
-_MEAN_CASE = {"kept_0": 1, "reduced_0": 49, "kept_1": 1, "reduced_1": 1, "kept_2": 64}
 
 # ---- random arguments ----
 
@@ -82,8 +85,7 @@ def _draw_logistic(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_mean(rng: Random, function: Function) -> Drawn:
-    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
-    p = {name: rng.choice(SIZES) for name in names}
+    p = draw_axes(rng, function)
     p["multiplier"], p["shift"] = _draw_factor(rng, function)
     return {**p, **_draw_zeros(rng, function)}
 
@@ -166,6 +168,8 @@ def _leaky_relu(type: str) -> Function:
 
 def _draw_prelu(rng: Random, function: Function) -> Drawn:
     drawn = {"outer": rng.choice(SIZES), "inner": length(rng), **_draw_zeros(rng, function)}
+    if function.type == "s16":
+        drawn.update(input_zero_point=0, output_zero_point=0)
     drawn["alpha_zero_point"] = rng.randint(*limits("int8"))
     for which, scale in (("identity", 1.0), ("alpha", 1 / 128)):
         factor = quantize_multiplier(scale * math.exp(rng.uniform(-2, 1)))
@@ -173,13 +177,29 @@ def _draw_prelu(rng: Random, function: Function) -> Drawn:
     return drawn
 
 
-def _prelu(call: Call) -> Meant:
+def _slopes(call: Call) -> Meant:
     """The slopes are what the negative half is multiplied by, relative to the other half."""
     assert call.weights is not None
     whole = call.factor("identity_multiplier", "identity_shift") or 1.0
     steps = call.weights.astype(float) - call.params["alpha_zero_point"]
     slopes = steps * call.factor("alpha_multiplier", "alpha_shift") / whole
     return Meant((PRelu(slopes.reshape(-1)),), (call.sides[0],))
+
+
+def _prelu(type: str) -> Function:
+    zeros = _CASE_ZEROS if type == "s8" else dict.fromkeys(_ZERO_POINTS, 0)
+    return Function(
+        name=f"tflm_prelu_{type}",
+        op="prelu",
+        type=type,
+        params=("outer", "inner", *_ZERO_POINTS, "alpha_zero_point", *_PAIRS),
+        inputs=(Array("input", DTYPES[type], ("outer", "inner")),),
+        output=Array("output", DTYPES[type], ("outer", "inner")),
+        weights=vector("alpha", "int8", "inner"),
+        draw=_draw_prelu,
+        cases=({"outer": 576, "inner": 16, **zeros, "alpha_zero_point": 5, **_PAIRS},),
+        meaning=_slopes,
+    )
 
 
 def _logistic_case(op: str, type: str) -> Params:
@@ -215,27 +235,19 @@ def _logistic(op: str, type: str) -> Function:
     )
 
 
-def _averaged(call: Call) -> Meant:
-    """Kept and reduced axes take turns: windows that lie side by side."""
-    kept0, reduced0, kept1, reduced1, kept2 = call.sides[0]
-    shape, kernel = (kept0 * reduced0, kept1 * reduced1, kept2), (reduced0, reduced1)
-    return Meant((Pool("average", kernel, kernel),), (shape,))
-
-
-def _mean(type: str) -> Function:
-    kept = ("kept_0", "kept_1", "kept_2")
-    axes = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
+def _mean(op: str, type: str) -> Function:
+    folded = "multiplier and shift: of the scales alone; the count is folded in here."
     return Function(
-        name=f"tflm_mean_{type}",
-        op="mean",
+        name=f"tflm_{op}_{type}",
+        op=op,
         type=type,
-        params=(*axes, *_ZERO_POINTS, *_SCALE),
-        inputs=(Array("input", DTYPES[type], axes),),
-        output=Array("output", DTYPES[type], kept),
-        note="multiplier and shift: of the scales alone; the count is folded in here.",
+        params=(*AXES, *_ZERO_POINTS, *_SCALE),
+        inputs=(Array("input", DTYPES[type], AXES),),
+        output=Array("output", DTYPES[type], KEPT),
+        note=folded if op == "mean" else "",
         draw=_draw_mean,
-        cases=({**_MEAN_CASE, **_CASE_ZEROS, **_CASE_SCALE},),
-        meaning=_averaged,
+        cases=({**IMAGE, **_CASE_ZEROS, **_CASE_SCALE},),
+        meaning=reduced(op),
     )
 
 
@@ -261,18 +273,7 @@ FUNCTIONS = (
     ),
     *(_relu(type) for type in _BOTH),
     *(_leaky_relu(type) for type in _BOTH),
-    Function(
-        name="tflm_prelu_s8",
-        op="prelu",
-        type="s8",
-        params=("outer", "inner", *_ZERO_POINTS, "alpha_zero_point", *_PAIRS),
-        inputs=(Array("input", "int8", ("outer", "inner")),),
-        output=Array("output", "int8", ("outer", "inner")),
-        weights=vector("alpha", "int8", "inner"),
-        draw=_draw_prelu,
-        cases=({"outer": 576, "inner": 16, **_CASE_ZEROS, "alpha_zero_point": 5, **_PAIRS},),
-        meaning=_prelu,
-    ),
+    *(_prelu(type) for type in _BOTH),
     *(_logistic(op, type) for op in ("logistic", "tanh") for type in _BOTH),
-    *(_mean(type) for type in _BOTH),
+    *(_mean(op, type) for op in ("mean", "sum") for type in _BOTH),
 )

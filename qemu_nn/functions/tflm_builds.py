@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..targets import TFLM, Profile
+from ..targets import KERNELS, TFLM, Profile
 
 
 @dataclass(frozen=True)
@@ -31,4 +31,36 @@ class Difference:
 
 
 #: Its name -> a difference.
-DIFFERENCES: Mapping[str, Difference] = {}
+DIFFERENCES: Mapping[str, Difference] = {
+    "sub_ratios_2022": Difference(
+        "SUB",
+        "the three ratios of the scales are float64, as those of ADD, not float32",
+        "micro/kernels/sub_common.cc from October 2022 to February 2023",
+        before="2023-02",
+    ),
+    "sub_ratios_2026": Difference(
+        "SUB",
+        "the three ratios of the scales are float64, as those of ADD, not float32",
+        "recorded from the Python wheel of 23 October 2026",
+        since="2026-10",
+    ),
+    "div_ratio_2026": Difference(
+        "DIV",
+        "the ratio of the scales is float64, not float32",
+        "recorded from the Python wheel of 23 October 2026",
+        since="2026-10",
+    ),
+    "rows_in_place": Difference(
+        "MAXIMUM, MINIMUM",
+        "an int8 operand [n, h, 1, 1] beside one with w > 1 is read row by row",
+        "micro/kernels/maximum_minimum.cc",
+        kernels="reference",
+    ),
+    "rows_astray": Difference(
+        "MAXIMUM, MINIMUM",
+        "of an int8 operand [n, h, 1, 1] beside one with w > 1 every second row is read, and then "
+        "what lies behind it",
+        "arm_maximum_s8.c, arm_minimum_s8.c",
+        kernels=KERNELS[0],
+    ),
+}

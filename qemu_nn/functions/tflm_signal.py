@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Optional
 
@@ -86,7 +87,7 @@ def _signal(
     case: Params,
     weights: Optional[Array] = None,
     parts: tuple[Array, ...] = (),
-    fixed: Params = {},
+    fixed: Mapping[str, int] = {},
     note: str = "",
 ) -> Function:
     return Function(

@@ -177,8 +177,8 @@ def _check_reset(graph: Graph, state: Tensor) -> None:
     reset = graph.arrays.get(state.name)
     if reset is not None and (reset.dtype, reset.nbytes) != (state.dtype, state.nbytes):
         raise ModelError(
-            f"{graph.name}: the state {state.name!r} is {state.dtype} {list(state.shape)}, but after "
-            f"reset it holds {reset.dtype} {list(reset.shape)}"
+            f"{graph.name}: the state {state.name!r} is {state.dtype} {list(state.shape)}, but "
+            f"after reset it holds {reset.dtype} {list(reset.shape)}"
         )
 
 

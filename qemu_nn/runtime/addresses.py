@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Callable, Optional
 
+import numpy as np
+
 from ..errors import Refused
 from ..ir.graph import Address, Graph, Memory
 from ..kernels.table import Row, choose, rows_of
@@ -13,8 +15,6 @@ from ..targets import Profile
 from .arena import Buffer, aligned, arrange
 from .observe import Access, Span, observe
 from .step import Step
-
-_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4}
 
 #: Every buffer starts at a multiple of this many bytes.
 ALIGNMENT = 64
@@ -204,10 +204,10 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
             f"{graph.name}: {where} takes {len(declared)} inputs, but has {len(given.inputs)}"
         )
     inputs = tuple(
-        span(f"the input of {where}", address, size, 2 if array.dtype == "int16" else 1)
+        span(f"the input of {where}", address, size, np.dtype(array.dtype).itemsize)
         for address, size, array in zip(given.inputs, step.sizes.inputs, declared)
     )
-    itemsize = _BYTES[node.output.dtype]
+    itemsize = np.dtype(node.output.dtype).itemsize
     output = span(f"the output of {where}", given.output, step.sizes.output, itemsize)
     row = _device_row(step, profile)
     used = row.scratch(step.params) if row else 0

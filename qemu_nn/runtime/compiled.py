@@ -26,6 +26,12 @@ _PARALLEL = 20.0
 #: Microseconds after which C looks at the clock, to ask Python now and then whether to go on.
 _LOOK = 1000.0
 
+#: Of a row that fails while it runs, which is where the device stops, too.
+_FAILED = (
+    "a layer failed, as it does on the device: RSQRT below 0, or DIV by 0 or of a numerator so "
+    "small that its scales shift it by more than 31 bits; keep such inputs from it"
+)
+
 
 class Batch(NamedTuple):
     """Inputs of one shape: the axes before a sample's own, and what they count.
@@ -197,7 +203,7 @@ class Compiled:
         if status == lib.QN_STOPPED:
             interrupt.resume()
         if status != lib.QN_FORKED:
-            kernels.raise_for(status, f"{self.plan.graph.name}: a layer failed")
+            kernels.raise_for(status, f"{self.plan.graph.name}: {_FAILED}")
         # The process was forked: the threads are in its parent.
         self._pool, self._idle = _thread_pool(self._threads), []
         return self.run(x, batch, state)
@@ -235,7 +241,7 @@ class Turn:
             results[name] = result = _empty(shape, dtype)
             self._outputs[index] = _address(result)
         status = lib.qn_turn(self._call, _address(np.ascontiguousarray(x)))
-        kernels.raise_for(status, f"{self._keep.plan.graph.name}: a layer failed")
+        kernels.raise_for(status, f"{self._keep.plan.graph.name}: {_FAILED}")
         return results
 
 

@@ -51,9 +51,9 @@ class Stream:
         >>> scores = [stream.step(frame)["score"] for frame in frames]
         """
         start = self._graph.input
-        if isinstance(x, np.ndarray) and (x.dtype, x.shape) == (start.dtype, start.shape):
-            if len(self._graph.inputs) == 1:  # as nearly always
-                return self._turn.run(x)
+        one = len(self._graph.inputs) == 1
+        if one and isinstance(x, np.ndarray) and x.dtype == start.dtype and x.shape == start.shape:
+            return self._turn.run(x)
         named = by_name(self._graph, x)
         return self._turn.run(packed(self._graph, named, axes=()))
 

@@ -25,7 +25,7 @@ def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: 
         flat = rng.integers(-8, 8, size)
     elif kind == "one_hot" and size:
         flat = np.zeros(size, dtype)
-        flat[rng.integers(size)] = rng.choice([low, high])
+        flat[rng.integers(size)] = (low, high)[rng.integers(2)]
     else:
         flat = np.full(size, high if kind == "highest" else low, dtype)
         if kind == "alternating":

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..functions import Array, Function
+from ..ir.formats import drawn
 from ..kernels.table import rows_of
 
 
@@ -35,6 +36,9 @@ def affine_arrays(
     if function.weights is not None:
         parts = {}
         for part in function.parts or (function.weights,):
+            if part.dtype == "float32":
+                parts[part.name] = drawn(rng, part.dtype, part.shape(params))
+                continue
             limits = np.iinfo(part.dtype)
             values = rng.integers(limits.min, limits.max, part.shape(params), endpoint=True)
             parts[part.name] = values.astype(part.dtype)

@@ -34,7 +34,9 @@
  * modulo 2^32, with sign. Example: 1024 taps of weights 127 and inputs 32767 on one pixel sum up to
  * 4261282816 on Helium, to -33684480 on the others. On cores with the DSP extension such a call is
  * refused where more than 512 taps, which are no multiple of 4, meet an odd number of output channels
- * and at least two pixels: Arm's code reads outside its arrays for the last channel. */
+ * and at least two pixels: Arm's code reads outside its arrays for the last channel. The reference
+ * kernel of TensorFlow Lite Micro (QN_S_REFERENCE) has all products in 64 bits on every core, and
+ * qn_requantize64_tflm(). */
 #ifndef QN_S_CONVOLVE_H
 #define QN_S_CONVOLVE_H
 

@@ -210,8 +210,8 @@ int s_convolve_s4_check(const void *params, qn_sizes *sizes, char *why) {
 /* Arm's code for the last of an odd number of channels, where pixels come in pairs. */
 static int dsp_stays_inside(const qn_s_conv *p, char *why) {
     int pairs = (int64_t)p->output_h * p->output_w > 1;
-    if (qn_is_dsp(p->profile) && !p->bias_is_int32 && p->output_c % 2 && pairs &&
-        s_taps(p) > S_FAST_TAPS && s_taps(p) % 4) {
+    if (p->kernel != QN_S_REFERENCE && qn_is_dsp(p->profile) && !p->bias_is_int32 &&
+        p->output_c % 2 && pairs && s_taps(p) > S_FAST_TAPS && s_taps(p) % 4) {
         return qn_deny(
             why, QN_REFUSED,
             "on this core the last of an odd number of output channels reads beside the "

@@ -38,8 +38,13 @@ static int32_t output(const qn_s_conv *p, const s_channels64 *q, const position 
     const int64_t taps = s_taps(p);
     if (p->bias_is_int32) {
         int32_t acc = qn_add32(s_low(products(p, at, filter, 0, taps)), s_low(q->bias[o]));
-        int lane = s_in_lane(at->alone, o, p->output_c);
+        int lane = p->kernel != QN_S_REFERENCE && s_in_lane(at->alone, o, p->output_c);
         return s_output_lane(&epilogue, acc, multiplier, shift, lane);
+    }
+    if (p->kernel == QN_S_REFERENCE) {
+        const int64_t acc = qn_add64(products(p, at, filter, 0, taps), q->bias[o]);
+        int32_t scaled = qn_requantize64_tflm(acc, multiplier, qn_clamp(shift, -31, 7));
+        return qn_clamp(scaled, p->act_min, p->act_max);
     }
     const int64_t narrow = at->unpaired || taps < S_FAST_TAPS ? taps : S_FAST_TAPS;
     const int64_t acc =

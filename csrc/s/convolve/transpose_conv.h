@@ -1,4 +1,5 @@
-/* Transposed convolution of the s8 API (arm_transpose_conv_wrapper_s8, arm_transpose_conv_s8).
+/* Transposed convolution of the s8 API (arm_transpose_conv_wrapper_s8, arm_transpose_conv_s8), and of
+ * TensorFlow Lite Micro's reference kernel, which is also the one for 16 bits on every core.
  *
  *   acc(n, Y, X, o) = bias[o] + sum over y, x, ky, kx, c with Y = y*stride_h + ky - pad_h,
  *                     X = x*stride_w + kx - pad_w of
@@ -17,7 +18,12 @@
  *   - of 7.0.0 pad_h a multiple of stride_h: otherwise the rows of the device lie too high, and
  *     some are never written (mended in Arm's main branch in July 2026);
  *   - input_h*stride_h - pad_h rows of output, and max(filter_h - stride_h, 0) more at most;
- *   - pad_w + output_w columns up to (input_w - 1)*stride_w + max(filter_w, stride_w). */
+ *   - pad_w + output_w columns up to (input_w - 1)*stride_w + max(filter_w, stride_w).
+ * The reference kernel (QN_S_REFERENCE) takes pads below the filter's sides, and has no lanes.
+ *
+ * s16: offsets are ignored (0), act_min and act_max within int16; bias and sums have 64 bits and are
+ * modulo 2^64, the rows of `bias` too; qn_requantize64_tflm(). What check() cannot see: the default
+ * build of TensorFlow Lite Micro stops where a sum has more than 48 bits with its sign. */
 #ifndef QN_S_TRANSPOSE_CONV_H
 #define QN_S_TRANSPOSE_CONV_H
 

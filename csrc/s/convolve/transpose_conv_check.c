@@ -1,7 +1,10 @@
-/* The contract of the transposed convolution of the s8 API. */
+/* The contract of transposed convolutions. */
 #include "transpose_conv.h"
 
-static int ranges(const qn_s_transpose_conv *p, char *why) {
+/* element: bytes of one. */
+static int ranges(const qn_s_transpose_conv *p, int64_t element, char *why) {
+    const int wide = element == 2;
+    const int32_t low = wide ? INT16_MIN : INT8_MIN, high = wide ? INT16_MAX : INT8_MAX;
     const s_range all[] = {
         {"batches", p->batches, 1, UINT16_MAX},
         {"input_h", p->input_h, 1, UINT16_MAX},
@@ -18,10 +21,10 @@ static int ranges(const qn_s_transpose_conv *p, char *why) {
         {"dilation_w", p->dilation_w, 1, 1},
         {"pad_h", p->pad_h, 0, UINT16_MAX},
         {"pad_w", p->pad_w, 0, UINT16_MAX},
-        {"input_offset", p->input_offset, -127, 128},
-        {"output_offset", p->output_offset, -S_OFFSET_MOST, S_OFFSET_MOST},
-        {"act_min", p->act_min, INT8_MIN, INT8_MAX},
-        {"act_max", p->act_max, p->act_min, INT8_MAX},
+        {"input_offset", wide ? 0 : p->input_offset, -127, 128},
+        {"output_offset", wide ? 0 : p->output_offset, -S_OFFSET_MOST, S_OFFSET_MOST},
+        {"act_min", p->act_min, low, high},
+        {"act_max", p->act_max, p->act_min, high},
     };
     int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
     if (status == QN_OK && (int64_t)p->filter_h * p->filter_w * p->input_c > UINT16_MAX) {
@@ -34,7 +37,7 @@ static int ranges(const qn_s_transpose_conv *p, char *why) {
     return status;
 }
 
-static int as_convolution(const qn_s_transpose_conv *p, char *why) {
+static int pads_fit(const qn_s_transpose_conv *p, char *why) {
     if (p->pad_h >= p->filter_h || p->pad_w >= p->filter_w) {
         return qn_deny(
             why, QN_REFUSED,
@@ -72,25 +75,38 @@ static int row_by_row(const qn_s_transpose_conv *p, char *why) {
     return QN_OK;
 }
 
-int s_transpose_conv_s8_check(const void *params, qn_sizes *sizes, char *why) {
-    const qn_s_transpose_conv *p = params;
-    int status = ranges(p, why);
-    if (status == QN_OK) {
-        status = s_is_turned(p) ? as_convolution(p, why) : row_by_row(p, why);
-    }
-    if (status != QN_OK) {
-        return status;
-    }
-    int64_t in = s_elements(1, (int32_t[]){p->batches, p->input_h, p->input_w, p->input_c}, 4);
+/* element: bytes of one; row: of one in the rows of `bias`. */
+static int fill(const qn_s_transpose_conv *p, int64_t element, int64_t row, qn_sizes *sizes,
+                char *why) {
+    int64_t in =
+        s_elements(element, (int32_t[]){p->batches, p->input_h, p->input_w, p->input_c}, 4);
     int64_t weights =
         s_elements(1, (int32_t[]){p->output_c, p->filter_h, p->filter_w, p->input_c}, 4);
-    int64_t out = s_elements(1, (int32_t[]){p->batches, p->output_h, p->output_w, p->output_c}, 4);
+    int64_t out =
+        s_elements(element, (int32_t[]){p->batches, p->output_h, p->output_w, p->output_c}, 4);
     if (in < 0 || weights < 0 || out < 0) {
         return s_too_large(in < 0 ? "input" : weights < 0 ? "filter" : "output", why);
     }
-    sizes->in[0] = in;
+    sizes->in[0] = in * element;
     sizes->weights = weights;
-    sizes->bias = (int64_t)p->output_c * 3 * 4;
-    sizes->out = out;
+    sizes->bias = (int64_t)p->output_c * 3 * row;
+    sizes->out = out * element;
     return QN_OK;
+}
+
+int s_transpose_conv_s8_check(const void *params, qn_sizes *sizes, char *why) {
+    const qn_s_transpose_conv *p = params;
+    int free = s_is_turned(p) || p->kernel == QN_S_REFERENCE;
+    int status = ranges(p, 1, why);
+    if (status == QN_OK) {
+        status = free ? pads_fit(p, why) : row_by_row(p, why);
+    }
+    return status == QN_OK ? fill(p, 1, 4, sizes, why) : status;
+}
+
+int s_transpose_conv_s16_check(const void *params, qn_sizes *sizes, char *why) {
+    const qn_s_transpose_conv *p = params;
+    int status = ranges(p, 2, why);
+    status = status == QN_OK ? pads_fit(p, why) : status;
+    return status == QN_OK ? fill(p, 2, 8, sizes, why) : status;
 }

@@ -10,6 +10,7 @@ typedef struct kind {
 
 static const kind of_s8 = {1, 4, -127, 128, INT8_MIN, INT8_MAX, 30};
 static const kind of_s16 = {2, 8, INT32_MIN, INT32_MAX, INT16_MIN, INT16_MAX, 7};
+static const kind of_s16_s32 = {2, 4, INT32_MIN, INT32_MAX, INT16_MIN, INT16_MAX, 30};
 
 static int check(const qn_s_fc *p, const kind *k, qn_sizes *sizes, char *why) {
     const int ignored = k->element == 2;
@@ -48,6 +49,10 @@ int s_fully_connected_s8_check(const void *params, qn_sizes *sizes, char *why) {
 
 int s_fully_connected_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return check(params, &of_s16, sizes, why);
+}
+
+int s_fully_connected_s16_s32_check(const void *params, qn_sizes *sizes, char *why) {
+    return check(params, &of_s16_s32, sizes, why);
 }
 
 int s_fully_connected_s4_check(const void *params, qn_sizes *sizes, char *why) {
@@ -140,6 +145,25 @@ int s_fully_connected_s16_ref(const void *params, const qn_buffers *b) {
         for (int32_t o = 0; o < p->output_c; o++, filter += p->input_c) {
             int64_t acc = s_wide_sum(p->profile, in, filter, p->input_c, bias[o], 0);
             *out++ = (int16_t)s_output64(&epilogue, acc, p->multiplier, p->shift);
+        }
+    }
+    return QN_OK;
+}
+
+int s_fully_connected_s16_s32_ref(const void *params, const qn_buffers *b) {
+    const qn_s_fc *p = params;
+    const s_epilogue epilogue = {p->profile, 0, p->act_min, p->act_max};
+    const int32_t *bias = b->bias;
+    const int16_t *in = b->in[0];
+    int16_t *out = b->out;
+    for (int32_t n = 0; n < p->batches; n++, in += p->input_c) {
+        const int8_t *filter = b->weights;
+        for (int32_t o = 0; o < p->output_c; o++, filter += p->input_c) {
+            uint32_t acc = (uint32_t)bias[o];
+            for (int32_t c = 0; c < p->input_c; c++) {
+                acc += (uint32_t)(in[c] * filter[c]);
+            }
+            *out++ = (int16_t)s_output(&epilogue, qn_wrap32(acc), p->multiplier, p->shift);
         }
     }
     return QN_OK;

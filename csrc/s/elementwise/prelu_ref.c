@@ -1,23 +1,37 @@
 /* PRELU of TensorFlow Lite Micro, plain. */
 #include "prelu.h"
 
-int s_prelu_s8_check(const void *params, qn_sizes *sizes, char *why) {
-    const qn_s_prelu *p = params;
+static int check(const qn_s_prelu *p, s_type type, qn_sizes *sizes, char *why) {
+    const int32_t most = (int32_t)(INT32_MAX / type.element), zeros = type.element == 1;
     const s_range all[] = {
-        {"outer", p->outer, 0, (1 << 30) - 1},
-        {"inner", p->inner, 1, ((1 << 30) - 1) / (p->outer > 1 ? p->outer : 1)},
-        {"input_zero_point", p->input_zero_point, INT8_MIN, INT8_MAX},
+        {"outer", p->outer, 0, most},
+        {"inner", p->inner, 1, most / (p->outer > 1 ? p->outer : 1)},
+        {"input_zero_point", p->input_zero_point, zeros ? type.low : 0, zeros ? type.high : 0},
         {"alpha_zero_point", p->alpha_zero_point, INT8_MIN, INT8_MAX},
-        {"output_zero_point", p->output_zero_point, INT8_MIN, INT8_MAX},
+        {"output_zero_point", p->output_zero_point, zeros ? type.low : 0, zeros ? type.high : 0},
         {"identity_multiplier", p->identity_multiplier, 0, INT32_MAX},
         {"identity_shift", p->identity_shift, -31, 14},
         {"alpha_multiplier", p->alpha_multiplier, 0, INT32_MAX},
-        {"alpha_shift", p->alpha_shift, -31, 14},
+        {"alpha_shift", p->alpha_shift, -31, zeros ? 14 : 7},
     };
-    sizes->in[0] = sizes->out = (int64_t)p->outer * p->inner;
+    sizes->in[0] = sizes->out = (int64_t)p->outer * p->inner * type.element;
     sizes->weights = p->inner;
     sizes->in_place = 1;
     return s_in_ranges(all, sizeof all / sizeof all[0], why);
+}
+
+int s_prelu_s8_check(const void *params, qn_sizes *sizes, char *why) {
+    return check(params, s_type_s8, sizes, why);
+}
+
+int s_prelu_s16_check(const void *params, qn_sizes *sizes, char *why) {
+    return check(params, s_type_s16, sizes, why);
+}
+
+static int32_t output(const qn_s_prelu *p, const s_epilogue *epilogue, int32_t x, int32_t alpha) {
+    const int32_t value = x - p->input_zero_point, slope = alpha - p->alpha_zero_point;
+    return value < 0 ? s_output(epilogue, value * slope, p->alpha_multiplier, p->alpha_shift)
+                     : s_output(epilogue, value, p->identity_multiplier, p->identity_shift);
 }
 
 int s_prelu_s8_ref(const void *params, const qn_buffers *b) {
@@ -27,12 +41,21 @@ int s_prelu_s8_ref(const void *params, const qn_buffers *b) {
     int8_t *out = b->out;
     for (int32_t o = 0; o < p->outer; o++) {
         for (int32_t i = 0; i < p->inner; i++) {
-            const int32_t value = *in++ - p->input_zero_point;
-            const int32_t slope = alpha[i] - p->alpha_zero_point;
-            *out++ = (int8_t)(value < 0 ? s_output(&epilogue, value * slope, p->alpha_multiplier,
-                                                   p->alpha_shift)
-                                        : s_output(&epilogue, value, p->identity_multiplier,
-                                                   p->identity_shift));
+            *out++ = (int8_t)output(p, &epilogue, *in++, alpha[i]);
+        }
+    }
+    return QN_OK;
+}
+
+int s_prelu_s16_ref(const void *params, const qn_buffers *b) {
+    const qn_s_prelu *p = params;
+    const s_epilogue epilogue = {p->profile, p->output_zero_point, INT16_MIN, INT16_MAX};
+    const int16_t *in = b->in[0];
+    const int8_t *alpha = b->weights;
+    int16_t *out = b->out;
+    for (int32_t o = 0; o < p->outer; o++) {
+        for (int32_t i = 0; i < p->inner; i++) {
+            *out++ = (int16_t)output(p, &epilogue, *in++, alpha[i]);
         }
     }
     return QN_OK;

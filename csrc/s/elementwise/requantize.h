@@ -9,8 +9,9 @@
  *
  * Axes: vectors of `length` elements, 0..2^30 - 1. factor = s_in * (1 / s_out) and start = -z_in *
  * factor, in float32, are two int32 of the array `weights`, as bits (qemu_nn/functions/scaling.py).
- * Ranges: zero points and limits within their types, of 32 bits zero points -2^30..2^30; act_min <=
- * act_max; multipliers not negative; shifts -31..14, so that nothing wraps.
+ * Ranges: zero points and limits within their types, of 32 bits those of outputs -2^30..2^30; act_min <=
+ * act_max; multipliers not negative; shifts -31..14, so that of 8 and 16 bits nothing wraps; of 32 bits
+ * all is modulo 2^32.
  * In place or not, where the elements have the same size. Scratch: none.
  * Of all cores, as it is portable code; `single` is TensorFlow Lite Micro built with
  * TFLITE_SINGLE_ROUNDING, which goes with CMSIS_NN_USE_SINGLE_ROUNDING. */

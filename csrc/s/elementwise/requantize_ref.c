@@ -48,9 +48,21 @@ int s_requantize_s16_s32_check(const void *params, qn_sizes *sizes, char *why) {
     return check(params, &s_type_s16, &s_type_s32, sizes, why);
 }
 
+int s_requantize_s8_s32_check(const void *params, qn_sizes *sizes, char *why) {
+    return check(params, &s_type_s8, &s_type_s32, sizes, why);
+}
+
+int s_requantize_s32_s8_check(const void *params, qn_sizes *sizes, char *why) {
+    return check(params, &s_type_s32, &s_type_s8, sizes, why);
+}
+
+int s_requantize_s32_s16_check(const void *params, qn_sizes *sizes, char *why) {
+    return check(params, &s_type_s32, &s_type_s16, sizes, why);
+}
+
 static int32_t requantized(const qn_s_requantize *p, int32_t x) {
     const s_epilogue epilogue = {p->profile, p->output_zero_point, p->act_min, p->act_max};
-    return s_output(&epilogue, x - p->input_zero_point, p->multiplier, p->shift);
+    return s_output(&epilogue, qn_sub32(x, p->input_zero_point), p->multiplier, p->shift);
 }
 
 int s_requantize_s8_s8_ref(const void *params, const qn_buffers *b) {
@@ -119,6 +131,36 @@ int s_requantize_s16_s32_ref(const void *params, const qn_buffers *b) {
     int32_t *out = b->out;
     for (int32_t i = 0; i < p->length; i++) {
         out[i] = requantized(p, in[i]);
+    }
+    return QN_OK;
+}
+
+int s_requantize_s8_s32_ref(const void *params, const qn_buffers *b) {
+    const qn_s_requantize *p = params;
+    const int8_t *in = b->in[0];
+    int32_t *out = b->out;
+    for (int32_t i = 0; i < p->length; i++) {
+        out[i] = requantized(p, in[i]);
+    }
+    return QN_OK;
+}
+
+int s_requantize_s32_s8_ref(const void *params, const qn_buffers *b) {
+    const qn_s_requantize *p = params;
+    const int32_t *in = b->in[0];
+    int8_t *out = b->out;
+    for (int32_t i = 0; i < p->length; i++) {
+        out[i] = (int8_t)requantized(p, in[i]);
+    }
+    return QN_OK;
+}
+
+int s_requantize_s32_s16_ref(const void *params, const qn_buffers *b) {
+    const qn_s_requantize *p = params;
+    const int32_t *in = b->in[0];
+    int16_t *out = b->out;
+    for (int32_t i = 0; i < p->length; i++) {
+        out[i] = (int16_t)requantized(p, in[i]);
     }
     return QN_OK;
 }

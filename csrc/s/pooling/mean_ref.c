@@ -1,4 +1,4 @@
-/* MEAN of TensorFlow Lite Micro, plain. */
+/* MEAN and SUM of TensorFlow Lite Micro, plain. */
 #include "mean.h"
 
 static int check(const qn_s_mean *p, const s_type *type, int32_t most, qn_sizes *sizes, char *why) {
@@ -54,30 +54,45 @@ static int32_t sum_at(const qn_s_mean *p, const void *in, s_reader *read, int32_
 }
 
 /* One output, in their order. */
-static int32_t mean_at(const qn_s_mean *p, const s_type *type, const void *in, s_reader *read,
-                       int64_t i) {
+static int32_t output(const qn_s_mean *p, const s_type *type, s_mean_scale scale, const void *in,
+                      s_reader *read, int64_t i) {
     const s_epilogue epilogue = {p->profile, p->output_zero_point, type->low, type->high};
-    const s_mean_scale scale = s_mean_scale_of(p);
     int64_t row = i / p->kept_2;
     int32_t sum = sum_at(p, in, read, (int32_t)(row / p->kept_1), (int32_t)(row % p->kept_1),
                          (int32_t)(i % p->kept_2));
     return s_output(&epilogue, sum, scale.multiplier, scale.shift);
 }
 
-int s_mean_s8_ref(const void *params, const qn_buffers *b) {
-    const qn_s_mean *p = params;
+static int run_s8(const qn_s_mean *p, s_mean_scale scale, const qn_buffers *b) {
     int8_t *out = b->out;
     for (int64_t i = 0; i < (int64_t)p->kept_0 * p->kept_1 * p->kept_2; i++) {
-        out[i] = (int8_t)mean_at(p, &s_type_s8, b->in[0], read_s8, i);
+        out[i] = (int8_t)output(p, &s_type_s8, scale, b->in[0], read_s8, i);
     }
     return QN_OK;
 }
 
-int s_mean_s16_ref(const void *params, const qn_buffers *b) {
-    const qn_s_mean *p = params;
+static int run_s16(const qn_s_mean *p, s_mean_scale scale, const qn_buffers *b) {
     int16_t *out = b->out;
     for (int64_t i = 0; i < (int64_t)p->kept_0 * p->kept_1 * p->kept_2; i++) {
-        out[i] = (int16_t)mean_at(p, &s_type_s16, b->in[0], read_s16, i);
+        out[i] = (int16_t)output(p, &s_type_s16, scale, b->in[0], read_s16, i);
     }
     return QN_OK;
+}
+
+int s_mean_s8_ref(const void *params, const qn_buffers *b) {
+    return run_s8(params, s_mean_scale_of(params), b);
+}
+
+int s_mean_s16_ref(const void *params, const qn_buffers *b) {
+    return run_s16(params, s_mean_scale_of(params), b);
+}
+
+int s_sum_s8_ref(const void *params, const qn_buffers *b) {
+    const qn_s_mean *p = params;
+    return run_s8(p, (s_mean_scale){p->multiplier, p->shift}, b);
+}
+
+int s_sum_s16_ref(const void *params, const qn_buffers *b) {
+    const qn_s_mean *p = params;
+    return run_s16(p, (s_mean_scale){p->multiplier, p->shift}, b);
 }

@@ -19,18 +19,11 @@ from ...functions.scaling import (
 from ...functions.softmax_tables import exp_lut, one_by_one_lut
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format, same_type
+from .operands import one
 from .scaling import activation_range, multiplier
 
 #: By how much of it the scale of 16-bit results may differ: their kernels do not look at it.
 _NEAR = float(np.float32(0.001))
-
-
-def _elementwise(call: Call, *more: str) -> tuple[Value, Value]:
-    call.counts(1, 1)
-    x, output = call.value(), call.output(0, *more)
-    if x.size != output.size:
-        raise ModelError(f"its input is {list(x.shape)}, but its output is {list(output.shape)}")
-    return x, output
 
 
 def _fixed(output: Value, function: str, near: float = 0.0) -> None:
@@ -46,7 +39,7 @@ def _fixed(output: Value, function: str, near: float = 0.0) -> None:
 
 def softmax(call: Call) -> None:
     """SOFTMAX of the last axis."""
-    x, output = _elementwise(call)
+    x, output = one(call)
     beta = call.options("SoftmaxOptions").number("Beta")
     kind = "_".join(dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output)))
     function = f"arm_softmax_{kind}"
@@ -68,7 +61,7 @@ def softmax(call: Call) -> None:
 
 def curve(call: Call, kind: str) -> None:
     """LOGISTIC and TANH."""
-    x, output = _elementwise(call)
+    x, output = one(call)
     suffix = same_type(x, output)
     function = f"tflm_{kind}_{suffix}"
     if function not in FUNCTIONS:
@@ -83,11 +76,9 @@ def curve(call: Call, kind: str) -> None:
 
 
 def requantize(call: Call) -> None:
-    """QUANTIZE of integers: the same numbers in another format, at the end in 32 bits too."""
-    x, output = _elementwise(call, "INT32")
-    if output.dtype == "int32" and x.dtype != "int16":
-        raise ModelError(f"it cannot convert {x.dtype} to INT32; only int16 can be converted to it")
-    types = f"{SUFFIXES[x.dtype]}_{SUFFIXES.get(output.dtype, 's32')}"
+    """QUANTIZE of integers: the same numbers in another format."""
+    x, output = one(call)
+    types = f"{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
     call.put(f"tflm_requantize_{types}", _rescaling(x, output), [x], output)
 
 
@@ -99,7 +90,7 @@ def _rescaling(x: Value, output: Value) -> dict[str, int]:
 
 def relu(call: Call, kind: str) -> None:
     """RELU and RELU6, where they are operators of their own."""
-    x, output = _elementwise(call)
+    x, output = one(call)
     suffix = same_type(x, output)
     if kind == "RELU6":  # which clamps, and never changes the scale
         same_format(x, output)
@@ -110,7 +101,7 @@ def relu(call: Call, kind: str) -> None:
 
 def leaky_relu(call: Call) -> None:
     """LEAKY_RELU."""
-    x, output = _elementwise(call)
+    x, output = one(call)
     alpha = call.options("LeakyReluOptions").number("Alpha")
     if alpha < 0:
         raise ModelError(f"its slope is {alpha:g}; it must not be negative")
@@ -123,12 +114,12 @@ def leaky_relu(call: Call) -> None:
 
 
 def prelu(call: Call) -> None:
-    """PRELU, of int8, whose slopes the file holds."""
+    """PRELU, whose slopes the file holds, of int8."""
     call.counts(2, 2)
     x, output, slopes = call.value(), call.output(), call.described(1)
     tensor, alpha = call.constant(1, "INT8")
-    if same_type(x, output) != "s8":
-        raise ModelError(f"it takes no {x.dtype}")
+    same_type(x, output)
+    function = call.function({each: f"tflm_prelu_{each}" for each in ("s8", "s16")}, output)
     own = alpha.reshape(tensor.shape[_leading_ones(tensor.shape) :])
     rank = len(output.shape)
     try:
@@ -145,19 +136,11 @@ def prelu(call: Call) -> None:
     for name, scale in scales:
         factor, shift = multiplier(scale / output.scale)
         params.update({f"{name}_multiplier": factor, f"{name}_shift": shift})
-    call.put("tflm_prelu_s8", params, [x], output, whole.reshape(-1))
+    call.put(function, params, [x], output, whole.reshape(-1))
 
 
 def _leading_ones(shape: Sequence[int]) -> int:
     return next((i for i, side in enumerate(shape) if side != 1), len(shape))
-
-
-def dequantize(call: Call) -> None:
-    """DEQUANTIZE, where it does not end the network."""
-    raise ModelError(
-        "it makes real numbers inside the network; only networks of integers are supported, and "
-        "DEQUANTIZE only at their end"
-    )
 
 
 ACTIVATIONS: dict[str, Converter] = {
@@ -169,5 +152,4 @@ ACTIVATIONS: dict[str, Converter] = {
     "LEAKY_RELU": leaky_relu,
     "PRELU": prelu,
     "QUANTIZE": requantize,
-    "DEQUANTIZE": dequantize,
 }

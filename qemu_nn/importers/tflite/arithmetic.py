@@ -1,4 +1,4 @@
-"""Sums, differences, products and the larger of two tensors of one shape, or broadcast to it."""
+"""Sums, differences, products, quotients and the larger of two tensors that broadcast."""
 
 from __future__ import annotations
 
@@ -8,32 +8,37 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions.s8_elementwise import LEFT_SHIFTS
-from ...functions.scaling import add_scaling
+from ...functions.scaling import add_scaling, div_factor, sub_scaling
 from .building import Value
 from .call import Call, Converter, same_format, same_type
+from .operands import broadcasts, operands
 from .scaling import multiplier
 from .shaping import sides
 
 
 def combine(call: Call, kind: str) -> None:
     """ADD and SUB."""
-    first, second, output = _operands(call)
+    first, second, output = operands(call)
     options = call.options(f"{kind.capitalize()}Options")
     suffix = same_type(first, second, output)
     names = {("add", "s8"): "arm_elementwise_add_s8", ("add", "s16"): "arm_elementwise_add_s16"}
+    scales = first.scale, second.scale, output.scale, LEFT_SHIFTS[suffix]
     params = {
-        **add_scaling(first.scale, second.scale, output.scale, LEFT_SHIFTS[suffix]),
         **{"input_1_offset": -first.zero, "input_2_offset": -second.zero},
         **{"out_offset": output.zero, "block_size": output.size},
         **options.activation(output),
     }
     function = names.get((kind, suffix), f"tflm_{kind}_{suffix}")
-    call.put(function, params, [first, second], output)
+    own = params | (add_scaling(*scales) if kind == "add" else sub_scaling(*scales))
+    if kind == "sub":
+        for difference in ("sub_ratios_2022", "sub_ratios_2026"):
+            call.otherwise(difference, function, params | sub_scaling(*scales, np.float64))
+    call.put(function, own, [first, second], output)
 
 
 def multiply(call: Call) -> None:
     """MUL."""
-    first, second, output = _operands(call)
+    first, second, output = operands(call)
     real = first.scale * second.scale / output.scale
     factor, shift = multiplier(real)
     params = {
@@ -46,36 +51,101 @@ def multiply(call: Call) -> None:
     call.put(function, params, [first, second], output)
 
 
+def divide(call: Call) -> None:
+    """DIV, of int8."""
+    first, second, output = operands(call)
+    same_type(first, second, output)
+    function = call.function({"s8": "tflm_div_s8"}, output)
+    scales = first.scale, second.scale, output.scale
+    factor, shift = multiplier(div_factor(*scales))
+    _check_divisor(call, shift)
+    params = {
+        **{"length": output.size, "multiplier": factor, "shift": shift},
+        **{"input_1_zero_point": first.zero, "input_2_zero_point": second.zero},
+        **{"output_zero_point": output.zero},
+        **call.options("DivOptions").activation(output),
+    }
+    factor, shift = multiplier(div_factor(*scales, np.float64))
+    call.otherwise("div_ratio_2026", function, params | {"multiplier": factor, "shift": shift})
+    call.put(function, params, [first, second], output)
+
+
+def _check_divisor(call: Call, shift: int) -> None:
+    """Refuse a divisor that the file holds, if the device stops at it whatever is divided.
+
+    As csrc/s/elementwise/divide.h has it: the largest numerators repeat their sign in 23 bits.
+    """
+    tensor = call.tensor(1)
+    steps = np.array([1, 255])
+    if tensor.data is not None:
+        steps = np.abs(tensor.data.astype(int) - call.described(1).zero)
+    if not steps.all():
+        raise ModelError("its divisor holds zeros, at which the device stops")
+    most = int(steps.max() if tensor.data is not None else steps.min()).bit_length() - 1
+    if shift - most - 23 < -31:
+        raise ModelError(
+            f"the device stops at its scales: quotients by {tensor} are shifted by more than 31 "
+            "bits, whatever is divided; give its output a smaller scale"
+        )
+
+
 def choose(call: Call, kind: str) -> None:
     """MAXIMUM and MINIMUM."""
-    first, second, output = _operands(call)
+    call.counts(2, 2)
+    output = call.output()
+    broadcasts(call, 2, output)
+    first, second = (_chosen(call, index, output) for index in (0, 1))
     for value in (first, second):
         same_format(value, output)
+    function = call.function({"s8": f"arm_{kind}_s8", "s16": f"tflm_{kind}_s16"}, output)
+    if output.dtype == "int16":
+        call.put(function, {"length": output.size}, [first, second], output)
+        return
     if len(output.shape) > 4:
         raise ModelError(f"its output {list(output.shape)} has more than 4 axes")
-    function = call.function({"s8": f"arm_{kind}_s8"}, output)
     params = {**sides("input1", output.shape), **sides("input2", output.shape)}
     call.put(function, params, [first, second], output)
 
 
-def _operands(call: Call) -> tuple[Value, Value, Value]:
-    """Both inputs in the shape of the output, and that."""
-    call.counts(2, 2)
-    output = call.output()
-    try:
-        shape = np.broadcast_shapes(*(call.tensor(i).shape for i in (0, 1)))
-    except ValueError:
-        shape = ()
-    if tuple(shape) != output.shape:
-        shapes = " and ".join(str(list(call.tensor(i).shape)) for i in (0, 1))
-        raise ModelError(f"{shapes} do not broadcast to {list(output.shape)}")
-    return call.operand(0, output), call.operand(1, output), output
+def _chosen(call: Call, index: int, output: Value) -> Value:
+    """An operand in the output's shape, with the numbers that the device takes for it.
+
+    CMSIS-NN goes two numbers on with each row of an operand [n, h, 1, 1] beside one with w > 1
+    (csrc/s/elementwise/minmax.h), and leaves the operand: what lies behind is known of constants,
+    as the device has them in the file.
+    """
+    tensor = call.tensor(index)
+    (n, h, *rest), (*_, w, _) = (_image(call.tensor(i).shape) for i in (index, 1 - index))
+    if output.dtype != "int8" or h == 1 or rest != [1, 1] or w == 1:
+        return call.operand(index, output)
+    places = np.add.outer(np.arange(n) * h, 2 * np.arange(h))
+    memory = call.builder.model.memory(tensor, int(places.max()) + 1)
+    if memory is None:
+        call.refused(
+            "rows_astray",
+            f"CMSIS-NN reads the rows 0, 2, 4, ... of {tensor}, {list(tensor.shape)}, and then "
+            'what lies behind it in memory, which nobody knows; kernels="reference" reads every '
+            "row, or give it the other one's width in the model",
+        )
+        return call.operand(index, output)
+    call.warn(f"every second row of {tensor} is read, and then the bytes behind it in the file")
+    params = {"length": places.size}
+    own = call.constant(index, "INT8")[1].reshape(-1)
+    call.otherwise("rows_in_place", "tflm_constant_s8", params, own)
+    read = memory.view(np.int8)[places].reshape(-1)
+    rows = call.part("rows", call.described(index), "tflm_constant_s8", params, [], read)
+    return call.spread(rows, output)
+
+
+def _image(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (1,) * (4 - len(shape)) + shape
 
 
 ARITHMETIC: dict[str, Converter] = {
     "ADD": partial(combine, kind="add"),
     "SUB": partial(combine, kind="sub"),
     "MUL": multiply,
+    "DIV": divide,
     "MAXIMUM": partial(choose, kind="maximum"),
     "MINIMUM": partial(choose, kind="minimum"),
 }

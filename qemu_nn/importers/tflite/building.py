@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Optional
 
 import numpy as np
@@ -14,52 +14,16 @@ from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...ir.graph import Build, Node, Tensor
 from .reading import FileTensor, Model
-from .variables import Guard, Variables
+from .values import BARE as BARE
+from .values import PLAIN as PLAIN
+from .values import Guard, Variables
+from .values import Value as Value
 
 #: Most bytes of all constants: they may share the file's bytes, and no device has as many.
 _ARRAY_LIMIT = 256 * 2**20
 
-#: Types without a format: the file's name -> numpy's.
-PLAIN = {
-    **{"INT32": "int32", "UINT32": "uint32", "INT64": "int64", "UINT64": "uint64"},
-    **{"FLOAT32": "float32", "BOOL": "bool"},
-}
-
-#: All types that tensors may hold without a format.
-BARE = ("INT8", "UINT8", "INT16", *PLAIN)
-
 #: Most calls: one operator may come to many.
 _CALL_LIMIT = 5000
-
-
-@dataclass(frozen=True)
-class Value:
-    """A tensor of integers that is computed.
-
-    name: of the graph's tensor that holds its numbers, which may have another shape. shape: the
-    file's, with the batch of 1. An integer q stands for scale * (q - zero); numbers of the types of
-    PLAIN for themselves, but for INT32 where the file has a scale.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    scale: float
-    zero: int
-
-    @property
-    def size(self) -> int:
-        """Its elements."""
-        return math.prod(self.shape)
-
-    @property
-    def tensor(self) -> Tensor:
-        """It as a tensor of one sample, without the batch of 1 that its shape begins with."""
-        batched = len(self.shape) > 1 and self.shape[0] == 1
-        shape = self.shape[batched:] or (1,)
-        if self.dtype in PLAIN.values() and (self.scale, self.zero) == (1.0, 0):
-            return Tensor(self.name, shape, self.dtype)
-        return Tensor(self.name, shape, self.dtype, None, self.scale, self.zero)
 
 
 class Builder:
@@ -252,8 +216,10 @@ class Builder:
 
 
 def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
-    """Scale and zero point of a tensor that has one of each; more: types beside the usual, and types
-    that need not have them."""
+    """Scale and zero point of a tensor that has one of each.
+
+    more: types beside the usual, and types that need no format.
+    """
     if tensor.type not in ("INT8", "UINT8", "INT16", *more):
         raise ModelError(f"{tensor} holds {tensor.type}; only INT8, INT16 and UINT8 are supported")
     bare = tensor.type in more and not len(tensor.scales)

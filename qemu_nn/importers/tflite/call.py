@@ -158,7 +158,10 @@ class Call:
 
     def operand(self, index: int, output: Value, *more: str) -> Value:
         """An input, computed or a constant, in the shape of the output that it broadcasts to."""
-        value = self.brought(index, *more)
+        return self.spread(self.brought(index, *more), output)
+
+    def spread(self, value: Value, output: Value) -> Value:
+        """A tensor in the shape of the output that it broadcasts to."""
         if value.size == output.size:
             return value
         suffix, rank = SUFFIXES[value.dtype], len(output.shape)

@@ -24,7 +24,7 @@ def library(name: str) -> Any:
 
 
 class Table:
-    """A table of the file, whose fields are asked for by the library's names.
+    """A table of the file, whose fields are asked for by the library's names. data: the file.
 
     Raises ModelError for whatever does not lie in the file. Fields that are missing have the
     schema's defaults.
@@ -33,7 +33,7 @@ class Table:
     def __init__(self, kind: str, data: bytes, position: int) -> None:
         self._reader = library(kind)()
         self._reader._tab = _Bytes(kind, data, position)
-        self._kind, self._data = kind, data
+        self._kind, self.data = kind, data
 
     @classmethod
     def root(cls, kind: str, data: bytes) -> Table:
@@ -74,7 +74,7 @@ class Table:
 
     def _at(self, found: Any, kind: str) -> Table:
         tab = getattr(found, "_tab", found)  # a union comes as a bare reader
-        return Table(kind, self._data, tab.Pos)
+        return Table(kind, self.data, tab.Pos)
 
 
 def _damaged(kind: str) -> ModelError:

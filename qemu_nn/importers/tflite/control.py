@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Callable
 
+import numpy as np
+
 from ...errors import Error, ModelError
 from .building import PLAIN, Value
 from .call import SUFFIXES, Call, Converter
 from .reading import Model
-from .variables import Guard
+from .values import Guard
 
 #: Converts the operators of another graph of the file: given values for its inputs, makes outputs.
 Inlined = Callable[[Call, Model, list[Value], Guard], list[Value]]
@@ -24,12 +26,16 @@ def variable(call: Call) -> None:
 
 
 def _state(call: Call, name: str, like: Value) -> Value:
-    """The variable of a name as a state; like: a tensor that is read from it or assigned to it."""
+    """The variable of a name as a state; like: a tensor that is read from it or assigned to it.
+
+    Where the first run assigns nothing, all its bytes are the zero point.
+    """
     variables = call.builder.variables
     if name not in variables.states:
         state = replace(like, name=call.builder.part(name.strip("/")[:60] or "variable", "state"))
-        reset = variables.resets.get(name)
-        if reset is not None and (reset.dtype, reset.size) != (like.dtype, like.size):
+        first = np.full(like.size * np.dtype(like.dtype).itemsize, like.zero & 255, np.uint8)
+        reset = variables.resets.get(name, first.view(like.dtype))
+        if (reset.dtype, reset.size) != (like.dtype, like.size):
             raise ModelError(
                 f"the variable {name[:60]!r} holds {reset.dtype} {list(reset.shape)} at first, but "
                 f"is used as {like.dtype} {list(like.shape)}"

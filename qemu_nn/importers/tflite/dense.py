@@ -1,6 +1,9 @@
-"""Fully connected layers."""
+"""Fully connected layers, and products of matrices."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,11 +12,16 @@ from .building import Value
 from .call import SUFFIXES, Call, Converter, same_type
 from .reading import FileTensor
 from .scaling import multiplier, multipliers
+from .shaping import TRANSPOSE, expect, sides
 from .windows import bias, filter_scales, weighted
 
 
 def fully_connected(call: Call) -> None:
-    """FULLY_CONNECTED: rows of the input times a matrix [out, in]."""
+    """FULLY_CONNECTED: rows of the input times a matrix [out, in].
+
+    With more than two axes, and a multiple of 4 as columns of int8, the framework computes it as a
+    convolution of 1 x 1.
+    """
     call.counts(2, 3)
     options, x, output = call.options("FullyConnectedOptions"), call.value(), call.output()
     weights, data, suffix = weighted(call, same_type(x, output))
@@ -36,28 +44,47 @@ def fully_connected(call: Call) -> None:
     values = bias(call, 2, SUFFIXES[x.dtype], rows)
     if values is None:
         values = np.zeros(rows, np.int32 if x.dtype == "int8" else np.int64)
+    as_points = suffix == "s8" and len(output.shape) > 2 and columns % 4 == 0
+    scales = filter_scales(weights, 0)
     if len(weights.scales) > 1:
-        _per_channel(call, params, x, output, values)
+        if suffix != "s8":
+            raise ModelError(
+                f"its weights have a scale for each channel; with {x.dtype} they must have one "
+                "for all"
+            )
+        pairs = multipliers(x.scale * float(scale) / output.scale for scale in scales)
+    else:
+        scale = float(scales[0])
+        if call.given(2):
+            _check_bias(call.tensor(2), x.scale * scale, output)
+        product = float(np.float32(x.scale) * np.float32(scale))  # in float32, unlike convolutions
+        pairs = np.repeat(multipliers([product / output.scale]), rows, axis=1)
+        if as_points:
+            call.warn(_STOPS)
+    if as_points or len(weights.scales) > 1:
+        function = "arm_fully_connected_per_channel_s8"
+        if as_points:
+            function, params = "arm_convolve_1x1_s8_fast", _points(params)
+        call.put(function, params, [x], output, data, np.stack([values, *pairs]))
         return
-    scale = float(filter_scales(weights, 0)[0])
-    if call.given(2):
-        _check_bias(call.tensor(2), x.scale * scale, output)
-    product = float(np.float32(x.scale) * np.float32(scale))  # in float32, unlike convolutions
-    params["multiplier"], params["shift"] = multiplier(product / output.scale)
+    params["multiplier"], params["shift"] = map(int, pairs[:, 0])
     call.put(f"arm_fully_connected_{suffix}", params, [x], output, data, values)
 
 
-def _per_channel(
-    call: Call, params: dict[str, int], x: Value, output: Value, values: np.ndarray
-) -> None:
-    weights, data, suffix = weighted(call, same_type(x, output))
-    if suffix != "s8":
-        raise ModelError(
-            f"its weights have a scale for each channel; with {x.dtype} they must have one for all"
-        )
-    real = [x.scale * float(scale) / output.scale for scale in filter_scales(weights, 0)]
-    rows = np.stack([values, *multipliers(real)])
-    call.put("arm_fully_connected_per_channel_s8", params, [x], output, data, rows)
+#: Of weights with one scale that are computed as a convolution.
+_STOPS = (
+    "the default build of TensorFlow Lite Micro stops here unless four scratch buffers were asked "
+    "for before, as it checks that a buffer's number is at least 4; a build with NDEBUG computes it"
+)
+
+
+def _points(params: dict[str, int]) -> dict[str, int]:
+    """A layer on rows as a convolution of an image of so many pixels."""
+    ones = dict.fromkeys(("input", "output", "filter", "stride", "dilation"), 1)
+    windows = {f"{name}_{axis}": n for axis in "hw" for name, n in {**ones, "pad": 0}.items()}
+    height = {"input_h": params["batches"], "output_h": params["batches"]}
+    kept = {name: n for name, n in params.items() if name != "filter_offset"}
+    return {**kept, **windows, **height, "batches": 1, "filter_c": params["input_c"]}
 
 
 def _check_bias(tensor: FileTensor, product: float, output: Value) -> None:
@@ -69,4 +96,59 @@ def _check_bias(tensor: FileTensor, product: float, output: Value) -> None:
         )
 
 
-DENSE: dict[str, Converter] = {"FULLY_CONNECTED": fully_connected}
+def batch_matmul(call: Call) -> None:
+    """BATCH_MATMUL of two tensors, either of which may be a constant, and transposed."""
+    call.counts(2, 2)
+    options, output = call.options("BatchMatMulOptions"), call.output()
+    flags = {"adj_x": options.flag("AdjX"), "adj_y": options.flag("AdjY")}
+    for at in (0, 1):
+        shape = call.tensor(at).shape
+        if not 2 <= len(shape) <= 4 or min(shape) < 1:
+            raise ModelError(f"its input {list(shape)} must have 2 to 4 axes")
+    x, y = _matrices(call, 0, flags["adj_x"]), _matrices(call, 1, not flags["adj_y"])
+    left, right = ((1,) * (4 - len(v.shape)) + v.shape for v in (x, y))
+    outer = tuple(map(max, zip(left[:2], right[:2])))
+    whole = (*outer, left[2], right[2])
+    fits = all(1 in pair or pair[0] == pair[1] for pair in zip(left[:2], right[:2]))
+    if left[3] != right[3] or not fits:
+        shapes = " and ".join(str(list(call.tensor(at).shape)) for at in (0, 1))
+        raise ModelError(f"{shapes} cannot be multiplied")
+    expect(output, whole[4 - max(len(x.shape), len(y.shape)) :])
+    suffix, limits = same_type(x, y, output), np.iinfo(output.dtype)
+    product = float(np.float32(x.scale) * np.float32(y.scale))
+    factor, shift = multiplier(product / output.scale)
+    params = {
+        **sides("lhs", left),
+        **sides("rhs", right),
+        **{name: int(flag) for name, flag in flags.items()},
+        **{"lhs_offset": -x.zero, "rhs_offset": -y.zero, "output_offset": output.zero},
+        **{"act_min": int(limits.min), "act_max": int(limits.max)},
+        **{"multiplier": factor, "shift": shift},
+    }
+    call.put(f"arm_batch_matmul_{suffix}", params, [x, y], output)
+
+
+def _matrices(call: Call, index: int, swap: bool) -> Value:
+    """An operand; swap: with rows and columns swapped."""
+    tensor = call.tensor(index)
+    if not swap:
+        return call.brought(index)
+    *outer, rows, columns = tensor.shape
+    if tensor.data is not None:
+        value = call.described(index)
+        like, data = replace(value, shape=(*outer, columns, rows)), tensor.data.swapaxes(-1, -2)
+        function = f"tflm_constant_{SUFFIXES[value.dtype]}"
+        return call.part("swapped", like, function, {"length": value.size}, [], data.reshape(-1))
+    value = call.value(index)
+    count = math.prod(outer)
+    params = {
+        "num_dims": 3,
+        **{f"input_{axis}": n for axis, n in zip("nhwc", (count, rows, columns, 1))},
+        **{f"output_{axis}": n for axis, n in zip("nhwc", (count, columns, rows, 1))},
+        **{f"perm_{i}": axis for i, axis in enumerate((0, 2, 1, 3))},
+    }
+    like = replace(value, shape=(*outer, columns, rows))
+    return call.part("swapped", like, call.function(TRANSPOSE, value), params, [value])
+
+
+DENSE: dict[str, Converter] = {"FULLY_CONNECTED": fully_connected, "BATCH_MATMUL": batch_matmul}

@@ -12,15 +12,19 @@ from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .building import BARE, PLAIN, Builder, Value
 from .call import Call, Converter
+from .comparison import COMPARISON
 from .control import CONTROL, branches
 from .dense import DENSE
+from .elementwise import ELEMENTWISE
 from .reading import Model, Operator
+from .real import beside
 from .recurrent import RECURRENT
+from .reducing import REDUCING
 from .shaping import SHAPING
 from .signal import SIGNAL
 from .signal_streams import STREAMS
 from .slicing import SLICING
-from .variables import Guard
+from .values import Guard
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.
@@ -30,12 +34,16 @@ CONVERTERS: dict[str, Converter] = {
     **RECURRENT,
     **ARITHMETIC,
     **ACTIVATIONS,
+    **ELEMENTWISE,
+    **COMPARISON,
     **SHAPING,
     **SLICING,
+    **REDUCING,
     **CONTROL,
     **SIGNAL,
     **STREAMS,
 }
+CONVERTERS.update(beside(CONVERTERS))
 
 
 def convert(model: Model) -> Graph:

@@ -126,6 +126,16 @@ class Model:
             self._read[index] = self._tensor(index)
         return self._read[index]
 
+    def memory(self, tensor: FileTensor, size: int) -> Optional[np.ndarray]:
+        """The file's bytes from a constant's first one on, as a device has them that reads the
+        file; None for other tensors, and beyond the end of the file."""
+        if tensor.data is None:
+            return None
+        whole = np.frombuffer(self._root.data, np.uint8)
+        start, at = (array.__array_interface__["data"][0] for array in (whole, tensor.data))
+        inside = 0 <= at - start <= whole.size - size
+        return whole[at - start :][:size] if inside else None
+
     def _operators(self) -> int:
         count = self._graph.count("Operators")
         least = 0 if self._number else 1  # what a branch makes may be what it is given

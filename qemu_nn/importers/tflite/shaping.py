@@ -19,7 +19,7 @@ _AXES = "nhwc"
 
 #: Of these two CMSIS-NN has a function for int8 alone.
 _PAD = {"s8": "arm_pad_s8", "s16": "tflm_pad_s16"}
-_TRANSPOSE = {"s8": "arm_transpose_s8", "s16": "tflm_transpose_s16"}
+TRANSPOSE = {"s8": "arm_transpose_s8", "s16": "tflm_transpose_s16"}
 
 
 def axis_of(number: int, rank: int) -> int:
@@ -129,7 +129,7 @@ def _move(call: Call, x: Value, output: Value, whole: Sequence[int], order: Sequ
         **{f"output_{axis}": n for axis, n in zip(_AXES, [*made, *[1] * missing])},
         **{f"perm_{i}": axis for i, axis in enumerate([*order, *range(len(shape), 4)])},
     }
-    call.put(call.function(_TRANSPOSE, x), params, [x], output)
+    call.put(call.function(TRANSPOSE, x), params, [x], output)
 
 
 def _merged(shape: Sequence[int], order: Sequence[int]) -> tuple[tuple[int, ...], list[int]]:

@@ -1,14 +1,13 @@
-"""Slicing and resizing: parts, slices, the nearest pixels; and means over axes."""
+"""Slicing and resizing: parts, slices, the nearest pixels or blends of them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from functools import partial
 
 from ...errors import ModelError
 from .building import Value
 from .call import Call, Converter, same_format, same_type
-from .scaling import multiplier
 from .shaping import axis_of, expect
 from .windows import image
 
@@ -130,10 +129,10 @@ def strided_slice(call: Call) -> None:
     _slice(call, x, spans, output)
 
 
-def resize(call: Call) -> None:
-    """RESIZE_NEAREST_NEIGHBOR."""
+def resize(call: Call, kind: str) -> None:
+    """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
     call.counts(2, 2)
-    options = call.options("ResizeNearestNeighborOptions")
+    options = call.options(_RESIZING[kind])
     x, output, size = call.value(), call.output(), call.integers(1)
     same_format(x, output)
     batches, height, width, channels = image(x)
@@ -146,44 +145,11 @@ def resize(call: Call) -> None:
         "align_corners": int(options.flag("AlignCorners")),
         "half_pixel_centers": int(options.flag("HalfPixelCenters")),
     }
-    call.put(f"tflm_resize_nearest_{same_type(x, output)}", params, [x], output)
+    call.put(f"tflm_resize_{kind}_{same_type(x, output)}", params, [x], output)
 
 
-def mean(call: Call) -> None:
-    """MEAN over any axes."""
-    call.counts(2, 2)
-    x, output = call.value(), call.output()
-    rank = len(x.shape)
-    axes = {axis_of(axis, rank) for axis in call.integers(1)}
-    keep = call.options("ReducerOptions").flag("KeepDims")
-    shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes]
-    expect(output, shape)
-    factor, shift = multiplier(x.scale / output.scale)
-    params = {
-        **_groups(x.shape, axes),
-        **{"input_zero_point": x.zero, "output_zero_point": output.zero},
-        **{"multiplier": factor, "shift": shift},
-    }
-    call.put(f"tflm_mean_{same_type(x, output)}", params, [x], output)
-
-
-def _groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
-    """Kept and reduced axes by turns, neighbours of a kind as one, the first and last kept."""
-    groups: list[list[int]] = [[]]  # groups of even number are kept
-    for axis, side in enumerate(shape):
-        if side == 1:
-            continue
-        if (len(groups) - 1) % 2 != (axis in axes):
-            groups.append([])
-        groups[-1].append(side)
-    if len(groups) > 5:
-        raise ModelError(
-            f"it takes means over {len(groups) // 2} groups of axes; up to 2 are supported"
-        )
-    groups += [[] for _ in range(5 - len(groups))]
-    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
-    return {name: math.prod(group) for name, group in zip(names, groups)}
-
+#: How pixels are found -> the operator's options.
+_RESIZING = {"nearest": "ResizeNearestNeighborOptions", "bilinear": "ResizeBilinearOptions"}
 
 SLICING: dict[str, Converter] = {
     "SPLIT": split,
@@ -191,6 +157,6 @@ SLICING: dict[str, Converter] = {
     "UNPACK": unpack,
     "SLICE": slice_,
     "STRIDED_SLICE": strided_slice,
-    "RESIZE_NEAREST_NEIGHBOR": resize,
-    "MEAN": mean,
+    "RESIZE_NEAREST_NEIGHBOR": partial(resize, kind="nearest"),
+    "RESIZE_BILINEAR": partial(resize, kind="bilinear"),
 }

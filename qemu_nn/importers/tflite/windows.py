@@ -11,7 +11,7 @@ from ...errors import ModelError
 from .building import Value
 from .call import Call, Converter, Options, same_format, same_type
 from .reading import FileTensor
-from .scaling import multipliers
+from .scaling import activation_range, multipliers
 
 #: The type of a bias, by that of the input.
 BIAS_TYPES = {"s8": "INT32", "s16": "INT64"}
@@ -88,7 +88,7 @@ def channel_rows(
     real = [x.scale * float(scale) / output.scale for scale in scales]
     rows, values = multipliers(real), bias(call, at, same_type(x), len(scales), *types)
     none = np.zeros(len(scales), np.int32 if x.dtype == "int8" else np.int64)
-    first = none if values is None else values
+    first = none if values is None else values.astype(none.dtype)
     return np.stack([first, *rows.astype(first.dtype)])
 
 
@@ -96,6 +96,13 @@ def bias(call: Call, at: int, suffix: str, count: int, *types: str) -> Optional[
     """The bias, if there is one, in the type that the file holds it in."""
     if not call.given(at):
         return None
+    tensor = call.tensor(at)
+    if suffix == "s16" and tensor.type == "INT32" and "INT32" not in types:
+        dense = ', or choose kernels="reference"' * (call.operator.name == "FULLY_CONNECTED")
+        raise ModelError(
+            f"its bias, {tensor}, is INT32, but TensorFlow Lite Micro reads it as INT64, two "
+            f"numbers as one and then what lies behind them; make it INT64{dense}"
+        )
     tensor, values = call.constant(at, BIAS_TYPES[suffix], *types)
     if values.size != count:
         raise ModelError(f"its bias, {tensor}, has {values.size} numbers for {count} channels")
@@ -117,7 +124,11 @@ def weighted(call: Call, suffix: str) -> tuple[FileTensor, np.ndarray, str]:
 
 
 def convolve(call: Call) -> None:
-    """CONV_2D, also grouped."""
+    """CONV_2D, also grouped.
+
+    Of 16 bits and without a bias it sums up as with one of 32 bits: as the framework registers it
+    by default.
+    """
     call.counts(2, 3)
     options, x, output = call.options("Conv2DOptions"), call.value(), call.output()
     weights, data, suffix = weighted(call, same_type(x, output))
@@ -137,8 +148,7 @@ def convolve(call: Call) -> None:
         **options.activation(output),
     }
     if suffix == "s16":
-        params["bias_is_int32"] = int(call.given(2) and call.tensor(2).type == "INT32")
-        rows = rows.astype(np.int64)
+        params["bias_is_int32"] = int(not call.given(2) or call.tensor(2).type == "INT32")
     call.put(f"arm_convolve_wrapper_{suffix}", params, [x], output, data, rows)
 
 
@@ -173,24 +183,29 @@ def depthwise(call: Call) -> None:
     call.put(f"arm_depthwise_conv_wrapper_{suffix}", params, [x], output, data, rows)
 
 
+def pooled(options: Options, x: Value, output: Value) -> dict[str, int]:
+    """The windows of a pooling."""
+    batches, _, _, channels = image(x)
+    _expect(output, batches, channels)
+    sides = options.integer("FilterHeight", 1), options.integer("FilterWidth", 1)
+    window = _window(options, x, output, sides, dilated=False)
+    return {"batches": batches, "channels": channels, **window}
+
+
 def pool(call: Call, kind: str) -> None:
     """AVERAGE_POOL_2D and MAX_POOL_2D."""
     call.counts(1, 1)
     options, x, output = call.options("Pool2DOptions"), call.value(), call.output()
     same_format(x, output)
-    batches, _, _, channels = image(x)
-    _expect(output, batches, channels)
-    sides = options.integer("FilterHeight", 1), options.integer("FilterWidth", 1)
-    params = {
-        **{"batches": batches, "channels": channels},
-        **_window(options, x, output, sides, dilated=False),
-        **options.activation(output),
-    }
+    params = {**pooled(options, x, output), **options.activation(output)}
     call.put(f"{kind}_{same_type(x, output)}", params, [x], output)
 
 
 def transpose_conv(call: Call) -> None:
-    """TRANSPOSE_CONV, whose first input is the shape that it makes."""
+    """TRANSPOSE_CONV, whose first input is the shape that it makes.
+
+    The framework's kernel for CMSIS-NN prepares it without the fused activation, of 16 bits too.
+    """
     call.counts(3, 4)
     options, x, output = call.options("TransposeConvOptions"), call.value(2), call.output()
     weights, data = call.constant(1, "INT8")
@@ -201,24 +216,38 @@ def transpose_conv(call: Call) -> None:
         raise ModelError(f"its shape {call.integers(0)} differs from that of its output")
     channels, height, width, _ = weights.shape
     _expect(output, batches, channels)
-    rows = channel_rows(call, x, output, weights, 0, 3)
+    if suffix == "s16" and not call.given(3):
+        raise ModelError(
+            "it has no bias, and with 16 bits TensorFlow Lite Micro then reads through a null "
+            "pointer; give it one of INT64, which may be zeros"
+        )
+    short = ("INT16",) if suffix == "s16" else ()
+    rows = channel_rows(call, x, output, weights, 0, 3, *short)
     # The image that a convolution with this window would make of the output is the input.
     window = _window(options, output, x, (height, width), dilated=False)
     sizes = {name: window[name] for name in window if not name.startswith(("input", "output"))}
+    offsets: dict[str, int] = {}
     for letter, side, (size, out) in (
         ("h", height, (tall, output.shape[1])),
         ("w", width, (wide, output.shape[2])),
     ):
         total = max((size - 1) * window[f"stride_{letter}"] + side - out, 0)
-        sizes[f"pad_offset_{letter}"] = total - total // 2
+        offsets[f"pad_offset_{letter}"] = total - total // 2
         sizes.update({f"input_{letter}": size, f"output_{letter}": out, f"dilation_{letter}": 1})
+    low, high = activation_range("NONE", output.scale, output.zero, output.dtype)
     params = {
         **{"batches": batches, "input_c": depth, "output_c": channels},
         **sizes,
         **_offsets(x, output),
-        **options.activation(output),
+        **{"act_min": low, "act_max": high},
     }
-    call.put(f"arm_transpose_conv_wrapper_{suffix}", params, [x], output, data, rows)
+    activation = options.choice("FusedActivationFunction", "ActivationFunctionType")
+    if activation != "NONE":
+        call.warn(f"the fused activation {activation} is ignored")
+    if suffix == "s16":
+        call.put("tflm_transpose_conv_s16", params, [x], output, data, rows)
+    else:
+        call.put("arm_transpose_conv_wrapper_s8", {**params, **offsets}, [x], output, data, rows)
 
 
 WINDOWS: dict[str, Converter] = {

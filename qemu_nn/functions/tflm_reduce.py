@@ -1,0 +1,154 @@
+"""Reductions of TensorFlow Lite Micro that need no scales, and the axes of all of them."""
+
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from ..operators import Operator, Shape
+from .base import Function
+from .drawing import SIZES, Drawn
+from .extents import Array, Extent
+from .meaning import Call, Meaning, Meant
+
+#: Kept and reduced axes by turns.
+KEPT: tuple[Extent, ...] = ("kept_0", "kept_1", "kept_2")
+AXES: tuple[str, ...] = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
+
+#: Height and width of an image, in a case.
+IMAGE = dict(zip(AXES, (1, 49, 1, 1, 64)))
+
+#: One axis: that of ARG_MAX and ARG_MIN.
+_ONE = AXES[:3]
+
+#: Of the struct that means and sums have, too.
+_NO_SCALES = dict.fromkeys(("input_zero_point", "output_zero_point", "multiplier", "shift"), 0)
+
+
+def draw_axes(rng: Random, function: Function) -> Drawn:
+    """Some elements along each axis."""
+    return {name: rng.choice(SIZES) for name in AXES if name in function.params}
+
+
+@dataclass(frozen=True)
+class _Reduced(Operator):
+    """numpy's function of a name over some axes."""
+
+    kind: str
+    axes: tuple[int, ...]
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The axes that are left."""
+        (shape,) = inputs
+        return tuple(side for axis, side in enumerate(shape) if axis not in self.axes)
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Of each sample by itself."""
+        (x,) = inputs
+        found: np.ndarray = getattr(np, self.kind)(x, axis=tuple(axis + 1 for axis in self.axes))
+        return found
+
+
+def reduced(kind: str) -> Meaning:
+    """The meaning of a function that does what numpy's function of this name does."""
+    return lambda call: Meant((_Reduced(kind, (1, 3)),), (call.sides[0],))
+
+
+def _reduce(kind: str, type: str, dtype: str, meaning: str) -> Function:
+    """meaning: the name of numpy's function; "" of truth values."""
+    return Function(
+        name=f"tflm_reduce_{kind}_{type}",
+        op=f"reduce_{kind}",
+        type=type,
+        params=AXES,
+        fixed=_NO_SCALES,
+        inputs=(Array("input", dtype, AXES),),
+        output=Array("output", dtype, KEPT),
+        draw=draw_axes,
+        cases=(IMAGE,),
+        meaning=reduced(meaning) if meaning else None,
+    )
+
+
+def _arg(kind: str) -> Function:
+    return Function(
+        name=f"tflm_arg_{kind}_s8",
+        op=f"arg_{kind}",
+        type="s8",
+        params=_ONE,
+        inputs=(Array("input", "int8", _ONE),),
+        output=Array("output", "int32", KEPT[:2]),
+        fixed={**_NO_SCALES, "reduced_1": 1, "kept_2": 1},
+        draw=draw_axes,
+        cases=({"kept_0": 1, "reduced_0": 64, "kept_1": 49},),
+    )
+
+
+# ---- resizing ----
+
+_SIDES: tuple[str, ...] = ("batches", "input_h", "input_w", "channels", "output_h", "output_w")
+_FLAGS: tuple[str, ...] = ("align_corners", "half_pixel_centers")
+
+
+def _draw_bilinear(rng: Random, function: Function) -> Drawn:
+    flags = rng.choice(((0, 0), (1, 0), (0, 1)))
+    return {**{name: rng.choice(SIZES) for name in _SIDES}, **dict(zip(_FLAGS, flags))}
+
+
+@dataclass(frozen=True, eq=False)
+class _Blend(Operator):
+    """Pixels along an axis as sums of others: weights [out, in]."""
+
+    axis: int
+    weights: np.ndarray
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The input's, with that many pixels."""
+        (shape,) = inputs
+        return (*shape[: self.axis], len(self.weights), *shape[self.axis + 1 :])
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The sums."""
+        (x,) = inputs
+        summed = np.tensordot(x, self.weights.astype(x.dtype), (self.axis + 1, 1))
+        return np.moveaxis(summed, -1, self.axis + 1)
+
+
+def _weights(call: Call, axis: str) -> np.ndarray:
+    """Real ones; the device's are rounded to steps of 1/1024."""
+    size, out = call.params[f"input_{axis}"], call.params[f"output_{axis}"]
+    corners, centers = (bool(call.params[name]) for name in _FLAGS)
+    inner = int(corners and out > 1)
+    half = 0.5 * centers
+    places = (np.arange(out) + half) * ((size - inner) / (out - inner)) - half
+    low = np.clip(np.floor(places).astype(int), 0, size - 1)
+    part = np.clip(places - low, 0, 1)
+    weights = np.zeros((out, size))
+    np.add.at(weights, (np.arange(out), low), 1 - part)
+    np.add.at(weights, (np.arange(out), np.minimum(low + 1, size - 1)), part)
+    return weights
+
+
+def _blended(call: Call) -> Meant:
+    rows, columns = (_Blend(at, _weights(call, axis)) for at, axis in ((1, "h"), (2, "w")))
+    return Meant((rows, columns), (call.sides[0],))
+
+
+_BILINEAR = Function(
+    name="tflm_resize_bilinear_s8",
+    op="resize_bilinear",
+    type="s8",
+    params=(*_SIDES, *_FLAGS),
+    inputs=(Array("input", "int8", ("batches", "input_h", "input_w", "channels")),),
+    output=Array("output", "int8", ("batches", "output_h", "output_w", "channels")),
+    draw=_draw_bilinear,
+    cases=(dict(zip((*_SIDES, *_FLAGS), (1, 12, 12, 16, 24, 24, 0, 1))),),
+    meaning=_blended,
+)
+
+FUNCTIONS = (
+    *(_reduce(kind, "s8", "int8", kind) for kind in ("max", "min")),
+    _reduce("all", "b8", "bool", ""),
+    *(_arg(kind) for kind in ("max", "min")),
+    _BILINEAR,
+)

@@ -1,0 +1,43 @@
+"""Tables of 256 entries that TensorFlow Lite Micro makes of float32 before a network runs."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+
+import numpy as np
+
+#: Digits of an exponential, of which a float32 has 8: rounded to float64 and then to float32 it is
+#: the nearest one, but for one number in 2^29.
+_DIGITS = Context(prec=40)
+
+
+def elu_table(
+    scale: float, zero_point: int, output_scale: float, output_zero_point: int
+) -> tuple[np.ndarray, int]:
+    """ELU of int8, by input + 128; and how many entries hang on the last bit of an exponential.
+
+    All steps are float32. Libraries of C compute exponentials within one unit in the last place, so
+    that an entry which the next larger and smaller one do not change is that of every device.
+    """
+    with np.errstate(all="ignore"):
+        x = np.float32(scale) * np.arange(-128 - zero_point, 128 - zero_point).astype(np.float32)
+        power = np.array([_exponential(float(each)) for each in x], np.float32)
+        inverse = np.float32(1) / np.float32(output_scale)
+        made = []
+        for near in (power, *(np.nextafter(power, np.float32(end)) for end in (0, np.inf))):
+            y = np.where(x < 0, near - np.float32(1), x) * inverse
+            made.append(_integers(y, output_zero_point))
+    unsure = (made[0] != made[1]) | (made[0] != made[2])
+    return made[0], int(np.count_nonzero(unsure & (x < 0)))
+
+
+def _exponential(x: float) -> float:
+    """e^x for x < 0; of others, which ELU does not ask for, 1."""
+    return float(_DIGITS.exp(Decimal(x))) if -1e4 < x < 0 else float(x >= 0)
+
+
+def _integers(y: np.ndarray, zero_point: int) -> np.ndarray:
+    """Rounded, halves away from zero, and moved by the zero point in float32; saturated."""
+    whole = np.copysign(np.floor(np.abs(y.astype(np.float64)) + 0.5), y)
+    moved = whole.astype(np.float32) + np.float32(zero_point)
+    return np.clip(np.trunc(moved), -128, 127).astype(np.int8)

@@ -1,0 +1,88 @@
+"""Truth values: comparisons, logic, and the choice between two tensors."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...errors import ModelError
+from ...functions.scaling import compare_scaling
+from ...functions.tflm_truth import COMPARISONS
+from .building import Value
+from .call import SUFFIXES, Call, Converter
+from .operands import broadcasts, one
+
+
+def compare(call: Call, kind: str) -> None:
+    """EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL of int8, or of truth values."""
+    call.counts(2, 2)
+    output = _truth(call)
+    first, second = _broadcast(call, output)
+    if first.dtype != second.dtype:
+        raise ModelError(f"it compares {first.dtype} with {second.dtype}")
+    params = {"length": output.size}
+    if first.dtype == "int8":
+        params.update(input_1_offset=-first.zero, input_2_offset=-second.zero)
+        params.update(compare_scaling(first.scale, second.scale))
+    elif first.dtype == "int16" and kind == "greater":
+        raise ModelError(
+            "it compares int16 by factors that TensorFlow Lite Micro leaves unset: what memory "
+            "held decides; make its inputs int8"
+        )
+    elif first.dtype != "bool":
+        raise ModelError(f"it does not support {first.dtype}")
+    call.put(f"tflm_{kind}_{SUFFIXES[first.dtype]}", params, [first, second], output)
+
+
+def logical(call: Call, kind: str) -> None:
+    """LOGICAL_AND and LOGICAL_OR."""
+    call.counts(2, 2)
+    output = _truth(call)
+    inputs = _broadcast(call, output)
+    if any(value.dtype != "bool" for value in inputs):
+        raise ModelError("its inputs must be BOOL")
+    call.put(f"tflm_{kind}_b8", {"length": output.size}, inputs, output)
+
+
+def logical_not(call: Call) -> None:
+    """LOGICAL_NOT."""
+    x, output = one(call, ("BOOL",), ("BOOL",))
+    if (x.dtype, output.dtype) != ("bool", "bool"):
+        raise ModelError("its input and output must be BOOL")
+    call.put("tflm_logical_not_b8", {"length": x.size}, [x], output)
+
+
+def select(call: Call) -> None:
+    """SELECT_V2, which moves elements of any format."""
+    call.counts(3, 3)
+    output = call.output(0, "FLOAT32")
+    broadcasts(call, 3, output)
+    condition = call.operand(0, output, "BOOL")
+    values = [call.operand(i, output, "FLOAT32") for i in (1, 2)]
+    if condition.dtype != "bool":
+        raise ModelError("its condition must be BOOL")
+    if any(value.dtype != output.dtype for value in values):
+        raise ModelError(f"its values must be {output.dtype}, as its output")
+    names = {suffix: f"tflm_select_{suffix}" for suffix in ("s8", "s16", "f32")}
+    function = call.function(names, output)
+    call.put(function, {"length": output.size}, [condition, *values], output)
+
+
+def _truth(call: Call) -> Value:
+    output = call.output(0, "BOOL")
+    if output.dtype != "bool":
+        raise ModelError(f"its output is {output.dtype}; it must be BOOL")
+    broadcasts(call, 2, output)
+    return output
+
+
+def _broadcast(call: Call, output: Value) -> list[Value]:
+    return [call.operand(i, output, "BOOL") for i in (0, 1)]
+
+
+COMPARISON: dict[str, Converter] = {
+    **{kind.upper(): partial(compare, kind=kind) for kind in COMPARISONS},
+    "LOGICAL_AND": partial(logical, kind="logical_and"),
+    "LOGICAL_OR": partial(logical, kind="logical_or"),
+    "LOGICAL_NOT": logical_not,
+    "SELECT_V2": select,
+}

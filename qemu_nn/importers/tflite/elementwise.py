@@ -1,0 +1,162 @@
+"""Operators that compute element by element, or row by row, without a function of CMSIS-NN."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import ModelError
+from ...functions.scaling import (
+    hard_swish_scaling,
+    log_softmax_scaling,
+    quantize_multiplier,
+    rsqrt_factor,
+    squared_difference_scaling,
+)
+from ...functions.tflm_tables import elu_table
+from .building import Value
+from .call import Call, Converter, same_type
+from .operands import one, operands
+from .scaling import multiplier
+
+#: Most tensors of ADD_N, whose sum is within 32 bits.
+_ADDED = 15
+
+
+def _of(call: Call, value: Value, *suffixes: str) -> str:
+    """The suffix of the type of a tensor, of those that TensorFlow Lite Micro has."""
+    return call.function({suffix: suffix for suffix in suffixes}, value)
+
+
+def _zeros(x: Value, output: Value) -> dict[str, int]:
+    return {"input_zero_point": x.zero, "output_zero_point": output.zero}
+
+
+def hard_swish(call: Call) -> None:
+    """HARD_SWISH."""
+    x, output = one(call)
+    same_type(x, output)
+    _of(call, x, "s8")
+    scales = hard_swish_scaling(x.scale, output.scale)
+    if scales["reluish_shift"] > 30:
+        raise ModelError(f"the scale of its input is too large: {x.scale:g}")
+    params = {"length": x.size, **_zeros(x, output), **scales}
+    call.put("tflm_hard_swish_s8", params, [x], output)
+
+
+def elu(call: Call) -> None:
+    """ELU, by a table."""
+    x, output = one(call)
+    same_type(x, output)
+    _of(call, x, "s8")
+    table, unsure = elu_table(x.scale, x.zero, output.scale, output.zero)
+    if unsure:
+        call.warn(f"{unsure} of the 256 results hang on the last bit of the C library's expf()")
+    call.put("tflm_elu_s8", {"length": x.size}, [x], output, table)
+
+
+def log_softmax(call: Call) -> None:
+    """LOG_SOFTMAX of the last axis."""
+    x, output = one(call)
+    same_type(x, output)
+    _of(call, x, "s8")
+    if (output.scale, output.zero) != (1 / 16, 127):
+        raise ModelError(
+            f"its output has the scale {output.scale:g} and the zero point {output.zero}; it must "
+            "have 0.0625 and 127"
+        )
+    depth = x.shape[-1] if x.shape else 1
+    rows = {"num_rows": x.size // depth, "row_size": depth}
+    call.put("tflm_log_softmax_s8", {**rows, **log_softmax_scaling(x.scale)}, [x], output)
+
+
+def l2_normalization(call: Call) -> None:
+    """L2_NORMALIZATION of the last axis; results have the scale 1/128, whatever the file says."""
+    x, output = one(call)
+    same_type(x, output)
+    _of(call, x, "s8")
+    kind = call.options("L2NormOptions").choice("FusedActivationFunction", "ActivationFunctionType")
+    if kind != "NONE":
+        raise ModelError(f"its fused activation is {kind}; TensorFlow Lite Micro takes NONE alone")
+    if len(x.shape) > 4:
+        raise ModelError(f"its input {list(x.shape)} has more than 4 axes")
+    depth = x.shape[-1] if x.shape else 1
+    params = {"num_rows": x.size // depth, "row_size": depth, "input_zero_point": x.zero}
+    call.put("tflm_l2_normalization_s8", params, [x], output)
+
+
+def absolute(call: Call) -> None:
+    """ABS; the quotient of the scales is float32."""
+    x, output = one(call)
+    suffix = same_type(x, output)
+    _of(call, x, "s8", "s16")
+    factor, shift = multiplier(float(np.float32(x.scale) / np.float32(output.scale)))
+    params = {"length": x.size, **_zeros(x, output), "multiplier": factor, "shift": shift}
+    call.put(f"tflm_abs_{suffix}", params, [x], output)
+
+
+def inverse_root(call: Call) -> None:
+    """RSQRT."""
+    x, output = one(call)
+    suffix = same_type(x, output)
+    _of(call, x, "s8", "s16")
+    factor, shift = multiplier(rsqrt_factor(x.scale, output.scale))
+    if shift < -11:
+        raise ModelError(
+            "the device stops at its scales: the factor of its results is below 2^-12; give it an "
+            "output of a smaller scale"
+        )
+    params = {"length": x.size, **_zeros(x, output), "multiplier": factor, "shift": shift}
+    call.put(f"tflm_rsqrt_{suffix}", params, [x], output)
+
+
+def squared_difference(call: Call) -> None:
+    """SQUARED_DIFFERENCE."""
+    first, second, output = operands(call)
+    suffix = same_type(first, second, output)
+    _of(call, output, "s8", "s16")
+    scales = squared_difference_scaling(
+        first.scale, second.scale, output.scale, {"s8": 7, "s16": 0}[suffix]
+    )
+    if scales["out_shift"] > 30:
+        raise ModelError("its scales do not fit each other: the output's is too small")
+    limits = np.iinfo(output.dtype)
+    params = {
+        **{"input_1_offset": -first.zero, "input_2_offset": -second.zero},
+        **{"out_offset": output.zero, "block_size": output.size, **scales},
+        **{"act_min": int(limits.min), "act_max": int(limits.max)},
+    }
+    call.put(f"tflm_squared_difference_{suffix}", params, [first, second], output)
+
+
+def add_n(call: Call) -> None:
+    """ADD_N: its tensors joined into one, and that summed."""
+    count = len(call.operator.inputs)
+    call.counts(2, _ADDED)
+    output = call.output()
+    values = [call.brought(index) for index in range(count)]
+    same_type(*values, output)
+    _of(call, output, "s8")
+    first = values[0]
+    for value in values:
+        if (value.shape, value.scale, value.zero) != (output.shape, first.scale, first.zero):
+            raise ModelError("its inputs must have one shape, the output's, and one format")
+    whole = first
+    for at, value in enumerate(values[1:], 1):
+        sizes = {"outer": 1, "inner1": at * output.size, "inner2": output.size}
+        stacked = Value(first.name, (at + 1, output.size), first.dtype, first.scale, first.zero)
+        whole = call.part("joined", stacked, "tflm_concatenation_s8", sizes, [whole, value])
+    factor, shift = quantize_multiplier(2 * first.scale / (2**20 * output.scale))
+    params = {"count": count, "length": output.size, **_zeros(first, output)}
+    call.put("tflm_add_n_s8", {**params, "multiplier": factor, "shift": shift}, [whole], output)
+
+
+ELEMENTWISE: dict[str, Converter] = {
+    "HARD_SWISH": hard_swish,
+    "ELU": elu,
+    "LOG_SOFTMAX": log_softmax,
+    "L2_NORMALIZATION": l2_normalization,
+    "ABS": absolute,
+    "RSQRT": inverse_root,
+    "SQUARED_DIFFERENCE": squared_difference,
+    "ADD_N": add_n,
+}

@@ -1,0 +1,105 @@
+"""Reductions over axes: means, sums, the largest and the least, and where these are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from ...errors import ModelError
+from .building import Value
+from .call import Call, Converter, same_format, same_type
+from .scaling import multiplier
+from .shaping import axis_of, expect
+
+
+def _axes(call: Call, rank: int) -> set[int]:
+    tensor = call.tensor(1)
+    if tensor.type != "INT32":
+        raise ModelError(f"its axes, {tensor}, are {tensor.type}; they must be INT32")
+    return {axis_of(axis, rank) for axis in call.integers(1)}
+
+
+def _grouped(call: Call, x: Value, output: Value) -> dict[str, int]:
+    """The axes as arguments, which must make that output."""
+    axes = _axes(call, len(x.shape))
+    keep = call.options("ReducerOptions").flag("KeepDims")
+    expect(output, [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes])
+    return groups(x.shape, axes)
+
+
+def mean(call: Call, kind: str) -> None:
+    """MEAN and SUM over any axes."""
+    call.counts(2, 2)
+    x, output = call.value(), call.output()
+    factor, shift = multiplier(x.scale / output.scale)
+    params = {
+        **_grouped(call, x, output),
+        **{"input_zero_point": x.zero, "output_zero_point": output.zero},
+        **{"multiplier": factor, "shift": shift},
+    }
+    call.put(f"tflm_{kind}_{same_type(x, output)}", params, [x], output)
+
+
+def reduce(call: Call, kind: str) -> None:
+    """REDUCE_MAX and REDUCE_MIN."""
+    call.counts(2, 2)
+    x, output = call.value(), call.output()
+    same_format(x, output)
+    function = call.function({"s8": f"tflm_reduce_{kind}_s8"}, x)
+    call.put(function, _grouped(call, x, output), [x], output)
+
+
+def reduce_all(call: Call) -> None:
+    """REDUCE_ALL, of truth values."""
+    call.counts(2, 2)
+    x, output = call.value(0, "BOOL"), call.output(0, "BOOL")
+    if (x.dtype, output.dtype) != ("bool", "bool"):
+        raise ModelError(f"its input is {x.dtype}, its output {output.dtype}; both must be bool")
+    call.put("tflm_reduce_all_b8", _grouped(call, x, output), [x], output)
+
+
+def arg(call: Call, kind: str) -> None:
+    """ARG_MAX and ARG_MIN along one axis, which goes."""
+    call.counts(2, 2)
+    x, output = call.value(), call.output(0, "INT32")
+    axes = _axes(call, len(x.shape))
+    if len(axes) != 1:
+        raise ModelError(f"it has {len(axes)} axes; it must have one")
+    axis = axes.pop()
+    expect(output, (*x.shape[:axis], *x.shape[axis + 1 :]))
+    if output.dtype != "int32":
+        raise ModelError(f"its output is {output.dtype}; it must be int32")
+    params = {
+        "kept_0": math.prod(x.shape[:axis]),
+        "reduced_0": x.shape[axis],
+        "kept_1": math.prod(x.shape[axis + 1 :]),
+    }
+    call.put(call.function({"s8": f"tflm_arg_{kind}_s8"}, x), params, [x], output)
+
+
+def groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
+    """Kept and reduced axes by turns, neighbours of a kind as one, the first and last kept."""
+    turns: list[list[int]] = [[]]  # groups of even number are kept
+    for axis, side in enumerate(shape):
+        if side == 1:
+            continue
+        if (len(turns) - 1) % 2 != (axis in axes):
+            turns.append([])
+        turns[-1].append(side)
+    if len(turns) > 5:
+        raise ModelError(f"it reduces {len(turns) // 2} groups of axes; up to 2 are supported")
+    turns += [[] for _ in range(5 - len(turns))]
+    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
+    return {name: math.prod(group) for name, group in zip(names, turns)}
+
+
+REDUCING: dict[str, Converter] = {
+    "MEAN": partial(mean, kind="mean"),
+    "SUM": partial(mean, kind="sum"),
+    "REDUCE_MAX": partial(reduce, kind="max"),
+    "REDUCE_MIN": partial(reduce, kind="min"),
+    "REDUCE_ALL": reduce_all,
+    "ARG_MAX": partial(arg, kind="max"),
+    "ARG_MIN": partial(arg, kind="min"),
+}
