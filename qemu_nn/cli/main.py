@@ -20,6 +20,7 @@ from ..analysis.kernel_table import kernel_table
 from ..analysis.summary import facts_text
 from ..analysis.table import Cell, Table
 from ..api import golden as pipeline
+from ..api.chain_json import describes_chain
 from ..errors import DeviceWarning, Error, printable
 from ..io.arrays import read_array, read_state, write_npz
 from ..io.version import __version__
@@ -27,6 +28,7 @@ from ..kernels.table import ROWS
 from ..runtime import batch
 from .analyze import analyze
 from .bench import bench, variants
+from .chain import run_chain, say_largest
 from .export import export
 from .ndk import ndk
 from .options import PATH, device, force, form, read_inputs, say, state, threads, variant
@@ -92,7 +94,7 @@ _inputs = click.option(
     "inputs",
     type=PATH,
     required=True,
-    help="Inputs [N, *shape]: integers, or real numbers to quantize.",
+    help="Inputs [N, *shape]: integers, or real numbers to quantize; of a chain also a .wav file.",
 )
 
 
@@ -153,7 +155,7 @@ def info(model: Path, form: Optional[str], variant: Optional[str], **names: str)
 @main.command()
 @click.argument("model", type=PATH)
 @_inputs
-@click.option("-o", "--output", type=PATH, required=True, help=".npz file to write.")
+@click.option("-o", "--output", type=PATH, help=".npz file to write.")
 @click.option(
     "--trace", is_flag=True, help="Write the output of every layer, not only of the last."
 )
@@ -165,7 +167,7 @@ def info(model: Path, form: Optional[str], variant: Optional[str], **names: str)
 def run(
     model: Path,
     inputs: Path,
-    output: Path,
+    output: Optional[Path],
     trace: bool,
     labels: Optional[Path],
     state: Optional[Path],
@@ -173,16 +175,26 @@ def run(
     variant: Optional[str],
     **names: str,
 ) -> None:
-    """Run MODEL on inputs and write its outputs."""
-    _check_output(output)
+    """Run MODEL on inputs, list its outputs and write them.
+
+    MODEL may also be a chain.json, which puts networks in a row; it takes a WAV file, too.
+    """
+    if output is not None:
+        _check_output(output)
+    if describes_chain(model):
+        how = {"variant": variant, "threads": threads, **names}
+        others = {"labels": labels, "state": state}
+        found, results = run_chain(model, inputs, trace, others, **how)
+        _put(output, results)
+        say_largest(found, results)
+        return
     network = pipeline.load_quantized(model)
     session = network.session(variant=variant, threads=threads, **names)
     x = read_inputs(network.graph, inputs)
     h = read_state(state)
     y = None if labels is None else read_array(labels, "y")
     results = batch.run(session, x, h, trace, _progress)
-    write_npz(output, results)
-    say(_arrays_table(results).text())
+    _put(output, results)
     if y is not None:
         say(f"\naccuracy: {accuracy_text(network.graph, results, y)}")
 
@@ -249,6 +261,13 @@ def _check_output(path: Path) -> None:
         raise Error(f"the output {path} holds an array for each layer: name it {path.stem}.npz")
     if not path.parent.is_dir():
         raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
+
+
+def _put(output: Optional[Path], results: dict[str, np.ndarray]) -> None:
+    """List results, and write them if there is a file for them."""
+    if output is not None:
+        write_npz(output, results)
+    say(_arrays_table(results).text())
 
 
 def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
