@@ -1,4 +1,4 @@
-"""Sound of integers alone, the same on every host: noise and saws of many loudnesses, steps, clicks."""
+"""Sound of integers alone, the same on every host: noise, saws, steps and clicks, soft and loud."""
 
 import numpy as np
 

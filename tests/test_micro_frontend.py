@@ -1,8 +1,11 @@
 """The micro frontend: what the library of the firmware computed = what is computed here.
 
-golden/micro_frontend.npz holds features of the sound of sound.py: `microphone` as pymicro-features 2.0.2
-made them, which is that library with the settings of microWakeWord; others by the library in that
-package's source, with the settings beside them. Where pymicro-features is installed, it is asked again.
+golden/micro_frontend.npz holds features of the sound of sound.py: `microphone` as pymicro-features
+2.0.2 made them, which is that library with the settings of microWakeWord; others by the library in
+that package's source, with the settings beside them. Where the package is installed, it is asked
+again. The arrays without settings are what tflite-micro 0.dev20261023 made of the same sound:
+`preprocessor` and `micro_speech` with the two networks of its example, a score for each row of
+features from the 49th on; others with the wake words of that name, of the features of `microphone`.
 """
 
 import json
@@ -50,7 +53,8 @@ def test_the_library_itself_computes_the_same():
 def test_features_of_8_bits_are_made_as_the_examples_make_them():
     wide, narrow = (features_of(sound(), 10, quantized=quantized) for quantized in (False, True))
     expected = np.clip((wide.astype(int) * 256 + 333) // 666 - 128, -128, 127)
-    assert narrow.dtype == np.int8 and np.array_equal(narrow, expected)
+    assert narrow.dtype == np.int8
+    assert np.array_equal(narrow, expected)
 
 
 def test_every_feature_is_divided_toward_zero():
@@ -78,7 +82,8 @@ def test_logarithms_are_those_of_devices_and_not_the_nearest():
     found, nearest = tables._log1p(x), np.log1p(x.astype(float)).astype(np.float32)
     assert found.dtype == np.float32
     steps = np.abs(found.view(np.int32).astype(int) - nearest.view(np.int32))
-    assert steps.max() == 1 and 50 < (steps == 1).sum() < 300
+    assert steps.max() == 1
+    assert 50 < (steps == 1).sum() < 300
 
 
 def test_it_is_a_network_like_any_other(tmp_path):

@@ -17,7 +17,7 @@ from ..runtime import batch
 from ..runtime.inputs import expect_dtype
 from ..runtime.session import Session
 from ..runtime.stream import Stream
-from .chain_json import RATE, described, describes_chain
+from .chain_json import RATE, described, described_by
 from .network import Network, quantized
 
 #: Most stages of a chain.
@@ -257,16 +257,16 @@ def chain(
 ) -> Chain:
     """Put networks in a row, each at its own rate, such as a front end and a wake word.
 
-    An input of a network is a window over the outputs of the one before, over samples of sound of the
-    first: as many as fit into it, byte for byte as firmware copies them.
+    An input of a network is a window over the outputs of the one before, or for the first one over
+    samples of sound: as many as fit into it, byte for byte as firmware copies them.
 
     Parameters
     ----------
     *stages : Network, str or Path
         Quantized networks or their files, in order; or one chain.json, which describes a chain.
     hops : sequence of int
-        For each network, how many outputs of the one before (the first: samples) it moves on from one
-        input to the next. A hop as long as the window takes each once.
+        For each network, how many outputs of the one before (for the first: samples) it moves on
+        from one input to the next. A hop as long as the window takes each once.
     rate : int, default 16000
         Samples per second, which WAV files must have.
     **device : str or int
@@ -280,8 +280,8 @@ def chain(
     Raises
     ------
     Error
-        A network is a float one, has several inputs, or cannot read what the one before computes; or
-        no hop is given for it.
+        A network is a float one, has several inputs, or cannot read what the one before computes;
+        or no hop is given for it.
     ModelError
         A file cannot be read.
 
@@ -291,17 +291,19 @@ def chain(
     >>> scores = qemu_nn.chain(front, "alexa.tflite", hops=(160, 3)).run(samples)
     >>> qemu_nn.chain("audio_preprocessor_int8.tflite", "micro_speech.tflite", hops=(320, 1))
     """
-    networks, rate = list(stages), as_count(rate, "rate")
-    if len(stages) == 1 and describes_chain(stages[0]):
+    networks: Sequence[Union[Network, str, Path]] = stages
+    path = described_by(stages[0]) if len(stages) == 1 else None
+    if path is not None:
         if hops is not None or rate != RATE:
-            raise Error(f"{stages[0]} says its hops and its rate itself; leave them out")
-        networks, hops, rate = described(Path(stages[0]))
+            raise Error(f"{path} says its hops and its rate itself; leave them out")
+        networks, hops, rate = described(path)
+    rate = as_count(rate, "rate")
     if not 1 <= len(networks) <= _STAGES:
         raise Error(f"a chain has 1 to {_STAGES} networks, not {len(networks)}")
     if not isinstance(hops, (list, tuple)) or len(hops) != len(networks):
         raise Error(
-            f"hops must be a list of {len(networks)} integers, how far each network moves on from one "
-            f"input to the next, not {shown(hops)}"
+            f"hops must be a list of {len(networks)} integers, how far each network moves on from "
+            f"one input to the next, not {shown(hops)}"
         )
     planned: list[Stage] = []
     for network, hop in zip(networks, hops):
@@ -310,7 +312,7 @@ def chain(
 
 
 def _stage(before: list[Stage], network: Network, hop: int, device: dict[str, Any]) -> Stage:
-    """The next stage: its window is as many outputs of the one before as its input has room for."""
+    """The next stage; as many outputs of the one before as fit into its input are its window."""
     graph = network.graph
     name = f"{graph.name[:60]!r}"
     if len(graph.inputs) != 1:
@@ -321,15 +323,16 @@ def _stage(before: list[Stage], network: Network, hop: int, device: dict[str, An
         last = before[-1].session.graph
         if len(last.outputs) != 1:
             raise Error(
-                f"{last.name[:60]!r} has {len(last.outputs)} outputs; only the last network of a chain "
-                "may have several"
+                f"{last.name[:60]!r} has {len(last.outputs)} outputs; only the last network of a "
+                "chain may have several"
             )
         given = last.tensors[last.outputs[0]]
         window, rest = divmod(prod(graph.input.shape), prod(given.shape))
         if rest or not window or given.dtype != graph.input.dtype:
             raise Error(
-                f"{name} reads {_shape(graph.input)}, which cannot be made of what {last.name[:60]!r} "
-                f"computes, {_shape(given)}: it must be of the same type and a multiple"
+                f"{name} reads {_shape(graph.input)}, which cannot be made of what "
+                f"{last.name[:60]!r} computes, {_shape(given)}: it must be of the same type and a "
+                "multiple"
             )
     hop = as_count(hop, f"the hop of {name}")
     return Stage(network.session(**device), window, hop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Optional
 
 from ..errors import Error, ModelError
 from ..io.files import read_bytes
@@ -29,18 +29,19 @@ _FRONTEND = {
 }
 
 
-def describes_chain(path: object) -> bool:
-    """Is this a file that describes a chain, rather than a network?"""
-    if not isinstance(path, (str, Path)) or Path(path).suffix.lower() != ".json":
-        return False
+def described_by(given: object) -> Optional[Path]:
+    """The path of a file that describes a chain; None for anything else, such as a network."""
+    if not isinstance(given, (str, Path)) or Path(given).suffix.lower() != ".json":
+        return None
+    path = Path(given)
     try:
-        return "stages" in parse_json(read_bytes(Path(path), _LIMIT), str(path))
+        return path if "stages" in parse_json(read_bytes(path, _LIMIT), str(path)) else None
     except ModelError:
-        return False
+        return None
 
 
 def described(path: Path) -> tuple[list[Network], list[int], int]:
-    """Networks, hops and the rate of a chain.json; ModelError, which names the place, for faults."""
+    """Networks, hops and the rate of a chain.json; Error, which names the place, for faults."""
     description = parse_json(read_bytes(path, _LIMIT), str(path))
     _only(description, ("rate", "stages"))
     rate = description.integer("rate", RATE)

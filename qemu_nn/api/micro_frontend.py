@@ -17,6 +17,9 @@ from .network import Network
 
 #: Fraction bits of the smoothing of noise, and of what PCAN multiplies signals with.
 _NOISE_BITS, _PCAN_BITS = 14, 12
+_ONE = 1 << _NOISE_BITS
+
+_INPUT = "samples"
 
 #: Of features in int8: the 26 that a float model takes as its range, of 256 steps.
 _FEATURE_SCALE = 26 / 256
@@ -40,7 +43,7 @@ def micro_frontend(
     scale_shift: int = 6,
     quantized: bool = True,
 ) -> Network:
-    """Make the network that the "micro frontend" library of TensorFlow computes of a window of sound.
+    """Make the network that TensorFlow's "micro frontend" library computes of a window of sound.
 
     Window, Fourier transform, mel filter bank, noise reduction, gain control and logarithm, all in
     integers: what microWakeWord and the examples of TensorFlow Lite Micro before its Signal library
@@ -95,83 +98,96 @@ def micro_frontend(
     fft_length = 1 << max(size - 1, 0).bit_length()
     correction = fft_length.bit_length() - 1 - tables.BITS // 2
     if not 0 <= correction <= 9:
-        raise Error(f"a window must be of 33 to 32768 samples; {window_ms} ms at {rate} Hz are {size}")
+        raise Error(
+            f"a window must be of 33 to 32768 samples; {window_ms} ms at {rate} Hz are {size}"
+        )
     channels = as_count(channels, "channels", most=1000)
     low, high = as_number(lowest_hz, "lowest_hz"), as_number(highest_hz, "highest_hz")
-    if not 0 <= low < high < rate / 2:
-        raise Error(
-            f"the filter bank must be between 0 and {rate / 2:g} Hz, half of the rate, is from {low:g} "
-            f"to {high:g} Hz"
-        )
-    bank, first, end = tables.filter_bank(rate, fft_length, channels, low, high)
-    if end > fft_length // 2:
-        raise Error(f"highest_hz is {high:g}, too close to half of the rate, {rate / 2:g} Hz")
     bits = as_count(smoothing_bits, "smoothing_bits", least=correction, most=16)
-    smoothing = {
-        "smoothing": _weight(even_smoothing, "even_smoothing"),
-        "alternate_smoothing": _weight(odd_smoothing, "odd_smoothing"),
-        "min_signal_remaining": _weight(min_signal_remaining, "min_signal_remaining"),
-    }
-    gain_bits = as_count(gain_bits, "gain_bits", least=correction + _PCAN_BITS, most=30)
-    scale_shift = as_count(scale_shift, "scale_shift", least=0, most=10)
-    calls = _Calls(size)
-    spectrum = fft_length // 2 + 1
-    x = calls.add(
-        "window", "tflm_signal_window_s16", [_INPUT], {"outer": 1, "size": size, "right_shift": 12},
-        tables.window(size),
-    )  # fmt: skip
-    scaled = calls.add("scaled", "tflm_frontend_auto_scale_s16", [x], {"length": size})
-    shift = calls.add("scale_bits", "tflm_frontend_scale_bits_s16", [x], {"length": size})
-    x = calls.add(
-        "spectrum", "tflm_signal_rfft_s16", [scaled],
-        {"outer": 1, "input_length": size, "fft_length": fft_length},
-        twiddles("s16", fft_length, False),
-    )  # fmt: skip
-    ends = {"length": spectrum, "start_index": first, "end_index": end}
-    x = calls.add("energy", "tflm_signal_energy_s16", [x], ends)
-    filters = FUNCTIONS["tflm_signal_filter_bank_u32"].weights_of(bank)
-    counts = {"num_weights": bank["weights"].size, "num_channels": channels}
-    x = calls.add(
-        "mel", "tflm_signal_filter_bank_u32", [x], {"length": spectrum, **counts}, filters
-    )
-    x = calls.add("magnitude", "tflm_signal_square_root_u64", [x, shift], {"length": channels})
-    one = 1 << _NOISE_BITS
+    smoothing = _weight(even_smoothing, "even_smoothing")
+    alternate = _weight(odd_smoothing, "odd_smoothing")
     reduction = {
-        **smoothing,
         "length": channels,
-        "one_minus_smoothing": one - smoothing["smoothing"],
-        "alternate_one_minus_smoothing": one - smoothing["alternate_smoothing"],
+        "smoothing": smoothing,
+        "one_minus_smoothing": _ONE - smoothing,
+        "alternate_smoothing": alternate,
+        "alternate_one_minus_smoothing": _ONE - alternate,
+        "min_signal_remaining": _weight(min_signal_remaining, "min_signal_remaining"),
         "smoothing_bits": bits,
         "spectral_subtraction_bits": _NOISE_BITS,
         "clamping": 0,
     }
-    magnitude = x
-    x = calls.add("signal", "tflm_signal_subtraction_u32", [x, "signal_noise"], reduction)
+    scale_shift = as_count(scale_shift, "scale_shift", least=0, most=10)
+    calls = _Calls(size)
+    magnitude = _magnitudes(calls, rate, size, fft_length, channels, (low, high))
+    x = calls.add("signal", "tflm_signal_subtraction_u32", [magnitude, "signal_noise"], reduction)
     if as_flag(pcan, "pcan"):
-        noise = calls.add(
-            "noise", "tflm_signal_noise_estimate_u32", [magnitude, "noise_noise"], reduction
+        noise = [magnitude, "noise_noise"]
+        calls.add("noise", "tflm_signal_noise_estimate_u32", noise, reduction)
+        bits_of_gain = as_count(
+            gain_bits, "gain_bits", least=correction + _PCAN_BITS, most=_PCAN_BITS + 18
         )
-        strength = as_number(pcan_strength, "pcan_strength")
-        offset = as_number(pcan_offset, "pcan_offset")
-        if not (0 <= strength <= 8 and 2**-10 <= offset <= 2**20):
-            raise Error(
-                f"pcan_strength must be in 0..8 and pcan_offset in 2^-10..2^20, are {strength:g} and "
-                f"{offset:g}"
-            )
-        lut = tables.gains(strength, offset, gain_bits, bits - correction)
-        shrink = {"lut_length": lut.size, "snr_shift": gain_bits - correction - _PCAN_BITS}
-        x = calls.add(
-            "gained", "tflm_signal_pcan_u32", [x, noise], {"length": channels, **shrink}, lut
-        )
-    scale = {"input_correction_bits": correction, "output_scale": 1 << scale_shift}
-    last = "logarithm" if as_flag(quantized, "quantized") else "features"
-    x = calls.add(last, "tflm_signal_log_u32", [x], {"length": channels, **scale})
+        curve = _gains(pcan_strength, pcan_offset, bits_of_gain, bits - correction)
+        gained = {
+            "length": channels,
+            "lut_length": curve.size,
+            "snr_shift": bits_of_gain - correction - _PCAN_BITS,
+        }
+        x = calls.add("gained", "tflm_signal_pcan_u32", [x, "noise"], gained, curve)
+    scale = {
+        "length": channels,
+        "input_correction_bits": correction,
+        "output_scale": 1 << scale_shift,
+    }
+    quantized = as_flag(quantized, "quantized")
+    x = calls.add("logarithm" if quantized else "features", "tflm_signal_log_u32", [x], scale)
     if quantized:
         calls.add("features", "tflm_frontend_features_s8", [x], {"length": channels})
     return Network(calls.graph())
 
 
-_INPUT = "samples"
+def _magnitudes(
+    calls: _Calls,
+    rate: int,
+    size: int,
+    fft_length: int,
+    channels: int,
+    band: tuple[float, float],
+) -> str:
+    """Of a window, the magnitude of each channel."""
+    low, high = band
+    if not 0 <= low < high < rate / 2:
+        raise Error(
+            f"the filter bank must be between 0 and {rate / 2:g} Hz, half of the rate, is from "
+            f"{low:g} to {high:g} Hz"
+        )
+    bank, first, end = tables.filter_bank(rate, fft_length, channels, low, high)
+    if end > fft_length // 2:
+        raise Error(f"highest_hz is {high:g}, too close to half of the rate, {rate / 2:g} Hz")
+    every, spectrum = {"length": size}, {"length": fft_length // 2 + 1}
+    window = {"outer": 1, "size": size, "right_shift": tables.BITS}
+    x = calls.add("window", "tflm_signal_window_s16", [_INPUT], window, tables.window(size))
+    scaled = calls.add("scaled", "tflm_frontend_auto_scale_s16", [x], every)
+    bits = calls.add("scale_bits", "tflm_frontend_scale_bits_s16", [x], every)
+    transform = {"outer": 1, "input_length": size, "fft_length": fft_length}
+    factors = twiddles("s16", fft_length, False)
+    x = calls.add("spectrum", "tflm_signal_rfft_s16", [scaled], transform, factors)
+    ends = {**spectrum, "start_index": first, "end_index": end}
+    x = calls.add("energy", "tflm_signal_energy_s16", [x], ends)
+    filters = FUNCTIONS["tflm_signal_filter_bank_u32"].weights_of(bank)
+    counts = {**spectrum, "num_weights": bank["weights"].size, "num_channels": channels}
+    x = calls.add("mel", "tflm_signal_filter_bank_u32", [x], counts, filters)
+    return calls.add("magnitude", "tflm_signal_square_root_u64", [x, bits], {"length": channels})
+
+
+def _gains(strength: float, offset: float, gain_bits: int, noise_bits: int) -> np.ndarray:
+    strength, offset = as_number(strength, "pcan_strength"), as_number(offset, "pcan_offset")
+    if not (0 <= strength <= 8 and 2**-10 <= offset <= 2**20):
+        raise Error(
+            "pcan_strength must be in 0..8 and pcan_offset in 2^-10..2^20, are "
+            f"{strength:g} and {offset:g}"
+        )
+    return tables.gains(strength, offset, gain_bits, noise_bits)
 
 
 class _Calls:
@@ -223,4 +239,4 @@ def _weight(value: float, what: str) -> int:
     number = as_number(value, what)
     if not 0 <= number <= 1:
         raise Error(f"{what} must be in 0..1, is {number:g}")
-    return int(float(np.float32(number)) * (1 << _NOISE_BITS))
+    return int(float(np.float32(number)) * _ONE)

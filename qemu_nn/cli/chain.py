@@ -14,6 +14,8 @@ from ..io.arrays import read_array
 from ..io.wav import read_wav
 from .options import say
 
+_COLUMNS = ("output", "class", "largest", "stands_for", "at_second")
+
 #: Most elements of an output whose largest values are listed.
 _LISTED = 64
 
@@ -53,7 +55,7 @@ def say_largest(found: Chain, results: dict[str, np.ndarray]) -> None:
             real = None if real is None else round(real, 4)
             rows.append((name, label, _plain(largest), real, round(float(seconds[step]), 2)))
     if rows:
-        say(f"\n{Table(('output', 'class', 'largest', 'stands_for', 'at_second'), tuple(rows)).text()}")
+        say(f"\n{Table(_COLUMNS, tuple(rows)).text()}")
 
 
 def _plain(number: np.generic) -> Cell:

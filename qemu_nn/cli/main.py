@@ -20,7 +20,7 @@ from ..analysis.kernel_table import kernel_table
 from ..analysis.summary import facts_text
 from ..analysis.table import Cell, Table
 from ..api import golden as pipeline
-from ..api.chain_json import describes_chain
+from ..api.chain_json import described_by
 from ..errors import DeviceWarning, Error, printable
 from ..io.arrays import read_array, read_state, write_npz
 from ..io.version import __version__
@@ -181,7 +181,7 @@ def run(
     """
     if output is not None:
         _check_output(output)
-    if describes_chain(model):
+    if described_by(model) is not None:
         how = {"variant": variant, "threads": threads, **names}
         others = {"labels": labels, "state": state}
         found, results = run_chain(model, inputs, trace, others, **how)

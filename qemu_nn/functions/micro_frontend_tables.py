@@ -1,4 +1,4 @@
-"""Tables of the micro frontend: window, filter bank, gains; in float32, as the library makes them."""
+"""Tables of the micro frontend, made in float32 as its library does: window, filter bank, gains."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ _NOISE_BITS = 32
 #: 2^0.5 as it parts mantissas, 2^0.5 - 1, ln 2 in two parts, and the series of R, last term first.
 _ROOT, _UNSPLIT = 1.4142132, 0.41421294
 _LN2_HIGH, _LN2_LOW = 6.9313812256e-01, 9.0580006145e-06
-_SERIES = (1.4798198640e-01, 1.5313838422e-01, 1.8183572590e-01, 2.2222198546e-01)
-_SERIES += (2.8571429849e-01, 4.0000000596e-01, 6.6666668653e-01)
+_SERIES = (
+    *(1.4798198640e-01, 1.5313838422e-01, 1.8183572590e-01, 2.2222198546e-01),
+    *(2.8571429849e-01, 4.0000000596e-01, 6.6666668653e-01),
+)
 
 _real = np.float32
 
@@ -88,7 +90,7 @@ def _mel(frequency: np.ndarray) -> np.ndarray:
 
 
 def _log1p(x: np.ndarray) -> np.ndarray:
-    """The natural logarithm of 1 + x of 0 or more, with the last bit that the devices' libraries have.
+    """The natural logarithm of 1 + x, x 0 or more, with the last bit that devices' libraries have.
 
     They take the float32 arithmetic of fdlibm, which is not always rounded to nearest: with
     1 + x = 2^k * (1 + f), s = f / (2 + f) and h = f^2 / 2 it is k ln 2 + f - (h - s (h + R(s^2))).

@@ -16,7 +16,9 @@ _WAY_OUT = "convert it: ffmpeg -i {0} -ac 1 -ar {1} -c:a pcm_s16le converted.wav
 
 
 def read_wav(path: Union[str, Path], rate: int) -> np.ndarray:
-    """The samples of a mono WAV file of 16 bits, int16 [T]; Error for any other, OSError if unreadable.
+    """The samples of a mono WAV file of 16 bits, int16 [T].
+
+    Error for any other file, OSError for one that cannot be read.
 
     rate: samples per second that it must have.
     """
@@ -34,6 +36,7 @@ def read_wav(path: Union[str, Path], rate: int) -> np.ndarray:
         raise Error(f"{path} has {has}, but must have 1 of 16 bits at {rate} Hz; {way_out}")
     if len(data) != 2 * count:
         raise Error(
-            f"{path} is cut short: it says that it has {count} samples, but has {len(data) // 2}; {way_out}"
+            f"{path} is cut short: it says that it has {count} samples, but has {len(data) // 2}; "
+            f"{way_out}"
         )
     return np.frombuffer(data, np.int16)
