@@ -247,7 +247,8 @@ def profile(
     one_of(have, rounding, f"rounding of CMSIS {cmsis}:")
     if path == "mve" and cmsis == "5.6.0":
         raise Error(f"CMSIS 5.6.0 does not support {core} (Helium came later); use cmsis='5.9.0'")
-    one_of(KERNELS, kernels, "kernels")
+    if one_of(KERNELS, kernels, "kernels") != KERNELS[0]:
+        path = "scalar"  # portable code, which no core has a way of its own through
     return Profile(cmsis, path, rounding, kernels, one_of(TFLM, tflm, "month of TFLM"))
 
 

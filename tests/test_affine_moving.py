@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused
 from qemu_nn.functions import FUNCTIONS
+from qemu_nn.functions.extents import DTYPES
 from qemu_nn.testing.calls import random_arguments
 
 S = Path(__file__).parent.parent / "csrc" / "s" / "tables"
@@ -33,6 +34,10 @@ def transposed(a):
     return a["input"].transpose([a[f"perm_{i}"] if i < a["num_dims"] else i for i in range(4)])
 
 
+def moved(a):
+    return a["input"].transpose([a[f"perm_{i}"] for i in range(6)])
+
+
 def joined(a):
     return np.concatenate([a["input1"], a["input2"]], axis=1)
 
@@ -47,11 +52,11 @@ def concatenated(a):
 
 ORACLES = {
     "arm_pad_s8": padded,
-    "tflm_pad_s16": padded,
+    **{f"tflm_pad_{type}": padded for type in ("s16", "s32")},
     "arm_transpose_s8": transposed,
-    "tflm_transpose_s16": transposed,
+    **{f"tflm_transpose_{type}": moved for type in ("s8", "s16", "f32")},
     "arm_reshape_s8": lambda a: a["input"],
-    **{f"tflm_concatenation_{type}": joined for type in ("s8", "s16", "u8")},
+    **{f"tflm_concatenation_{type}": joined for type in DTYPES},
     **{f"arm_concatenation_s8_{axis}": concatenated for axis in "xyzw"},
     "arm_minimum_s8": lambda a: np.minimum(a["input1"], a["input2"]),
     "arm_maximum_s8": lambda a: np.maximum(a["input1"], a["input2"]),

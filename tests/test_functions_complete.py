@@ -18,6 +18,7 @@ from qemu_nn.functions import (
     tflm_signal,
     tflm_truth,
 )
+from qemu_nn.functions.extents import DTYPES
 from qemu_nn.functions.prototypes import is_own
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -38,6 +39,9 @@ MEANINGLESS = {
     ),
     **dict.fromkeys(("float_reduce", "float_matmul"), "it computes with numbers as they are"),
     "svdf": "it keeps a state",
+    "circular_buffer": "it keeps a state",
+    "hold": "it keeps a state",
+    "update": "where it writes is computed",
     "lstm_unidirectional": "it keeps a state",
     "assign_variable": "it keeps a state",
     "choose": "its condition is a truth value",
@@ -79,7 +83,14 @@ ELSEWHERE = {
         "arm_avepool_q7_HWC_nonsquare",
     },
     "test_rows_s8_without_recordings.py": {
-        f"tflm_{name}_{type}" for name in ("constant", "broadcast") for type in ("s8", "s16", "u8")
+        f"tflm_{name}_{type}" for name in ("constant", "broadcast") for type in DTYPES
+    },
+    "test_tflm_moving.py": {
+        *(f"tflm_{op}_{type}" for op in ("slice", "concatenation", "hold") for type in DTYPES),
+        *(f"tflm_update_{type}" for type in ("s8", "s16", "s32", "f32")),
+        *(f"tflm_{op}_{type}" for op in ("gather", "cumsum") for type in ("s8", "f32")),
+        *("tflm_transpose_s8", "tflm_transpose_f32", "tflm_pad_s32", "tflm_pad_f32"),
+        *("tflm_circular_buffer_s8", "tflm_resize_nearest_f32"),
     },
     "test_tflm_control.py": {function.name for function in tflm_control.FUNCTIONS},
     "test_npu_kernels.py": set(NPU_FUNCTIONS),

@@ -136,12 +136,6 @@ def test_an_operator_that_is_not_read_is_named_with_those_that_are(tmp_path):
     refused(net, tmp_path, r"LSH_PROJECTION \(operator 1\) is not supported; have: ABS, .* SQUEEZE")
 
 
-def test_a_shape_that_is_more_than_the_target_of_a_reshape_is_refused(tmp_path):
-    net = CASES["reshape_of_an_open_batch"]()
-    net.outputs.append(net.operators[2][2][0])
-    refused(net, tmp_path, r"SHAPE \(operator 0\) is not supported")
-
-
 @pytest.mark.parametrize(
     ("case", "change", "message"),
     [
@@ -242,9 +236,9 @@ def test_constants_that_share_the_files_bytes_do_not_grow_without_end(tmp_path):
 
 def test_operators_that_share_the_files_bytes_do_not_come_to_calls_without_end(tmp_path):
     net = Net()
-    x, y = net.begin(1, 1, 1), net.middle(1, 1, 900, zero=3)
+    x, y = net.begin(1, 1), net.middle(1, 1, 900, zero=3)
     for _ in range(20):
-        net.operator("CONCATENATION", [x] * 900, [y], "ConcatenationOptions", Axis=3)
+        net.operator("PACK", [x] * 900, [y], "PackOptions", Axis=3)
         y = net.middle(1, 1, 900, zero=3)
     net.outputs.append(net.operators[-1][2][0])
     refused(net, tmp_path, r"operator 5\): the network needs more than 5000 calls")

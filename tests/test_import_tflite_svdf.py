@@ -55,16 +55,6 @@ def test_quantize_to_32_bits_rounds_as_the_others_do(tmp_path):
     assert got.tolist() == [[7, 8, 8, 16391, 32775]]  # halves go up
 
 
-def test_32_bits_are_for_outputs_alone(tmp_path):
-    net = widened()
-    z = net.output((1, 5), 2.0**-15, 0, "INT16")
-    net.operator("QUANTIZE", [net.outputs[0]], [z])
-    with pytest.raises(qemu_nn.ModelError, match=r"it reads tensor .*, which holds INT32"):
-        qemu_nn.load(net.save(tmp_path))
-    with pytest.raises(qemu_nn.ModelError, match="it cannot convert int8 to INT32"):
-        qemu_nn.load(widened("INT8", 0).save(tmp_path))
-
-
 def with_a_zero_point(zero):
     net = CASES["svdf_s8"]()
     net.tensors[net.operators[0][1][4]]["zeros"] = np.int64([zero])

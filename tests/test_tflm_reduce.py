@@ -13,7 +13,7 @@ from integers import clamp, saturate, wrap
 from published import SHARED
 
 pytest.importorskip("tflite")
-from test_fixed import requantize_double
+from test_fixed import requantize64_tflm, requantize_double
 from tflite_cases import CASES, Net, inputs
 
 import qemu_nn
@@ -347,3 +347,16 @@ def test_the_reference_kernel_has_sums_of_32_bits_where_the_bias_has():
     ]
     assert got.ravel().tolist() == want
     assert math.isclose(abs(int(sums.max())), 2**31, rel_tol=0.1)
+
+
+def test_the_reference_kernel_has_more_than_512_products_in_64_bits():
+    """Of one pixel, whose sum other kernels have modulo 2^32."""
+    x, weights = np.full((1, 1, 1, 1024), 32767, np.int16), np.full((1, 1, 1, 1024), 127, np.int8)
+    rows = {"bias": np.zeros(1, np.int64), "multiplier": np.int32([2**30])}
+    sides = {"output_h": 1, "output_w": 1, "input_offset": 0, "output_offset": 0}
+    windows = {f"{n}_{a}": v for n, v in (("stride", 1), ("pad", 0), ("dilation", 1)) for a in "hw"}
+    ends = {"act_min": -32768, "act_max": 32767, "bias_is_int32": 0}
+    given = {**rows, "shift": np.int32([-17]), **sides, **windows, **ends}
+    got = cmsis.tflm_convolve_s16(input=x, filter=weights, **given)
+    assert got.item() == requantize64_tflm(1024 * 32767 * 127, 2**30, -17) == 16256
+    assert cmsis.arm_convolve_s16(input=x, filter=weights, **given).item() < 0

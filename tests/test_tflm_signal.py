@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import recorded_tflite
+from exported import check, needs, write
 from published import SHARED
 from tflite_damage import changed
 
@@ -33,6 +34,10 @@ with np.load(Path(__file__).parent / "golden" / "tflm_signal.npz") as _stored:
 
 FILES = sorted({key.split("/")[0] for key in RECORDED if key.startswith("signal_")})
 FUNCTIONS = sorted({key.split("/")[0] for key in RECORDED if key.startswith("function_")})
+
+#: Of every kind of element and memory one.
+EXPORTED = ("signal_rfft_float_64", "signal_irfft_int32_64", "signal_filter_bank", "signal_stacker")
+
 OPS = sorted((SHARED / "golden" / "tflm_ops").glob("signal_*.tflite"))
 FRONTEND = SHARED / "models_tflite2" / "tflm_audio_preprocessor_int8.tflite"
 
@@ -116,6 +121,17 @@ def test_every_signal_tensor_of_the_microphone_frontend():
             assert np.array_equal(results[name].reshape(want.shape), want), operator
             seen.append(index)
     assert len(seen) == 11
+
+
+@needs("pc")
+@pytest.mark.parametrize("name", EXPORTED)
+def test_an_export_computes_the_recorded_bits(name, tmp_path):
+    network = qemu_nn.load(stored_file(name, tmp_path))
+    x = recorded_tflite.given(network.graph, arrays_of(name))
+    if network.graph.states:
+        x = {key: values[:, None] for key, values in x.items()}
+    status, lines = check(write(tmp_path / "net", network, x=x))
+    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
 
 
 # ---- functions ----

@@ -6,6 +6,7 @@ import flatbuffers
 import numpy as np
 
 _DTYPES = {"INT8": "int8", "UINT8": "uint8", "INT16": "int16", "INT32": "int32", "INT64": "int64"}
+_DTYPES.update(FLOAT32="float32", BOOL="bool")
 
 
 def enumerator(kind, name):
@@ -154,7 +155,9 @@ class _Writer:
         )
 
     def operator(self, names, name, inputs, outputs, options, fields):
-        table = kind = None
+        table = kind = custom = None
+        if "custom" in fields:
+            custom = self.numbers(list(fields["custom"]), np.uint8)
         if options is not None:
             values = {
                 key: enumerator(_ENUMERATORS[key], value)
@@ -174,4 +177,5 @@ class _Writer:
             Outputs=ends[1],
             BuiltinOptionsType=kind,
             BuiltinOptions=table,
+            CustomOptions=custom,
         )

@@ -139,50 +139,12 @@ typedef struct qn_s_activation {
     int32_t size, left_shift, type; /* type: 0 sigmoid, 1 tanh */
 } qn_s_activation;
 
-/* ---- data movement ---- */
-typedef struct qn_s_copy {
-    int32_t profile;
-    int32_t total_size;
-} qn_s_copy;
-
-/* axis: 0 is x, the innermost, to 3, w. output_side: of that axis. */
-typedef struct qn_s_concatenation {
-    int32_t profile;
-    int32_t input_x, input_y, input_z, input_w;
-    int32_t axis, output_side, offset;
-} qn_s_concatenation;
-
-typedef struct qn_s_join {
-    int32_t profile;
-    int32_t outer, inner1, inner2;
-} qn_s_join;
-
-typedef struct qn_s_pad {
-    int32_t profile;
-    int32_t input_n, input_h, input_w, input_c;
-    int32_t pre_n, pre_h, pre_w, pre_c, post_n, post_h, post_w, post_c;
-    int32_t pad_value;
-} qn_s_pad;
-
-/* perm_i: the axis of the input that axis i of the output is. */
-typedef struct qn_s_transpose {
-    int32_t profile;
-    int32_t num_dims;
-    int32_t input_n, input_h, input_w, input_c, output_n, output_h, output_w, output_c;
-    int32_t perm_0, perm_1, perm_2, perm_3;
-} qn_s_transpose;
-
 /* ---- of TensorFlow Lite Micro ---- */
 /* Elements of `width` bytes. */
 typedef struct qn_s_elements {
     int32_t profile;
     int32_t length, width;
 } qn_s_elements;
-
-typedef struct qn_s_broadcast {
-    int32_t profile;
-    int32_t input_n, input_h, input_w, input_c, output_n, output_h, output_w, output_c;
-} qn_s_broadcast;
 
 typedef struct qn_s_requantize {
     int32_t profile;
@@ -218,20 +180,6 @@ typedef struct qn_s_mean {
     int32_t kept_0, reduced_0, kept_1, reduced_1, kept_2;
     int32_t input_zero_point, output_zero_point, multiplier, shift;
 } qn_s_mean;
-
-typedef struct qn_s_slice {
-    int32_t profile;
-    int32_t input_0, input_1, input_2, input_3, input_4;
-    int32_t begin_0, begin_1, begin_2, begin_3, begin_4;
-    int32_t stride_0, stride_1, stride_2, stride_3, stride_4;
-    int32_t output_0, output_1, output_2, output_3, output_4;
-} qn_s_slice;
-
-typedef struct qn_s_resize {
-    int32_t profile;
-    int32_t batches, input_h, input_w, channels, output_h, output_w;
-    int32_t align_corners, half_pixel_centers;
-} qn_s_resize;
 
 /* ---- primitives: qn_vector ---- */
 

@@ -51,10 +51,10 @@ typedef struct qn_signal_log {
     int32_t length, input_correction_bits, output_scale;
 } qn_signal_log;
 
-/* memory: elements that are kept. wait, every: see csrc/s/signal/frames.h. */
+/* kept_length: elements that are kept. wait, every: see csrc/s/signal/frames.h. */
 typedef struct qn_signal_frames {
     int32_t profile;
-    int32_t outer, n_frames, frame_size, frame_step, memory, wait, every, fill;
+    int32_t outer, n_frames, frame_size, frame_step, kept_length, wait, every, fill;
 } qn_signal_frames;
 
 typedef struct qn_signal_overlap {

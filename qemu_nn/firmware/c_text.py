@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import Union
 
 import numpy as np
 
@@ -61,6 +63,7 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) 
             f"#ifndef {guard}",
             f"#define {guard}",
             "",
+            *(["#include <math.h>"] if values.dtype == np.float32 else []),
             "#include <stdint.h>",
             "" if is_affine(cmsis) else _LEGACY_TYPES,
             definition(symbol, values, cmsis),
@@ -80,8 +83,17 @@ def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
 
 def lines(values: np.ndarray) -> list[str]:
     """The elements in memory order, a few in each line, without a comma at its end."""
-    flat = [str(value) for value in values.ravel().tolist()]
+    numbers = values.astype(np.uint8) if values.dtype == bool else values
+    flat = [str(value) for value in numbers.ravel().tolist()]
     return [", ".join(flat[i : i + _PER_LINE]) for i in range(0, len(flat), _PER_LINE)]
+
+
+def _literal(value: Union[bool, float]) -> str:
+    """An element; what is no finite number as math.h has it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        sign = "-" if math.copysign(1, value) < 0 else ""
+        return sign + ("NAN" if math.isnan(value) else "INFINITY")
+    return str(int(value) if isinstance(value, bool) else value)
 
 
 def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:

@@ -16,6 +16,13 @@ DTYPES = {
 }
 
 
+#: How functions end that take elements of a type -> the type.
+DTYPES = {
+    **{"s8": "int8", "u8": "uint8", "s16": "int16", "s32": "int32", "u32": "uint32"},
+    **{"s64": "int64", "u64": "uint64", "f32": "float32", "b8": "bool"},
+}
+
+
 @dataclass(frozen=True)
 class Total:
     """An extent: the sum of others."""
@@ -86,7 +93,8 @@ class Array:
     """A pointer argument: its C name, numpy dtype and shape (extents, outermost axis first).
 
     optional: C takes NULL, which stands for zeros. state: the call writes a new value back. narrow:
-    the C argument that, where it is not 0, makes the elements int32.
+    the C argument that, where it is not 0, makes the elements int32. below: where the elements are
+    places, what those of random calls are below.
     """
 
     name: str
@@ -95,6 +103,7 @@ class Array:
     optional: bool = False
     state: bool = False
     narrow: str = ""
+    below: int = 0
 
     def dtype_in(self, params: Mapping[str, int]) -> str:
         """The type of the elements with these C arguments."""

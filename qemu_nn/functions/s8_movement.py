@@ -2,12 +2,14 @@
 
 from random import Random
 
+import numpy as np
+
 from ..operators import Identity, Pad, Transpose
 from .base import Function
 from .drawing import SIZES, Drawn, limits, only_length
-from .extents import Array, Extent, Total, vector
+from .extents import DTYPES, Array, Extent, Total, vector
 from .meaning import Call, Meant, same
-from .s8_elementwise import DTYPES
+from .s8_operands import width
 from .struct_api import Elements, Order, Struct, nhwc, order
 
 _INPUT: tuple[str, ...] = ("input_n", "input_h", "input_w", "input_c")
@@ -67,7 +69,9 @@ def _draw_concatenation(rng: Random, function: Function) -> Drawn:
 
 def _draw_pad(rng: Random, function: Function) -> Drawn:
     p = {f"{end}_{axis}": rng.randint(0, 3) for end in ("pre", "post") for axis in "nhwc"}
-    return {**_draw_sides(rng), **p, "pad_value": rng.randint(*limits(function.output.dtype))}
+    types = {"float32": "int32"}  # its bits
+    dtype = function.output.dtype
+    return {**_draw_sides(rng), **p, "pad_value": rng.randint(*limits(types.get(dtype, dtype)))}
 
 
 def _draw_transpose(rng: Random, function: Function) -> Drawn:
@@ -99,6 +103,8 @@ def _padded(call: Call) -> Meant:
     params = call.params
     around = tuple((params[f"pre_{axis}"], params[f"post_{axis}"]) for axis in "nhwc")
     value = call.output.scale * (params["pad_value"] - call.output.zero_point)
+    if call.function.output.dtype == "float32":
+        value = float(np.int32(params["pad_value"]).view(np.float32))
     return Meant((Pad(around, value),), (call.sides[0],))
 
 
@@ -137,7 +143,8 @@ def pad(name: str, type: str) -> Function:
     return Function(
         name=name,
         op="pad",
-        type=type,
+        type="any",
+        fixed=width(type),
         params=("pad_value", *_INPUT, *_PRE, *_POST),
         inputs=(Array("input", DTYPES[type], _INPUT),),
         output=Array("output", DTYPES[type], sides),
@@ -145,23 +152,6 @@ def pad(name: str, type: str) -> Function:
         draw=_draw_pad,
         cases=(_PAD_CASE,),
         meaning=_padded,
-    )
-
-
-def transpose(name: str, type: str) -> Function:
-    """Axes in another order; those from num_dims on have one element."""
-    return Function(
-        name=name,
-        op="transpose",
-        type=type,
-        params=("num_dims", *_INPUT, *_OUTPUT, *_PERM),
-        inputs=(Array("input", DTYPES[type], _INPUT),),
-        output=Array("output", DTYPES[type], _OUTPUT),
-        note="Axis k of the output is axis perm_k of the input, for k below num_dims.",
-        order=None if name.startswith("tflm_") else _TRANSPOSE_ORDER,
-        draw=_draw_transpose,
-        cases=(_TRANSPOSE_CASE,),
-        meaning=_transposed,
     )
 
 
@@ -180,5 +170,17 @@ FUNCTIONS = (
     ),
     *(_concatenation(axis) for axis in "xyzw"),
     pad("arm_pad_s8", "s8"),
-    transpose("arm_transpose_s8", "s8"),
+    Function(
+        name="arm_transpose_s8",
+        op="transpose",
+        type="s8",
+        params=("num_dims", *_INPUT, *_OUTPUT, *_PERM),
+        inputs=(Array("input", "int8", _INPUT),),
+        output=Array("output", "int8", _OUTPUT),
+        note="Axis k of the output is axis perm_k of the input, for k below num_dims.",
+        order=_TRANSPOSE_ORDER,
+        draw=_draw_transpose,
+        cases=(_TRANSPOSE_CASE,),
+        meaning=_transposed,
+    ),
 )

@@ -2,11 +2,12 @@
 
 from random import Random
 
+import numpy as np
+
 from .base import Function
 from .drawing import SIZES, Drawn, only_length
-from .extents import Array, vector
+from .extents import DTYPES, Array, vector
 from .meaning import Call, Constant, Meant
-from .s8_elementwise import DTYPES
 
 _INPUT: tuple[str, ...] = ("input_n", "input_h", "input_w", "input_c")
 _OUTPUT: tuple[str, ...] = ("output_n", "output_h", "output_w", "output_c")
@@ -33,11 +34,17 @@ def _meant_broadcast(call: Call) -> Meant:
     return Meant((), (sides[len(sides) - len(call.shape) :],))
 
 
+def width(type: str) -> dict[str, int]:
+    """What rows that take every type must know of one: the bytes of its elements."""
+    return {"element": np.dtype(DTYPES[type]).itemsize}
+
+
 def _constant(type: str) -> Function:
     return Function(
         name=f"tflm_constant_{type}",
         op="constant",
-        type=type,
+        type="any",
+        fixed={"width": width(type)["element"]},
         params=("length",),
         inputs=(),
         weights=vector("values", DTYPES[type], "length"),
@@ -52,7 +59,8 @@ def _broadcast(type: str) -> Function:
     return Function(
         name=f"tflm_broadcast_{type}",
         op="broadcast",
-        type=type,
+        type="any",
+        fixed=width(type),
         params=(*_INPUT, *_OUTPUT),
         inputs=(Array("input", DTYPES[type], _INPUT),),
         output=Array("output", DTYPES[type], _OUTPUT),
@@ -63,4 +71,4 @@ def _broadcast(type: str) -> Function:
     )
 
 
-FUNCTIONS = tuple(make(type) for make in (_constant, _broadcast) for type in ("s8", "s16", "u8"))
+FUNCTIONS = tuple(make(type) for make in (_constant, _broadcast) for type in DTYPES)

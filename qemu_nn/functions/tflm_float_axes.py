@@ -5,6 +5,7 @@ from random import Random
 from .base import Function
 from .drawing import SIZES, Drawn
 from .extents import Array, Either, Extent, Largest
+from .s8_operands import width
 from .tflm_float import ACTIVATIONS, REAL_NOTE, bits
 
 #: What is computed, as csrc/include/qn_params_f.h counts them.
@@ -123,6 +124,7 @@ FUNCTIONS = (
     Function(
         name="tflm_resize_bilinear_f32",
         op="float_resize",
+        fixed=width("f32"),
         type="f32",
         params=("batches", *_ENDS, *_FLAGS),
         inputs=(_INPUT,),

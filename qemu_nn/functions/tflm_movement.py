@@ -1,23 +1,29 @@
-"""What moves elements in TensorFlow Lite Micro, beyond CMSIS-NN: joining, slicing, resizing."""
+"""What moves elements in TensorFlow Lite Micro, beyond CMSIS-NN: joining, slicing, other orders of
+axes, resizing."""
 
 from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
-from ..operators import Concat, Operator, Shape
+from ..operators import Concat, Operator, Shape, Transpose
 from .base import Function
 from .drawing import SIZES, Drawn
-from .extents import Array, Total
+from .extents import DTYPES, Array, Total
 from .meaning import Call, Meant
-from .s8_elementwise import DTYPES
-from .s8_movement import pad, transpose
+from .s8_movement import pad
+from .s8_operands import width
 
 _SLICE = {
     **{f"{name}_{i}": n for name in ("input", "output") for i, n in enumerate((1, 1, 24, 24, 16))},
     **{f"begin_{i}": 0 for i in range(5)},
     **{f"stride_{i}": 1 for i in range(5)},
     "output_2": 12,
+}
+_TRANSPOSE = {
+    **{f"{name}_{i}": 1 for name in ("input", "output") for i in range(3)},
+    **{"input_3": 24, "input_4": 24, "input_5": 16, "output_3": 16, "output_4": 24, "output_5": 24},
+    **{f"perm_{i}": axis for i, axis in enumerate((0, 1, 2, 5, 3, 4))},
 }
 _RESIZE = {"batches": 1, "input_h": 12, "input_w": 12, "channels": 16, "output_h": 24}
 _RESIZE.update(output_w=24, align_corners=0, half_pixel_centers=0)
@@ -37,6 +43,13 @@ def _draw_slice(rng: Random, function: Function) -> Drawn:
         p.update({f"input_{i}": side, f"begin_{i}": first})
         p.update({f"stride_{i}": stride, f"output_{i}": output})
     return p
+
+
+def _draw_transpose(rng: Random, function: Function) -> Drawn:
+    sides, perm = [rng.choice(SIZES[:5]) for _ in range(6)], rng.sample(range(6), 6)
+    p = {f"input_{i}": n for i, n in enumerate(sides)}
+    p.update({f"output_{i}": sides[axis] for i, axis in enumerate(perm)})
+    return {**p, **{f"perm_{i}": axis for i, axis in enumerate(perm)}}
 
 
 def _draw_resize(rng: Random, function: Function) -> Drawn:
@@ -72,6 +85,10 @@ def _sliced(call: Call) -> Meant:
     return Meant(tuple(takes), (call.sides[0],))
 
 
+def _transposed(call: Call) -> Meant:
+    return Meant((Transpose(tuple(call.params[f"perm_{i}"] for i in range(6))),), (call.sides[0],))
+
+
 def _resized(call: Call) -> Meant:
     takes = (_Take(1, _nearest(call, "h")), _Take(2, _nearest(call, "w")))
     return Meant(takes, (call.sides[0],))
@@ -93,7 +110,8 @@ def _join(type: str) -> Function:
     return Function(
         name=f"tflm_concatenation_{type}",
         op="join",
-        type=type,
+        type="any",
+        fixed=width(type),
         params=("outer", "inner1", "inner2"),
         inputs=tuple(Array(f"input{i}", dtype, ("outer", f"inner{i}")) for i in (1, 2)),
         output=Array("output", dtype, ("outer", Total(("inner1", "inner2")))),
@@ -108,7 +126,8 @@ def _slice(type: str) -> Function:
     return Function(
         name=f"tflm_slice_{type}",
         op="slice",
-        type=type,
+        type="any",
+        fixed=width(type),
         params=tuple(each for group in names.values() for each in group),
         inputs=(Array("input", DTYPES[type], names["input"]),),
         output=Array("output", DTYPES[type], names["output"]),
@@ -118,11 +137,29 @@ def _slice(type: str) -> Function:
     )
 
 
+def _transpose(type: str) -> Function:
+    names = {n: tuple(f"{n}_{i}" for i in range(6)) for n in ("input", "output", "perm")}
+    return Function(
+        name=f"tflm_transpose_{type}",
+        op="transpose",
+        type="any",
+        fixed=width(type),
+        params=tuple(each for group in names.values() for each in group),
+        inputs=(Array("input", DTYPES[type], names["input"]),),
+        output=Array("output", DTYPES[type], names["output"]),
+        note="Axis k of the output is axis perm_k of the input.",
+        draw=_draw_transpose,
+        cases=(_TRANSPOSE,),
+        meaning=_transposed,
+    )
+
+
 def _resize_nearest(type: str) -> Function:
     return Function(
         name=f"tflm_resize_nearest_{type}",
         op="resize_nearest",
-        type=type,
+        type="any",
+        fixed=width(type),
         params=(
             *("batches", "input_h", "input_w", "channels", "output_h", "output_w"),
             *("align_corners", "half_pixel_centers"),
@@ -135,12 +172,10 @@ def _resize_nearest(type: str) -> Function:
     )
 
 
-_BOTH = ("s8", "s16")
-
 FUNCTIONS = (
-    *(_join(type) for type in ("s8", "s16", "u8")),
-    *(_slice(type) for type in _BOTH),
-    *(_resize_nearest(type) for type in _BOTH),
-    pad("tflm_pad_s16", "s16"),
-    transpose("tflm_transpose_s16", "s16"),
+    *(_join(type) for type in DTYPES),
+    *(_slice(type) for type in DTYPES),
+    *(_resize_nearest(type) for type in ("s8", "s16", "f32")),
+    *(pad(f"tflm_pad_{type}", type) for type in ("s16", "s32", "f32")),
+    *(_transpose(type) for type in ("s8", "s16", "f32")),
 )

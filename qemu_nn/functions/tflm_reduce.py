@@ -10,6 +10,7 @@ from .base import Function
 from .drawing import SIZES, Drawn
 from .extents import Array, Extent
 from .meaning import Call, Meaning, Meant
+from .s8_operands import width
 
 #: Kept and reduced axes by turns.
 KEPT: tuple[Extent, ...] = ("kept_0", "kept_1", "kept_2")
@@ -137,6 +138,7 @@ def _blended(call: Call) -> Meant:
 _BILINEAR = Function(
     name="tflm_resize_bilinear_s8",
     op="resize_bilinear",
+    fixed=width("s8"),
     type="s8",
     params=(*_SIDES, *_FLAGS),
     inputs=(Array("input", "int8", ("batches", "input_h", "input_w", "channels")),),

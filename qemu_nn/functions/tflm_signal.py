@@ -16,7 +16,7 @@ _DTYPES = {"s16": "int16", "s32": "int32", "f32": "float32", "u32": "uint32", "u
 _FFT_LENGTHS = (4, 6, 8, 10, 12, 16, 18, 20, 30, 32, 40, 48, 50, 60, 64, 120, 128, 150, 256, 480)
 
 #: Fields of the structs of parameters that a function has no argument for.
-_UNUSED = dict.fromkeys(("outer", "frame_size", "frame_step", "memory"), 1)
+_UNUSED = dict.fromkeys(("outer", "frame_size", "frame_step", "kept_length"), 1)
 
 # ---- random arguments ----
 
@@ -61,10 +61,10 @@ def _draw_log(rng: Random, function: Function) -> Drawn:
 
 def _draw_frames(rng: Random, function: Function) -> Drawn:
     p = {"n_frames": rng.randint(1, 4), "wait": rng.randint(0, 3), "every": rng.randint(1, 3)}
-    if "memory" in function.params:
+    if "kept_length" in function.params:
         step, size = rng.randint(1, 9), rng.randint(1, 20)
         p.update(outer=rng.randint(1, 3), frame_step=step, frame_size=size, fill=rng.randrange(2))
-        p["memory"] = max(step, size + (p["every"] - 1) * step) + rng.randrange(3)
+        p["kept_length"] = max(step, size + (p["every"] - 1) * step) + rng.randrange(3)
     return p
 
 
@@ -189,7 +189,7 @@ def _overlap_add(type: str) -> Function:
 
 _COUNT = Array("count", "int32", (1,), state=True)
 _FRAMES: tuple[str, ...] = (
-    *("outer", "n_frames", "frame_size", "frame_step", "memory", "wait", "every", "fill"),
+    *("outer", "n_frames", "frame_size", "frame_step", "kept_length", "wait", "every", "fill"),
 )
 
 FUNCTIONS = (
@@ -270,7 +270,7 @@ FUNCTIONS = (
         _FRAMES,
         (
             Array("input", "int16", ("outer", ("n_frames", "frame_step"))),
-            Array("kept", "int16", ("outer", "memory"), state=True),
+            Array("kept", "int16", ("outer", "kept_length"), state=True),
             _COUNT,
         ),
         Array("output", "int16", ("outer", "n_frames", "frame_size")),

@@ -33,6 +33,6 @@ def profile_for(
     if cmsis is None and rounding is None:
         legacy, ops = profile(core), list(ops)
         has_all = all(any(row.claims(legacy) for row in rows_of(*op)) for op in ops)
-        affine = all(type[0] in "sufb" for _, type in ops)
+        affine = not any(type.startswith("q") for _, type in ops)
         cmsis = LEGACY_CMSIS if has_all and not affine else AFFINE_CMSIS
     return profile(core, cmsis, rounding, kernels, tflm)

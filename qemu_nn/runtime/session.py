@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import DeviceWarning, Error
 from ..io.arguments import MOST_THREADS, as_count, as_flag, as_text
+from ..ir.builds import built
 from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
@@ -81,7 +82,7 @@ class Session:
         self._axes = ("N", "T") if graph.states else ("N",)
         self._batch = Batch((-1,), (), 0, 0)  # no array has this shape
         self._has_states = bool(graph.states)
-        self._many: Union[Graph, Compiled, None] = batched(graph, BATCH)
+        self._many: Union[Graph, Compiled, None] = batched(built(graph, profile), BATCH)
         for message in self.plan.warnings:
             warnings.warn(message, DeviceWarning, stacklevel=3)
 
@@ -246,7 +247,7 @@ _COUNTS = {
 
 
 def batched(graph: Graph, count: int) -> Optional[Graph]:
-    """The graph whose one sample is `count` samples of this one, one after the other.
+    """The graph, of one build, whose one sample is `count` samples of this one, one after another.
 
     None where a call does not take several, or would read its weights once for each of them all the
     same: what gains are fully connected layers.
@@ -259,6 +260,7 @@ def batched(graph: Graph, count: int) -> Optional[Graph]:
             node,
             params={**node.params, name: count * node.params[name]},
             output=_repeated(node.output, count),
+            builds=(),
         )
         for node, name in zip(graph.nodes, counts)
         if name is not None

@@ -76,13 +76,25 @@ class Builder:
         self._last = self._latest[output.dtype] = output
 
     def _source(self, name: str, array: Array, params: Mapping[str, int]) -> str:
-        """The latest tensor of this type; an input where there is none, or a state."""
+        """The latest tensor of this type; an input where there is none, a state, or constant
+        places."""
+        if array.below:
+            return self._places(f"{name}_{array.name}", array, params)
         latest = self._latest.get(array.dtype)
         if latest is not None and latest.nbytes == array.nbytes(params) and not array.state:
             return latest.name
         own = Tensor(f"{name}_{array.name}", array.shape(params), array.dtype)
         (self._states if array.state else self._inputs).append(own)
         return own.name
+
+    def _places(self, name: str, array: Array, params: Mapping[str, int]) -> str:
+        """A call that brings places."""
+        values = self._rng.integers(array.below, size=array.shape(params)).astype(array.dtype)
+        self._arrays[f"{name}_weights"] = values.ravel()
+        constant, given = FUNCTIONS["tflm_constant_s32"], {"length": values.size}
+        output = Tensor(name, values.shape, array.dtype)
+        self._nodes.append(Node(constant, given, (), output, f"{name}_weights"))
+        return name
 
     def _weigh(
         self, name: str, weights: Array, outputs: int, params: dict[str, int]

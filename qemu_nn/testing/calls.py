@@ -44,7 +44,9 @@ def random_arguments(rng: Random, function: Function) -> dict[str, object]:
     params = random_params(rng, function)
     elements = np.random.default_rng(rng.getrandbits(32))
     arrays = {
-        array.name: _values(elements, array.dtype, array.shape(params), rng.choice(VALUES))
+        array.name: elements.integers(array.below, size=array.shape(params), dtype=array.dtype)
+        if array.below
+        else _values(elements, array.dtype, array.shape(params), rng.choice(VALUES))
         for array in function.arrays
     }
     for array in (*function.stack, *((function.bias,) if is_affine(function) else ())):

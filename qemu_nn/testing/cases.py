@@ -69,7 +69,7 @@ class Case:
         calls = tuple(
             replace(node, output=replace(node.output, name=f"call{i}")) for i in range(count)
         )
-        nodes = (*one.nodes[:1], *calls) if prepared else calls
+        nodes = (*one.nodes[:-1], *calls)
         return replace(one, nodes=nodes, outputs=(nodes[-1].name,)), count
 
 

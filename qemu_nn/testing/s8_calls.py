@@ -36,12 +36,7 @@ def affine_arrays(
     if function.weights is not None:
         parts = {}
         for part in function.parts or (function.weights,):
-            if part.dtype == "float32":
-                parts[part.name] = drawn(rng, part.dtype, part.shape(params))
-                continue
-            limits = np.iinfo(part.dtype)
-            values = rng.integers(limits.min, limits.max, part.shape(params), endpoint=True)
-            parts[part.name] = values.astype(part.dtype)
+            parts[part.name] = drawn(rng, part.dtype, part.shape(params))
         weights = function.weights_of(parts)
         assert weights is not None
         found["weights"] = weights

@@ -1,121 +1,95 @@
-/* What moves and picks elements, on AVX2: an output is loops over axes, each with its own step in the
- * input; axes that go on where the one inside of them ends are one. */
-#include "slicing.h"
+/* What moves and picks elements, on AVX2: axes of a walk that go on where the one inside of them ends
+ * are one. */
+#include "walk.h"
 
 #if QN_HAS_X86
 
 #include "../../gemm/target_avx2.inc"
 
-enum { AXES = 5 };
-
-/* Outermost first: elements of the output along each axis, and elements of the input from one to the
- * next. */
-typedef struct walk {
+/* The axes of a walk that are left, outermost first. */
+typedef struct short_walk {
     int32_t count;
-    int64_t sides[AXES], steps[AXES];
-} walk;
+    int64_t sides[S_AXES], steps[S_AXES];
+} short_walk;
 
-static void add_axis(walk *w, int64_t side, int64_t step) {
-    const int32_t last = w->count - 1;
-    if (side == 1) {
-        return;
-    }
-    if (last >= 0 && w->steps[last] == side * step) {
-        w->sides[last] *= side;
-        w->steps[last] = step;
-        return;
-    }
-    w->sides[w->count] = side;
-    w->steps[w->count++] = step;
-}
-
-/* A row of the innermost axis; element: 1 or 2 bytes. */
-static inline char *copy_row(const char *from, int64_t side, int64_t step, int element, char *to) {
-    if (step == 1) {
-        memcpy(to, from, (size_t)(side * element));
-    } else if (element == 1) {
-        for (int64_t i = 0; i < side; i++) {
-            to[i] = from[i * step];
+static short_walk merged(const s_walk *w) {
+    short_walk s = {.count = 0};
+    for (int i = 0; i < S_AXES; i++) {
+        const int32_t last = s.count - 1;
+        if (w->sides[i] == 1) {
+            continue;
         }
-    } else {
-        for (int64_t i = 0; i < side; i++) {
-            memcpy(to + 2 * i, from + 2 * i * step, 2);
+        if (last >= 0 && s.steps[last] == w->sides[i] * w->steps[i]) {
+            s.sides[last] *= w->sides[i];
+            s.steps[last] = w->steps[i];
+        } else {
+            s.sides[s.count] = w->sides[i];
+            s.steps[s.count++] = w->steps[i];
         }
     }
-    return to + side * element;
+    return s;
 }
 
-/* Axes from `axis` on. */
-static char *copy_axes(const walk *w, int32_t axis, const char *from, int element, char *to) {
-    const int64_t step = w->steps[axis] * element;
-    if (axis == w->count - 1) {
-        return element == 1 ? copy_row(from, w->sides[axis], w->steps[axis], 1, to)
-                            : copy_row(from, w->sides[axis], w->steps[axis], 2, to);
-    }
-    for (int64_t i = 0; i < w->sides[axis]; i++, from += step) {
-        to = copy_axes(w, axis + 1, from, element, to);
+static inline char *copy_elements(const char *from, int64_t side, int64_t step, int element,
+                                  char *to) {
+    for (int64_t i = 0; i < side; i++, from += step * element, to += element) {
+        memcpy(to, from, (size_t)element);
     }
     return to;
 }
 
-static int copied(const walk *w, const char *from, int element, char *to) {
-    if (w->count == 0) {
-        memcpy(to, from, (size_t)element);
+/* A row of the innermost axis. */
+static char *copy_row(const char *from, int64_t side, int64_t step, int element, char *to) {
+    if (step == 1) {
+        memcpy(to, from, (size_t)(side * element));
+        return to + side * element;
+    }
+    switch (element) {
+        case 1:
+            return copy_elements(from, side, step, 1, to);
+        case 2:
+            return copy_elements(from, side, step, 2, to);
+        case 4:
+            return copy_elements(from, side, step, 4, to);
+        default:
+            return copy_elements(from, side, step, 8, to);
+    }
+}
+
+/* Axes from `axis` on. */
+static char *copy_axes(const short_walk *w, int32_t axis, const char *from, int element, char *to) {
+    if (axis == w->count - 1) {
+        return copy_row(from, w->sides[axis], w->steps[axis], element, to);
+    }
+    for (int64_t i = 0; i < w->sides[axis]; i++) {
+        to = copy_axes(w, axis + 1, from + i * w->steps[axis] * element, element, to);
+    }
+    return to;
+}
+
+static int walked(s_walk whole, const qn_buffers *b, int element) {
+    const short_walk w = merged(&whole);
+    const char *from = (const char *)b->in[0] + whole.start * element;
+    if (w.count == 0) {
+        memcpy(b->out, from, (size_t)element);
     } else {
-        (void)copy_axes(w, 0, from, element, to);
+        (void)copy_axes(&w, 0, from, element, b->out);
     }
     return QN_OK;
 }
 
-static int transpose(const qn_s_transpose *p, const qn_buffers *b, int element) {
-    const int64_t steps[] = {(int64_t)p->input_h * p->input_w * p->input_c,
-                             (int64_t)p->input_w * p->input_c, p->input_c, 1};
-    const int32_t sides[] = {p->output_n, p->output_h, p->output_w, p->output_c};
-    const int32_t axes[] = {p->perm_0, p->perm_1, p->perm_2, p->perm_3};
-    walk w = {.count = 0};
-    for (int i = 0; i < 4; i++) {
-        add_axis(&w, sides[i], steps[i < p->num_dims ? axes[i] : i]);
-    }
-    return copied(&w, b->in[0], element, b->out);
+int s_transpose_s8_avx2(const void *params, const qn_buffers *b) {
+    return walked(s_walk_of_transpose(params), b, 1);
 }
 
-int s_transpose_s8_avx2(const void *params, const qn_buffers *b) { return transpose(params, b, 1); }
-
-int s_transpose_s16_avx2(const void *params, const qn_buffers *b) {
-    return transpose(params, b, 2);
+int s_permute_avx2(const void *params, const qn_buffers *b) {
+    const qn_s_permute *p = params;
+    return walked(s_walk_of_permute(p), b, p->element);
 }
 
-static int slice(const qn_s_slice *p, const qn_buffers *b, int element) {
-    const int32_t inputs[] = {p->input_0, p->input_1, p->input_2, p->input_3, p->input_4};
-    const int32_t begins[] = {p->begin_0, p->begin_1, p->begin_2, p->begin_3, p->begin_4};
-    const int32_t strides[] = {p->stride_0, p->stride_1, p->stride_2, p->stride_3, p->stride_4};
-    const int32_t outputs[] = {p->output_0, p->output_1, p->output_2, p->output_3, p->output_4};
-    int64_t pitch = 1, start = 0, steps[AXES];
-    for (int i = AXES - 1; i >= 0; i--) {
-        start += begins[i] * pitch;
-        steps[i] = strides[i] * pitch;
-        pitch *= inputs[i];
-    }
-    walk w = {.count = 0};
-    for (int i = 0; i < AXES; i++) {
-        add_axis(&w, outputs[i], steps[i]);
-    }
-    return copied(&w, (const char *)b->in[0] + start * element, element, b->out);
-}
-
-int s_slice_s8_avx2(const void *params, const qn_buffers *b) { return slice(params, b, 1); }
-
-int s_slice_s16_avx2(const void *params, const qn_buffers *b) { return slice(params, b, 2); }
-
-static void fill(char *to, int64_t count, int element, int32_t value) {
-    int16_t *halfwords = (int16_t *)(void *)to;
-    if (element == 1) {
-        memset(to, value, (size_t)count);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        halfwords[i] = (int16_t)value;
-    }
+int s_slice_avx2(const void *params, const qn_buffers *b) {
+    const qn_s_slice *p = params;
+    return walked(s_walk_of_slice(p), b, p->element);
 }
 
 /* One sample: rows of the image, or pixels where channels are padded, among what is filled. */
@@ -134,23 +108,21 @@ static const char *place(const qn_s_pad *p, const char *in, int element, char *o
     return in;
 }
 
-static int pad(const qn_s_pad *p, const qn_buffers *b, int element) {
+int s_pad_avx2(const void *params, const qn_buffers *b) {
+    const qn_s_pad *p = params;
+    const int element = p->element;
     const int64_t channels = (int64_t)p->pre_c + p->input_c + p->post_c;
     const int64_t sample = ((int64_t)p->pre_h + p->input_h + p->post_h) *
                            ((int64_t)p->pre_w + p->input_w + p->post_w) * channels;
     const char *in = b->in[0];
     char *out = b->out;
-    fill(out, ((int64_t)p->pre_n + p->input_n + p->post_n) * sample, element, p->pad_value);
+    s_fill(out, ((int64_t)p->pre_n + p->input_n + p->post_n) * sample, element, p->pad_value);
     out += p->pre_n * sample * element;
     for (int32_t n = 0; n < p->input_n; n++, out += sample * element) {
         in = place(p, in, element, out);
     }
     return QN_OK;
 }
-
-int s_pad_s8_avx2(const void *params, const qn_buffers *b) { return pad(params, b, 1); }
-
-int s_pad_s16_avx2(const void *params, const qn_buffers *b) { return pad(params, b, 2); }
 
 /* Scratch: the column of the input for each of the output. */
 int64_t s_resize_nearest_avx2_columns(const void *params) {
@@ -173,16 +145,18 @@ static inline void copy_run(const char *from, int64_t bytes, char *to) {
     }
 }
 
-int s_join_s8_avx2(const void *params, const qn_buffers *b) {
+int s_join_avx2(const void *params, const qn_buffers *b) {
     const qn_s_join *p = params;
+    const int64_t bytes1 = (int64_t)p->inner1 * p->element,
+                  bytes2 = (int64_t)p->inner2 * p->element;
     const char *in1 = b->in[0], *in2 = b->in[1];
     char *out = b->out;
     for (int32_t i = 0; i < p->outer; i++) {
-        copy_run(in1, p->inner1, out);
-        copy_run(in2, p->inner2, out + p->inner1);
-        in1 += p->inner1;
-        in2 += p->inner2;
-        out += (int64_t)p->inner1 + p->inner2;
+        copy_run(in1, bytes1, out);
+        copy_run(in2, bytes2, out + bytes1);
+        in1 += bytes1;
+        in2 += bytes2;
+        out += bytes1 + bytes2;
     }
     return QN_OK;
 }
@@ -194,8 +168,9 @@ static inline void resize_row(const qn_s_resize *p, const char *row, int64_t pix
     }
 }
 
-static int resize(const qn_s_resize *p, const qn_buffers *b, int64_t element) {
-    const int64_t pixel = p->channels * element, row = p->output_w * pixel;
+int s_resize_nearest_avx2(const void *params, const qn_buffers *b) {
+    const qn_s_resize *p = params;
+    const int64_t pixel = (int64_t)p->channels * p->element, row = p->output_w * pixel;
     const char *in = b->in[0];
     int32_t *columns = b->scratch;
     char *out = b->out;
@@ -217,14 +192,6 @@ static int resize(const qn_s_resize *p, const qn_buffers *b, int64_t element) {
         }
     }
     return QN_OK;
-}
-
-int s_resize_nearest_s8_avx2(const void *params, const qn_buffers *b) {
-    return resize(params, b, 1);
-}
-
-int s_resize_nearest_s16_avx2(const void *params, const qn_buffers *b) {
-    return resize(params, b, 2);
 }
 
 #include "../../gemm/target_end.inc"

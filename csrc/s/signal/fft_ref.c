@@ -74,24 +74,42 @@ static inline int32_t rounded(uint64_t sum, int bits) {
 #define TIMES(a, b) times(a, b)
 #define LAST(x, fft_length) (x)
 
-#define FFT(name) name##_s16_ref
+#define FFT(name) name##_s16
 #define SCALAR int16_t
 #define NARROW(a) qn_wrap16(a)
 #define ROUND(sum) qn_wrap16(rounded(sum, 15))
 #define PART(a, k) ROUND(TIMES(a, INT16_MAX / (k)))
 #include "fft.inc"
+
+int s_signal_rfft_s16_ref(const void *params, const qn_buffers *b) {
+    return transform_s16(params, b, 0);
+}
+
+int s_signal_irfft_s16_ref(const void *params, const qn_buffers *b) {
+    return transform_s16(params, b, 1);
+}
+
 #undef FFT
 #undef SCALAR
 #undef NARROW
 #undef ROUND
 #undef PART
 
-#define FFT(name) name##_s32_ref
+#define FFT(name) name##_s32
 #define SCALAR int32_t
 #define NARROW(a) (a)
 #define ROUND(sum) rounded(sum, 31)
 #define PART(a, k) ROUND(TIMES(a, INT32_MAX / (k)))
 #include "fft.inc"
+
+int s_signal_rfft_s32_ref(const void *params, const qn_buffers *b) {
+    return transform_s32(params, b, 0);
+}
+
+int s_signal_irfft_s32_ref(const void *params, const qn_buffers *b) {
+    return transform_s32(params, b, 1);
+}
+
 #undef FFT
 #undef SCALAR
 #undef NARROW
@@ -104,7 +122,7 @@ static inline int32_t rounded(uint64_t sum, int bits) {
 #undef TIMES
 #undef LAST
 
-#define FFT(name) name##_f32_ref
+#define FFT(name) name##_f32
 #define SCALAR float
 #define PLUS(a, b) ((a) + (b))
 #define MINUS(a, b) ((a) - (b))
@@ -116,3 +134,11 @@ static inline int32_t rounded(uint64_t sum, int bits) {
 #define PART(a, k) ((void)(k), (a))
 #define LAST(x, fft_length) ((x) / (float)(fft_length))
 #include "fft.inc"
+
+int s_signal_rfft_f32_ref(const void *params, const qn_buffers *b) {
+    return transform_f32(params, b, 0);
+}
+
+int s_signal_irfft_f32_ref(const void *params, const qn_buffers *b) {
+    return transform_f32(params, b, 1);
+}

@@ -23,7 +23,7 @@ int s_signal_frames_check(const void *params, qn_sizes *sizes, char *why) {
         {"frame_step", p->frame_step, 1, INT32_MAX},
         {"frame_size", p->frame_size, 1, INT32_MAX},
         {"fill", p->fill, 0, 1},
-        {"memory", p->memory, p->frame_step, INT32_MAX},
+        {"kept_length", p->kept_length, p->frame_step, INT32_MAX},
     };
     int status = count_check(p, why);
     if (status == QN_OK) {
@@ -33,12 +33,12 @@ int s_signal_frames_check(const void *params, qn_sizes *sizes, char *why) {
         return status;
     }
     const int64_t reach = p->frame_size + (int64_t)(p->every - 1) * p->frame_step;
-    if (p->memory < reach) {
-        return qn_deny(why, QN_REFUSED, "memory must be at least %lld, is %ld", (long long)reach,
-                       (long)p->memory);
+    if (p->kept_length < reach) {
+        return qn_deny(why, QN_REFUSED, "kept_length must be at least %lld, is %ld",
+                       (long long)reach, (long)p->kept_length);
     }
     const int64_t in = elements(2, p->outer, p->n_frames, p->frame_step);
-    const int64_t kept = elements(2, p->outer, p->memory, 1);
+    const int64_t kept = elements(2, p->outer, p->kept_length, 1);
     const int64_t out = elements(2, p->outer, p->n_frames, p->frame_size);
     if (in < 0 || kept < 0 || out < 0) {
         return s_too_large("frames", why);
@@ -61,7 +61,7 @@ static int32_t counted(const qn_signal_frames *p, int32_t count) {
 }
 
 static void fill(const qn_signal_frames *p, const int16_t *in, int16_t *kept) {
-    const size_t step = (size_t)p->frame_step, memory = (size_t)p->memory;
+    const size_t step = (size_t)p->frame_step, memory = (size_t)p->kept_length;
     for (size_t i = 0; i < memory; i++) {
         kept[i] = in[(i + step - memory % step) % step];
     }
@@ -69,7 +69,7 @@ static void fill(const qn_signal_frames *p, const int16_t *in, int16_t *kept) {
 
 static void one_frame(const qn_signal_frames *p, const int16_t *in, int16_t *kept, int32_t count,
                       int16_t *out) {
-    const size_t step = (size_t)p->frame_step, memory = (size_t)p->memory;
+    const size_t step = (size_t)p->frame_step, memory = (size_t)p->kept_length;
     memmove(kept, kept + step, (memory - step) * sizeof *kept);
     memcpy(kept + memory - step, in, step * sizeof *kept);
     if (count <= p->wait) {
@@ -97,7 +97,7 @@ int s_signal_frames_s16_ref(const void *params, const qn_buffers *b) {
             in += p->frame_step;
             out += p->frame_size;
         }
-        kept += p->memory;
+        kept += p->kept_length;
     }
     *count = now;
     return QN_OK;

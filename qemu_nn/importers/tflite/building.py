@@ -13,6 +13,7 @@ import numpy as np
 from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...ir.graph import Build, Node, Tensor
+from .pace import Pace
 from .reading import FileTensor, Model
 from .values import BARE as BARE
 from .values import PLAIN as PLAIN
@@ -34,6 +35,7 @@ class Builder:
         self.nodes: list[Node] = []
         self.arrays: dict[str, np.ndarray] = {}
         self.states: list[Tensor] = []
+        self.pace = Pace()
         self._values: dict[int, Value] = {}
         self._aliases: dict[int, Value] = {}
         self._names: dict[int, str] = {}
@@ -131,11 +133,12 @@ class Builder:
         for index in indices:
             name = self.value(index).name
             if index in self._aliases and names[name] is None and name not in direct:
-                self._rename(name, self._aliases[index])
+                self.rename(name, self._aliases[index])
                 names[name] = self._aliases[index].name
         return tuple(new or name for name, new in names.items())
 
-    def _rename(self, name: str, output: Value) -> None:
+    def rename(self, name: str, output: Value) -> None:
+        """Say what a call makes instead; those that read it read that."""
         new = {name: output.name}
         for at, node in enumerate(self.nodes):
             tensor = output.tensor if node.name == name else node.output
@@ -163,11 +166,13 @@ class Builder:
         if len(self.nodes) == _CALL_LIMIT:
             raise ModelError(f"the network needs more than {_CALL_LIMIT} calls")
         arrays = self._named(output.name, weights, bias)
-        builds = tuple(
-            replace(build, weights=names[0], bias=names[1])
-            for build, own in self._builds
-            for names in [self._named(f"{output.name}/{build.difference}", *own)]
-        )
+        known = {id(weights): arrays[0], id(bias): arrays[1]}
+        builds = []
+        for build, own in self._builds:
+            fresh = [None if id(array) in known else array for array in own]
+            made = self._named(f"{output.name}/{build.difference}", *fresh)
+            own_names = [known.get(id(array), name) for array, name in zip(own, made)]
+            builds.append(replace(build, weights=own_names[0], bias=own_names[1]))
         self.nodes.append(
             Node(
                 function=declared,
@@ -175,7 +180,7 @@ class Builder:
                 inputs=names,
                 output=output.tensor,
                 effect="; ".join(self._effects),
-                builds=builds,
+                builds=tuple(builds),
                 weights=arrays[0],
                 bias=arrays[1],
             )

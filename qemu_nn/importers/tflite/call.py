@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...functions import FUNCTIONS
 from ...functions.extents import DTYPES
 from ...ir.graph import Build
 from .building import PLAIN, Builder, Value
-from .checked import Table, library
+from .checked import library
 from .flexbuffers import Map
 from .reading import FileTensor, Operator
 from .scaling import activation_range
@@ -240,7 +240,7 @@ class Call:
 class Options:
     """The options of one operator."""
 
-    table: Union[Table, Map]
+    table: Any  # a Table, or the Map of a custom operator
 
     def integer(self, field: str, low: int = 0, high: int = 2**31 - 1) -> int:
         """An integer in a range."""
@@ -255,6 +255,10 @@ class Options:
         if not np.isfinite(value):
             raise ModelError(f"its option {field} must be finite, not {value}")
         return value
+
+    def text(self, field: str) -> str:
+        """Text."""
+        return str(self.table.text(field))
 
     def flag(self, field: str) -> bool:
         """A truth value."""

@@ -20,7 +20,7 @@ Inlined = Callable[[Call, Model, list[Value], Guard], list[Value]]
 def variable(call: Call) -> None:
     """VAR_HANDLE: a name for a variable."""
     call.counts(0, 0)
-    options = call.options("VarHandleOptions").table
+    options = call.options("VarHandleOptions")
     name = f"{options.text('Container')}/{options.text('SharedName')}"
     call.builder.variables.handles[call.operator.outputs[0]] = name
 

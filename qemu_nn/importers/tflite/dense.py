@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import ModelError
+from .borders import moves
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_type
 from .reading import FileTensor
 from .scaling import multiplier, multipliers
-from .shaping import TRANSPOSE, expect, sides
-from .windows import bias, filter_scales, weighted
+from .shaping import expect, sides
+from .windows import bias, filter_scales, misread, weighted
 
 
 def fully_connected(call: Call) -> None:
@@ -41,7 +42,7 @@ def fully_connected(call: Call) -> None:
         **{"input_offset": -x.zero, "filter_offset": 0, "output_offset": output.zero},
         **options.activation(output),
     }
-    values = bias(call, 2, SUFFIXES[x.dtype], rows)
+    values = bias(call, 2, SUFFIXES[x.dtype], rows, "INT32")
     if values is None:
         values = np.zeros(rows, np.int32 if x.dtype == "int8" else np.int64)
     as_points = suffix == "s8" and len(output.shape) > 2 and columns % 4 == 0
@@ -61,14 +62,30 @@ def fully_connected(call: Call) -> None:
         pairs = np.repeat(multipliers([product / output.scale]), rows, axis=1)
         if as_points:
             call.warn(_STOPS)
-    if as_points or len(weights.scales) > 1:
-        function = "arm_fully_connected_per_channel_s8"
-        if as_points:
-            function, params = "arm_convolve_1x1_s8_fast", _points(params)
-        call.put(function, params, [x], output, data, np.stack([values, *pairs]))
-        return
-    params["multiplier"], params["shift"] = map(int, pairs[:, 0])
-    call.put(f"arm_fully_connected_{suffix}", params, [x], output, data, values)
+    channels = np.stack([values, *pairs])
+    if len(weights.scales) > 1:
+        as_rows: _Called = ("arm_fully_connected_per_channel_s8", params, data, channels)
+    else:
+        pair = dict(zip(("multiplier", "shift"), map(int, pairs[:, 0])))
+        as_rows = (f"arm_fully_connected_{suffix}", {**params, **pair}, data, values)
+    function, own, *arrays = as_rows
+    if as_points:
+        call.otherwise("dense_rows", *as_rows)
+        function, own, arrays = "arm_convolve_1x1_s8_fast", _points(params), [data, channels]
+    if suffix == "s16" and values.dtype == np.int32:
+        function = _NARROW
+        why = f'{misread(call.tensor(2))}, or choose kernels="reference"'
+        call.refused("dense_16x8_bias32", why)
+    elif suffix == "s16" and not call.given(2):
+        call.otherwise("dense_16x8_narrow", _NARROW, own, data, values.astype(np.int32))
+    call.put(function, own, [x], output, arrays[0], arrays[1])
+
+
+#: Of 16 bits, with a bias and sums of 32.
+_NARROW = "tflm_fully_connected_s16_s32"
+
+#: Function, scalar arguments, weights and bias of a call.
+_Called = tuple[str, dict[str, int], np.ndarray, np.ndarray]
 
 
 #: Of weights with one scale that are computed as a convolution.
@@ -140,15 +157,9 @@ def _matrices(call: Call, index: int, swap: bool) -> Value:
         function = f"tflm_constant_{SUFFIXES[value.dtype]}"
         return call.part("swapped", like, function, {"length": value.size}, [], data.reshape(-1))
     value = call.value(index)
-    count = math.prod(outer)
-    params = {
-        "num_dims": 3,
-        **{f"input_{axis}": n for axis, n in zip("nhwc", (count, rows, columns, 1))},
-        **{f"output_{axis}": n for axis, n in zip("nhwc", (count, columns, rows, 1))},
-        **{f"perm_{i}": axis for i, axis in enumerate((0, 2, 1, 3))},
-    }
+    params = moves((math.prod(outer), rows, columns), (0, 2, 1))
     like = replace(value, shape=(*outer, columns, rows))
-    return call.part("swapped", like, call.function(TRANSPOSE, value), params, [value])
+    return call.part("swapped", like, f"tflm_transpose_{SUFFIXES[value.dtype]}", params, [value])
 
 
 DENSE: dict[str, Converter] = {"FULLY_CONNECTED": fully_connected, "BATCH_MATMUL": batch_matmul}

@@ -10,12 +10,15 @@ from ...errors import Error, ModelError
 from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
+from .borders import BORDERS
 from .building import BARE, PLAIN, Builder, Value
 from .call import Call, Converter
 from .comparison import COMPARISON
 from .control import CONTROL, branches
 from .dense import DENSE
 from .elementwise import ELEMENTWISE
+from .filling import FILLING
+from .places import PLACES
 from .reading import Model, Operator
 from .real import beside
 from .recurrent import RECURRENT
@@ -24,6 +27,7 @@ from .shaping import SHAPING
 from .signal import SIGNAL
 from .signal_streams import STREAMS
 from .slicing import SLICING
+from .streaming import STREAMING, hold
 from .values import Guard
 from .windows import WINDOWS
 
@@ -39,6 +43,10 @@ CONVERTERS: dict[str, Converter] = {
     **SHAPING,
     **SLICING,
     **REDUCING,
+    **BORDERS,
+    **PLACES,
+    **FILLING,
+    **STREAMING,
     **CONTROL,
     **SIGNAL,
     **STREAMS,
@@ -62,6 +70,7 @@ def _network(model: Model) -> Graph:
     starts, operators = _starts(builder, operators)
     _convert(builder, operators)
     names = builder.end(outputs)
+    hold(builder, names)
     for start in starts:
         if start.name in names:
             raise ModelError("it has no operators: its output is its input")

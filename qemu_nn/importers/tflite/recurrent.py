@@ -97,6 +97,15 @@ def svdf(call: Call) -> None:
         params[f"{name}_multiplier"], params[f"{name}_shift"] = multiplier(factor)
     weights = np.concatenate([feature.reshape(-1), time.reshape(-1)]).astype(state.dtype)
     function = "arm_svdf_s8" if state.dtype == "int8" else "arm_svdf_state_s16_s8"
+    if state.dtype == "int8" and not state.zero:
+        limits = {"in_act_min": -128, "in_act_max": 127}
+        call.otherwise("svdf_limits", function, {**params, **limits}, weights, values)
+    elif state.dtype == "int8":
+        call.refused(
+            "svdf_limits",
+            f"its int8 state has the zero point {state.zero}, with which the reference kernel is "
+            'not known; make it 0, or choose kernels="cmsis-nn"',
+        )
     call.put(function, params, [x, state], output, weights, values)
 
 
@@ -164,6 +173,11 @@ def lstm(call: Call) -> None:
             weights.append(data.reshape(-1))
             sums = data.astype(np.int64).sum(axis=1)
             biases.append((start.astype(np.int64) - source.zero * sums).astype(own.dtype))
+    call.refused(
+        "lstm_state",
+        "the reference kernel keeps cell and hidden state from one Invoke to the next, which is "
+        'not supported; choose kernels="cmsis-nn"',
+    )
     call.put(
         f"arm_lstm_unidirectional_{suffix}",
         params,

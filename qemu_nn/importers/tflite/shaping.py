@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from ...errors import ModelError
 from ...functions.scaling import rescale_factors
-from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format
-from .windows import image
+from .values import Value
 
-_AXES = "nhwc"
+#: The types of elements of which all of these operators know, of a file.
+EVERY = ("INT8", "UINT8", "INT16", "INT32", "INT64", "FLOAT32", "BOOL")
 
-#: Of these two CMSIS-NN has a function for int8 alone.
-_PAD = {"s8": "arm_pad_s8", "s16": "tflm_pad_s16"}
-TRANSPOSE = {"s8": "arm_transpose_s8", "s16": "tflm_transpose_s16"}
+#: Those that have no kernel for every type.
+_RESHAPED = {"EXPAND_DIMS": ("INT8", "INT16", "FLOAT32")}
+
+#: Tensors that CONCATENATION of TensorFlow Lite Micro takes.
+_MOST = 10
 
 
 def axis_of(number: int, rank: int) -> int:
@@ -29,17 +30,33 @@ def axis_of(number: int, rank: int) -> int:
     return number % rank
 
 
-def moved(call: Call, most: int) -> tuple[Value, Value]:
-    """Input and output of one format."""
+def of_types(call: Call, index: int, types: Sequence[str]) -> tuple[str, ...]:
+    """The types of which TensorFlow Lite Micro has an operator, if an input is of one of them."""
+    tensor = call.tensor(index)
+    if tensor.type not in types:
+        names = f"{', '.join(types[:-1])} and {types[-1]}"
+        raise ModelError(f"TensorFlow Lite Micro has it for {names}, but {tensor} is {tensor.type}")
+    return tuple(types)
+
+
+def moved(call: Call, most: int, types: Sequence[str] = EVERY) -> tuple[Value, Value]:
+    """Input and output of one format, and of one of these types."""
     call.counts(1, most)
-    x, output = call.value(), call.output()
+    types = of_types(call, 0, types)
+    x, output = call.brought(0, *types), call.output(0, *types)
     same_format(x, output)
     return x, output
 
 
+def bring(call: Call, part: str, like: Value, numbers: np.ndarray) -> Value:
+    """A constant of the operator's own; like: its shape and its type, and whose part it is."""
+    function = f"tflm_constant_{SUFFIXES[like.dtype]}"
+    return call.part(part, like, function, {"length": like.size}, [], numbers.reshape(-1))
+
+
 def reshape(call: Call) -> None:
     """RESHAPE, SQUEEZE, EXPAND_DIMS: the same numbers in another shape, which need no call."""
-    x, output = moved(call, 2)
+    x, output = moved(call, 2, _RESHAPED.get(call.operator.name, EVERY))
     if x.size != output.size:
         raise ModelError(f"its input is {list(x.shape)}, but its output is {list(output.shape)}")
     call.builder.alias(call.operator.outputs[0], output, x)
@@ -54,106 +71,17 @@ def expect(output: Value, shape: Sequence[int]) -> None:
 def sides(prefix: str, shape: Sequence[int]) -> dict[str, int]:
     """A shape of up to four axes as arguments, the missing ones in front."""
     whole = (1,) * (4 - len(shape)) + tuple(shape)
-    return {f"{prefix}_{axis}": side for axis, side in zip(_AXES, whole)}
-
-
-def pad(call: Call) -> None:
-    """PAD and PADV2: a border of the number that stands for 0, or of one that is given."""
-    x, output = moved(call, 3)
-    tensor, borders = call.constant(1, "INT32", "INT64")
-    rank = len(x.shape)
-    if borders.shape != (rank, 2) or rank > 4 or borders.min(initial=0) < 0:
-        raise ModelError(f"its paddings, {tensor}, must be two numbers for each of up to 4 axes")
-    before, behind = borders.T.tolist()
-    expect(output, [a + n + b for a, n, b in zip(before, x.shape, behind)])
-    value = output.zero
-    if call.given(2):
-        filling = call.builder.constant(call.tensor(2))
-        _, numbers = call.constant(2, call.builder.model.tensor(call.operator.inputs[0]).type)
-        same_format(filling, output)
-        if numbers.size != 1:
-            raise ModelError("it needs one number to pad with")
-        value = int(numbers.reshape(()))
-    ends = {
-        f"{end}_{axis}": number
-        for end, numbers in (("pre", before), ("post", behind))
-        for axis, number in zip(_AXES, [0] * (4 - rank) + numbers)
-    }
-    params = {**sides("input", x.shape), **ends, "pad_value": value}
-    call.put(call.function(_PAD, x), params, [x], output)
-
-
-def transpose(call: Call) -> None:
-    """TRANSPOSE."""
-    x, output = moved(call, 2)
-    order = call.integers(1)
-    if sorted(order) != list(range(len(x.shape))):
-        raise ModelError(f"its order {order} is not an order of {len(x.shape)} axes")
-    expect(output, [x.shape[axis] for axis in order])
-    _move(call, x, output, x.shape, order)
-
-
-def blocks(call: Call, deep: bool) -> None:
-    """DEPTH_TO_SPACE and SPACE_TO_DEPTH (deep): channels to or from a block of pixels."""
-    x, output = moved(call, 1)
-    options = call.options("SpaceToDepthOptions" if deep else "DepthToSpaceOptions")
-    side = options.integer("BlockSize", 1, 65535)
-    batches, height, width, channels = image(x)
-    rests = (height % side, width % side) if deep else (channels % side**2,)
-    if any(rests):
-        raise ModelError(f"{list(x.shape)} is not made of blocks of {side} x {side}")
-    if deep:
-        height, width = height // side, width // side
-        expect(output, (batches, height, width, channels * side**2))
-        whole = (batches, height, side, width, side, channels)
-    else:
-        channels //= side**2
-        expect(output, (batches, height * side, width * side, channels))
-        whole = (batches, height, width, side, side, channels)
-    _move(call, x, output, whole, [0, 1, 3, 2, 4, 5])
-
-
-def _move(call: Call, x: Value, output: Value, whole: Sequence[int], order: Sequence[int]) -> None:
-    """The axes of an input, which is `whole`, in another order."""
-    shape, order = _merged(whole, order) if len(order) > 4 else (whole, order)
-    if len(whole) > 4 and list(order) == sorted(order):
-        call.builder.alias(call.operator.outputs[0], output, x)
-        return
-    if len(shape) > 4:
-        raise ModelError(f"it moves {len(shape)} axes; up to 4 are supported")
-    made = [shape[axis] for axis in order]
-    missing = 4 - len(shape)
-    params = {
-        "num_dims": len(shape),
-        **{f"input_{axis}": n for axis, n in zip(_AXES, [*shape, *[1] * missing])},
-        **{f"output_{axis}": n for axis, n in zip(_AXES, [*made, *[1] * missing])},
-        **{f"perm_{i}": axis for i, axis in enumerate([*order, *range(len(shape), 4)])},
-    }
-    call.put(call.function(TRANSPOSE, x), params, [x], output)
-
-
-def _merged(shape: Sequence[int], order: Sequence[int]) -> tuple[tuple[int, ...], list[int]]:
-    """The same move with fewer axes: without those of one element, and neighbours that stay so."""
-    order = [axis for axis in order if shape[axis] > 1]
-    groups: list[list[int]] = []
-    for axis in order:
-        between = range(groups[-1][-1] + 1, axis) if groups else ()
-        if groups and groups[-1][-1] < axis and all(shape[each] == 1 for each in between):
-            groups[-1].append(axis)
-        else:
-            groups.append([axis])
-    by_place = sorted(groups)
-    merged = tuple(math.prod(shape[axis] for axis in group) for group in by_place)
-    return merged or (1,), [by_place.index(group) for group in groups] or [0]
+    return {f"{prefix}_{axis}": side for axis, side in zip("nhwc", whole)}
 
 
 def concatenate(call: Call) -> None:
     """CONCATENATION along one axis, two tensors at a time."""
-    call.counts(1, 1000)
-    options, output = call.options("ConcatenationOptions"), call.output()
+    call.counts(1, _MOST)
+    types = of_types(call, 0, EVERY)
+    options, output = call.options("ConcatenationOptions"), call.output(0, *types)
     if options.choice("FusedActivationFunction", "ActivationFunctionType") != "NONE":
         raise ModelError("it has a fused activation; it only moves numbers")
-    parts = [call.brought(index) for index in range(len(call.operator.inputs))]
+    parts = [call.brought(index, *types) for index in range(len(call.operator.inputs))]
     rank = len(output.shape)
     axis = axis_of(options.integer("Axis", -rank, rank - 1), rank)
     parts = [_rescaled(call, part, output) for part in parts]
@@ -175,10 +103,11 @@ def concatenate(call: Call) -> None:
 def pack(call: Call) -> None:
     """PACK: tensors of one shape side by side along a new axis."""
     call.counts(1, 1000)
-    output = call.output()
+    types = of_types(call, 0, ("INT8", "INT16", "INT32", "INT64", "FLOAT32"))
+    output = call.output(0, *types)
     rank = len(output.shape)
     axis = axis_of(call.options("PackOptions").integer("Axis", -rank, rank - 1), rank)
-    parts = [call.brought(index) for index in range(len(call.operator.inputs))]
+    parts = [call.brought(index, *types) for index in range(len(call.operator.inputs))]
     expect(output, (*parts[0].shape[:axis], len(parts), *parts[0].shape[axis:]))
     for part in parts:
         same_format(part, output)
@@ -225,10 +154,6 @@ def _join(call: Call, parts: list[Value], output: Value, axis: int) -> None:
 
 SHAPING: dict[str, Converter] = {
     **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), reshape),
-    **dict.fromkeys(("PAD", "PADV2"), pad),
-    "TRANSPOSE": transpose,
-    "DEPTH_TO_SPACE": partial(blocks, deep=False),
-    "SPACE_TO_DEPTH": partial(blocks, deep=True),
     "CONCATENATION": concatenate,
     "PACK": pack,
 }

@@ -39,7 +39,7 @@ def spectral_subtraction(call: Call) -> None:
 
 def _frames(call: Call, x: Value, output: Value, params: dict[str, int]) -> None:
     """Add the call that makes frames of a stream."""
-    kept = call.memory("kept", (params["outer"], params["memory"]), "int16")
+    kept = call.memory("kept", (params["outer"], params["kept_length"]), "int16")
     count = call.memory("count", (1,), "int32")
     call.put("tflm_signal_frames_s16", params, [x, kept, count], output)
 
@@ -73,7 +73,7 @@ def framer(call: Call) -> None:
     wait = 0 if prefill else memory // step - 1
     params = {
         **{"outer": outer, "n_frames": side // step, "frame_size": size, "frame_step": step},
-        **{"memory": memory, "wait": wait, "every": 1, "fill": 0},
+        **{"kept_length": memory, "wait": wait, "every": 1, "fill": 0},
     }
     if wait:
         call.warn(_UNWRITTEN)
@@ -94,7 +94,7 @@ def stacker(call: Call) -> None:
     of_shape(output, "output", channels * (left + right + 1))
     params = {
         **{"outer": 1, "n_frames": 1, "frame_size": output.size, "frame_step": channels},
-        **{"memory": output.size + (every - 1) * channels, "wait": right, "every": every},
+        **{"kept_length": output.size + (every - 1) * channels, "wait": right, "every": every},
         "fill": 1,
     }
     if right or every > 1:
@@ -112,7 +112,7 @@ def delay(call: Call) -> None:
     of_shape(output, "output", *x.shape)
     params = {
         **{"outer": outer, "n_frames": 1, "frame_size": side, "frame_step": side},
-        **{"memory": side + length, "wait": 0, "every": 1, "fill": 0},
+        **{"kept_length": side + length, "wait": 0, "every": 1, "fill": 0},
     }
     _frames(call, x, output, params)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from ...errors import ModelError
-from .building import Value
 from .call import Call, Converter, same_format, same_type
-from .shaping import axis_of, expect
+from .shaping import EVERY, axis_of, expect, moved, of_types
+from .values import Value
 from .windows import image
+
+#: Types of which TensorFlow Lite Micro makes parts.
+_SPLIT = ("INT8", "INT16", "INT32", "FLOAT32")
 
 #: Begin, stride and count of one axis.
 Span = tuple[int, int, int]
@@ -20,15 +25,20 @@ def _slice(call: Call, x: Value, spans: Sequence[Span], output: Value, at: int =
     same_format(x, output)
     if len(spans) > 5:
         raise ModelError(f"it slices {len(spans)} axes; up to 5 are supported")
+    call.put(f"tflm_slice_{same_type(x, output)}", sliced(x.shape, spans), [x], output, at=at)
+
+
+def sliced(shape: Sequence[int], spans: Sequence[Span]) -> dict[str, int]:
+    """The arguments of a call that takes these spans of a tensor."""
     params: dict[str, int] = {}
-    whole = [(1, (0, 1, 1))] * (5 - len(spans)) + list(zip(x.shape, spans))
+    whole = [(1, (0, 1, 1))] * (5 - len(spans)) + list(zip(shape, spans))
     for i, (side, (begin, stride, count)) in enumerate(whole):
         last = begin + (count - 1) * stride
-        if not (0 <= begin < side and 0 <= last < side):
+        if count < 1 or not (0 <= begin < side and 0 <= last < side):
             raise ModelError(f"it takes elements {begin} to {last} of an axis of {side}")
         params.update({f"input_{i}": side, f"begin_{i}": begin})
         params.update({f"stride_{i}": stride, f"output_{i}": count})
-    call.put(f"tflm_slice_{same_type(x, output)}", params, [x], output, at=at)
+    return params
 
 
 def _parts(call: Call, x: Value, axis: int, sizes: Sequence[int]) -> None:
@@ -37,7 +47,7 @@ def _parts(call: Call, x: Value, axis: int, sizes: Sequence[int]) -> None:
         raise ModelError(f"parts of {list(sizes)[:9]} elements do not add up to {x.shape[axis]}")
     begin = 0
     for at, size in enumerate(sizes):
-        output = call.output(at)
+        output = call.output(at, *EVERY)
         expect(output, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
         spans = [(0, 1, side) for side in x.shape]
         spans[axis] = (begin, 1, size)
@@ -49,7 +59,7 @@ def split(call: Call) -> None:
     """SPLIT: parts of one size along an axis, which is the first input."""
     count = call.options("SplitOptions").integer("NumSplits", 1, 1000)
     call.counts(2, 2, count)
-    x = call.value(1)
+    x = call.brought(1, *of_types(call, 1, _SPLIT))
     axis = axis_of(call.integer(0), len(x.shape))
     size, rest = divmod(x.shape[axis], count)
     if rest:
@@ -61,7 +71,7 @@ def split_v(call: Call) -> None:
     """SPLIT_V: parts of given sizes along an axis; one may be -1, the rest."""
     count = call.options("SplitVOptions").integer("NumSplits", 1, 1000)
     call.counts(3, 3, count)
-    x, sizes = call.value(), call.integers(1, 1000)
+    x, sizes = call.brought(0, *of_types(call, 0, _SPLIT)), call.integers(1, 1000)
     axis = axis_of(call.integer(2), len(x.shape))
     if len(sizes) != count:
         raise ModelError(f"it has {len(sizes)} sizes for {count} parts")
@@ -72,12 +82,12 @@ def split_v(call: Call) -> None:
 
 def unpack(call: Call) -> None:
     """UNPACK: one output for each place of an axis, which goes."""
-    options, x = call.options("UnpackOptions"), call.value()
+    options, x = call.options("UnpackOptions"), call.brought(0, *of_types(call, 0, _SPLIT))
     rank = len(x.shape)
     axis = axis_of(options.integer("Axis", -rank, rank - 1), rank)
     call.counts(1, 1, x.shape[axis])
     for at in range(x.shape[axis]):
-        output = call.output(at)
+        output = call.output(at, *EVERY)
         expect(output, (*x.shape[:axis], *x.shape[axis + 1 :]))
         spans = [(0, 1, side) for side in x.shape]
         spans[axis] = (at, 1, 1)
@@ -87,7 +97,7 @@ def unpack(call: Call) -> None:
 def slice_(call: Call) -> None:
     """SLICE: a beginning and a size for each axis; -1 is the rest."""
     call.counts(3, 3)
-    x, output = call.value(), call.output()
+    x, output = moved(call, 3, ("INT8", "INT16", "INT32", "FLOAT32", "BOOL"))
     begins, sizes = call.integers(1), call.integers(2)
     if len(begins) != len(x.shape) or len(sizes) != len(x.shape):
         raise ModelError(
@@ -102,7 +112,9 @@ def strided_slice(call: Call) -> None:
     """STRIDED_SLICE, whose masks say which ends are those of the axis, and which axes go."""
     call.counts(4, 4)
     options = call.options("StridedSliceOptions")
-    x, output = call.value(), call.output()
+    x, output = moved(call, 4, ("INT8", "INT16", "INT32", "FLOAT32", "BOOL"))
+    if len(x.shape) > 4:
+        raise ModelError(f"TensorFlow Lite Micro slices up to 4 axes, but it has {len(x.shape)}")
     masks = {
         name: options.integer(f"{name}Mask")
         for name in ("Begin", "End", "ShrinkAxis", "Ellipsis", "NewAxis")
@@ -129,12 +141,27 @@ def strided_slice(call: Call) -> None:
     _slice(call, x, spans, output)
 
 
+def reverse(call: Call) -> None:
+    """REVERSE_V2: axes that lie side by side, backwards."""
+    x, output = moved(call, 2, EVERY)
+    call.counts(2, 2)
+    axes, rank = call.integers(1), len(x.shape)
+    axes = sorted(axis_of(axis, rank) for axis in axes)
+    if not axes or axes != list(range(axes[0], axes[0] + len(axes))):
+        raise ModelError(f"it reverses the axes {axes}, which do not lie side by side")
+    expect(output, x.shape)
+    ends = (0, axes[0], axes[-1] + 1, rank)
+    outer, middle, inner = (math.prod(x.shape[a:b]) for a, b in zip(ends, ends[1:]))
+    spans = [(0, 1, outer), (middle - 1, -1, middle), (0, 1, inner)]
+    _slice(call, replace(x, shape=(outer, middle, inner)), spans, output)
+
+
 def resize(call: Call, kind: str) -> None:
     """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
     call.counts(2, 2)
     options = call.options(_RESIZING[kind])
-    x, output, size = call.value(), call.output(), call.integers(1)
-    same_format(x, output)
+    x, output = moved(call, 2, ("INT8", "INT16", "FLOAT32"))
+    size = call.integers(1)
     batches, height, width, channels = image(x)
     if len(size) != 2:
         raise ModelError(f"its size must be height and width, not {size}")
@@ -145,7 +172,10 @@ def resize(call: Call, kind: str) -> None:
         "align_corners": int(options.flag("AlignCorners")),
         "half_pixel_centers": int(options.flag("HalfPixelCenters")),
     }
-    call.put(f"tflm_resize_{kind}_{same_type(x, output)}", params, [x], output)
+    function = f"tflm_resize_{kind}_{same_type(x, output)}"
+    if kind == "nearest" and params["half_pixel_centers"]:
+        call.otherwise("resize_nearest_centers", function, {**params, "half_pixel_centers": 0})
+    call.put(function, params, [x], output)
 
 
 #: How pixels are found -> the operator's options.
@@ -157,6 +187,7 @@ SLICING: dict[str, Converter] = {
     "UNPACK": unpack,
     "SLICE": slice_,
     "STRIDED_SLICE": strided_slice,
+    "REVERSE_V2": reverse,
     "RESIZE_NEAREST_NEIGHBOR": partial(resize, kind="nearest"),
     "RESIZE_BILINEAR": partial(resize, kind="bilinear"),
 }

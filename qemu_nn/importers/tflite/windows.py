@@ -92,17 +92,21 @@ def channel_rows(
     return np.stack([first, *rows.astype(first.dtype)])
 
 
+def misread(tensor: FileTensor) -> str:
+    """What the framework does with a bias of 32 bits where it expects 64."""
+    return (
+        f"its bias, {tensor}, is INT32, but TensorFlow Lite Micro reads it as INT64, two numbers "
+        "as one and then what lies behind them; make it INT64"
+    )
+
+
 def bias(call: Call, at: int, suffix: str, count: int, *types: str) -> Optional[np.ndarray]:
     """The bias, if there is one, in the type that the file holds it in."""
     if not call.given(at):
         return None
     tensor = call.tensor(at)
     if suffix == "s16" and tensor.type == "INT32" and "INT32" not in types:
-        dense = ', or choose kernels="reference"' * (call.operator.name == "FULLY_CONNECTED")
-        raise ModelError(
-            f"its bias, {tensor}, is INT32, but TensorFlow Lite Micro reads it as INT64, two "
-            f"numbers as one and then what lies behind them; make it INT64{dense}"
-        )
+        raise ModelError(misread(tensor))
     tensor, values = call.constant(at, BIAS_TYPES[suffix], *types)
     if values.size != count:
         raise ModelError(f"its bias, {tensor}, has {values.size} numbers for {count} channels")
@@ -149,6 +153,8 @@ def convolve(call: Call) -> None:
     }
     if suffix == "s16":
         params["bias_is_int32"] = int(not call.given(2) or call.tensor(2).type == "INT32")
+        wide = params if call.given(2) else {**params, "bias_is_int32": 0}
+        call.otherwise("convolve_16x8_wide", "tflm_convolve_s16", wide, data, rows)
     call.put(f"arm_convolve_wrapper_{suffix}", params, [x], output, data, rows)
 
 
@@ -198,6 +204,12 @@ def pool(call: Call, kind: str) -> None:
     options, x, output = call.options("Pool2DOptions"), call.value(), call.output()
     same_format(x, output)
     params = {**pooled(options, x, output), **options.activation(output)}
+    if params["batches"] > 1:
+        call.refused(
+            "pool_first",
+            f"of {params['batches']} images only the first is computed; of the others the output "
+            'is what the memory held; kernels="reference" or a later month computes all',
+        )
     call.put(f"{kind}_{same_type(x, output)}", params, [x], output)
 
 
@@ -244,9 +256,13 @@ def transpose_conv(call: Call) -> None:
     activation = options.choice("FusedActivationFunction", "ActivationFunctionType")
     if activation != "NONE":
         call.warn(f"the fused activation {activation} is ignored")
+    ends = options.activation(output)
+    own = f"tflm_transpose_conv_{suffix}"
+    call.otherwise("transpose_conv_activation", own, {**params, **ends}, data, rows)
     if suffix == "s16":
-        call.put("tflm_transpose_conv_s16", params, [x], output, data, rows)
+        call.put(own, params, [x], output, data, rows)
     else:
+        call.otherwise("transpose_conv_rows", own, params, data, rows)
         call.put("arm_transpose_conv_wrapper_s8", {**params, **offsets}, [x], output, data, rows)
 
 

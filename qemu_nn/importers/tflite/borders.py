@@ -1,0 +1,225 @@
+"""Borders and orders: padding, transposing, pixels to channels and to batches, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ...errors import ModelError
+from .call import SUFFIXES, Call, Converter, same_format
+from .shaping import expect, moved
+from .slicing import sliced
+from .values import Value
+from .windows import image
+
+_AXES = "nhwc"
+
+#: CMSIS-NN has a function for int8 alone.
+_PAD = {"s8": "arm_pad_s8", **{type: f"tflm_pad_{type}" for type in ("s16", "s32", "f32")}}
+
+#: Elements to add in front of an axis, the axis, elements to add behind it.
+_Border = tuple[int, int, int]
+
+
+def pad(call: Call) -> None:
+    """PAD and PADV2: a border of the number that stands for 0, or of one that is given."""
+    x, output = moved(call, 3, ("INT8", "INT16", "INT32", "FLOAT32"))
+    tensor, numbers = call.constant(1, "INT32", "INT64")
+    rank = len(x.shape)
+    if numbers.shape != (rank, 2) or rank > 5 or numbers.min(initial=0) < 0:
+        raise ModelError(f"its paddings, {tensor}, must be two numbers for each of up to 5 axes")
+    borders = [(int(a), n, int(b)) for n, (a, b) in zip(x.shape, numbers)]
+    expect(output, list(map(sum, borders)))
+    if rank == 5 and x.dtype == "int8" and borders[0] != (0, 1, 0):
+        call.refused(
+            "pad_five_axes",
+            "it pads five axes of INT8: the kernel with CMSIS-NN leaves the first one out, and "
+            "parts of its output unwritten; kernels='reference' has it",
+        )
+    _pad(call, x, output, borders, _filling(call, output))
+
+
+def _filling(call: Call, output: Value) -> int:
+    """What a border is made of; of real numbers the bits."""
+    value = np.array(output.zero, output.dtype)
+    if call.given(2):
+        own = call.builder.model.tensor(call.operator.inputs[0]).type
+        _, numbers = call.constant(2, own)
+        same_format(call.builder.constant(call.tensor(2), own), output)
+        if numbers.size != 1:
+            raise ModelError("it needs one number to pad with")
+        value = numbers.reshape(())
+    return int(value.view(np.int32) if output.dtype == "float32" else value)
+
+
+def _pad(call: Call, x: Value, output: Value, borders: Sequence[_Border], value: int) -> None:
+    """Pad the innermost of five axes first."""
+    if len(borders) == 5:
+        *outer, (front, inner, back) = borders
+        whole = (
+            (front + inner + back) if any(before or behind for before, _, behind in outer) else 0
+        )
+        if whole and (front or back):
+            shape = (*x.shape[:-1], whole)
+            own = [(0, math.prod(x.shape[:-1]), 0), (front, inner, back)]
+            like = replace(output, shape=shape)
+            x = call.part("padded", like, call.function(_PAD, x), _borders(own, value), [x])
+            inner = whole
+            front = back = 0
+        if whole:
+            *rest, (before, side, behind) = outer
+            borders = [*rest, (before * inner, side * inner, behind * inner)]
+        else:
+            borders = [(0, math.prod(x.shape[:-1]), 0), (front, inner, back)]
+    call.put(call.function(_PAD, x), _borders(borders, value), [x], output)
+
+
+def _borders(borders: Sequence[_Border], value: int) -> dict[str, int]:
+    whole = [(0, 1, 0)] * (4 - len(borders)) + list(borders)
+    params = {"pad_value": value}
+    for axis, numbers in zip(_AXES, whole):
+        params.update(zip((f"pre_{axis}", f"input_{axis}", f"post_{axis}"), numbers))
+    return params
+
+
+def transpose(call: Call) -> None:
+    """TRANSPOSE."""
+    x, output = moved(call, 2, ("INT8", "INT16", "FLOAT32"))
+    order, rank = call.integers(1), len(x.shape)
+    if sorted(order) != list(range(rank)):
+        raise ModelError(f"its order {order} is not an order of {rank} axes")
+    if rank > 5:
+        raise ModelError(f"TensorFlow Lite Micro transposes up to 5 axes, but it has {rank}")
+    expect(output, [x.shape[axis] for axis in order])
+    if x.dtype == "int8" and rank > 4:
+        call.refused(
+            "transpose_five_axes",
+            f"it transposes {rank} axes of INT8: the kernel with CMSIS-NN fails without a word, "
+            "and the output is what the memory held; kernels='reference' has it",
+        )
+    if x.dtype != "int8" or rank > 4:
+        _move(call, x, output, x.shape, order)
+        return
+    made, missing = [x.shape[axis] for axis in order], [1] * (4 - rank)
+    params = {
+        "num_dims": rank,
+        **{f"input_{axis}": n for axis, n in zip(_AXES, [*x.shape, *missing])},
+        **{f"output_{axis}": n for axis, n in zip(_AXES, [*made, *missing])},
+        **{f"perm_{i}": axis for i, axis in enumerate([*order, *range(rank, 4)])},
+    }
+    call.otherwise("transpose_any", "tflm_transpose_s8", moves(x.shape, order))
+    call.put("arm_transpose_s8", params, [x], output)
+
+
+def _move(call: Call, x: Value, output: Value, whole: Sequence[int], order: Sequence[int]) -> None:
+    """Make an output of the axes of an input, which is `whole`, in another order."""
+    call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", moves(whole, order), [x], output)
+
+
+def moves(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
+    """The sides of up to six axes, and the order that they come into."""
+    missing = 6 - len(whole)
+    sides = [*[1] * missing, *whole]
+    perm = [*range(missing), *(missing + axis for axis in order)]
+    return {
+        **{f"input_{i}": side for i, side in enumerate(sides)},
+        **{f"output_{i}": sides[axis] for i, axis in enumerate(perm)},
+        **{f"perm_{i}": axis for i, axis in enumerate(perm)},
+    }
+
+
+def blocks(call: Call, deep: bool) -> None:
+    """DEPTH_TO_SPACE and SPACE_TO_DEPTH (deep): channels to or from a block of pixels."""
+    x, output = moved(call, 1, ("INT8", "FLOAT32"))
+    options = call.options("SpaceToDepthOptions" if deep else "DepthToSpaceOptions")
+    side = options.integer("BlockSize", 1, 65535)
+    batches, height, width, channels = image(x)
+    rests = (height % side, width % side) if deep else (channels % side**2,)
+    if any(rests):
+        raise ModelError(f"{list(x.shape)} is not made of blocks of {side} x {side}")
+    if deep:
+        height, width = height // side, width // side
+        expect(output, (batches, height, width, channels * side**2))
+        whole = (batches, height, side, width, side, channels)
+    else:
+        channels //= side**2
+        expect(output, (batches, height * side, width * side, channels))
+        whole = (batches, height, width, side, side, channels)
+    _move(call, x, output, whole, [0, 1, 3, 2, 4, 5])
+
+
+def _grid(call: Call, x: Value) -> tuple[tuple[int, int, int, int], tuple[int, int], list[_Border]]:
+    """An image, the sides of its blocks, and the borders that are added to it or taken from it."""
+    rank = len(x.shape)
+    if rank not in (3, 4):
+        raise ModelError(f"it takes 3 or 4 axes, but its input is {list(x.shape)}")
+    sides = call.integers(1)
+    tensor, ends = call.constant(2, "INT32")
+    if len(sides) != rank - 2 or min(sides) < 1 or ends.shape != (rank - 2, 2) or ends.min() < 0:
+        raise ModelError(f"its blocks {sides} and {tensor} do not fit {list(x.shape)}")
+    shape = x.shape if rank == 4 else (*x.shape[:2], 1, x.shape[2])
+    borders = [*ends.tolist(), [0, 0]][:2]
+    around = [(before, n, behind) for n, (before, behind) in zip(shape[1:3], borders)]
+    height, width = (*sides, 1)[:2]
+    return (shape[0], shape[1], shape[2], shape[3]), (height, width), around
+
+
+def _without_columns(shape: Sequence[int], x: Value) -> list[int]:
+    """The shape of an image, or of one without columns, which stands for one column."""
+    return [n for i, n in enumerate(shape) if i != 2 or len(x.shape) == 4]
+
+
+def space_to_batch(call: Call) -> None:
+    """SPACE_TO_BATCH_ND: each pixel of a block to an image of its own, after a border."""
+    call.counts(3, 3)
+    x, output = moved(call, 3, ("INT8", "FLOAT32"))
+    (batches, _, _, channels), (high, wide), around = _grid(call, x)
+    height, width = map(sum, around)
+    if height % high or width % wide:
+        raise ModelError(f"{height} x {width} pixels are not made of blocks of {high} x {wide}")
+    rows, columns = height // high, width // wide
+    expect(output, _without_columns((batches * high * wide, rows, columns, channels), x))
+    if any(before or behind for before, _, behind in around):
+        if x.zero:
+            call.warn("pads with 0, which is not its zero point: a field that nobody writes")
+        borders = [(0, batches, 0), *around, (0, channels, 0)]
+        like = replace(output, shape=(batches, height, width, channels))
+        x = call.part("padded", like, call.function(_PAD, x), _borders(borders, 0), [x])
+    whole = (batches, rows, high, columns, wide, channels)
+    _move(call, x, output, whole, [2, 4, 0, 1, 3, 5])
+
+
+def batch_to_space(call: Call) -> None:
+    """BATCH_TO_SPACE_ND: a pixel of each of several images to a block, and what is cut off."""
+    call.counts(3, 3)
+    x, output = moved(call, 3, ("INT8", "FLOAT32"))
+    (images, rows, columns, channels), (high, wide), around = _grid(call, x)
+    batches, rest = divmod(images, high * wide)
+    if rest:
+        raise ModelError(f"{images} images do not make blocks of {high} x {wide}")
+    (top, _, bottom), (left, _, right) = around
+    sides = (rows * high - top - bottom, columns * wide - left - right)
+    expect(output, _without_columns((batches, *sides, channels), x))
+    whole, order = (high, wide, batches, rows, columns, channels), [2, 3, 0, 4, 1, 5]
+    if not (top or bottom or left or right):
+        _move(call, x, output, whole, order)
+        return
+    like = replace(output, shape=(batches, rows * high, columns * wide, channels))
+    function = f"tflm_transpose_{SUFFIXES[x.dtype]}"
+    x = call.part("blocks", like, function, moves(whole, order), [x])
+    spans = [(0, 1, batches), (top, 1, sides[0]), (left, 1, sides[1]), (0, 1, channels)]
+    call.put(f"tflm_slice_{SUFFIXES[x.dtype]}", sliced(x.shape, spans), [x], output)
+
+
+BORDERS: dict[str, Converter] = {
+    **dict.fromkeys(("PAD", "PADV2"), pad),
+    "TRANSPOSE": transpose,
+    "DEPTH_TO_SPACE": partial(blocks, deep=False),
+    "SPACE_TO_DEPTH": partial(blocks, deep=True),
+    "SPACE_TO_BATCH_ND": space_to_batch,
+    "BATCH_TO_SPACE_ND": batch_to_space,
+}

@@ -1,0 +1,141 @@
+"""One number many times, and what is known before a network runs: broadcasts, fills, shapes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from .call import SUFFIXES, Call, Converter, same_format
+from .shaping import EVERY, expect, moved, of_types
+from .values import Value
+
+#: A side of an input, 1 or the output's, and that of the output.
+_Pair = tuple[int, int]
+
+
+def _grouped(x: Value, output: Value) -> list[_Pair]:
+    """The axes of a broadcast with as few groups as they have, by turns kept and repeated."""
+    groups: list[_Pair] = []
+    missing = len(output.shape) - len(x.shape)
+    for inner, outer in zip((*[1] * missing, *x.shape), output.shape):
+        if outer == 1:
+            continue
+        if groups and (groups[-1][0] == 1) == (inner == 1):
+            inner, outer = inner * groups[-1][0], outer * groups.pop()[1]
+        groups.append((inner, outer))
+    return groups
+
+
+def _broadcast(call: Call, x: Value, output: Value) -> None:
+    """Repeat a tensor along axes of one element."""
+    missing = len(output.shape) - len(x.shape)
+    if missing < 0 or any(a not in (1, b) for a, b in zip(x.shape, output.shape[missing:])):
+        raise ModelError(f"{list(x.shape)} does not broadcast to {list(output.shape)}")
+    same_format(x, output)
+    groups = _grouped(x, output)
+    function = f"tflm_broadcast_{SUFFIXES[x.dtype]}"
+    if len(groups) > 4:  # five by turns: the first of them that repeats comes last
+        first = groups.index(next(pair for pair in groups if pair[0] == 1))
+        own = [(a, 1 if i == first else b) for i, (a, b) in enumerate(groups)]
+        shape = tuple(b for _, b in own)
+        like = replace(output, shape=shape)
+        inner = _grouped(replace(x, shape=tuple(a for a, _ in own)), like)
+        x = call.part("broadcast", like, function, _broadcasts(inner), [x])
+        groups = _grouped(x, replace(output, shape=tuple(b for _, b in groups)))
+    call.put(function, _broadcasts(groups), [x], output)
+
+
+def _broadcasts(groups: list[_Pair]) -> dict[str, int]:
+    whole = [(1, 1)] * (4 - len(groups)) + groups
+    names = ("input", "output")
+    return {
+        f"{n}_{axis}": pair[i] for axis, pair in zip("nhwc", whole) for i, n in enumerate(names)
+    }
+
+
+def broadcast(call: Call) -> None:
+    """BROADCAST_TO."""
+    x, output = moved(call, 2, EVERY)
+    call.counts(2, 2)
+    if len(output.shape) > 5:
+        raise ModelError(f"it broadcasts to {len(output.shape)} axes; up to 5 are supported")
+    expect(output, call.integers(1))
+    _broadcast(call, x, output)
+
+
+def fill(call: Call) -> None:
+    """FILL: a number everywhere."""
+    call.counts(2, 2)
+    types = of_types(call, 1, ("INT8", "INT32", "FLOAT32"))
+    x, output = call.brought(1, *types), call.output(0, *types)
+    if x.shape:
+        raise ModelError(f"it fills with {list(x.shape)} numbers, not with one")
+    expect(output, call.integers(0))
+    _broadcast(call, x, output)
+
+
+def _known(call: Call, output: Value, numbers: np.ndarray) -> None:
+    """Add the call that brings an output which no input changes."""
+    values = numbers.astype(output.dtype).reshape(-1)
+    call.put(f"tflm_constant_{SUFFIXES[output.dtype]}", {"length": output.size}, [], output, values)
+
+
+def zeros(call: Call) -> None:
+    """ZEROS_LIKE: the integer 0 everywhere, whatever the zero point is."""
+    call.counts(1, 1)
+    types = of_types(call, 0, ("INT8", "INT32", "INT64", "FLOAT32"))
+    output = call.output(0, *types)
+    expect(output, call.tensor(0).shape)
+    _known(call, output, np.zeros(output.size))
+
+
+def shape(call: Call) -> None:
+    """SHAPE: of its input, which is known."""
+    call.counts(1, 1)
+    output, sides = call.output(0, "INT32"), call.tensor(0).shape
+    if output.dtype != "int32":
+        raise ModelError(f"TensorFlow Lite Micro has it for INT32, not for {output.dtype}")
+    expect(output, (len(sides),))
+    _known(call, output, np.array(sides))
+
+
+def _numbers(call: Call, index: int) -> Optional[np.ndarray]:
+    """The numbers of an input that do not depend on the network's input; None if they may."""
+    tensor = call.tensor(index)
+    if tensor.data is not None:
+        return tensor.data
+    name = call.value(index, "INT32", "INT64").name
+    makers = [node for node in call.builder.nodes if node.name == name]
+    known = bool(makers) and makers[0].function.op == "constant"
+    return call.builder.arrays[makers[0].weights or ""] if known else None
+
+
+def broadcast_args(call: Call) -> None:
+    """BROADCAST_ARGS: the shape that two shapes broadcast to, both known."""
+    call.counts(2, 2)
+    output = call.output(0, *of_types(call, 0, ("INT32", "INT64")))
+    shapes = [_numbers(call, index) for index in range(2)]
+    sides: list[int] = []
+    for known in shapes:
+        if known is None or known.ndim > 1 or known.size > output.size:
+            raise ModelError(
+                "it broadcasts shapes that are computed; only known ones are supported"
+            )
+    whole = [[1] * (output.size - s.size) + s.ravel().tolist() for s in shapes if s is not None]
+    for one, other in zip(*whole):
+        if one != other and 1 not in (one, other):
+            raise ModelError(f"{whole[0]} and {whole[1]} do not broadcast")
+        sides.append(other if one == 1 else one)
+    _known(call, output, np.array(sides))
+
+
+FILLING: dict[str, Converter] = {
+    "BROADCAST_TO": broadcast,
+    "BROADCAST_ARGS": broadcast_args,
+    "FILL": fill,
+    "SHAPE": shape,
+    "ZEROS_LIKE": zeros,
+}

@@ -1,0 +1,217 @@
+"""Elements from and to places that a tensor holds: gathering, looking up, updating, mirroring; and
+sums so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...errors import ModelError
+from .call import SUFFIXES, Call, Converter, same_format
+from .scaling import multiplier
+from .shaping import axis_of, bring, expect, moved, of_types
+from .values import Value
+
+_GATHERED = ("INT8", "FLOAT32")
+
+#: Numbers of a place at most.
+_DEPTH = 5
+
+
+def _places(call: Call, index: int, sides: Sequence[int]) -> Value:
+    """Places along axes with these sides; those that the file holds are looked at."""
+    of_types(call, index, ("INT32",))
+    numbers = call.tensor(index).data
+    if numbers is not None and numbers.size:
+        far = (numbers < 0) | (numbers >= np.array(sides))
+        if far.any():
+            raise ModelError(f"its place {numbers[far].flat[0]} is outside of {list(sides)}")
+    return call.brought(index, "INT32")
+
+
+def _gather(
+    call: Call, x: Value, places: Value, output: Value, sides: Sequence[int], **counts: int
+) -> None:
+    """Add the call that takes blocks; sides: of the axes that a place's numbers count along."""
+    same_format(x, output)
+    steps = [math.prod(sides[i + 1 :]) for i in range(len(sides))] + [0] * (_DEPTH - len(sides))
+    params = {"batches": 1, "outer": 1, "side": math.prod(sides), "depth": len(sides), **counts}
+    params.update({f"step_{i}": step for i, step in enumerate(steps)})
+    call.put(f"tflm_gather_{SUFFIXES[x.dtype]}", params, [x, places], output)
+
+
+def gather(call: Call) -> None:
+    """GATHER: elements of an axis, of which leading batches may have their own."""
+    call.counts(2, 2)
+    types = of_types(call, 0, _GATHERED)
+    options, x, output = (
+        call.options("GatherOptions"),
+        call.brought(0, *types),
+        call.output(0, *types),
+    )
+    shape, chosen = x.shape, call.tensor(1).shape
+    rank = len(shape)
+    axis = axis_of(options.integer("Axis", -rank, rank - 1), rank)
+    batch = options.integer("BatchDims", -len(chosen), len(chosen)) % max(len(chosen), 1)
+    if batch > axis or shape[:batch] != chosen[:batch]:
+        raise ModelError(f"{list(chosen)} places of {list(shape)} do not have {batch} batches")
+    expect(output, (*shape[:axis], *chosen[batch:], *shape[axis + 1 :]))
+    _gather(
+        call,
+        x,
+        _places(call, 1, shape[axis : axis + 1]),
+        output,
+        shape[axis : axis + 1],
+        batches=math.prod(shape[:batch]),
+        outer=math.prod(shape[batch:axis]),
+        inner=math.prod(shape[axis + 1 :]),
+        count=math.prod(chosen[batch:]),
+    )
+
+
+def gather_nd(call: Call) -> None:
+    """GATHER_ND: elements at places of several axes, or what lies behind these."""
+    call.counts(2, 2)
+    types = of_types(call, 0, _GATHERED)
+    x, output = call.brought(0, *types), call.output(0, *types)
+    *lead, depth = call.tensor(1).shape or (0,)
+    if not 1 <= depth <= min(len(x.shape), _DEPTH):
+        raise ModelError(f"its places have {depth} numbers, for {len(x.shape)} axes")
+    expect(output, (*lead, *x.shape[depth:]))
+    sides = x.shape[:depth]
+    counts = {"inner": math.prod(x.shape[depth:]), "count": math.prod(lead)}
+    _gather(call, x, _places(call, 1, sides), output, sides, **counts)
+
+
+def look_up(call: Call) -> None:
+    """EMBEDDING_LOOKUP: rows of a table."""
+    call.counts(2, 2)
+    types = of_types(call, 1, _GATHERED)
+    x, output, count = call.brought(1, *types), call.output(0, *types), call.tensor(0).shape
+    if len(count) != 1 or len(x.shape) < 2:
+        raise ModelError(f"it looks {list(count)} places up in {list(x.shape)}")
+    if output.dtype != x.dtype:
+        raise ModelError(
+            "it makes real numbers of integers; look up and dequantize in two operators"
+        )
+    expect(output, (*count, *x.shape[1:]))
+    sides = x.shape[:1]
+    counts = {"inner": math.prod(x.shape[1:]), "count": count[0]}
+    _gather(call, x, _places(call, 0, sides), output, sides, **counts)
+
+
+def _reflected(before: int, side: int, behind: int, offset: int) -> np.ndarray:
+    """The place of an axis that each of a mirrored one shows."""
+    front, back = np.arange(before), np.arange(behind)
+    last = side - 1 - offset
+    places = np.concatenate(
+        [
+            np.maximum(before + offset - 1 - front, offset),
+            np.arange(side),
+            last - np.minimum(back, last),
+        ]
+    )
+    if places.max() >= side or places.min() < 0:
+        raise ModelError(f"it mirrors {before} and {behind} elements of an axis of {side}")
+    return places
+
+
+def mirror_pad(call: Call) -> None:
+    """MIRROR_PAD: a border of what lies inside of it, with or without the edge."""
+    x, output = moved(call, 2, _GATHERED)
+    tensor, borders = call.constant(1, "INT32", "INT64")
+    rank = len(x.shape)
+    if borders.shape != (rank, 2) or borders.min(initial=0) < 0:
+        raise ModelError(f"its paddings, {tensor}, must be two numbers for each axis")
+    expect(output, [n + int(a) + int(b) for n, (a, b) in zip(x.shape, borders)])
+    offset = 1 - call.options("MirrorPadOptions").integer("Mode", 0, 1)
+    own = int(np.max(np.flatnonzero(borders.any(1)), initial=-1)) + 1  # axes from here on stay
+    places = np.zeros(1, np.int64)
+    for side, (before, behind) in zip(x.shape[:own], borders.tolist()):
+        places = np.add.outer(places * side, _reflected(before, side, behind, offset)).ravel()
+    like = replace(output, shape=places.shape, dtype="int32", scale=1.0, zero=0)
+    table = bring(call, "places", like, places.astype(np.int32))
+    sides = (math.prod(x.shape[:own]),)
+    _gather(call, x, table, output, sides, inner=math.prod(x.shape[own:]), count=places.size)
+
+
+def update(call: Call) -> None:
+    """DYNAMIC_UPDATE_SLICE: a tensor with another one in it, as near to a place as it fits."""
+    call.counts(3, 3)
+    types = of_types(call, 0, ("INT8", "INT16", "INT32", "FLOAT32"))
+    x, part, output = call.brought(0, *types), call.brought(1, *types), call.output(0, *types)
+    rank = len(x.shape)
+    same_format(part, x)
+    same_format(x, output)
+    expect(output, x.shape)
+    fits = len(part.shape) == rank and all(n <= side for n, side in zip(part.shape, x.shape))
+    if not (fits and 1 <= rank <= 6):
+        raise ModelError(f"{list(part.shape)} is no part of {list(x.shape)}")
+    params = {"rank": rank}
+    for name, shape in (("side", x.shape), ("update", part.shape)):
+        whole = (*[1] * (6 - rank), *shape)
+        params.update({f"{name}_{i}": side for i, side in enumerate(whole)})
+    like = replace(output, shape=(rank,), dtype="int32", scale=1.0, zero=0)
+    inputs = [x, part, _starts(call, like)]
+    call.put(f"tflm_update_{SUFFIXES[x.dtype]}", params, inputs, output)
+
+
+def _starts(call: Call, like: Value) -> Value:
+    tensor = call.tensor(2)
+    if tensor.shape != like.shape:
+        raise ModelError(f"its starts, {tensor}, must be {like.size} numbers")
+    if tensor.type == "INT64" and tensor.data is not None:
+        near = np.clip(tensor.data, -1, 2**31 - 1).astype(np.int32)
+        return bring(call, "starts", like, near)
+    if tensor.type != "INT32":
+        raise ModelError(f"its starts, {tensor}, are {tensor.type}; computed ones must be INT32")
+    return call.brought(2, "INT32")
+
+
+def cumsum(call: Call) -> None:
+    """CUMSUM: sums so far along an axis."""
+    call.counts(2, 2)
+    types = of_types(call, 0, _GATHERED)
+    options, x, output = (
+        call.options("CumsumOptions"),
+        call.value(0, *types),
+        call.output(0, *types),
+    )
+    axis = axis_of(call.integer(1), len(x.shape))
+    expect(output, x.shape)
+    if x.dtype != output.dtype:
+        raise ModelError(f"its input is {x.dtype}, but its output {output.dtype}")
+    params = {
+        "outer": math.prod(x.shape[:axis]),
+        "side": x.shape[axis],
+        "inner": math.prod(x.shape[axis + 1 :]),
+        **{name.lower(): int(options.flag(name)) for name in ("Exclusive", "Reverse")},
+    }
+    if x.dtype == "int8":
+        params.update(_sum_scales(x, output))
+    call.put(f"tflm_cumsum_{SUFFIXES[x.dtype]}", params, [x], output)
+
+
+def _sum_scales(x: Value, output: Value) -> dict[str, int]:
+    """Inputs are halved, in steps of 2^-20."""
+    half, whole = multiplier(0.5), multiplier(2 * x.scale / (2.0**20 * output.scale))
+    if whole[1] > 0:
+        raise ModelError(f"its scales {x.scale:g} and {output.scale:g} do not fit each other")
+    return {
+        **{"input_zero_point": x.zero, "output_zero_point": output.zero},
+        **{"input_multiplier": half[0], "input_shift": half[1]},
+        **{"output_multiplier": whole[0], "output_shift": whole[1]},
+    }
+
+
+PLACES: dict[str, Converter] = {
+    "GATHER": gather,
+    "GATHER_ND": gather_nd,
+    "EMBEDDING_LOOKUP": look_up,
+    "MIRROR_PAD": mirror_pad,
+    "DYNAMIC_UPDATE_SLICE": update,
+    "CUMSUM": cumsum,
+}
