@@ -3,12 +3,14 @@
 golden/micro_frontend.npz holds features of the sound of sound.py: `microphone` as pymicro-features
 2.0.2 made them, which is that library with the settings of microWakeWord; others by the library in
 that package's source, with the settings beside them. Where the package is installed, it is asked
-again. The arrays without settings are what tflite-micro 0.dev20261023 made of the same sound:
-`preprocessor` and `micro_speech` with the two networks of its example, a score for each row of
-features from the 49th on; others with the wake words of that name, of the features of `microphone`.
+again. `tables` are settings and checksums of what the library makes of them. Other arrays are what
+tflite-micro 0.dev20261023 made of the same sound: `preprocessor` and `micro_speech` with the two
+networks of its example, a score for each row of features from the 49th on; others with the wake
+words of that name, of the features of `microphone`.
 """
 
 import json
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +77,23 @@ def test_the_lowest_number_does_not_count(samples, bits, of_the_signal_library):
     assert cmsis.tflm_signal_scale_bits_s16(**how) == of_the_signal_library
     scaled = (samples.astype(int) << bits).astype(np.int16)
     assert np.array_equal(cmsis.tflm_frontend_auto_scale_s16(**how), scaled)
+
+
+def checksum(*arrays):
+    return zlib.crc32(np.concatenate(arrays).astype("<i2").tobytes())
+
+
+def test_filter_banks_are_those_of_the_library():
+    for rate, fft_length, channels, low, high, first, end, expected in RECORDED[
+        "tables/banks"
+    ].tolist():
+        arrays, *ends = tables.filter_bank(rate, fft_length, channels, low, high)
+        assert (*ends, checksum(*arrays.values())) == (first, end, expected)
+
+
+def test_gains_are_those_of_the_library():
+    for strength, offset, gain_bits, noise_bits, expected in RECORDED["tables/gains"].tolist():
+        assert checksum(tables.gains(strength / 64, offset, gain_bits, noise_bits)) == expected
 
 
 def test_logarithms_are_those_of_devices_and_not_the_nearest():

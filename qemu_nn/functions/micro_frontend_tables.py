@@ -123,8 +123,7 @@ def gains(strength: float, offset: float, gain_bits: int, noise_bits: int) -> np
     table = [gain(0), gain(1)]
     for bits in range(2, _NOISE_BITS + 1):
         low = 1 << (bits - 1)
-        end = 2 * low - (bits == _NOISE_BITS)
-        y0, y1, y2 = (gain(noise) for noise in (low, low + low // 2, end))
+        y0, y1, y2 = (gain(noise) for noise in (low, low + low // 2, 2 * low))
         slope = 4 * (y1 - y0) - (y2 - y0)
         table += [y0, slope, y2 - y0 - slope, 0]
     return np.array(table[:-1]).astype(np.int16)
