@@ -30,6 +30,11 @@ export -- write C that calls CMSIS-NN, with a self-test
 
 >>> qemu_nn.export("net.qnz", "firmware")
 
+chain -- put networks in a row, each at its own rate: from sound to answer
+
+>>> chain = qemu_nn.chain(qemu_nn.micro_frontend(), "wake_word.tflite", hops=(160, 3))
+>>> scores = chain.run(samples)["score"]
+
 cmsis -- one function of CMSIS-NN on arrays
 
 >>> import numpy as np
@@ -55,25 +60,31 @@ from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
 
 if TYPE_CHECKING:
     from .api.analyze import analyze
+    from .api.chain import Chain, chain
     from .api.check import check
     from .api.export import export
+    from .api.micro_frontend import micro_frontend
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
     from .io.version import __version__
 
 #: Public name -> the module it comes from, on first use: most bring numpy and the C core along.
 _HOMES = {
+    "Chain": "api.chain",
     "FloatNetwork": "api.network",
     "Network": "api.network",
     "analyze": "api.analyze",
     "check": "api.check",
+    "chain": "api.chain",
     "export": "api.export",
     "load": "api.network",
+    "micro_frontend": "api.micro_frontend",
     "quantize": "api.quantize",
     "__version__": "io.version",
 }
 
 __all__ = [
+    "Chain",
     "DeviceWarning",
     "Error",
     "FloatNetwork",
@@ -83,9 +94,11 @@ __all__ = [
     "SizeMismatch",
     "__version__",
     "analyze",
+    "chain",
     "check",
     "export",
     "load",
+    "micro_frontend",
     "quantize",
 ]
 

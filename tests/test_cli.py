@@ -383,7 +383,7 @@ FAULTS = [
     (["run", MODEL, "-i", "text.qnz", "-o", "out.npz"], "text.qnz is not a .npy or .npz"),
     (["run", MODEL, "-i", "x.npy", "-o", "out.npy"], "name it out.npz"),
     (["run", MODEL, "-i", "x.npy", "-o", "nowhere/out.npz"], "there is no folder nowhere"),
-    (["run", MODEL, "-i", "x.npy"], "Missing option"),
+    (["run", MODEL, "-o", "out.npz"], "Missing option"),
     ([*RUN, "--labels", "y4.npy"], "labels must have the shape [5], but have [4]"),
     ([*RUN, "--labels", "y_float.npy"], "labels must be integers"),
     ([*RUN, "--labels", "y_high.npy"], "classes 0..9 of the network, but one is 10"),

@@ -10,6 +10,7 @@ import pytest
 from qemu_nn.functions import (
     FUNCTIONS,
     NPU_FUNCTIONS,
+    micro_frontend,
     tflm_control,
     tflm_elementwise,
     tflm_float,
@@ -52,7 +53,7 @@ MEANINGLESS = {
         for what in (
             *("window", "auto_scale", "scale_bits", "rfft", "irfft", "energy", "filter_bank"),
             *("square_root", "subtraction", "noise_estimate", "pcan", "log"),
-            *("frames", "valid", "overlap_add"),
+            *("frames", "valid", "overlap_add", "features"),
         )
     },
 }
@@ -98,6 +99,7 @@ ELSEWHERE = {
         *(f"tflm_requantize_{types}" for types in ("s8_s32", "s32_s8", "s32_s16")),
     },
     "test_tflm_signal.py, golden/tflm_signal.npz": {f.name for f in tflm_signal.FUNCTIONS},
+    "test_micro_frontend.py, golden/micro_frontend.npz": {f.name for f in micro_frontend.FUNCTIONS},
 }
 
 

@@ -10,6 +10,12 @@ typedef struct qn_signal_window {
     int32_t outer, size, right_shift;
 } qn_signal_window;
 
+/* skips_lowest: elements of -32768 do not count, as in the micro frontend. */
+typedef struct qn_signal_scale {
+    int32_t profile;
+    int32_t length, skips_lowest;
+} qn_signal_scale;
+
 /* input_length: of one signal; not looked at by the inverse transform. */
 typedef struct qn_signal_fft {
     int32_t profile;

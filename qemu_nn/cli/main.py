@@ -21,6 +21,7 @@ from ..analysis.summary import facts_text
 from ..analysis.table import Cell, Table
 from ..api import check as checking
 from ..api import golden as pipeline
+from ..api.chain_json import described_by
 from ..errors import DeviceWarning, Error, ModelError, printable
 from ..io.arrays import read_array, read_state, write_npz
 from ..io.version import __version__
@@ -28,6 +29,7 @@ from ..kernels.table import ROWS
 from ..runtime import batch
 from .analyze import analyze
 from .bench import bench, variants
+from .chain import run_chain, say_largest
 from .check import check
 from .export import export
 from .inputs import read_inputs
@@ -156,8 +158,8 @@ def info(
 
 @main.command()
 @click.argument("model", type=PATH)
-@inputs(required=True)
-@click.option("-o", "--output", type=PATH, required=True, help=".npz file to write.")
+@inputs(" Of a chain also a .wav file.", required=True)
+@click.option("-o", "--output", type=PATH, help=".npz file to write.")
 @click.option(
     "--trace", is_flag=True, help="Write the output of every layer, not only of the last."
 )
@@ -169,7 +171,7 @@ def info(
 def run(
     model: Path,
     inputs: tuple[str, ...],
-    output: Path,
+    output: Optional[Path],
     trace: bool,
     labels: Optional[Path],
     state: Optional[Path],
@@ -177,16 +179,26 @@ def run(
     variant: Optional[str],
     **names: str,
 ) -> None:
-    """Run MODEL on inputs and write its outputs."""
-    _check_output(output)
+    """Run MODEL on inputs, list its outputs and write them.
+
+    MODEL may also be a chain.json, which puts networks in a row; it takes a WAV file, too.
+    """
+    if output is not None:
+        _check_output(output)
+    if described_by(model) is not None:
+        how = {"variant": variant, "threads": threads, **names}
+        others = {"labels": labels, "state": state}
+        found, results = run_chain(model, inputs, trace, others, **how)
+        _put(output, results)
+        say_largest(found, results)
+        return
     network = pipeline.load_quantized(model)
     session = network.session(variant=variant, threads=threads, **names)
     x = read_inputs(network.graph, inputs)
     h = read_state(state)
     y = None if labels is None else read_array(labels, "y")
     results = batch.run(session, x, h, trace, _progress)
-    write_npz(output, results)
-    say(_arrays_table(results).text())
+    _put(output, results)
     if y is not None:
         say(f"\naccuracy: {accuracy_text(network.graph, results, y)}")
 
@@ -253,6 +265,13 @@ def _check_output(path: Path) -> None:
         raise Error(f"the output {path} holds an array for each layer: name it {path.stem}.npz")
     if not path.parent.is_dir():
         raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
+
+
+def _put(output: Optional[Path], results: dict[str, np.ndarray]) -> None:
+    """List results, and write them if there is a file for them."""
+    if output is not None:
+        write_npz(output, results)
+    say(_arrays_table(results).text())
 
 
 def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:

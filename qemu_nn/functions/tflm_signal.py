@@ -211,6 +211,7 @@ FUNCTIONS = (
         vector("output", "int16", "length"),
         only_length(),
         {"length": 480},
+        fixed={"skips_lowest": 0},
     ),
     _signal(
         "scale_bits",
@@ -220,6 +221,7 @@ FUNCTIONS = (
         vector("output", "int32", 1),
         only_length(),
         {"length": 480},
+        fixed={"skips_lowest": 0},
     ),
     *(_fft(what, type) for what in ("rfft", "irfft") for type in ("s16", "s32", "f32")),
     _signal(

@@ -37,6 +37,8 @@ def load(path: Path) -> Graph:
     """
     path = Path(path)
     description = parse_json(files.read_bytes(path, _LIMIT), str(path))
+    if "stages" in description:
+        raise description.error("it describes a chain of networks, which qemu_nn.chain() runs")
     version = description.integer("format", _FORMAT)
     if version != _FORMAT:
         raise description.error(f"'format' is {version}; this version reads {_FORMAT}")

@@ -13,6 +13,7 @@ from ..errors import ModelError
 T = TypeVar("T")
 
 _KINDS = {str: "a string", int: "an integer", float: "a number", dict: "an object", list: "a list"}
+_KINDS[bool] = "true or false"
 _DIGITS = 20
 
 
@@ -89,6 +90,10 @@ class Fields:
             return float(self._checked(repr(key), self.values[key], int))
         return self._get(key, float, default)
 
+    def flag(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[bool, T]:
+        """True or false."""
+        return self._get(key, bool, default)
+
     def texts(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[list[str], T]:
         """A list of strings."""
         return self._list(key, str, default)
@@ -128,7 +133,7 @@ class Fields:
         return [self._checked(f"{key!r}[{i}]", value, kind) for i, value in enumerate(found)]
 
     def _checked(self, what: str, value: Any, kind: type) -> Any:
-        if not isinstance(value, kind) or isinstance(value, bool):
+        if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
             raise self.error(f"{what} must be {_KINDS[kind]}, not {_short(value)}")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise self.error(f"{what} must fit into 64 bits, and {value} does not")

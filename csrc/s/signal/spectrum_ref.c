@@ -26,37 +26,45 @@ int s_signal_window_s16_ref(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
+static int scale_check(const qn_signal_scale *p, char *why) {
+    const s_range all[] = {
+        {"length", p->length, 1, INT32_MAX / 2},
+        {"skips_lowest", p->skips_lowest, 0, 1},
+    };
+    return s_in_ranges(all, sizeof all / sizeof all[0], why);
+}
+
 int s_signal_auto_scale_check(const void *params, qn_sizes *sizes, char *why) {
-    const qn_vector *p = params;
+    const qn_signal_scale *p = params;
     sizes->in[0] = sizes->out = (int64_t)p->length * 2;
     sizes->in_place = 1;
-    return qn_in_range("length", p->length, 1, INT32_MAX / 2, why);
+    return scale_check(p, why);
 }
 
 int s_signal_scale_bits_check(const void *params, qn_sizes *sizes, char *why) {
-    const qn_vector *p = params;
+    const qn_signal_scale *p = params;
     sizes->in[0] = (int64_t)p->length * 2;
     sizes->out = 4;
-    return qn_in_range("length", p->length, 1, INT32_MAX / 2, why);
+    return scale_check(p, why);
 }
 
-static int32_t scale_bits(const int16_t *in, int32_t length) {
+static int32_t scale_bits(const qn_signal_scale *p, const int16_t *in) {
     int16_t most = 0;
-    for (int32_t i = 0; i < length; i++) {
+    for (int32_t i = 0; i < p->length; i++) {
         if (in[i] > most) {
             most = in[i];
-        } else if (-in[i] > most) {
+        } else if (-in[i] > most && !(p->skips_lowest && in[i] == INT16_MIN)) {
             most = qn_wrap16(-in[i]);
         }
     }
-    return most > 0 ? qn_leading_zeros((uint32_t)most) - 17 : 0;
+    return most > 0 || p->skips_lowest ? qn_leading_zeros((uint32_t)most) - 17 : 0;
 }
 
 int s_signal_auto_scale_s16_ref(const void *params, const qn_buffers *b) {
-    const qn_vector *p = params;
+    const qn_signal_scale *p = params;
     const int16_t *in = b->in[0];
     int16_t *out = b->out;
-    const int32_t bits = scale_bits(in, p->length);
+    const int32_t bits = scale_bits(p, in);
     for (int32_t i = 0; i < p->length; i++) {
         out[i] = qn_wrap16(qn_wrap32(qn_shl(in[i], bits)));
     }
@@ -64,8 +72,24 @@ int s_signal_auto_scale_s16_ref(const void *params, const qn_buffers *b) {
 }
 
 int s_signal_scale_bits_s16_ref(const void *params, const qn_buffers *b) {
+    *(int32_t *)b->out = scale_bits(params, b->in[0]);
+    return QN_OK;
+}
+
+int s_signal_features_check(const void *params, qn_sizes *sizes, char *why) {
     const qn_vector *p = params;
-    *(int32_t *)b->out = scale_bits(b->in[0], p->length);
+    sizes->in[0] = (int64_t)p->length * 2;
+    sizes->out = p->length;
+    return qn_in_range("length", p->length, 1, INT32_MAX / 2, why);
+}
+
+int s_signal_features_s16_s8_ref(const void *params, const qn_buffers *b) {
+    const qn_vector *p = params;
+    const int16_t *in = b->in[0];
+    int8_t *out = b->out;
+    for (int32_t i = 0; i < p->length; i++) {
+        out[i] = qn_sat8((256 * in[i] + 333) / 666 - 128);
+    }
     return QN_OK;
 }
 

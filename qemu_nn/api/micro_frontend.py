@@ -1,0 +1,242 @@
+"""The micro frontend, which makes features of sound in firmware, as a network like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional
+
+import numpy as np
+
+from ..errors import Error
+from ..functions import FUNCTIONS
+from ..functions import micro_frontend_tables as tables
+from ..functions.tflm_signal_tables import twiddles
+from ..io.arguments import as_count, as_flag, as_number
+from ..ir.graph import Graph, Node, Tensor
+from .network import Network
+
+#: Fraction bits of the smoothing of noise, and of what PCAN multiplies signals with.
+_NOISE_BITS, _PCAN_BITS = 14, 12
+_ONE = 1 << _NOISE_BITS
+
+_INPUT = "samples"
+
+#: Of features in int8: the 26 that a float model takes as its range, of 256 steps.
+_FEATURE_SCALE = 26 / 256
+
+
+def micro_frontend(
+    *,
+    rate: int = 16000,
+    window_ms: int = 30,
+    channels: int = 40,
+    lowest_hz: float = 125.0,
+    highest_hz: float = 7500.0,
+    smoothing_bits: int = 10,
+    even_smoothing: float = 0.025,
+    odd_smoothing: float = 0.06,
+    min_signal_remaining: float = 0.05,
+    pcan: bool = True,
+    pcan_strength: float = 0.95,
+    pcan_offset: float = 80.0,
+    gain_bits: int = 21,
+    scale_shift: int = 6,
+    quantized: bool = True,
+) -> Network:
+    """Make the network that TensorFlow's "micro frontend" library computes of a window of sound.
+
+    Window, Fourier transform, mel filter bank, noise reduction, gain control and logarithm, all in
+    integers: what microWakeWord and the examples of TensorFlow Lite Micro before its Signal library
+    feed their models with. Its state is the estimate of the noise. How far it moves on from one
+    window to the next is up to who calls it: see chain().
+
+    Parameters
+    ----------
+    rate : int, default 16000
+        Samples per second.
+    window_ms : int, default 30
+        Length of a window in milliseconds.
+    channels : int, default 40
+        Features of a window.
+    lowest_hz, highest_hz : float, default 125 and 7500
+        The ends of the filter bank.
+    smoothing_bits : int, default 10
+        Fraction bits of the noise.
+    even_smoothing, odd_smoothing : float, default 0.025 and 0.06
+        How much of a window comes into the noise, of even and of odd channels.
+    min_signal_remaining : float, default 0.05
+        The least part of a signal that is left when the noise is taken away.
+    pcan : bool, default True
+        Control the gain of each channel. The library does not, unless told to.
+    pcan_strength, pcan_offset : float, default 0.95 and 80
+        The exponent of the gain, and what is added to the noise before.
+    gain_bits : int, default 21
+        Fraction bits of the gain.
+    scale_shift : int, default 6
+        Fraction bits of the logarithm.
+    quantized : bool, default True
+        Give features in int8, 256 / 666 of the library's numbers, less 128, as the examples and
+        microWakeWord make them; otherwise the library's own, in int16.
+
+    Returns
+    -------
+    Network
+        A recurrent network from int16 [samples of a window] to the features [channels].
+
+    Raises
+    ------
+    Error
+        An argument is out of range, or no window could be computed so.
+
+    Examples
+    --------
+    >>> front = qemu_nn.micro_frontend()
+    >>> front.session().run(frames)["features"]  # frames: [N, T, 480] int16
+    """
+    rate = as_count(rate, "rate", most=1_000_000)
+    size = as_count(window_ms, "window_ms", most=10_000) * rate // 1000
+    fft_length = 1 << max(size - 1, 0).bit_length()
+    correction = fft_length.bit_length() - 1 - tables.BITS // 2
+    if not 0 <= correction <= 9:
+        raise Error(
+            f"a window must be of 33 to 32768 samples; {window_ms} ms at {rate} Hz are {size}"
+        )
+    channels = as_count(channels, "channels", most=1000)
+    low, high = as_number(lowest_hz, "lowest_hz"), as_number(highest_hz, "highest_hz")
+    bits = as_count(smoothing_bits, "smoothing_bits", least=correction, most=16)
+    smoothing = _weight(even_smoothing, "even_smoothing")
+    alternate = _weight(odd_smoothing, "odd_smoothing")
+    reduction = {
+        "length": channels,
+        "smoothing": smoothing,
+        "one_minus_smoothing": _ONE - smoothing,
+        "alternate_smoothing": alternate,
+        "alternate_one_minus_smoothing": _ONE - alternate,
+        "min_signal_remaining": _weight(min_signal_remaining, "min_signal_remaining"),
+        "smoothing_bits": bits,
+        "spectral_subtraction_bits": _NOISE_BITS,
+        "clamping": 0,
+    }
+    scale_shift = as_count(scale_shift, "scale_shift", least=0, most=10)
+    calls = _Calls(size)
+    magnitude = _magnitudes(calls, rate, size, fft_length, channels, (low, high))
+    x = calls.add("signal", "tflm_signal_subtraction_u32", [magnitude, "signal_noise"], reduction)
+    if as_flag(pcan, "pcan"):
+        noise = [magnitude, "noise_noise"]
+        calls.add("noise", "tflm_signal_noise_estimate_u32", noise, reduction)
+        bits_of_gain = as_count(
+            gain_bits, "gain_bits", least=correction + _PCAN_BITS, most=_PCAN_BITS + 18
+        )
+        curve = _gains(pcan_strength, pcan_offset, bits_of_gain, bits - correction)
+        gained = {
+            "length": channels,
+            "lut_length": curve.size,
+            "snr_shift": bits_of_gain - correction - _PCAN_BITS,
+        }
+        x = calls.add("gained", "tflm_signal_pcan_u32", [x, "noise"], gained, curve)
+    scale = {
+        "length": channels,
+        "input_correction_bits": correction,
+        "output_scale": 1 << scale_shift,
+    }
+    quantized = as_flag(quantized, "quantized")
+    x = calls.add("logarithm" if quantized else "features", "tflm_signal_log_u32", [x], scale)
+    if quantized:
+        calls.add("features", "tflm_frontend_features_s8", [x], {"length": channels})
+    return Network(calls.graph())
+
+
+def _magnitudes(
+    calls: _Calls,
+    rate: int,
+    size: int,
+    fft_length: int,
+    channels: int,
+    band: tuple[float, float],
+) -> str:
+    """Of a window, the magnitude of each channel."""
+    low, high = band
+    if not 0 <= low < high < rate / 2:
+        raise Error(
+            f"the filter bank must be between 0 and {rate / 2:g} Hz, half of the rate, is from "
+            f"{low:g} to {high:g} Hz"
+        )
+    bank, first, end = tables.filter_bank(rate, fft_length, channels, low, high)
+    if end > fft_length // 2:
+        raise Error(f"highest_hz is {high:g}, too close to half of the rate, {rate / 2:g} Hz")
+    every, spectrum = {"length": size}, {"length": fft_length // 2 + 1}
+    window = {"outer": 1, "size": size, "right_shift": tables.BITS}
+    x = calls.add("window", "tflm_signal_window_s16", [_INPUT], window, tables.window(size))
+    scaled = calls.add("scaled", "tflm_frontend_auto_scale_s16", [x], every)
+    bits = calls.add("scale_bits", "tflm_frontend_scale_bits_s16", [x], every)
+    transform = {"outer": 1, "input_length": size, "fft_length": fft_length}
+    factors = twiddles("s16", fft_length, False)
+    x = calls.add("spectrum", "tflm_signal_rfft_s16", [scaled], transform, factors)
+    ends = {**spectrum, "start_index": first, "end_index": end}
+    x = calls.add("energy", "tflm_signal_energy_s16", [x], ends)
+    filters = FUNCTIONS["tflm_signal_filter_bank_u32"].weights_of(bank)
+    counts = {**spectrum, "num_weights": bank["weights"].size, "num_channels": channels}
+    x = calls.add("mel", "tflm_signal_filter_bank_u32", [x], counts, filters)
+    return calls.add("magnitude", "tflm_signal_square_root_u64", [x, bits], {"length": channels})
+
+
+def _gains(strength: float, offset: float, gain_bits: int, noise_bits: int) -> np.ndarray:
+    strength, offset = as_number(strength, "pcan_strength"), as_number(offset, "pcan_offset")
+    if not (0 <= strength <= 8 and 2**-10 <= offset <= 2**20):
+        raise Error(
+            "pcan_strength must be in 0..8 and pcan_offset in 2^-10..2^20, are "
+            f"{strength:g} and {offset:g}"
+        )
+    return tables.gains(strength, offset, gain_bits, noise_bits)
+
+
+class _Calls:
+    """Calls one after the other, and what they hold."""
+
+    def __init__(self, size: int) -> None:
+        self._input = Tensor(_INPUT, (size,), "int16")
+        self._nodes: list[Node] = []
+        self._states: list[Tensor] = []
+        self._arrays: dict[str, np.ndarray] = {}
+
+    def add(
+        self,
+        name: str,
+        function: str,
+        inputs: list[str],
+        params: Mapping[str, int],
+        weights: Optional[np.ndarray] = None,
+    ) -> str:
+        """The name of what the next call makes."""
+        declared = FUNCTIONS[function]
+        how: dict[str, Any] = {}
+        if name == "features" and declared.output.dtype == "int8":
+            how = {"scale": _FEATURE_SCALE, "zero_point": -128}
+        output = Tensor(name, declared.output.shape(params), declared.output.dtype, **how)
+        for array, source in zip(declared.inputs, inputs):
+            if array.state:
+                self._states.append(Tensor(source, array.shape(params), array.dtype))
+        own = None if weights is None else f"{name}/weights"
+        if own is not None and weights is not None:
+            self._arrays[own] = weights
+        self._nodes.append(Node(declared, dict(params), tuple(inputs), output, own))
+        return name
+
+    def graph(self) -> Graph:
+        """The network; its output is what the last call makes."""
+        return Graph(
+            name="micro_frontend",
+            inputs=(self._input,),
+            nodes=tuple(self._nodes),
+            outputs=(self._nodes[-1].name,),
+            arrays=self._arrays,
+            states=tuple(self._states),
+        )
+
+
+def _weight(value: float, what: str) -> int:
+    """A number from 0 to 1 as the noise reduction has it, cut off."""
+    number = as_number(value, what)
+    if not 0 <= number <= 1:
+        raise Error(f"{what} must be in 0..1, is {number:g}")
+    return int(float(np.float32(number)) * _ONE)
