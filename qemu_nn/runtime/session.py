@@ -12,7 +12,6 @@ import numpy as np
 
 from ..errors import DeviceWarning, Error
 from ..io.arguments import MOST_THREADS, as_count, as_flag, as_text
-from ..ir.builds import built
 from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
@@ -82,7 +81,7 @@ class Session:
         self._axes = ("N", "T") if graph.states else ("N",)
         self._batch = Batch((-1,), (), 0, 0)  # no array has this shape
         self._has_states = bool(graph.states)
-        self._many: Union[Graph, Compiled, None] = batched(built(graph, profile), BATCH)
+        self._many: Union[Graph, Compiled, None] = batched(self.plan.graph, BATCH)
         for message in self.plan.warnings:
             warnings.warn(message, DeviceWarning, stacklevel=3)
 
