@@ -11,6 +11,7 @@ from typing import Optional, Union
 import numpy as np
 
 from ..errors import Error
+from ..ir.formats import differing
 from . import dumps
 from .causes import likely_cause
 from .golden_set import Entry, Goldens, load
@@ -221,7 +222,7 @@ def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str
     except dumps.Unlike as reason:
         unlike = str(reason)
     else:
-        if not np.array_equal(got, want.ravel(), equal_nan=want.dtype.kind == "f"):
+        if differing(got, want.ravel()).any():
             cause = likely_cause(goldens, entry, want, got, twins)
             differs = difference(want, got, cause)
     return Finding(entry.name, entry.layer, path, want.size, want.nbytes, differs, unlike)
@@ -229,16 +230,15 @@ def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str
 
 def difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference:
     """How `got`, flat, differs from `want`, which has as many elements and is not equal."""
-    flat, real = want.ravel(), want.dtype.kind == "f"
-    nan = (got != got) & (flat != flat)  # any NaN is as good as another
-    differs = np.flatnonzero((got != flat) & ~nan)
+    flat = want.ravel()
+    differs = np.flatnonzero(differing(got, flat))
     index = int(differs[0])
     position = tuple(int(i) for i in np.unravel_index(index, want.shape))
     return Difference(
         index=index,
         position=position,
-        got=got[index].item() if real else int(got[index]),
-        want=flat[index].item() if real else int(flat[index]),
+        got=got[index].item(),
+        want=flat[index].item(),
         differing=int(differs.size),
         differing_bytes=int(np.count_nonzero(got.view(np.uint8) != flat.view(np.uint8))),
         largest=_largest(got[differs], flat[differs]),
@@ -247,11 +247,8 @@ def difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference
 
 
 def _largest(got: np.ndarray, want: np.ndarray) -> Union[int, float]:
-    """The largest |got - want|."""
-    if want.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            return float(np.abs(got.astype(np.float64) - want).max())
-    if want.dtype.itemsize < 8:
+    """The largest |got - want|; integers of Python's, as those of 64 bits have no difference."""
+    if got.dtype.itemsize < 8 and got.dtype.kind != "f":
         return int(np.abs(got.astype(np.int64) - want).max())
     return max(abs(a - b) for a, b in zip(got.tolist(), want.tolist()))
 

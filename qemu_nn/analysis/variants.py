@@ -8,6 +8,7 @@ from typing import Optional
 import numpy as np
 
 from ..functions.tflm_builds import DIFFERENCES
+from ..ir.formats import differing
 from ..ir.graph import Build, Graph
 from ..targets import PATHS, RELEASES, ROUNDINGS, TFLM, Profile, all_profiles, roundings
 from .compare import difference, spell_position
@@ -111,7 +112,7 @@ def _pairs(
 
 
 def _differs(wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]) -> bool:
-    return any(not np.array_equal(want, have) for _, want, have in _pairs(wanted, got))
+    return any(differing(want, have).any() for _, want, have in _pairs(wanted, got))
 
 
 def _difference(
@@ -121,7 +122,7 @@ def _difference(
     differences = [
         (i, difference(want, have.ravel()))
         for i, want, have in pairs
-        if not np.array_equal(want, have)
+        if differing(want, have).any()
     ]
     number, first = differences[0]
     return (

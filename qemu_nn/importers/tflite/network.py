@@ -14,7 +14,7 @@ from .borders import BORDERS
 from .building import BARE, PLAIN, Builder, Value
 from .call import Call, Converter
 from .comparison import COMPARISON
-from .control import CONTROL, branches
+from .control import CONTROL, branches, settle
 from .dense import DENSE
 from .elementwise import ELEMENTWISE
 from .filling import FILLING
@@ -72,6 +72,7 @@ def _network(model: Model) -> Graph:
         value, operators = start(builder, index, operators)
         starts.append(value)
     _convert(builder, operators)
+    settle(builder)
     names = builder.end(outputs)
     hold(builder, names)
     for each in starts:
