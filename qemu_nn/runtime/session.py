@@ -17,7 +17,7 @@ from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
 from .compiled import Batch, Compiled
-from .inputs import Inputs, State, by_name, expect_dtype, packed, packed_state
+from .inputs import Inputs, State, by_name, expect_dtype, packed, packed_reset, packed_state
 from .plan import Plan, plan
 from .stream import Stream
 
@@ -185,7 +185,13 @@ class Session:
     def _start(self, state: State, lead: tuple[int, ...]) -> np.ndarray:
         if not self.graph.states:
             raise Error(f"{self.graph.name} is not recurrent and takes no state")
+        if state is None:
+            return np.ascontiguousarray(np.broadcast_to(self._reset, (*lead, self._reset.size)))
         return packed_state(self.graph, state, lead)
+
+    @cached_property
+    def _reset(self) -> np.ndarray:
+        return packed_reset(self.graph)
 
     def stream(self, state: State = None) -> Stream:
         """Begin to run a recurrent network live, one time step in each call.
