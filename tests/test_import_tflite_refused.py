@@ -185,7 +185,7 @@ def test_a_bias_in_other_steps_is_refused_as_the_device_does(tmp_path):
     refused(net, tmp_path, "its bias, .*, has the scale 0.5")
 
 
-@pytest.mark.parametrize("name", ["depthwise_s16", "fully_connected_s16"])
+@pytest.mark.parametrize("name", ["depthwise_s16"])
 def test_a_bias_of_16_bit_numbers_has_64_bits(name, tmp_path):
     net = CASES[name]()
     inputs = net.operators[0][1]

@@ -104,13 +104,17 @@ def packed(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np
     return _joined([x[tensor.name] for tensor in graph.inputs], len(axes))
 
 
-def packed_state(graph: Graph, state: State, lead: tuple[int, ...]) -> np.ndarray:
+def packed_reset(graph: Graph) -> np.ndarray:
+    """All states as they are after reset, as C takes them: uint8 [bytes]."""
+    zeros = {tensor.name: np.zeros(tensor.shape, tensor.dtype) for tensor in graph.states}
+    return _joined([graph.arrays.get(name, values) for name, values in zeros.items()], 0)
+
+
+def packed_state(
+    graph: Graph, state: Union[np.ndarray, Mapping[str, np.ndarray]], lead: tuple[int, ...]
+) -> np.ndarray:
     """All states as C takes them, one behind the other: uint8 [*lead, bytes]."""
     tensors = graph.states
-    if state is None:
-        parts = [graph.arrays.get(t.name, np.zeros(t.shape, t.dtype)) for t in tensors]
-        start = _joined(parts, 0)
-        return np.ascontiguousarray(np.broadcast_to(start, (*lead, start.size)))
     if not isinstance(state, Mapping):
         state = {tensors[0].name: state}
     if set(state) != {t.name for t in tensors}:

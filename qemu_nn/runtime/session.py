@@ -183,7 +183,13 @@ class Session:
     def _start(self, state: State, lead: tuple[int, ...]) -> np.ndarray:
         if not self.graph.states:
             raise Error(f"{self.graph.name} is not recurrent and takes no state")
+        if state is None:
+            return np.ascontiguousarray(np.broadcast_to(self._reset, (*lead, self._reset.size)))
         return packed_state(self.graph, state, lead)
+
+    @cached_property
+    def _reset(self) -> np.ndarray:
+        return packed_reset(self.graph)
 
     def stream(self, state: State = None) -> Stream:
         """Begin to run a recurrent network live, one time step in each call.
