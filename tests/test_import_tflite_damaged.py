@@ -8,6 +8,7 @@ from soon import soon
 pytest.importorskip("tflite")
 from tflite_cases import CASES
 from tflite_damage import changed
+from tflite_states import STATES
 
 import qemu_nn
 from qemu_nn.cli.main import main
@@ -28,18 +29,18 @@ def outcome(data, path):
     return sentence
 
 
-@pytest.mark.parametrize("name", list(CASES)[::4])
+@pytest.mark.parametrize("name", [*list(CASES)[::4], *STATES])
 def test_damage_of_any_kind_is_refused_or_harmless(name, tmp_path):
-    data = CASES[name]().bytes()
+    data = {**CASES, **STATES}[name]().bytes()
     for number in range(40):
         rng = np.random.default_rng(number)
         network = outcome(changed(data, rng), tmp_path / "net.tflite")
         if isinstance(network, str):
             continue
-        tensor = network.graph.input
-        if tensor.nbytes < 2**20:
+        inputs, lead = network.graph.inputs, (1, 2) if network.graph.states else (1,)
+        if sum(tensor.nbytes for tensor in inputs) < 2**20:
             try:
-                network.session().run(np.ones((1, *tensor.shape), tensor.dtype))
+                network.session().run({t.name: np.ones((*lead, *t.shape), t.dtype) for t in inputs})
             except Error:  # a stride or an offset that the device has not
                 continue
 

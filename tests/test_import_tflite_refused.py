@@ -52,6 +52,7 @@ def data(index, content):
 
 REFUSED = {
     "it has the format version 4": lambda net: net.changes.update(version=4),
+    "it has no network": lambda net: net.changes.update(subgraphs=0),
     "it has no inputs": lambda net: net.inputs.clear(),
     "the input: its output, tensor 3 .*, is a constant already": lambda net: net.inputs.append(3),
     "it has no outputs": lambda net: net.outputs.clear(),

@@ -6,7 +6,7 @@ import flatbuffers
 import numpy as np
 
 _DTYPES = {"INT8": "int8", "UINT8": "uint8", "INT16": "int16", "INT32": "int32", "INT64": "int64"}
-_DTYPES.update(FLOAT32="float32", BOOL="bool")
+_DTYPES |= {"UINT32": "uint32", "UINT64": "uint64", "FLOAT32": "float32", "BOOL": "bool"}
 
 
 def enumerator(kind, name):
@@ -19,7 +19,14 @@ class File:
     def __init__(self):
         self.tensors, self.operators, self.buffers = [], [], [b""]
         self.inputs, self.outputs = [], []
+        self.graphs = []
         self.changes = {"version": 3, "subgraphs": 1}
+
+    def graph(self):
+        """Another graph of the file: of the first run, or a branch."""
+        self.graphs.append(File())
+        self.graphs[-1].buffers = self.buffers
+        return self.graphs[-1]
 
     def tensor(self, shape, type="INT8", scale=None, zero=0, data=None, name=None, **more):
         """Add a tensor, by default not quantized; its data is a new buffer. Returns its index."""
@@ -65,6 +72,9 @@ _ENUMERATORS = {
 }
 
 
+_TEXTS = ("Container", "SharedName")
+
+
 class _Writer:
     def __init__(self, file):
         self.file, self.builder = file, flatbuffers.Builder(1024)
@@ -94,9 +104,10 @@ class _Writer:
             else self.table("Buffer")
             for data in file.buffers
         ]
-        names = list(dict.fromkeys(each[0] for each in file.operators))
+        each = [file, *file.graphs] * file.changes["subgraphs"]
+        names = list(dict.fromkeys(name for graph in each for name, *_ in graph.operators))
         codes = [self.code(name) for name in names]
-        graphs = [self.graph(names) for _ in range(file.changes["subgraphs"])]
+        graphs = [self.graph(names, graph) for graph in each]
         parts = [self.tables(part) for part in (codes, graphs, buffers)]
         root = self.table(
             "Model",
@@ -119,8 +130,7 @@ class _Writer:
         old = min(number, enumerator("BuiltinOperator", "PLACEHOLDER_FOR_GREATER_OP_CODES"))
         return self.table("OperatorCode", BuiltinCode=number, DeprecatedBuiltinCode=old, Version=5)
 
-    def graph(self, names):
-        file = self.file
+    def graph(self, names, file):
         tensors = self.tables([self.tensor(entry) for entry in file.tensors])
         operators = self.tables([self.operator(names, *each) for each in file.operators])
         inputs, outputs = (self.numbers(each, np.int32) for each in (file.inputs, file.outputs))
@@ -160,7 +170,9 @@ class _Writer:
             custom = self.numbers(list(fields["custom"]), np.uint8)
         if options is not None:
             values = {
-                key: enumerator(_ENUMERATORS[key], value)
+                key: self.builder.CreateString(value)
+                if key in _TEXTS
+                else enumerator(_ENUMERATORS[key], value)
                 if isinstance(value, str)
                 else self.numbers(value, np.int32)
                 if isinstance(value, (list, tuple))

@@ -6,11 +6,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import Optional, Union
 
 import numpy as np
 
 from ..errors import Error
+from ..ir.formats import differing
 from . import dumps
 from .causes import likely_cause
 from .golden_set import Entry, Goldens, load
@@ -29,11 +30,11 @@ class Difference:
         The first element that differs, counted flat.
     position : tuple of int
         The same element, one number for each axis.
-    got, want : int
+    got, want : int or float
         Its values in the dump and in the golden.
     differing, differing_bytes : int
         How many elements and bytes differ.
-    largest : int
+    largest : int or float
         The largest |got - want|.
     cause : str
         A sentence on the likely cause; "" where none was recognized.
@@ -41,11 +42,11 @@ class Difference:
 
     index: int
     position: tuple[int, ...]
-    got: int
-    want: int
+    got: Union[int, float]
+    want: Union[int, float]
     differing: int
     differing_bytes: int
-    largest: int
+    largest: Union[int, float]
     cause: str = ""
 
 
@@ -221,7 +222,7 @@ def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str
     except dumps.Unlike as reason:
         unlike = str(reason)
     else:
-        if not np.array_equal(got, want.ravel()):
+        if differing(got, want.ravel()).any():
             cause = likely_cause(goldens, entry, want, got, twins)
             differs = difference(want, got, cause)
     return Finding(entry.name, entry.layer, path, want.size, want.nbytes, differs, unlike)
@@ -230,19 +231,26 @@ def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str
 def difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference:
     """How `got`, flat, differs from `want`, which has as many elements and is not equal."""
     flat = want.ravel()
-    differs = np.flatnonzero(got != flat)
+    differs = np.flatnonzero(differing(got, flat))
     index = int(differs[0])
     position = tuple(int(i) for i in np.unravel_index(index, want.shape))
     return Difference(
         index=index,
         position=position,
-        got=int(got[index]),
-        want=int(flat[index]),
+        got=got[index].item(),
+        want=flat[index].item(),
         differing=int(differs.size),
         differing_bytes=int(np.count_nonzero(got.view(np.uint8) != flat.view(np.uint8))),
-        largest=int(np.abs(got.astype(np.int64) - flat).max()),
+        largest=_largest(got[differs], flat[differs]),
         cause=cause,
     )
+
+
+def _largest(got: np.ndarray, want: np.ndarray) -> Union[int, float]:
+    """The largest |got - want|; integers of Python's, as those of 64 bits have no difference."""
+    if got.dtype.itemsize < 8 and got.dtype.kind != "f":
+        return int(np.abs(got.astype(np.int64) - want).max())
+    return max(abs(a - b) for a, b in zip(got.tolist(), want.tolist()))
 
 
 def spell_position(position: tuple[int, ...]) -> str:

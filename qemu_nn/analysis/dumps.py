@@ -44,6 +44,11 @@ def names(name: str, inputs: int) -> list[str]:
     return list(dict.fromkeys([*paths, *(path.replace("/", "_") for path in paths)]))
 
 
+def stored(dtype: str) -> np.dtype:
+    """The elements of a type as they are compared; a truth value is a byte that holds anything."""
+    return np.dtype("uint8" if dtype == "bool" else dtype).newbyteorder("<")
+
+
 def read(path: Path, dtype: str, count: int) -> np.ndarray:
     """The dump in a file as `count` elements of dtype, flat and little-endian.
 
@@ -52,11 +57,11 @@ def read(path: Path, dtype: str, count: int) -> np.ndarray:
     ("00000010: ...") are skipped. Raises Unlike where size or type differ, Error where the file
     is not what its ending says.
     """
-    little = np.dtype(dtype).newbyteorder("<")
+    little = stored(dtype)
     try:
         files.check_regular(path)
         if path.suffix == ".npy":
-            return _npy(path, little, count)
+            return _npy(path, dtype, count)
         content = _bytes(path, count * little.itemsize)
     except OSError as error:
         raise Error(f"cannot read {path}: {files.reason(error)}") from None
@@ -97,7 +102,8 @@ def _word(word: str) -> bytes:
     return bytes.fromhex(word.zfill(2) if word else "")
 
 
-def _npy(path: Path, dtype: np.dtype, count: int) -> np.ndarray:
+def _npy(path: Path, name: str, count: int) -> np.ndarray:
+    dtype = stored(name)
     limit = count * dtype.itemsize + _HEADER_LIMIT
     if path.stat().st_size > limit:
         raise Unlike(f"it has more than {limit} bytes, but the golden has {count * dtype.itemsize}")
@@ -105,8 +111,9 @@ def _npy(path: Path, dtype: np.dtype, count: int) -> np.ndarray:
         array = np.lib.format.open_memmap(path, mode="r")
     except _NO_NPY:
         raise Error(f"{path} is not a .npy file of numbers") from None
-    if array.dtype.kind not in "iu" or array.dtype.itemsize != dtype.itemsize:
-        raise Unlike(f"it holds {array.dtype}, but the golden {dtype.name}")
+    kinds = {"float32": "f", "bool": "iub"}.get(name, "iu")
+    if array.dtype.kind not in kinds or array.dtype.itemsize != dtype.itemsize:
+        raise Unlike(f"it holds {array.dtype}, but the golden {name}")
     if array.size != count:
         raise Unlike(f"it has {array.size} elements, but the golden has {count}")
     values = np.ascontiguousarray(array).ravel()

@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import Error, ModelError
+from ..functions.extents import DTYPES
 from ..io.files import MEGABYTE, read_bytes
 from ..io.typed_json import Fields, parse_json
 from ..targets import Profile, core_words, cores_of, profile
+from .dumps import stored
 
 _MANIFEST_LIMIT = 256 * MEGABYTE
 _NAME = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+){1,2}")
@@ -54,9 +56,9 @@ class Goldens:
     entries: tuple[Entry, ...]
 
     def values(self, entry: Entry) -> np.ndarray:
-        """The elements of a golden, in its shape, little-endian."""
+        """The elements of a golden, in its shape, little-endian; truth values as bytes."""
         content = _content(self.folder, f"{entry.name}.bin", entry.nbytes, entry.crc32)
-        dtype = np.dtype(entry.dtype).newbyteorder("<")
+        dtype = stored(entry.dtype)
         return np.frombuffer(content, dtype).reshape(entry.shape)
 
 
@@ -112,8 +114,8 @@ def _entry(golden: Fields) -> Entry:
     name, dtype, shape = golden.text("name"), golden.text("dtype"), golden.integers("shape")
     if not _NAME.fullmatch(name):
         raise golden.error("'name' is not the name of a golden")
-    if dtype not in ("int8", "uint8", "int16", "int32"):
-        raise golden.error("'dtype' must be int8, uint8, int16 or int32")
+    if dtype not in DTYPES.values():
+        raise golden.error(f"'dtype' must be one of {', '.join(DTYPES.values())}")
     if len(shape) > 8 or not all(0 < axis < 2**31 for axis in shape):
         raise golden.error("'shape' is not the shape of a layer")
     others = golden.object("others")

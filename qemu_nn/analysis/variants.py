@@ -7,6 +7,7 @@ from typing import Optional
 
 import numpy as np
 
+from ..ir.formats import differing
 from ..targets import PATHS, RELEASES, ROUNDINGS, Profile, all_profiles, roundings
 from .compare import difference, spell_position
 from .kernel_table import spell_profiles
@@ -75,7 +76,7 @@ def _pairs(
 
 
 def _differs(wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]) -> bool:
-    return any(not np.array_equal(want, have) for _, want, have in _pairs(wanted, got))
+    return any(differing(want, have).any() for _, want, have in _pairs(wanted, got))
 
 
 def _difference(
@@ -85,7 +86,7 @@ def _difference(
     differences = [
         (i, difference(want, have.ravel()))
         for i, want, have in pairs
-        if not np.array_equal(want, have)
+        if differing(want, have).any()
     ]
     number, first = differences[0]
     return (

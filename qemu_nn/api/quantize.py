@@ -29,6 +29,7 @@ from ..optimize import optimize
 from ..quantizer.search import Given, Score, Search, search
 from ..quantizer.statistics import observe
 from ..runtime.evaluate import each_tensor, evaluate
+from ..runtime.plan import plan
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, profile
 from .data import Batch, batches
@@ -163,7 +164,7 @@ def quantize(
         tried = _searched(job, kept, how, progress)
     final = job.formats(tried)
     graph = chosen.lower(job.graph, final)
-    Session(graph, wanted)  # the device accepts every call
+    plan(graph, wanted)  # the device accepts every call
     return Network(graph, job.reference, (*job.notes, *final.notes))
 
 

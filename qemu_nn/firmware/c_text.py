@@ -7,7 +7,6 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Union
 
 import numpy as np
 
@@ -63,8 +62,8 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) 
             f"#ifndef {guard}",
             f"#define {guard}",
             "",
-            *(["#include <math.h>"] if values.dtype == np.float32 else []),
             "#include <stdint.h>",
+            *includes(values),
             "" if is_affine(cmsis) else _LEGACY_TYPES,
             definition(symbol, values, cmsis),
             "",
@@ -72,6 +71,12 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) 
             "",
         ]
     )
+
+
+def includes(*arrays: np.ndarray) -> list[str]:
+    """The lines that arrays need in front of them: INFINITY and NAN are of math.h."""
+    real = [values for values in arrays if values.dtype.kind == "f"]
+    return [] if all(np.isfinite(values).all() for values in real) else ["#include <math.h>"]
 
 
 def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
@@ -83,17 +88,34 @@ def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
 
 def lines(values: np.ndarray) -> list[str]:
     """The elements in memory order, a few in each line, without a comma at its end."""
-    numbers = values.astype(np.uint8) if values.dtype == bool else values
-    flat = [str(value) for value in numbers.ravel().tolist()]
+    plain = values.view(np.uint8) if values.dtype == bool else values
+    spell = _SPELLED.get(plain.dtype.name, str)
+    flat = [spell(value) for value in plain.ravel().tolist()]
     return [", ".join(flat[i : i + _PER_LINE]) for i in range(0, len(flat), _PER_LINE)]
 
 
-def _literal(value: Union[bool, float]) -> str:
-    """An element; what is no finite number as math.h has it."""
-    if isinstance(value, float) and not math.isfinite(value):
-        sign = "-" if math.copysign(1, value) < 0 else ""
-        return sign + ("NAN" if math.isnan(value) else "INFINITY")
-    return str(int(value) if isinstance(value, bool) else value)
+def _real(value: float) -> str:
+    """A number of type float, which the compiler reads as the same bits; NaN as any."""
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    digits = f"{value:.9g}"
+    return f"{digits}f" if set(digits) & set(".e") else f"{digits}.0f"
+
+
+def _int64(value: int) -> str:
+    """C has no such constant as the least one, only the largest, with a sign in front."""
+    return str(value) if value > -(2**63) else f"({value + 1} - 1)"
+
+
+#: Element types -> how C spells a number of one, if not like Python.
+_SPELLED = {
+    "float32": _real,
+    "int64": _int64,
+    "uint32": lambda value: f"{value}u",
+    "uint64": lambda value: f"{value}u",
+}
 
 
 def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
@@ -104,9 +126,9 @@ def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
         includes.append(condition)
         rows.append(condition)
         for _, name, dtype in group:
-            array, unsigned = symbol(name), int(dtype.startswith("u"))
+            array, kind = symbol(name), {"f": "f", "i": "i"}.get(dtype[0], "u")
             includes.append(f'#include "{name}.h"')
-            sizes = f"sizeof {array}, sizeof {array}[0], {unsigned}"
+            sizes = f"sizeof {array}, sizeof {array}[0], '{kind}'"
             rows.append(f'    {{"{name}", {array}, {sizes}}},')
         includes.append("#endif")
         rows.append("#endif")
@@ -123,7 +145,7 @@ def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
             "",
             "static const qn_golden qn_goldens[] = {",
             *rows,
-            "    {NULL, NULL, 0, 0, 0},",
+            "    {NULL, NULL, 0, 0, 'i'},",
             "};",
             "",
         ]

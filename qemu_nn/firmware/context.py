@@ -18,7 +18,7 @@ from ..functions.prototypes import (
 )
 from ..functions.struct_api import Elements, Member
 from ..ir.graph import Address, Graph
-from .c_text import c_extent, comment, definition, dimensions, in_comment, wrapped
+from .c_text import c_extent, comment, definition, dimensions, in_comment, includes, wrapped
 from .golden import About
 from .memory import Call, Layout
 from .symbols import Constant, Layer, Symbols, array_name, described
@@ -62,7 +62,8 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
         "buffers": [{"name": buffers[name], "size": size} for name, size in layout.buffers.items()],
         "headers": sorted({prototype(node.function, cmsis).header for node in graph.nodes}),
         "inputs": [{**each, "macros": symbols.inputs[name]} for name, each in inputs.items()],
-        "states": list(states.values()),
+        "states": [{**each, "reset": symbols.resets.get(name)} for name, each in states.items()],
+        "includes": includes(*(constant.values for constant in symbols.arrays.values())),
         "outputs": list(outputs.values()),
         "layers": layers,
         "arrays": [_array(symbol, array, cmsis) for symbol, array in symbols.arrays.items()],

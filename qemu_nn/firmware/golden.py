@@ -21,10 +21,11 @@ import numpy as np
 from ..errors import Error
 from ..io.archive import format_npy, little_endian
 from ..io.files import reason
+from ..ir.formats import differing
 from ..ir.graph import Graph
 from ..ir.tensors import Tensor
 from ..runtime.plan import CLOBBER
-from ..targets import Profile
+from ..targets import Profile, is_affine
 from .c_text import dimensions, header, symbol, table
 from .folder import Listed, checksum, earlier_files, replacing
 
@@ -194,11 +195,14 @@ class _Writer:
         about = self._about
         return [
             f"{entry['name']}: {entry['layer']} of {about.network}, input {entry['input']}",
-            f"shape {dimensions(entry['shape'])}, {known or 'unknown Q format'}",
+            f"shape {dimensions(entry['shape'])}, {known or self._unknown(entry['dtype'])}",
             f"{about.core} ({about.profile.path}), CMSIS {about.profile.cmsis}, "
             f"rounding {about.profile.rounding}",
             f"CRC-32 of the little-endian bytes: 0x{entry['crc32']}",
         ]
+
+    def _unknown(self, dtype: str) -> str:
+        return dtype if is_affine(self._about.profile.cmsis) else "unknown Q format"
 
     def _put(self, path: str, content: bytes) -> None:
         (self._folder / path).write_bytes(content)
@@ -284,5 +288,5 @@ def _differing(values: np.ndarray, others: Trace) -> dict[str, int]:
     return {
         profile: crc32(other)
         for profile, other in others.items()
-        if not np.array_equal(other.ravel(), values.ravel())
+        if differing(other.ravel(), values.ravel()).any()
     }

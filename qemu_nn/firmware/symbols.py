@@ -97,12 +97,14 @@ class Constant:
 @dataclass(frozen=True)
 class Symbols:
     """A whole network in C. stems: inputs, states and layers -> identifiers; inputs: each -> its
-    macros; arrays: symbol -> what is in it."""
+    macros; arrays: symbol -> what is in it; resets: state -> symbol of what it is after reset, of
+    those that are not zeros."""
 
     stems: Mapping[str, str]
     inputs: Mapping[str, tuple[Macro, ...]]
     layers: tuple[Layer, ...]
     arrays: Mapping[str, Constant]
+    resets: Mapping[str, str]
 
 
 def described(tensor: Tensor) -> str:
@@ -135,7 +137,13 @@ def symbols(graph: Graph, stems: Mapping[str, str]) -> Symbols:
             own[argument] = named[constant.key]
         numbers = _numbers(taken, stem, node.output, formats)
         layers.append(Layer(node, stem, formats, params, numbers, own))
-    return Symbols(stems, inputs, tuple(layers), arrays)
+    resets = {}
+    for state in graph.states:
+        if state.name in graph.arrays:
+            resets[state.name] = array_name(stems[state.name], "reset", taken)
+            key = (state.name, "reset")
+            arrays[resets[state.name]] = Constant(key, "reset", graph.arrays[state.name])
+    return Symbols(stems, inputs, tuple(layers), arrays, resets)
 
 
 def _formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:

@@ -139,4 +139,4 @@ def _type(function: Function, order: Order, name: str, types: Mapping[str, str])
     array = next(array for array in function.arrays if array.name == name)
     written = array.state or (order.writes_inputs and array in function.inputs)
     const = "" if written else "const "
-    return f"{const}{types[array.dtype]} *"
+    return f"{const}{'void' if array.narrow else types[array.dtype]} *"

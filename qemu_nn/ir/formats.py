@@ -30,6 +30,15 @@ def drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.nd
     return rng.integers(*limits(dtype), shape, wide, endpoint=True).astype(dtype)
 
 
+def differing(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Where two arrays of one type differ in their bits; one NaN is as good as another."""
+    if first.dtype.kind != "f":
+        return np.asarray(first != second)
+    bits = f"u{first.dtype.itemsize}"
+    unlike = np.asarray(first, order="C").view(bits) != np.asarray(second, order="C").view(bits)
+    return np.asarray(unlike & ~(np.isnan(first) & np.isnan(second)))
+
+
 def dec_bit(largest: float, bits: int = 8) -> int:
     """The most fraction bits with which a magnitude fits: (bits - 1) - ceil(log2(largest)).
 

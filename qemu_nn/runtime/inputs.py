@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Union
 
@@ -111,5 +112,8 @@ def packed_state(graph: Graph, state: State, lead: tuple[int, ...]) -> np.ndarra
 
 def _joined(parts: Sequence[np.ndarray], axes: int) -> np.ndarray:
     """The bytes of arrays, one behind the other behind the axes that they share."""
-    flat = [np.ascontiguousarray(part).reshape(*part.shape[:axes], -1) for part in parts]
+    flat = [
+        np.ascontiguousarray(part).reshape(*part.shape[:axes], math.prod(part.shape[axes:]))
+        for part in parts
+    ]
     return np.concatenate([part.view(np.uint8) for part in flat], axis=-1)

@@ -15,7 +15,7 @@ typedef struct qn_golden {
     const char *name;
     const void *values;
     size_t size, width; /* bytes of all elements, and of one */
-    int is_unsigned;
+    char kind; /* 'i': signed integers, 'u': unsigned, 'f': float */
 } qn_golden;
 
 #include "golden_table.h" /* qn_goldens[]; its last entry has no name */
@@ -30,31 +30,78 @@ static const qn_golden *find(const char *name) {
 
 const void *qn_golden_values(const char *name) { return find(name)->values; }
 
-/* One element, in this machine's byte order; unsigned ones are bytes. */
-static long element(const void *values, size_t index, const qn_golden *golden) {
-    const size_t width = golden->width;
-    const unsigned char *at = (const unsigned char *)values + index * width;
-    int8_t q7;
-    int16_t q15;
-    int32_t q31;
-    if (golden->is_unsigned) {
+/* The bits of one element, in this machine's byte order. */
+static uint64_t element(const void *values, size_t index, const qn_golden *golden) {
+    const unsigned char *at = (const unsigned char *)values + index * golden->width;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (golden->width) {
+    case 1:
         return *at;
+    case 2:
+        memcpy(&two, at, sizeof two);
+        return two;
+    case 4:
+        memcpy(&four, at, sizeof four);
+        return four;
+    default:
+        memcpy(&eight, at, sizeof eight);
+        return eight;
     }
-    if (width == sizeof q7) {
-        memcpy(&q7, at, sizeof q7);
-        return q7;
+}
+
+static int is_nan(uint64_t bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }
+
+/* How many elements differ; one NaN is as good as another. */
+static size_t count(const qn_golden *golden, const void *buffer, size_t *first) {
+    size_t index, differing = 0;
+    for (index = golden->size / golden->width; index-- > 0;) {
+        const uint64_t got = element(buffer, index, golden);
+        const uint64_t want = element(golden->values, index, golden);
+        if (got != want && !(golden->kind == 'f' && is_nan(got) && is_nan(want))) {
+            *first = index;
+            differing++;
+        }
     }
-    if (width == sizeof q15) {
-        memcpy(&q15, at, sizeof q15);
-        return q15;
+    return differing;
+}
+
+/* An element of up to 32 bits as a number. */
+static long number(uint64_t bits, const qn_golden *golden) {
+    const int sign = 8 * (int)golden->width - 1;
+    if (golden->kind == 'i' && bits >> sign != 0) {
+        return (long)((int64_t)bits - ((int64_t)2 << sign));
     }
-    memcpy(&q31, at, sizeof q31);
-    return (long)q31;
+    return (long)bits;
+}
+
+static void print_failure(const qn_golden *golden, size_t index, uint64_t got, size_t differing) {
+    const uint64_t want = element(golden->values, index, golden);
+    const unsigned long at = (unsigned long)index, all = (unsigned long)differing;
+    const unsigned long g = got & 0xffffffffu, w = want & 0xffffffffu; /* the lower halves */
+    if (golden->width > 4) {
+        QN_PRINTF("FAIL layer=%s index=%lu got=0x%08lx%08lx want=0x%08lx%08lx differing=%lu\n",
+                  golden->name, at, (unsigned long)(got >> 32), g, (unsigned long)(want >> 32), w,
+                  all);
+    } else if (golden->width == 4 && golden->kind != 'i') {
+        QN_PRINTF("FAIL layer=%s index=%lu got=0x%08lx want=0x%08lx differing=%lu\n", golden->name,
+                  at, g, w, all);
+    } else {
+        QN_PRINTF("FAIL layer=%s index=%lu got=%ld want=%ld differing=%lu\n", golden->name, at,
+                  number(got, golden), number(want, golden), all);
+    }
+}
+
+int qn_equal(const char *name, const void *buffer, size_t size) {
+    const qn_golden *golden = find(name);
+    size_t first;
+    return golden->name != NULL && size == golden->size && count(golden, buffer, &first) == 0;
 }
 
 int qn_check(const char *name, const void *buffer, size_t size) {
     const qn_golden *golden = find(name);
-    size_t index, first = 0, differing = 0;
+    size_t first = 0, differing;
     if (golden->name == NULL) {
         QN_PRINTF("FAIL layer=%s unknown\n", name);
         return 1;
@@ -64,16 +111,9 @@ int qn_check(const char *name, const void *buffer, size_t size) {
                   (unsigned long)golden->size);
         return 1;
     }
-    for (index = size / golden->width; index-- > 0;) {
-        if (element(buffer, index, golden) != element(golden->values, index, golden)) {
-            first = index;
-            differing++;
-        }
-    }
+    differing = count(golden, buffer, &first);
     if (differing > 0) {
-        QN_PRINTF("FAIL layer=%s index=%lu got=%ld want=%ld differing=%lu\n", name,
-                  (unsigned long)first, element(buffer, first, golden),
-                  element(golden->values, first, golden), (unsigned long)differing);
+        print_failure(golden, first, element(buffer, first, golden), differing);
         return 1;
     }
     QN_PRINTF("PASS %s\n", name);

@@ -15,12 +15,14 @@
  *     FAIL layer=x0/conv1 unknown
  *
  * index: the first element that differs, counted from 0 in memory order; differing: how many
- * elements differ; size, want (second form): bytes. A name is unknown if no golden has it, or if
+ * elements differ; got, want: of float, uint32_t and what has 64 bits the bits, 0x3f800000; size,
+ * want (second form): bytes. A name is unknown if no golden has it, or if
  * its input is not compiled in.
  *
  * -DQN_GOLDEN_INPUT=0   compiles the goldens of input x0 in and no others: where flash is short
  * -DQN_PRINTF=my_printf prints with your own `int my_printf(const char *format, ...)`, which must
- *                       know %s, %ld and %lu
+ *                       know %s, %ld and %lu, and %08lx where bits are
+ *                       printed
  *
  * C99, no heap, no floating point, no static data but the goldens (constant: they stay in flash).
  */
@@ -34,8 +36,12 @@ extern "C" {
 #endif
 
 /* Compares `size` bytes at `buffer` with the golden of that name, prints the line above and
- * returns 0 if all of them are equal, 1 otherwise. The buffer may have any alignment. */
+ * returns 0 if all of them are equal, 1 otherwise. The buffer may have any alignment. One NaN is as
+ * good as another. */
 int qn_check(const char *name, const void *buffer, size_t size);
+
+/* Says the same without a line: 1 if all of them are equal, 0 otherwise. */
+int qn_equal(const char *name, const void *buffer, size_t size);
 
 /* The elements of the golden of that name; NULL if it is unknown. */
 const void *qn_golden_values(const char *name);

@@ -8,7 +8,8 @@ from typing import Callable
 import numpy as np
 
 from ...errors import Error, ModelError
-from .building import PLAIN, Value
+from ...functions import FUNCTIONS
+from .building import PLAIN, Builder, Value
 from .call import SUFFIXES, Call, Converter
 from .reading import Model
 from .values import Guard
@@ -68,13 +69,31 @@ def read_variable(call: Call) -> None:
 def assign_variable(call: Call) -> None:
     """ASSIGN_VARIABLE; in a branch that is not taken, the variable keeps what it holds."""
     call.counts(2, 2, outputs=0)
-    value = call.brought(1, *PLAIN)
-    state = _state(call, _handle(call), value)
+    value, name = call.brought(1, *PLAIN), _handle(call)
+    state = _state(call, name, value)
+    call.builder.variables.assigned.add(name)
     suffix, params, guard = SUFFIXES[value.dtype], {"length": value.size}, call.builder.guard
     if guard is not None:
         ends = [value, state] if guard.holds else [state, value]
         value = call.part("kept", value, f"tflm_choose_{suffix}", params, [guard.condition, *ends])
     call.part("assigned", value, f"tflm_assign_variable_{suffix}", params, [state, value])
+
+
+def settle(builder: Builder) -> None:
+    """Make constants of variables that are read and never assigned."""
+    variables = builder.variables
+    for name in variables.states.keys() - variables.assigned:
+        state = variables.states[name]
+        function = f"tflm_constant_{SUFFIXES[state.dtype]}"
+        if function not in FUNCTIONS:
+            raise ModelError(f"nothing assigns the variable {name[:60]!r}: there is no {function}")
+        builder.states.remove(state.tensor)
+        values = builder.arrays.get(state.name, np.zeros(state.size, state.dtype))
+        builder.arrays[state.name] = values.reshape(-1)
+        for at, node in enumerate(builder.nodes):
+            if node.inputs == (state.name,):
+                constant = replace(node, function=FUNCTIONS[function], inputs=())
+                builder.nodes[at] = replace(constant, weights=state.name)
 
 
 def call_once(call: Call) -> None:
@@ -116,10 +135,12 @@ def branches(call: Call, inlined: Inlined) -> None:
     if call.builder.guard is not None:
         raise ModelError("it is inside of a branch of another IF, which is not supported")
     given = [call.brought(index, *PLAIN) for index in range(1, len(call.operator.inputs))]
-    made = []
+    made, outputs = [], len(call.operator.outputs)
     for field, holds in (("ThenSubgraphIndex", True), ("ElseSubgraphIndex", False)):
         model = call.builder.model.subgraph(options.integer(field))
         made.append(inlined(call, model, given, Guard(condition, holds)))
+        if len(made[-1]) != outputs:
+            raise ModelError(f"a branch makes {len(made[-1])} outputs, but it has {outputs}")
     for at, (first, second) in enumerate(zip(*made)):
         output = call.output(at, *PLAIN)
         if any((v.dtype, v.size) != (output.dtype, output.size) for v in (first, second)):

@@ -14,7 +14,7 @@ from .borders import BORDERS
 from .building import BARE, PLAIN, Builder, Value
 from .call import Call, Converter
 from .comparison import COMPARISON
-from .control import CONTROL, branches
+from .control import CONTROL, branches, settle
 from .dense import DENSE
 from .elementwise import ELEMENTWISE
 from .filling import FILLING
@@ -69,6 +69,7 @@ def _network(model: Model) -> Graph:
     outputs, operators = _outputs(model, operators)
     starts, operators = _starts(builder, operators)
     _convert(builder, operators)
+    settle(builder)
     names = builder.end(outputs)
     hold(builder, names)
     for start in starts:

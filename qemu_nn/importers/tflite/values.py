@@ -62,15 +62,17 @@ class Guard:
 
 @dataclass
 class Variables:
-    """Variables by name. handles: of the tensors of one graph that stand for a variable."""
+    """Variables by name. assigned: those that live on; handles: of the tensors of one graph that
+    stand for a variable."""
 
     states: dict[str, Value] = field(default_factory=dict)
     resets: dict[str, np.ndarray] = field(default_factory=dict)
+    assigned: set[str] = field(default_factory=set)
     handles: dict[int, str] = field(default_factory=dict)
 
     def of_another_graph(self) -> Variables:
         """The same variables; tensors have other indices there."""
-        return Variables(self.states, self.resets)
+        return Variables(self.states, self.resets, self.assigned)
 
     def name(self, index: Optional[int]) -> str:
         """The variable that a tensor stands for."""
