@@ -16,7 +16,16 @@ from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
 from .compiled import Batch, Compiled
-from .inputs import Inputs, State, by_name, expect_dtype, misshapen, packed, packed_state
+from .inputs import (
+    Inputs,
+    State,
+    by_name,
+    expect_dtype,
+    misshapen,
+    packed,
+    packed_reset,
+    packed_state,
+)
 from .plan import Plan, plan
 from .stream import Stream
 
