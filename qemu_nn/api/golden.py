@@ -180,7 +180,7 @@ def _samples(
 
 
 def _traced(session: Session, x: Inputs, state: State, wanted: Profile) -> dict[str, np.ndarray]:
-    """What each layer computes for one input; nothing where another device than ours stops at it."""
+    """What each layer computes for one input; nothing where another device stops at it."""
     try:
         results = session.run(x, state, trace=True)
     except Refused:
