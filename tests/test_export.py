@@ -103,6 +103,7 @@ OTHER_DEVICES = (
 
 
 @on_pc
+@pytest.mark.firmware
 @pytest.mark.parametrize(
     "device",
     [*SOME_DEVICES, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHER_DEVICES)],

@@ -15,6 +15,8 @@ import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.firmware.c_text import definition, lines
 
+pytestmark = pytest.mark.firmware
+
 #: Numbers that C could read as others.
 NUMBERS = {
     "float32": [0.1, -0.0, 1, 1e-45, 3.4028235e38, -1.1754944e-38, 16777217, np.inf, -np.inf],
