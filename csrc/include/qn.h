@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "qn_params.h"
-#include "qn_params_f.h"
 #include "qn_params_e.h"
+#include "qn_params_f.h"
 #include "qn_params_movement.h"
 #include "qn_params_s.h"
 #include "qn_params_signal.h"
