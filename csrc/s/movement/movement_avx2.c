@@ -56,8 +56,24 @@ static char *copy_row(const char *from, int64_t side, int64_t step, int element,
     }
 }
 
+/* The first of `count` equal parts, of `bytes`, is there already. */
+static char *repeat(char *to, int64_t bytes, int64_t count) {
+    const int64_t all = bytes * count;
+    for (int64_t done = bytes; done < all; done *= 2) {
+        memcpy(to + done, to, (size_t)(done < all - done ? done : all - done));
+    }
+    return to + all;
+}
+
 /* Axes from `axis` on. */
 static char *copy_axes(const short_walk *w, int32_t axis, const char *from, int element, char *to) {
+    if (axis == w->count) {
+        memcpy(to, from, (size_t)element);
+        return to + element;
+    }
+    if (w->steps[axis] == 0) {
+        return repeat(to, copy_axes(w, axis + 1, from, element, to) - to, w->sides[axis]);
+    }
     if (axis == w->count - 1) {
         return copy_row(from, w->sides[axis], w->steps[axis], element, to);
     }
@@ -69,12 +85,7 @@ static char *copy_axes(const short_walk *w, int32_t axis, const char *from, int 
 
 static int walked(s_walk whole, const qn_buffers *b, int element) {
     const short_walk w = merged(&whole);
-    const char *from = (const char *)b->in[0] + whole.start * element;
-    if (w.count == 0) {
-        memcpy(b->out, from, (size_t)element);
-    } else {
-        (void)copy_axes(&w, 0, from, element, b->out);
-    }
+    (void)copy_axes(&w, 0, (const char *)b->in[0] + whole.start * element, element, b->out);
     return QN_OK;
 }
 
@@ -90,6 +101,11 @@ int s_permute_avx2(const void *params, const qn_buffers *b) {
 int s_slice_avx2(const void *params, const qn_buffers *b) {
     const qn_s_slice *p = params;
     return walked(s_walk_of_slice(p), b, p->element);
+}
+
+int s_broadcast_avx2(const void *params, const qn_buffers *b) {
+    const qn_s_broadcast *p = params;
+    return walked(s_walk_of_broadcast(p), b, p->element);
 }
 
 /* One sample: rows of the image, or pixels where channels are padded, among what is filled. */
