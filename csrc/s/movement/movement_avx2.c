@@ -108,35 +108,30 @@ int s_broadcast_avx2(const void *params, const qn_buffers *b) {
     return walked(s_walk_of_broadcast(p), b, p->element);
 }
 
-/* One sample: rows of the image, or pixels where channels are padded, among what is filled. */
-static const char *place(const qn_s_pad *p, const char *in, int element, char *out) {
-    const int64_t channels = (int64_t)p->pre_c + p->input_c + p->post_c;
-    const int64_t width = ((int64_t)p->pre_w + p->input_w + p->post_w) * channels;
-    const int whole = channels == p->input_c;
-    const int64_t runs = whole ? 1 : p->input_w;
-    const size_t run = (size_t)(whole ? p->input_w * channels : p->input_c) * (size_t)element;
-    for (int32_t y = 0; y < p->input_h; y++) {
-        char *to = out + ((p->pre_h + y) * width + p->pre_w * channels + p->pre_c) * element;
-        for (int64_t i = 0; i < runs; i++, in += run, to += channels * element) {
-            memcpy(to, in, run);
-        }
-    }
-    return in;
-}
-
+/* Rows of the image, or pixels where channels are padded, and before each of them what is filled. */
 int s_pad_avx2(const void *params, const qn_buffers *b) {
     const qn_s_pad *p = params;
-    const int element = p->element;
+    const int64_t element = p->element;
     const int64_t channels = (int64_t)p->pre_c + p->input_c + p->post_c;
-    const int64_t sample = ((int64_t)p->pre_h + p->input_h + p->post_h) *
-                           ((int64_t)p->pre_w + p->input_w + p->post_w) * channels;
+    const int64_t width = ((int64_t)p->pre_w + p->input_w + p->post_w) * channels;
+    const int64_t sample = ((int64_t)p->pre_h + p->input_h + p->post_h) * width;
+    const int whole = channels == p->input_c;
+    const int64_t runs = whole ? 1 : p->input_w;
+    const int64_t run = whole ? p->input_w * channels : p->input_c;
     const char *in = b->in[0];
     char *out = b->out;
-    s_fill(out, ((int64_t)p->pre_n + p->input_n + p->post_n) * sample, element, p->pad_value);
-    out += p->pre_n * sample * element;
-    for (int32_t n = 0; n < p->input_n; n++, out += sample * element) {
-        in = place(p, in, element, out);
+    int64_t done = 0;
+    for (int64_t y = 0; y < (int64_t)p->input_n * p->input_h; y++) {
+        const int64_t n = p->pre_n + y / p->input_h, row = p->pre_h + y % p->input_h;
+        int64_t at = n * sample + row * width + p->pre_w * channels + p->pre_c;
+        for (int64_t i = 0; i < runs; i++, in += run * element, at += channels) {
+            s_fill(out + done * element, at - done, p->element, p->pad_value);
+            memcpy(out + at * element, in, (size_t)(run * element));
+            done = at + run;
+        }
     }
+    const int64_t all = ((int64_t)p->pre_n + p->input_n + p->post_n) * sample;
+    s_fill(out + done * element, all - done, p->element, p->pad_value);
     return QN_OK;
 }
 
