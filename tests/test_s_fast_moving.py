@@ -55,6 +55,10 @@ SIDES = (
     (1, 1, 3, 1000, 1),
     (4, 1000, 1, 1, 1),
     (1, 2, 1, 3, 7),
+    (3, 28, 240, 1, 1),
+    (2, 300, 3, 1, 37),
+    (5, 1, 6, 9, 1),
+    (2, 4, 3, 2, 9),
 )
 
 
@@ -62,9 +66,11 @@ SIDES = (
 @pytest.mark.parametrize("type", ["s8", "s16"])
 def test_means(type, sides):
     names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
-    for fill, zero in itertools.product(("min", "max", None), (-128, 0, 127)):
-        params = dict(zip(names, sides))
-        params.update(input_zero_point=zero, output_zero_point=-3, multiplier=1518500250, shift=0)
+    for fill, zero, shift in itertools.product(
+        ("min", "max", None), (-128, 0, 127), (-31, -3, 0, 13)
+    ):
+        params = {**dict(zip(names, sides)), "multiplier": 1518500250, "shift": shift}
+        params.update(input_zero_point=zero, output_zero_point=-3)
         hold(f"tflm_mean_{type}", params, image(type, sides, fill))
 
 
@@ -120,6 +126,16 @@ def test_slices(type):
             whole = {"begin": begin, "stride": stride, "output": room + 1, "input": side}
             params.update({f"{name}_{i}": n for name, n in whole.items()})
         hold(f"tflm_slice_{type}", params, x, devices=DEVICES[:1])
+
+
+@pytest.mark.parametrize("sides", [(2, 3, 5, 17), (1, 1, 1, 240), (4, 1, 7, 2), (1, 1, 1, 1)])
+@pytest.mark.parametrize("type", ["s8", "s16", "s32", "s64"])
+def test_broadcasts(type, sides):
+    for kept in itertools.product((False, True), repeat=4):
+        inner = tuple(side if keep else 1 for side, keep in zip(sides, kept))
+        params = {f"input_{a}": n for a, n in zip("nhwc", inner)}
+        params.update({f"output_{a}": n for a, n in zip("nhwc", sides)})
+        hold(f"tflm_broadcast_{type}", params, elements(type, inner), devices=DEVICES[:1])
 
 
 @pytest.mark.parametrize("type", ["s8", "s16", "f32"])

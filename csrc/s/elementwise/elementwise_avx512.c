@@ -137,21 +137,33 @@ void s_elementwise_add_s8_avx512_pack(const void *params, const void *weights, c
     sum_prove(params, packed);
 }
 
+/* 32 elements with their offset, in 16 bits; beyond the mask nothing is read. */
+static inline __m512i halfwords(const int8_t *in, __mmask32 some, __m512i offset) {
+    return _mm512_add_epi16(_mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(some, in)), offset);
+}
+
 int s_elementwise_mul_s8_avx512(const void *params, const qn_buffers *b) {
     const qn_s_mul *p = params;
     const s_uniform plain = s_uniform_of(p->out_mult, 0, p->out_shift);
     const uniform of_out = uniform_of(&plain);
-    const __m512i x_offset = _mm512_set1_epi32(p->input_1_offset);
-    const __m512i y_offset = _mm512_set1_epi32(p->input_2_offset);
+    const __m512i x_offset = _mm512_set1_epi16((int16_t)p->input_1_offset);
+    const __m512i y_offset = _mm512_set1_epi16((int16_t)p->input_2_offset);
     const __m512i offset = _mm512_set1_epi32(p->out_offset);
-    const __m512i low = _mm512_set1_epi32(p->act_min), high = _mm512_set1_epi32(p->act_max);
+    const __m512i least = _mm512_set1_epi16((int16_t)p->act_min);
+    const __m512i most = _mm512_set1_epi16((int16_t)p->act_max);
     const int8_t *x = b->in[0], *y = b->in[1];
     int8_t *out = b->out;
-    for (int32_t i = 0; i < p->block_size; i += 16) {
-        __mmask16 some = mask_of(p->block_size - i);
-        __m512i product =
-            _mm512_mullo_epi32(elements(x + i, some, x_offset), elements(y + i, some, y_offset));
-        store(out + i, some, _mm512_add_epi32(requantized(&of_out, product), offset), low, high);
+    for (int64_t i = 0; i < p->block_size; i += 32) {
+        const int64_t left = p->block_size - i;
+        const __mmask32 some = left < 32 ? ((__mmask32)1 << left) - 1 : ~(__mmask32)0;
+        const __m512i s = halfwords(x + i, some, x_offset), t = halfwords(y + i, some, y_offset);
+        const __m512i lower = _mm512_mullo_epi16(s, t), upper = _mm512_mulhi_epi16(s, t);
+        __m512i first = requantized(&of_out, _mm512_unpacklo_epi16(lower, upper));
+        __m512i second = requantized(&of_out, _mm512_unpackhi_epi16(lower, upper));
+        __m512i both = _mm512_packs_epi32(_mm512_add_epi32(first, offset),
+                                          _mm512_add_epi32(second, offset)); /* in order again */
+        both = _mm512_max_epi16(_mm512_min_epi16(both, most), least);
+        _mm256_mask_storeu_epi8(out + i, some, _mm512_cvtepi16_epi8(both));
     }
     return QN_OK;
 }

@@ -56,8 +56,24 @@ static char *copy_row(const char *from, int64_t side, int64_t step, int element,
     }
 }
 
+/* The first of `count` equal parts, of `bytes`, is there already. */
+static char *repeat(char *to, int64_t bytes, int64_t count) {
+    const int64_t all = bytes * count;
+    for (int64_t done = bytes; done < all; done *= 2) {
+        memcpy(to + done, to, (size_t)(done < all - done ? done : all - done));
+    }
+    return to + all;
+}
+
 /* Axes from `axis` on. */
 static char *copy_axes(const short_walk *w, int32_t axis, const char *from, int element, char *to) {
+    if (axis == w->count) {
+        memcpy(to, from, (size_t)element);
+        return to + element;
+    }
+    if (w->steps[axis] == 0) {
+        return repeat(to, copy_axes(w, axis + 1, from, element, to) - to, w->sides[axis]);
+    }
     if (axis == w->count - 1) {
         return copy_row(from, w->sides[axis], w->steps[axis], element, to);
     }
@@ -69,12 +85,7 @@ static char *copy_axes(const short_walk *w, int32_t axis, const char *from, int 
 
 static int walked(s_walk whole, const qn_buffers *b, int element) {
     const short_walk w = merged(&whole);
-    const char *from = (const char *)b->in[0] + whole.start * element;
-    if (w.count == 0) {
-        memcpy(b->out, from, (size_t)element);
-    } else {
-        (void)copy_axes(&w, 0, from, element, b->out);
-    }
+    (void)copy_axes(&w, 0, (const char *)b->in[0] + whole.start * element, element, b->out);
     return QN_OK;
 }
 
@@ -92,35 +103,35 @@ int s_slice_avx2(const void *params, const qn_buffers *b) {
     return walked(s_walk_of_slice(p), b, p->element);
 }
 
-/* One sample: rows of the image, or pixels where channels are padded, among what is filled. */
-static const char *place(const qn_s_pad *p, const char *in, int element, char *out) {
-    const int64_t channels = (int64_t)p->pre_c + p->input_c + p->post_c;
-    const int64_t width = ((int64_t)p->pre_w + p->input_w + p->post_w) * channels;
-    const int whole = channels == p->input_c;
-    const int64_t runs = whole ? 1 : p->input_w;
-    const size_t run = (size_t)(whole ? p->input_w * channels : p->input_c) * (size_t)element;
-    for (int32_t y = 0; y < p->input_h; y++) {
-        char *to = out + ((p->pre_h + y) * width + p->pre_w * channels + p->pre_c) * element;
-        for (int64_t i = 0; i < runs; i++, in += run, to += channels * element) {
-            memcpy(to, in, run);
-        }
-    }
-    return in;
+int s_broadcast_avx2(const void *params, const qn_buffers *b) {
+    const qn_s_broadcast *p = params;
+    return walked(s_walk_of_broadcast(p), b, p->element);
 }
 
+/* Rows of the image, or pixels where channels are padded, and before each of them what is filled. */
 int s_pad_avx2(const void *params, const qn_buffers *b) {
     const qn_s_pad *p = params;
-    const int element = p->element;
+    const int64_t element = p->element;
     const int64_t channels = (int64_t)p->pre_c + p->input_c + p->post_c;
-    const int64_t sample = ((int64_t)p->pre_h + p->input_h + p->post_h) *
-                           ((int64_t)p->pre_w + p->input_w + p->post_w) * channels;
+    const int64_t width = ((int64_t)p->pre_w + p->input_w + p->post_w) * channels;
+    const int64_t sample = ((int64_t)p->pre_h + p->input_h + p->post_h) * width;
+    const int whole = channels == p->input_c;
+    const int64_t runs = whole ? 1 : p->input_w;
+    const int64_t run = whole ? p->input_w * channels : p->input_c;
     const char *in = b->in[0];
     char *out = b->out;
-    s_fill(out, ((int64_t)p->pre_n + p->input_n + p->post_n) * sample, element, p->pad_value);
-    out += p->pre_n * sample * element;
-    for (int32_t n = 0; n < p->input_n; n++, out += sample * element) {
-        in = place(p, in, element, out);
+    int64_t done = 0;
+    for (int64_t y = 0; y < (int64_t)p->input_n * p->input_h; y++) {
+        const int64_t n = p->pre_n + y / p->input_h, row = p->pre_h + y % p->input_h;
+        int64_t at = n * sample + row * width + p->pre_w * channels + p->pre_c;
+        for (int64_t i = 0; i < runs; i++, in += run * element, at += channels) {
+            s_fill(out + done * element, at - done, p->element, p->pad_value);
+            memcpy(out + at * element, in, (size_t)(run * element));
+            done = at + run;
+        }
     }
+    const int64_t all = ((int64_t)p->pre_n + p->input_n + p->post_n) * sample;
+    s_fill(out + done * element, all - done, p->element, p->pad_value);
     return QN_OK;
 }
 

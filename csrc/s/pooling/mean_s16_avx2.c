@@ -11,11 +11,12 @@ typedef int16_t element;
 typedef int32_t partial;
 enum { MOST_CELLS = 1 << 16 };
 
+#include "../elementwise/exact_avx2.inc"
 #include "cells_fast.inc"
 #include "mean_fast.inc"
 
 int s_mean_s16_avx2(const void *params, const qn_buffers *b) {
-    return mean_run(params, b, INT16_MIN, INT16_MAX);
+    return mean_run(params, b, S16, INT16_MIN, INT16_MAX);
 }
 
 #include "../../gemm/target_end.inc"

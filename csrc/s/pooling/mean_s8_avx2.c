@@ -11,11 +11,12 @@ typedef int8_t element;
 typedef int16_t partial;
 enum { MOST_CELLS = 256 };
 
+#include "../elementwise/exact_avx2.inc"
 #include "cells_fast.inc"
 #include "mean_fast.inc"
 
 int s_mean_s8_avx2(const void *params, const qn_buffers *b) {
-    return mean_run(params, b, INT8_MIN, INT8_MAX);
+    return mean_run(params, b, S8, INT8_MIN, INT8_MAX);
 }
 
 #include "../../gemm/target_end.inc"
