@@ -112,8 +112,8 @@ def refused(net, folder, message):
 
 
 def test_a_bias_of_32_bits_of_a_layer_of_16_is_refused(tmp_path):
-    with pytest.raises(ModelError, match=r'reads it as INT64.*make it INT64, or .*"reference"'):
-        loaded(REFUSED, tmp_path)
+    with pytest.raises(Error, match=r'reads it as INT64.*make it INT64, or .*"reference"'):
+        loaded(REFUSED, tmp_path).session()
 
 
 def transposed(bias):
