@@ -6,7 +6,7 @@ import pytest
 from qemu_nn import cmsis
 from qemu_nn.functions import tflm_control
 
-TYPES = ("s8", "u8", "s16", "s32", "f32", "b8")
+TYPES = tuple(tflm_control.DTYPES)
 
 
 def numbers(type, seed):

@@ -10,9 +10,6 @@ from .drawing import Drawn, length
 from .extents import DTYPES, Array, vector
 from .meaning import same
 
-#: Types of variables, and of what a branch makes.
-_TYPES = ("s8", "u8", "s16", "s32", "f32", "b8")
-
 
 def _draw(rng: Random, function: Function) -> Drawn:
     return {"length": length(rng)}
@@ -23,7 +20,7 @@ def _moves(op: str, type: str, *inputs: Array) -> Function:
     return Function(
         name=f"tflm_{op}_{type}",
         op=op,
-        type=type,
+        type="any",
         params=("length",),
         inputs=inputs,
         output=vector("output", dtype, "length"),
@@ -46,4 +43,4 @@ def _functions(type: str) -> tuple[Function, ...]:
     )
 
 
-FUNCTIONS = tuple(function for type in _TYPES for function in _functions(type))
+FUNCTIONS = tuple(function for type in DTYPES for function in _functions(type))
