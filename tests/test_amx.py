@@ -27,6 +27,8 @@ from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
 
+pytestmark = pytest.mark.compiles
+
 SOURCES = ("q/dense_q7_amx.c", "s/weighted_s8_amx.c")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ROWS = [row for row in kernels.ROWS if row.variant == "amx"]

@@ -12,6 +12,8 @@ import pytest
 from hosts import needs_x86
 from modelled import compile_to, disassembled, hold_rows, needs_avx512, needs_gcc
 
+pytestmark = pytest.mark.compiles
+
 
 @pytest.mark.slow
 @needs_gcc

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.compiles
+
 ROOT = Path(__file__).resolve().parent.parent
 needs_unix = pytest.mark.skipif(os.name == "nt", reason="MSVC's objects are always compiled again")
 

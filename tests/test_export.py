@@ -26,6 +26,8 @@ from qemu_nn.kernels.table import rows_of
 from qemu_nn.runtime.plan import Plan, plan
 from qemu_nn.targets import all_profiles, profile
 
+pytestmark = pytest.mark.compiles
+
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 on_pc = needs("pc")
 
@@ -103,7 +105,6 @@ OTHER_DEVICES = (
 
 
 @on_pc
-@pytest.mark.firmware
 @pytest.mark.parametrize(
     "device",
     [*SOME_DEVICES, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHER_DEVICES)],

@@ -8,7 +8,7 @@ from exported import check, flip, needs, write
 from qemu_nn.api import golden as pipeline
 from qemu_nn.targets import profile
 
-pytestmark = [needs("m4"), pytest.mark.firmware]
+pytestmark = [needs("m4"), pytest.mark.compiles]
 
 
 def test_the_example_passes_until_a_weight_is_wrong(tmp_path):

@@ -10,6 +10,8 @@ from tflite_cases import CASES, REFERENCE, STEPS, Net, inputs
 import qemu_nn
 from qemu_nn.api import golden as pipeline
 
+pytestmark = pytest.mark.compiles
+
 pytest.importorskip("tflite")
 
 #: Those that are emulated every day.

@@ -17,7 +17,7 @@ from qemu_nn.functions import FUNCTIONS
 from qemu_nn.importers.c_header import read_array, read_integer
 from qemu_nn.ir.graph import Graph, Node, Tensor
 
-pytestmark = pytest.mark.firmware
+pytestmark = pytest.mark.compiles
 
 on_pc, on_m4 = needs("pc"), needs("m4")
 

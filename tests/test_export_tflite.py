@@ -19,7 +19,7 @@ FOLDER = SHARED / "models_tflite"
 HEADS = {"hello_world_int8": 32, "kws_ref_model": 16000, "pretrainedResnet_quant": 49152}
 
 pytestmark = [
-    pytest.mark.firmware,
+    pytest.mark.compiles,
     pytest.mark.skipif(not FOLDER.is_dir(), reason=f"the published networks are not in {FOLDER}"),
     pytest.mark.parametrize("name", sorted(HEADS)),
 ]

@@ -15,7 +15,7 @@ import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.firmware.c_text import definition, lines
 
-pytestmark = pytest.mark.firmware
+pytestmark = pytest.mark.compiles
 
 #: Numbers that C could read as others.
 NUMBERS = {

@@ -23,7 +23,10 @@ from qemu_nn.ndk.modelpack import load_pack, modelpack
 C = Path(__file__).parent / "c"
 CASES = [(bits, name) for bits in (8, 16) for name in packs.networks(bits)]
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler"),
+    pytest.mark.compiles,
+]
 
 
 @pytest.fixture(scope="module")
