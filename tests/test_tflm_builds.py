@@ -22,16 +22,6 @@ GOLDEN = Path(__file__).parent / "golden"
 STORED = dict(np.load(GOLDEN / "tflm_builds.npz"))
 NAMES = sorted({key.partition("/")[0] for key in STORED})
 
-#: What a device with CMSIS-NN computes of memory that nobody wrote -> what the refusal says.
-UNKNOWN = {
-    "fully_connected_16x8_bias32": "two numbers as one",
-    "maximum_broadcast_rows": "what lies behind it in memory",
-    "maximum_broadcast_rows_first": "what lies behind it in memory",
-    "minimum_broadcast_rows_first": "what lies behind it in memory",
-    "transpose_conv_same3_k5_int8_no_bias": "pad_h must be a multiple of stride_h",
-    "transpose_rank5_int8": "the output is what the memory held",
-}
-
 
 def stored(name, kernels):
     """Inputs and outputs of a recording."""
@@ -54,8 +44,8 @@ def test_each_build_computes_what_was_recorded_of_it(name, kernels, tmp_path):
     loaded = network(name, tmp_path)
     loaded.save(tmp_path / "net.qnz")
     for net in (loaded, qemu_nn.load(tmp_path / "net.qnz")):
-        if kernels == "cmsis-nn" and name in UNKNOWN:
-            with pytest.raises(qemu_nn.Error, match=UNKNOWN[name]):
+        if kernels == "cmsis-nn" and name in recorded_tflite.UNDEFINED:
+            with pytest.raises(qemu_nn.Error, match=recorded_tflite.UNDEFINED[name]):
                 net.session(**how)
         else:
             assert recorded_tflite.differences(net, stored(name, kernels), **how) == {}

@@ -12,7 +12,6 @@ import qemu_nn
 from qemu_nn import cmsis
 from qemu_nn._native import lib
 from qemu_nn.errors import DeviceWarning, ModelError
-from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.tflm_float import ACTIVATIONS, BINARY, COMPARE, TYPES, UNARY, bits
 from qemu_nn.functions.tflm_float_axes import POOLS, SUMS
 from qemu_nn.importers.tflite.reading import read
@@ -37,8 +36,6 @@ def file_of(name, folder):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_operator_has_the_bits_of_the_device(name, tmp_path):
-    if name in WITH_A_CONSTANT and "tflm_constant_f32" not in FUNCTIONS:
-        pytest.skip("no call brings constants of 32 bits")
     arrays = {k.split("/")[1]: v for k, v in RECORDED.items() if k.startswith(f"{name}/")}
     network = qemu_nn.load(file_of(name, tmp_path))
     assert recorded_tflite.differences(network, arrays) == {}

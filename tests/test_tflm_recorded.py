@@ -14,16 +14,6 @@ FILES = [
     *sorted((SHARED / "models_tflite2").glob("*.tflite")),
 ]
 
-#: What depends on memory that nobody wrote, or stops the device -> what the refusal says.
-REFUSED = {
-    "fully_connected_16x8_bias32": "two numbers as one",
-    "maximum_broadcast_rows": "what lies behind it in memory",
-    "maximum_broadcast_rows_first": "what lies behind it in memory",
-    "minimum_broadcast_rows_first": "what lies behind it in memory",
-    "transpose_conv_same3_k5_int8_no_bias": "pad_h must be a multiple of stride_h",
-    "transpose_rank5_int8": "the output is what the memory held",
-}
-
 pytestmark = [
     pytest.mark.skipif(not FILES, reason=f"the recordings are not in {SHARED}"),
     pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning"),
@@ -33,7 +23,7 @@ pytestmark = [
 def recorded():
     """Each file that a device computes: its name, the network, and what was recorded."""
     for path in FILES:
-        if path.stem not in REFUSED:
+        if path.stem not in recordings.UNDEFINED:
             yield path.stem, qemu_nn.load(path), recordings.read(path)[0]
 
 
@@ -73,7 +63,7 @@ def test_every_file_computes_it_saved_and_one_by_one_too(threads, tmp_path):
     assert wrong == {}
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", recordings.UNDEFINED)
 def test_what_no_device_defines_is_refused_with_the_reason(name):
-    with pytest.raises(qemu_nn.Error, match=REFUSED[name]):
+    with pytest.raises(qemu_nn.Error, match=recordings.UNDEFINED[name]):
         qemu_nn.load(SHARED / "golden" / "tflm_ops" / f"{name}.tflite").session()

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import Error, ModelError
 from ...functions import FUNCTIONS
-from .building import PLAIN, Builder, Value
+from .building import BARE, PLAIN, Builder, Value
 from .call import SUFFIXES, Call, Converter
 from .reading import Model
 from .values import Guard
@@ -82,7 +82,7 @@ def assign_variable(call: Call) -> None:
 def fix_unassigned(builder: Builder) -> None:
     """Make constants of variables that are read and never assigned."""
     variables = builder.variables
-    for name in variables.states.keys() - variables.assigned:
+    for name in [name for name in variables.states if name not in variables.assigned]:
         state = variables.states[name]
         function = f"tflm_constant_{SUFFIXES[state.dtype]}"
         if function not in FUNCTIONS:
@@ -111,7 +111,7 @@ def call_once(call: Call) -> None:
                 variable(inner)
             elif operator.name == "ASSIGN_VARIABLE":
                 inner.counts(2, 2, outputs=0)
-                name, (tensor, data) = _handle(inner), inner.constant(1, *_KEPT)
+                name, (tensor, data) = _handle(inner), inner.constant(1, *BARE)
                 builder.variables.resets[name] = data.reshape(tensor.shape)
             else:
                 raise ModelError(
@@ -119,9 +119,6 @@ def call_once(call: Call) -> None:
                 )
         except Error as error:
             raise ModelError(f"graph {number}: {operator}: {error}") from None
-
-
-_KEPT = ("INT8", "UINT8", "INT16", *PLAIN)
 
 
 def branches(call: Call, inlined: Inlined) -> None:

@@ -12,7 +12,7 @@ from ...functions.tflm_float import ACTIVATED, ACTIVATIONS, COMPARE, UNARY, bits
 from .building import BARE, Value
 from .call import SUFFIXES, Call, Converter, Options, same_type
 from .operands import operands
-from .reducing import groups
+from .reducing import grouped
 from .scaling import multiplier
 from .shaping import axis_of, expect
 from .windows import image, pooled
@@ -217,10 +217,8 @@ def reduce(call: Call, kind: str) -> None:
     """MEAN and SUM over any axes."""
     call.counts(2, 2)
     x, output = call.value(0, *_WIDE), call.output(0, *_WIDE)
-    axes = {axis_of(axis, len(x.shape)) for axis in call.integers(1)}
-    keep = call.options("ReducerOptions").flag("KeepDims")
-    expect(output, [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes])
-    call.put(_of(call, kind, x, output), groups(x.shape, axes), [x], output)
+    params = grouped(call, x, output, {axis_of(axis, len(x.shape)) for axis in call.integers(1)})
+    call.put(_of(call, kind, x, output), params, [x], output)
 
 
 def matmul(call: Call) -> None:

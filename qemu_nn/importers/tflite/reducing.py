@@ -20,12 +20,11 @@ def _axes(call: Call, rank: int) -> set[int]:
     return {axis_of(axis, rank) for axis in call.integers(1)}
 
 
-def _grouped(call: Call, x: Value, output: Value) -> dict[str, int]:
-    """The axes as arguments, which must make that output."""
-    axes = _axes(call, len(x.shape))
+def grouped(call: Call, x: Value, output: Value, axes: set[int]) -> dict[str, int]:
+    """The reduced axes as arguments, which must make that output."""
     keep = call.options("ReducerOptions").flag("KeepDims")
     expect(output, [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes])
-    return groups(x.shape, axes)
+    return _groups(x.shape, axes)
 
 
 def mean(call: Call, kind: str) -> None:
@@ -34,7 +33,7 @@ def mean(call: Call, kind: str) -> None:
     x, output = call.value(), call.output()
     factor, shift = multiplier(x.scale / output.scale)
     params = {
-        **_grouped(call, x, output),
+        **grouped(call, x, output, _axes(call, len(x.shape))),
         **{"input_zero_point": x.zero, "output_zero_point": output.zero},
         **{"multiplier": factor, "shift": shift},
     }
@@ -47,7 +46,7 @@ def reduce(call: Call, kind: str) -> None:
     x, output = call.value(), call.output()
     same_format(x, output)
     function = call.function({"s8": f"tflm_reduce_{kind}_s8"}, x)
-    call.put(function, _grouped(call, x, output), [x], output)
+    call.put(function, grouped(call, x, output, _axes(call, len(x.shape))), [x], output)
 
 
 def reduce_all(call: Call) -> None:
@@ -56,7 +55,8 @@ def reduce_all(call: Call) -> None:
     x, output = call.value(0, "BOOL"), call.output(0, "BOOL")
     if (x.dtype, output.dtype) != ("bool", "bool"):
         raise ModelError(f"its input is {x.dtype}, its output {output.dtype}; both must be bool")
-    call.put("tflm_reduce_all_b8", _grouped(call, x, output), [x], output)
+    params = grouped(call, x, output, _axes(call, len(x.shape)))
+    call.put("tflm_reduce_all_b8", params, [x], output)
 
 
 def arg(call: Call, kind: str) -> None:
@@ -78,7 +78,7 @@ def arg(call: Call, kind: str) -> None:
     call.put(call.function({"s8": f"tflm_arg_{kind}_s8"}, x), params, [x], output)
 
 
-def groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
+def _groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
     """Kept and reduced axes by turns, neighbours of a kind as one, the first and last kept."""
     turns: list[list[int]] = [[]]  # groups of even number are kept
     for axis, side in enumerate(shape):
