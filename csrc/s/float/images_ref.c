@@ -1,6 +1,8 @@
 /* Pooling and resizing of images of float32, plain. */
 #include "images.h"
 
+#include "../movement/resize.h"
+
 /* Bytes of an image of float32. */
 static int64_t bytes_of(int32_t n, int32_t h, int32_t w, int32_t c) {
     const int32_t sides[] = {n, h, w, c};
@@ -86,26 +88,7 @@ int s_float_pool_ref(const void *params, const qn_buffers *b) {
 
 int s_resize_bilinear_f32_check(const void *params, qn_sizes *sizes, char *why) {
     const qn_s_resize *p = params;
-    const s_range all[] = {
-        {"batches", p->batches, 1, UINT16_MAX},
-        {"input_h", p->input_h, 1, UINT16_MAX},
-        {"input_w", p->input_w, 1, UINT16_MAX},
-        {"channels", p->channels, 1, UINT16_MAX},
-        {"output_h", p->output_h, 1, UINT16_MAX},
-        {"output_w", p->output_w, 1, UINT16_MAX},
-        {"align_corners", p->align_corners, 0, 1},
-        {"half_pixel_centers", p->half_pixel_centers, 0, 1 - p->align_corners},
-    };
-    int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
-    if (status != QN_OK) {
-        return status;
-    }
-    sizes->in[0] = bytes_of(p->batches, p->input_h, p->input_w, p->channels);
-    sizes->out = bytes_of(p->batches, p->output_h, p->output_w, p->channels);
-    if (sizes->in[0] < 0 || sizes->out < 0) {
-        return s_too_large(sizes->out < 0 ? "output" : "input", why);
-    }
-    return QN_OK;
+    return s_resize_check(p, p->align_corners ? 0 : 1, sizes, why);
 }
 
 /* Between which two inputs an output lies on one axis, and the parts that they have in it. */

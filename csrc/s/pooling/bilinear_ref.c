@@ -1,6 +1,8 @@
 /* RESIZE_BILINEAR of TensorFlow Lite Micro, plain. */
 #include "bilinear.h"
 
+#include "../movement/resize.h"
+
 static int stays_inside(const qn_s_resize *p, char axis, int32_t in, int32_t out, char *why) {
     const s_bilinear_axis a = s_bilinear_axis_of(p, in, out);
     const int32_t last = s_blend_of(&a, out - 1).low;
@@ -15,28 +17,9 @@ static int stays_inside(const qn_s_resize *p, char axis, int32_t in, int32_t out
 
 int s_resize_bilinear_s8_check(const void *params, qn_sizes *sizes, char *why) {
     const qn_s_resize *p = params;
-    const s_range all[] = {
-        {"batches", p->batches, 1, UINT16_MAX},
-        {"input_h", p->input_h, 1, UINT16_MAX},
-        {"input_w", p->input_w, 1, UINT16_MAX},
-        {"channels", p->channels, 1, UINT16_MAX},
-        {"output_h", p->output_h, 1, UINT16_MAX},
-        {"output_w", p->output_w, 1, UINT16_MAX},
-        {"align_corners", p->align_corners, 0, 1},
-        {"half_pixel_centers", p->half_pixel_centers, 0, 1 - p->align_corners},
-    };
-    int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
+    int status = s_resize_check(p, p->align_corners ? 0 : 1, sizes, why);
     status = status != QN_OK ? status : stays_inside(p, 'h', p->input_h, p->output_h, why);
-    status = status != QN_OK ? status : stays_inside(p, 'w', p->input_w, p->output_w, why);
-    if (status != QN_OK) {
-        return status;
-    }
-    sizes->in[0] = s_elements(1, (int32_t[]){p->batches, p->input_h, p->input_w, p->channels}, 4);
-    sizes->out = s_elements(1, (int32_t[]){p->batches, p->output_h, p->output_w, p->channels}, 4);
-    if (sizes->in[0] < 0 || sizes->out < 0) {
-        return s_too_large(sizes->in[0] < 0 ? "input" : "output", why);
-    }
-    return QN_OK;
+    return status != QN_OK ? status : stays_inside(p, 'w', p->input_w, p->output_w, why);
 }
 
 int s_resize_bilinear_s8_ref(const void *params, const qn_buffers *b) {
