@@ -33,16 +33,19 @@ class Samples:
     """Samples that are read by number, and their labels.
 
     parts: of each input its data, and how they become what the network takes; one input alone has
-    no name.
+    no name. any_labels: labels may be real numbers and arrays.
     """
 
     parts: Mapping[Optional[str], tuple[Source, Arrange]]
     labels: Optional[Source] = None
+    any_labels: bool = False
 
     def batch(self, which: Indices, first: int) -> Batch:
         """These samples."""
         x = {name: _read(*part, which) for name, part in self.parts.items()}
-        y = None if self.labels is None else checked_labels(self.labels.take(which), which)
+        y = None if self.labels is None else self.labels.take(which)
+        if y is not None and not self.any_labels:
+            y = checked_labels(y, which)
         return Batch(x.get(None, x), y, first)
 
 
@@ -105,7 +108,12 @@ class Stream(Batches):
     """Batches of what yields arrays or pairs (x, y), in order; a generator yields them once."""
 
     def __init__(
-        self, source: Iterable, arrange: Arrange, labels: Optional[Source], selection: Selection
+        self,
+        source: Iterable,
+        arrange: Arrange,
+        labels: Optional[Source],
+        selection: Selection,
+        any_labels: bool = False,
     ) -> None:
         if not selection.in_order:
             raise Error(
@@ -113,7 +121,7 @@ class Stream(Batches):
                 "give arrays or files, or a limit"
             )
         self._source, self._arrange, self._labels = source, arrange, labels
-        self._limit, self._used = selection.limit, False
+        self._limit, self._used, self._any_labels = selection.limit, False, any_labels
         self.samples, self.classes = None, ()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -155,8 +163,8 @@ class Stream(Batches):
             y = self._labels.take(which)
         if y is not None:
             y = as_samples(y, "labels")
-            check_labels(Held(y), len(x))
-            y = checked_labels(y, which)
+            check_labels(Held(y), len(x), self._any_labels)
+            y = y if self._any_labels else checked_labels(y, which)
         return Batch(self._arrange(x, lambda row: f"sample {first + row} of the data"), y, first)
 
     def _cut(self, batch: Batch, count: int) -> Batch:
@@ -177,8 +185,10 @@ def as_samples(x: Any, what: str = "the data") -> np.ndarray:
     return as_array(x, what)
 
 
-def check_labels(labels: Source, count: int) -> None:
-    """Refuse labels that are not one integer for each sample."""
+def check_labels(labels: Source, count: int, any_labels: bool = False) -> None:
+    """Refuse labels that are not one integer for each sample, or of any labels not one for each."""
+    if any_labels and len(labels) == count and labels.dtype.kind in "biuf":
+        return
     if labels.whole != (count,) or labels.dtype.kind not in "iu":
         raise Error(
             f"labels must be one integer for each of the {count} samples, are {labels.dtype} "

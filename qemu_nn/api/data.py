@@ -40,6 +40,7 @@ def batches(
     *,
     labels: Any = None,
     selection: Optional[Selection] = None,
+    any_labels: bool = False,
 ) -> Batches:
     """Batches for a network whose samples have `shape`, in `layout` if they are images.
 
@@ -49,7 +50,8 @@ def batches(
     generators are read as they are used, in memory that does not grow; a generator can be read
     once. given: the layout of images in the data, "NHWC" or "NCHW"; by default the one whose shape
     fits. own: the format of integers in the data, for a network without a float reference. labels:
-    as read_labels() takes them; they count more than those of the data. selection: which samples.
+    as read_labels() takes them; they count more than those of the data; any_labels: real
+    numbers and arrays, too. selection: which samples.
 
     Raises Error for other shapes, for images that fit both layouts, for NaN, and for no samples.
     """
@@ -63,7 +65,7 @@ def batches(
     if found is None:
         if not isinstance(source, Iterable):
             raise Error(f"data must be files, arrays or generators, not {type(source).__name__}")
-        return Stream(source, arrange, y, chosen)
+        return Stream(source, arrange, y, chosen, any_labels)
     x, own_labels = found
     if not len(x):
         raise Error("the data hold no samples: the array is empty")
@@ -72,7 +74,7 @@ def batches(
     arrange.of(x.whole[1:])
     if y is None:
         y, classes = own_labels, x.classes
-    return _batches({None: (x, arrange)}, y, classes, chosen, size)
+    return _batches({None: (x, arrange)}, y, classes, chosen, size, any_labels)
 
 
 def batches_by_name(
@@ -82,11 +84,12 @@ def batches_by_name(
     *,
     labels: Any = None,
     selection: Optional[Selection] = None,
+    any_labels: bool = False,
 ) -> Batches:
     """Batches for a network of integers with several inputs.
 
     source: an .npz file, or a dictionary, with an array for each input, by name or x0, x1, ..., of
-    real numbers or of the input's own type, and perhaps the labels y. labels, selection: as
+    real numbers or of the input's own type, and perhaps the labels y. labels, selection, any_labels: as
     batches() takes them. Raises Error as batches().
     """
     if isinstance(source, (str, os.PathLike)):
@@ -111,7 +114,8 @@ def batches_by_name(
     y, classes = (None, ()) if labels is None else read_labels(labels)
     if y is None and "y" in source:
         y = _source(source["y"], "labels")
-    return _batches(parts, y, classes, Selection() if selection is None else selection, size)
+    chosen = Selection() if selection is None else selection
+    return _batches(parts, y, classes, chosen, size, any_labels)
 
 
 def of_inputs(names: Sequence[str], arrays: Mapping[str, Any]) -> dict[str, Source]:
@@ -130,11 +134,12 @@ def _batches(
     classes: tuple[str, ...],
     selection: Selection,
     size: int,
+    any_labels: bool,
 ) -> Batches:
     count = len(next(iter(parts.values()))[0])
     if labels is not None:
-        check_labels(labels, count)
-    return Batches(Blocks(Samples(parts, labels), selection.of(count), size), classes)
+        check_labels(labels, count, any_labels)
+    return Batches(Blocks(Samples(parts, labels, any_labels), selection.of(count), size), classes)
 
 
 def _found(source: Any, arrange: Arrange) -> Optional[tuple[Source, Optional[Source]]]:
