@@ -69,17 +69,18 @@ def reduce_blocks(
     client: Any = None,
     threads: int = 1,
     progress: Optional[Progress] = None,
+    total: Optional[int] = None,
 ) -> Optional[Result]:
     """The results of a job on every block, merged in a tree that is the same wherever they ran.
 
     job: takes a block; on a cluster it is pickled, and sent once to each worker. blocks: numbers or
     arrays, read as they are needed; each is pickled with its own task. merge: of two neighbours.
-    client: a dask.distributed.Client, or None to compute on so many threads here. None without
-    blocks. Whatever is raised here, such as by Ctrl-C, cancels what is under way and leaves the
+    client: a dask.distributed.Client, or None to compute on so many threads here. total: how many
+    blocks there are, for progress, if they have no len(). None without blocks. Whatever is raised here, such as by Ctrl-C, cancels what is under way and leaves the
     cluster usable. A block whose worker dies runs again elsewhere; the others are kept.
     """
     tree: Tree[Result] = Tree(merge)
-    total = len(blocks) if isinstance(blocks, Sized) else None
+    total = len(blocks) if isinstance(blocks, Sized) else total
     with closing(_results(job, blocks, client, threads)) as done:
         for number, value in progress(_Counted(done, total)) if progress else done:
             tree.add(number, value)
