@@ -26,7 +26,7 @@ from qemu_nn.targets import RELEASES, profile
 DEMO = Path(qemu_nn.__file__).parent / "demo"
 MODEL, IMAGES = DEMO / "digits.qnz", DEMO / "digits.npz"
 GRU = Path(__file__).parents[2] / "shared" / "models_q7" / "gru"
-VERBS = ["demo", "info", "run", "golden", "compare", "kernels", "bench", "variants"]
+VERBS = ["demo", "info", "run", "golden", "compare", "chips", "kernels", "bench", "variants"]
 VERBS += ["check", "import", "quantize", "analyze", "export", "ndk", "sdk"]
 
 

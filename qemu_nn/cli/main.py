@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import warnings
@@ -15,6 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from ..analysis.accuracy import accuracy_text
+from ..analysis.chip_table import chip_table
 from ..analysis.float_table import float_table
 from ..analysis.kernel_table import kernel_table
 from ..analysis.summary import facts_text
@@ -34,7 +36,7 @@ from .check import check
 from .export import export
 from .inputs import read_inputs
 from .ndk import ndk
-from .options import PATH, device, force, form, inputs, say, state, threads, variant
+from .options import PATH, device, fit, fitted, force, form, inputs, say, state, threads, variant
 from .quantize import import_, quantize
 from .sdk import sdk
 
@@ -99,8 +101,8 @@ def main() -> None:
     MODEL is a .qnz file, a .tflite file, a network.json, or a folder that holds a network.json.
     Arrays are .npy files, or .npz files with the arrays x (inputs) and y (labels).
 
-    Exit codes: 0 for success, 1 if compare finds a difference, check a network that does not run
-    or ndk check a broken limit, 2 if the input is at fault.
+    Exit codes: 0 for success, 1 if compare finds a difference, check a network that does not run,
+    --fit a chip that is too small, or ndk check a broken limit, 2 if the input is at fault.
     """
 
 
@@ -131,10 +133,17 @@ def demo(output: Path) -> None:
 @click.argument("model", type=PATH)
 @form("json", "csv")
 @variant
+@fit
 @device
 @click.pass_context
 def info(
-    ctx: click.Context, model: Path, form: Optional[str], variant: Optional[str], **names: str
+    ctx: click.Context,
+    model: Path,
+    form: Optional[str],
+    variant: Optional[str],
+    fit: Optional[str],
+    stack: int,
+    **names: str,
 ) -> None:
     """Print the layers of MODEL: shapes, formats, costs, kernels.
 
@@ -150,10 +159,20 @@ def info(
         say(getattr(operators, form or "text")())
         ctx.exit(FAULT)
     if isinstance(network, pipeline.FloatNetwork):
+        if fit is not None:
+            raise Error(f"{model} is a float network: quantize it first to see whether it fits")
         say(getattr(float_table(network.graph), form or "text")())
         return
+    found = fitted(ctx, network, fit, stack, names)
     summary = pipeline.describe(network, variant=variant, **names)
-    say(getattr(summary, form or "text")())
+    if found and form == "json":
+        say(json.dumps({**json.loads(summary.json()), "fit": found.record()}, indent=2))
+    else:
+        say(getattr(summary, form or "text")())
+    if found:
+        if form is None:
+            say(f"\n{found.text()}")
+        ctx.exit(0 if found.fits else DIFFERS)
 
 
 @main.command()
@@ -250,6 +269,17 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
     comparison = pipeline.compare(golden, dump)
     say(str(comparison))
     ctx.exit(0 if comparison.same else DIFFERS)
+
+
+@main.command()
+@form("json", "csv")
+def chips(form: Optional[str]) -> None:
+    """List the chips that --target and --fit know: core, flash and RAM in KiB, and the source.
+
+    Flash is 0 where programs lie outside of the chip. The figures are those of the largest variant
+    of each name; RAM is all blocks together.
+    """
+    say(getattr(chip_table(), form or "text")())
 
 
 @main.command()
