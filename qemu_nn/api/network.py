@@ -350,7 +350,7 @@ def load(
     if path.suffix.lower() in FLOAT_FORMATS:
         return FloatNetwork(load_float(path, input, output, beside))
     if input or output or beside:
-        raise Error(f"{path} is a quantized network; input, output and weights are for float files")
+        raise Error(f"{path} is quantized; input=, output= and weights= are for float files")
     if path.suffix.lower() in QUANTIZED_FORMATS:
         return Network(load_integers(path))
     if path.suffix == ".qnz":

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from ..analysis.accuracy import accuracy_text
 from ..analysis.chip_table import chip_table
-from ..analysis.float_table import float_table
+from ..analysis.float_table import float_table, float_text
 from ..analysis.kernel_table import kernel_table
 from ..analysis.summary import facts_text
 from ..analysis.table import Cell, Table
@@ -36,9 +36,23 @@ from .check import check
 from .export import export
 from .inputs import read_inputs
 from .ndk import ndk
-from .options import PATH, device, fit, fitted, force, form, inputs, say, state, threads, variant
+from .options import (
+    PATH,
+    device,
+    fit,
+    fitted,
+    force,
+    form,
+    inputs,
+    say,
+    source,
+    state,
+    threads,
+    variant,
+)
 from .quantize import import_, quantize
 from .sdk import sdk
+from .spelling import spelled
 
 DIFFERS, FAULT, INTERRUPTED = 1, 2, 130
 
@@ -55,7 +69,7 @@ class _Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb that the arguments name."""
         try:
-            with _device_warnings():
+            with _device_warnings(ctx):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             say("interrupted", err=True)
@@ -64,7 +78,7 @@ class _Verbs(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise click.exceptions.Exit(FAULT) from None
         except Error as error:
-            raise _Fault(str(error)) from None
+            raise _Fault(spelled(str(error), ctx)) from None
         except OSError as error:
             reason = f"{error.filename or 'a file'}: {error.strerror or error}"
             raise _Fault(printable(reason)) from None
@@ -73,14 +87,14 @@ class _Verbs(click.Group):
 
 
 @contextmanager
-def _device_warnings() -> Iterator[None]:
+def _device_warnings(ctx: click.Context) -> Iterator[None]:
     """Print each DeviceWarning once, as a line on stderr."""
     seen = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in seen:
             seen.add(str(message))
-            say(f"warning: {message}", err=True)
+            say(f"warning: {spelled(str(message), ctx)}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", DeviceWarning)
@@ -131,6 +145,8 @@ def demo(output: Path) -> None:
 
 @main.command()
 @click.argument("model", type=PATH)
+@click.option("--full", is_flag=True, help="Every column and fact, in lines of any length.")
+@source(".caffemodel, .caffemodel.h5")
 @form("json", "csv")
 @variant
 @fit
@@ -139,19 +155,24 @@ def demo(output: Path) -> None:
 def info(
     ctx: click.Context,
     model: Path,
+    full: bool,
+    weights: Optional[Path],
+    input_tensor: Optional[str],
+    output_tensor: Optional[str],
     form: Optional[str],
     variant: Optional[str],
     fit: Optional[str],
     stack: int,
     **names: str,
 ) -> None:
-    """Print the layers of MODEL: shapes, formats, costs, kernels.
+    """Print the layers of MODEL: shapes, formats, costs.
 
-    For a float network: the inputs, outputs and parameters of each operator. For a .tflite file
-    that does not run: its operators, why, and what TensorFlow Lite Micro says; the exit code is 2.
+    --full has kernels, shifts and addresses, too. For a float network: the inputs, outputs and
+    parameters of each operator. For a .tflite file that does not run: its operators, why, and what
+    TensorFlow Lite Micro says; the exit code is 2.
     """
     try:
-        network = pipeline.load(model)
+        network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     except ModelError:
         operators = checking.operators(model)
         if operators is None:
@@ -161,14 +182,15 @@ def info(
     if isinstance(network, pipeline.FloatNetwork):
         if fit is not None:
             raise Error(f"{model} is a float network: quantize it first to see whether it fits")
-        say(getattr(float_table(network.graph), form or "text")())
+        table = float_table(network.graph)
+        say(getattr(table, form)() if form else float_text(network.graph, full))
         return
     found = fitted(ctx, network, fit, stack, names)
     summary = pipeline.describe(network, variant=variant, **names)
     if found and form == "json":
         say(json.dumps({**json.loads(summary.json()), "fit": found.record()}, indent=2))
     else:
-        say(getattr(summary, form or "text")())
+        say(getattr(summary, form)() if form else summary.text(full))
     if found:
         if form is None:
             say(f"\n{found.text()}")
@@ -274,10 +296,10 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
 @main.command()
 @form("json", "csv")
 def chips(form: Optional[str]) -> None:
-    """List the chips that --target and --fit know: core, flash and RAM in KiB, and the source.
+    """List the chips that --target and --fit know.
 
-    Flash is 0 where programs lie outside of the chip. The figures are those of the largest variant
-    of each name; RAM is all blocks together.
+    Each has its core, flash and RAM in KiB, and the document that says so, for the largest variant
+    of its name. Flash is 0 where programs lie outside of the chip; RAM is all blocks together.
     """
     say(getattr(chip_table(), form or "text")())
 
