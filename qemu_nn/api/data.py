@@ -89,8 +89,8 @@ def batches_by_name(
     """Batches for a network of integers with several inputs.
 
     source: an .npz file, or a dictionary, with an array for each input, by name or x0, x1, ..., of
-    real numbers or of the input's own type, and perhaps the labels y. labels, selection, any_labels: as
-    batches() takes them. Raises Error as batches().
+    real numbers or of the input's own type, and perhaps the labels y. labels, selection,
+    any_labels: as batches() takes them. Raises Error as batches().
     """
     if isinstance(source, (str, os.PathLike)):
         path = as_path(source, "data")

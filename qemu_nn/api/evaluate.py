@@ -19,7 +19,7 @@ from ..runtime.cluster import cluster, reduce_blocks
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
 from .blocks import Source, blocks_of, first_of
 from .data import Batch
-from .scorers import Samples, Scorer
+from .scorers import Real, Samples, Scorer
 from .subject import Given, Subject, subject_of
 
 #: (What is known, of whom) -> a part of figures.py; parts of more samples are added.
@@ -121,12 +121,17 @@ def evaluate(
     --------
     >>> print(evaluate("net.qnz", "test.npz", profiles="m3,m55").text())
     """
-    progress, threads = as_callable(progress, "progress"), as_count(threads, "threads", 1, MOST_THREADS)
-    tops = [as_count(k, "top") for k in ([top] if np.ndim(top) == 0 else top)]
+    progress, threads = (
+        as_callable(progress, "progress"),
+        as_count(threads, "threads", 1, MOST_THREADS),
+    )
+    tops = [as_count(k, "top") for k in (top if isinstance(top, (list, tuple)) else [top])]
     device = {"target": target, "cmsis": cmsis, "rounding": rounding}
     subject = subject_of(
         network,
-        lambda known, **other: known.profile(**{**device, "kernels": kernels, "tflm": tflm, **other}),
+        lambda known, **other: known.profile(
+            **{**device, "kernels": kernels, "tflm": tflm, **other}
+        ),
         as_text(variant, "variant"),
         reference,
         profiles,
@@ -138,8 +143,13 @@ def evaluate(
     with cluster(client, workers) as found:
         reading, blocks, total = blocks_of(source, rest, subject.sample_bytes, found is not None)
         parts = reduce_blocks(
-            _Blockwise(job, reading), blocks, _added, client=found, threads=threads,
-            progress=progress, total=total,
+            _Blockwise(job, reading),
+            blocks,
+            _added,
+            client=found,
+            threads=threads,
+            progress=progress,
+            total=total,
         )
     if not parts:
         raise Error("the data hold no samples")
@@ -159,17 +169,28 @@ def _job(
     outputs = subject.scorer.outputs
     if output is None and len(outputs) > 1:
         raise Error(f"the network has the outputs {', '.join(outputs)}: say output=, which one")
-    number = 0 if output is None else outputs.index(one_of(outputs, output, "output"))
-    columns = tuple((scorer, scorer.outputs[min(number, len(scorer.outputs) - 1)]) for scorer in scorers)
-    x = first.x if not isinstance(first.x, dict) else next(iter(first.x.values()))
+    name = outputs[0] if output is None else one_of(outputs, output, "output")
+    columns = tuple((scorer, _same(scorer, name, outputs)) for scorer in scorers)
+    one = () if isinstance(first.x, dict) else first.x.shape[1:]
     scores = subject.scorer.scores(first.x)[columns[0][1]]
-    known = kind_of(kind, x.shape[1:], scores.shape[1:], first.y, subject.recurrent)
+    known = kind_of(kind, one, scores.shape[1:], first.y, subject.recurrent)
     classes = 0
     if known == "classifier":
         classes = scores_of(scores, first.y, subject.recurrent).shape[1]
     order = _places(names, subject.classes)
     least = tuple(k for k in dict.fromkeys(top) if 1 < k < classes)
     return _Job(columns, known, subject.recurrent, subject.reference is not None, least, order)
+
+
+def _same(scorer: Scorer, name: str, outputs: Sequence[str]) -> str:
+    """The output of this name; of a network's own float form the one in its place."""
+    if name in scorer.outputs:
+        return name
+    if isinstance(scorer, Real) and scorer.derived:
+        return scorer.outputs[list(outputs).index(name)]
+    raise Error(
+        f"the reference has no output {name!r} to compare with, but {', '.join(scorer.outputs)}"
+    )
 
 
 def _places(names: Sequence[str], classes: Sequence[str]) -> Optional[tuple[int, ...]]:
@@ -207,10 +228,12 @@ class _Job:
             choices = [chosen_of(each) for each in scores]
             if y is not None:
                 right = self._classes(y)
-                parts = {("right", w): classified(s, right, self.top) for w, s in zip(whose, scores)}
+                parts = {
+                    ("right", w): classified(s, right, self.top) for w, s in zip(whose, scores)
+                }
         elif self.kind == "regressor" and y is not None:
             parts = {("right", w): deviations(o, y.reshape(shape)) for w, o in zip(whose, outputs)}
-        elif self.kind == "autoencoder":
+        elif self.kind == "autoencoder" and isinstance(x, np.ndarray):
             parts = {("right", w): reconstructed(o, x, y) for w, o in zip(whose, outputs)}
         base = 1 if self.referred else 0
         for number, name in enumerate(whose):
@@ -276,9 +299,7 @@ def _added(parts: Parts, more: Parts) -> Parts:
     return {key: parts[key] + more[key] for key in parts}
 
 
-def _evaluation(
-    subject: Subject, job: _Job, parts: Parts, names: Sequence[str]
-) -> Evaluation:
+def _evaluation(subject: Subject, job: _Job, parts: Parts, names: Sequence[str]) -> Evaluation:
     """All figures."""
     own = parts.get(("right", ""))
     figures = {} if own is None else part_figures(own, job.top)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..ir.float_graph import FloatGraph
 from ..npu.numpy_net import NumpyLayers
+from ..operators.ordered import ordered
 from ..runtime.evaluate import each_tensor, evaluate
 from ..runtime.host import Host
 from ..runtime.session import Session
@@ -58,9 +59,10 @@ class Device:
 
 @dataclass(frozen=True)
 class Real:
-    """A float network, in numpy."""
+    """A float network, in numpy; derived: made of the integers of the one that it is beside."""
 
     graph: FloatGraph
+    derived: bool = False
 
     def __str__(self) -> str:
         return "float"
@@ -73,9 +75,18 @@ class Real:
     def scores(self, x: Samples) -> dict[str, np.ndarray]:
         """The scores of samples by output, in the layout of the graph."""
         if not isinstance(x, Mapping):
-            return evaluate(self.graph, x)
+            return evaluate(self._ordered, x)
         wanted = set(self.graph.outputs)
-        return {name: value for name, value in each_tensor(self.graph, x) if name in wanted}
+        return {name: value for name, value in each_tensor(self._ordered, x) if name in wanted}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"graph": self.graph, "derived": self.derived}
+
+    @cached_property
+    def _ordered(self) -> FloatGraph:
+        """The network with sums that do not depend on threads of BLAS."""
+        nodes = (replace(node, operator=ordered(node.operator)) for node in self.graph.nodes)
+        return self.graph.with_nodes(nodes)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The network of an evaluation: what scores samples, what that is compared with, what data it takes."""
+"""The network of an evaluation: what scores samples, beside what, and what data it takes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
@@ -68,7 +67,7 @@ class Subject:
         self, data: Any, labels: Any, layout: Optional[str], selection: Selection, given: Any
     ) -> Batches:
         """The data, with labels of any type; given: a preprocessing instead of the network's."""
-        how = {"labels": labels, "selection": selection, "any_labels": True}
+        how: dict[str, Any] = {"labels": labels, "selection": selection, "any_labels": True}
         steps = self.preprocessing if given is None else given
         inputs = self.scorer.host.graph.inputs if isinstance(self.scorer, Device) else ()
         if len(inputs) > 1:
@@ -77,14 +76,14 @@ class Subject:
             return batches_by_name(data, inputs, **how)
         if self.recurrent:
             return batches(data, (_steps(data, self.shape), *self.shape), None, own=self.own, **how)
-        return batches(
-            data, self.shape, self.layout, layout, own=self.own, preprocessing=steps, **how
-        )
+        if steps is not None:
+            how["preprocessing"] = steps
+        return batches(data, self.shape, self.layout, layout, own=self.own, **how)
 
 
 def subject_of(
     network: Given,
-    profile: Callable[[Network], Profile],
+    profile: Callable[..., Profile],
     variant: Optional[str],
     reference: Any,
     profiles: Union[str, Sequence[Any]],
@@ -102,7 +101,7 @@ def subject_of(
         return _quantized(network, profile, variant, reference, profiles)
     if isinstance(network, FloatNetwork):
         graph = network.graph
-        other = _given(reference, graph.layout)
+        other: Optional[Scorer] = _given(reference, graph.layout)
         return Subject(
             graph.name, Real(graph), graph.shape, graph.layout, None, graph.classes, other
         )
@@ -120,7 +119,7 @@ def subject_of(
 
 def _quantized(
     network: Network,
-    profile: Callable[[Network], Profile],
+    profile: Callable[..., Profile],
     variant: Optional[str],
     reference: Any,
     profiles: Union[str, Sequence[Any]],
@@ -150,7 +149,7 @@ def _own_reference(network: Network) -> Optional[Real]:
     if network.reference is not None:
         return Real(network.reference)
     try:
-        return Real(dequantized(network.graph)) if is_affine(network.graph) else None
+        return Real(dequantized(network.graph), True) if is_affine(network.graph) else None
     except Error:  # a call without a meaning in real numbers
         return None
 
@@ -177,8 +176,11 @@ def _profiles(network: Network, wanted: Profile, names: Union[str, Sequence[Any]
         return list(other_profiles(network.graph, wanted))
     listed = names.split(",") if isinstance(names, str) else names
     build = {"kernels": wanted.kernels, "tflm": wanted.tflm}
-    named = partial(network.profile, **build)
-    found = [name if isinstance(name, Profile) else named(name) for name in listed if name]
+    found = [
+        name if isinstance(name, Profile) else network.profile(name, **build)
+        for name in listed
+        if name
+    ]
     return [profile for profile in dict.fromkeys(found) if profile != wanted]
 
 
@@ -187,7 +189,7 @@ def _steps(data: Any, shape: Shape) -> int:
     if isinstance(data, (str, os.PathLike)):
         path = as_path(data, "data")
         arrays = {"x": map_npy(path)} if path.suffix.lower() == ".npy" else map_npz(path)
-        whole = arrays["x"].whole if "x" in arrays else ()
+        whole: tuple[int, ...] = arrays["x"].whole if "x" in arrays else ()
     else:
         whole = np.shape(data[0] if isinstance(data, tuple) and len(data) == 2 else data)
     if len(whole) != 2 + len(shape):

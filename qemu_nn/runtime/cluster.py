@@ -76,8 +76,9 @@ def reduce_blocks(
     job: takes a block; on a cluster it is pickled, and sent once to each worker. blocks: numbers or
     arrays, read as they are needed; each is pickled with its own task. merge: of two neighbours.
     client: a dask.distributed.Client, or None to compute on so many threads here. total: how many
-    blocks there are, for progress, if they have no len(). None without blocks. Whatever is raised here, such as by Ctrl-C, cancels what is under way and leaves the
-    cluster usable. A block whose worker dies runs again elsewhere; the others are kept.
+    blocks there are, if they have no len(). None without blocks. Whatever is raised here, such as
+    by Ctrl-C, cancels what is under way and leaves the cluster usable. A block whose worker dies
+    runs again elsewhere; the others are kept.
     """
     tree: Tree[Result] = Tree(merge)
     total = len(blocks) if isinstance(blocks, Sized) else total
