@@ -36,7 +36,7 @@ def quantized(**options):
 KINDS = {
     "q7": lambda: (Network(q7_classifier()), RNG.normal(size=(6, 8, 8, 2)) / 2),
     "memory": lambda: (Network(q7_classifier(memory=True)), RNG.normal(size=(6, 8, 8, 2)) / 2),
-    "affine": lambda: (Network(affine_networks.small()), RNG.normal(size=(6, 9, 8, 3))),
+    "affine": lambda: (Network(affine_networks.small()), RNG.random((6, 9, 8, 3))),
     "power2": lambda: (quantized(), np.moveaxis(data(6), 1, -1)),
     "16 bits": lambda: (quantized(bits=16), np.moveaxis(data(6), 1, -1)),
     "s8": lambda: (quantized(scheme="affine"), np.moveaxis(data(6), 1, -1)),

@@ -171,6 +171,11 @@ class Network:
         Error
             The numbers do not fit the network, or the device could not run it.
 
+        Warns
+        -----
+        InputWarning
+            The inputs use a handful of the format's codes, or a tenth of them saturates.
+
         Examples
         --------
         >>> network.predict(images, target="cortex-m55").argmax(-1)
