@@ -76,7 +76,7 @@ def quantize(
         tensor, and a weight scale for each output channel of a convolution; with bits=16 its 16x8
         scheme, for the s16 functions: activations of 16 bits without zero points, weights of 8.
     target : str, default "cortex-m4"
-        A core of targets.CORES, or a path of targets.PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
         A release of targets.RELEASES; default: "5.9.0" for power2, "7.0.0" for affine.
     rounding : str, optional
