@@ -82,13 +82,16 @@ def test_codes_alone_tell_how_many_are_used():
 
 
 def test_the_line_is_logged_and_what_is_odd_is_warned_of(caplog):
-    gauge, real = Gauge(PIXELS), RNG.random((10, 8, 8))
-    gauge.add(PIXELS.format.quantize(real), real)
-    with caplog.at_level(logging.INFO), pytest.warns(InputWarning, match="'image': .* scaled"):
-        tell(gauge)
-    assert [record.getMessage() for record in caplog.records] == [
-        f"'image': {gauge.sanity().sentence}"
-    ]
+    caplog.set_level(logging.INFO)
+    for factor in (1, 255):
+        gauge, real = Gauge(PIXELS), factor * RNG.random((10, 8, 8))
+        gauge.add(PIXELS.format.quantize(real), real)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tell(gauge)
+        lines = [f"'image': {gauge.sanity().sentence}"]
+        assert [str(each.message) for each in caught] == (lines if factor == 1 else [])
+        assert [record.getMessage() for record in caplog.records] == lines * (factor > 1)
 
 
 def test_a_session_tells_once():

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputWarning
 from ..ir.tensors import Tensor
 
-#: The line of every look goes to this logger; the command line prints it.
+#: Where the line of a look goes; the command line prints it.
 LOGGER = logging.getLogger("qemu_nn.inputs")
 
 #: Types with codes that can be counted.
@@ -135,7 +135,7 @@ def inspect(tensor: Tensor, codes: np.ndarray, real: Optional[np.ndarray] = None
 
 
 def tell(gauge: Gauge, stacklevel: int = 2) -> None:
-    """Log the line of a look, and warn where the inputs are odd.
+    """Log the line of a look, or warn where the inputs are odd.
 
     Parameters
     ----------
@@ -147,7 +147,8 @@ def tell(gauge: Gauge, stacklevel: int = 2) -> None:
     sanity = gauge.sanity()
     if sanity is None:
         return
-    LOGGER.info("%r: %s", gauge.tensor.name, sanity.sentence)
+    line = f"{gauge.tensor.name!r}: {sanity.sentence}"
     if sanity.odd:
-        sentence = f"{gauge.tensor.name!r}: {sanity.sentence}"
-        warnings.warn(sentence, InputWarning, stacklevel=stacklevel + 1)
+        warnings.warn(line, InputWarning, stacklevel=stacklevel + 1)
+    else:
+        LOGGER.info("%s", line)
