@@ -58,7 +58,9 @@ def figures(verb: Callable[..., None]) -> Callable[..., None]:
 @variant
 @device
 def evaluate(model: Path, data: Path, form: Optional[str], **how: Any) -> None:
-    """Say how well MODEL does on data: accuracy, errors, agreement with its float network.
+    """Say how well MODEL does on data.
+
+    Accuracy or errors, per class and per profile, and agreement with the float network.
 
     MODEL is quantized or float. Labels are classes, values, or for an autoencoder 0 and 1.
     """
