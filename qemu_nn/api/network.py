@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Optional, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from ..importers import FLOAT_FORMATS, QUANTIZED_FORMATS, load_float, load_integ
 from ..io.arguments import as_path, as_text, shown
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
+from ..ir.preprocessing import Preprocessing
 from ..kernels.devices import profile_for
 from ..runtime.evaluate import evaluate
+from ..runtime.host import Host, predicted
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from .qnz import load_package, save_package
@@ -39,20 +41,36 @@ class Network:
         of the layers; None if it did not come from one.
     notes : tuple of str
         A sentence for each thing that quantize() had to change or make coarser.
+    preprocessing : Preprocessing or None
+        What raw samples, such as pixels, become before they are real inputs.
 
     Raises
     ------
     Error
-        The graph is not an ir.graph.Graph.
+        The graph is not an ir.graph.Graph, or there is a preprocessing of several inputs.
     """
 
     graph: Graph
     reference: Optional[FloatGraph] = None
     notes: tuple[str, ...] = ()
+    preprocessing: Optional[Preprocessing] = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.graph, Graph):
             raise Error(_no_graph("Network", self.graph))
+        if self.preprocessing is not None and not isinstance(self.preprocessing, Preprocessing):
+            raise Error(f"preprocessing must be a Preprocessing, not {shown(self.preprocessing)}")
+        assert self.host  # a preprocessing fits the inputs
+
+    @property
+    def host(self) -> Host:
+        """What makes codes of real inputs and real scores of outputs: the two ends of predict()."""
+        return Host(self.graph, self.reference, self.preprocessing)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the classes that the scores are for; empty where the file has none."""
+        return self.graph.classes
 
     def __repr__(self) -> str:
         return glance(self).text()
@@ -108,7 +126,57 @@ class Network:
         >>> network.session(target="cortex-m55", rounding="single")
         """
         wanted = self.profile(target, cmsis, rounding, kernels, tflm)
-        return Session(self.graph, wanted, variant, threads)
+        return Session(self.graph, wanted, variant, threads, host=self.host)
+
+    def predict(
+        self,
+        x: Any,
+        layout: Optional[str] = None,
+        *,
+        target: str = DEFAULT_CORE,
+        cmsis: Optional[str] = None,
+        rounding: Optional[str] = None,
+        variant: Optional[str] = None,
+        threads: int = 1,
+        kernels: str = KERNELS[0],
+        tflm: str = DEFAULT_TFLM,
+    ) -> Union[np.ndarray, dict[str, np.ndarray]]:
+        """Real inputs to real scores, with the device's bits in between.
+
+        The host prepares and rounds the inputs, Session.run() computes what the device computes,
+        and the scores are what its integers stand for. Each call plans the network: for many calls
+        keep a session(), and call its predict().
+
+        Parameters
+        ----------
+        x : array_like
+            A sample or a batch: an array, a torch tensor, lists, or what has `__array__` or DLPack;
+            of several inputs a list of these, or a dictionary by their names. Real numbers, or
+            pixels, are what the float network takes, or what the network's preprocessing makes
+            that of. Integers of the input's own type, as run() takes them, are codes already where
+            there is no preprocessing. Of a recurrent network (N, T, ...) or (T, ...).
+        layout : {"NHWC", "NCHW"}, optional
+            The layout of images, where their shape does not tell.
+        target, cmsis, rounding, variant, threads, kernels, tflm
+            The device, as session() takes it.
+
+        Returns
+        -------
+        ndarray of float64, shape (N, *output shape), or dict of str to ndarray
+            The scores; of several outputs by the names of the source file. Without the axis N where
+            x is a single sample.
+
+        Raises
+        ------
+        Error
+            The numbers do not fit the network, or the device could not run it.
+
+        Examples
+        --------
+        >>> network.predict(images, target="cortex-m55").argmax(-1)
+        """
+        session = self.session(target, cmsis, rounding, variant, threads, kernels, tflm)
+        return session.predict(x, layout)
 
     def profile(
         self,
@@ -214,6 +282,32 @@ class FloatNetwork:
             The batch has another shape, or contains NaN.
         """
         return evaluate(self.graph, x, trace)
+
+    def predict(
+        self, x: Any, layout: Optional[str] = None
+    ) -> Union[np.ndarray, dict[str, np.ndarray]]:
+        """Real scores of real inputs, as Network.predict() gives them, in numpy's own arithmetic.
+
+        Parameters
+        ----------
+        x : array_like
+            A sample or a batch of real numbers: an array, a torch tensor, lists, or what has
+            `__array__` or DLPack.
+        layout : {"NHWC", "NCHW"}, optional
+            The layout of images; default: that of the file, or the one that the shape tells.
+
+        Returns
+        -------
+        ndarray of float, shape (N, *output shape), or dict of str to ndarray
+            The scores; of several outputs by the names of the file. Without the axis N where x is
+            a single sample.
+
+        Raises
+        ------
+        Error
+            The numbers do not fit the network, or contain NaN.
+        """
+        return predicted(self.graph, x, layout)
 
     def session(self, *_: object, **__: object) -> NoReturn:
         """Raise Error: only a quantized network runs on a device.
