@@ -4,7 +4,6 @@ import re
 import shutil
 from pathlib import Path
 
-from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 import qemu_nn

@@ -128,7 +128,7 @@ class Host:
             )
         codes, _ = self._shaped(array, tensor, layout)
         real = tensor.format.dequantize(codes)
-        return real.reshape(*codes.shape[: len(self._axes)], *self._start[0])
+        return real.reshape(*codes.shape[: len(self._axes)], *self.start[0])
 
     def scores(self, outputs: Arrays) -> dict[str, np.ndarray]:
         """The real numbers that a network's outputs stand for.
@@ -164,7 +164,7 @@ class Host:
         return self.reference is not None and self.reference.input != self.graph.input.name
 
     @property
-    def _start(self) -> tuple[Shape, Optional[str]]:
+    def start(self) -> tuple[Shape, Optional[str]]:
         """Shape and layout of real samples."""
         if self.reference is not None:
             return self.reference.shape, self.reference.layout
@@ -219,9 +219,9 @@ class Host:
 
     def _reals(self, array: np.ndarray, layout: Optional[str]) -> tuple[np.ndarray, bool]:
         """Real samples, of numbers that are not codes."""
-        (shape, own), steps = self._start, self.preprocessing
+        (shape, own), steps = self.start, self.preprocessing
         if steps is not None:
-            array = _resized(steps, array, shape, layout)
+            array = resized(steps, array, shape, layout)
         x, single = shaped(array, "the input", shape, own, layout, self._default, self._axes)
         return (x if steps is None else steps.apply(x, "NHWC")), single
 
@@ -312,7 +312,7 @@ def _layout(tensor: Tensor) -> Optional[str]:
     return "NHWC" if len(tensor.shape) == 3 else None
 
 
-def _resized(
+def resized(
     preprocessing: Preprocessing, x: np.ndarray, shape: Shape, layout: Optional[str]
 ) -> np.ndarray:
     """Pictures of uint8 in the size that the network takes; anything else as it is."""
