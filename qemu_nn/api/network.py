@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import Error, ModelError
 from ..importers import FLOAT_FORMATS, QUANTIZED_FORMATS, load_float, load_integers
-from ..io.arguments import as_path, as_text, shown
+from ..io.arguments import as_count, as_path, as_text, shown
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
@@ -20,10 +20,15 @@ from ..runtime.evaluate import evaluate
 from ..runtime.host import Host, predicted
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
+from ..targets import chip as find_chip
 from .qnz import load_package, save_package
 
 if TYPE_CHECKING:
+    from ..analysis.fit import Fit
     from ..analysis.glance import Glance
+
+#: Bytes that fit() reserves for the stack where the caller does not say.
+DEFAULT_STACK = 4096
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class Network:
         Parameters
         ----------
         target : str, default "cortex-m4"
-            A core of targets.CORES, or a path of targets.PATHS.
+            A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
         cmsis : str, optional
             A release of targets.RELEASES; default: the newest numbered one with the network's
             functions.
@@ -191,7 +196,7 @@ class Network:
         Parameters
         ----------
         target : str, default "cortex-m4"
-            A core of targets.CORES, or a path of targets.PATHS.
+            A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
         cmsis : str, optional
             A release of targets.RELEASES; default: the newest numbered one with the network's
             functions.
@@ -213,6 +218,49 @@ class Network:
             A name is unknown, or the release does not have this core or rounding.
         """
         return profile_for(self.graph.ops, target, cmsis, rounding, kernels, tflm)
+
+    def fit(
+        self,
+        chip: str,
+        cmsis: Optional[str] = None,
+        rounding: Optional[str] = None,
+        kernels: str = KERNELS[0],
+        tflm: str = DEFAULT_TFLM,
+        stack: int = DEFAULT_STACK,
+    ) -> Fit:
+        """Say whether weights, memory and stack of the network fit into a chip.
+
+        Parameters
+        ----------
+        chip : str
+            A chip of chips.CHIPS, with or without its package: "stm32f411", "STM32F411RE".
+        cmsis, rounding, kernels, tflm : str, optional
+            As session() takes them; the core is the chip's.
+        stack : int, default 4096
+            Bytes to reserve for the stack.
+
+        Returns
+        -------
+        Fit
+            A table of flash and RAM, and whether both suffice (`fits`). Memory is that of
+            exported firmware. Code is not counted: `left` says how much flash is left for it.
+
+        Raises
+        ------
+        Error
+            The chip or another name is unknown, or the device could not run the network.
+
+        Examples
+        --------
+        >>> network.fit("stm32f411").fits
+        """
+        from ..analysis.fit import Fit
+        from ..firmware.memory import buffers
+
+        found, stack = find_chip(chip), as_count(stack, "stack", 0)
+        session = self.session(found.core, cmsis, rounding, kernels=kernels, tflm=tflm)
+        weights = sum(array.nbytes for array in self.graph.arrays.values())
+        return Fit(self.graph.name, found, weights, buffers(session.plan), stack)
 
     def save(self, path: Union[str, Path]) -> None:
         """Write the network, with its reference, as one file that load() reads.
@@ -396,7 +444,7 @@ def load(
     if path.suffix.lower() in FLOAT_FORMATS:
         return FloatNetwork(load_float(path, input, output, beside))
     if input or output or beside:
-        raise Error(f"{path} is a quantized network; input, output and weights are for float files")
+        raise Error(f"{path} is quantized; input=, output= and weights= are for float files")
     if path.suffix.lower() in QUANTIZED_FORMATS:
         return Network(load_integers(path))
     if path.suffix == ".qnz":
