@@ -101,8 +101,8 @@ class Arrange(Take):
             given = given or steps.layout
             x = resized(steps, x, self.shape, given)
         default = None if self.own is None else self.layout
-        real, single = shaped(x, "the data", self.shape, self.layout, given, default)
-        if single or len(real) != len(x):
+        real, _ = shaped(x, "the data", self.shape, self.layout, given, default)
+        if len(real) != len(x):
             raise no_axis(self.shape)
         if steps is not None:
             real = steps.apply(real, self.layout)
@@ -160,9 +160,9 @@ class Coded(Take):
     def __call__(self, x: Any, name: Name) -> Any:
         """Samples of each input."""
         expect_finite(x, name)
-        codes, single = self.host.prepared(x, self.given)
+        codes = self.host.codes(x, self.given)
         (made,), (had,) = {*map(len, arrays(codes))}, {*map(len, arrays(x))}
-        if single or made != had:
+        if made != had:
             raise no_axis(self.host.graph.input.shape)
         return codes
 

@@ -31,18 +31,18 @@ class Batch:
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of all samples: classes, or whatever a network is right with (free)."""
+    """The labels of all samples: classes, or whatever a network is right with (any_labels)."""
 
     source: Source
-    free: bool = False
+    any_labels: bool = False
 
     def check(self, count: int) -> None:
         """Refuse labels that are not one for each sample."""
         found = self.source
-        if self.free and found.whole[:1] == (count,) and found.dtype.kind in "iufb":
+        if self.any_labels and found.whole[:1] == (count,) and found.dtype.kind in "iufb":
             return
         if found.whole != (count,) or found.dtype.kind not in "iu":
-            kind = "number" if self.free else "integer"
+            kind = "number" if self.any_labels else "integer"
             raise Error(
                 f"labels must be one {kind} for each of the {count} samples, are {found.dtype} "
                 f"{list(found.whole)}"
@@ -51,7 +51,7 @@ class Labels:
     def take(self, which: Indices) -> np.ndarray:
         """The labels of these samples; Error where one is below 0."""
         y = self.source.take(which)
-        if not self.free and len(y) and y.min() < 0:
+        if not self.any_labels and len(y) and y.min() < 0:
             row = int(y.argmin())
             raise Error(f"the label of sample {int(which[row])} is {y[row]}; classes count from 0")
         return y
@@ -68,12 +68,15 @@ class Samples:
     take: Take
     labels: Optional[Labels] = None
 
+    def name(self, number: int) -> str:
+        """What errors call a sample."""
+        return next(iter(self.sources.values())).name(number)
+
     def batch(self, which: Indices, first: int) -> Batch:
         """These samples."""
         x = {name: source.take(which) for name, source in self.sources.items()}
-        named = next(iter(self.sources.values()))
         y = None if self.labels is None else self.labels.take(which)
-        return Batch(self.take(x.get(None, x), lambda row: named.name(int(which[row]))), y, first)
+        return Batch(self.take(x.get(None, x), lambda row: self.name(int(which[row]))), y, first)
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,17 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Batch]:
         return map(self.block, range(len(self)))
+
+    def name(self, row: int) -> str:
+        """What errors call the sample of a row, counted through all blocks."""
+        return self.samples.name(int(self.which[row]))
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether a pickle holds samples or labels themselves."""
+        labels = self.samples.labels
+        held = [*self.samples.sources.values(), *([labels.source] if labels else [])]
+        return any(isinstance(source, Held) for source in held)
 
     def block(self, number: int) -> Batch:
         """One of the blocks, counted from 0; the last may be smaller."""
@@ -121,6 +135,11 @@ class Batches:
     def __len__(self) -> int:
         return len(self._blocks)
 
+    def labels(self) -> Optional[np.ndarray]:
+        """The labels of all samples, in order; None where there are none."""
+        blocks = self._blocks
+        return None if blocks.samples.labels is None else blocks.samples.labels.take(blocks.which)
+
     def blocks(self, size: int) -> Blocks:
         """The same samples in blocks of another size, any of which can be read alone; Error where
         the data come one after the other."""
@@ -131,15 +150,20 @@ class Stream(Batches):
     """Batches of what yields samples or pairs (x, y), in order; a generator yields them once."""
 
     def __init__(
-        self, source: Iterable, take: Take, labels: Optional[Labels], free: bool, limit: Selection
+        self,
+        source: Iterable,
+        take: Take,
+        labels: Optional[Labels],
+        any_labels: bool,
+        selection: Selection,
     ) -> None:
-        if not limit.in_order:
+        if not selection.in_order:
             raise Error(
                 "the data come one after the other, so index and shuffle cannot choose among them: "
                 "give arrays or files, or a limit"
             )
-        self._source, self._take, self._labels, self._free = source, take, labels, free
-        self._limit, self._used = limit.limit, False
+        self._source, self._take, self._labels, self._any_labels = source, take, labels, any_labels
+        self._limit, self._used = selection.limit, False
         self.samples, self.classes = None, ()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -178,7 +202,7 @@ class Stream(Batches):
         count = counts.pop()
         labels = self._labels
         if labels is None and y is not None:
-            labels = Labels(Held(as_numbers(y, "labels")), self._free)
+            labels = Labels(Held(as_numbers(y, "labels")), self._any_labels)
             labels.check(count)
             y = labels.take(range(count))
         elif labels is not None:

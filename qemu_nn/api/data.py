@@ -43,7 +43,7 @@ class Reading:
     layout: of images, where their shape does not tell. labels: as read_labels() takes them; they
     count more than those of the data. preprocessing: what raw samples become, instead of what the
     network has. front_end: the chain that makes features of WAV files, or its chain.json.
-    selection: which samples. free: labels may be real numbers, and of any shape.
+    selection: which samples. any_labels: labels may be real numbers, and of any shape.
     """
 
     layout: Optional[str] = None
@@ -51,7 +51,7 @@ class Reading:
     preprocessing: Optional[Preprocessing] = None
     front_end: Any = None
     selection: Selection = field(default_factory=Selection)
-    free: bool = False
+    any_labels: bool = False
 
 
 def batches(
@@ -66,7 +66,7 @@ def batches(
     selection: Optional[Selection] = None,
     preprocessing: Optional[Preprocessing] = None,
     front_end: Any = None,
-    free: bool = False,
+    any_labels: bool = False,
 ) -> Batches:
     """Batches of real samples for a network that takes `shape`, in `layout` if they are images.
 
@@ -80,7 +80,7 @@ def batches(
 
     Raises Error for other shapes, for images that fit both layouts, for NaN, and for no samples.
     """
-    how = Reading(given, labels, preprocessing, front_end, selection or Selection(), free)
+    how = Reading(given, labels, preprocessing, front_end, selection or Selection(), any_labels)
     return _batches(source, Arrange(shape, layout, given, own, preprocessing), how, size)
 
 
@@ -91,7 +91,7 @@ def batches_by_name(
     *,
     labels: Any = None,
     selection: Optional[Selection] = None,
-    free: bool = False,
+    any_labels: bool = False,
 ) -> Batches:
     """Batches of real samples for a network of integers with several inputs.
 
@@ -99,7 +99,7 @@ def batches_by_name(
     real numbers or of the input's own type, and perhaps the labels y. The others: fields of
     Reading. Raises Error as batches().
     """
-    how = Reading(labels=labels, selection=selection or Selection(), free=free)
+    how = Reading(labels=labels, selection=selection or Selection(), any_labels=any_labels)
     take = ByName({t.name: Arrange(t.shape, None, None, t.format) for t in tensors})
     return _batches(source, take, how, size)
 
@@ -133,8 +133,8 @@ def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
     if found is None:
         if not isinstance(source, Iterable):
             raise Error(f"data must be files, arrays or generators, not {type(source).__name__}")
-        labels = None if y is None else Labels(y, how.free)
-        return Stream(source, take, labels, how.free, how.selection)
+        labels = None if y is None else Labels(y, how.any_labels)
+        return Stream(source, take, labels, how.any_labels, how.selection)
     sources, own = found
     first = next(iter(sources.values()))
     if isinstance(first, FileSource):  # channels last, as pixels come; features as the network's
@@ -142,7 +142,7 @@ def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
         classes = classes or (first.classes if y is None else ())
     count = _checked(sources, take)
     y = own if y is None else y
-    labels = None if y is None else Labels(y, how.free)
+    labels = None if y is None else Labels(y, how.any_labels)
     if labels is not None:
         labels.check(count)
     samples = Samples(sources, take, labels)
@@ -210,6 +210,13 @@ def _input(source: Any, take: Take, front_end: Any) -> _Found:
     return {None: x}, labels
 
 
+def source_of_file(path: Path) -> Source:
+    """The array of a .npy file, or x of a .npz; OSError where it cannot be read."""
+    return (
+        map_npy(path) if path.suffix.lower() == ".npy" else _of_mapping(map_npz(path), str(path))[0]
+    )
+
+
 def _source(x: Any, what: str) -> Source:
     """What holds the samples of one input."""
     if isinstance(x, Source):
@@ -229,7 +236,7 @@ def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[S
     if path.is_dir() and any(entry.suffix.lower() == ".npy" for entry in path.iterdir()):
         return map_shards(path), None
     if ending in SOUNDS or (path.is_dir() and _has_sound(path)):
-        raise Error(f"{path} is sound: give the front end that makes the network's features of it")
+        raise Error(f"{path} holds sound: give the front end that makes features of it")
     if path.is_dir() or ending in (*TABLES, *IMAGES):
         found = ImageSource(listed(path, IMAGES, "images"), take.image_shape(), take.preprocessing)
         return found, found.labels
