@@ -11,6 +11,7 @@ from sound import sound
 import qemu_nn
 from qemu_nn.api.data import Reading, batches, coded_batches
 from qemu_nn.errors import Error
+from qemu_nn.functions import FUNCTIONS
 from qemu_nn.io.selection import Selection
 from qemu_nn.ir.graph import Graph, Node, Tensor
 from qemu_nn.ir.preprocessing import Preprocessing
@@ -303,8 +304,6 @@ def chain():
 
 def network(steps=4, **form):
     """A network that gives its features back."""
-    from qemu_nn.functions import FUNCTIONS
-
     declared = FUNCTIONS["tflm_read_variable_s8"]
     shape, form = (steps, 40), {"scale": 0.5, **form}
     node = Node(declared, {"length": 40 * steps}, ("in",), Tensor("out", shape, "int8", **form))
