@@ -157,8 +157,8 @@ def test_a_recurrent_network_takes_a_label_for_each_step_or_for_each_sequence(tm
     assert last.accuracy == np.mean(scores[:, -1].argmax(-1) == steps[:, -1])
     np.save(tmp_path / "x.npy", x)
     assert qemu_nn.evaluate(network, tmp_path / "x.npy", steps).json() == found.json()
-    with pytest.raises(Error, match=r"sequences \[N, T, 4\]"):
-        qemu_nn.evaluate(network, x[0], steps)
+    with pytest.raises(Error, match="takes sequences"):
+        qemu_nn.evaluate(network, x[0], steps[:5])
 
 
 def test_one_output_is_a_probability_if_the_caller_says_so():

@@ -42,7 +42,7 @@ class Source:
         assert self.blocks is not None  # numbers are of these
         batch = self.blocks.block(block)
         numbers = self.blocks.which[batch.first : batch.first + len(batch)]
-        source, _ = next(iter(self.blocks.samples.parts.values()))
+        source = next(iter(self.blocks.samples.sources.values()))
         return batch, lambda row: source.name(int(numbers[row]))
 
 
@@ -84,9 +84,9 @@ def blocks_of(
         return Source(), given, total
     assert source.samples is not None  # only of streams it is unknown
     blocks = source.blocks(block_size(source.samples, sample_bytes))
-    parts = blocks.samples.parts.values()
-    held = [part for part, _ in parts] + [blocks.samples.labels]
-    if not (away and any(isinstance(each, Held) for each in held)):
+    labels = blocks.samples.labels
+    sources = [*blocks.samples.sources.values(), *([labels.source] if labels else [])]
+    if not (away and any(isinstance(each, Held) for each in sources)):
         return Source(blocks), range(len(blocks)), len(blocks)
     sent = (Given(batch, blocks.which[batch.first : batch.first + len(batch)]) for batch in blocks)
     return Source(), sent, len(blocks)

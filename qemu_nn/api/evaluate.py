@@ -18,7 +18,7 @@ from ..ir.preprocessing import Preprocessing
 from ..runtime.cluster import cluster, reduce_blocks
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
 from .blocks import Source, blocks_of, first_of
-from .data import Batch
+from .data import Batch, Reading
 from .scorers import Real, Samples, Scorer
 from .subject import Given, Subject, subject_of
 
@@ -50,6 +50,7 @@ def evaluate(
     profiles: Union[str, Sequence[Any]] = (),
     reference: Any = True,
     preprocessing: Optional[Preprocessing] = None,
+    front_end: Any = None,
     limit: Optional[int] = None,
     index: Index = None,
     shuffle: bool = False,
@@ -94,6 +95,8 @@ def evaluate(
         A .tflite file is compared with the real numbers that its weights stand for.
     preprocessing : Preprocessing, optional
         What is done to raw samples, instead of what the network's file says.
+    front_end : Chain or str or Path, optional
+        The chain that makes features of WAV files, or its chain.json.
     limit, index, shuffle, seed
         Which samples are used: so many, these numbers, in random order.
     threads : int, default 1
@@ -137,7 +140,8 @@ def evaluate(
         profiles,
     )
     chosen = Selection(limit, index, shuffle, seed)
-    source = subject.batches(data, labels, layout, chosen, preprocessing)
+    how = Reading(layout, labels, preprocessing, front_end, chosen, any_labels=True)
+    source = subject.batches(data, how)
     first, rest = first_of(source)
     job = _job(subject, first, kind, output, tops, source.classes)
     with cluster(client, workers) as found:

@@ -9,22 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
-import numpy as np
-
 from ..errors import Error
 from ..io.arguments import as_path, shown
-from ..io.mapped import map_npy, map_npz
-from ..io.selection import Selection
 from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format
-from ..ir.preprocessing import Preprocessing
 from ..lower.dequantize import dequantized
 from ..npu.numpy_net import NumpyLayers
 from ..optimize import optimize
 from ..runtime.accumulate_s8 import is_affine
 from ..runtime.session import other_profiles
 from ..targets import Profile
-from .data import Batches, batches, batches_by_name
+from .batches import Stream
+from .data import Batches, Reading, batches, real_batches
 from .network import FloatNetwork, Network, load
 from .scorers import Chip, Device, Real, Scorer
 
@@ -37,8 +33,8 @@ Given = Union[Network, FloatNetwork, NumpyLayers, str, Path]
 class Subject:
     """A network that is evaluated.
 
-    shape, layout: of one sample of its first input; own: the format of integers in the data.
-    classes: names, if the file has them. others: what scores the same samples in other profiles.
+    shape, layout: of one sample; own: the format of integers in the data; network: knows both
+    better. classes: names, if the file has them. others: what scores samples in other profiles.
     """
 
     name: str
@@ -49,7 +45,7 @@ class Subject:
     classes: tuple[str, ...] = ()
     reference: Optional[Scorer] = None
     others: tuple[Device, ...] = ()
-    preprocessing: Optional[Preprocessing] = None
+    network: Optional[Network] = None
 
     @property
     def recurrent(self) -> bool:
@@ -63,22 +59,34 @@ class Subject:
             return 4 * sum(math.prod(t.shape) for t in self.scorer.host.graph.inputs)
         return 4 * math.prod(self.shape)
 
-    def batches(
-        self, data: Any, labels: Any, layout: Optional[str], selection: Selection, given: Any
-    ) -> Batches:
-        """The data, with labels of any type; given: a preprocessing instead of the network's."""
-        how: dict[str, Any] = {"labels": labels, "selection": selection, "any_labels": True}
-        steps = self.preprocessing if given is None else given
-        inputs = self.scorer.host.graph.inputs if isinstance(self.scorer, Device) else ()
-        if len(inputs) > 1:
-            if steps is not None:
-                raise Error("a preprocessing is for networks of one input")
-            return batches_by_name(data, inputs, **how)
-        if self.recurrent:
-            return batches(data, (_steps(data, self.shape), *self.shape), None, own=self.own, **how)
-        if steps is not None:
-            how["preprocessing"] = steps
-        return batches(data, self.shape, self.layout, layout, own=self.own, **how)
+    def batches(self, data: Any, how: Reading) -> Batches:
+        """The samples of data, as the scorers take them."""
+        if self.network is not None:
+            found = real_batches(self.network, data, how)
+            if self.recurrent and not isinstance(found, Stream):
+                self._check_sequences(found)
+            return found
+        return batches(
+            data,
+            self.shape,
+            self.layout,
+            how.layout,
+            own=self.own,
+            labels=how.labels,
+            selection=how.selection,
+            preprocessing=how.preprocessing,
+            front_end=how.front_end,
+            any_labels=True,
+        )
+
+    def _check_sequences(self, found: Batches) -> None:
+        """Refuse what is one sequence, whose steps would be taken for samples."""
+        for source in found.blocks(1).samples.sources.values():
+            if len(source.whole) < 3:
+                raise Error(
+                    f"the network is recurrent and takes sequences [N, T, ...], of one sequence "
+                    f"[1, T, ...], but the data have the shape {list(source.whole)}"
+                )
 
 
 def subject_of(
@@ -124,23 +132,18 @@ def _quantized(
     reference: Any,
     profiles: Union[str, Sequence[Any]],
 ) -> Subject:
-    graph, real, host = network.graph, network.reference, network.host
+    graph, host = network.graph, network.host
     wanted = profile(network)
     others = tuple(Device(host, other) for other in _profiles(network, wanted, profiles))
-    first = graph.input
-    shape, layout = (first.shape, "NHWC") if real is None else (real.shape, real.layout)
-    own = first.format if real is None and first.spelled is not None else None
     compared = _given(reference, "NHWC") or (reference is True and _own_reference(network)) or None
     return Subject(
         graph.name,
         Device(host, wanted, variant),
-        shape,
-        layout if len(shape) == 3 else None,
-        own,
-        graph.classes,
-        compared,
-        others,
-        network.preprocessing,
+        *host.start,
+        classes=graph.classes,
+        reference=compared,
+        others=others,
+        network=network,
     )
 
 
@@ -182,20 +185,3 @@ def _profiles(network: Network, wanted: Profile, names: Union[str, Sequence[Any]
         if name
     ]
     return [profile for profile in dict.fromkeys(found) if profile != wanted]
-
-
-def _steps(data: Any, shape: Shape) -> int:
-    """The number of time steps of sequences [N, T, *shape]."""
-    if isinstance(data, (str, os.PathLike)):
-        path = as_path(data, "data")
-        arrays = {"x": map_npy(path)} if path.suffix.lower() == ".npy" else map_npz(path)
-        whole: tuple[int, ...] = arrays["x"].whole if "x" in arrays else ()
-    else:
-        whole = np.shape(data[0] if isinstance(data, tuple) and len(data) == 2 else data)
-    if len(whole) != 2 + len(shape):
-        wanted = ", ".join(["N", "T", *map(str, shape)])
-        raise Error(
-            f"the network is recurrent and takes sequences [{wanted}], as an array or a file of "
-            f"one, but the data have the shape {list(whole)}"
-        )
-    return int(whole[1])
