@@ -21,7 +21,7 @@ FLOAT_FORMATS = {
 }
 
 #: File name suffix -> the module here that reads quantized networks of that format.
-QUANTIZED_FORMATS = {".tflite": "tflite"}
+QUANTIZED_FORMATS = {".tflite": "tflite", ".pte": "pte"}
 
 
 def load_float(
