@@ -1,6 +1,6 @@
 """Trains and quantizes the network of `qemu-nn demo`: 8x8 handwritten digits, ten classes.
 
-    pip install 'qemu_nn[digits]'
+    pip install '.[digits]'
     python docs/examples/train_digits.py qemu_nn/demo
 
 writes digits.qnz (the network) and digits.npz (held-out images x and labels y) into the folder.
