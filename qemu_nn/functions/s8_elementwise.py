@@ -7,7 +7,7 @@ from typing import Optional
 
 from ..operators import Elementwise
 from .base import Function, Params
-from .drawing import SIZES, Drawn, activation, length, one_in, limits, output_offset
+from .drawing import SIZES, Drawn, activation, length, limits, one_in, output_offset
 from .extents import DTYPES, Array, Largest, vector
 from .meaning import same
 from .struct_api import SUPPORT, Order, dims, nhwc, order

@@ -23,7 +23,8 @@ class Tensor:
     """A named array: shape of one sample (HWC for images), dtype and format.
 
     The format of integers, where it is known, is a number of fraction bits, or affine: an integer q
-    stands for scale * (q - zero_point).
+    stands for scale * (q - zero_point). order: which axis of the source file's shape each axis is,
+    where a file keeps another order than the memory; () where they are the same.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Tensor:
     frac: Optional[int] = None
     scale: Optional[float] = None
     zero_point: int = 0
+    order: tuple[int, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -66,5 +68,7 @@ def check_tensor(where: str, tensor: Tensor) -> None:
         raise ModelError(f"{where} has the zero point {tensor.zero_point}")
     if not all(axis > 0 for axis in tensor.shape):
         raise ModelError(f"{where} has the shape {list(tensor.shape)}")
+    if tensor.order and sorted(tensor.order) != list(range(len(tensor.shape))):
+        raise ModelError(f"{where} has the axes {list(tensor.order)} of {len(tensor.shape)}")
     if len(tensor.shape) > 8 or tensor.nbytes > MEMORY_LIMIT:
         raise ModelError(f"{where} has {len(tensor.shape)} axes and {tensor.nbytes} bytes")

@@ -64,8 +64,8 @@ def _network(program: Program) -> Graph:
 def _input(builder: Builder, tensor: object, name: str) -> Tensor:
     if not isinstance(tensor, FileTensor) or not tensor.nbytes or tensor.dtype not in SUFFIXES:
         raise ModelError(f"its {name} is no tensor of a supported type")
-    builder.write(tensor, Value(name, tensor.dtype, tensor.shape))
-    return Tensor(name, tensor.shape or (1,), tensor.dtype)
+    builder.write(tensor, Value(name, tensor.dtype, tensor.shape, tensor.moved))
+    return Tensor(name, tensor.shape or (1,), tensor.dtype, order=tensor.moved)
 
 
 def _check_names(program: Program) -> None:

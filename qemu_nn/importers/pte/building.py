@@ -25,11 +25,12 @@ _ARRAY_LIMIT = 256 * 2**20
 @dataclass(frozen=True)
 class Value:
     """What a call has made, or the program's input: the name of the graph's tensor that holds it,
-    its type, and its shape as it lies in memory."""
+    its type, its shape as it lies in memory, and which logical axes those are if not in order."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    order: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -89,7 +90,7 @@ class Builder:
                 f"it reads {tensor}, but no instruction before it wrote exactly these bytes: what "
                 "they hold depends on what the memory held before"
             )
-        return replace(found, shape=tensor.shape)
+        return replace(found, shape=tensor.shape, order=tensor.moved)
 
     @staticmethod
     def _span(tensor: FileTensor) -> int:
@@ -108,12 +109,14 @@ class Builder:
         bias: Optional[np.ndarray] = None,
         format: Optional[tuple[float, int]] = None,
     ) -> Value:
-        """Add a call that makes `output`. format: scale and zero point of its integers, if known."""
+        """Add a call that makes `output`; format: scale and zero point of its integers."""
         if function not in FUNCTIONS:
             raise ModelError(f"its types are not supported: there is no {function}")
         declared = FUNCTIONS[function]
         scale, zero = format or (None, 0)
-        made = Tensor(output.name, output.shape or (1,), output.dtype, None, scale, zero)
+        made = Tensor(
+            *(output.name, output.shape or (1,), output.dtype, None, scale, zero, output.order)
+        )
         kept = self._keep(f"{output.name}/weights", weights)
         builds = []
         for build, own in self._builds:
@@ -150,7 +153,7 @@ class Builder:
         """A constant as a value, by a call that brings it."""
         if tensor.index not in self._constants:
             assert tensor.data is not None
-            value = Value(f"constant_{tensor.index}", tensor.dtype, tensor.shape)
+            value = Value(f"constant_{tensor.index}", tensor.dtype, tensor.shape, tensor.moved)
             flat = tensor.data.transpose(tensor.order).reshape(-1)
             self.call(
                 f"tflm_constant_{SUFFIXES.get(tensor.dtype, tensor.dtype)}",

@@ -140,7 +140,7 @@ class Call:
         name: str = "",
     ) -> None:
         """Add the call that makes an output of the instruction."""
-        made = Value(name or self.name, output.dtype, output.shape)
+        made = Value(name or self.name, output.dtype, output.shape, output.moved)
         made = self.builder.call(function, params, inputs, made, weights, bias, format)
         self.builder.write(output, made)
 
@@ -154,7 +154,7 @@ class Call:
         weights: Optional[np.ndarray] = None,
     ) -> Value:
         """Add a call that makes something on the way; like: its type and shape."""
-        made = replace(like, name=f"{self.name}/{part}")
+        made = replace(like, name=f"{self.name}/{part}", order=())
         return self.builder.call(function, params, inputs, made, weights)
 
     def spread(self, part: str, x: Value, shape: Sequence[int]) -> Value:

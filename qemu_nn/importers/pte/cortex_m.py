@@ -336,7 +336,7 @@ def _pooled(call: Call, last: bool, output: int) -> dict[str, int]:
 
 
 def average_pool(call: Call, last: bool = False) -> None:
-    """quantized_avg_pool2d; zero point, multiplier and shift are stored, and the kernel reads none."""
+    """quantized_avg_pool2d, whose kernel reads no zero point, multiplier or shift."""
     call.expect(11)
     params = {**_pooled(call, last, 9), **_RANGE}
     call.put("arm_avgpool_s8", params, [call.value(0)], call.tensor(9))

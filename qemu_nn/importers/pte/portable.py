@@ -59,7 +59,7 @@ def _order(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
 
 
 def clone(call: Call, count: int) -> None:
-    """_clone_dim_order, _to_dim_order_copy: the same numbers, their axes in another order in memory."""
+    """_clone_dim_order, _to_dim_order_copy: the same numbers in another order in memory."""
     call.expect(count)
     source, output = call.tensor(0), call.tensor(count - 2)
     if (source.dtype, source.sizes) != (output.dtype, output.sizes):

@@ -56,6 +56,11 @@ class FileTensor:
         return tuple(self.sizes[axis] for axis in self.order)
 
     @property
+    def moved(self) -> tuple[int, ...]:
+        """The order, () where the axes lie as they are."""
+        return () if self.order == tuple(range(len(self.order))) else self.order
+
+    @property
     def nbytes(self) -> int:
         """Bytes."""
         return math.prod(self.sizes) * np.dtype(self.dtype).itemsize
