@@ -65,7 +65,7 @@ def analyze(
         The class of every sample, where the data do not hold it; with labels the report has
         accuracies and a confusion matrix.
     target : str, default "cortex-m4"
-        A core of targets.CORES, or a path of targets.PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
         A release of targets.RELEASES; default: the newest numbered one with the network's
         functions.
