@@ -224,3 +224,17 @@ def test_no_beginning_of_a_program_is_read(tmp_path):
         path.write_bytes(data[:size])
         with pytest.raises(ModelError):
             qemu_nn.load(path)
+
+
+@pytest.mark.parametrize("name", ["conv2d_3x3_m4", "lstm_cell_manual_m4", "permute_4d_cl_m55"])
+def test_predict_takes_and_returns_the_program_s_own_shapes(name, file):
+    network, arrays = qemu_nn.load(file(name)), recorded(name)
+    count = len(network.graph.inputs)
+    x = [arrays[f"in0_{j}"] for j in range(count)]
+    result = network.session(target=core(name)).predict(x if count > 1 else x[0])
+    outputs = list(result.values()) if isinstance(result, dict) else [result]
+    named = dict(zip(result if isinstance(result, dict) else network.graph.outputs, outputs))
+    for j, output in enumerate(network.graph.outputs):
+        want = arrays[f"out0_{j}"]
+        assert (named[output].shape, named[output].dtype) == (want.shape, want.dtype)
+        assert named[output].tobytes() == want.tobytes()

@@ -41,6 +41,22 @@ class Tensor:
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
     @property
+    def logical(self) -> tuple[int, ...]:
+        """The shape with the source file's order of axes."""
+        return tuple(self.shape[self.order.index(a)] for a in range(len(self.order))) or self.shape
+
+    def to_memory(self, x: np.ndarray) -> np.ndarray:
+        """Samples [*axes, *logical], their axes as they lie in memory."""
+        lead = x.ndim - len(self.order)
+        return x.transpose(*range(lead), *(lead + a for a in self.order)) if self.order else x
+
+    def from_memory(self, x: np.ndarray) -> np.ndarray:
+        """The way back."""
+        lead = x.ndim - len(self.order)
+        back = np.argsort(self.order).tolist()
+        return x.transpose(*range(lead), *(lead + a for a in back)) if self.order else x
+
+    @property
     def format(self) -> Format:
         """What its integers stand for; for themselves, where the format is unknown."""
         if self.scale is not None:
