@@ -121,7 +121,7 @@ class Builder:
         builds = []
         for build, own in self._builds:
             other = self._keep(f"{output.name}/{build.difference}", own)
-            builds.append(replace(build, weights=build.function and kept, bias=other))
+            builds.append(replace(build, weights=kept if build.function else None, bias=other))
         self.nodes.append(
             Node(
                 function=declared,

@@ -135,7 +135,7 @@ class Program:
             ".".join(filter(None, (operator.text("name")[:200], operator.text("overload")[:200])))
             for operator in plan.tables("operators", "Operator", _CALLS)
         ]
-        found = []
+        found: list[Instruction] = []
         for table in chains[0].tables("instructions", "Instruction", _CALLS):
             kind = table.number("instr_args_type")
             call = table.table("instr_args", "KernelCall") if kind == 1 else None
