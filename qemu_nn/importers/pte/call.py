@@ -116,6 +116,13 @@ class Call:
             raise ModelError(f"its argument {index}, {tensor}, must be a constant")
         return tensor.data
 
+    def row(self, index: int, count: int) -> np.ndarray:
+        """A constant of so many int32."""
+        numbers = self.constant(index, "int32").reshape(-1)
+        if numbers.size != count:
+            raise ModelError(f"its argument {index} has {numbers.size} elements, not {count}")
+        return numbers
+
     # The network
 
     def value(self, index: int, *dtypes: str) -> Value:

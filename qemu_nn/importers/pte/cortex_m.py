@@ -15,6 +15,7 @@ from ...ir.graph import Build
 from .building import SUFFIXES, Value
 from .call import Call, Converter, dims
 from .program import FileTensor
+from .windows import WINDOWS
 
 #: Numbers of element types that integers may have.
 _TYPES = {1: "int8", 2: "int16"}
@@ -166,7 +167,7 @@ def linear(call: Call) -> None:
         **{"act_max": call.integer(9), "multiplier": multiplier, "shift": shift},
     }
     function, nothing = "arm_fully_connected_s8", np.zeros(rows, np.int32)
-    bias = nothing if call.argument(2) is None else _row(call, 2, rows)
+    bias = nothing if call.argument(2) is None else call.row(2, rows)
     if call.argument(3) is None:
         why = (
             f"{call.instruction}: the program is built for cores without Helium; with Helium the "
@@ -174,7 +175,7 @@ def linear(call: Call) -> None:
         )
         call.builder.otherwise(Build("linear_without_sums", refused=why))
     else:
-        sums = _row(call, 3, rows).astype(np.int64)
+        sums = call.row(3, rows).astype(np.int64)
         share = offset * (weights.astype(np.int64) + params["filter_offset"]).sum(1)
         bias, without = (sums - share).astype(np.int32), bias
         declared = FUNCTIONS[function]
@@ -185,13 +186,6 @@ def linear(call: Call) -> None:
         build = Build("linear_with_sums", declared, declared.parse_params(params), effect=effect)
         call.builder.otherwise(build, without)
     call.put(function, params, [x], output, weights, bias)
-
-
-def _row(call: Call, index: int, count: int) -> np.ndarray:
-    numbers = call.constant(index, "int32").reshape(-1)
-    if numbers.size != count:
-        raise ModelError(f"its argument {index} has {numbers.size} elements; it must have {count}")
-    return numbers
 
 
 def softmax(call: Call) -> None:
@@ -241,136 +235,6 @@ def pad(call: Call) -> None:
     call.put("arm_pad_s8", params, [call.value(0)], call.tensor(4, "int8"))
 
 
-def _window(call: Call, stride: int, padding: int, dilation: int) -> dict[str, int]:
-    return {
-        **call.pair(stride, "stride", 1),
-        **call.pair(padding, "pad", 0),
-        **call.pair(dilation, "dilation", 1),
-    }
-
-
-def _channels(call: Call, count: int, at: tuple[int, int, int]) -> np.ndarray:
-    """Bias, multipliers and shifts of the output channels, as rows."""
-    bias, multiplier, shift = at
-    none = call.argument(bias) is None
-    first = np.zeros(count, np.int32) if none else _row(call, bias, count)
-    return np.stack([first, _row(call, multiplier, count), _row(call, shift, count)])
-
-
-def _sides(x: tuple[int, int, int, int], out: tuple[int, int, int, int]) -> dict[str, int]:
-    return {
-        **{"batches": x[0], "input_h": x[1], "input_w": x[2]},
-        **{"output_h": out[1], "output_w": out[2]},
-    }
-
-
-def convolve(call: Call, last: bool = False) -> None:
-    """quantized_conv2d; last: whose tensors have their channels last as logical axis."""
-    call.expect(15)
-    x, out, weights = call.image(0, last), call.image(13, last), call.constant(1, "int8")
-    if weights.ndim != 4 or x[3] % weights.shape[3] or weights.shape[0] != out[3]:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
-    count, height, width, depth = weights.shape
-    params = {
-        **_sides(x, out),
-        **{"input_c": x[3], "output_c": count, "filter_c": depth},
-        **{"filter_h": height, "filter_w": width},
-        **_window(call, 3, 4, 5),
-        **{"input_offset": call.integer(6), "output_offset": call.integer(7)},
-        **{"act_min": call.integer(10), "act_max": call.integer(11)},
-    }
-    rows = _channels(call, count, (2, 8, 9))
-    call.put("arm_convolve_wrapper_s8", params, [call.value(0)], call.tensor(13), weights, rows)
-
-
-def depthwise(call: Call, last: bool = False) -> None:
-    """quantized_depthwise_conv2d."""
-    call.expect(16)
-    x, out, weights = call.image(0, last), call.image(14, last), call.constant(1, "int8")
-    multiplier = call.integer(6, 1, 65535)
-    if weights.ndim != 4 or weights.shape[0] != 1 or weights.shape[3] != x[3] * multiplier:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
-    _, height, width, count = weights.shape
-    params = {
-        **_sides(x, out),
-        **{"input_c": x[3], "ch_mult": multiplier, "filter_h": height, "filter_w": width},
-        **_window(call, 3, 4, 5),
-        **{"input_offset": call.integer(7), "output_offset": call.integer(8)},
-        **{"act_min": call.integer(11), "act_max": call.integer(12)},
-    }
-    rows = _channels(call, count, (2, 9, 10))
-    function = "arm_depthwise_conv_wrapper_s8"
-    call.put(function, params, [call.value(0)], call.tensor(14), weights, rows)
-
-
-def transpose_conv(call: Call, last: bool = False) -> None:
-    """quantized_transpose_conv2d."""
-    call.expect(17)
-    x, out, weights = call.image(0, last), call.image(15, last), call.constant(1, "int8")
-    if weights.ndim != 4 or weights.shape[3] != x[3] or weights.shape[0] != out[3]:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
-    count, height, width, _ = weights.shape
-    padding = call.pair(5, "pad_offset", 0)
-    params = {
-        **_sides(x, out),
-        **{"input_c": x[3], "output_c": count, "filter_h": height, "filter_w": width},
-        **_window(call, 3, 4, 6),
-        **padding,
-        **{"input_offset": call.integer(7), "output_offset": call.integer(8)},
-        **{"act_min": call.integer(11), "act_max": call.integer(12)},
-    }
-    rows = _channels(call, count, (2, 9, 10))
-    function = "arm_transpose_conv_wrapper_s8"
-    call.put(function, params, [call.value(0)], call.tensor(15), weights, rows)
-
-
-def _pooled(call: Call, last: bool, output: int) -> dict[str, int]:
-    x, out = call.image(0, last), call.image(output, last)
-    return {
-        **_sides(x, out),
-        "channels": x[3],
-        **call.pair(1, "filter", 1),
-        **call.pair(2, "stride", 1),
-        **call.pair(3, "pad", 0),
-    }
-
-
-def average_pool(call: Call, last: bool = False) -> None:
-    """quantized_avg_pool2d, whose kernel reads no zero point, multiplier or shift."""
-    call.expect(11)
-    params = {**_pooled(call, last, 9), **_RANGE}
-    call.put("arm_avgpool_s8", params, [call.value(0)], call.tensor(9))
-
-
-def max_pool(call: Call, last: bool = False) -> None:
-    """quantized_max_pool2d."""
-    call.expect(12)
-    if call.integers(4, 2) != [1, 1] or call.flag(5):
-        raise ModelError("its windows have gaps, or reach over the end; the kernel has neither")
-    params = {**_pooled(call, last, 10), "act_min": call.integer(8), "act_max": call.integer(9)}
-    call.put("arm_max_pool_s8", params, [call.value(0)], call.tensor(10))
-
-
-def batch_matmul(call: Call) -> None:
-    """quantized_batch_matmul, whose second operand is transposed."""
-    call.expect(10)
-    left, right = (call.tensor(at, "int8") for at in (0, 2))
-    if len(left.sizes) != 3 or len(right.sizes) != 3:
-        raise ModelError(
-            f"it multiplies {list(left.sizes)} by {list(right.sizes)}, not 3 axes each"
-        )
-    params = {
-        **dims("lhs", left.sizes),
-        **dims("rhs", right.sizes),
-        **{"adj_x": 0, "adj_y": 0, **_RANGE},
-        **{"lhs_offset": call.integer(1), "rhs_offset": call.integer(3)},
-        **{"output_offset": call.integer(4), "multiplier": call.integer(5)},
-        "shift": call.integer(6),
-    }
-    inputs = [call.value(0), call.value(2)]
-    call.put("arm_batch_matmul_s8", params, inputs, call.tensor(8, "int8"))
-
-
 CORTEX_M: dict[str, Converter] = {
     "quantize_per_tensor": quantize,
     "dequantize_per_tensor": dequantize,
@@ -384,16 +248,6 @@ CORTEX_M: dict[str, Converter] = {
     "softmax": softmax,
     "transpose": transpose,
     "pad": pad,
-    "quantized_conv2d": convolve,
-    "quantized_depthwise_conv2d": depthwise,
-    "quantized_transpose_conv2d": transpose_conv,
-    "quantized_avg_pool2d": average_pool,
-    "quantized_max_pool2d": max_pool,
-    "quantized_batch_matmul": batch_matmul,
-    "quantized_conv2d_nhwc": partial(convolve, last=True),
-    "quantized_depthwise_conv2d_nhwc": partial(depthwise, last=True),
-    "quantized_transpose_conv2d_nhwc": partial(transpose_conv, last=True),
-    "quantized_avg_pool2d_nhwc": partial(average_pool, last=True),
-    "quantized_max_pool2d_nhwc": partial(max_pool, last=True),
 }
+CORTEX_M.update(WINDOWS)
 CORTEX_M = {f"cortex_m::{name}.out": converter for name, converter in CORTEX_M.items()}
