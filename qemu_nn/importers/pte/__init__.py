@@ -12,9 +12,10 @@ from .call import Call, Converter
 from .cortex_m import CORTEX_M
 from .portable import PORTABLE
 from .program import FileTensor, Program
+from .real import REAL
 
 #: Operator -> what adds its calls to a network.
-CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE}
+CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL}
 
 #: Those that no firmware can load, as ExecuTorch's portable library lacks them.
 _MISSING = ("aten::linear.out", "aten::hardswish.out", "aten::hardsigmoid.out")

@@ -1,4 +1,4 @@
-"""The portable operators that remain in programs of the cortex_m backend."""
+"""The portable operators that move numbers, and those on int8 that remain in programs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
-
 from ...errors import ModelError
-from ...functions.tflm_float import bits
 from .building import SUFFIXES, Value
 from .call import Call, Converter, dims
 from .program import FileTensor
@@ -76,18 +73,20 @@ def permute(call: Call) -> None:
     order = [axis + rank if axis < 0 else axis for axis in order]
     if sorted(order) != list(range(rank)):
         raise ModelError(f"its order {order} is not an order of {rank} axes")
-    _contiguous(source, output)
+    contiguous(source, output)
     _moved(call, call.value(0), source.sizes, order, output)
 
 
-def _contiguous(*tensors: FileTensor) -> None:
+def contiguous(*tensors: FileTensor) -> None:
+    """Refuse tensors whose axes do not lie in memory in their order."""
     for tensor in tensors:
         sides = [(axis, side) for axis, side in zip(tensor.order, tensor.shape) if side > 1]
         if sides != sorted(sides):
             raise ModelError(f"it computes on {tensor} as if its axes lay in memory in order")
 
 
-def _axis(call: Call, index: int, rank: int) -> int:
+def axis_of(call: Call, index: int, rank: int) -> int:
+    """An axis, of which negative ones count from the last."""
     axis = call.integer(index)
     if not -rank <= axis < rank:
         raise ModelError(f"its axis {axis} is not one of {rank} axes")
@@ -100,7 +99,7 @@ def cat(call: Call) -> None:
     tensors, output = call.argument(0), call.tensor(2, *_MOVED)
     if not isinstance(tensors, list) or not all(isinstance(each, FileTensor) for each in tensors):
         raise ModelError("its first argument is no list of tensors")
-    axis = _axis(call, 1, len(output.sizes))
+    axis = axis_of(call, 1, len(output.sizes))
     outer = math.prod(output.sizes[:axis])
     values = [call.builder.read(each) for each in tensors if each.nbytes]
     inner = [value.size // outer for value in values]
@@ -125,7 +124,7 @@ def _sliced(
 ) -> None:
     """Some elements of each axis of the first argument, `to` saying how many."""
     source = call.tensor(0, *_MOVED)
-    _contiguous(source, to)
+    contiguous(source, to)
     counts = to.sizes if len(to.sizes) == len(source.sizes) else tuple(map(int, _counts(call, to)))
     missing = _SLICES - len(source.sizes)
     if missing < 0:
@@ -144,7 +143,7 @@ def _sliced(
 def _counts(call: Call, to: FileTensor) -> list[int]:
     """The sizes of a selection with the axis that it has not."""
     sizes = list(to.sizes)
-    sizes.insert(_axis(call, 1, len(to.sizes) + 1), 1)
+    sizes.insert(axis_of(call, 1, len(to.sizes) + 1), 1)
     return sizes
 
 
@@ -153,7 +152,7 @@ def slice_(call: Call) -> None:
     call.expect(7)
     source, output = call.tensor(0), call.tensor(5)
     rank = len(source.sizes)
-    axis, step = _axis(call, 1, rank), call.integer(4, 1)
+    axis, step = axis_of(call, 1, rank), call.integer(4, 1)
     side = source.sizes[axis]
     start = 0 if call.argument(2) is None else call.integer(2)
     start = max(start + side, 0) if start < 0 else start
@@ -167,7 +166,7 @@ def select(call: Call) -> None:
     call.expect(5)
     source, output = call.tensor(0), call.tensor(3)
     rank = len(source.sizes)
-    axis = _axis(call, 1, rank)
+    axis = axis_of(call, 1, rank)
     index = call.integer(2)
     begins = [0] * rank
     begins[axis] = index + source.sizes[axis] if index < 0 else index
@@ -179,7 +178,7 @@ def split(call: Call) -> None:
     call.expect(5)
     source, sizes, parts = call.tensor(0), call.integers(1), call.argument(3)
     rank = len(source.sizes)
-    axis = _axis(call, 2, rank)
+    axis = axis_of(call, 2, rank)
     if not isinstance(parts, list) or len(parts) != len(sizes) or sum(sizes) != source.sizes[axis]:
         raise ModelError(f"its parts {sizes} do not add up to {source.sizes[axis]}")
     begin = 0
@@ -196,7 +195,7 @@ def expand(call: Call) -> None:
     """expand_copy: one element of an axis again and again."""
     call.expect(5)
     source, output = call.tensor(0, *_MOVED), call.tensor(3)
-    _contiguous(source, output)
+    contiguous(source, output)
     x = Value(call.value(0).name, source.dtype, source.sizes)
     params = {**dims("input", source.sizes), **dims("output", output.sizes)}
     call.put(f"tflm_broadcast_{SUFFIXES[x.dtype]}", params, [x], output)
@@ -231,111 +230,7 @@ def max_pool(call: Call) -> None:
     call.put("arm_max_pool_s8", params, [call.value(0)], call.tensor(6))
 
 
-def _same_order(*tensors: FileTensor) -> None:
-    """Refuse what the operator's check of layouts refuses."""
-    in_order = {tensor.order == tuple(range(len(tensor.order))) for tensor in tensors}
-    if len(in_order) > 1:
-        raise ModelError(
-            "its operands' axes lie in memory in different orders: the device's kernel refuses "
-            "that, and the program stops"
-        )
-
-
-def binary(call: Call, function: str, scaled: bool) -> None:
-    """add, sub, mul, div of float32; scaled: the second operand by a number."""
-    call.expect(5 if scaled else 4)
-    out = 3 if scaled else 2
-    if scaled and call.real(2) != 1:
-        raise ModelError(f"it scales its second operand by {call.real(2)}, which is not supported")
-    tensors, output = [call.tensor(at, "float32") for at in (0, 1)], call.tensor(out, "float32")
-    _same_order(*tensors, output)
-    inputs = [
-        call.spread(f"operand{at}", call.builder.read(tensor), output.shape)
-        for at, tensor in enumerate(tensors)
-    ]
-    size = math.prod(output.sizes)
-    call.put(function, {"length": size, "activation": 0}, inputs, output)
-
-
-def unary(call: Call, function: str, count: int = 3) -> None:
-    """A function of each float32."""
-    call.expect(count)
-    x, output = call.value(0, "float32"), call.tensor(count - 2, "float32")
-    call.put(function, {"length": x.size}, [x], output)
-
-
-def leaky_relu(call: Call) -> None:
-    """leaky_relu, of float32."""
-    call.expect(4)
-    x = call.value(0, "float32")
-    params = {"length": x.size, "alpha_bits": bits(call.real(1))}
-    call.put("tflm_leaky_relu_f32", params, [x], call.tensor(2, "float32"))
-
-
-def elu(call: Call) -> None:
-    """elu, of float32."""
-    call.expect(6)
-    if [call.real(at) for at in (1, 2, 3)] != [1, 1, 1]:
-        raise ModelError("it has scales other than 1, which is not supported")
-    x = call.value(0, "float32")
-    call.put("tflm_elu_f32", {"length": x.size}, [x], call.tensor(4, "float32"))
-
-
-def hardtanh(call: Call) -> None:
-    """hardtanh, of float32: both limits, one after the other."""
-    call.expect(5)
-    x, output = call.value(0, "float32"), call.tensor(3, "float32")
-    ends = []
-    for name, at in (("low", 1), ("high", 2)):
-        one = Value(f"{call.name}/{name}", "float32", (1,))
-        value = np.array([call.real(at)], np.float32)
-        call.builder.call("tflm_constant_f32", {"length": 1}, [], one, value)
-        ends.append(call.spread(f"{name}s", one, (x.size,)))
-    flat = Value(x.name, "float32", (x.size,))
-    raised = call.part("raised", "tflm_maximum_f32", {"length": x.size}, [flat, ends[0]], flat)
-    call.put("tflm_minimum_f32", {"length": x.size}, [raised, ends[1]], output)
-
-
-def mean(call: Call) -> None:
-    """mean.out, of float32 along axes that follow each other."""
-    call.expect(6)
-    source, output = call.tensor(0, "float32"), call.tensor(4, "float32")
-    _contiguous(source, output)
-    rank = len(source.sizes)
-    axes = sorted({axis % rank for axis in call.integers(1)})
-    if not axes or axes != list(range(axes[0], axes[-1] + 1)) or axes[-1] >= rank:
-        raise ModelError(f"it takes the mean along the axes {axes}, which is not supported")
-    first, last = axes[0], axes[-1] + 1
-    sides = (source.sizes[:first], source.sizes[first:last], source.sizes[last:])
-    kept, reduced, rest = map(math.prod, sides)
-    params = {"kept_0": kept, "reduced_0": reduced, "kept_1": rest, "reduced_1": 1, "kept_2": 1}
-    call.put("tflm_mean_f32", params, [call.value(0)], output)
-
-
-def softmax(call: Call, log: bool = False) -> None:
-    """_softmax and _log_softmax, of float32 along the last axis."""
-    call.expect(5)
-    source, output = call.tensor(0, "float32"), call.tensor(3, "float32")
-    _contiguous(source, output)
-    rank = len(source.sizes)
-    axis = _axis(call, 1, rank)
-    inner = math.prod(source.sizes[axis + 1 :])
-    size, outer = source.sizes[axis], math.prod(source.sizes[:axis])
-    params = {"num_rows": outer * inner, "row_size": size}
-    function = "tflm_log_softmax_f32" if log else "tflm_softmax_f32"
-    params = params if log else {**params, "beta_bits": bits(1)}
-    x = call.value(0)
-    if inner == 1:
-        call.put(function, params, [x], output)
-        return
-    rows = Value(x.name, x.dtype, (outer, inner, size))
-    turned = _turned((outer, size, inner))
-    x = call.part("rows", "tflm_transpose_f32", turned, [x], rows)
-    x = call.part("softmax", function, params, [x], rows)
-    call.put("tflm_transpose_f32", _turned((outer, inner, size)), [x], output)
-
-
-def _turned(whole: Sequence[int]) -> dict[str, int]:
+def turned(whole: Sequence[int]) -> dict[str, int]:
     """The arguments of a call that swaps the last two of three axes."""
     return _order(whole, (0, 2, 1))
 
@@ -354,16 +249,4 @@ PORTABLE: dict[str, Converter] = {
     "aten::expand_copy.out": expand,
     "aten::clamp.out": clamp,
     "aten::max_pool2d_with_indices.out": max_pool,
-    "aten::add.out": partial(binary, function="tflm_add_f32", scaled=True),
-    "aten::sub.out": partial(binary, function="tflm_sub_f32", scaled=True),
-    "aten::mul.out": partial(binary, function="tflm_mul_f32", scaled=False),
-    "aten::div.out": partial(binary, function="tflm_div_f32", scaled=False),
-    "aten::abs.out": partial(unary, function="tflm_abs_f32"),
-    "aten::tanh.out": partial(unary, function="tflm_tanh_f32"),
-    "aten::leaky_relu.out": leaky_relu,
-    "aten::elu.out": elu,
-    "aten::hardtanh.out": hardtanh,
-    "aten::mean.out": mean,
-    "aten::_softmax.out": softmax,
-    "aten::_log_softmax.out": partial(softmax, log=True),
 }
