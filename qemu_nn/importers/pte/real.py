@@ -113,8 +113,8 @@ def softmax(call: Call, log: bool = False) -> None:
         call.put(function, params, [x], output)
         return
     rows = Value(x.name, x.dtype, (outer, inner, size))
-    turned = turned((outer, size, inner))
-    x = call.part("rows", "tflm_transpose_f32", turned, [x], rows)
+    swapped = turned((outer, size, inner))
+    x = call.part("rows", "tflm_transpose_f32", swapped, [x], rows)
     x = call.part("softmax", function, params, [x], rows)
     call.put("tflm_transpose_f32", turned((outer, inner, size)), [x], output)
 
