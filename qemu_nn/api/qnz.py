@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -22,11 +22,14 @@ from ..io.archive import INTEGERS, format_npy, little_endian, open_archive, writ
 from ..io.arguments import as_path
 from ..io.typed_json import Fields, parse_json
 from ..ir.float_graph import FloatGraph
-from ..ir.graph import Address, Build, CallAddresses, Graph, Memory, Node, Tensor
+from ..ir.graph import Address, Build, CallAddresses, Graph, Loop, Memory, Node, Tensor
 from .qnz_float import FLOAT_GRAPH, float_entries, float_names, read_float
 
 _FORMAT = "qemu_nn graph"
-_VERSION = 1
+
+#: The newest version of the format, which networks with loops have, and that of all others.
+_VERSION, _WITHOUT_LOOPS = 2, 1
+
 _GRAPH = "graph.json"
 
 #: Element types of arrays: as .npy files spell them -> as numpy does.
@@ -60,7 +63,8 @@ def save_package(
         )
     entries = {} if reference is None else float_entries(reference)
     if graph is not None:
-        document = {"format": _FORMAT, "version": _VERSION, **_from_graph(graph)}
+        version = _VERSION if graph.loops else _WITHOUT_LOOPS
+        document = {"format": _FORMAT, "version": version, **_from_graph(graph)}
         entries[_GRAPH] = json.dumps(document, indent=1).encode("ascii")
         for index, name in enumerate(sorted(graph.arrays)):
             entries[_entry(index)] = format_npy(_checked(graph, name))
@@ -142,6 +146,7 @@ def _from_graph(graph: Graph) -> dict[str, Any]:
         "classes": list(graph.classes),
         "arrays": sorted(graph.arrays),
         "memory": _from_memory(graph.memory) if graph.memory else None,
+        **({"loops": [asdict(loop) for loop in graph.loops]} if graph.loops else {}),
     }
 
 
@@ -213,6 +218,7 @@ def _to_graph(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph:
         "memory": _to_memory(fields.object("memory")) if "memory" in fields else None,
         "states": tuple(_to_tensor(tensor) for tensor in fields.objects("states")),
         "classes": tuple(fields.texts("classes")),
+        "loops": tuple(map(_to_loop, fields.objects("loops"))) if "loops" in fields else (),
     }
     try:
         return Graph(arrays=arrays, **parts)
@@ -223,6 +229,11 @@ def _to_graph(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph:
 def _inputs(fields: Fields) -> list[Fields]:
     """Those of the network; a file calls it `input` where there is one."""
     return [fields.object("input")] if "input" in fields else fields.objects("inputs")
+
+
+def _to_loop(fields: Fields) -> Loop:
+    first, test, last = (fields.integer(name) for name in ("first", "test", "last"))
+    return Loop(first, test, last, fields.text("condition"))
 
 
 def _to_tensor(fields: Fields) -> Tensor:
