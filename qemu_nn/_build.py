@@ -28,7 +28,7 @@ def _relative(pattern: str) -> list[str]:
 def _compile_args() -> list[str]:
     """What the product is compiled with; an optimization or debug option in CFLAGS goes before."""
     if os.name == "nt":
-        return ["/O2", "/std:c11"]
+        return ["/O2", "/std:c11", "/experimental:c11atomics"]
     own = os.environ.get("CFLAGS", "").split()
     optimize = [] if any(flag.startswith("-O") for flag in own) else ["-O3"]
     strict = ["-std=c11", "-ffp-contract=off"]  # a*b + c is rounded twice, on every host

@@ -163,7 +163,7 @@ def test_a_missing_peer_is_named_with_the_way_to_get_it(monkeypatch):
     hide(monkeypatch, *("ai_edge_litert", "flatbuffers", "onnx", "onnxruntime"))
     _, notes = contest([networks.average()], {}, None, (1,), (1,), 2)
     assert len(notes) == 2
-    assert all("pip install 'qemu_nn[peers]'" in note for note in notes)
+    assert all("pip install '.[peers]'" in note for note in notes)
 
 
 def hide(monkeypatch, *modules):
@@ -265,7 +265,7 @@ def test_bench_says_before_any_work_why_it_can_not_draw(monkeypatch, tmp_path):
     assert "there is no folder" in call("bench", "--plot", str(tmp_path / "a" / "x.png")).output
     hide(monkeypatch, "matplotlib")
     done = call("bench", "--plot", str(tmp_path / "x.png"))
-    assert "pip install 'qemu_nn[plot]'" in done.output
+    assert "pip install '.[plot]'" in done.output
     assert done.exit_code == 2
 
 

@@ -1,7 +1,9 @@
 """What is not installed is named as pip calls it, with the extra that brings it."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +22,7 @@ from qemu_nn.io import extras
 )
 def test_a_missing_library_is_named_as_pip_calls_it(module, package, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(
-        Error, match=f"reading needs {package}, .*: pip install 'qemu_nn\\[some\\]'"
-    ):
+    with pytest.raises(Error, match=f"reading needs {package}, .*: pip install '\\.\\[some\\]'"):
         extras.require(module, "some", "reading")
 
 
@@ -36,5 +36,17 @@ def test_the_example_without_its_libraries_ends_in_a_sentence(tmp_path):
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ended.returncode == 2
     assert ended.stderr == (
-        "Error: training needs torch, which is not installed: pip install 'qemu_nn[train]'\n"
+        "Error: training needs torch, which is not installed: pip install '.[train]' "
+        "in a clone of qemu_nn\n"
     )
+
+
+def test_nothing_says_to_install_from_an_index_that_has_not_this_name():
+    root = Path(__file__).parents[1]
+    pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "docs").rglob("*.py")]
+    modules = [path for path in (root / "qemu_nn").rglob("*.py") if path.stem != "extras"]
+    assert len(pages) > 20
+    assert len(modules) > 200
+    for path in pages + modules:
+        said = re.search(r"pip install[^\n`]*[ '\"=]qemu_nn\b", path.read_text(encoding="utf-8"))
+        assert said is None, f"{path} says {said[0]!r}: see command() of io/extras.py"

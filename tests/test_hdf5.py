@@ -117,7 +117,7 @@ def test_a_script_without_a_guard_reads_them(tmp_path):
 def test_without_h5py_pip_says_how_to_get_it(tmp_path, monkeypatch):
     path = small(tmp_path / "m.h5")
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(Error, match=r"needs h5py, .*: pip install 'qemu_nn\[keras\]'"):
+    with pytest.raises(Error, match=r"needs h5py, .*: pip install '\.\[keras\]'"):
         qemu_nn.load(path)
 
 

@@ -108,7 +108,7 @@ def test_no_modules_import_one_another_in_a_circle():
 
 def test_only_the_table_and_what_runs_plans_touch_c_memory():
     users = [p.name for p in sources("qemu_nn", {".py"}) if "_native" in p.read_text()]
-    runs_plans = ["compiled.py", "interrupt.py", "parallel.py", "split.py"]
+    runs_plans = ["compiled.py", "interrupt.py", "split.py"]
     assert sorted(users) == sorted(["_build.py", "table.py", "peak.py", *runs_plans])
 
 

@@ -197,5 +197,5 @@ def test_a_network_without_weights_says_what_is_missing(tmp_path):
 def test_a_missing_library_is_named_with_the_way_to_get_it(tmp_path, monkeypatch):
     weights = saved_h5(TRAINED)
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(Error, match=r"needs h5py, .* pip install 'qemu_nn\[caffe\]'"):
+    with pytest.raises(Error, match=r"needs h5py, .* pip install '\.\[caffe\]'"):
         load(tmp_path, data(3, 8, 8) + BODY, weights)

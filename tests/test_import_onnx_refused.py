@@ -413,5 +413,5 @@ def test_bytes_of_anything_are_refused(data, tmp_path):
 def test_the_library_is_named_where_it_is_missing(tmp_path, monkeypatch):
     path = write(tmp_path, model([RELU], (4,)))
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(Error, match=r"needs onnx.*pip install 'qemu_nn\[onnx\]'"):
+    with pytest.raises(Error, match=r"needs onnx.*pip install '\.\[onnx\]'"):
         qemu_nn.load(path)

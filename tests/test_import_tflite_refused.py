@@ -278,7 +278,7 @@ def test_a_missing_library_is_named_with_the_command(missing, tmp_path, monkeypa
         if name.split(".")[0] == missing:
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(Error, match=rf"needs {missing}.*pip install 'qemu_nn\[tflite\]'"):
+    with pytest.raises(Error, match=rf"needs {missing}.*pip install '\.\[tflite\]'"):
         qemu_nn.load(path)
 
 

@@ -548,7 +548,7 @@ def test_without_torch_the_error_names_the_command(monkeypatch, tmp_path):
     for name in [name for name in modules if name.startswith(homes)]:
         monkeypatch.delitem(modules, name)
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(Error, match=r"pip install 'qemu_nn\[train\]'"):
+    with pytest.raises(Error, match=r"pip install '\.\[train\]'"):
         trained(tmp_path)
 
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 import qemu_nn.ndk as ndk
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
 
-pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'qemu_nn[train]'")
-pytest.importorskip("sklearn", reason="no digits: pip install 'qemu_nn[digits]'")
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install '.[train]'")
+pytest.importorskip("sklearn", reason="no digits: pip install '.[digits]'")
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
 

@@ -365,7 +365,7 @@ def test_a_search_is_resumed_and_leaves_given_ranges_alone(data, tmp_path):
 
 
 def test_digits_are_recognized_as_by_the_float_network():
-    pytest.importorskip("sklearn", reason="no digits: pip install 'qemu_nn[digits]'")
+    pytest.importorskip("sklearn", reason="no digits: pip install '.[digits]'")
     from sklearn.datasets import load_digits
     from sklearn.neural_network import MLPClassifier
 

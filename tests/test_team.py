@@ -14,13 +14,10 @@ import numpy as np
 import pytest
 from hosts import cap_at
 
-from qemu_nn._native import ffi
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.npu_networks import NPU_NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS
-from qemu_nn.runtime import compiled
 from qemu_nn.runtime import split as cut
-from qemu_nn.runtime.parallel import ParallelFor
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU, profile
 
@@ -132,16 +129,6 @@ def test_a_session_is_called_from_several_threads_at_a_time(name, cut_all):
             sizes = [1 + (start + i) % 5 for i in range(4)]
             for size, got in zip(sizes, pool.map(shared.run, [x[:n] for n in sizes])):
                 equal(got, want, size)
-
-
-def test_threads_of_python_share_where_c_has_none(monkeypatch):
-    monkeypatch.setattr(compiled, "_thread_pool", lambda threads: ffi.NULL)
-    shared = session("cifar10", threads=3)
-    assert isinstance(shared._compiled._parallel_for, ParallelFor)
-    x = random_inputs(shared.graph, 7)
-    want = session("cifar10").run(x)
-    for samples in (1, 2, 7):
-        equal(shared.run(x[:samples]), want, samples)
 
 
 def in_a_child(work):

@@ -179,7 +179,7 @@ int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, in
 /* Threads that share calls: the caller's and those of the pool, which start with the first call. */
 typedef struct qn_thread_pool qn_thread_pool;
 
-/* NULL where there are none: on hosts without POSIX threads, or without memory. */
+/* NULL: there is no memory. */
 qn_thread_pool *qn_thread_pool_new(int32_t threads);
 
 /* No call may be under way. In a child of fork() only memory is freed. */

@@ -1,7 +1,8 @@
 /* Runs a plan: one loop over steps. Nothing is allocated, nothing is global. */
+#include "threads.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "executor.h"
 
@@ -121,11 +122,8 @@ int qn_plan_check(const qn_plan *plan, int64_t *step, char *why) {
 enum { ASK_NS = 50000000 };
 
 int qn_watch_asks(qn_watch *watch) {
-    struct timespec now;
-    timespec_get(&now, TIME_UTC);
-    const int64_t moment = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-    const int64_t waited = moment - watch->since;
-    if (watch->since != 0 && waited >= 0 && waited < ASK_NS) { /* below 0: the clock was set back */
+    const int64_t moment = qn_nanoseconds();
+    if (watch->since != 0 && moment - watch->since < ASK_NS) {
         return 0;
     }
     const int first = watch->since == 0;

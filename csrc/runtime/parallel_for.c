@@ -1,31 +1,22 @@
 /* Runs a plan on several threads. All threads take many samples a few at a time, from one counter. Of
  * the tasks of one sample each thread first takes its own parts, most of whose inputs it has computed
  * itself, and then parts that no other thread has begun. So quicker threads do more. */
-#define _POSIX_C_SOURCE 200809L
+#include "threads.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
 
 #include "executor.h"
 #include "thread_pool.h"
+
+/* PATIENCE: looks at a counter before the core is lent to others; CHUNKS of samples for a thread. */
+enum { PATIENCE = 2000, CHUNKS = 32 };
 
 static int run_alone(const qn_call *call, int64_t samples, int64_t times, const void *x,
                      const void *state) {
     return qn_execute(call->plan, call->arenas[0], 0, samples, times, x, state, call->outputs,
                       call->ask);
 }
-
-#if defined(_WIN32)
-
-int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state) {
-    return run_alone(call, samples, times, x, state);
-}
-
-#else
-
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-
-/* PATIENCE: looks at a counter before the core is lent to others; CHUNKS of samples for a thread. */
-enum { PATIENCE = 2000, CHUNKS = 32 };
 
 /* What is computed: samples, or the tasks of sample `turn`. watch: the caller's. The counter that all
  * threads write to has a cache line of its own. */
@@ -96,7 +87,7 @@ static int is_ready(job *j, int64_t after, qn_watch *watch) {
         }
         if (looks % PATIENCE == 0) {
             watch->look(watch);
-            sched_yield();
+            qn_yield();
         }
     }
     return !has_failed(j);
@@ -194,5 +185,3 @@ int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, c
     free(j);
     return status;
 }
-
-#endif

@@ -4,39 +4,12 @@
  * whether that call is still open, and works; the caller closes it and waits until all have left. So
  * a worker that comes late is not waited for, and never sees a job half made. Between jobs workers
  * spin for SPIN_NS, as the next one is often near, and then sleep. */
-#define _POSIX_C_SOURCE 200809L
+#include "threads.h"
 
-#include "thread_pool.h"
-
-#if defined(_WIN32)
-
-qn_thread_pool *qn_thread_pool_new(int32_t threads) {
-    (void)threads;
-    return NULL;
-}
-void qn_thread_pool_free(qn_thread_pool *pool) { (void)pool; }
-
-int qn_thread_pool_enter(qn_thread_pool *pool) {
-    (void)pool;
-    return QN_BUSY;
-}
-void qn_thread_pool_leave(qn_thread_pool *pool) { (void)pool; }
-int32_t qn_thread_pool_threads(const qn_thread_pool *pool) { return pool != NULL; }
-void qn_thread_pool_do(qn_thread_pool *pool, qn_work *work, void *job, qn_watch *watch) {
-    (void)pool;
-    (void)watch;
-    work(job, 0);
-}
-
-#else
-
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "thread_pool.h"
 
 /* LOOKS before a worker asks for the time, PATIENCE: before the caller lends its core to others. */
 enum { SPIN_NS = 50000, LOOKS = 64, PATIENCE = 2000 };
@@ -45,20 +18,14 @@ struct qn_thread_pool {
     qn_work *work;
     void *job;
     int32_t threads, started;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
+    qn_mutex lock;
+    qn_condition wake;
     atomic_flag busy;
     atomic_long process; /* that the workers live in; 0: they have not been started */
     atomic_uint call;
     atomic_int inside, asleep, ending, names;
-    pthread_t workers[];
+    qn_thread workers[];
 };
-
-static int64_t nanoseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- workers ---- */
 
@@ -69,31 +36,31 @@ static int is_called(qn_thread_pool *pool, unsigned seen) {
 }
 
 static void wait_for_call(qn_thread_pool *pool, unsigned seen) {
-    const int64_t until = nanoseconds() + SPIN_NS;
+    const int64_t until = qn_nanoseconds() + SPIN_NS;
     do {
         for (int looks = 0; looks < LOOKS; looks++) {
             if (is_called(pool, seen)) {
                 return;
             }
         }
-    } while (nanoseconds() < until);
-    pthread_mutex_lock(&pool->lock);
+    } while (qn_nanoseconds() < until);
+    qn_lock(&pool->lock);
     atomic_fetch_add(&pool->asleep, 1);
     while (!is_called(pool, seen)) {
-        pthread_cond_wait(&pool->wake, &pool->lock);
+        qn_wait(&pool->wake, &pool->lock);
     }
     atomic_fetch_sub(&pool->asleep, 1);
-    pthread_mutex_unlock(&pool->lock);
+    qn_unlock(&pool->lock);
 }
 
-static void *worker(void *of) {
+QN_THREAD_MAIN worker(void *of) {
     qn_thread_pool *pool = of;
     const int32_t who = atomic_fetch_add(&pool->names, 1);
     unsigned seen = 0;
     for (;;) {
         wait_for_call(pool, seen);
         if (atomic_load(&pool->ending)) {
-            return NULL;
+            return 0;
         }
         seen = atomic_load(&pool->call);
         atomic_fetch_add(&pool->inside, 1);
@@ -104,50 +71,43 @@ static void *worker(void *of) {
     }
 }
 
-/* Fewer threads than wanted are no fault: jobs do not ask who does them. Signals are for the threads
- * of the application. */
+/* Fewer threads than wanted are no fault: jobs do not ask who does them. */
 static void start(qn_thread_pool *pool) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool->started < pool->threads - 1 &&
-           pthread_create(&pool->workers[pool->started], NULL, worker, pool) == 0) {
+           qn_thread_start(&pool->workers[pool->started], worker, pool) == 0) {
         pool->started++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    atomic_store(&pool->process, (long)getpid());
+    atomic_store(&pool->process, qn_process());
 }
 
 static void wake_all(qn_thread_pool *pool) {
-    pthread_mutex_lock(&pool->lock);
-    pthread_cond_broadcast(&pool->wake);
-    pthread_mutex_unlock(&pool->lock);
+    qn_lock(&pool->lock);
+    qn_wake_all(&pool->wake);
+    qn_unlock(&pool->lock);
 }
 
 /* ---- the pool ---- */
 
 qn_thread_pool *qn_thread_pool_new(int32_t threads) {
-    qn_thread_pool *pool = calloc(1, sizeof(qn_thread_pool) + (size_t)threads * sizeof(pthread_t));
+    qn_thread_pool *pool = calloc(1, sizeof(qn_thread_pool) + (size_t)threads * sizeof(qn_thread));
     if (!pool) {
         return NULL;
     }
     pool->threads = threads;
     atomic_init(&pool->names, 1);
     atomic_flag_clear(&pool->busy);
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->wake, NULL);
+    pool->lock = (qn_mutex)QN_MUTEX_INIT;
+    pool->wake = (qn_condition)QN_CONDITION_INIT;
     return pool;
 }
 
 void qn_thread_pool_free(qn_thread_pool *pool) {
-    if (atomic_load(&pool->process) == (long)getpid()) {
+    if (atomic_load(&pool->process) == qn_process()) {
         atomic_store(&pool->ending, 1);
         wake_all(pool);
         for (int32_t i = 0; i < pool->started; i++) {
-            pthread_join(pool->workers[i], NULL);
+            qn_thread_join(pool->workers[i]);
         }
-        pthread_cond_destroy(&pool->wake);
-        pthread_mutex_destroy(&pool->lock);
     }
     free(pool);
 }
@@ -156,7 +116,7 @@ int32_t qn_thread_pool_threads(const qn_thread_pool *pool) { return pool->thread
 
 int qn_thread_pool_enter(qn_thread_pool *pool) {
     const long process = atomic_load(&pool->process);
-    if (process != 0 && process != (long)getpid()) {
+    if (process != 0 && process != qn_process()) {
         return QN_FORKED;
     }
     if (atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
@@ -184,9 +144,7 @@ void qn_thread_pool_do(qn_thread_pool *pool, qn_work *work, void *job, qn_watch 
     for (int looks = 1; atomic_load(&pool->inside) > 0; looks++) {
         if (looks % PATIENCE == 0) {
             watch->look(watch);
-            sched_yield();
+            qn_yield();
         }
     }
 }
-
-#endif

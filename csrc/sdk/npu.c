@@ -1,5 +1,6 @@
 /* The one NPU: which networks it has, which one it computes, and whether it is busy. */
-#include <pthread.h>
+#include "../runtime/threads.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,12 @@
 enum { FILE_BYTES = 1 << 29, CHUNK = 1 << 16 };
 
 static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t idle;
+    qn_mutex lock;
+    qn_condition idle;
     cnn_net *nets;
     const cnn_net *running; /* NULL: idle */
     uint32_t last_id;
-} npu = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, NULL, 0};
+} npu = {QN_MUTEX_INIT, QN_CONDITION_INIT, NULL, NULL, 0};
 
 /* Of a number that a copy of an info still has: NULL once it is deleted. Needs the lock. */
 static cnn_net *find(uint32_t id) {
@@ -37,24 +38,24 @@ static uint8_t chosen(const struct cnn_net_pack_info *info, cnn_net **net) {
 }
 
 static void finish(void) {
-    pthread_mutex_lock(&npu.lock);
+    qn_lock(&npu.lock);
     npu.running = NULL;
-    pthread_cond_broadcast(&npu.idle);
-    pthread_mutex_unlock(&npu.lock);
+    qn_wake_all(&npu.idle);
+    qn_unlock(&npu.lock);
 }
 
-static void *work(void *argument) {
+QN_THREAD_MAIN work(void *argument) {
     cnn_net *net = argument;
     cnn_put_input(net, net->input, CNN_ROW_BYTES);
     cnn_compute(net);
     cnn_get_outputs(net, net->output, CNN_ROW_BYTES);
     finish();
-    return NULL;
+    return 0;
 }
 
 uint8_t cnn_start_net_pack(struct cnn_net_pack_info *info) {
     cnn_net *net;
-    pthread_mutex_lock(&npu.lock);
+    qn_lock(&npu.lock);
     uint8_t status = chosen(info, &net);
     if (status == CNN_OK && npu.running) {
         status = CNN_BUSY;
@@ -62,11 +63,11 @@ uint8_t cnn_start_net_pack(struct cnn_net_pack_info *info) {
     if (status == CNN_OK) {
         npu.running = net;
     }
-    pthread_mutex_unlock(&npu.lock);
+    qn_unlock(&npu.lock);
     if (status == CNN_OK) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, work, net) == 0) {
-            pthread_detach(thread);
+        qn_thread thread;
+        if (qn_thread_start(&thread, work, net) == 0) {
+            qn_thread_detach(thread);
         } else {
             work(net); /* no thread to be had: it is done when this returns */
         }
@@ -76,15 +77,15 @@ uint8_t cnn_start_net_pack(struct cnn_net_pack_info *info) {
 
 uint8_t cnn_run_net_pack(struct cnn_net_pack_info *info, const void *input, void *output) {
     cnn_net *net;
-    pthread_mutex_lock(&npu.lock);
+    qn_lock(&npu.lock);
     while (npu.running) {
-        pthread_cond_wait(&npu.idle, &npu.lock);
+        qn_wait(&npu.idle, &npu.lock);
     }
     uint8_t status = chosen(info, &net);
     if (status == CNN_OK) {
         npu.running = net;
     }
-    pthread_mutex_unlock(&npu.lock);
+    qn_unlock(&npu.lock);
     if (status == CNN_OK) {
         cnn_put_input(net, input, 1);
         cnn_compute(net);
@@ -95,9 +96,9 @@ uint8_t cnn_run_net_pack(struct cnn_net_pack_info *info, const void *input, void
 }
 
 int8_t cnn_get_status(void) {
-    pthread_mutex_lock(&npu.lock);
+    qn_lock(&npu.lock);
     int8_t busy = npu.running != NULL;
-    pthread_mutex_unlock(&npu.lock);
+    qn_unlock(&npu.lock);
     return busy;
 }
 
@@ -105,10 +106,10 @@ void cnn_delete_net_pack(struct cnn_net_pack_info *info) {
     if (!info) {
         return;
     }
-    pthread_mutex_lock(&npu.lock);
+    qn_lock(&npu.lock);
     cnn_net *net = find(info->net);
     while (net && npu.running == net) {
-        pthread_cond_wait(&npu.idle, &npu.lock);
+        qn_wait(&npu.idle, &npu.lock);
         net = find(info->net);
     }
     for (cnn_net **link = &npu.nets; *link && net; link = &(*link)->next) {
@@ -117,7 +118,7 @@ void cnn_delete_net_pack(struct cnn_net_pack_info *info) {
             break;
         }
     }
-    pthread_mutex_unlock(&npu.lock);
+    qn_unlock(&npu.lock);
     if (net) {
         cnn_free(net);
     }
@@ -170,12 +171,12 @@ static struct cnn_net_pack_info load(const uint8_t *data, size_t size) {
         return info;
     }
     net->why = NULL;
-    pthread_mutex_lock(&npu.lock);
+    qn_lock(&npu.lock);
     npu.last_id += npu.last_id == UINT32_MAX ? 2 : 1; /* 0 is none */
     info.net = net->id = npu.last_id;
     net->next = npu.nets;
     npu.nets = net;
-    pthread_mutex_unlock(&npu.lock);
+    qn_unlock(&npu.lock);
     return info;
 }
 

@@ -42,7 +42,7 @@ class Tally:
     def errors(self) -> Errors:
         """The figures."""
         return Errors(
-            _decibels(self._signal, self._noise),
+            decibels(self._signal, self._noise),
             _ratio(self._both, math.sqrt(self._signal * self._other)),
             self._largest,
             self._sum / max(self._count, 1),
@@ -56,7 +56,8 @@ def errors_of(real: np.ndarray, got: np.ndarray) -> Errors:
     return tally.errors()
 
 
-def _decibels(signal: float, noise: float) -> float:
+def decibels(signal: float, noise: float) -> float:
+    """The ratio of signal to noise, sums of squares, in dB; inf without noise."""
     if not noise:
         return math.inf
     return 10 * math.log10(signal / noise) if signal else -math.inf

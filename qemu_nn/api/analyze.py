@@ -15,7 +15,7 @@ from ..analysis.choices import Choices
 from ..analysis.layer_figures import Gathered, LayerFigures, WeightFigures, weight_figures
 from ..analysis.report import Report
 from ..errors import Error
-from ..io.arguments import as_array, as_callable
+from ..io.arguments import as_callable
 from ..ir.builds import built
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Node, Tensor
@@ -28,7 +28,7 @@ from ..runtime.evaluate import each_tensor
 from ..runtime.session import Session
 from ..runtime.single import Calls
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
-from .data import Batch, batches, batches_by_name
+from .data import batches, batches_by_name
 from .network import Network, quantized
 
 Arrays = Mapping[str, np.ndarray]
@@ -65,7 +65,7 @@ def analyze(
         The class of every sample, where the data do not hold it; with labels the report has
         accuracies and a confusion matrix.
     target : str, default "cortex-m4"
-        A core of targets.CORES, or a path of targets.PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
         A release of targets.RELEASES; default: the newest numbered one with the network's
         functions.
@@ -112,11 +112,11 @@ def analyze(
     session = Session(graph, wanted, threads=threads)
     run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
     if len(graph.inputs) > 1:
-        source = batches_by_name(data, graph.inputs)
+        source = batches_by_name(data, graph.inputs, labels=labels)
     else:
         first = None if own is None else own[0]
-        source = batches(data, reference.shape, reference.layout, layout, own=first)
-    for batch in _labelled(progress(source) if progress else source, labels):
+        source = batches(data, reference.shape, reference.layout, layout, own=first, labels=labels)
+    for batch in progress(source) if progress else source:
         if not len(batch):
             continue
         real = dict(each_tensor(reference, batch.x))
@@ -135,27 +135,6 @@ def _check_pair(graph: Graph, reference: FloatGraph) -> None:
     described = graph.memory is not None or graph.states or graph.loops
     if described or not {tensor.name for tensor in graph.inputs} <= set(shapes) or not fits:
         raise stranger(graph)
-
-
-def _labelled(source: Iterable[Batch], labels: Optional[np.ndarray]) -> Iterator[Batch]:
-    """Batches with the labels that are given apart from the data, where they are."""
-    if labels is None:
-        yield from source
-        return
-    labels = as_array(labels, "labels")
-    if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise Error(
-            f"labels must be one integer for each sample, are {labels.dtype} {list(labels.shape)}"
-        )
-    done = 0
-    for batch in source:
-        start, done = done, done + len(batch)
-        if done > len(labels):
-            break
-        yield Batch(batch.x, labels[start:done])
-    if done != len(labels):
-        more = "more than " if done > len(labels) else ""
-        raise Error(f"there are {len(labels)} labels for {more}{min(done, len(labels))} samples")
 
 
 @dataclass

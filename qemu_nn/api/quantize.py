@@ -75,7 +75,7 @@ def quantize(
         TensorFlow Lite's scheme for the s8 functions, with a scale and a zero point for each
         tensor, and a weight scale for each output channel of a convolution.
     target : str, default "cortex-m4"
-        A core of targets.CORES, or a path of targets.PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
         A release of targets.RELEASES; default: "5.9.0" for power2, "7.0.0" for affine.
     rounding : str, optional

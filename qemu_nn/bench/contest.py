@@ -10,6 +10,7 @@ import numpy as np
 
 from ..analysis.table import Cell, Table
 from ..functions import NPU_FUNCTIONS
+from ..io.extras import command
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..runtime.session import Session, random_inputs
@@ -71,7 +72,7 @@ def _theirs(
             ready[name] = prepare(graph, x, threads)
         except ImportError as fault:
             what = f"{fault.name} is missing" if fault.name else str(fault)
-            notes[f"no {name}: {what}; pip install 'qemu_nn[peers]'"] = None
+            notes[f"no {name}: {what}; {command('peers')}"] = None
         except Exception as fault:  # a peer's troubles, of whatever kind, do not end the run
             notes[f"no {name}: {fault}"] = None
     return ready

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..analysis.table import Cell, Table
 from ..errors import Error
+from ..io.extras import require
 from ..io.files import write_bytes
 from ..kernels.table import FEATURES, cpu_features
 
@@ -64,10 +65,7 @@ def check_picture(path: Path) -> None:
         raise Error(f"the picture {path} must end in {', '.join(PICTURES)}")
     if not path.parent.is_dir():
         raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise Error("a picture needs matplotlib: pip install 'qemu_nn[plot]'") from None
+    require("matplotlib", "plot", "a picture")
 
 
 def draw(report: Report, path: Path) -> None:

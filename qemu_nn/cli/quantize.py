@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 import click
 from tqdm import tqdm
 
-from ..analysis.float_table import float_table
+from ..analysis.float_table import float_text
 from ..api import golden as pipeline
 from ..api import quantize as quantization
 from ..api.schemes import SCHEMES
@@ -40,7 +40,7 @@ def import_(
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     network.save(output)
     if isinstance(network, pipeline.FloatNetwork):
-        say(float_table(network.graph).text())
+        say(float_text(network.graph))
     else:
         say(pipeline.describe(network).text())
 

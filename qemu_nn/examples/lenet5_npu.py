@@ -1,6 +1,6 @@
 """LeNet-5 on the NPU from random weights to a compiled application: the kit's chapter 9, on digits.
 
-    pip install 'qemu_nn[train,digits]'
+    pip install '.[train,digits]'
     python -m qemu_nn.examples.lenet5_npu out
 
 Trains the float network, quantizes it at 8 and at 16 bits, measures what that costs, trains it

@@ -174,7 +174,7 @@ def _output_text(function: Function) -> str:
 
 def _profile_arguments() -> Iterator[str]:
     yield "core : str, default 'cortex-m4'"
-    yield "    A core of targets.CORES, or a path of targets.PATHS."
+    yield '    A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.'
     yield "cmsis : str, optional"
     yield "    A release of targets.RELEASES; default: the newest numbered one with this function."
     yield "rounding : str, optional"

@@ -8,6 +8,9 @@ from types import ModuleType
 
 from ..errors import Error
 
+#: What pip installs the package from: a clone of the repository, until an index has the name.
+_SOURCE = "."
+
 #: What is imported -> what pip calls it, where that is something else.
 _PACKAGES = {"google": "protobuf", "PIL": "pillow", "sklearn": "scikit-learn"}
 
@@ -30,6 +33,13 @@ def require_installed(module: str, extra: str, purpose: str) -> None:
         raise _missing(module, extra, purpose)
 
 
+def command(extra: str) -> str:
+    """What a user types, in a clone of the repository, to install an extra of this package."""
+    return f"pip install '{_SOURCE}[{extra}]'"
+
+
 def _missing(module: str, extra: str, purpose: str) -> Error:
     name = _PACKAGES.get(module, module)
-    return Error(f"{purpose} needs {name}, which is not installed: pip install 'qemu_nn[{extra}]'")
+    return Error(
+        f"{purpose} needs {name}, which is not installed: {command(extra)} in a clone of qemu_nn"
+    )

@@ -10,6 +10,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ..errors import Error
+from ..io.arguments import have
 from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format, affine_format, quantize_symmetric
 from ..ir.statistics import Statistics
@@ -137,7 +138,7 @@ def _check_given(
     seen: dict[int, tuple[str, tuple[float, float]]] = {}
     for name, roles in given.items():
         if name not in graph.shapes:
-            raise Error(f"{graph.name} has no layer {name!r}; have: {', '.join(graph.shapes)}")
+            raise Error(f"{graph.name} has no layer {name!r}; {have(graph.shapes, name)}")
         for role, ends in roles.items():
             if role != "output":
                 raise Error(f"{name}: only its 'output' takes a range, not its {role}")

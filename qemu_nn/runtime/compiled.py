@@ -13,7 +13,6 @@ from ..ir.loops import program
 from ..kernels import table as kernels
 from ..kernels.table import aligned_bytes
 from . import interrupt
-from .parallel import ParallelFor
 from .plan import Plan
 from .split import cut
 from .step import Step
@@ -63,7 +62,6 @@ class Compiled:
         kernels.raise_for(status, f"{where}: {ffi.string(why).decode()}")
         self._threads = threads
         self._pool = _thread_pool(threads)
-        self._parallel_for = ParallelFor(threads) if threads > 1 and not self._pool else None
         cost = sum(step.cost for step in plan.steps)
         by_cost = max(2, int(_PARALLEL / max(cost, 1e-3)))
         self._parallel_from = 1 if self._plan.task_count else by_cost
@@ -210,7 +208,7 @@ class Compiled:
             workspace = self._idle.pop()
         except IndexError:  # other threads work in all of them
             workspace = self._workspace()
-        call, outputs, memory = workspace
+        call, outputs, _ = workspace
         results = {}
         for index, name, shape, dtype in self._results:
             results[name] = result = self._new(lead + shape, dtype)
@@ -221,11 +219,7 @@ class Compiled:
         except ValueError:  # not contiguous
             x = np.ascontiguousarray(x)
             source = _address(x)
-        if self._parallel_for is None or samples * times < self._parallel_from:
-            status = _run(call, samples, times, source, start)
-        else:
-            how = (samples, times, source, start, outputs, lib.qn_python_stops)
-            status = self._parallel_for.execute(results, self._plan, memory[0], *how)
+        status = _run(call, samples, times, source, start)
         if status == 0:
             self._idle.append(workspace)
             return results
@@ -292,7 +286,7 @@ def _loads(addresses: Sequence[int], tensors: Sequence[Tensor]) -> tuple[list[An
 
 
 def _thread_pool(threads: int) -> Any:
-    """Threads that end with this object; NULL if there is but one, or none in C on this host."""
+    """Threads that end with this object; NULL if there is but one, or no memory."""
     pool = lib.qn_thread_pool_new(threads) if threads > 1 else _NULL
     return ffi.gc(pool, lib.qn_thread_pool_free) if pool else _NULL
 

@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 from ..errors import Error
 from ..functions.extents import extent
+from ..io.arguments import have
 from ..ir.builds import built
 from ..ir.graph import Graph, Node, Tensor
 from ..kernels import table as kernels
@@ -260,7 +261,7 @@ def _lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, v
 
     calls: each row that computes a call of the network, and its parameters.
     """
-    have = sorted({row.variant for row, params in calls if row.serves(profile, params)})
+    able = sorted({row.variant for row, params in calls if row.serves(profile, params)})
     named = [row for row, _ in calls if row.variant == variant and row.claims(profile)]
     absent = [row for row in named if not row.runs_here()]
     if absent:
@@ -270,7 +271,7 @@ def _lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, v
         why = f"the variant {variant!r} does not compute layers of the shapes of {network}"
     else:
         why = f"no layer of {network} has a variant {variant!r}"
-    return f"{why}; have: {', '.join(have)}"
+    return f"{why}; {have(able, variant)}"
 
 
 def _unfit(row: Row, params: Any) -> str:

@@ -2,6 +2,8 @@
 #ifndef CALLS_H
 #define CALLS_H
 
+#include "memory.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,15 +188,6 @@ static int random_call(const qn_kernel *row, int32_t profile, int relu, params *
         }
     }
     return 0;
-}
-
-static void *allocate(int64_t bytes) {
-    void *memory = NULL;
-    if (posix_memalign(&memory, 64, bytes > 0 ? (size_t)bytes : 1)) {
-        fprintf(stderr, "no memory\n");
-        exit(2);
-    }
-    return memory;
 }
 
 /* Random, all lowest, all highest, or one value among zeros, of elements `width` bytes wide. */

@@ -2,7 +2,8 @@
  * on emulated processors, where there is no Python. tests/planned.py writes the header PLANNED.
  *
  * Exit code 1: a network has other bytes. */
-#define _POSIX_C_SOURCE 200112L /* posix_memalign() */
+#include "memory.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +29,8 @@ typedef struct planned {
 
 #include PLANNED
 
-static void *allocate(int64_t size) {
-    void *memory;
-    if (posix_memalign(&memory, 64, (size_t)size + 64)) {
-        exit(2);
-    }
+static void *filled(int64_t size) {
+    void *memory = allocate(size + 64);
     memset(memory, 0xa5, (size_t)size);
     return memory;
 }
@@ -69,7 +67,7 @@ static int same(const planned *network, int64_t *fast) {
         step->bias_bytes = from->bias_bytes;
         step->packed_bytes = step->kernel->packed(from->params);
         if (step->packed_bytes) {
-            void *packed = allocate(step->packed_bytes);
+            void *packed = filled(step->packed_bytes);
             step->kernel->pack(from->params, from->weights, from->bias, packed);
             step->packed = packed;
         }
@@ -84,7 +82,7 @@ static int same(const planned *network, int64_t *fast) {
     const qn_load input = {0, network->input, network->input_bytes};
     void *outputs[8];
     for (int64_t i = 0; i < network->store_count; i++) {
-        outputs[i] = allocate(network->stores[i].bytes);
+        outputs[i] = filled(network->stores[i].bytes);
     }
     const qn_plan plan = {.steps = steps,
                           .inputs = &input,
@@ -95,7 +93,7 @@ static int same(const planned *network, int64_t *fast) {
                           .arena_bytes = (network->arena_bytes + 63) / 64 * 64 + scratch,
                           .cleared = network->cleared,
                           .input_bytes = network->input_bytes};
-    void *arena = allocate(plan.arena_bytes);
+    void *arena = filled(plan.arena_bytes);
     char why[QN_WHY];
     int64_t where;
     if (qn_plan_check(&plan, &where, why) != QN_OK) {
@@ -107,16 +105,16 @@ static int same(const planned *network, int64_t *fast) {
         const char *want = (const char *)network->want + results;
         equal = equal && !memcmp(outputs[i], want, (size_t)network->stores[i].bytes);
         results += network->stores[i].bytes;
-        free(outputs[i]);
+        release(outputs[i]);
     }
     if (!equal) {
         printf("%s has other bytes\n", network->name);
     }
     for (int64_t i = 0; i < network->step_count; i++) {
-        free((void *)steps[i].packed);
+        release(steps[i].packed);
     }
     free(steps);
-    free(arena);
+    release(arena);
     return equal;
 }
 

@@ -6,7 +6,6 @@
  * Without an argument: the models and fast rows that this host runs. With one: the fast rows of
  * that variant, whatever the host says it has; each on so many calls, from which its profiles take
  * turns. Exit code 1: a row differs, writes beside its output or was never compared. */
-#define _POSIX_C_SOURCE 200112L /* posix_memalign() */
 #include "calls.h"
 
 enum { CALLS = 200, GUARD = 64, PROFILES = 32 };
@@ -24,8 +23,8 @@ static void run(const qn_kernel *row, const params *p, qn_buffers buffers, int64
         row->pack(p, buffers.weights, buffers.bias, packed);
     }
     row->run(p, &buffers);
-    free(packed);
-    free(buffers.scratch);
+    release(packed);
+    release(buffers.scratch);
 }
 
 /* What the rectifier leaves of the plain row's output. */
@@ -51,11 +50,11 @@ static int same(const qn_kernel *row, const qn_kernel *plain, const params *p, i
     }
     run(row, p, buffers, sizes->out, got);
     int equal = memcmp(want, got, (size_t)sizes->out + 2 * GUARD) == 0;
-    free(buffers.in[0]);
-    free((void *)buffers.weights);
-    free((void *)buffers.bias);
-    free(want);
-    free(got);
+    release(buffers.in[0]);
+    release(buffers.weights);
+    release(buffers.bias);
+    release(want);
+    release(got);
     return equal;
 }
 

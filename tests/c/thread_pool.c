@@ -1,15 +1,14 @@
 /* A pool under a sanitizer: batches, tasks that depend on each other, several callers at a time, a
  * step that fails, calls that are stopped, ends and beginnings, a fork. Prints what went wrong; exit status 0: nothing. */
-#define _POSIX_C_SOURCE 200809L
+#include "../../csrc/runtime/threads.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if !defined(_WIN32)
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#endif
 
 #include "qn.h"
 
@@ -20,7 +19,16 @@ static int faults;
 /* Steps that take long enough for others to join, and steps that others have run. */
 static atomic_int slow, helped;
 static long sleeps_ns = 200000;
-static pthread_t first_thread;
+static _Thread_local int is_first; /* of all threads */
+
+static void pause_for(long nanoseconds) {
+#if defined(_WIN32)
+    Sleep((DWORD)((nanoseconds + 999999) / 1000000));
+#else
+    const struct timespec pause = {0, nanoseconds};
+    nanosleep(&pause, NULL);
+#endif
+}
 
 static void expect(int good, const char *what) {
     if (!good) {
@@ -35,9 +43,8 @@ static int run(const void *params, const qn_buffers *b) {
     const int32_t *in = b->in[0];
     int32_t *out = b->out;
     if (atomic_load(&slow)) {
-        const struct timespec pause = {0, sleeps_ns};
-        nanosleep(&pause, NULL);
-        atomic_fetch_add(&helped, !pthread_equal(pthread_self(), first_thread));
+        pause_for(sleeps_ns);
+        atomic_fetch_add(&helped, !is_first);
     }
     if (in[0] == -2) {
         return QN_SIZE_MISMATCH;
@@ -113,30 +120,31 @@ static void call(qn_thread_pool *pool, int64_t samples, int32_t seed) {
     }
 }
 
-static void *caller(void *pool) {
+QN_THREAD_MAIN caller(void *pool) {
     for (int32_t i = 0; i < ROUNDS; i++) {
         call(pool, 1 + i % SAMPLES, i);
     }
-    return NULL;
+    return 0;
 }
 
 static void several_callers(qn_thread_pool *pool) {
-    pthread_t threads[CALLERS];
+    qn_thread threads[CALLERS];
     for (int i = 0; i < CALLERS; i++) {
-        pthread_create(&threads[i], NULL, caller, pool);
+        if (qn_thread_start(&threads[i], caller, pool)) {
+            exit(2);
+        }
     }
     for (int i = 0; i < CALLERS; i++) {
-        pthread_join(threads[i], NULL);
+        qn_thread_join(threads[i]);
     }
 }
 
 /* Workers sleep after a while, and wake. Parts of a sample wait for the steps before them. */
 static void after_a_pause(qn_thread_pool *pool) {
-    const struct timespec pause = {0, 2000000};
     int alone = 0;
     atomic_store(&slow, 1);
     for (int32_t i = 0; i < 24; i++) {
-        nanosleep(&pause, NULL);
+        pause_for(2000000);
         atomic_store(&helped, 0);
         call(pool, i % 8 ? 1 : SAMPLES, i);
         alone += i % 8 ? 0 : atomic_load(&helped) == 0;
@@ -148,7 +156,7 @@ static void after_a_pause(qn_thread_pool *pool) {
 static atomic_int asked;
 
 static int32_t say_stop(void) {
-    expect(pthread_equal(pthread_self(), first_thread), "another thread than the caller's asks");
+    expect(is_first, "another thread than the caller's asks");
     atomic_fetch_add(&asked, 1);
     return 1;
 }
@@ -197,6 +205,7 @@ static void stopped_among_tasks(qn_thread_pool *pool) {
     sleeps_ns = 200000;
 }
 
+#if !defined(_WIN32)
 static void in_a_child(qn_thread_pool *pool) {
     const pid_t child = fork();
     if (child == 0) {
@@ -215,9 +224,10 @@ static void in_a_child(qn_thread_pool *pool) {
     waitpid(child, &status, 0);
     expect(status == 0, "a child of fork() cannot go on");
 }
+#endif
 
 int main(void) {
-    first_thread = pthread_self();
+    is_first = 1;
     make_plan();
     for (int i = 0; i < 10; i++) {
         qn_thread_pool *pool = qn_thread_pool_new(THREADS);
@@ -234,8 +244,10 @@ int main(void) {
     stopped(pool, 0, 1);
     stopped_among_tasks(pool);
     call(pool, SAMPLES, 3);
+#if !defined(_WIN32)
     in_a_child(pool);
     call(pool, SAMPLES, 5);
+#endif
     qn_thread_pool_free(pool);
     return faults > 0;
 }
