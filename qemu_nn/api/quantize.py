@@ -73,7 +73,8 @@ def quantize(
     scheme : {"power2", "affine"}, default "power2"
         "power2": powers of two, for the q7 (bits=8) or q15 (bits=16) functions. "affine":
         TensorFlow Lite's scheme for the s8 functions, with a scale and a zero point for each
-        tensor, and a weight scale for each output channel of a convolution.
+        tensor, and a weight scale for each output channel of a convolution; with bits=16 its 16x8
+        scheme, for the s16 functions: activations of 16 bits without zero points, weights of 8.
     target : str, default "cortex-m4"
         A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
@@ -81,7 +82,7 @@ def quantize(
     rounding : str, optional
         A rounding of targets.ROUNDINGS; default: as Arm ships the release.
     bits : {8, 16}, default 8
-        Bits of weights and activations; the scheme affine has 8.
+        Bits of activations, and of weights but in the scheme affine, which has weights of 8.
     method : str or float, default "minmax"
         How ranges of activations are chosen: "minmax", "mse", "kl", a percentile as a number, or
         "search". The search starts from minmax and tries narrower ranges, format by format, on the
@@ -124,7 +125,7 @@ def quantize(
 
     References
     ----------
-    TensorFlow Lite's 8-bit quantization specification, for the scheme affine; see also
+    TensorFlow Lite's quantization specification, for the scheme affine; see also
     docs/quantizing.md.
 
     Examples
