@@ -15,6 +15,9 @@ from ..functions import Array, Function
 from ..functions.tflm_builds import DIFFERENCES
 from .loops import Loop as Loop
 from .loops import check_loops, writes
+from .memory import Address as Address
+from .memory import CallAddresses as CallAddresses
+from .memory import Memory as Memory
 from .tensors import MEMORY_LIMIT as MEMORY_LIMIT
 from .tensors import Tensor as Tensor
 from .tensors import check_tensor
@@ -59,41 +62,6 @@ class Build:
     weights: Optional[str] = None
     bias: Optional[str] = None
     refused: str = ""
-
-
-@dataclass(frozen=True)
-class Address:
-    """An address in the firmware's memory: a buffer and a byte offset into it."""
-
-    buffer: str
-    offset: int
-
-    def __str__(self) -> str:
-        return f"{self.buffer}+{self.offset}" if self.offset else self.buffer
-
-
-@dataclass(frozen=True)
-class CallAddresses:
-    """The pointer arguments of one call."""
-
-    inputs: tuple[Address, ...]
-    output: Address
-    scratch: Optional[Address] = None
-
-
-@dataclass(frozen=True)
-class Memory:
-    """The firmware's memory as it is: calls share buffers, and overwrite each other's results.
-
-    buffers: name -> bytes. calls: node -> its addresses. input: the address of a sample before the
-    first call. states: tensor name -> its address, where a recurrent network keeps it between time
-    steps.
-    """
-
-    buffers: Mapping[str, int]
-    calls: Mapping[str, CallAddresses]
-    input: Address
-    states: Mapping[str, Address] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
