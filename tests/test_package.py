@@ -154,7 +154,7 @@ BIAS = np.array([1, -2, 3], np.int8)
 
 REFUSED = {
     "graph.json: a newer qemu_nn wrote it (format version 3, this one reads 2)": edit(
-        lambda d: d.update(version=2)
+        lambda d: d.update(version=3)
     ),
     "'version' must be at least 1, is 0": edit(lambda d: d.update(version=0)),
     "'version' is missing": edit(lambda d: d.pop("version")),
