@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import Error, ModelError
 from ..io.archive import INTEGERS, format_npy, little_endian, open_archive, write_archive
 from ..io.arguments import as_path
 from ..io.typed_json import Fields, parse_json
@@ -24,7 +23,7 @@ from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from .qnz_float import FLOAT_GRAPH, float_entries, float_names, read_float
-from .qnz_graph import graph_from_fields, graph_to_dict
+from .qnz_graph import graph_from_fields, graph_to_dict, inputs_of
 
 _FORMAT = "qemu_nn graph"
 
@@ -110,7 +109,7 @@ def load_package(path: Union[str, Path]) -> Package:
 def _to_preprocessing(fields: Fields) -> Optional[Preprocessing]:
     if "preprocessing" not in fields:
         return None
-    if len(_inputs(fields)) > 1:
+    if len(inputs_of(fields)) > 1:
         raise fields.error("'preprocessing' is for networks of one input")
     given = fields.object("preprocessing")
     try:

@@ -93,7 +93,7 @@ def graph_from_fields(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph
     """The graph of such a description and these arrays; ModelError for what is none."""
     parts: dict[str, Any] = {
         "name": fields.text("name"),
-        "inputs": tuple(_to_tensor(tensor) for tensor in _inputs(fields)),
+        "inputs": tuple(_to_tensor(tensor) for tensor in inputs_of(fields)),
         "nodes": tuple(_to_node(node) for node in fields.objects("nodes")),
         "outputs": tuple(fields.texts("outputs")),
         "memory": _to_memory(fields.object("memory")) if "memory" in fields else None,
@@ -107,7 +107,7 @@ def graph_from_fields(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph
         raise fields.error(str(error)) from None
 
 
-def _inputs(fields: Fields) -> list[Fields]:
+def inputs_of(fields: Fields) -> list[Fields]:
     """Those of the network; a file calls it `input` where there is one."""
     return [fields.object("input")] if "input" in fields else fields.objects("inputs")
 
