@@ -1,4 +1,4 @@
-"""How Sphinx makes the site of these pages: python -m sphinx -W --keep-going docs SITE (.ci/docs)."""
+"""How Sphinx makes the site of these pages: sphinx-build -W --keep-going docs SITE (.ci/docs)."""
 
 import re
 import shutil

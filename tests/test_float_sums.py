@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from test_pickle import float_network
 
+import qemu_nn
 from qemu_nn.analysis.errors import Tally
 from qemu_nn.api import analyze as analysis
-from qemu_nn.api import golden as pipeline
 from qemu_nn.operators import linear
 from qemu_nn.operators.linear import Conv, Dense
 from qemu_nn.runtime.exact import exact_products
@@ -89,10 +90,22 @@ def test_a_tally_is_what_its_sums_are():
 
 
 def test_figures_do_not_depend_on_how_many_samples_are_computed_at_once(monkeypatch):
-    network, x, y = pipeline.example()
-    real = network.graph.input.format.dequantize(x[:60])
-    texts = []
-    for size in (1 << 8, 1 << 12, 1 << 19):
-        monkeypatch.setattr(analysis, "_CACHED", size)
-        texts.append(analysis.analyze(network, real, y[:60]).csv() if network.reference else "")
-    assert texts[0] == texts[1] == texts[2]
+    real = np.random.default_rng(5).normal(size=(30, 8, 8, 1))
+    network = qemu_nn.quantize(float_network(), real)
+    sizes = []
+
+    def batches(*given, size, **how):
+        sizes.append(size)
+        return every(*given, size=size, **how)
+
+    every, tables, ratios = analysis.batches, [], []
+    monkeypatch.setattr(analysis, "batches", batches)
+    for bytes_ in (1 << 8, 1 << 14, 1 << 19):
+        monkeypatch.setattr(analysis, "_CACHED", bytes_)
+        report = qemu_nn.analyze(network, real)
+        counted = ("function", "format", "min", "max", "saturated_%", "lost_%", "sum_min")
+        tables.append(report.table().part(*counted))
+        ratios.append([layer.whole.sqnr for layer in report.layers])
+    assert tables[0] == tables[1] == tables[2]
+    np.testing.assert_allclose(ratios[1:], ratios[:-1], rtol=1e-6)
+    assert sizes[0] == 1 < sizes[1] < sizes[2] <= 64

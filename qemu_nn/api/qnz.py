@@ -23,6 +23,7 @@ from ..io.arguments import as_path
 from ..io.typed_json import Fields, parse_json
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Address, Build, CallAddresses, Graph, Memory, Node, Tensor
+from ..ir.preprocessing import Preprocessing
 from .qnz_float import FLOAT_GRAPH, float_entries, float_names, read_float
 
 _FORMAT = "qemu_nn graph"
@@ -39,14 +40,21 @@ _ARRAYS = {
 
 @dataclass(frozen=True)
 class Package:
-    """What a file holds: a quantized network, a float one, or both (then it came from that one)."""
+    """What a file holds: a quantized network, a float one, or both (then it came from that one).
+
+    preprocessing: what raw samples become for the quantized one.
+    """
 
     graph: Optional[Graph]
     reference: Optional[FloatGraph] = None
+    preprocessing: Optional[Preprocessing] = None
 
 
 def save_package(
-    graph: Optional[Graph], path: Union[str, Path], reference: Optional[FloatGraph] = None
+    graph: Optional[Graph],
+    path: Union[str, Path],
+    reference: Optional[FloatGraph] = None,
+    preprocessing: Optional[Preprocessing] = None,
 ) -> None:
     """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
 
@@ -61,6 +69,8 @@ def save_package(
     entries = {} if reference is None else float_entries(reference)
     if graph is not None:
         document = {"format": _FORMAT, "version": _VERSION, **_from_graph(graph)}
+        if preprocessing is not None:
+            document["preprocessing"] = preprocessing.to_dict()
         entries[_GRAPH] = json.dumps(document, indent=1).encode("ascii")
         for index, name in enumerate(sorted(graph.arrays)):
             entries[_entry(index)] = format_npy(_checked(graph, name))
@@ -90,7 +100,19 @@ def load_package(path: Union[str, Path]) -> Package:
         if fields is None:
             return Package(None, reference)
         arrays = {name: archive.array(_entry(index), _ARRAYS) for index, name in enumerate(names)}
-    return Package(_to_graph(fields, arrays), reference)
+    return Package(_to_graph(fields, arrays), reference, _to_preprocessing(fields))
+
+
+def _to_preprocessing(fields: Fields) -> Optional[Preprocessing]:
+    if "preprocessing" not in fields:
+        return None
+    if len(_inputs(fields)) > 1:
+        raise fields.error("'preprocessing' is for networks of one input")
+    given = fields.object("preprocessing")
+    try:
+        return Preprocessing.from_dict(given.values)
+    except Error as error:
+        raise given.error(str(error)) from None
 
 
 def model_hash(graph: Graph) -> str:

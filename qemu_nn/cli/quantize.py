@@ -60,14 +60,14 @@ def import_(
     type=click.Choice([*SCHEMES]),
     default="power2",
     show_default=True,
-    help="power2: for the q7 and q15 functions; affine: for the s8 functions, as TensorFlow Lite.",
+    help="power2: for the q7 and q15 functions; affine: for s8 and s16, as TensorFlow Lite.",
 )
 @click.option(
     "--bits",
     type=click.Choice(["8", "16"]),
     default="8",
     show_default=True,
-    help="Bits of weights and activations.",
+    help="Bits of activations, and of weights but in the scheme affine, which has weights of 8.",
 )
 @click.option(
     "--method",

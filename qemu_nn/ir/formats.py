@@ -158,15 +158,23 @@ def affine_format(low: float, high: float, dtype: str = "int8") -> Format:
     """The format whose ends are low and high, as TFLite's converter chooses it, in float32.
 
     The range is made to contain 0, which gets an integer of its own, so that the ends move by up
-    to half a step. A range of 0 alone gets the format of 0..1.
+    to half a step. A range of 0 alone gets the format of 0..1. Of 16 bits the zero point is 0, and
+    the largest magnitude is the largest integer.
     """
     least, most = limits(dtype)
     low32, high32 = np.float32(min(low, 0.0)), np.float32(max(high, 0.0))
-    scale = (high32 - low32) / np.float32(most - least)
+    symmetric = dtype == "int16"
+    if symmetric:
+        low32, high32, steps = np.float32(0), max(-low32, high32), most
+    else:
+        steps = most - least
+    scale = (high32 - low32) / np.float32(steps)
     if not scale > 0:
-        low32, scale = np.float32(0), np.float32(1 / (most - least))
+        low32, scale = np.float32(0), np.float32(1 / steps)
     if not np.isfinite(scale):
         raise Error(f"no format holds {low} .. {high}")
+    if symmetric:
+        return Format(dtype, float(scale))
     zero = int(_half_away(np.float64(np.float32(least) - low32 / scale)))
     return Format(dtype, float(scale), min(max(zero, least), most))
 

@@ -38,6 +38,11 @@ class Conv(Operator):
         """Rows and columns of the kernel."""
         return (self.weights.shape[1], self.weights.shape[2])
 
+    @property
+    def depthwise(self) -> bool:
+        """Whether each output channel is made of one input channel of several."""
+        return self.groups > 1 and self.weights.shape[3] == 1
+
     def shape(self, *inputs: Shape) -> Shape:
         """[height, width, out] in the layout."""
         if self.weights.ndim != 4:
