@@ -70,10 +70,9 @@ def test_sums_of_integers_are_exact_at_any_size(largest):
 
 
 def test_integers_of_8_bits_keep_their_weights_sign():
-    weights = np.full((1, 2**10), -128, np.int8)
-    x = np.full((1, 2**10), -128, np.int8)
-    x[0, 0] = -127
-    assert exact_products(Dense(weights), x)[0, 0] == 128 * 128 * 2**10 - 128
+    weights = np.full((1, 2**11), -128, np.int8)
+    weights[0, 0] = -127
+    assert exact_products(Dense(weights), weights)[0, 0] == 128 * 128 * (2**11 - 1) + 127 * 127
 
 
 def test_a_tally_is_what_its_sums_are():
