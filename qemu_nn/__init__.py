@@ -60,7 +60,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
+from .errors import DeviceWarning, Error, InputWarning, ModelError, Refused, SizeMismatch
 
 if TYPE_CHECKING:
     from .api.analyze import analyze
@@ -94,6 +94,7 @@ __all__ = [
     "DeviceWarning",
     "Error",
     "FloatNetwork",
+    "InputWarning",
     "ModelError",
     "Network",
     "Preprocessing",

@@ -1,7 +1,9 @@
 """Real numbers in, real scores out: run() between the two halves of the host's part."""
 
+import json
 import pickle
 import threading
+import zipfile
 from dataclasses import replace
 
 import affine_networks
@@ -14,8 +16,9 @@ from networks import classifier as q7_classifier
 from networks import recurrent
 
 import qemu_nn
-from qemu_nn import Error, Preprocessing
+from qemu_nn import Error, ModelError, Preprocessing
 from qemu_nn.api.golden import FloatNetwork, Network
+from qemu_nn.api.qnz import model_hash
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ndk.quant_tools.numpy_net import build_numpy_layers, run_layers
 from qemu_nn.operators import Conv, Identity
@@ -36,7 +39,7 @@ def quantized(**options):
 KINDS = {
     "q7": lambda: (Network(q7_classifier()), RNG.normal(size=(6, 8, 8, 2)) / 2),
     "memory": lambda: (Network(q7_classifier(memory=True)), RNG.normal(size=(6, 8, 8, 2)) / 2),
-    "affine": lambda: (Network(affine_networks.small()), RNG.normal(size=(6, 9, 8, 3))),
+    "affine": lambda: (Network(affine_networks.small()), RNG.random((6, 9, 8, 3))),
     "power2": lambda: (quantized(), np.moveaxis(data(6), 1, -1)),
     "16 bits": lambda: (quantized(bits=16), np.moveaxis(data(6), 1, -1)),
     "s8": lambda: (quantized(scheme="affine"), np.moveaxis(data(6), 1, -1)),
@@ -447,3 +450,69 @@ def test_a_host_of_its_own_serves_a_session():
     codes = network.host.codes(x)
     real = network.graph.input.format.dequantize(codes)
     np.testing.assert_array_equal(bare.host.codes(real), codes)
+
+
+# ---- kept in files, and set by quantize() ----
+
+
+def test_a_preprocessing_is_kept_with_the_network(tmp_path):
+    steps = Preprocessing(size=9, crop=(8, 6), scale=1 / 255, mean=(0.1, 1 / 3), dtype="uint8")
+    network = replace(quantized(), preprocessing=steps)
+    network.save(tmp_path / "a.qnz")
+    assert qemu_nn.load(tmp_path / "a.qnz").preprocessing == steps
+    assert pickle.loads(pickle.dumps(network)).preprocessing == steps
+    pixels = RNG.integers(0, 256, (2, 8, 6, 2)).astype(np.uint8)
+    want = network.predict(pixels)
+    np.testing.assert_array_equal(qemu_nn.load(tmp_path / "a.qnz").predict(pixels), want)
+    bare = replace(network, preprocessing=None)
+    bare.save(tmp_path / "b.qnz")
+    assert qemu_nn.load(tmp_path / "b.qnz").preprocessing is None
+    assert model_hash(bare.graph) == model_hash(
+        network.graph
+    )  # goldens remain those of the network
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ([], "preprocessing' must be an object"),
+        ({"gamma": 1}, "no field of a preprocessing 'gamma'"),
+        ({"std": [0]}, "std must not be 0"),
+        ({"mean": "12"}, "mean must be a number"),
+        ({"mean": ["1", "2"]}, "mean must be numbers, not text"),
+        ({"mean": [[1], [2]]}, "mean must be a finite number"),
+        ({"scale": 1e999}, "scale must be a finite number|not JSON|not a number"),
+        ({"size": [1, -1]}, "size must be at least 1"),
+        ({"size": 2**40}, "size must be at most 16384"),
+        ({"layout": 3}, "no layout 3"),
+        ({"dtype": "object"}, "no dtype 'object'"),
+    ],
+)
+def test_a_file_with_another_preprocessing_is_refused(tmp_path, value, told):
+    replace(quantized(), preprocessing=Preprocessing(scale=2)).save(tmp_path / "a.qnz")
+    with zipfile.ZipFile(tmp_path / "a.qnz") as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(entries["graph.json"])
+    document["preprocessing"] = value
+    entries["graph.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(tmp_path / "b.qnz", "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    with pytest.raises(ModelError, match=told):
+        qemu_nn.load(tmp_path / "b.qnz")
+
+
+@pytest.mark.parametrize("scheme", ["power2", "affine"])
+def test_quantize_prepares_its_data_and_keeps_how(scheme):
+    net = classifier(softmax=False)
+    steps = Preprocessing(scale=1 / 32, mean=(2, 1), dtype="uint8")
+    pixels = RNG.integers(0, 256, (60, *net.graph.shape)).astype(np.uint8)
+    network = qemu_nn.quantize(net, pixels, scheme=scheme, preprocessing=steps)
+    assert network.preprocessing == steps
+    same = qemu_nn.quantize(net, steps.apply(pixels, "NCHW"), scheme=scheme)
+    assert model_hash(network.graph) == model_hash(same.graph)
+    np.testing.assert_array_equal(
+        network.predict(pixels), same.predict(steps.apply(pixels, "NCHW"))
+    )
+    with pytest.raises(Error, match="preprocessing must be a Preprocessing, not 3"):
+        qemu_nn.quantize(net, pixels, preprocessing=3)

@@ -25,6 +25,7 @@ from ..quantizer.rules import kept_range
 from ..runtime.accumulate import accumulators, unsaturated
 from ..runtime.accumulate_s8 import has_wide_sums, is_affine
 from ..runtime.evaluate import each_tensor
+from ..runtime.sanity import Gauge, tell
 from ..runtime.session import Session
 from ..runtime.single import Calls
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
@@ -116,14 +117,19 @@ def analyze(
     else:
         first = None if own is None else own[0]
         source = batches(data, reference.shape, reference.layout, layout, own=first, labels=labels)
+    gauges = [Gauge(tensor) for tensor in graph.inputs]
     for batch in progress(source) if progress else source:
         if not len(batch):
             continue
         real = dict(each_tensor(reference, batch.x))
         x = {t.name: t.format.quantize(real[t.name]).reshape(-1, *t.shape) for t in graph.inputs}
+        for gauge in gauges:
+            gauge.add(x[gauge.tensor.name], real[gauge.tensor.name])
         run.add(real, {**x, **session.run(x, trace=True)}, batch.y)
     if not run.samples:
         raise Error("the data hold no samples")
+    for gauge in gauges:
+        tell(gauge)
     return run.report()
 
 
@@ -132,7 +138,7 @@ def _check_pair(graph: Graph, reference: FloatGraph) -> None:
     shapes = reference.shapes
     tensors = graph.tensors.values()
     fits = all(math.prod(shapes.get(t.name, t.shape)) == math.prod(t.shape) for t in tensors)
-    described = graph.memory is not None or graph.states
+    described = graph.memory is not None or graph.states or graph.loops
     if described or not {tensor.name for tensor in graph.inputs} <= set(shapes) or not fits:
         raise stranger(graph)
 

@@ -66,7 +66,7 @@ class Network:
             raise Error(_no_graph("Network", self.graph))
         if self.preprocessing is not None and not isinstance(self.preprocessing, Preprocessing):
             raise Error(f"preprocessing must be a Preprocessing, not {shown(self.preprocessing)}")
-        assert self.host  # a preprocessing fits the inputs
+        Host(self.graph, self.reference, self.preprocessing)  # which fit each other
 
     @property
     def host(self) -> Host:
@@ -177,6 +177,11 @@ class Network:
         Error
             The numbers do not fit the network, or the device could not run it.
 
+        Warns
+        -----
+        InputWarning
+            The inputs use a handful of the format's codes, or a tenth of them saturates.
+
         Examples
         --------
         >>> network.predict(images, target="cortex-m55").argmax(-1)
@@ -264,7 +269,7 @@ class Network:
         return Fit(self.graph.name, found, weights, buffers(session.plan), stack)
 
     def save(self, path: Union[str, Path]) -> None:
-        """Write the network as one file that load() reads.
+        """Write the network, with its reference and its preprocessing, as one file for load().
 
         Parameters
         ----------
@@ -287,7 +292,7 @@ class Network:
         if path.suffix == ".tflite":
             save_tflite(self.graph, path)
             return
-        save_package(self.graph, path, self.reference)
+        save_package(self.graph, path, self.reference, self.preprocessing)
 
 
 @dataclass(frozen=True)
@@ -462,7 +467,7 @@ def load(
         if package.graph is None:
             assert package.reference is not None  # a file holds one of them
             return FloatNetwork(package.reference)
-        return Network(package.graph, package.reference)
+        return Network(package.graph, package.reference, preprocessing=package.preprocessing)
     if path.suffix == ".json":
         from ..importers import device
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Optional
 
@@ -24,7 +22,7 @@ from ..analysis.table import Cell, Table
 from ..api import check as checking
 from ..api import golden as pipeline
 from ..api.chain_json import described_by
-from ..errors import DeviceWarning, Error, ModelError, printable
+from ..errors import Error, ModelError, printable
 from ..io.arrays import read_array, read_state, write_npz
 from ..io.version import __version__
 from ..kernels.table import ROWS
@@ -35,6 +33,7 @@ from .chain import run_chain, say_largest
 from .check import check
 from .export import export
 from .inputs import read_inputs
+from .messages import messages
 from .ndk import ndk
 from .options import (
     PATH,
@@ -69,7 +68,7 @@ class _Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb that the arguments name."""
         try:
-            with _device_warnings(ctx):
+            with messages(ctx):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             say("interrupted", err=True)
@@ -84,22 +83,6 @@ class _Verbs(click.Group):
             raise _Fault(printable(reason)) from None
         except MemoryError as error:
             raise _Fault(f"out of memory: give fewer inputs at a time ({error})") from None
-
-
-@contextmanager
-def _device_warnings(ctx: click.Context) -> Iterator[None]:
-    """Print each DeviceWarning once, as a line on stderr."""
-    seen = set()
-
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in seen:
-            seen.add(str(message))
-            say(f"warning: {spelled(str(message), ctx)}", err=True)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", DeviceWarning)
-        warnings.showwarning = show
-        yield
 
 
 def _progress(turns: Iterable) -> Iterable:

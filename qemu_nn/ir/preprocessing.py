@@ -243,6 +243,8 @@ def _numbers(value: Any, what: str) -> tuple[float, ...]:
         raise Error(f"{what} must be a number, or one for each channel, not {shown(value)}")
     given = np.ravel(value).tolist() if isinstance(value, np.ndarray) else value
     many = list(given) if isinstance(given, Iterable) else [given]
+    if any(isinstance(number, (str, bytes)) for number in many):
+        raise Error(f"{what} must be numbers, not text")
     if not 1 <= len(many) <= _CHANNELS:
         raise Error(f"{what} must be one number, or one for each channel, not {len(many)}")
     return tuple(as_number(number, what) for number in many)

@@ -19,6 +19,7 @@ from ..operators import Identity, Operator, Reshape, Shape, Softmax
 from .evaluate import each_tensor, evaluate
 from .inputs import by_name
 from .samples import as_numbers, expect_finite, shaped
+from .sanity import Gauge
 
 #: The network's integers: an array, of several inputs by their names.
 Codes = Union[np.ndarray, dict[str, np.ndarray]]
@@ -86,15 +87,34 @@ class Host:
 
     def prepared(self, x: Any, layout: Optional[str] = None) -> tuple[Codes, bool]:
         """The same, and whether x is a single sample and not a batch."""
-        given = by_name(self.graph, self._unnamed(x), as_numbers)
-        if len(given) == 1:
-            (array,) = given.values()
-            return self._one(array, layout)
-        taken = {t.name: self._several(given[t.name], t, layout) for t in self.graph.inputs}
-        singles = {single for _, single in taken.values()}
-        if len(singles) > 1:
-            raise Error("some inputs are a single sample and some a batch: give all alike")
-        return {name: codes for name, (codes, _) in taken.items()}, singles.pop()
+        codes, _, single = self._prepared(x, layout)
+        return codes if len(codes) > 1 else codes[self.graph.input.name], single
+
+    def gauges(self, x: Any, layout: Optional[str] = None) -> list[Gauge]:
+        """What such numbers look like in the formats of the inputs.
+
+        Parameters
+        ----------
+        x : array_like
+            A sample or a batch.
+        layout : {"NHWC", "NCHW"}, optional
+            The layout of images.
+
+        Returns
+        -------
+        list of runtime.sanity.Gauge
+            One for each input, which has seen the batch.
+
+        Raises
+        ------
+        Error
+            The numbers do not fit the network.
+        """
+        codes, reals, _ = self._prepared(x, layout)
+        gauges = [Gauge(tensor) for tensor in self.graph.inputs]
+        for gauge, (name, array) in zip(gauges, codes.items()):
+            gauge.add(array, reals.get(name))
+        return gauges
 
     def reals(self, x: Any, layout: Optional[str] = None) -> np.ndarray:
         """The real samples that numbers mean, as the float reference takes them.
@@ -128,7 +148,7 @@ class Host:
             )
         codes, _ = self._shaped(array, tensor, layout)
         real = tensor.format.dequantize(codes)
-        return real.reshape(*codes.shape[: len(self._axes)], *self._start[0])
+        return real.reshape(*codes.shape[: len(self._axes)], *self.start[0])
 
     def scores(self, outputs: Arrays) -> dict[str, np.ndarray]:
         """The real numbers that a network's outputs stand for.
@@ -164,7 +184,7 @@ class Host:
         return self.reference is not None and self.reference.input != self.graph.input.name
 
     @property
-    def _start(self) -> tuple[Shape, Optional[str]]:
+    def start(self) -> tuple[Shape, Optional[str]]:
         """Shape and layout of real samples."""
         if self.reference is not None:
             return self.reference.shape, self.reference.layout
@@ -198,30 +218,44 @@ class Host:
         what, own = self._what(tensor), _layout(tensor)
         return shaped(array, what, tensor.shape, own, layout, self._default, self._axes)
 
-    def _one(self, array: np.ndarray, layout: Optional[str]) -> tuple[np.ndarray, bool]:
-        """The only input."""
-        tensor = self.graph.input
-        if self._are_codes(array, tensor):
-            return self._shaped(array, tensor, layout)
-        real, single = self._reals(array, layout)
-        lead = real.shape[: len(self._axes)]
-        codes = self._rounded(self._device_input(real) if self._prepares else real, tensor)
-        if codes.size != math.prod((*lead, *tensor.shape)):
-            raise self._stranger()
-        return codes.reshape(*lead, *tensor.shape), single
+    def _prepared(
+        self, x: Any, layout: Optional[str]
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], bool]:
+        """Codes of every input, the real numbers that were rounded to them, if they were, and
+        whether it is a single sample."""
+        arrays = by_name(self.graph, self._unnamed(x), as_numbers)
+        codes, reals, singles = {}, {}, []
+        for tensor in self.graph.inputs:
+            array = arrays[tensor.name]
+            given = self._are_codes(array, tensor)
+            if given or len(arrays) > 1:
+                taken, single = self._shaped(array, tensor, layout)
+            else:
+                taken, single = self._device_reals(array, tensor, layout)
+            if not given:
+                reals[tensor.name], taken = taken, self._rounded(taken, tensor)
+            codes[tensor.name] = taken
+            singles.append(single)
+        if len({*singles}) > 1:
+            raise Error("some inputs are a single sample and some a batch: give all alike")
+        return codes, reals, singles[0]
 
-    def _several(
+    def _device_reals(
         self, array: np.ndarray, tensor: Tensor, layout: Optional[str]
     ) -> tuple[np.ndarray, bool]:
-        """One of several inputs."""
-        x, single = self._shaped(array, tensor, layout)
-        return (x if self._are_codes(array, tensor) else self._rounded(x, tensor)), single
+        """The real values of the only input, from numbers that are not codes."""
+        real, single = self._reals(array, layout)
+        lead = real.shape[: len(self._axes)]
+        real = self._device_input(real) if self._prepares else real
+        if real.size != math.prod((*lead, *tensor.shape)):
+            raise self._stranger()
+        return real.reshape(*lead, *tensor.shape), single
 
     def _reals(self, array: np.ndarray, layout: Optional[str]) -> tuple[np.ndarray, bool]:
         """Real samples, of numbers that are not codes."""
-        (shape, own), steps = self._start, self.preprocessing
+        (shape, own), steps = self.start, self.preprocessing
         if steps is not None:
-            array = _resized(steps, array, shape, layout)
+            array = resized(steps, array, shape, layout)
         x, single = shaped(array, "the input", shape, own, layout, self._default, self._axes)
         return (x if steps is None else steps.apply(x, "NHWC")), single
 
@@ -312,7 +346,7 @@ def _layout(tensor: Tensor) -> Optional[str]:
     return "NHWC" if len(tensor.shape) == 3 else None
 
 
-def _resized(
+def resized(
     preprocessing: Preprocessing, x: np.ndarray, shape: Shape, layout: Optional[str]
 ) -> np.ndarray:
     """Pictures of uint8 in the size that the network takes; anything else as it is."""

@@ -28,6 +28,7 @@ from .inputs import (
     packed_state,
 )
 from .plan import Plan, plan
+from .sanity import tell
 from .stream import Stream
 
 #: What every run asks for: looked up once, as a small network takes no longer than a few look-ups.
@@ -87,6 +88,7 @@ class Session:
         self.profile = profile
         self.threads = threads
         self.host = Host(graph) if host is None else host
+        self._unseen = True  # no inputs were looked at
         self._variant = variant
         self._trace = trace
         self._one = len(graph.inputs) == 1
@@ -199,12 +201,28 @@ class Session:
         Error
             The numbers do not fit the network.
 
+        Warns
+        -----
+        InputWarning
+            On the first call, where the inputs use a handful of the format's codes, or a tenth of
+            them saturates.
+
         Examples
         --------
         >>> session.predict(images).argmax(-1)
         """
         codes, single = self.host.prepared(x, layout)
+        if self._unseen:
+            self._look(x, layout)
         return results(self.host.scores(self.run(codes)), single)
+
+    def _look(self, x: Any, layout: Optional[str]) -> None:
+        """Tell, once, what inputs look like in the network's formats."""
+        gauges = self.host.gauges(x, layout)
+        if all(gauge.enough for gauge in gauges):
+            self._unseen = False
+            for gauge in gauges:
+                tell(gauge, stacklevel=3)
 
     def _run_batched(self, x: np.ndarray, samples: int) -> dict[str, np.ndarray]:
         """BATCH samples in each call, then the others one by one."""
@@ -306,7 +324,9 @@ def batched(graph: Graph, count: int) -> Optional[Graph]:
     same: what gains are fully connected layers.
     """
     counts = [_count_argument(node) for node in graph.nodes]
-    if graph.memory is not None or graph.states or len(graph.inputs) > 1 or None in counts:
+    if graph.memory is not None or graph.states or graph.loops:
+        return None
+    if len(graph.inputs) > 1 or None in counts:
         return None
     nodes = [
         replace(
