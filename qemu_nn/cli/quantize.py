@@ -35,7 +35,7 @@ def import_(
     input_tensor: Optional[str],
     output_tensor: Optional[str],
 ) -> None:
-    """Read MODEL in any supported format and write it as .qnz, or as .tflite.
+    """Write a MODEL of any format as .qnz, or as .tflite.
 
     Prints its layers. TensorFlow Lite Micro and LiteRT run .tflite files, which hold networks of
     integers with scales and zero points.
