@@ -415,10 +415,12 @@ def load(
     input: Optional[str] = None,
     output: Optional[str] = None,
     weights: Union[str, Path, None] = None,
+    method: Optional[str] = None,
 ) -> Union[Network, FloatNetwork]:
     """Read a network from a file.
 
-    Quantized networks: .qnz, .tflite, and network.json (or its folder), which describes firmware.
+    Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), and
+    network.json (or its folder), which describes firmware.
     Float networks: .onnx, .h5, .hdf5, .keras, .pb, and .prototxt with `weights` beside it.
 
     Parameters
@@ -429,6 +431,8 @@ def load(
         Tensors of a float file between which the network is cut out; default: its own ends.
     weights : str or Path, optional
         The .caffemodel of a .prototxt.
+    method : str, optional
+        The method of a .pte file; default: "forward".
 
     Returns
     -------
@@ -451,7 +455,10 @@ def load(
     path = as_path(path, "a model")
     as_text(input, "input")
     as_text(output, "output")
+    as_text(method, "method")
     beside = None if weights is None else as_path(weights, "weights")
+    if method is not None and path.suffix.lower() != ".pte":
+        raise Error(f"method is for .pte files, not for {path}")
     if path.is_dir():
         path = path / "network.json"
     if not path.exists():
@@ -461,7 +468,7 @@ def load(
     if input or output or beside:
         raise Error(f"{path} is quantized; input=, output= and weights= are for float files")
     if path.suffix.lower() in QUANTIZED_FORMATS:
-        return Network(load_integers(path))
+        return Network(load_integers(path, method))
     if path.suffix == ".qnz":
         package = load_package(path)
         if package.graph is None:
