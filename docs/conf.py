@@ -26,6 +26,7 @@ extensions = [
 ]
 exclude_patterns = ["examples"]
 default_role = "code"
+smartquotes = False
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
@@ -92,12 +93,26 @@ class FunctionsOf(SphinxDirective):
 COMMON = re.compile(r"^core : .*?(?=^Returns$)|^Raises$.*?(?=^Notes$)", re.M | re.S)
 
 
-def adapt(app, what, name, thing, options, lines):
-    """A docstring as reStructuredText: asterisks of shapes are no markup, common parts go."""
-    text = "\n".join(lines)
+#: Characters that are markup in reStructuredText and shapes or sizes in our texts.
+STRAY = re.compile(r"(?<=[ (\[,])\*+(?=\w)|\|")
+
+
+def as_text(lines):
+    """Text as reStructuredText, where its asterisks and bars are no markup."""
+    code = re.compile(r" *(>>>|\.\.|:)")
+    lines[:] = [line if code.match(line) else STRAY.sub(r"\\\g<0>", line) for line in lines]
+
+
+def adapt_docstring(app, what, name, thing, options, lines):
+    """What autodoc reads: what C functions have in common is left out."""
     if re.match(r"qemu_nn\.cmsis\.(arm|tflm)_", name):
-        text = COMMON.sub("", text)
-    lines[:] = re.sub(r"(?<=[ (\[,])\*+(?=\w)|\|", r"\\\g<0>", text).splitlines()
+        lines[:] = COMMON.sub("", "\n".join(lines)).splitlines()
+    as_text(lines)
+
+
+def adapt_help(app, context, lines):
+    """What sphinx-click makes of a verb's help."""
+    as_text(lines)
 
 
 def index(app, exception):
@@ -109,5 +124,7 @@ def index(app, exception):
 def setup(app):
     app.add_directive("functions-of", FunctionsOf)
     app.connect("source-read", add_tree)
-    app.connect("autodoc-process-docstring", adapt, priority=400)
+    app.connect("autodoc-process-docstring", adapt_docstring, priority=400)
+    app.connect("sphinx-click-process-description", adapt_help)
+    app.connect("sphinx-click-process-options", adapt_help)
     app.connect("build-finished", index)

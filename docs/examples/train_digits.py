@@ -196,7 +196,8 @@ def quantized(p: Weights, x: np.ndarray) -> Graph:
     arrays["fc.weights"] = layouts.pack(arrays["fc.weights"], "q7")
     t = append(nodes, arrays, "fc", "arm_fully_connected_q7_opt", t, frac, {**sizes, **shifts})
     append(nodes, arrays, "softmax", "arm_softmax_q7", t, 7, {"dim_vec": 10})
-    return Graph("digits", (image,), tuple(nodes), ("softmax",), arrays, classes=tuple("0123456789"))
+    classes = tuple("0123456789")
+    return Graph("digits", (image,), tuple(nodes), ("softmax",), arrays, classes=classes)
 
 
 def quantize_arrays(

@@ -200,6 +200,9 @@ def _ends(graph: Graph) -> dict[str, Cell]:
     if len(graph.inputs) > 1:
         facts = {"inputs": _named(graph.inputs)}
     facts["outputs"] = _named([tensors[name] for name in graph.outputs])
+    for number, loop in enumerate(graph.loops, 1):
+        ends = (graph.nodes[at].name for at in (loop.first, loop.last - 1))
+        facts[f"loop_{number}"] = f"{' to '.join(ends)}, while {loop.condition} is true"
     return {**facts, "states": _named(graph.states)} if graph.states else facts
 
 

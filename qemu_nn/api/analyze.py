@@ -138,7 +138,7 @@ def _check_pair(graph: Graph, reference: FloatGraph) -> None:
     shapes = reference.shapes
     tensors = graph.tensors.values()
     fits = all(math.prod(shapes.get(t.name, t.shape)) == math.prod(t.shape) for t in tensors)
-    described = graph.memory is not None or graph.states
+    described = graph.memory is not None or graph.states or graph.loops
     if described or not {tensor.name for tensor in graph.inputs} <= set(shapes) or not fits:
         raise stranger(graph)
 

@@ -1,83 +1,203 @@
-"""Samples of a user's data, brought into the layout and the type that a network takes."""
+"""Samples of a user's data as a network takes them: real numbers, or its integers."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Callable, Optional
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Optional
 
 import numpy as np
 
 from ..errors import Error
-from ..io.arguments import one_of
 from ..ir.formats import Format
+from ..ir.preprocessing import Preprocessing
+from ..runtime.host import Host, resized
+from ..runtime.samples import shaped
 
 Shape = tuple[int, ...]
 
+#: What errors call the sample of a row.
+Name = Callable[[int], str]
 
-class Arrange:
-    """Brings samples from the data's layout into the network's."""
 
-    def __init__(
-        self, shape: Shape, layout: Optional[str], given: Optional[str], own: Optional[Format]
-    ) -> None:
-        if given is not None:
-            one_of(("NHWC", "NCHW"), given, "layout")
-        self.shape, self.layout, self.given, self.own = shape, layout, given, own
+class Take:
+    """What samples become; it pickles.
 
-    def image_shape(self, path: Path) -> tuple[int, int, int]:
+    Attributes
+    ----------
+    start : tuple
+        Shape and layout of a sample as the network has it.
+    names : tuple of str
+        The inputs, where there are several.
+    preprocessing : Preprocessing or None
+        What raw samples become.
+    """
+
+    start: Any
+    names: Any = ()
+    preprocessing: Any = None
+
+    def __call__(self, x: Any, name: Name) -> Any:
+        """Samples [n, ...], of several inputs by name, as the network takes them."""
+        raise NotImplementedError
+
+    @property
+    def copies(self) -> bool:
+        """Whether features become the network's integers byte for byte, as firmware copies them."""
+        return False
+
+    def of_layout(self, given: Optional[str]) -> Take:
+        """The same for data of this layout."""
+        return self
+
+    def image_shape(self) -> tuple[int, int, int]:
         """Height, width and channels of the images that the network takes."""
-        if self.layout is None:
-            raise Error(f"{path} holds images, but the network takes {list(self.shape)}")
-        a, b, c = self.shape
-        height, width, channels = (a, b, c) if self.layout == "NHWC" else (b, c, a)
+        shape, layout = self.start
+        if layout is None or len(shape) != 3:
+            raise Error(f"the data are images, but the network takes {list(shape)}")
+        a, b, c = shape
+        height, width, channels = (a, b, c) if layout == "NHWC" else (b, c, a)
         if channels not in (1, 3):
             raise Error(f"images have 1 or 3 channels, but the network takes {channels}")
         return height, width, channels
 
-    def _shapes(self) -> dict[Optional[str], Shape]:
-        """Layout of the data -> the shape of samples in it; the network's own comes first."""
-        if self.layout is None:
-            return {None: self.shape}
-        a, b, c = self.shape
-        other = {"NHWC": ("NCHW", (c, a, b)), "NCHW": ("NHWC", (b, c, a))}[self.layout]
-        shapes: dict[Optional[str], Shape] = {self.layout: self.shape, other[0]: other[1]}
-        return shapes if self.given is None else {self.given: shapes[self.given]}
 
-    def of(self, shape: Shape) -> Optional[str]:
-        """The layout of such samples; Error if there is none, or more than one."""
-        shapes = self._shapes()
-        fits = [
-            layout
-            for layout, wanted in shapes.items()
-            if shape in (wanted, *(_dropped(wanted, axis) for axis in (0, -1)))
-        ]
-        if not fits:
-            wanted = " or ".join(f"{list(s)}{f' ({n})' if n else ''}" for n, s in shapes.items())
-            raise Error(f"the network takes samples {wanted}, but the data have {list(shape)}")
-        if len(fits) > 1 and 1 not in self.shape and self.own is None:  # 1: the same in both
-            raise Error(f"images {list(shape)} fit the network as NHWC and as NCHW; give layout=")
-        return fits[0]
+@dataclass(frozen=True)
+class Arrange(Take):
+    """Real samples of one input.
 
-    def __call__(self, x: np.ndarray, name: Callable[[int], str]) -> np.ndarray:
-        """Samples as float32 (float64 stays) in the network's shape; name: what errors call the
-        sample of a row."""
-        if x.dtype.kind not in "fiub":
-            raise Error(f"the data must be real numbers, not {x.dtype}")
-        rounded = x.dtype.kind != "f"  # integers are finite
+    shape, layout: what the network takes. given: the layout of images in the data, where their
+    shape does not tell. own: the format of integers of this type in the data.
+    """
+
+    shape: Shape
+    layout: Optional[str] = None
+    given: Optional[str] = None
+    own: Optional[Format] = None
+    preprocessing: Optional[Preprocessing] = None
+
+    @property
+    def start(self) -> tuple[Shape, Optional[str]]:
+        """Shape and layout of a sample."""
+        return self.shape, self.layout
+
+    @property
+    def copies(self) -> bool:
+        """Whether integers of the network's type are its own."""
+        return self.own is not None
+
+    def of_layout(self, given: Optional[str]) -> Arrange:
+        """The same for data of this layout."""
+        return replace(self, given=given)
+
+    def __call__(self, x: Any, name: Name) -> np.ndarray:
+        """Samples as float32 (float64 stays) in the network's shape."""
+        expect_finite(x, name)
+        given, steps = self.given, self.preprocessing
         if self.own is not None and x.dtype == self.own.dtype:
             x = self.own.dequantize(x)
-        x = x.astype(np.float64 if x.dtype == np.float64 else np.float32)
-        if not rounded and not np.isfinite(x).all():
-            bad = int(np.argwhere(~np.isfinite(x.reshape(len(x), -1)).all(1))[0, 0])
-            what = "NaN" if np.isnan(x[bad]).any() else "infinite numbers"
+        if steps is not None:
+            given = given or steps.layout
+            x = resized(steps, x, self.shape, given)
+        default = None if self.own is None else self.layout
+        real, _ = shaped(x, "the data", self.shape, self.layout, given, default)
+        if len(real) != len(x):
+            raise no_axis(self.shape)
+        if steps is not None:
+            real = steps.apply(real, self.layout)
+        return real.astype(np.float64 if real.dtype == np.float64 else np.float32)
+
+
+@dataclass(frozen=True)
+class ByName(Take):
+    """Real samples of several inputs."""
+
+    parts: Mapping[str, Arrange]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The inputs."""
+        return tuple(self.parts)
+
+    def __call__(self, x: Any, name: Name) -> dict[str, np.ndarray]:
+        """Samples of each input."""
+        return {key: part(x[key], name) for key, part in self.parts.items()}
+
+
+@dataclass(frozen=True)
+class Coded(Take):
+    """Samples as Session.run() takes them: the network's integers."""
+
+    host: Host
+    given: Optional[str] = None
+
+    @property
+    def start(self) -> tuple[Shape, Optional[str]]:
+        """Shape and layout of a sample."""
+        return self.host.start
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The inputs, where there are several."""
+        names = tuple(tensor.name for tensor in self.host.graph.inputs)
+        return names if len(names) > 1 else ()
+
+    @property
+    def preprocessing(self) -> Optional[Preprocessing]:
+        """What raw samples become."""
+        return self.host.preprocessing
+
+    @property
+    def copies(self) -> bool:
+        """Whether the network knows no real numbers but those that its integers stand for."""
+        return self.host.reference is None
+
+    def of_layout(self, given: Optional[str]) -> Coded:
+        """The same for data of this layout."""
+        return replace(self, given=given)
+
+    def __call__(self, x: Any, name: Name) -> Any:
+        """Samples of each input."""
+        expect_finite(x, name)
+        codes = self.host.codes(x, self.given)
+        (made,), (had,) = {*map(len, arrays(codes))}, {*map(len, arrays(x))}
+        if made != had:
+            raise no_axis(self.host.graph.input.shape)
+        return codes
+
+
+@dataclass(frozen=True)
+class Reals(Coded):
+    """Samples as the float reference takes them, also of integers that are the network's own."""
+
+    def __call__(self, x: Any, name: Name) -> np.ndarray:
+        """Samples of the one input."""
+        expect_finite(x, name)
+        real = self.host.reals(x, self.given)
+        if len(real) != len(x):
+            raise no_axis(self.start[0])
+        return real.astype(np.float64 if real.dtype == np.float64 else np.float32)
+
+
+def arrays(x: Any) -> Iterator[np.ndarray]:
+    """The arrays of all inputs."""
+    yield from x.values() if isinstance(x, Mapping) else (x,)
+
+
+def expect_finite(x: Any, name: Name) -> None:
+    """Refuse NaN and infinite numbers, naming the sample."""
+    for part in arrays(x):
+        if part.dtype.kind == "f" and not np.isfinite(part).all():
+            rows = part.reshape(len(part), math.prod(part.shape[1:]))
+            bad = int(np.argwhere(~np.isfinite(rows).all(1))[0, 0])
+            what = "NaN" if np.isnan(part[bad]).any() else "infinite numbers"
             raise Error(f"{name(bad)} contains {what}")
-        if self.of(x.shape[1:]) != self.layout and x.ndim == 4:
-            x = np.moveaxis(x, 1, -1) if self.layout == "NHWC" else np.moveaxis(x, -1, 1)
-        return x.reshape(len(x), *self.shape)
 
 
-def _dropped(shape: Shape, axis: int) -> Optional[Shape]:
-    """The shape without an axis at one of its ends, if that has one element."""
-    if not shape or shape[axis] != 1:
-        return None
-    return shape[1:] if axis == 0 else shape[:-1]
+def no_axis(shape: Shape) -> Error:
+    """Of data that are one sample and not several."""
+    return Error(
+        "the data must have an axis of samples in front: of one sample "
+        f"[1, {', '.join(map(str, shape))}]"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -11,23 +12,46 @@ import numpy as np
 
 from ..errors import Error
 from ..io import files
-from ..io.arguments import as_array, as_path
+from ..io.arguments import as_path
+from ..io.chunked import Chunked, is_chunked
 from ..io.images import IMAGES, ImageSource
 from ..io.labels import TABLES, read_labels
-from ..io.listing import listed
+from ..io.listing import FileSource, listed
 from ..io.mapped import map_npy, map_npz, map_shards, mapped_already
 from ..io.selection import Selection
 from ..io.sources import Held, Source
 from ..ir.formats import Format
+from ..ir.preprocessing import Preprocessing
 from ..ir.tensors import Tensor
-from .arrange import Arrange, Shape
+from ..runtime.samples import as_numbers
+from .arrange import Arrange, ByName, Coded, Reals, Shape, Take
 from .batches import Batch as Batch
 from .batches import Batches as Batches
 from .batches import Blocks as Blocks
-from .batches import Samples, Stream, check_labels
+from .batches import Labels, Samples, Stream
+from .network import Network
+from .sound import SOUNDS, SoundSource, as_front_end
 
 #: Samples of a batch, if nobody says otherwise.
 SIZE = 64
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How data are read, as every verb that takes data lets its caller say.
+
+    layout: of images, where their shape does not tell. labels: as read_labels() takes them; they
+    count more than those of the data. preprocessing: what raw samples become, instead of what the
+    network has. front_end: the chain that makes features of WAV files, or its chain.json.
+    selection: which samples. any_labels: labels may be real numbers, and of any shape.
+    """
+
+    layout: Optional[str] = None
+    labels: Any = None
+    preprocessing: Optional[Preprocessing] = None
+    front_end: Any = None
+    selection: Selection = field(default_factory=Selection)
+    any_labels: bool = False
 
 
 def batches(
@@ -40,39 +64,24 @@ def batches(
     *,
     labels: Any = None,
     selection: Optional[Selection] = None,
+    preprocessing: Optional[Preprocessing] = None,
+    front_end: Any = None,
+    any_labels: bool = False,
 ) -> Batches:
-    """Batches for a network whose samples have `shape`, in `layout` if they are images.
+    """Batches of real samples for a network that takes `shape`, in `layout` if they are images.
 
     source: a .npy file, or a .npz with x and perhaps y; a folder of .npy files, one behind the
-    other; a folder of images of the network's size, whose sub-folders, if any, are the classes; an
-    array, or a pair of arrays (x, y); or any iterable of arrays [n, *shape] or of pairs. Files and
-    generators are read as they are used, in memory that does not grow; a generator can be read
-    once. given: the layout of images in the data, "NHWC" or "NCHW"; by default the one whose shape
-    fits. own: the format of integers in the data, for a network without a float reference. labels:
-    as read_labels() takes them; they count more than those of the data. selection: which samples.
+    other; images, as a folder whose sub-folders, if any, are the classes, or as a table of files
+    and labels; WAV files alike, where there is a front end; an array, also of Zarr or Dask, or a
+    pair (x, y); or any iterable of arrays [n, *shape] or of pairs. Files are read as they are used,
+    in memory that does not grow; a generator can be read once. given: the layout of the data, where
+    their shape does not tell. own: the format of integers in the data, for a network without a
+    float reference. The others: fields of Reading.
 
     Raises Error for other shapes, for images that fit both layouts, for NaN, and for no samples.
     """
-    arrange = Arrange(shape, layout, given, own)
-    chosen = Selection() if selection is None else selection
-    y, classes = (None, ()) if labels is None else read_labels(labels)
-    try:
-        found = _found(source, arrange)
-    except OSError as error:
-        raise Error(f"cannot read {source}: {files.reason(error)}") from None
-    if found is None:
-        if not isinstance(source, Iterable):
-            raise Error(f"data must be files, arrays or generators, not {type(source).__name__}")
-        return Stream(source, arrange, y, chosen)
-    x, own_labels = found
-    if not len(x):
-        raise Error("the data hold no samples: the array is empty")
-    if isinstance(x, ImageSource):  # pixels are real numbers, channels last
-        arrange = Arrange(shape, layout, "NHWC", None)
-    arrange.of(x.whole[1:])
-    if y is None:
-        y, classes = own_labels, x.classes
-    return _batches({None: (x, arrange)}, y, classes, chosen, size)
+    how = Reading(given, labels, preprocessing, front_end, selection or Selection(), any_labels)
+    return _batches(source, Arrange(shape, layout, given, own, preprocessing), how, size)
 
 
 def batches_by_name(
@@ -82,39 +91,99 @@ def batches_by_name(
     *,
     labels: Any = None,
     selection: Optional[Selection] = None,
+    any_labels: bool = False,
 ) -> Batches:
-    """Batches for a network of integers with several inputs.
+    """Batches of real samples for a network of integers with several inputs.
 
     source: an .npz file, or a dictionary, with an array for each input, by name or x0, x1, ..., of
-    real numbers or of the input's own type, and perhaps the labels y. labels, selection: as
-    batches() takes them. Raises Error as batches().
+    real numbers or of the input's own type, and perhaps the labels y. The others: fields of
+    Reading. Raises Error as batches().
     """
+    how = Reading(labels=labels, selection=selection or Selection(), any_labels=any_labels)
+    take = ByName({t.name: Arrange(t.shape, None, None, t.format) for t in tensors})
+    return _batches(source, take, how, size)
+
+
+def real_batches(network: Network, source: Any, how: Reading, size: int = SIZE) -> Batches:
+    """Batches of samples as a network's float reference takes them, of several inputs by name."""
+    inputs = network.graph.inputs
+    if len(inputs) > 1:
+        take: Take = ByName({t.name: Arrange(t.shape, None, None, t.format) for t in inputs})
+    else:
+        take = Reals(_host(network, how), how.layout)
+    return _batches(source, take, how, size)
+
+
+def coded_batches(network: Network, source: Any, how: Reading, size: int = SIZE) -> Batches:
+    """Batches of samples as Session.run() takes them, of several inputs by name."""
+    return _batches(source, Coded(_host(network, how), how.layout), how, size)
+
+
+def _host(network: Network, how: Reading) -> Any:
+    host = network.host
+    return host if how.preprocessing is None else replace(host, preprocessing=how.preprocessing)
+
+
+def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
+    y, classes = (None, ()) if how.labels is None else read_labels(how.labels)
+    try:
+        found = _inputs(source, take) if take.names else _input(source, take, how.front_end)
+    except OSError as error:
+        raise Error(f"cannot read {source}: {files.reason(error)}") from None
+    if found is None:
+        if not isinstance(source, Iterable):
+            raise Error(f"data must be files, arrays or generators, not {type(source).__name__}")
+        labels = None if y is None else Labels(y, how.any_labels)
+        return Stream(source, take, labels, how.any_labels, how.selection)
+    sources, own = found
+    first = next(iter(sources.values()))
+    if isinstance(first, FileSource):  # channels last, as pixels come; features as the network's
+        take = take.of_layout("NHWC" if isinstance(first, ImageSource) else take.start[1])
+        classes = classes or (first.classes if y is None else ())
+    count = _checked(sources, take)
+    y = own if y is None else y
+    labels = None if y is None else Labels(y, how.any_labels)
+    if labels is not None:
+        labels.check(count)
+    samples = Samples(sources, take, labels)
+    return Batches(Blocks(samples, how.selection.of(count), size), classes)
+
+
+def _checked(sources: Mapping[Optional[str], Source], take: Take) -> int:
+    """How many samples there are; Error where they do not fit the network."""
+    counts = {len(source) for source in sources.values()}
+    if len(counts) > 1:
+        raise Error("every input must hold as many samples as the others, 1 or more")
+    if counts == {0}:
+        raise Error("the data hold no samples: the array is empty")
+    one = {name: np.zeros((1, *s.whole[1:]), s.dtype) for name, s in sources.items()}
+    for x in one.values():
+        if x.dtype.kind not in "fiub":
+            raise Error(f"the data must be real numbers, not {x.dtype}")
+    take(one.get(None, one), "sample {} of the data".format)
+    return counts.pop()
+
+
+#: Data of each input, and their labels.
+_Found = Optional[tuple[dict[Optional[str], Source], Optional[Source]]]
+
+
+def _inputs(source: Any, take: Take) -> _Found:
+    """The data of several inputs; None of what comes one after the other."""
+    names = take.names
     if isinstance(source, (str, os.PathLike)):
-        path = as_path(source, "data")
-        try:
-            source = map_npz(path)
-        except OSError as error:
-            raise Error(f"cannot read {path}: {files.reason(error)}") from None
-    if not isinstance(source, Mapping):
-        raise Error(f"the network has {len(tensors)} inputs: give an .npz file or a dictionary")
-    found = of_inputs([tensor.name for tensor in tensors], source)
-    count = len(next(iter(found.values())))
-    parts: dict[Optional[str], tuple[Source, Arrange]] = {}
-    for tensor in tensors:
-        x = found[tensor.name]
-        if not x.whole or len(x) != count or not count:
-            raise Error(
-                f"the input {tensor.name!r} must hold as many samples as the others, 1 or more"
-            )
-        parts[tensor.name] = x, Arrange(tensor.shape, None, None, tensor.format)
-        parts[tensor.name][1].of(x.whole[1:])
-    y, classes = (None, ()) if labels is None else read_labels(labels)
-    if y is None and "y" in source:
-        y = _source(source["y"], "labels")
-    return _batches(parts, y, classes, Selection() if selection is None else selection, size)
+        source = map_npz(as_path(source, "data"))
+    if isinstance(source, (list, tuple)) and len(source) == len(names):
+        source = dict(zip(names, source))
+    if isinstance(source, Mapping):
+        labels = source.get("y") if "y" not in names else None
+        return _of_inputs(names, source), None if labels is None else _source(labels, "labels")
+    if not isinstance(source, Iterable) or isinstance(source, np.ndarray):
+        raise Error(f"the network has {len(names)} inputs: give an .npz file or a dictionary")
+    return None
 
 
-def of_inputs(names: Sequence[str], arrays: Mapping[str, Any]) -> dict[str, Source]:
+def _of_inputs(names: Sequence[str], arrays: Mapping[str, Any]) -> dict[Optional[str], Source]:
     """The arrays of several inputs by their names, from arrays called so, or x0, x1, ... in order;
     Error where they are missing."""
     for keys in (names, [f"x{number}" for number in range(len(names))]):
@@ -124,55 +193,65 @@ def of_inputs(names: Sequence[str], arrays: Mapping[str, Any]) -> dict[str, Sour
     raise Error(f"the data hold {have}; name the inputs {quoted}, or x0, x1, ... in order")
 
 
-def _batches(
-    parts: Mapping[Optional[str], tuple[Source, Arrange]],
-    labels: Optional[Source],
-    classes: tuple[str, ...],
-    selection: Selection,
-    size: int,
-) -> Batches:
-    count = len(next(iter(parts.values()))[0])
-    if labels is not None:
-        check_labels(labels, count)
-    return Batches(Blocks(Samples(parts, labels), selection.of(count), size), classes)
-
-
-def _found(source: Any, arrange: Arrange) -> Optional[tuple[Source, Optional[Source]]]:
-    """Samples and labels that can be read by number; None of what comes one after the other."""
+def _input(source: Any, take: Take, front_end: Any) -> _Found:
+    """The data of the only input; None of what comes one after the other."""
+    labels: Optional[Source] = None
     if isinstance(source, (str, os.PathLike)):
-        path = as_path(source, "data")
-        several = path.is_dir() or path.suffix.lower() in TABLES
-        return _files(path, arrange) if several else _file(path)
-    if isinstance(source, np.ndarray):
-        return _source(source, "the data"), None
-    if isinstance(source, tuple) and len(source) == 2:
-        x, y = source
-        return _source(x, "the data"), None if y is None else read_labels(y)[0]
-    return None
+        x, labels = _of_path(as_path(source, "data"), take, front_end)
+    elif isinstance(source, tuple) and len(source) == 2:
+        x = _source(source[0], "the data")
+        labels = None if source[1] is None else read_labels(source[1])[0]
+    elif isinstance(source, Mapping):
+        x, labels = _of_mapping(source, "the dictionary")
+    elif isinstance(source, (Source, np.ndarray)) or is_chunked(source):
+        x = _source(source, "the data")
+    else:
+        return None
+    return {None: x}, labels
+
+
+def source_of_file(path: Path) -> Source:
+    """The array of a .npy file, or x of a .npz; OSError where it cannot be read."""
+    return (
+        map_npy(path) if path.suffix.lower() == ".npy" else _of_mapping(map_npz(path), str(path))[0]
+    )
 
 
 def _source(x: Any, what: str) -> Source:
     """What holds the samples of one input."""
     if isinstance(x, Source):
         return x
-    return mapped_already(x) or Held(as_array(x, what))
+    if is_chunked(x):
+        return Chunked(x, what)
+    return mapped_already(x) or Held(as_numbers(x, what))
 
 
-def _file(path: Path) -> tuple[Source, Optional[Source]]:
-    """x and y of a file of arrays."""
-    if path.suffix.lower() == ".npy":
-        return map_npy(path), None
-    arrays = map_npz(path)
-    if "x" in arrays:
-        return arrays["x"], arrays.get("y")
-    if len(arrays) == 1:
-        return next(iter(arrays.values())), None
-    raise Error(f"{path} holds {', '.join(arrays) or 'no arrays'}; name the inputs 'x'")
-
-
-def _files(path: Path, arrange: Arrange) -> tuple[Source, Optional[Source]]:
-    """The shards of a folder, or its images and their classes."""
+def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[Source]]:
+    """Samples and labels of a file or a folder."""
+    ending, front = path.suffix.lower(), as_front_end(front_end)
+    found: FileSource
+    if front is not None:
+        found = SoundSource(path, front, take.start[0], not take.copies)
+        return found, found.labels
     if path.is_dir() and any(entry.suffix.lower() == ".npy" for entry in path.iterdir()):
         return map_shards(path), None
-    found = ImageSource(listed(path, IMAGES, "images"), arrange.image_shape(path))
-    return found, found.labels
+    if ending in SOUNDS or (path.is_dir() and _has_sound(path)):
+        raise Error(f"{path} holds sound: give the front end that makes features of it")
+    if path.is_dir() or ending in (*TABLES, *IMAGES):
+        found = ImageSource(listed(path, IMAGES, "images"), take.image_shape(), take.preprocessing)
+        return found, found.labels
+    return (map_npy(path), None) if ending == ".npy" else _of_mapping(map_npz(path), str(path))
+
+
+def _has_sound(folder: Path) -> bool:
+    return any(next(folder.glob(f"{inside}*.wav"), None) for inside in ("", "*/"))
+
+
+def _of_mapping(arrays: Mapping[str, Any], what: str) -> tuple[Source, Optional[Source]]:
+    """x and y among named arrays."""
+    key = "x" if "x" in arrays else next(iter(arrays)) if len(arrays) == 1 else None
+    if key is None:
+        have = ", ".join(map(str, arrays)) or "no arrays"
+        raise Error(f"{what} holds {have}; name the inputs 'x'")
+    y = arrays.get("y") if key == "x" else None
+    return _source(arrays[key], "the data"), None if y is None else _source(y, "labels")

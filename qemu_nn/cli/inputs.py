@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from ..api.arrange import Arrange
-from ..api.data import of_inputs
 from ..errors import Error
 from ..io.arrays import read_array, read_npz
 from ..ir.graph import Graph, Tensor
@@ -59,8 +58,12 @@ def _together(names: Sequence[str], path: str) -> dict[str, np.ndarray]:
     """All inputs of one file."""
     if len(names) == 1:
         return {names[0]: read_array(path, "x")}
-    found = of_inputs(names, read_npz(path))
-    return {name: x.take(range(len(x))) for name, x in found.items()}
+    arrays = read_npz(path)
+    for keys in (names, [f"x{number}" for number in range(len(names))]):
+        if set(keys) <= set(arrays):
+            return {name: arrays[key] for name, key in zip(names, keys)}
+    have = ", ".join(arrays) or "no arrays"
+    raise Error(f"the data hold {have}; name the inputs {_quoted(names)}, or x0, x1, ... in order")
 
 
 def _taken(graph: Graph, tensor: Tensor, x: np.ndarray) -> np.ndarray:
@@ -83,7 +86,7 @@ def _arranged(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if x.shape[1:] == (1, *shape):
         x = x.reshape(-1, *shape)
     arrange = Arrange(shape, layout, layout if x.shape[1:] == shape else None, None)
-    return arrange(x, lambda row: f"sample {row} of the data")
+    return arrange(x, "sample {} of the data".format)
 
 
 def _quoted(names: Sequence[str]) -> str:

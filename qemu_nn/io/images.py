@@ -26,9 +26,13 @@ _DEEP = ("I", "F")
 
 @dataclass(frozen=True, eq=False)
 class ImageSource(FileSource):
-    """Images as uint8 [N, height, width, channels]: grey or RGB, values 0..255."""
+    """Images as uint8 [N, height, width, channels]: grey or RGB, values 0..255.
+
+    fit: its picture() resizes and cuts them, where it has a size or a crop.
+    """
 
     shape: tuple[int, int, int]
+    fit: Any = None
 
     @property
     def dtype(self) -> np.dtype:
@@ -50,22 +54,33 @@ class ImageSource(FileSource):
             files.check_regular(path)
             with image.open(path) as opened:
                 self._check(opened, path)
-                pixels = np.asarray(opened.convert("L" if self.shape[2] == 1 else "RGB"))
+                grey = self.shape[2] == 1
+                pixels = np.asarray(opened.convert("L" if grey else "RGB"))
+            pixels = pixels.reshape(*pixels.shape[:2], self.shape[2])
+            if self._fits:
+                pixels = self.fit.picture(pixels)
         except Error:
             raise
         except Exception as error:  # the reader of each format raises its own errors
             reason = files.reason(error) or type(error).__name__
             raise Error(f"cannot read the image {path}: {reason}") from None
-        return pixels.reshape(self.shape)
+        height, width = pixels.shape[:2]
+        if pixels.shape != self.shape:
+            has = "becomes" if self._fits else "is"
+            raise Error(
+                f"{path} {has} {width} x {height} pixels, but the network takes {self.shape[1]} x "
+                f"{self.shape[0]}: give size or crop of a preprocessing"
+            )
+        return pixels
+
+    @property
+    def _fits(self) -> bool:
+        return self.fit is not None and (self.fit.size or self.fit.crop) is not None
 
     def _check(self, opened: Any, path: Path) -> None:
         """Refuse what is too large, or would not keep its values."""
-        (width, height), (tall, wide, _) = opened.size, self.shape
+        width, height = opened.size
         if width * height > _PIXELS:
             raise Error(f"{path} has {width} x {height} pixels; at most {_PIXELS} are read")
-        if (width, height) != (wide, tall):
-            raise Error(
-                f"{path} is {width} x {height} pixels, but the network takes {wide} x {tall}"
-            )
         if opened.mode.startswith(_DEEP):
             raise Error(f"{path} has more than 8 bits in a pixel: convert it, or give a .npy file")

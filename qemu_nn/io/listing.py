@@ -55,6 +55,8 @@ def listed(path: Path, endings: Sequence[str], what: str) -> Listing:
     """
     if path.suffix.lower() in TABLES and not path.is_dir():
         return _of_table(path, path.parent)
+    if not path.is_dir():
+        return Listing((path,))
     entries = sorted(path.iterdir())
     tables = [entry for entry in entries if entry.suffix.lower() in (".csv", ".tsv")]
     if len(tables) > 1:

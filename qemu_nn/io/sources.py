@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -102,6 +102,27 @@ class Pieces(Source):
             mine = owner == piece
             out[mine] = self.piece(int(piece), numbers[mine] - self.starts[piece])
         return out
+
+
+class Loaded(Pieces):
+    """Pieces that are read whole; the one that was read last is kept."""
+
+    _kept: Optional[tuple[int, np.ndarray]] = None
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+
+    def load(self, number: int) -> np.ndarray:
+        """All samples of a piece."""
+        raise NotImplementedError
+
+    def piece(self, number: int, which: np.ndarray) -> np.ndarray:
+        """Samples of one piece."""
+        kept = self._kept
+        if kept is None or kept[0] != number:
+            kept = number, self.load(number)
+            self.__dict__["_kept"] = kept  # at once, as several threads may read
+        return kept[1][which]
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,8 @@ class Plan:
     """A network ready to run for one profile.
 
     arena_bytes: working memory of one thread. cleared: bytes at its start that are zero when a
-    sample starts, as the memory of a device after reset. stores: what a run returns.
+    sample starts, as the memory of a device after reset. stores: what a run returns. conditions:
+    addresses of those of loops.
     """
 
     graph: Graph
@@ -48,6 +49,7 @@ class Plan:
     arena_bytes: int
     cleared: int
     warnings: tuple[str, ...]
+    conditions: tuple[int, ...] = ()
 
     @property
     def calls(self) -> tuple[Step, ...]:
@@ -89,11 +91,11 @@ def plan(
     if variant is not None and all(step.row.variant != variant for step in steps):
         calls = [(row, step.params) for step in steps for row in _rows(step.node)]
         raise Error(_lacking(calls, graph.name, profile, variant))
-    if threads > 1 and not trace and not graph.states:
+    if threads > 1 and not trace and not graph.states and not graph.loops:
         steps = _in_parts(steps, threads)
     addresses = assign_addresses(graph, profile, steps, trace)
     steps = _at_addresses(steps, addresses, profile, variant)
-    if not trace:
+    if not trace and not graph.loops:
         steps = tuple(_fused(graph, steps))
     return Plan(
         graph,
@@ -105,6 +107,7 @@ def plan(
         addresses.arena_bytes,
         addresses.cleared,
         (*addresses.warnings, *_faults(graph, profile)),
+        addresses.conditions,
     )
 
 

@@ -324,7 +324,9 @@ def batched(graph: Graph, count: int) -> Optional[Graph]:
     same: what gains are fully connected layers.
     """
     counts = [_count_argument(node) for node in graph.nodes]
-    if graph.memory is not None or graph.states or len(graph.inputs) > 1 or None in counts:
+    if graph.memory is not None or graph.states or graph.loops:
+        return None
+    if len(graph.inputs) > 1 or None in counts:
         return None
     nodes = [
         replace(
