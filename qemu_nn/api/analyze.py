@@ -29,11 +29,15 @@ from ..runtime.sanity import Gauge, tell
 from ..runtime.session import Session
 from ..runtime.single import Calls
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
-from .data import batches, batches_by_name
+from .data import SIZE, batches, batches_by_name
 from .network import Network, quantized
 
 Arrays = Mapping[str, np.ndarray]
 Progress = Callable[[Iterable], Iterable]
+
+#: Bytes of the largest tensor of a batch in float64: larger ones come from fresh pages each time,
+#: which takes longer than the arithmetic.
+_CACHED = 1 << 19
 
 
 def analyze(
@@ -112,11 +116,13 @@ def analyze(
     graph = built(graph, wanted)
     session = Session(graph, wanted, threads=threads)
     run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
+    size = _at_once(reference)
     if len(graph.inputs) > 1:
-        source = batches_by_name(data, graph.inputs, labels=labels)
+        source = batches_by_name(data, graph.inputs, size, labels=labels)
     else:
         first = None if own is None else own[0]
-        source = batches(data, reference.shape, reference.layout, layout, own=first, labels=labels)
+        shape, usual = reference.shape, reference.layout
+        source = batches(data, shape, usual, layout, size=size, own=first, labels=labels)
     gauges = [Gauge(tensor) for tensor in graph.inputs]
     for batch in progress(source) if progress else source:
         if not len(batch):
@@ -131,6 +137,12 @@ def analyze(
     for gauge in gauges:
         tell(gauge)
     return run.report()
+
+
+def _at_once(reference: FloatGraph) -> int:
+    """How many samples a batch has: what is computed of its largest tensor stays in the cache."""
+    largest = max(math.prod(shape) for shape in reference.shapes.values())
+    return min(max(_CACHED // (8 * largest), 1), SIZE)
 
 
 def _check_pair(graph: Graph, reference: FloatGraph) -> None:
