@@ -17,7 +17,7 @@ from ..api.tflite_file import check_ending
 from ..errors import Error, sentence
 from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
-from .options import PATH, arithmetic, say, source
+from .options import PATH, arithmetic, cluster, say, source
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
@@ -125,6 +125,7 @@ def import_(
     show_default=True,
     help="Threads that try the candidates of a search.",
 )
+@cluster
 @source(".caffemodel, .caffemodel.h5")
 @arithmetic
 def quantize(
