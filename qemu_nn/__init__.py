@@ -26,6 +26,10 @@ check -- say which networks a device runs, and why not
 
 >>> print(qemu_nn.check("models", target="cortex-m4").text())
 
+diff -- say what two networks differ in
+
+>>> print(qemu_nn.diff("before.qnz", "after.qnz").text())
+
 analyze -- report layer by layer what quantization cost
 
 >>> print(qemu_nn.analyze("net.qnz", "test.npz").text())
@@ -66,6 +70,7 @@ if TYPE_CHECKING:
     from .api.analyze import analyze
     from .api.chain import Chain, chain
     from .api.check import check
+    from .api.diff import diff
     from .api.export import export
     from .api.micro_frontend import micro_frontend
     from .api.network import FloatNetwork, Network, load
@@ -81,6 +86,7 @@ _HOMES = {
     "Preprocessing": "ir.preprocessing",
     "analyze": "api.analyze",
     "check": "api.check",
+    "diff": "api.diff",
     "chain": "api.chain",
     "export": "api.export",
     "load": "api.network",
@@ -104,6 +110,7 @@ __all__ = [
     "analyze",
     "chain",
     "check",
+    "diff",
     "export",
     "load",
     "micro_frontend",
