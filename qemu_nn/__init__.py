@@ -30,6 +30,10 @@ diff -- say what two networks differ in
 
 >>> print(qemu_nn.diff("before.qnz", "after.qnz").text())
 
+evaluate -- say how well a network does on data
+
+>>> print(qemu_nn.evaluate("net.qnz", "test.npz").text())
+
 analyze -- report layer by layer what quantization cost
 
 >>> print(qemu_nn.analyze("net.qnz", "test.npz").text())
@@ -71,6 +75,7 @@ if TYPE_CHECKING:
     from .api.chain import Chain, chain
     from .api.check import check
     from .api.diff import diff
+    from .api.evaluate import evaluate
     from .api.export import export
     from .api.micro_frontend import micro_frontend
     from .api.network import FloatNetwork, Network, load
@@ -85,6 +90,7 @@ _HOMES = {
     "Network": "api.network",
     "Preprocessing": "ir.preprocessing",
     "analyze": "api.analyze",
+    "evaluate": "api.evaluate",
     "check": "api.check",
     "diff": "api.diff",
     "chain": "api.chain",
@@ -111,6 +117,7 @@ __all__ = [
     "chain",
     "check",
     "diff",
+    "evaluate",
     "export",
     "load",
     "micro_frontend",

@@ -32,6 +32,7 @@ from .bench import bench, variants
 from .chain import run_chain, say_largest
 from .check import check
 from .diff import diff
+from .evaluate import evaluate
 from .export import export
 from .inputs import read_inputs
 from .messages import messages
@@ -315,5 +316,5 @@ def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
     return Table(("array", "dtype", "shape"), rows)
 
 
-for _verb in (bench, variants, check, diff, import_, quantize, analyze, export, ndk, sdk):
+for _verb in (bench, variants, check, diff, import_, quantize, analyze, evaluate, export, ndk, sdk):
     main.add_command(_verb)

@@ -107,10 +107,13 @@ class Conv(Operator):
                 if depth == 1:
                     total += cells * weights[i, j, :, 0]
                 elif self.groups == 1:
-                    total[..., 0, :] += cells[..., 0, :] @ weights[i, j, 0]
+                    total[..., 0, :] += self._product(cells[..., 0, :], weights[i, j, 0])
                 else:
-                    total += (cells[..., None, :] @ weights[i, j])[..., 0, :]
+                    total += self._product(cells[..., None, :], weights[i, j])[..., 0, :]
         return total.reshape(*total.shape[:3], out)
+
+    def _product(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return x @ weights
 
 
 @dataclass(frozen=True)
@@ -134,5 +137,8 @@ class Dense(Operator):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """One product of matrices."""
         (x,) = inputs
-        result = x @ self.weights.T.astype(x.dtype, copy=False)
+        result = self._product(x, self.weights.T.astype(x.dtype, copy=False))
         return result if self.bias is None else result + self.bias.astype(x.dtype, copy=False)
+
+    def _product(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return x @ weights
