@@ -45,6 +45,7 @@ from .options import (
     force,
     form,
     inputs,
+    method,
     say,
     source,
     state,
@@ -132,6 +133,7 @@ def demo(output: Path) -> None:
 @click.argument("model", type=PATH)
 @click.option("--full", is_flag=True, help="Every column and fact, in lines of any length.")
 @source(".caffemodel, .caffemodel.h5")
+@method
 @form("json", "csv")
 @variant
 @fit
@@ -144,6 +146,7 @@ def info(
     weights: Optional[Path],
     input_tensor: Optional[str],
     output_tensor: Optional[str],
+    method: Optional[str],
     form: Optional[str],
     variant: Optional[str],
     fit: Optional[str],
@@ -157,7 +160,8 @@ def info(
     TensorFlow Lite Micro says; the exit code is 2.
     """
     try:
-        network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
+        part = {"input": input_tensor, "output": output_tensor, "method": method}
+        network = pipeline.load(model, weights=weights, **part)
     except ModelError:
         operators = checking.operators(model)
         if operators is None:
