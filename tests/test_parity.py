@@ -30,7 +30,7 @@ CALLS = {
 
 #: What Python calls otherwise than the command line, which has its files as arguments or -o.
 RENAMED = {
-    **{"x": "input", "input": "input_tensor", "output": "output_tensor", "chip": "fit"},
+    **{"x": "input", "input": "input_tensor", "chip": "fit"},
     **{"formats": "format", "functions": "function", "one_header": "layers"},
     **{"network": "model", "paths": "models", "path": "model", "folder": "output"},
 }
@@ -72,6 +72,8 @@ def options(verb):
 
 def taken(verb):
     names = {n for call in CALLS[verb] for n in inspect.signature(call).parameters}
+    if load in CALLS[verb]:
+        names = {"output_tensor" if name == "output" else name for name in names}
     return {RENAMED.get(name, name) for name in names - FIXED - SHARED}
 
 
