@@ -53,6 +53,7 @@ from .options import (
     variant,
 )
 from .quantize import import_, quantize
+from .scores import real_scores, say_best
 from .sdk import sdk
 from .spelling import spelled
 
@@ -194,6 +195,7 @@ def info(
     "--trace", is_flag=True, help="Write the output of every layer, not only of the last."
 )
 @click.option("--labels", type=PATH, help="Correct classes [N]; prints the accuracy.")
+@real_scores
 @state
 @threads
 @variant
@@ -204,6 +206,9 @@ def run(
     output: Optional[Path],
     trace: bool,
     labels: Optional[Path],
+    real: bool,
+    top: Optional[int],
+    classes: Optional[Path],
     state: Optional[Path],
     threads: int,
     variant: Optional[str],
@@ -215,6 +220,8 @@ def run(
     """
     if output is not None:
         _check_output(output)
+    if trace and (real or top or classes):
+        raise Error("only outputs have real scores: give --trace or --real, not both")
     if described_by(model) is not None:
         how = {"variant": variant, "threads": threads, **names}
         others = {"labels": labels, "state": state}
@@ -228,7 +235,10 @@ def run(
     h = read_state(state)
     y = None if labels is None else read_array(labels, "y")
     results = batch.run(session, x, h, trace, _progress)
-    _put(output, results)
+    scores = session.host.scores(results) if real or top or classes else None
+    if scores is not None:
+        say_best(network.graph, scores, top, classes)
+    _put(output, results if scores is None else scores)
     if y is not None:
         say(f"\naccuracy: {accuracy_text(network.graph, results, y)}")
 
