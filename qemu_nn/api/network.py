@@ -290,7 +290,7 @@ class Network:
             The path has another ending, or an optional package is missing.
         ModelError
             The file cannot be written, or .tflite files do not hold such a network: with formats
-            of powers of two, with states, or with a call that has no operator; the sentence names
+            of powers of two, with loops, or with a call that has no operator; the sentence names
             it.
         """
         path = as_path(path, "the file of a network")
