@@ -38,8 +38,8 @@ def geometry(
             front = total // 2 if auto == "SAME_UPPER" else total - total // 2
         else:
             front, back = pads[axis], pads[axis + 2]
-            room = size[axis] + front + back - reach
-            out = (-(-room // strides[axis]) if ceil else room // strides[axis]) + 1
+            left = size[axis] + front + back - reach
+            out = (-(-left // strides[axis]) if ceil else left // strides[axis]) + 1
         if front < 0 or out < 1:
             raise ModelError(f"its windows do not fit {list(size)}")
         found.update({f"stride_{name}": strides[axis], f"dilation_{name}": dilations[axis]})
