@@ -11,7 +11,11 @@ load -- read a network from a file: .tflite, .qnz, network.json (quantized), .on
 Network.session -- plan a quantized network for a device, and run it
 
 >>> session = network.session(target="cortex-m4")
->>> scores = session.run(x)["softmax"]
+>>> outputs = session.run(x)["softmax"]
+
+Network.predict -- real numbers in, real scores out, the device's bits in between
+
+>>> scores = network.predict(images, target="cortex-m4")
 
 quantize -- turn a float network into calls of CMSIS-NN
 
@@ -56,7 +60,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from .errors import DeviceWarning, Error, ModelError, Refused, SizeMismatch
+from .errors import DeviceWarning, Error, InputWarning, ModelError, Refused, SizeMismatch
 
 if TYPE_CHECKING:
     from .api.analyze import analyze
@@ -67,12 +71,14 @@ if TYPE_CHECKING:
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
     from .io.version import __version__
+    from .ir.preprocessing import Preprocessing
 
 #: Public name -> the module it comes from, on first use: most bring numpy and the C core along.
 _HOMES = {
     "Chain": "api.chain",
     "FloatNetwork": "api.network",
     "Network": "api.network",
+    "Preprocessing": "ir.preprocessing",
     "analyze": "api.analyze",
     "check": "api.check",
     "chain": "api.chain",
@@ -88,8 +94,10 @@ __all__ = [
     "DeviceWarning",
     "Error",
     "FloatNetwork",
+    "InputWarning",
     "ModelError",
     "Network",
+    "Preprocessing",
     "Refused",
     "SizeMismatch",
     "__version__",

@@ -75,7 +75,7 @@ def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CO
     params : mapping of str to int
         Its scalar C arguments.
     core : str, default "cortex-m4"
-        A core of targets.CORES, or a path of targets.PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
 
     Returns
     -------

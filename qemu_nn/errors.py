@@ -117,3 +117,16 @@ class DeviceWarning(UserWarning):
 
     def __init__(self, text: object = "") -> None:
         super().__init__(sentence(text))
+
+
+class InputWarning(UserWarning):
+    """Inputs fit a network, but probably not as its author scaled them.
+
+    Parameters
+    ----------
+    text : object, default ""
+        The sentence.
+    """
+
+    def __init__(self, text: object = "") -> None:
+        super().__init__(sentence(text))

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Optional
 
+from .chips import CHIPS, Chip, named
 from .errors import Error
-from .io.arguments import one_of
+from .io.arguments import have, one_of, shown
 
 #: Path through the library -> its number in csrc/include/qn.h. "m0" is Armv6-M and Armv8-M
 #: Baseline, "scalar" the portable path as a Cortex-M3 runs it, "mve" the portable path of a core
@@ -143,13 +144,89 @@ def roundings(cmsis: str) -> tuple[str, ...]:
     return _AFFINE_ROUNDINGS if is_affine(cmsis) else _LEGACY_ROUNDINGS
 
 
+def resolve(target: str) -> str:
+    """What a user calls a device, in the words of this module.
+
+    Parameters
+    ----------
+    target : str
+        A core ("m4", "Cortex-M4F"), a chip ("stm32f411", "STM32F411RE"), or a path of PATHS.
+
+    Returns
+    -------
+    str
+        A core ("m4"), a chip ("stm32f411"), or a path of PATHS.
+
+    Raises
+    ------
+    Error
+        The word is unknown; the sentence has the choices, and what is close to it.
+
+    Examples
+    --------
+    >>> resolve("M55"), resolve("stm32f411"), resolve("dsp")
+    ('cortex-m55', 'cortex-m4', 'dsp')
+    """
+    word = "".join(target.lower().split()) if isinstance(target, str) else ""
+    if word in PATHS:
+        return word
+    core = _short(word)
+    for name in (core, core.rstrip("f")):  # "m4f" is a Cortex-M4 with a floating-point unit
+        if f"cortex-{name}" in CORES:
+            return f"cortex-{name}"
+    found = named(word)
+    if found is None:
+        near = {**{_short(name): name for name in CORES}, **{name: name for name in CHIPS}}
+        choices = have([*CORES, *PATHS, "a chip of chips.CHIPS"], core, near)
+        raise Error(f"no core {shown(target)}; {choices}")
+    return found.core
+
+
+def chip(name: str) -> Chip:
+    """The chip of a name.
+
+    Parameters
+    ----------
+    name : str
+        A chip of chips.CHIPS, with or without its package: "stm32f411", "STM32F411RE".
+
+    Returns
+    -------
+    Chip
+        Its core, flash and memory.
+
+    Raises
+    ------
+    Error
+        The chip is unknown; the sentence has the choices, and what is close to it.
+
+    Examples
+    --------
+    >>> chip("STM32F411RE").flash
+    512
+    """
+    found = named(name) if isinstance(name, str) else None
+    if found is None:
+        raise Error(f"no chip {shown(name)}; {have(CHIPS, name)}")
+    return found
+
+
+def _short(word: str) -> str:
+    """A core without the word "cortex", which all have in common."""
+    for start in ("cortex", "arm", "c"):
+        rest = word[len(start) :].lstrip("-_") if word.startswith(start) else word
+        if rest.startswith("m"):
+            return rest
+    return word
+
+
 def core_path(core: str) -> str:
-    """The path that a core takes through the library.
+    """The path that a device takes through the library.
 
     Parameters
     ----------
     core : str
-        A core of CORES ("cortex-m4", upper case too), or a path's own name ("dsp").
+        A core ("m4"), a chip ("stm32f411"), or a path of PATHS.
 
     Returns
     -------
@@ -159,15 +236,14 @@ def core_path(core: str) -> str:
     Raises
     ------
     Error
-        The core is unknown; the sentence has the choices.
+        The word is unknown; the sentence has the choices.
 
     Examples
     --------
     >>> core_path("cortex-m55")
     'mve'
     """
-    core = core.lower() if isinstance(core, str) else core
-    name = one_of([*CORES, *PATHS], core, "core")
+    name = resolve(core)
     return CORES.get(name, name)
 
 
@@ -216,7 +292,7 @@ def profile(
     Parameters
     ----------
     core : str, default "cortex-m4"
-        A core of CORES, or a path of PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of PATHS.
     cmsis : str, optional
         A release of RELEASES; default: the one that has `rounding`, "5.9.0" without one.
     rounding : str, optional

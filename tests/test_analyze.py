@@ -205,11 +205,11 @@ def test_labels_may_come_apart_from_a_stream_of_data():
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        ([0, 1], "2 labels for more than 2 samples"),
-        ([0, 1, 2, 0], "4 labels for 3 samples"),
-        ([0.0, 1.0, 2.0], "one integer for each sample, are float64"),
+        ([0, 1], r"one integer for each of the 3 samples, are int64 \[2\]"),
+        ([0, 1, 2, 0], r"one integer for each of the 3 samples, are int64 \[4\]"),
+        ([0.0, 1.0, 2.0], "one integer for each of the 3 samples, are float64"),
         ([[0], [1], [2]], r"are int64 \[3, 1\]"),
-        ([0, -1, 2], r"classes 0\.\.2"),
+        ([0, -1, 2], "the label of sample 1 is -1"),
     ],
 )
 def test_labels_that_do_not_fit_are_refused(labels, reason):

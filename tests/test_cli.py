@@ -26,7 +26,7 @@ from qemu_nn.targets import RELEASES, profile
 DEMO = Path(qemu_nn.__file__).parent / "demo"
 MODEL, IMAGES = DEMO / "digits.qnz", DEMO / "digits.npz"
 GRU = Path(__file__).parents[2] / "shared" / "models_q7" / "gru"
-VERBS = ["demo", "info", "run", "golden", "compare", "kernels", "bench", "variants"]
+VERBS = ["demo", "info", "run", "golden", "compare", "chips", "kernels", "bench", "variants"]
 VERBS += ["check", "import", "quantize", "analyze", "export", "ndk", "sdk"]
 
 
@@ -148,8 +148,8 @@ def test_info_in_text_and_csv_has_a_line_for_each_layer(digits):
     layers = [node.name for node in digits.graph.nodes]
     text, csv = output_of("info", MODEL), output_of("info", MODEL, "--csv")
     assert [line.split(",")[0].strip('"') for line in csv.splitlines()] == ["layer", *layers]
-    assert [line.split()[0] for line in text.splitlines()[2 : 2 + len(layers)]] == layers
-    assert "weight bytes" in text
+    assert [line.split()[1] for line in text.splitlines()[2 : 2 + len(layers)]] == layers
+    assert "weight bytes" in output_of("info", MODEL, "--full")
 
 
 # ---- run ----
@@ -468,7 +468,7 @@ def test_an_interrupt_while_loading_is_no_traceback():
 
 
 def test_a_warning_of_the_device_is_one_line(monkeypatch):
-    def load(path):
+    def load(path, **_):
         for _ in range(2):
             warnings.warn("layer 'b' reads what 'a' has destroyed", DeviceWarning, stacklevel=1)
         return network

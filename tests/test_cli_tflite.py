@@ -31,7 +31,7 @@ def x(model):
 
 
 def test_info_shows_formats(model):
-    text = invoke("info", model)
+    text = invoke("info", model, "--full")
     assert "int8 0.05*(q-3)" in text
     assert "int8 0.07*(q+4)" in text
     assert "arm_convolve_wrapper_s8" in text

@@ -98,7 +98,7 @@ def test_a_channel_axis_of_one_may_be_missing_or_elsewhere(shape, given):
 
 def test_images_that_fit_both_ways_are_refused_until_the_layout_is_given():
     x = np.zeros((2, 3, 3, 3))
-    with pytest.raises(Error, match=r"fit the network as NHWC and as NCHW; give layout="):
+    with pytest.raises(Error, match=r"fits the network as NHWC and as NCHW: give layout="):
         gathered(x, (3, 3, 3))
     assert gathered(x, (3, 3, 3), given="NCHW")[0].shape == (2, 3, 3, 3)
 
@@ -110,7 +110,7 @@ def test_integers_become_float32_and_float64_stays():
 
 def test_networks_of_vectors_take_vectors():
     assert gathered(np.zeros((3, 8)), (8,), None)[0].shape == (3, 8)
-    with pytest.raises(Error, match=r"takes samples \[8\], but the data have \[9\]"):
+    with pytest.raises(Error, match=r"takes samples \[8\], one or a batch"):
         gathered(np.zeros((3, 9)), (8,), None)
 
 
@@ -135,11 +135,11 @@ def two_arrays(tmp_path):
     [
         (
             np.zeros((2, 4, 5, 4)),
-            r"takes samples \[4, 5, 3\] \(NHWC\) or \[3, 4, 5\] \(NCHW\), but the",
+            r"takes samples \[4, 5, 3\] \(NHWC\) or \[3, 4, 5\] \(NCHW\), one",
         ),
         (np.zeros((0, 4, 5, 3)), "empty"),
         (np.float32(3), "files, arrays or generators, not float32"),
-        (np.full((2, 4, 5, 3), "a"), "real numbers, not <U1"),
+        (np.full((2, 4, 5, 3), "a"), "real numbers, not of type ndarray, which holds <U1"),
         (np.where(X == 100, np.nan, X), "sample 1 of the data contains NaN"),
         (np.where(X == 100, -np.inf, X), "sample 1 of the data contains infinite numbers"),
         (objects_npy, "objects.npy is not .* of plain numbers: it holds Python objects"),
@@ -194,7 +194,7 @@ def test_images_of_another_size_and_files_that_are_no_images_are_refused(tmp_pat
     (tmp_path / "a.png").write_bytes(b"not an image")
     with pytest.raises(Error, match=r"cannot read the image .*a\.png"):
         gathered(tmp_path)
-    with pytest.raises(Error, match=r"holds images, but the network takes \[8\]"):
+    with pytest.raises(Error, match=r"are images, but the network takes \[8\]"):
         gathered(tmp_path, (8,), None)
 
 

@@ -209,7 +209,16 @@ def test_an_error_that_is_not_described_is_told():
     assert list(lacking("load", load)) == ["load: it does not say when it raises Error"]
 
 
-EXAMPLES = (cmsis, cmsis.buffer_size, targets.core_path, targets.profile, Layer, golden.example)
+EXAMPLES = (
+    cmsis,
+    cmsis.buffer_size,
+    targets.core_path,
+    targets.resolve,
+    targets.chip,
+    targets.profile,
+    Layer,
+    golden.example,
+)
 
 
 @pytest.mark.parametrize("thing", EXAMPLES, ids=lambda thing: thing.__name__)

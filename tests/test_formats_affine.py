@@ -63,9 +63,10 @@ def test_a_range_that_float32_does_not_hold_is_an_error():
         affine_format(-1e39, 1e39)
 
 
-def test_16_bits_have_as_many_steps():
-    held = affine_format(-1.0, 1.0, "int16")
-    assert held.scale == pytest.approx(2 / 65535)
+@pytest.mark.parametrize("ends", [(-1.0, 1.0), (-1.0, 0.25), (0.0, 1.0), (0.0, 0.0)])
+def test_16_bits_have_no_zero_point_and_hold_the_largest_magnitude(ends):
+    held = affine_format(*ends, "int16")
+    assert held == Format("int16", float(np.float32(1 / 32767)), 0)
     assert held.limits == (-32768, 32767)
 
 

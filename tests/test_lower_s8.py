@@ -34,14 +34,15 @@ from qemu_nn.runtime.evaluate import each_tensor
 RNG = np.random.default_rng(41)
 
 
-def quantized(nodes, shape=(4, 6, 8)):
+def quantized(nodes, shape=(4, 6, 8), dtype="int8"):
     """A network whose last node is its output, and the data that it was calibrated with."""
     nodes = tuple(FloatNode(*node) for node in nodes)
     layout = "NHWC" if len(shape) == 3 else None
     graph = FloatGraph("net", "x", shape, layout, nodes, (nodes[-1].name,))
     x = np.random.default_rng(42).normal(size=(40, *shape))
-    prepared, _ = prepare_s8(graph)
-    formats = assign_affine_formats(prepared, observe(prepared, [x]), Ranges(), Ranges())
+    prepared, _ = prepare_s8(graph, dtype=dtype)
+    statistics = observe(prepared, [x])
+    formats = assign_affine_formats(prepared, statistics, Ranges(dtype=dtype), Ranges())
     return pipeline.Network(lower_s8(prepared, formats), graph), x
 
 

@@ -229,7 +229,7 @@ def test_quantize_writes_a_network_that_runs_and_says_what_gave_way(files, data)
         (("--function", "conv"), "--function conv must be LAYER=NAME"),
         (("--method", "no"), "no method 'no'"),
         (("--bits", "7"), "'7' is not one of"),
-        (("--layout", "NHWC"), "the data have"),
+        (("--layout", "NHWC"), "one or a batch"),
     ],
 )
 def test_quantize_refuses_in_one_sentence_and_with_exit_code_2(files, arguments, reason):

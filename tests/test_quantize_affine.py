@@ -387,7 +387,7 @@ def test_digits_are_recognized_as_by_the_float_network():
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ({"bits": 16}, "the scheme affine needs bits=8, not 16"),
+        ({"bits": 12}, "bits must be 8 or 16, is 12"),
         ({"scheme": "float"}, "no scheme 'float'; have: power2, affine"),
         ({"cmsis": "5.9.0"}, "the scheme affine needs CMSIS 7.0.0, not 5.9.0"),
         ({"rounding": "nearest"}, "have: double, single"),

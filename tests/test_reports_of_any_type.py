@@ -118,7 +118,7 @@ def test_analysis_of_a_network_that_keeps_a_state_says_so():
         Node(inputs=("kept", "x"), output=new, **write),
     )
     graph = Graph("counted", (x,), nodes, ("old",), {}, states=(kept,))
-    with pytest.raises(Error, match="keeps a state, which no float network does"):
+    with pytest.raises(Error, match="keeps a state, or has loops, which no float network does"):
         qemu_nn.analyze(qemu_nn.Network(graph), np.zeros((2, LENGTH)))
 
 

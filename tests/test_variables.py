@@ -7,7 +7,7 @@ pytest.importorskip("tflite")
 import tflite_states as states
 from tflite_cases import CASES
 from tflite_files import File
-from tflite_states import SCALE, STATES, first, handle, kept, largest, read
+from tflite_states import SCALE, STATES, first, handle, kept, largest, numbers, read
 
 import qemu_nn
 from qemu_nn.errors import ModelError
@@ -141,33 +141,16 @@ def test_a_branch_that_the_file_has_not_is_refused(number, tmp_path):
     refused(net, tmp_path, r"IF \(operator 1\): ")
 
 
-def test_an_if_inside_of_a_branch_is_refused(tmp_path):
-    net, then, _ = branched()
-    condition = then.tensor((1,), "BOOL", data=[True])
-    made = then.tensor((1, 5), scale=SCALE)
-    which = {"ThenSubgraphIndex": 3, "ElseSubgraphIndex": 3}
-    then.operator("IF", [condition, then.outputs[0]], [made], "IfOptions", **which)
-    refused(net, tmp_path, r"IF \(operator 1\): ")
-
-
 def test_a_branch_of_itself_is_refused(tmp_path):
     net, then, _ = branched()
-    condition = then.tensor((1,), "BOOL", name="c")
-    then.operator("RESHAPE", [condition], [then.tensor((1,), "BOOL")])
+    ends = then.inputs[0], then.outputs[0]
+    condition = then.tensor((1,), "BOOL")
+    then.operator("EQUAL", [numbers(then, 1), numbers(then, 1)], [condition], "EqualOptions")
     which = {"ThenSubgraphIndex": 2, "ElseSubgraphIndex": 2}
     made = then.tensor((1, 5), scale=SCALE)
-    then.operator("IF", [condition, then.outputs[0]], [made], "IfOptions", **which)
-    refused(net, tmp_path, r"IF \(operator 1\): ")
-
-
-def test_loops_are_refused_by_name(tmp_path):
-    net = File()
-    x, y = net.input((1, 5), SCALE), net.output((1, 5), SCALE)
-    for graph in (net.graph(), net.graph()):
-        graph.outputs.append(graph.input((1, 5), SCALE))
-    which = {"CondSubgraphIndex": 1, "BodySubgraphIndex": 2}
-    net.operator("WHILE", [x], [y], "WhileOptions", **which)
-    refused(net, tmp_path, r"WHILE \(operator 0\): loops are not supported: unroll it")
+    then.operator("IF", [condition, ends[1]], [made], "IfOptions", **which)
+    then.outputs[0] = made
+    refused(net, tmp_path, r"IF \(operator 1\): .*the graph 2 calls itself")
 
 
 # ---- what a file may not say of variables ----
@@ -218,6 +201,12 @@ def test_call_once_assigns_constants_before_anything_else(tmp_path):
     once = net.graphs[0]
     once.operators[-1][1][1] = once.tensor((1, 3), scale=SCALE)
     refused(net, tmp_path, "graph 1: ASSIGN_VARIABLE .* must be a constant")
+
+
+def test_call_once_inside_of_another_graph_is_refused(tmp_path):
+    net, then, _ = branched()
+    then.operators.insert(0, ("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 1}))
+    refused(net, tmp_path, "CALL_ONCE .*: it is inside of a graph that another operator calls")
 
 
 @pytest.mark.parametrize("number", [0, 7, -3])

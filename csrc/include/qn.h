@@ -103,7 +103,8 @@ int qn_kernel_count(void);
 const qn_kernel *qn_kernel_at(int index);
 
 /* A planned network. All offsets count bytes from the start of the arena, except `from` of a load
- * (in the sample's own input or state). */
+ * (in the sample's own input or state). A step without a kernel is a jump: the run goes on with step
+ * `out`, where in[0] is -1 always, else if the byte at in[0] is 0. */
 typedef struct qn_step {
     const qn_kernel *kernel;
     const void *params;
@@ -148,6 +149,7 @@ typedef struct qn_plan {
     int64_t input_bytes; /* of one sample at one time step */
     int64_t state_bytes; /* of one sample */
     int64_t look_every;  /* steps after which the clock is looked at: a millisecond, about */
+    int32_t jumps;       /* some steps are jumps: then a single turn can take for ever, too */
 } qn_plan;
 
 /* What a call of a fast row can be split into: rows of its output, its pixels where windows are single
@@ -202,7 +204,8 @@ typedef struct qn_call {
 int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state);
 
 /* A sample whose time steps come one by one: qn_begin() sets its states, qn_turn() computes one step
- * on the caller's thread. In between, the call's first arena is the sample's. */
+ * on the caller's thread. In between, the call's first arena is the sample's; after QN_STOPPED its
+ * states must be set anew. */
 void qn_begin(const qn_call *call, const void *state);
 int qn_turn(const qn_call *call, const void *x);
 

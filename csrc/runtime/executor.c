@@ -12,6 +12,9 @@ static int within(int64_t offset, int64_t bytes, int64_t whole) {
 
 static int step_check(const qn_plan *plan, const qn_step *step, char *why) {
     qn_sizes sizes = {0};
+    if (!step->kernel) {
+        return qn_jump_check(plan, step, why);
+    }
     int status = step->kernel->op->check(step->params, &sizes, why);
     if (status != QN_OK) {
         return status;
@@ -95,6 +98,7 @@ int qn_plan_check(const qn_plan *plan, int64_t *step, char *why) {
         good &= within(load->from, load->bytes, plan->state_bytes) &
                 within(load->to, load->bytes, plan->arena_bytes);
     }
+    good &= plan->jumps == 0 || plan->task_count == 0;
     int64_t last = 0;
     for (int64_t i = 0; i < plan->store_count; i++) {
         const qn_store *store = &plan->stores[i];
@@ -179,6 +183,10 @@ int qn_run_steps(const qn_plan *plan, char *arena, int64_t turn, void *const *ou
         if (qn_watch_stops(watch)) {
             return QN_STOPPED;
         }
+        if (!plan->steps[i].kernel) {
+            i = qn_jump(plan, i, arena, &s) - 1;
+            continue;
+        }
         int status = qn_run_step(&plan->steps[i], arena);
         if (status != QN_OK) {
             return status;
@@ -219,7 +227,7 @@ void qn_begin(const qn_call *call, const void *state) {
 }
 
 int qn_turn(const qn_call *call, const void *x) {
-    qn_watch watch = qn_watch_of(call->plan, NULL);
+    qn_watch watch = qn_watch_of(call->plan, call->plan->jumps ? call->ask : NULL);
     qn_load_input(call->plan, call->arenas[0], 0, x);
     return qn_run_steps(call->plan, call->arenas[0], 0, call->outputs, 0, call->plan->step_count,
                         &watch);

@@ -31,6 +31,10 @@ size_t qn_split_bytes(const qn_op *op);
 void qn_load_sample(const qn_plan *plan, char *arena, int64_t n, const void *state);
 void qn_load_input(const qn_plan *plan, char *arena, int64_t turn, const void *x);
 
+/* Where a run goes on after the jump at step i. store: the next that is due, which moves along. */
+int64_t qn_jump(const qn_plan *plan, int64_t i, const char *arena, int64_t *store);
+int qn_jump_check(const qn_plan *plan, const qn_step *jump, char *why);
+
 int qn_run_step(const qn_step *step, char *arena);
 
 /* Steps first..last-1 in turn, after each its stores, and at first those of the step before. */

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 from numpy.lib.stride_tricks import sliding_window_view
+from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_digits
 
 from qemu_nn.api.golden import Network
@@ -130,6 +132,36 @@ def train(x: np.ndarray, y: np.ndarray) -> Weights:
     return p
 
 
+# ---- the float network as a file ----
+
+
+def onnx_model(p: Weights) -> onnx.ModelProto:
+    """The float network as ONNX has it: images [N, C, H, W], weights OIHW."""
+    made = []
+    source = "image"
+    for i in "12":
+        window = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+        parameters = [f"conv{i}.weights", f"conv{i}.bias"]
+        made.append(helper.make_node("Conv", [source, *parameters], [f"conv{i}"], **window))
+        made.append(helper.make_node("Relu", [f"conv{i}"], [f"relu{i}"]))
+        window = {"kernel_shape": [2, 2], "strides": [2, 2]}
+        made.append(helper.make_node("MaxPool", [f"relu{i}"], [f"pool{i}"], **window))
+        source = f"pool{i}"
+    made.append(helper.make_node("Flatten", [source], ["flat"]))
+    made.append(helper.make_node("Gemm", ["flat", "fc.weights", "fc.bias"], ["fc"], transB=1))
+    made.append(helper.make_node("Softmax", ["fc"], ["softmax"]))
+    arrays = dict(p)
+    for name in ("conv1.weights", "conv2.weights"):
+        arrays[name] = p[name].transpose(0, 3, 1, 2)
+    arrays["fc.weights"] = p["fc.weights"].reshape(10, 2, 2, 16).transpose(0, 3, 1, 2)
+    arrays["fc.weights"] = arrays["fc.weights"].reshape(10, -1)
+    stored = [numpy_helper.from_array(a.astype(np.float32), name) for name, a in arrays.items()]
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["N", 1, 8, 8])
+    scores = helper.make_tensor_value_info("softmax", TensorProto.FLOAT, ["N", 10])
+    graph = helper.make_graph(made, "digits", [image], [scores], stored)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
 # ---- the quantized network ----
 
 
@@ -164,7 +196,8 @@ def quantized(p: Weights, x: np.ndarray) -> Graph:
     arrays["fc.weights"] = layouts.pack(arrays["fc.weights"], "q7")
     t = append(nodes, arrays, "fc", "arm_fully_connected_q7_opt", t, frac, {**sizes, **shifts})
     append(nodes, arrays, "softmax", "arm_softmax_q7", t, 7, {"dim_vec": 10})
-    return Graph("digits", image, tuple(nodes), ("softmax",), arrays, classes=tuple("0123456789"))
+    classes = tuple("0123456789")
+    return Graph("digits", (image,), tuple(nodes), ("softmax",), arrays, classes=classes)
 
 
 def quantize_arrays(
@@ -212,6 +245,7 @@ def main(arguments: Sequence[str]) -> None:
     in_float = np.count_nonzero(forward(p, x)["fc"].argmax(1) == y)
     in_q7 = np.count_nonzero(network.session().run(images)["softmax"].argmax(1) == y)
     print(f"of {len(y)} held-out images: {in_float} right in float, {in_q7} in q7")
+    onnx.save(onnx_model(p), folder / "digits.onnx")
     network.save(folder / "digits.qnz")
     write_npz(folder / "digits.npz", {"x": images, "y": y.astype(np.uint8)}, compressed=True)
 

@@ -7,6 +7,7 @@ from dataclasses import fields
 import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
+from .narrow import narrow
 from .table import Cell, Table
 
 
@@ -21,6 +22,20 @@ def float_table(graph: FloatGraph) -> Table:
         sources = ", ".join(node.inputs)
         rows.append((node.name, operator, sources, output, _parameters(node) or None))
     return Table(("layer", "operator", "reads", "output", "parameters"), tuple(rows))
+
+
+def float_text(graph: FloatGraph, full: bool = False) -> str:
+    """The table for a terminal: in 120 columns, with the numbers of the layers that are read.
+
+    full: with all names, however wide.
+    """
+    table = float_table(graph)
+    if full:
+        return table.text()
+    number = {row[0]: str(i) for i, row in enumerate(table.rows)}
+    reads = ["", *(", ".join(number.get(n, n) for n in node.inputs) for node in graph.nodes)]
+    rows = ((*row[:2], text, *row[3:]) for row, text in zip(table.rows, reads))
+    return narrow(Table(table.columns, tuple(rows))).text()
 
 
 def _parameters(node: FloatNode) -> int:

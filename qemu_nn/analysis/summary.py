@@ -15,6 +15,7 @@ from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 from ..targets import is_affine
+from .narrow import narrow
 from .table import Cell, Table, spell
 
 _LAYER = ("layer", "function", "output", "format")
@@ -46,15 +47,32 @@ class Summary:
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>{self.layers.html()}"
 
-    def text(self) -> str:
+    def text(self, full: bool = False) -> str:
         """The summary for a terminal.
+
+        Parameters
+        ----------
+        full : bool, default False
+            Every column and every fact, however wide; without it at most 120 columns, with short
+            names.
 
         Returns
         -------
         str
             The table, then a line for each fact.
         """
-        return f"{self.layers.text()}\n\n{facts_text(self.facts)}"
+        if full:
+            return f"{self.layers.text()}\n\n{facts_text(self.facts)}"
+        ends = ("network", "profile", "input", "input_format", "inputs", "outputs", "states")
+        facts = {name: self.facts[name] for name in ends if name in self.facts}
+        return f"{narrow(self.layers).text()}\n\n{facts_text({**facts, 'in_all': self._in_all()})}"
+
+    def _in_all(self) -> str:
+        """Flash, RAM and multiply-accumulates in a line."""
+        flash, ram, macs = (
+            spell(self.facts[name]) for name in ("weight_bytes", "activation_bytes", "macs")
+        )
+        return f"flash {flash} bytes of weights, RAM {ram} bytes with scratch, {macs} MACs"
 
     def csv(self) -> str:
         """The layers as CSV.
@@ -182,6 +200,9 @@ def _ends(graph: Graph) -> dict[str, Cell]:
     if len(graph.inputs) > 1:
         facts = {"inputs": _named(graph.inputs)}
     facts["outputs"] = _named([tensors[name] for name in graph.outputs])
+    for number, loop in enumerate(graph.loops, 1):
+        ends = (graph.nodes[at].name for at in (loop.first, loop.last - 1))
+        facts[f"loop_{number}"] = f"{' to '.join(ends)}, while {loop.condition} is true"
     return {**facts, "states": _named(graph.states)} if graph.states else facts
 
 

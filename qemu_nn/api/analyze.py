@@ -15,7 +15,7 @@ from ..analysis.choices import Choices
 from ..analysis.layer_figures import Gathered, LayerFigures, WeightFigures, weight_figures
 from ..analysis.report import Report
 from ..errors import Error
-from ..io.arguments import as_array, as_callable
+from ..io.arguments import as_callable
 from ..ir.builds import built
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Node, Tensor
@@ -25,14 +25,19 @@ from ..quantizer.rules import kept_range
 from ..runtime.accumulate import accumulators, unsaturated
 from ..runtime.accumulate_s8 import has_wide_sums, is_affine
 from ..runtime.evaluate import each_tensor
+from ..runtime.sanity import Gauge, tell
 from ..runtime.session import Session
 from ..runtime.single import Calls
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
-from .data import Batch, batches, batches_by_name
+from .data import SIZE, batches, batches_by_name
 from .network import Network, quantized
 
 Arrays = Mapping[str, np.ndarray]
 Progress = Callable[[Iterable], Iterable]
+
+#: Bytes of the largest tensor of a batch in float64: larger ones come from fresh pages each time,
+#: which takes longer than the arithmetic.
+_CACHED = 1 << 19
 
 
 def analyze(
@@ -65,7 +70,7 @@ def analyze(
         The class of every sample, where the data do not hold it; with labels the report has
         accuracies and a confusion matrix.
     target : str, default "cortex-m4"
-        A core of targets.CORES, or a path of targets.PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
         A release of targets.RELEASES; default: the newest numbered one with the network's
         functions.
@@ -111,20 +116,33 @@ def analyze(
     graph = built(graph, wanted)
     session = Session(graph, wanted, threads=threads)
     run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
+    size = _at_once(reference)
     if len(graph.inputs) > 1:
-        source = batches_by_name(data, graph.inputs)
+        source = batches_by_name(data, graph.inputs, size, labels=labels)
     else:
         first = None if own is None else own[0]
-        source = batches(data, reference.shape, reference.layout, layout, own=first)
-    for batch in _labelled(progress(source) if progress else source, labels):
+        shape, usual = reference.shape, reference.layout
+        source = batches(data, shape, usual, layout, size=size, own=first, labels=labels)
+    gauges = [Gauge(tensor) for tensor in graph.inputs]
+    for batch in progress(source) if progress else source:
         if not len(batch):
             continue
         real = dict(each_tensor(reference, batch.x))
         x = {t.name: t.format.quantize(real[t.name]).reshape(-1, *t.shape) for t in graph.inputs}
+        for gauge in gauges:
+            gauge.add(x[gauge.tensor.name], real[gauge.tensor.name])
         run.add(real, {**x, **session.run(x, trace=True)}, batch.y)
     if not run.samples:
         raise Error("the data hold no samples")
+    for gauge in gauges:
+        tell(gauge)
     return run.report()
+
+
+def _at_once(reference: FloatGraph) -> int:
+    """How many samples a batch has: what is computed of its largest tensor stays in the cache."""
+    largest = max(math.prod(shape) for shape in reference.shapes.values())
+    return min(max(_CACHED // (8 * largest), 1), SIZE)
 
 
 def _check_pair(graph: Graph, reference: FloatGraph) -> None:
@@ -132,30 +150,9 @@ def _check_pair(graph: Graph, reference: FloatGraph) -> None:
     shapes = reference.shapes
     tensors = graph.tensors.values()
     fits = all(math.prod(shapes.get(t.name, t.shape)) == math.prod(t.shape) for t in tensors)
-    described = graph.memory is not None or graph.states
+    described = graph.memory is not None or graph.states or graph.loops
     if described or not {tensor.name for tensor in graph.inputs} <= set(shapes) or not fits:
         raise stranger(graph)
-
-
-def _labelled(source: Iterable[Batch], labels: Optional[np.ndarray]) -> Iterator[Batch]:
-    """Batches with the labels that are given apart from the data, where they are."""
-    if labels is None:
-        yield from source
-        return
-    labels = as_array(labels, "labels")
-    if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise Error(
-            f"labels must be one integer for each sample, are {labels.dtype} {list(labels.shape)}"
-        )
-    done = 0
-    for batch in source:
-        start, done = done, done + len(batch)
-        if done > len(labels):
-            break
-        yield Batch(batch.x, labels[start:done])
-    if done != len(labels):
-        more = "more than " if done > len(labels) else ""
-        raise Error(f"there are {len(labels)} labels for {more}{min(done, len(labels))} samples")
 
 
 @dataclass

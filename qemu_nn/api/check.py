@@ -55,7 +55,7 @@ def check(
         Files as load() reads them, and folders, in which .tflite and .qnz files and network.json
         are looked for.
     target : str, default "cortex-m4"
-        A core of targets.CORES, or a path of targets.PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
         A release of targets.RELEASES; default: the newest numbered one with a network's functions.
     rounding : str, optional

@@ -36,7 +36,7 @@ def export(
     folder : str or Path
         New, empty, or an earlier export, which is replaced.
     target : str, default "cortex-m4"
-        A core of targets.CORES, or a path of targets.PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
         A release of targets.RELEASES; default: the newest numbered one with the network's
         functions.

@@ -21,7 +21,7 @@ from ..ir.graph import Graph
 from ..runtime import interrupt
 from ..runtime.inputs import Inputs, State, by_name
 from ..runtime.session import Session, other_profiles
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile, resolve
 from .network import FloatNetwork as FloatNetwork
 from .network import Network as Network
 from .network import load as load
@@ -61,7 +61,7 @@ def golden(
     folder : Path
         New, empty, or an earlier golden set, which is replaced.
     target : str, default "cortex-m4"
-        A core of targets.CORES, or a path of targets.PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
         A release of targets.RELEASES; default: the newest numbered one with the network's
         functions.
@@ -103,7 +103,7 @@ def about(session: Session, core: str) -> About:
     from ..firmware.golden import About
 
     graph = session.graph
-    return About(graph.name, model_hash(graph), __version__, core, session.profile)
+    return About(graph.name, model_hash(graph), __version__, resolve(core), session.profile)
 
 
 def write_goldens(
@@ -225,7 +225,7 @@ def describe(
     network : Network or str or Path
         A quantized network, or its file.
     target : str, default "cortex-m4"
-        A core of targets.CORES, or a path of targets.PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
         A release of targets.RELEASES; default: the newest numbered one with the network's
         functions.

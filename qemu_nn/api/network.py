@@ -5,23 +5,30 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Optional, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 import numpy as np
 
 from ..errors import Error, ModelError
 from ..importers import FLOAT_FORMATS, QUANTIZED_FORMATS, load_float, load_integers
-from ..io.arguments import as_path, as_text, shown
+from ..io.arguments import as_count, as_path, as_text, shown
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
+from ..ir.preprocessing import Preprocessing
 from ..kernels.devices import profile_for
 from ..runtime.evaluate import evaluate
+from ..runtime.host import Host, predicted
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
+from ..targets import chip as find_chip
 from .qnz import load_package, save_package
 
 if TYPE_CHECKING:
+    from ..analysis.fit import Fit
     from ..analysis.glance import Glance
+
+#: Bytes that fit() reserves for the stack where the caller does not say.
+DEFAULT_STACK = 4096
 
 
 @dataclass(frozen=True)
@@ -39,20 +46,36 @@ class Network:
         of the layers; None if it did not come from one.
     notes : tuple of str
         A sentence for each thing that quantize() had to change or make coarser.
+    preprocessing : Preprocessing or None
+        What raw samples, such as pixels, become before they are real inputs.
 
     Raises
     ------
     Error
-        The graph is not an ir.graph.Graph.
+        The graph is not an ir.graph.Graph, or there is a preprocessing of several inputs.
     """
 
     graph: Graph
     reference: Optional[FloatGraph] = None
     notes: tuple[str, ...] = ()
+    preprocessing: Optional[Preprocessing] = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.graph, Graph):
             raise Error(_no_graph("Network", self.graph))
+        if self.preprocessing is not None and not isinstance(self.preprocessing, Preprocessing):
+            raise Error(f"preprocessing must be a Preprocessing, not {shown(self.preprocessing)}")
+        Host(self.graph, self.reference, self.preprocessing)  # which fit each other
+
+    @property
+    def host(self) -> Host:
+        """What makes codes of real inputs and real scores of outputs: the two ends of predict()."""
+        return Host(self.graph, self.reference, self.preprocessing)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the classes that the scores are for; empty where the file has none."""
+        return self.graph.classes
 
     def __repr__(self) -> str:
         return glance(self).text()
@@ -75,7 +98,7 @@ class Network:
         Parameters
         ----------
         target : str, default "cortex-m4"
-            A core of targets.CORES, or a path of targets.PATHS.
+            A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
         cmsis : str, optional
             A release of targets.RELEASES; default: the newest numbered one with the network's
             functions.
@@ -108,7 +131,62 @@ class Network:
         >>> network.session(target="cortex-m55", rounding="single")
         """
         wanted = self.profile(target, cmsis, rounding, kernels, tflm)
-        return Session(self.graph, wanted, variant, threads)
+        return Session(self.graph, wanted, variant, threads, host=self.host)
+
+    def predict(
+        self,
+        x: Any,
+        layout: Optional[str] = None,
+        *,
+        target: str = DEFAULT_CORE,
+        cmsis: Optional[str] = None,
+        rounding: Optional[str] = None,
+        variant: Optional[str] = None,
+        threads: int = 1,
+        kernels: str = KERNELS[0],
+        tflm: str = DEFAULT_TFLM,
+    ) -> Union[np.ndarray, dict[str, np.ndarray]]:
+        """Real inputs to real scores, with the device's bits in between.
+
+        The host prepares and rounds the inputs, Session.run() computes what the device computes,
+        and the scores are what its integers stand for. Each call plans the network: for many calls
+        keep a session(), and call its predict().
+
+        Parameters
+        ----------
+        x : array_like
+            A sample or a batch: an array, a torch tensor, lists, or what has `__array__` or DLPack;
+            of several inputs a list of these, or a dictionary by their names. Real numbers, or
+            pixels, are what the float network takes, or what the network's preprocessing makes
+            that of. Integers of the input's own type, as run() takes them, are codes already where
+            there is no preprocessing. Of a recurrent network (N, T, ...) or (T, ...).
+        layout : {"NHWC", "NCHW"}, optional
+            The layout of images, where their shape does not tell.
+        target, cmsis, rounding, variant, threads, kernels, tflm
+            The device, as session() takes it.
+
+        Returns
+        -------
+        ndarray of float64, shape (N, *output shape), or dict of str to ndarray
+            The scores; of several outputs by the names of the source file. Without the axis N where
+            x is a single sample.
+
+        Raises
+        ------
+        Error
+            The numbers do not fit the network, or the device could not run it.
+
+        Warns
+        -----
+        InputWarning
+            The inputs use a handful of the format's codes, or a tenth of them saturates.
+
+        Examples
+        --------
+        >>> network.predict(images, target="cortex-m55").argmax(-1)
+        """
+        session = self.session(target, cmsis, rounding, variant, threads, kernels, tflm)
+        return session.predict(x, layout)
 
     def profile(
         self,
@@ -123,7 +201,7 @@ class Network:
         Parameters
         ----------
         target : str, default "cortex-m4"
-            A core of targets.CORES, or a path of targets.PATHS.
+            A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
         cmsis : str, optional
             A release of targets.RELEASES; default: the newest numbered one with the network's
             functions.
@@ -146,8 +224,51 @@ class Network:
         """
         return profile_for(self.graph.ops, target, cmsis, rounding, kernels, tflm)
 
+    def fit(
+        self,
+        chip: str,
+        cmsis: Optional[str] = None,
+        rounding: Optional[str] = None,
+        kernels: str = KERNELS[0],
+        tflm: str = DEFAULT_TFLM,
+        stack: int = DEFAULT_STACK,
+    ) -> Fit:
+        """Say whether weights, memory and stack of the network fit into a chip.
+
+        Parameters
+        ----------
+        chip : str
+            A chip of chips.CHIPS, with or without its package: "stm32f411", "STM32F411RE".
+        cmsis, rounding, kernels, tflm : str, optional
+            As session() takes them; the core is the chip's.
+        stack : int, default 4096
+            Bytes to reserve for the stack.
+
+        Returns
+        -------
+        Fit
+            A table of flash and RAM, and whether both suffice (`fits`). Memory is that of
+            exported firmware. Code is not counted: `left` says how much flash is left for it.
+
+        Raises
+        ------
+        Error
+            The chip or another name is unknown, or the device could not run the network.
+
+        Examples
+        --------
+        >>> network.fit("stm32f411").fits
+        """
+        from ..analysis.fit import Fit
+        from ..firmware.memory import buffers
+
+        found, stack = find_chip(chip), as_count(stack, "stack", 0)
+        session = self.session(found.core, cmsis, rounding, kernels=kernels, tflm=tflm)
+        weights = sum(array.nbytes for array in self.graph.arrays.values())
+        return Fit(self.graph.name, found, weights, buffers(session.plan), stack)
+
     def save(self, path: Union[str, Path]) -> None:
-        """Write the network, with its reference, as one file that load() reads.
+        """Write the network, with its reference and its preprocessing, as one file for load().
 
         Parameters
         ----------
@@ -161,7 +282,7 @@ class Network:
         ModelError
             The file cannot be written.
         """
-        save_package(self.graph, path, self.reference)
+        save_package(self.graph, path, self.reference, self.preprocessing)
 
 
 @dataclass(frozen=True)
@@ -215,6 +336,32 @@ class FloatNetwork:
         """
         return evaluate(self.graph, x, trace)
 
+    def predict(
+        self, x: Any, layout: Optional[str] = None
+    ) -> Union[np.ndarray, dict[str, np.ndarray]]:
+        """Real scores of real inputs, as Network.predict() gives them, in numpy's own arithmetic.
+
+        Parameters
+        ----------
+        x : array_like
+            A sample or a batch of real numbers: an array, a torch tensor, lists, or what has
+            `__array__` or DLPack.
+        layout : {"NHWC", "NCHW"}, optional
+            The layout of images; default: that of the file, or the one that the shape tells.
+
+        Returns
+        -------
+        ndarray of float, shape (N, *output shape), or dict of str to ndarray
+            The scores; of several outputs by the names of the file. Without the axis N where x is
+            a single sample.
+
+        Raises
+        ------
+        Error
+            The numbers do not fit the network, or contain NaN.
+        """
+        return predicted(self.graph, x, layout)
+
     def session(self, *_: object, **__: object) -> NoReturn:
         """Raise Error: only a quantized network runs on a device.
 
@@ -258,10 +405,12 @@ def load(
     input: Optional[str] = None,
     output: Optional[str] = None,
     weights: Union[str, Path, None] = None,
+    method: Optional[str] = None,
 ) -> Union[Network, FloatNetwork]:
     """Read a network from a file.
 
-    Quantized networks: .qnz, .tflite, and network.json (or its folder), which describes firmware.
+    Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), and
+    network.json (or its folder), which describes firmware.
     Float networks: .onnx, .h5, .hdf5, .keras, .pb, and .prototxt with `weights` beside it.
 
     Parameters
@@ -272,6 +421,8 @@ def load(
         Tensors of a float file between which the network is cut out; default: its own ends.
     weights : str or Path, optional
         The .caffemodel of a .prototxt.
+    method : str, optional
+        The method of a .pte file; default: "forward".
 
     Returns
     -------
@@ -294,7 +445,10 @@ def load(
     path = as_path(path, "a model")
     as_text(input, "input")
     as_text(output, "output")
+    as_text(method, "method")
     beside = None if weights is None else as_path(weights, "weights")
+    if method is not None and path.suffix.lower() != ".pte":
+        raise Error(f"method is for .pte files, not for {path}")
     if path.is_dir():
         path = path / "network.json"
     if not path.exists():
@@ -302,15 +456,15 @@ def load(
     if path.suffix.lower() in FLOAT_FORMATS:
         return FloatNetwork(load_float(path, input, output, beside))
     if input or output or beside:
-        raise Error(f"{path} is a quantized network; input, output and weights are for float files")
+        raise Error(f"{path} is quantized; input=, output= and weights= are for float files")
     if path.suffix.lower() in QUANTIZED_FORMATS:
-        return Network(load_integers(path))
+        return Network(load_integers(path, method))
     if path.suffix == ".qnz":
         package = load_package(path)
         if package.graph is None:
             assert package.reference is not None  # a file holds one of them
             return FloatNetwork(package.reference)
-        return Network(package.graph, package.reference)
+        return Network(package.graph, package.reference, preprocessing=package.preprocessing)
     if path.suffix == ".json":
         from ..importers import device
 

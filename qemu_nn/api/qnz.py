@@ -9,24 +9,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..functions import FUNCTIONS
 from ..io.archive import INTEGERS, format_npy, little_endian, open_archive, write_archive
 from ..io.arguments import as_path
 from ..io.typed_json import Fields, parse_json
 from ..ir.float_graph import FloatGraph
-from ..ir.graph import Address, Build, CallAddresses, Graph, Memory, Node, Tensor
+from ..ir.graph import Graph
+from ..ir.preprocessing import Preprocessing
 from .qnz_float import FLOAT_GRAPH, float_entries, float_names, read_float
+from .qnz_graph import graph_from_fields, graph_to_dict, inputs_of
 
 _FORMAT = "qemu_nn graph"
-_VERSION = 1
+
+#: The newest version of the format, which networks with loops have, and that of all others.
+_VERSION, _WITHOUT_LOOPS = 2, 1
+
 _GRAPH = "graph.json"
 
 #: Element types of arrays: as .npy files spell them -> as numpy does.
@@ -39,14 +42,21 @@ _ARRAYS = {
 
 @dataclass(frozen=True)
 class Package:
-    """What a file holds: a quantized network, a float one, or both (then it came from that one)."""
+    """What a file holds: a quantized network, a float one, or both (then it came from that one).
+
+    preprocessing: what raw samples become for the quantized one.
+    """
 
     graph: Optional[Graph]
     reference: Optional[FloatGraph] = None
+    preprocessing: Optional[Preprocessing] = None
 
 
 def save_package(
-    graph: Optional[Graph], path: Union[str, Path], reference: Optional[FloatGraph] = None
+    graph: Optional[Graph],
+    path: Union[str, Path],
+    reference: Optional[FloatGraph] = None,
+    preprocessing: Optional[Preprocessing] = None,
 ) -> None:
     """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
 
@@ -60,7 +70,10 @@ def save_package(
         )
     entries = {} if reference is None else float_entries(reference)
     if graph is not None:
-        document = {"format": _FORMAT, "version": _VERSION, **_from_graph(graph)}
+        version = _VERSION if graph.loops else _WITHOUT_LOOPS
+        document = {"format": _FORMAT, "version": version, **graph_to_dict(graph)}
+        if preprocessing is not None:
+            document["preprocessing"] = preprocessing.to_dict()
         entries[_GRAPH] = json.dumps(document, indent=1).encode("ascii")
         for index, name in enumerate(sorted(graph.arrays)):
             entries[_entry(index)] = format_npy(_checked(graph, name))
@@ -90,12 +103,24 @@ def load_package(path: Union[str, Path]) -> Package:
         if fields is None:
             return Package(None, reference)
         arrays = {name: archive.array(_entry(index), _ARRAYS) for index, name in enumerate(names)}
-    return Package(_to_graph(fields, arrays), reference)
+    return Package(graph_from_fields(fields, arrays), reference, _to_preprocessing(fields))
+
+
+def _to_preprocessing(fields: Fields) -> Optional[Preprocessing]:
+    if "preprocessing" not in fields:
+        return None
+    if len(inputs_of(fields)) > 1:
+        raise fields.error("'preprocessing' is for networks of one input")
+    given = fields.object("preprocessing")
+    try:
+        return Preprocessing.from_dict(given.values)
+    except Error as error:
+        raise given.error(str(error)) from None
 
 
 def model_hash(graph: Graph) -> str:
     """SHA-256 over what a graph is, as 64 hexadecimal digits; the same for every saved copy."""
-    digest = hashlib.sha256(json.dumps(_from_graph(graph), sort_keys=True).encode("ascii"))
+    digest = hashlib.sha256(json.dumps(graph_to_dict(graph), sort_keys=True).encode("ascii"))
     for name in sorted(graph.arrays):
         array = _checked(graph, name)
         digest.update(f"{name}:{array.dtype.name}:{array.shape}:".encode("utf-8", "replace"))
@@ -126,166 +151,3 @@ def _check_version(fields: Fields) -> None:
         )
     if version < 1:
         raise fields.error(f"'version' must be at least 1, is {version}")
-
-
-# ---- a graph as JSON ----
-
-
-def _from_graph(graph: Graph) -> dict[str, Any]:
-    inputs = [_from_tensor(tensor) for tensor in graph.inputs]
-    return {
-        "name": graph.name,
-        **({"input": inputs[0]} if len(inputs) == 1 else {"inputs": inputs}),
-        "states": [_from_tensor(tensor) for tensor in graph.states],
-        "nodes": [_from_node(node) for node in graph.nodes],
-        "outputs": list(graph.outputs),
-        "classes": list(graph.classes),
-        "arrays": sorted(graph.arrays),
-        "memory": _from_memory(graph.memory) if graph.memory else None,
-    }
-
-
-def _from_tensor(tensor: Tensor) -> dict[str, Any]:
-    return {
-        "name": tensor.name,
-        "shape": list(tensor.shape),
-        "dtype": tensor.dtype,
-        "frac": tensor.frac,
-        **({} if tensor.scale is None else {"scale": tensor.scale, "zero": tensor.zero_point}),
-    }
-
-
-def _from_node(node: Node) -> dict[str, Any]:
-    return {
-        "function": node.function.name,
-        "params": dict(node.params),
-        "inputs": list(node.inputs),
-        "output": _from_tensor(node.output),
-        "weights": node.weights,
-        "bias": node.bias,
-        **({"effect": node.effect} if node.effect else {}),
-        **({"builds": [_from_build(build) for build in node.builds]} if node.builds else {}),
-    }
-
-
-def _from_build(build: Build) -> dict[str, Any]:
-    if build.function is None:
-        return {"difference": build.difference, "refused": build.refused}
-    return {
-        "difference": build.difference,
-        "function": build.function.name,
-        "params": dict(build.params),
-        "weights": build.weights,
-        "bias": build.bias,
-    }
-
-
-def _from_memory(memory: Memory) -> dict[str, Any]:
-    return {
-        "buffers": dict(memory.buffers),
-        "places": {name: _from_call(call) for name, call in memory.calls.items()},
-        "input": _from_address(memory.input),
-        "states": {name: _from_address(address) for name, address in memory.states.items()},
-    }
-
-
-def _from_call(call: CallAddresses) -> dict[str, Any]:
-    return {
-        "inputs": [_from_address(address) for address in call.inputs],
-        "output": _from_address(call.output),
-        "scratch": _from_address(call.scratch) if call.scratch else None,
-    }
-
-
-def _from_address(address: Address) -> dict[str, Any]:
-    return {"buffer": address.buffer, "offset": address.offset}
-
-
-# ---- and back ----
-
-
-def _to_graph(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph:
-    parts: dict[str, Any] = {
-        "name": fields.text("name"),
-        "inputs": tuple(_to_tensor(tensor) for tensor in _inputs(fields)),
-        "nodes": tuple(_to_node(node) for node in fields.objects("nodes")),
-        "outputs": tuple(fields.texts("outputs")),
-        "memory": _to_memory(fields.object("memory")) if "memory" in fields else None,
-        "states": tuple(_to_tensor(tensor) for tensor in fields.objects("states")),
-        "classes": tuple(fields.texts("classes")),
-    }
-    try:
-        return Graph(arrays=arrays, **parts)
-    except ModelError as error:
-        raise fields.error(str(error)) from None
-
-
-def _inputs(fields: Fields) -> list[Fields]:
-    """Those of the network; a file calls it `input` where there is one."""
-    return [fields.object("input")] if "input" in fields else fields.objects("inputs")
-
-
-def _to_tensor(fields: Fields) -> Tensor:
-    shape = tuple(fields.integers("shape"))
-    return Tensor(
-        fields.text("name"),
-        shape,
-        fields.text("dtype"),
-        fields.integer("frac", None),
-        fields.number("scale", None),
-        fields.integer("zero", 0),
-    )
-
-
-def _to_node(fields: Fields) -> Node:
-    return Node(
-        **_to_called(fields),
-        inputs=tuple(fields.texts("inputs")),
-        output=_to_tensor(fields.object("output")),
-        effect=fields.text("effect") if "effect" in fields else "",
-        builds=tuple(map(_to_build, fields.objects("builds"))) if "builds" in fields else (),
-    )
-
-
-def _to_build(fields: Fields) -> Build:
-    difference = fields.text("difference")
-    if "refused" in fields:
-        return Build(difference, refused=fields.text("refused"))
-    return Build(difference, **_to_called(fields))
-
-
-def _to_called(fields: Fields) -> dict[str, Any]:
-    """Function, parameters and arrays of a call."""
-    function = FUNCTIONS.get(fields.text("function"))
-    if function is None:
-        raise fields.error(f"the function {fields.text('function')!r} is not known")
-    params = fields.object("params")
-    given = {name: params.integer(name) for name in params.values}
-    try:
-        values = function.parse_params(given)
-    except Error as error:
-        raise params.error(str(error)) from None
-    arrays = {name: fields.text(name, None) for name in ("weights", "bias")}
-    return {"function": function, "params": values, **arrays}
-
-
-def _to_memory(fields: Fields) -> Memory:
-    buffers = fields.object("buffers")
-    return Memory(
-        buffers={name: buffers.integer(name) for name in buffers.values},
-        calls={name: _to_call(call) for name, call in fields.object("places").children()},
-        input=_to_address(fields.object("input")),
-        states={name: _to_address(address) for name, address in fields.object("states").children()},
-    )
-
-
-def _to_call(fields: Fields) -> CallAddresses:
-    return CallAddresses(
-        inputs=tuple(_to_address(address) for address in fields.objects("inputs")),
-        output=_to_address(fields.object("output")),
-        scratch=_to_address(fields.object("scratch")) if "scratch" in fields else None,
-    )
-
-
-def _to_address(fields: Fields) -> Address:
-    return Address(fields.text("buffer"), fields.integer("offset"))

@@ -11,6 +11,7 @@ from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
+from ..errors import Error
 from ..io.arguments import (
     MOST_THREADS,
     as_callable,
@@ -20,9 +21,11 @@ from ..io.arguments import (
     as_number,
     as_path,
     one_of,
+    shown,
 )
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
+from ..ir.preprocessing import Preprocessing
 from ..ir.statistics import Statistics
 from ..lower import device_part
 from ..optimize import optimize
@@ -30,6 +33,7 @@ from ..quantizer.search import Given, Score, Search, search
 from ..quantizer.statistics import observe
 from ..runtime.evaluate import each_tensor, evaluate
 from ..runtime.plan import plan
+from ..runtime.sanity import Gauge, tell
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, profile
 from .data import Batch, batches
@@ -54,6 +58,7 @@ def quantize(
     functions: Optional[Mapping[str, str]] = None,
     softmax: bool = True,
     layout: Optional[str] = None,
+    preprocessing: Optional[Preprocessing] = None,
     search_range: int = 3,
     tolerance: float = 0.0,
     threads: int = 1,
@@ -73,15 +78,16 @@ def quantize(
     scheme : {"power2", "affine"}, default "power2"
         "power2": powers of two, for the q7 (bits=8) or q15 (bits=16) functions. "affine":
         TensorFlow Lite's scheme for the s8 functions, with a scale and a zero point for each
-        tensor, and a weight scale for each output channel of a convolution.
+        tensor, and a weight scale for each output channel of a convolution; with bits=16 its 16x8
+        scheme, for the s16 functions: activations of 16 bits without zero points, weights of 8.
     target : str, default "cortex-m4"
-        A core of targets.CORES, or a path of targets.PATHS.
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
         A release of targets.RELEASES; default: "5.9.0" for power2, "7.0.0" for affine.
     rounding : str, optional
         A rounding of targets.ROUNDINGS; default: as Arm ships the release.
     bits : {8, 16}, default 8
-        Bits of weights and activations; the scheme affine has 8.
+        Bits of activations, and of weights but in the scheme affine, which has weights of 8.
     method : str or float, default "minmax"
         How ranges of activations are chosen: "minmax", "mse", "kl", a percentile as a number, or
         "search". The search starts from minmax and tries narrower ranges, format by format, on the
@@ -98,6 +104,9 @@ def quantize(
         Keep a softmax at the end.
     layout : {"NHWC", "NCHW"}, optional
         The layout of images in the data, where their shape fits both.
+    preprocessing : Preprocessing, optional
+        What the data, such as pixels, become before they are inputs of the float network. The
+        quantized network keeps it, and prepares later data alike.
     search_range : int, default 3
         How often a search halves a range at most.
     tolerance : float, default 0.0
@@ -124,7 +133,7 @@ def quantize(
 
     References
     ----------
-    TensorFlow Lite's 8-bit quantization specification, for the scheme affine; see also
+    TensorFlow Lite's quantization specification, for the scheme affine; see also
     docs/quantizing.md.
 
     Examples
@@ -147,14 +156,19 @@ def quantize(
         for layer, roles in as_mapping(formats, "formats").items()
     }
     job = _job(network, chosen, given, softmax)
+    if preprocessing is not None and not isinstance(preprocessing, Preprocessing):
+        raise Error(f"preprocessing must be a Preprocessing, not {shown(preprocessing)}")
     source = batches(data, network.graph.shape, network.graph.layout, layout)
     to_device_input = partial(_device_input, job.reference, job.graph.input)
     kept: list[Batch] = []
 
     def inputs() -> Iterable[np.ndarray]:
         for batch in progress(source) if progress else source:
-            x = to_device_input(_channels_last(batch.x, network.graph))
-            if searched:
+            x = batch.x
+            if preprocessing is not None:
+                x = preprocessing.apply(x, network.graph.layout)
+            x = to_device_input(_channels_last(x, network.graph))
+            if searched or not kept:
                 kept.append(Batch(x, batch.y))
             yield x
 
@@ -165,7 +179,10 @@ def quantize(
     final = job.formats(tried)
     graph = chosen.lower(job.graph, final)
     plan(graph, wanted)  # the device accepts every call
-    return Network(graph, job.reference, (*job.notes, *final.notes))
+    gauge, x = Gauge(graph.input), kept[0].x
+    gauge.add(graph.input.format.quantize(x), x)
+    tell(gauge)
+    return Network(graph, job.reference, (*job.notes, *final.notes), preprocessing)
 
 
 @dataclass(frozen=True)
@@ -198,7 +215,8 @@ def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool)
     if graph.input != reference.input:
         notes = (
             *notes,
-            f"the device's input is {graph.input}; the host computes what comes before",
+            f"the device's input is {graph.input}; the host computes what comes before, as "
+            "predict() does",
         )
     # What cannot be lowered is known before any data is read.
     scheme.lower(graph, scheme.draft(graph))

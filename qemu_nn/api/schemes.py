@@ -118,7 +118,7 @@ class PowersOfTwo(Scheme):
 
 @dataclass(frozen=True)
 class Affine(Scheme):
-    """The s8 functions, by TensorFlow Lite's scheme."""
+    """The s8 functions, or the s16 ones of dtype int16, by TensorFlow Lite's scheme."""
 
     activations: Ranges = field(default_factory=Ranges)
     weights: Ranges = field(default_factory=Ranges)
@@ -126,13 +126,17 @@ class Affine(Scheme):
 
     def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
         """See lower.prepare_s8."""
-        return prepare_s8(graph, softmax)
+        return prepare_s8(graph, softmax, self._dtype)
 
     def draft(self, graph: FloatGraph) -> AffineFormats:
         """Ranges from -1 to 1."""
         one = statistics_of(np.array([-1.0, 1.0]))
         return assign_affine_formats(
-            graph, dict.fromkeys(graph.shapes, one), Ranges(), Ranges(), per_row=self._per_row
+            graph,
+            dict.fromkeys(graph.shapes, one),
+            Ranges(dtype=self._dtype),
+            Ranges(),
+            per_row=self._per_row,
         )
 
     def assign_formats(
@@ -148,6 +152,10 @@ class Affine(Scheme):
         )
 
     @property
+    def _dtype(self) -> str:
+        return self.activations.dtype
+
+    @property
     def _per_row(self) -> set[str]:
         return {name for name, function in self.functions.items() if function == PER_ROW}
 
@@ -159,7 +167,8 @@ class Affine(Scheme):
         self, graph: FloatGraph, formats: AffineFormats, given: Overrides
     ) -> list[Variable]:
         """Weights, and every format that can be chosen."""
-        fixed, taken = fixed_formats(graph), {n for n, roles in given.items() if "output" in roles}
+        fixed = fixed_formats(graph, self._dtype)
+        taken = {n for n, roles in given.items() if "output" in roles}
         variables: list[Variable] = [(name, "weights", 0) for name in formats.weights]
         for group in {
             id(group): group for group in format_groups(graph, affine_rule).values()
@@ -182,14 +191,13 @@ def scheme_of(
     functions, bits = dict(as_mapping(functions, "functions")), as_count(bits, "bits")
     for layer, function in functions.items():
         as_text(function, f"the function of {layer}")
+    if bits not in (8, 16):
+        raise Error(f"bits must be 8 or 16, is {bits}")
     if name == "power2":
-        if bits not in (8, 16):
-            raise Error(f"bits must be 8 or 16, is {bits}")
         if is_affine(wanted.cmsis):
             raise Error(f"CMSIS {wanted.cmsis} has no q7 and q15 functions; use {LEGACY_CMSIS}")
         return PowersOfTwo(wanted, functions, bits, policy(method, _SEARCH), policy(weight_method))
-    if bits != 8:
-        raise Error(f"the scheme affine needs bits=8, not {bits}")
     if not is_affine(wanted.cmsis):
         raise Error(f"the scheme affine needs CMSIS {AFFINE_CMSIS}, not {wanted.cmsis}")
-    return Affine(wanted, functions, ranges(method, _SEARCH), ranges(weight_method))
+    dtype = "int8" if bits == 8 else "int16"
+    return Affine(wanted, functions, ranges(method, _SEARCH, dtype), ranges(weight_method))

@@ -13,6 +13,7 @@ from ..analysis.variants import compare_profiles, with_builds
 from ..cmsis import invoke
 from ..errors import Error, Refused, SizeMismatch
 from ..functions import FUNCTIONS, Function
+from ..io.arguments import have
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..kernels.table import rows_of
@@ -56,7 +57,7 @@ def function_variants(name: str, device: Mapping[str, Any], calls: int = _CALLS)
     """
     functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
     if not functions:
-        raise Error(f"no function or op {name!r}; have: {', '.join(sorted(FUNCTIONS))}")
+        raise Error(f"no function or op {name!r}; {have(sorted(FUNCTIONS), name)}")
     wanted = profile_for([(functions[0].op, functions[0].type)], **device)
     claimed = {f.name: any(r.claims(wanted) for r in rows_of(f.op, f.type)) for f in functions}
     functions = [f for f in functions if claimed[f.name]] or functions

@@ -19,6 +19,7 @@ from ..bench.rows import time_rows
 from ..bench.s8_networks import S8_NETWORKS
 from ..bench.variants import function_variants, network_variants
 from ..errors import Error
+from ..io.arguments import have
 from ..io.arrays import read_state
 from ..io.version import __version__
 from ..ir.graph import Graph
@@ -29,7 +30,6 @@ from .options import PATH, device, form, inputs, say, state, variant
 
 _COUNT = click.IntRange(1)
 _NETWORKS = {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}
-_NAMES = ", ".join(_NETWORKS)
 
 
 @click.command()
@@ -134,5 +134,5 @@ def _graph(name: str) -> Graph:
     if name in _NETWORKS:
         return _NETWORKS[name]()
     if not Path(name).exists():
-        raise Error(f"there is no file {name} and no network of this name; have: {_NAMES}")
+        raise Error(f"there is no file {name} and no network of this name; {have(_NETWORKS, name)}")
     return pipeline.load_quantized(name).graph

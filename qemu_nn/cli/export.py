@@ -11,7 +11,10 @@ import click
 from ..api import export as delivery
 from ..api import golden as pipeline
 from .inputs import read_inputs
-from .options import PATH, device, force, inputs, say
+from .options import PATH, device, fit, fitted, force, inputs, say
+
+#: The exit code where a network does not fit into the chip of --fit.
+TOO_LARGE = 1
 
 
 @click.command()
@@ -22,13 +25,18 @@ from .options import PATH, device, force, inputs, say
     "--layers", type=click.Choice(["one"]), help="one: also write everything as one header."
 )
 @force
+@fit
 @device
+@click.pass_context
 def export(
+    ctx: click.Context,
     model: Path,
     output: Path,
     inputs: tuple[str, ...],
     layers: Optional[str],
     force: bool,
+    fit: Optional[str],
+    stack: int,
     **names: str,
 ) -> None:
     """Write MODEL as C that calls CMSIS-NN, with a self-test.
@@ -37,9 +45,13 @@ def export(
     """
     network = pipeline.load_quantized(model)
     x = read_inputs(network.graph, inputs) if inputs else None
+    found = fitted(ctx, network, fit, stack, names)
     how: dict[str, Any] = {**names, "one_header": layers == "one", "force": force}
     written = delivery.export(network, output, x=x, **how)
     say(
         f"{network.graph.name} in {output}: {written.ram} bytes of RAM, "
         f"{written.flash} of weights and biases; make -C {quote(str(output))} runs its self-test"
     )
+    if found:
+        say(f"\n{found.text()}")
+        ctx.exit(0 if found.fits else TOO_LARGE)

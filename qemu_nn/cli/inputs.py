@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..api.data import arranged, of_inputs
+from ..api.arrange import Arrange
 from ..errors import Error
 from ..io.arrays import read_array, read_npz
 from ..ir.graph import Graph, Tensor
@@ -58,7 +58,12 @@ def _together(names: Sequence[str], path: str) -> dict[str, np.ndarray]:
     """All inputs of one file."""
     if len(names) == 1:
         return {names[0]: read_array(path, "x")}
-    return of_inputs(names, read_npz(path))
+    arrays = read_npz(path)
+    for keys in (names, [f"x{number}" for number in range(len(names))]):
+        if set(keys) <= set(arrays):
+            return {name: arrays[key] for name, key in zip(names, keys)}
+    have = ", ".join(arrays) or "no arrays"
+    raise Error(f"the data hold {have}; name the inputs {_quoted(names)}, or x0, x1, ... in order")
 
 
 def _taken(graph: Graph, tensor: Tensor, x: np.ndarray) -> np.ndarray:
@@ -66,13 +71,22 @@ def _taken(graph: Graph, tensor: Tensor, x: np.ndarray) -> np.ndarray:
     which = "inputs" if len(graph.inputs) == 1 else f"inputs {tensor.name!r}"
     if x.dtype.kind == "f" and tensor.spelled is not None:
         say(f"{x.dtype} {which} quantized as {tensor.spelled}", err=True)
-        return tensor.format.quantize(x if graph.states else arranged(x, tensor.shape))
+        return tensor.format.quantize(x if graph.states else _arranged(x, tensor.shape))
     if x.dtype == np.float64 and tensor.dtype == "float32":
         x = x.astype(np.float32)
     lead = 2 if graph.states else 1
     if x.shape[lead:] == (1, *tensor.shape):  # a batch of 1 for each sample
         x = x.reshape(*x.shape[:lead], *tensor.shape)
     return x
+
+
+def _arranged(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Real samples [N, ...], channels last if they are images; each may be a batch of 1."""
+    layout = "NHWC" if len(shape) == 3 else None
+    if x.shape[1:] == (1, *shape):
+        x = x.reshape(-1, *shape)
+    arrange = Arrange(shape, layout, layout if x.shape[1:] == shape else None, None)
+    return arrange(x, "sample {} of the data".format)
 
 
 def _quoted(names: Sequence[str]) -> str:

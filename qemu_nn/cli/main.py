@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Optional
 
@@ -15,14 +14,15 @@ import numpy as np
 from tqdm import tqdm
 
 from ..analysis.accuracy import accuracy_text
-from ..analysis.float_table import float_table
+from ..analysis.chip_table import chip_table
+from ..analysis.float_table import float_table, float_text
 from ..analysis.kernel_table import kernel_table
 from ..analysis.summary import facts_text
 from ..analysis.table import Cell, Table
 from ..api import check as checking
 from ..api import golden as pipeline
 from ..api.chain_json import described_by
-from ..errors import DeviceWarning, Error, ModelError, printable
+from ..errors import Error, ModelError, printable
 from ..io.arrays import read_array, read_state, write_npz
 from ..io.version import __version__
 from ..kernels.table import ROWS
@@ -33,10 +33,25 @@ from .chain import run_chain, say_largest
 from .check import check
 from .export import export
 from .inputs import read_inputs
+from .messages import messages
 from .ndk import ndk
-from .options import PATH, device, force, form, inputs, say, state, threads, variant
+from .options import (
+    PATH,
+    device,
+    fit,
+    fitted,
+    force,
+    form,
+    inputs,
+    say,
+    source,
+    state,
+    threads,
+    variant,
+)
 from .quantize import import_, quantize
 from .sdk import sdk
+from .spelling import spelled
 
 DIFFERS, FAULT, INTERRUPTED = 1, 2, 130
 
@@ -53,7 +68,7 @@ class _Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb that the arguments name."""
         try:
-            with _device_warnings():
+            with messages(ctx):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             say("interrupted", err=True)
@@ -62,28 +77,12 @@ class _Verbs(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise click.exceptions.Exit(FAULT) from None
         except Error as error:
-            raise _Fault(str(error)) from None
+            raise _Fault(spelled(str(error), ctx)) from None
         except OSError as error:
             reason = f"{error.filename or 'a file'}: {error.strerror or error}"
             raise _Fault(printable(reason)) from None
         except MemoryError as error:
             raise _Fault(f"out of memory: give fewer inputs at a time ({error})") from None
-
-
-@contextmanager
-def _device_warnings() -> Iterator[None]:
-    """Print each DeviceWarning once, as a line on stderr."""
-    seen = set()
-
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in seen:
-            seen.add(str(message))
-            say(f"warning: {message}", err=True)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", DeviceWarning)
-        warnings.showwarning = show
-        yield
 
 
 def _progress(turns: Iterable) -> Iterable:
@@ -99,8 +98,8 @@ def main() -> None:
     MODEL is a .qnz file, a .tflite file, a network.json, or a folder that holds a network.json.
     Arrays are .npy files, or .npz files with the arrays x (inputs) and y (labels).
 
-    Exit codes: 0 for success, 1 if compare finds a difference, check a network that does not run
-    or ndk check a broken limit, 2 if the input is at fault.
+    Exit codes: 0 for success, 1 if compare finds a difference, check a network that does not run,
+    --fit a chip that is too small, or ndk check a broken limit, 2 if the input is at fault.
     """
 
 
@@ -129,20 +128,34 @@ def demo(output: Path) -> None:
 
 @main.command()
 @click.argument("model", type=PATH)
+@click.option("--full", is_flag=True, help="Every column and fact, in lines of any length.")
+@source(".caffemodel, .caffemodel.h5")
 @form("json", "csv")
 @variant
+@fit
 @device
 @click.pass_context
 def info(
-    ctx: click.Context, model: Path, form: Optional[str], variant: Optional[str], **names: str
+    ctx: click.Context,
+    model: Path,
+    full: bool,
+    weights: Optional[Path],
+    input_tensor: Optional[str],
+    output_tensor: Optional[str],
+    form: Optional[str],
+    variant: Optional[str],
+    fit: Optional[str],
+    stack: int,
+    **names: str,
 ) -> None:
-    """Print the layers of MODEL: shapes, formats, costs, kernels.
+    """Print the layers of MODEL: shapes, formats, costs.
 
-    For a float network: the inputs, outputs and parameters of each operator. For a .tflite file
-    that does not run: its operators, why, and what TensorFlow Lite Micro says; the exit code is 2.
+    --full has kernels, shifts and addresses, too. For a float network: the inputs, outputs and
+    parameters of each operator. For a .tflite file that does not run: its operators, why, and what
+    TensorFlow Lite Micro says; the exit code is 2.
     """
     try:
-        network = pipeline.load(model)
+        network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     except ModelError:
         operators = checking.operators(model)
         if operators is None:
@@ -150,10 +163,21 @@ def info(
         say(getattr(operators, form or "text")())
         ctx.exit(FAULT)
     if isinstance(network, pipeline.FloatNetwork):
-        say(getattr(float_table(network.graph), form or "text")())
+        if fit is not None:
+            raise Error(f"{model} is a float network: quantize it first to see whether it fits")
+        table = float_table(network.graph)
+        say(getattr(table, form)() if form else float_text(network.graph, full))
         return
+    found = fitted(ctx, network, fit, stack, names)
     summary = pipeline.describe(network, variant=variant, **names)
-    say(getattr(summary, form or "text")())
+    if found and form == "json":
+        say(json.dumps({**json.loads(summary.json()), "fit": found.record()}, indent=2))
+    else:
+        say(getattr(summary, form)() if form else summary.text(full))
+    if found:
+        if form is None:
+            say(f"\n{found.text()}")
+        ctx.exit(0 if found.fits else DIFFERS)
 
 
 @main.command()
@@ -250,6 +274,17 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
     comparison = pipeline.compare(golden, dump)
     say(str(comparison))
     ctx.exit(0 if comparison.same else DIFFERS)
+
+
+@main.command()
+@form("json", "csv")
+def chips(form: Optional[str]) -> None:
+    """List the chips that --target and --fit know.
+
+    Each has its core, flash and RAM in KiB, and the document that says so, for the largest variant
+    of its name. Flash is 0 where programs lie outside of the chip; RAM is all blocks together.
+    """
+    say(getattr(chip_table(), form or "text")())
 
 
 @main.command()

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import click
+from click.core import ParameterSource
 
+from ..api.network import DEFAULT_STACK, Network
 from ..errors import printable
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, TFLM
+
+if TYPE_CHECKING:
+    from ..analysis.fit import Fit
 
 PATH = click.Path(path_type=Path)
 
@@ -64,7 +69,7 @@ def arithmetic(verb: Callable[..., None]) -> Callable[..., None]:
             "CMSIS release of q7, q15: 5.9.0 (default), 5.6.0; "
             "of s8, s16: 7.0.0 (default), main-2026-07.",
         ),
-        ("--target", DEFAULT_CORE, "Core, such as cortex-m3, or path: m0, scalar, mve, dsp."),
+        ("--target", DEFAULT_CORE, "Core (m4), chip (stm32f411), or path: m0, scalar, mve, dsp."),
     ):
         verb = click.option(name, default=default, show_default=True, help=text)(verb)
     return verb
@@ -86,6 +91,38 @@ def device(verb: Callable[..., None]) -> Callable[..., None]:
         help=f"Kernels of TensorFlow Lite Micro, of .tflite files: {' or '.join(KERNELS)}.",
     )(verb)
     return arithmetic(verb)
+
+
+def fit(verb: Callable[..., None]) -> Callable[..., None]:
+    """The options that ask whether a network fits into a chip, whose core is then the target."""
+    verb = click.option(
+        "--stack",
+        type=click.IntRange(0),
+        default=DEFAULT_STACK,
+        show_default=True,
+        help="With --fit: bytes to reserve for the stack.",
+    )(verb)
+    return click.option(
+        "--fit",
+        metavar="CHIP",
+        help="Say whether the network fits into this chip; exit code 1 if it does not. "
+        "`qemu-nn chips` lists them.",
+    )(verb)
+
+
+def fitted(
+    ctx: click.Context, network: Network, chip: Optional[str], stack: int, names: dict[str, str]
+) -> Optional[Fit]:
+    """Whether a network fits into the chip of --fit, if it is given.
+
+    names: the options of a device; the target becomes the chip where the user names none.
+    """
+    if chip is None:
+        return None
+    if ctx.get_parameter_source("target") is ParameterSource.DEFAULT:
+        names["target"] = chip
+    others = {key: value for key, value in names.items() if key != "target"}
+    return network.fit(chip, stack=stack, **others)
 
 
 def source(weights: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 import click
 from tqdm import tqdm
 
-from ..analysis.float_table import float_table
+from ..analysis.float_table import float_text
 from ..api import golden as pipeline
 from ..api import quantize as quantization
 from ..api.schemes import SCHEMES
@@ -40,7 +40,7 @@ def import_(
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     network.save(output)
     if isinstance(network, pipeline.FloatNetwork):
-        say(float_table(network.graph).text())
+        say(float_text(network.graph))
     else:
         say(pipeline.describe(network).text())
 
@@ -60,14 +60,14 @@ def import_(
     type=click.Choice([*SCHEMES]),
     default="power2",
     show_default=True,
-    help="power2: for the q7 and q15 functions; affine: for the s8 functions, as TensorFlow Lite.",
+    help="power2: for the q7 and q15 functions; affine: for s8 and s16, as TensorFlow Lite.",
 )
 @click.option(
     "--bits",
     type=click.Choice(["8", "16"]),
     default="8",
     show_default=True,
-    help="Bits of weights and activations.",
+    help="Bits of activations, and of weights but in the scheme affine, which has weights of 8.",
 )
 @click.option(
     "--method",

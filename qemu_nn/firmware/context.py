@@ -18,6 +18,7 @@ from ..functions.prototypes import (
 )
 from ..functions.struct_api import Elements, Member
 from ..ir.graph import Address, Graph
+from ..ir.loops import program
 from .c_text import c_extent, comment, definition, dimensions, in_comment, includes, wrapped
 from .golden import About
 from .memory import Call, Layout
@@ -43,8 +44,9 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
             **tensors[layer.node.name],
             **_call(call, layer, buffers, cmsis),
             "output": outputs.get(layer.node.name, {}).get("argument"),
+            "depth": sum(loop.holds(at) for loop in graph.loops),
         }
-        for call, layer in zip(layout.calls, symbols.layers)
+        for at, (call, layer) in enumerate(zip(layout.calls, symbols.layers))
     ]
     read = [f"const {tensor['type']} *{tensor['argument']}" for tensor in inputs.values()]
     written = [f"{tensor['type']} *{tensor['argument']}" for tensor in outputs.values()]
@@ -65,6 +67,7 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
         "states": [{**each, "reset": symbols.resets.get(name)} for name, each in states.items()],
         "includes": includes(*(constant.values for constant in symbols.arrays.values())),
         "outputs": list(outputs.values()),
+        "events": _events(graph, tensors),
         "layers": layers,
         "arrays": [_array(symbol, array, cmsis) for symbol, array in symbols.arrays.items()],
     }
@@ -89,6 +92,24 @@ def _tensors(
         }
         for tensor, at in addresses
     }
+
+
+def _events(graph: Graph, tensors: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The calls by their indices, and the lines around them that make loops, with their depth."""
+    events: list[dict[str, Any]] = []
+    depth = 0
+    for kind, index in program(len(graph.nodes), graph.loops):
+        if kind == "call":
+            events.append({"call": index})
+            continue
+        condition = tensors[graph.loops[index].condition]
+        begin = ("", f"for (;;) {{ /* while {condition['stem']} is true */")
+        test = ("", f"if (*{condition['pointer']} == 0) {{", "    break;", "}")
+        lines = {"begin": begin, "test": test, "end": ("}",)}[kind]
+        depth -= kind == "end"
+        events.append({"call": None, "lines": lines, "depth": depth})
+        depth += kind == "begin"
+    return events
 
 
 def _arguments(

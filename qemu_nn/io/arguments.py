@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import os
 from collections.abc import Iterable, Mapping
@@ -28,8 +29,23 @@ def one_of(choices: Iterable[str], value: object, what: str) -> str:
     """One of these names: "no {what} 'x'; have: ..."."""
     known = list(choices)
     if not isinstance(value, str) or value not in known:
-        raise Error(f"no {what} {shown(value)}; have: {', '.join(known)}")
+        raise Error(f"no {what} {shown(value)}; {have(known, value)}")
     return value
+
+
+def have(choices: Iterable[str], value: object, near: Optional[Mapping[str, str]] = None) -> str:
+    """The end of a sentence about an unknown name: the choices, and what was probably meant.
+
+    near: words that the name is compared with -> the choice that each stands for; default: the
+    choices themselves, in small letters.
+    """
+    known = list(choices)
+    words = {name.lower(): name for name in known} if near is None else near
+    listed = f"have: {', '.join(known)}"
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        return listed
+    meant = difflib.get_close_matches(value.lower(), words, 3, cutoff=0.7)
+    return f"{listed}; did you mean {' or '.join(words[w] for w in meant)}?" if meant else listed
 
 
 def as_text(value: Optional[str], what: str) -> Optional[str]:

@@ -53,22 +53,10 @@ def _opened(path: PathLike) -> Iterator[Union[np.ndarray, NpzFile]]:
         except Error:
             raise
         except Exception as error:  # numpy parses a header as Python: anything may come out
-            raise _not_plain(path, error) from None
+            raise not_plain(path, error) from None
 
 
-def map_array(path: PathLike) -> np.ndarray:
-    """The array of a .npy file, read as it is used; errors as for read_npz."""
-    files.check_regular(path)
-    try:
-        mapped: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except OSError:
-        raise
-    except Exception as error:  # numpy parses a header as Python: anything may come out
-        raise _not_plain(path, error) from None
-    return mapped
-
-
-def _not_plain(path: PathLike, error: Exception) -> Error:
+def not_plain(path: PathLike, error: Exception) -> Error:
     """What to say of a file on which numpy raised this."""
     said = str(error)  # mapped files have words of their own for objects
     objects = "allow_pickle" in said or "Python objects" in said

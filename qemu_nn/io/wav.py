@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import wave
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Union
 
@@ -22,21 +24,42 @@ def read_wav(path: Union[str, Path], rate: int) -> np.ndarray:
 
     rate: samples per second that it must have.
     """
-    way_out = _WAY_OUT.format(Path(path).name, rate)
-    with files.opened(path) as file:
-        try:
-            with wave.open(file) as sound:
-                channels, width, own, count = sound.getparams()[:4]
-                wanted = (channels, width, own) == (1, 2, rate)
-                data = sound.readframes(count) if wanted else b""
-        except (wave.Error, EOFError, RuntimeError) as error:
-            raise Error(f"{path} is not a WAV file of PCM samples ({error}); {way_out}") from None
-    if not wanted:
-        has = f"{channels} channels of {8 * width} bits at {own} Hz"
-        raise Error(f"{path} has {has}, but must have 1 of 16 bits at {rate} Hz; {way_out}")
+    with _opened(path, rate) as sound:
+        count = sound.getnframes()
+        data = sound.readframes(count)
     if len(data) != 2 * count:
         raise Error(
             f"{path} is cut short: it says that it has {count} samples, but has {len(data) // 2}; "
-            f"{way_out}"
+            f"{_way_out(path, rate)}"
         )
     return np.frombuffer(data, np.int16)
+
+
+def wav_length(path: Union[str, Path], rate: int) -> int:
+    """How many samples such a file says that it has; errors as for read_wav."""
+    with _opened(path, rate) as sound:
+        return sound.getnframes()
+
+
+@contextmanager
+def _opened(path: Union[str, Path], rate: int) -> Iterator[wave.Wave_read]:
+    """A WAV file of the wanted form."""
+    with files.opened(path) as file:
+        try:
+            with wave.open(file) as sound:
+                channels, width, own = sound.getparams()[:3]
+                if (channels, width, own) != (1, 2, rate):
+                    has = f"{channels} channels of {8 * width} bits at {own} Hz"
+                    raise Error(
+                        f"{path} has {has}, but must have 1 of 16 bits at {rate} Hz; "
+                        f"{_way_out(path, rate)}"
+                    )
+                yield sound
+        except (wave.Error, EOFError, RuntimeError) as error:
+            raise Error(
+                f"{path} is not a WAV file of PCM samples ({error}); {_way_out(path, rate)}"
+            ) from None
+
+
+def _way_out(path: Union[str, Path], rate: int) -> str:
+    return _WAY_OUT.format(Path(path).name, rate)

@@ -57,10 +57,11 @@ def quantize(x: np.ndarray, frac: int, dtype: str = "int8") -> np.ndarray:
 
     NaN has no integer and is an error.
     """
-    x = np.asarray(x, np.float64)
+    x = np.ldexp(np.asarray(x, np.float64), frac)
     if np.isnan(x).any():
         raise Error("the data contain NaN, which no integer can represent")
-    return np.clip(np.rint(np.ldexp(x, frac)), *limits(dtype)).astype(dtype)
+    x = np.rint(x, out=x) if x.ndim else np.rint(x)
+    return np.clip(x, *limits(dtype), out=x if x.ndim else None).astype(dtype)
 
 
 def quantize_affine(
@@ -135,7 +136,10 @@ class Format:
 
     def dequantize(self, q: np.ndarray) -> np.ndarray:
         """The real numbers, float64, that integers stand for."""
-        result: np.ndarray = (np.asarray(q, np.float64) - self.zero_point) * self.scale
+        result = np.array(q, np.float64)
+        if self.zero_point:
+            result -= self.zero_point
+        result *= self.scale
         return result
 
     def __str__(self) -> str:
@@ -154,15 +158,23 @@ def affine_format(low: float, high: float, dtype: str = "int8") -> Format:
     """The format whose ends are low and high, as TFLite's converter chooses it, in float32.
 
     The range is made to contain 0, which gets an integer of its own, so that the ends move by up
-    to half a step. A range of 0 alone gets the format of 0..1.
+    to half a step. A range of 0 alone gets the format of 0..1. Of 16 bits the zero point is 0, and
+    the largest magnitude is the largest integer.
     """
     least, most = limits(dtype)
     low32, high32 = np.float32(min(low, 0.0)), np.float32(max(high, 0.0))
-    scale = (high32 - low32) / np.float32(most - least)
+    symmetric = dtype == "int16"
+    if symmetric:
+        low32, high32, steps = np.float32(0), max(-low32, high32), most
+    else:
+        steps = most - least
+    scale = (high32 - low32) / np.float32(steps)
     if not scale > 0:
-        low32, scale = np.float32(0), np.float32(1 / (most - least))
+        low32, scale = np.float32(0), np.float32(1 / steps)
     if not np.isfinite(scale):
         raise Error(f"no format holds {low} .. {high}")
+    if symmetric:
+        return Format(dtype, float(scale))
     zero = int(_half_away(np.float64(np.float32(least) - low32 / scale)))
     return Format(dtype, float(scale), min(max(zero, least), most))
 

@@ -13,6 +13,11 @@ import numpy as np
 from ..errors import ModelError
 from ..functions import Array, Function
 from ..functions.tflm_builds import DIFFERENCES
+from .loops import Loop as Loop
+from .loops import check_loops, writes
+from .memory import Address as Address
+from .memory import CallAddresses as CallAddresses
+from .memory import Memory as Memory
 from .tensors import MEMORY_LIMIT as MEMORY_LIMIT
 from .tensors import Tensor as Tensor
 from .tensors import check_tensor
@@ -48,7 +53,7 @@ class Build:
     """What a node calls instead, on the same inputs, where a build differs in some way.
 
     difference: a key of functions.tflm_builds.DIFFERENCES. refused: why such a build cannot run it;
-    then there is no call.
+    then there is no call. effect: as that of a node.
     """
 
     difference: str
@@ -57,41 +62,7 @@ class Build:
     weights: Optional[str] = None
     bias: Optional[str] = None
     refused: str = ""
-
-
-@dataclass(frozen=True)
-class Address:
-    """An address in the firmware's memory: a buffer and a byte offset into it."""
-
-    buffer: str
-    offset: int
-
-    def __str__(self) -> str:
-        return f"{self.buffer}+{self.offset}" if self.offset else self.buffer
-
-
-@dataclass(frozen=True)
-class CallAddresses:
-    """The pointer arguments of one call."""
-
-    inputs: tuple[Address, ...]
-    output: Address
-    scratch: Optional[Address] = None
-
-
-@dataclass(frozen=True)
-class Memory:
-    """The firmware's memory as it is: calls share buffers, and overwrite each other's results.
-
-    buffers: name -> bytes. calls: node -> its addresses. input: the address of a sample before the
-    first call. states: tensor name -> its address, where a recurrent network keeps it between time
-    steps.
-    """
-
-    buffers: Mapping[str, int]
-    calls: Mapping[str, CallAddresses]
-    input: Address
-    states: Mapping[str, Address] = field(default_factory=dict)
+    effect: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +72,7 @@ class Graph:
     inputs: in the order in which a run takes them. outputs: names of nodes. states: tensors that a
     recurrent network carries from step to step; it has a memory, or calls that write them, and one
     pass over the nodes is one time step. An array of a state's name is what it holds after reset,
-    if that is not zeros. classes: labels.
+    if that is not zeros. classes: labels. loops: calls that run while a condition holds.
     """
 
     name: str
@@ -112,6 +83,7 @@ class Graph:
     memory: Optional[Memory] = None
     states: tuple[Tensor, ...] = ()
     classes: tuple[str, ...] = ()
+    loops: tuple[Loop, ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)
@@ -131,6 +103,12 @@ class Graph:
         """All its tensors by name: inputs, states, and what the calls make, in this order."""
         made = (node.output for node in self.nodes)
         return {tensor.name: tensor for tensor in (*self.inputs, *self.states, *made)}
+
+    @property
+    def made(self) -> dict[str, int]:
+        """Tensor -> the index of the call that makes it, -1 for inputs and states."""
+        starts = dict.fromkeys((tensor.name for tensor in (*self.inputs, *self.states)), -1)
+        return {**starts, **{node.name: at for at, node in enumerate(self.nodes)}}
 
     @property
     def ops(self) -> set[tuple[str, str]]:
@@ -167,6 +145,8 @@ def _check(graph: Graph) -> None:
     for node in graph.nodes:
         _check_node(graph, node, tensors)
         tensors[node.name] = node.output
+    if graph.loops:
+        _check_loops(graph)
     if graph.memory is not None:
         _check_memory(graph, graph.memory)
     else:
@@ -184,10 +164,10 @@ def _check_reset(graph: Graph, state: Tensor) -> None:
 
 def _check_states(graph: Graph) -> None:
     """Without a described memory, the states of the calls are exactly those of the network."""
-    written = {}
-    for node in graph.nodes:
+    written, made = {}, graph.made
+    for at, node in enumerate(graph.nodes):
         for array, name in zip(node.function.read(node.params), node.inputs):
-            if array.state:
+            if array.state and not writes(graph.loops, made[name], at):
                 written[name] = f"layer {node.name!r} ({node.function.name})"
     states = {tensor.name for tensor in graph.states}
     for name, where in written.items():
@@ -200,6 +180,16 @@ def _check_states(graph: Graph) -> None:
             f"{graph.name}: no layer writes the state {name!r}; describe the memory of the "
             "network, or remove the state"
         )
+
+
+def _check_loops(graph: Graph) -> None:
+    if graph.memory is not None:
+        raise ModelError(f"{graph.name}: a network with its own memory has no loops")
+    try:
+        reads = [node.inputs for node in graph.nodes]
+        check_loops(graph.loops, graph.made, reads, graph.outputs, graph.tensors)
+    except ModelError as error:
+        raise ModelError(f"{graph.name}: {error}") from None
 
 
 def _check_memory(graph: Graph, memory: Memory) -> None:

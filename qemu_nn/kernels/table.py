@@ -11,6 +11,7 @@ import numpy as np
 
 from .._native import ffi, lib
 from ..errors import Error, Refused, SizeMismatch
+from ..io.arguments import have
 from ..targets import Profile, all_profiles
 
 #: Instruction sets that rows may need -> their bits in csrc/include/qn.h, from old to new.
@@ -176,8 +177,8 @@ def choose(
     for row in able:
         if row.variant == variant:
             return row
-    names = ", ".join(row.variant for row in able)
-    raise Error(f"no variant {variant!r} of {op} has the bits of '{profile}' here; have: {names}")
+    choices = have([row.variant for row in able], variant)
+    raise Error(f"no variant {variant!r} of {op} has the bits of '{profile}' here; {choices}")
 
 
 def _claimed(rows: Sequence[Row]) -> str:

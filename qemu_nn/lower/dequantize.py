@@ -27,10 +27,10 @@ def dequantized(graph: Graph) -> FloatGraph:
 
     Raises Error that names a call which has no meaning in real numbers of its own.
     """
-    if graph.memory is not None or graph.states:
+    if graph.memory is not None or graph.states or graph.loops:
         raise Error(
-            f"there is nothing to compare {graph.name} with: it works in memory of its own, or "
-            "keeps a state, which no float network does"
+            f"there is nothing to compare {graph.name} with: it works in memory of its own, "
+            "keeps a state, or has loops, which no float network does"
         )
     made = _Made(graph)
     for node in graph.nodes:

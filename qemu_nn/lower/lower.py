@@ -8,6 +8,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..errors import Error, ModelError
+from ..io.arguments import have
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Node, Tensor
 from ..operators import (
@@ -104,7 +105,7 @@ def check_wanted(graph: FloatGraph, wanted: Mapping[str, str]) -> None:
     """Raise Error unless every layer with a chosen function exists."""
     for name in wanted:
         if name not in graph.shapes:
-            have = ", ".join(node.name for node in graph.nodes)
+            choices = have([node.name for node in graph.nodes], name)
             raise Error(
-                f"{graph.name} has no layer {name!r}, for which functions names one; have: {have}"
+                f"{graph.name} has no layer {name!r}, for which functions names one; {choices}"
             )

@@ -58,7 +58,7 @@ def meanings(graph: Graph, reference: FloatGraph) -> dict[str, Meaning]:
     """Call -> its meaning, of those that make a tensor of the float network."""
     part = reference if reference.input == graph.input.name else device_part(reference)
     if is_affine(graph):
-        prepared, _ = prepare_s8(part)
+        prepared, _ = prepare_s8(part, dtype=graph.input.dtype)
     else:
         prepared, _ = prepare(part, 8 * np.dtype(graph.input.dtype).itemsize)
     calls = set(graph.tensors)

@@ -68,19 +68,23 @@ def _plain_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
         spread[:, ::dy, ::dx] = weights
         weights = spread
         notes.append(f"{name}: larger filters with zeros replace its dilation of {dy} x {dx}")
-    groups = conv.groups
-    depthwise = groups == len(weights) and weights.shape[3] == 1 and bits == 8
-    if groups > 1 and not depthwise:
-        out, tall, wide, depth = weights.shape
-        full = np.zeros((out, tall, wide, depth * groups), weights.dtype)
-        for group in range(groups):
-            rows = slice(group * (out // groups), (group + 1) * (out // groups))
-            full[rows, :, :, group * depth : (group + 1) * depth] = weights[rows]
-        weights, groups = full, 1
-        notes.append(
-            f"{name}: filters over all channels with zeros replace its {conv.groups} groups"
-        )
-    return replace(conv, weights=weights, dilation=(1, 1), groups=groups)
+    conv = replace(conv, weights=weights, dilation=(1, 1))
+    kept = conv.depthwise and conv.groups == len(weights) and bits == 8
+    return conv if kept else without_groups(name, conv, notes)
+
+
+def without_groups(name: str, conv: Conv, notes: list[str]) -> Conv:
+    """The convolution with zeros in its filters instead of groups."""
+    weights, groups = conv.weights, conv.groups
+    if groups == 1:
+        return conv
+    out, tall, wide, depth = weights.shape
+    full = np.zeros((out, tall, wide, depth * groups), weights.dtype)
+    for group in range(groups):
+        rows = slice(group * (out // groups), (group + 1) * (out // groups))
+        full[rows, :, :, group * depth : (group + 1) * depth] = weights[rows]
+    notes.append(f"{name}: filters over all channels with zeros replace its {groups} groups")
+    return replace(conv, weights=full, groups=1)
 
 
 def ends_in_softmax(node: FloatNode, graph: FloatGraph, softmax: bool) -> bool:

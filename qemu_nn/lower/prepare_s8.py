@@ -1,19 +1,21 @@
-"""Rewrites a float network into the operators that s8 functions exist for."""
+"""Rewrites a float network into the operators that s8 and s16 functions exist for."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..operators import Pool, PRelu, Relu
+from ..operators import Conv, Pool, PRelu, Relu
 from ..quantizer.affine_rules import Rescale, fixed_formats, joins
-from .prepare import averaging, ends_in_softmax
+from .prepare import averaging, ends_in_softmax, without_groups
 
 
-def prepare_s8(graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
+def prepare_s8(
+    graph: FloatGraph, softmax: bool = True, dtype: str = "int8"
+) -> tuple[FloatGraph, list[str]]:
     """The same network in operators that have functions, where such exist, and notes on the cost.
 
-    Values stay as they are, except for a softmax at the end; see prepare().
+    Values stay as they are, except for a softmax at the end; see prepare(). dtype: of activations.
     """
     nodes: list[FloatNode] = []
     notes: list[str] = []
@@ -26,6 +28,8 @@ def prepare_s8(graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, lis
             notes.append(f"{node.name}: it is left out; the output is {node.inputs[0]}")
         elif isinstance(operator, Pool):
             nodes.append(replace(node, operator=averaging(node, operator, graph, notes)))
+        elif isinstance(operator, Conv) and dtype == "int16" and not operator.depthwise:
+            nodes.append(replace(node, operator=without_groups(node.name, operator, notes)))
         elif isinstance(operator, PRelu) and operator.slope.size == 1:
             nodes.append(replace(node, operator=Relu(slope=float(operator.slope.item()))))
         elif joins(operator) and fixed[node.name] is None:

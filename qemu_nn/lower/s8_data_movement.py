@@ -1,4 +1,4 @@
-"""Data movement, slicing and padding as calls of the s8 functions."""
+"""Data movement, slicing and padding as calls of the s8 and s16 functions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..errors import ModelError
 from ..operators import Concat, Pad, Shape, Shuffle, Slice, Transpose
 from .s8_site import S8Site
 
-#: Axes of the functions, and how many the slicing function has.
+#: Axes of the functions, and how many the slicing function has, and the moving one of 16 bits.
 _AXES = "nhwc"
-_SLICED = 5
+_SLICED, _MOVED = 5, 6
 
 
 def four(shape: Shape) -> Shape:
@@ -42,9 +42,8 @@ def concatenate(site: S8Site, operator: Concat) -> None:
         part = "" if index == len(site.sources) else f"first{index}"
         whole = (*shape[:axis], joined, *shape[axis + 1 :])
         params = {"outer": outer, **sides}
-        first = site.call(
-            "tflm_concatenation_s8", params, part=part, shape=whole, sources=(first, source)
-        )
+        function = f"tflm_concatenation_{site.suffix}"
+        first = site.call(function, params, part=part, shape=whole, sources=(first, source))
 
 
 def slice_axis(site: S8Site, operator: Slice) -> None:
@@ -62,7 +61,7 @@ def slice_axis(site: S8Site, operator: Slice) -> None:
     params: dict[str, int] = {}
     for stem, side in sides.items():
         params.update(named(stem, side, "01234"))
-    site.call("tflm_slice_s8", params)
+    site.call(f"tflm_slice_{site.suffix}", params)
 
 
 def pad(site: S8Site, operator: Pad) -> None:
@@ -78,7 +77,7 @@ def pad(site: S8Site, operator: Pad) -> None:
         **named("post", (*zeros, *after)),
     }
     value = site.output.quantize(np.array(operator.value))
-    site.call("arm_pad_s8", {**params, "pad_value": int(value)})
+    site.call("tflm_pad_s16" if site.wide else "arm_pad_s8", {**params, "pad_value": int(value)})
 
 
 def transpose(site: S8Site, operator: Transpose) -> None:
@@ -110,13 +109,16 @@ def _reorder(site: S8Site, shape: Shape, order: Sequence[int]) -> None:
             runs.append([axis])
     before = sorted(runs)
     rank = len(runs)
+    split = tuple(math.prod(shape[axis] for axis in run) for run in before)
+    permutation = tuple(before.index(run) for run in runs)
+    if site.wide:
+        _move(site, split, permutation)
+        return
     if rank < 2:
         site.call("arm_reshape_s8", {"total_size": math.prod(shape)})
         return
     if rank > len(_AXES):
         raise ModelError(f"its function takes up to 4 axes, but the shape is {list(shape)}")
-    split = tuple(math.prod(shape[axis] for axis in run) for run in before)
-    permutation = tuple(before.index(run) for run in runs)
     ones = (1,) * (len(_AXES) - rank)
     params = {
         "num_dims": rank,
@@ -125,3 +127,17 @@ def _reorder(site: S8Site, shape: Shape, order: Sequence[int]) -> None:
         **named("perm", (*permutation, *range(rank, len(_AXES))), "0123"),
     }
     site.call("arm_transpose_s8", params)
+
+
+def _move(site: S8Site, split: Sequence[int], permutation: Sequence[int]) -> None:
+    """A transposition of up to six axes, of 16 bits."""
+    missing = _MOVED - len(split)
+    if missing < 0:
+        raise ModelError(f"its function takes up to {_MOVED} axes, but the shape is {list(split)}")
+    sides = [*[1] * missing, *split]
+    order = [*range(missing), *(missing + axis for axis in permutation)]
+    columns = {"input": sides, "output": [sides[axis] for axis in order], "perm": order}
+    params: dict[str, int] = {}
+    for stem, numbers in columns.items():
+        params.update(named(stem, tuple(numbers), "012345"))
+    site.call("tflm_transpose_s16", params)

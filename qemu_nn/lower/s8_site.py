@@ -1,4 +1,4 @@
-"""One operator on its way to calls of the s8 functions."""
+"""One operator on its way to calls of the s8 and s16 functions."""
 
 from __future__ import annotations
 
@@ -37,17 +37,31 @@ class S8Site(AnySite):
         """The format of the tensor that is written."""
         return self.formats[-1]
 
+    @property
+    def wide(self) -> bool:
+        """Whether activations have 16 bits."""
+        return self.output.dtype == "int16"
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names of functions for this type of activations."""
+        return "s16" if self.wide else "s8"
+
     def clamp(self) -> dict[str, int]:
         """act_min and act_max."""
         return activation_limits(*self.ends, self.output)
 
-    def scaling(self, real: float) -> tuple[int, int]:
-        """Multiplier and shift of a real factor."""
-        multiplier, shift = quantize_multiplier(real)
-        if shift > _LARGEST_SHIFT:
+    def scaling(self, real: float, most: int = _LARGEST_SHIFT) -> tuple[int, int]:
+        """Multiplier and shift of a real factor; most: the largest shift of the function."""
+        return self.checked(quantize_multiplier(real), most)
+
+    def checked(self, pair: tuple[int, int], most: int = _LARGEST_SHIFT) -> tuple[int, int]:
+        """A multiplier and a shift, which the function takes; ModelError if it does not."""
+        multiplier, shift = pair
+        if shift > most:
             raise ModelError(
                 f"its output {self.output} is too fine: it needs a shift of {shift} bits, and the "
-                f"functions shift by at most {_LARGEST_SHIFT}"
+                f"functions shift by at most {most}; give it a wider range"
             )
         return multiplier, shift
 

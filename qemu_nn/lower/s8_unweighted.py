@@ -1,19 +1,29 @@
-"""Activations, softmax and element-wise operators as calls of the s8 functions."""
+"""Activations, softmax and element-wise operators as calls of the s8 and s16 functions."""
 
 from __future__ import annotations
 
 import math
 
 from ..errors import Error, ModelError
-from ..functions.scaling import add_scaling, logistic_scaling, softmax_scaling
+from ..functions.s8_elementwise import LEFT_SHIFTS
+from ..functions.scaling import (
+    add_scaling,
+    leaky_relu_scaling,
+    logistic_scaling,
+    logistic_scaling_s16,
+    softmax_scaling,
+    softmax_scaling_s16,
+    sub_scaling,
+)
+from ..functions.softmax_tables import exp_lut, one_by_one_lut
 from ..operators import Clip, Elementwise, Relu, Shape, Sigmoid, Softmax, Tanh
 from ..quantizer.affine_rules import Rescale
 from .s8_data_movement import four, named
 from .s8_site import S8Site
 
-_SUMS = {"add": "arm_elementwise_add_s8", "subtract": "tflm_sub_s8"}
-_CHOICES = {"maximum": "arm_maximum_s8", "minimum": "arm_minimum_s8"}
-_CURVES = {Sigmoid: "tflm_logistic_s8", Tanh: "tflm_tanh_s8"}
+_SUMS = {"add": ("arm_elementwise_add", add_scaling), "subtract": ("tflm_sub", sub_scaling)}
+_CHOICES = ("maximum", "minimum")
+_CURVES = {Sigmoid: "tflm_logistic", Tanh: "tflm_tanh"}
 
 #: Arguments of a pooling with one element in each window.
 _PIXEL = ("batches", "filter_h", "filter_w", "stride_h", "stride_w", "input_h", "output_h")
@@ -31,7 +41,7 @@ def rectify(site: S8Site, operator: Relu | Clip) -> None:
     pixels = math.prod(shape) // channels
     sides = {"input_w": pixels, "output_w": pixels, "channels": channels}
     params = {**dict.fromkeys(_PIXEL, 1), **_PIXEL_PADS, **sides, **site.clamp()}
-    site.call(site.choose([("arm_max_pool_s8", True)]), params)
+    site.call(site.choose([(f"arm_max_pool_{site.suffix}", True)]), params)
 
 
 def _leaky(site: S8Site, operator: Relu) -> None:
@@ -43,10 +53,10 @@ def _leaky(site: S8Site, operator: Relu) -> None:
         raise ModelError(f"no function has the negative slope {operator.slope:g}")
     source, output = site.formats
     params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
-    for name, slope in (("identity", 1.0), ("alpha", operator.slope)):
-        multiplier, shift = site.scaling(slope * source.scale / output.scale)
-        params.update({f"{name}_multiplier": multiplier, f"{name}_shift": shift})
-    site.call("tflm_leaky_relu_s8", {"length": math.prod(site.shapes[0]), **params})
+    pairs = leaky_relu_scaling(source.scale, output.scale, operator.slope)
+    for name, pair in zip(("identity", "alpha"), map(site.checked, pairs)):
+        params.update({f"{name}_multiplier": pair[0], f"{name}_shift": pair[1]})
+    site.call(f"tflm_leaky_relu_{site.suffix}", {"length": math.prod(site.shapes[0]), **params})
 
 
 def rescale(site: S8Site, operator: Rescale) -> None:
@@ -55,19 +65,24 @@ def rescale(site: S8Site, operator: Rescale) -> None:
     multiplier, shift = site.scaling(source.scale / output.scale)
     params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
     params.update(length=math.prod(site.shapes[0]), multiplier=multiplier, shift=shift)
-    site.call("tflm_requantize_s8_s8", params)
+    site.call(f"tflm_requantize_{site.suffix}_{site.suffix}", params)
 
 
 def curve(site: S8Site, operator: Sigmoid | Tanh) -> None:
     """Sigmoid and hyperbolic tangent."""
     source = site.formats[0]
+    names = ("input_multiplier", "input_left_shift", "input_range_radius")
+    numbers: tuple[int, ...]
     try:
-        multiplier, shift, radius = logistic_scaling(source.scale)
+        if site.wide:
+            numbers = logistic_scaling_s16(source.scale, isinstance(operator, Tanh))
+        else:
+            numbers = logistic_scaling(source.scale)
     except Error as error:
         raise ModelError(str(error)) from None
     params = {"length": math.prod(site.shapes[0]), "input_zero_point": source.zero_point}
-    params.update(input_multiplier=multiplier, input_left_shift=shift, input_range_radius=radius)
-    site.call(_CURVES[type(operator)], params)
+    params.update(zip(names, numbers))
+    site.call(f"{_CURVES[type(operator)]}_{site.suffix}", params)
 
 
 def softmax(site: S8Site, operator: Softmax) -> None:
@@ -76,11 +91,16 @@ def softmax(site: S8Site, operator: Softmax) -> None:
     if operator.log or shape[operator.axis] != math.prod(shape[operator.axis :]):
         raise ModelError(f"the softmax functions compute along the last axis of {list(shape)} only")
     row = shape[operator.axis]
+    sides = {"num_rows": math.prod(shape) // row, "row_size": row}
+    if site.wide:
+        mult, shift = softmax_scaling_s16(1.0, site.formats[0].scale)
+        tables = exp_lut(), one_by_one_lut()
+        site.call("arm_softmax_s16", {**sides, "mult": mult, "shift": shift}, *tables)
+        return
     try:
         mult, shift, diff_min = softmax_scaling(1.0, site.formats[0].scale)
     except Error as error:
         raise ModelError(str(error)) from None
-    sides = {"num_rows": math.prod(shape) // row, "row_size": row}
     site.call("arm_softmax_s8", {**sides, "mult": mult, "shift": shift, "diff_min": diff_min})
 
 
@@ -101,17 +121,23 @@ def elementwise(site: S8Site, operator: Elementwise) -> None:
     if operator.kind == "multiply":
         factor = first.scale * second.scale / output.scale
         params["out_mult"], params["out_shift"] = site.scaling(factor)
-        site.call("arm_elementwise_mul_s8", params, sources=sources)
+        site.call(f"arm_elementwise_mul_{site.suffix}", params, sources=sources)
     else:
-        params.update(add_scaling(first.scale, second.scale, output.scale))
-        site.call(_SUMS[operator.kind], params, sources=sources)
+        function, scaling = _SUMS[operator.kind]
+        left = LEFT_SHIFTS[site.suffix]
+        params.update(scaling(first.scale, second.scale, output.scale, left))
+        site.call(f"{function}_{site.suffix}", params, sources=sources)
 
 
 def _choose(site: S8Site, operator: Elementwise) -> None:
     site.same_formats()
+    if site.wide:
+        params = {"length": math.prod(site.shapes[-1])}
+        site.call(f"tflm_{operator.kind}_s16", params, sources=_of_one_shape(site))
+        return
     first, second = (four(shape) for shape in site.shapes[:2])
     params = {**named("input1", first), **named("input2", second)}
-    site.call(_CHOICES[operator.kind], params)
+    site.call(f"arm_{operator.kind}_s8", params)
 
 
 def _of_one_shape(site: S8Site) -> tuple[str, ...]:
@@ -128,7 +154,7 @@ def _broadcast(site: S8Site, index: int, source: str, shape: Shape) -> str:
     params = {**named("input", four(shape)), **named("output", four(whole))}
     own_format = site.formats[index - 1]
     return site.call(
-        "tflm_broadcast_s8",
+        f"tflm_broadcast_{site.suffix}",
         params,
         part=f"whole{index}",
         sources=(source,),

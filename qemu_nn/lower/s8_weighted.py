@@ -1,4 +1,4 @@
-"""Convolutions, fully connected layers and poolings as calls of the s8 functions."""
+"""Convolutions, fully connected layers and poolings as calls of the s8 and s16 functions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from ..ir.formats import quantize_symmetric
 from ..operators import Conv, Dense, Pool
 from .s8_site import S8Site
 
-#: Weights lie in -127..127, biases in 32 bits.
-_MOST, _MOST_BIAS = 127, 2**31 - 1
+#: Weights lie in -127..127, biases in 32 bits; with activations of 16 in 64, of which 48 are used.
+_MOST, _MOST_BIAS, _MOST_WIDE_BIAS = 127, 2**31 - 1, 2**47 - 1
+
+#: arm_depthwise_conv_fast_s16 takes fewer elements of a window.
+_FAST_TAPS = 512
+
+#: The largest shift of sums of 64 bits.
+_LARGEST_WIDE_SHIFT = 7
 
 PER_ROW = "arm_fully_connected_per_channel_s8"
 
-_POOLS = {"max": "arm_max_pool_s8", "average": "arm_avgpool_s8"}
+_POOLS = {"max": "arm_max_pool", "average": "arm_avgpool"}
 
 
 def geometry(site: S8Site, window: Conv | Pool) -> dict[str, int]:
@@ -47,13 +53,13 @@ def convolve(site: S8Site, conv: Conv) -> None:
     weights = _integers(site, conv.weights)
     rows = _per_channel(site, conv.bias, out)
     params = {**geometry(site, conv), **_offsets(site), "input_c": channels}
-    if conv.groups > 1 and conv.weights.shape[3] == 1:
-        function = site.choose(_depthwise(conv, out // channels))
+    if conv.depthwise:
+        function = site.choose(_depthwise(site, conv, out // channels))
         filters = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))[None]
         site.call(function, {**params, "ch_mult": out // channels}, filters, rows)
         return
-    function = site.choose(_plain(conv))
-    params.update(filter_c=conv.weights.shape[3], output_c=out)
+    function = site.choose(_plain(site, conv))
+    params.update(filter_c=conv.weights.shape[3], output_c=out, bias_is_int32=0)
     site.call(function, params, weights, rows)
 
 
@@ -63,7 +69,11 @@ def fully_connected(site: S8Site, dense: Dense) -> None:
     assert site.scales is not None
     each = site.scales.size > 1
     batches = math.prod(site.shapes[0]) // columns
-    function = site.choose([("arm_fully_connected_s8", not each), (PER_ROW, each or rows == 1)])
+    if site.wide:
+        choices = [("arm_fully_connected_s16", True)]
+    else:
+        choices = [("arm_fully_connected_s8", not each), (PER_ROW, each or rows == 1)]
+    function = site.choose(choices)
     params = {"batches": batches, "input_c": columns, "output_c": rows, **_offsets(site)}
     weights = _integers(site, dense.weights)
     if function == PER_ROW:
@@ -71,8 +81,8 @@ def fully_connected(site: S8Site, dense: Dense) -> None:
         return
     # As TensorFlow Lite Micro: the product of two scales in float32, here alone.
     product = np.float32(site.formats[0].scale) * np.float32(site.scales.item())
-    params["multiplier"], params["shift"] = site.scaling(float(product) / site.output.scale)
-    site.call(function, params, weights, _bias(site, dense.bias, rows).astype(np.int32))
+    params["multiplier"], params["shift"] = _scaling(site, float(product) / site.output.scale)
+    site.call(function, params, weights, _bias(site, dense.bias, rows))
 
 
 def pool(site: S8Site, operator: Pool) -> None:
@@ -81,11 +91,13 @@ def pool(site: S8Site, operator: Pool) -> None:
         raise ModelError("some of its windows count padding and others end at the border")
     site.same_formats()
     params = {**geometry(site, operator), **site.clamp(), "channels": site.image()[2]}
-    site.call(site.choose([(_POOLS[operator.kind], True)]), params)
+    site.call(site.choose([(f"{_POOLS[operator.kind]}_{site.suffix}", True)]), params)
 
 
-def _plain(conv: Conv) -> list[tuple[str, bool]]:
+def _plain(site: S8Site, conv: Conv) -> list[tuple[str, bool]]:
     """The wrapper, which calls one of the others, and these for users who name one."""
+    if site.wide:
+        return [("arm_convolve_wrapper_s16", True), ("arm_convolve_s16", True)]
     point = conv.kernel == (1, 1) and not any(conv.pads) and conv.groups == 1
     return [
         ("arm_convolve_wrapper_s8", True),
@@ -95,8 +107,15 @@ def _plain(conv: Conv) -> list[tuple[str, bool]]:
     ]
 
 
-def _depthwise(conv: Conv, multiplier: int) -> list[tuple[str, bool]]:
+def _depthwise(site: S8Site, conv: Conv, multiplier: int) -> list[tuple[str, bool]]:
     single = multiplier == 1
+    if site.wide:
+        fast = single and conv.dilation == (1, 1) and math.prod(conv.kernel) < _FAST_TAPS
+        return [
+            ("arm_depthwise_conv_wrapper_s16", True),
+            ("arm_depthwise_conv_s16", True),
+            ("arm_depthwise_conv_fast_s16", fast),
+        ]
     small = conv.kernel == (3, 3) and conv.dilation == (1, 1) and conv.pads[1] <= 1
     return [
         ("arm_depthwise_conv_wrapper_s8", True),
@@ -112,10 +131,15 @@ def _integers(site: S8Site, real: np.ndarray) -> np.ndarray:
 
 
 def _bias(site: S8Site, real: Optional[np.ndarray], rows: int) -> np.ndarray:
-    """The bias in steps of the products; zeros where there is none."""
+    """The bias in steps of the products, int32 or int64; zeros where there is none."""
     assert site.scales is not None
     steps = site.formats[0].scale * np.broadcast_to(site.scales.ravel().astype(np.float64), rows)
-    return quantize_symmetric(np.zeros(rows) if real is None else real, steps, _MOST_BIAS)
+    most, dtype = (_MOST_WIDE_BIAS, np.int64) if site.wide else (_MOST_BIAS, np.int32)
+    return quantize_symmetric(np.zeros(rows) if real is None else real, steps, most).astype(dtype)
+
+
+def _scaling(site: S8Site, real: float) -> tuple[int, int]:
+    return site.scaling(real, _LARGEST_WIDE_SHIFT) if site.wide else site.scaling(real)
 
 
 def _per_channel(site: S8Site, bias: Optional[np.ndarray], rows: int) -> np.ndarray:
@@ -123,5 +147,6 @@ def _per_channel(site: S8Site, bias: Optional[np.ndarray], rows: int) -> np.ndar
     assert site.scales is not None
     source, output = site.formats[0].scale, site.output.scale
     scales = np.broadcast_to(site.scales.ravel(), rows)
-    pairs = np.array([site.scaling(source * float(scale) / output) for scale in scales])
-    return np.array([_bias(site, bias, rows), *pairs.T], np.int32)
+    pairs = np.array([_scaling(site, source * float(scale) / output) for scale in scales])
+    own = _bias(site, bias, rows)
+    return np.array([own, *pairs.T], own.dtype)

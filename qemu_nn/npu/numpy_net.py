@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import numpy as np
 
 from ..errors import Error
 from ..ir.float_graph import FloatGraph
 from ..runtime.evaluate import each_tensor
+from ..runtime.host import results
+from ..runtime.samples import as_numbers, expect_finite, shaped
 from ..runtime.session import Session
 from ..targets import NPU
 from .as_fixed import fixed_graph
@@ -66,6 +68,42 @@ class NumpyLayers(Sequence[QuantLayer]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.layers[index]
+
+    def predict(
+        self, x: Any, layout: Optional[str] = None
+    ) -> Union[np.ndarray, dict[str, np.ndarray]]:
+        """Real scores of real inputs, as Network.predict() gives them, by the chip's arithmetic.
+
+        Parameters
+        ----------
+        x : array_like, shape (N, C, H, W) or (N, H, W, C), or a single sample
+            Real numbers, which are rounded down into the input's format, or its own integers.
+        layout : {"NHWC", "NCHW"}, optional
+            The layout of images; default: "NCHW", or the one that the shape tells.
+
+        Returns
+        -------
+        ndarray of float64, shape (N, C, H, W), or dict of str to ndarray
+            The scores; of several outputs by their names. Without the axis N where x is a single
+            sample.
+
+        Raises
+        ------
+        Error
+            The numbers do not fit the network.
+        """
+        array = as_numbers(x, "the input")
+        if self.session is None:
+            assert self.graph is not None  # a network has one of them
+            shape, names = self.graph.shape, self.graph.outputs
+        else:
+            start, names = self.session.graph.input, self.session.graph.outputs
+            shape = (start.shape[-1], *start.shape[:-1])
+            if array.dtype == start.dtype:
+                array = start.format.dequantize(array)
+        real, single = shaped(array, "the input", shape, "NCHW", layout, "NCHW")
+        expect_finite(real, "the input")
+        return results(_in_blocks(self, real, names), single)
 
 
 def build_numpy_layers(

@@ -14,11 +14,15 @@ from ..ir.formats import Format
 from ..operators import Concat, Elementwise, Identity, Operator, Relu, Sigmoid, Softmax, Tanh
 from .rules import Rule, rule
 
-#: Operators whose function always writes one format, which holds all values they can reach.
-FIXED: Mapping[type, Format] = {
-    Softmax: Format("int8", 1 / 256, -128),
-    Sigmoid: Format("int8", 1 / 256, -128),
-    Tanh: Format("int8", 1 / 128, 0),
+#: Type of activations -> operators whose function always writes one format, which holds all values
+#: they can reach.
+FIXED: Mapping[str, Mapping[type, Format]] = {
+    "int8": {
+        Softmax: Format("int8", 1 / 256, -128),
+        Sigmoid: Format("int8", 1 / 256, -128),
+        Tanh: Format("int8", 1 / 128, 0),
+    },
+    "int16": dict.fromkeys((Softmax, Sigmoid, Tanh), Format("int16", 1 / 32768)),
 }
 
 
@@ -32,7 +36,7 @@ def affine_rule(operator: Operator) -> Rule:
         return Rule(same_format=operator.kind in ("maximum", "minimum"))
     if isinstance(operator, Rescale) or (isinstance(operator, Relu) and operator.slope):
         return Rule()
-    return Rule(fixed=True) if type(operator) in FIXED else rule(operator)
+    return Rule(fixed=True) if type(operator) in FIXED["int8"] else rule(operator)
 
 
 def joins(operator: Operator) -> bool:
@@ -40,11 +44,14 @@ def joins(operator: Operator) -> bool:
     return isinstance(operator, (Concat, Elementwise)) and affine_rule(operator).same_format
 
 
-def fixed_formats(graph: FloatGraph) -> dict[str, Optional[Format]]:
-    """Tensor -> the format that its function fixes; None where the format can be chosen."""
+def fixed_formats(graph: FloatGraph, dtype: str = "int8") -> dict[str, Optional[Format]]:
+    """Tensor -> the format that its function fixes; None where the format can be chosen.
+
+    dtype: of activations.
+    """
     fixed: dict[str, Optional[Format]] = dict.fromkeys(graph.starts)
     for node in graph.nodes:
         formats = {fixed[name] for name in node.inputs}
         same = len(formats) == 1 and affine_rule(node.operator).same_format
-        fixed[node.name] = FIXED.get(type(node.operator), formats.pop() if same else None)
+        fixed[node.name] = FIXED[dtype].get(type(node.operator), formats.pop() if same else None)
     return fixed

@@ -9,6 +9,7 @@ from typing import Optional, Union
 import numpy as np
 
 from ..errors import Error
+from ..io.arguments import have
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.formats import dec_bit
 from ..ir.statistics import Statistics, statistics_of
@@ -206,7 +207,7 @@ def _check_given(
     """Raise Error for overrides of unknown layers and roles, and for those that contradict."""
     for name, roles in given.items():
         if name not in graph.shapes:
-            raise Error(f"{graph.name} has no layer {name!r}; have: {', '.join(graph.shapes)}")
+            raise Error(f"{graph.name} has no layer {name!r}; {have(graph.shapes, name)}")
         for role, frac in roles.items():
             if role not in ROLES or (role != "output" and name not in weighted):
                 raise Error(f"{name} has no {role!r} that takes a format; have: {', '.join(ROLES)}")

@@ -10,6 +10,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ..errors import Error
+from ..io.arguments import have
 from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format, affine_format, quantize_symmetric
 from ..ir.statistics import Statistics
@@ -23,8 +24,11 @@ GivenRanges = Mapping[str, Mapping[str, tuple[float, float]]]
 #: Node name -> role ("output" or "weights") -> how many half octaves narrower than the policy.
 Narrowed = Mapping[str, Mapping[str, int]]
 
-#: The largest integer of a weight, and of a sum of products.
-_MOST, _SUM = 127, 2**31 - 1
+#: The largest integer of a weight; what sums stay below, of 32 bits, and of 64, which are rescaled
+#: in 48.
+_MOST, _SUM, _WIDE_SUM = 127, 2**31 - 1, 2**47
+#: Type of activations -> the largest magnitude that weights meet.
+_INPUT = {"int8": 255, "int16": 32768}
 #: Weights of a smaller magnitude become zeros.
 _SMALLEST = 1e-30
 #: How often scales are doubled so that a bias fits: more would leave float32.
@@ -52,7 +56,7 @@ def assign_affine_formats(
     narrowed: Optional[Narrowed] = None,
     per_row: Collection[str] = (),
 ) -> AffineFormats:
-    """Formats by the methods, in which the sums of every layer fit 32 bits.
+    """Formats by the methods, of the type of activations', in which the sums of every layer fit.
 
     statistics: of every tensor of the graph. per_row: fully connected layers whose weights have a
     scale for each row; those of convolutions always have one for each output channel.
@@ -60,13 +64,15 @@ def assign_affine_formats(
     """
     given, narrowed = given or {}, narrowed or {}
     group_of = format_groups(graph, affine_rule)
-    fixed = fixed_formats(graph)
+    dtype = activations.dtype
+    fixed = fixed_formats(graph, dtype)
     _check_given(graph, given, group_of)
     tensors: dict[str, Format] = {}
     for group in {id(group): group for group in group_of.values()}.values():
         chosen = fixed[group.tensors[0]]
         if chosen is None:
-            chosen = affine_format(*_range(group, statistics, activations, given, narrowed))
+            ends = _range(group, statistics, activations, given, narrowed)
+            chosen = affine_format(*ends, dtype)
         tensors.update(dict.fromkeys(group.tensors, chosen))
     scales: dict[str, np.ndarray] = {}
     notes = []
@@ -77,7 +83,7 @@ def assign_affine_formats(
             whole = isinstance(operator, Dense) and node.name not in per_row
             wanted = _weight_scales(operator, weights, whole) * 2 ** (-step / 2)
             source = tensors[node.inputs[0]]
-            scales[node.name] = _without_overflow(operator, wanted, source.scale)
+            scales[node.name] = _without_overflow(operator, wanted, source)
             if not np.array_equal(scales[node.name], wanted.astype(np.float32)):
                 notes.append(f"{node.name}: its weights are coarser, so that 32 bits hold its sums")
     return AffineFormats(tensors, scales, tuple(notes))
@@ -115,18 +121,27 @@ def _weight_scales(operator: Union[Conv, Dense], chosen: Ranges, whole: bool) ->
 
 
 def _without_overflow(
-    operator: Union[Conv, Dense], scales: np.ndarray, source: float
+    operator: Union[Conv, Dense], scales: np.ndarray, source: Format
 ) -> np.ndarray:
-    """Scales, as float32, with which the sums of every input fit 32 bits."""
+    """Scales, as float32, with which the sums of every input fit.
+
+    Of 16 bits, convolutions sum up products in 32 bits, and add the bias in 64; the others have
+    64 for all.
+    """
     scales = scales.astype(np.float32)
     bias = np.zeros(1) if operator.bias is None else np.abs(operator.bias).astype(np.float64)
+    wide = source.dtype == "int16"
     for _ in range(_OCTAVES):
         integers = np.abs(quantize_symmetric(operator.weights, scales, _MOST))
-        most = 255 * _rows(integers).sum(1) + bias / (scales.ravel().astype(np.float64) * source)
-        most = most if scales.size > 1 else most.max(keepdims=True)
-        if (most < _SUM).all():
+        products = _INPUT[source.dtype] * _rows(integers).sum(1)
+        steps = scales.ravel().astype(np.float64) * source.scale
+        fits = products + bias / steps < (_WIDE_SUM if wide else _SUM)
+        if wide and isinstance(operator, Conv) and not operator.depthwise:
+            fits &= products < _SUM
+        fits = fits if scales.size > 1 else fits.all(keepdims=True)
+        if fits.all():
             return scales
-        scales = scales * np.where(most < _SUM, 1, 2).reshape(scales.shape).astype(np.float32)
+        scales = scales * np.where(fits, 1, 2).reshape(scales.shape).astype(np.float32)
     raise Error("its biases are too large for its inputs and weights: no scale holds both")
 
 
@@ -137,7 +152,7 @@ def _check_given(
     seen: dict[int, tuple[str, tuple[float, float]]] = {}
     for name, roles in given.items():
         if name not in graph.shapes:
-            raise Error(f"{graph.name} has no layer {name!r}; have: {', '.join(graph.shapes)}")
+            raise Error(f"{graph.name} has no layer {name!r}; {have(graph.shapes, name)}")
         for role, ends in roles.items():
             if role != "output":
                 raise Error(f"{name}: only its 'output' takes a range, not its {role}")

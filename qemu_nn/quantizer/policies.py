@@ -9,7 +9,7 @@ from typing import Callable, NamedTuple, Union
 import numpy as np
 
 from ..errors import Error
-from ..io.arguments import shown
+from ..io.arguments import have, shown
 from ..ir.formats import dec_bit
 from ..ir.statistics import Filled, Statistics
 
@@ -80,8 +80,9 @@ def percent_of(method: Union[str, float], names: Iterable[str], also: Sequence[s
     try:
         return float(method)
     except (TypeError, ValueError, OverflowError):
-        have = ", or ".join([", ".join(names), "a percentile as a number", *also])
-        raise Error(f"there is no method {shown(method)}; have: {have}") from None
+        choices = [*names, "or a percentile as a number", *(f"or {name}" for name in also)]
+        near = {name: name for name in (*names, *also)}
+        raise Error(f"there is no method {shown(method)}; {have(choices, method, near)}") from None
 
 
 def _best(statistics: Statistics, bits: int, loss: Loss) -> int:

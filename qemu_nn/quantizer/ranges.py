@@ -21,13 +21,17 @@ _LOSSES: dict[str, Optional[Loss]] = {"minmax": None, "mse": square_error, "kl":
 
 @dataclass(frozen=True)
 class Ranges:
-    """A method: the range of the least loss, or without a loss that of `percent` of the data."""
+    """A method: the range of the least loss, or without a loss that of `percent` of the data.
+
+    dtype: of activations.
+    """
 
     loss: Optional[Loss] = None
     percent: float = 100.0
+    dtype: str = "int8"
 
     def of_activations(self, statistics: Statistics) -> tuple[float, float]:
-        """The lowest and highest real value of a tensor of 8 bits; each is chosen by itself."""
+        """The lowest and highest real value of a tensor; each is chosen by itself."""
         low, high = statistics.low, statistics.high
         if self.loss is None:
             bound = statistics.largest if self.percent == 100 else reach(statistics, self.percent)
@@ -36,8 +40,12 @@ class Ranges:
             return low, high
         tried = [(a, b) for a in _ends(min(low, 0.0)) for b in _ends(max(high, 0.0))]
         filled = statistics.filled()
-        costs = [self.loss(filled, _asymmetric(a, b)) for a, b in tried]
+        costs = [self.loss(filled, self._grid(a, b)) for a, b in tried]
         return tried[int(np.argmin(costs))]
+
+    def _grid(self, low: float, high: float) -> Grid:
+        chosen = affine_format(low, high, self.dtype)
+        return Grid(chosen.scale, *chosen.ends)
 
     def of_weights(self, values: np.ndarray, most: int = 127) -> float:
         """The magnitude that becomes the integer `most`."""
@@ -52,21 +60,16 @@ class Ranges:
         return tried[int(np.argmin(costs))]
 
 
-def ranges(method: Union[str, float], also: Sequence[str] = ()) -> Ranges:
+def ranges(method: Union[str, float], also: Sequence[str] = (), dtype: str = "int8") -> Ranges:
     """A method by its name, or a percentile of the magnitudes by its number; also: see policy()."""
     if isinstance(method, str) and method in _LOSSES:
-        return Ranges(_LOSSES[method])
+        return Ranges(_LOSSES[method], dtype=dtype)
     percent = percent_of(method, _LOSSES, also)
     if not 0 < percent <= 100:
         raise Error(f"a percentile must be above 0 and at most 100, is {percent}")
-    return Ranges(None, percent)
+    return Ranges(None, percent, dtype)
 
 
 def _ends(end: float) -> Iterator[float]:
     """The widest first, as the first of equals is taken."""
     return (end * factor for factor in (_FACTORS if end else (1.0,)))
-
-
-def _asymmetric(low: float, high: float) -> Grid:
-    chosen = affine_format(low, high)
-    return Grid(chosen.scale, *chosen.ends)

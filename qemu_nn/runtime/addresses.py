@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import Refused
 from ..ir.graph import Address, Graph, Memory
+from ..ir.loops import conditions, needed_until
 from ..kernels.table import Row, choose, rows_of
 from ..targets import Profile
 from .arena import Buffer, aligned, arrange
@@ -47,6 +48,7 @@ class Addresses:
     arena_bytes: int
     cleared: int = 0
     warnings: tuple[str, ...] = ()
+    conditions: tuple[int, ...] = ()
 
 
 def assign_addresses(
@@ -79,10 +81,7 @@ def planned_addresses(
 ) -> Addresses:
     """Addresses for a network that brings none; scratch_bytes: what a step needs beside tensors."""
     starts = (*graph.inputs, *graph.states)
-    last_use = {tensor.name: -1 for tensor in graph.inputs}
-    for index, step in enumerate(steps):
-        last_use.update(dict.fromkeys((*step.node.inputs, step.node.name), index))
-    last_use.update((state.name, len(steps)) for state in graph.states)  # they live on
+    last_use = _last_uses(graph)
     blocks = {t.name: _Block(t.nbytes, -1, last_use[t.name]) for t in starts}
     all_blocks = list(blocks.values())
     scratch: dict[int, _Block] = {}
@@ -114,7 +113,19 @@ def planned_addresses(
     )
     states = tuple(blocks[state.name].offset for state in graph.states)
     inputs = tuple(blocks[tensor.name].offset for tensor in graph.inputs)
-    return Addresses(calls, inputs, states, arena_bytes)
+    tests = tuple(blocks[loop.condition].offset for loop in graph.loops)
+    return Addresses(calls, inputs, states, arena_bytes, conditions=tests)
+
+
+def _last_uses(graph: Graph) -> dict[str, int]:
+    """Tensor -> the last call before or while which it must be intact."""
+    last_use, made = graph.made, graph.made
+    reads = [(name, at) for at, node in enumerate(graph.nodes) for name in node.inputs]
+    until = [(name, needed_until(graph.loops, made[name], at)) for name, at in reads]
+    for name, last in (*until, *conditions(graph.loops, made)):
+        last_use[name] = max(last_use[name], last)
+    last_use.update((state.name, len(graph.nodes)) for state in graph.states)  # they live on
+    return last_use
 
 
 def _shared_input(step: Step, last_use: dict[str, int], index: int) -> Optional[str]:

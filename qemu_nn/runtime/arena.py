@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..ir.graph import Graph
+from ..ir.loops import conditions, needed_until
 
 #: Every buffer starts at a multiple of this many bytes in TensorFlow Lite Micro's arena.
 TFLM_ALIGNMENT = 16
@@ -89,9 +90,14 @@ def tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) -> Tens
     """
     moments = {node.name: moment for moment, node in enumerate(graph.nodes, 1)}
     first = {**{tensor.name: 0 for tensor in graph.inputs}, **moments}
-    last = dict(first)
-    for node in graph.nodes:
-        last.update((name, moments[node.name]) for name in node.inputs if name in first)
+    last, made = dict(first), graph.made
+    for at, node in enumerate(graph.nodes):
+        for name in node.inputs:
+            if name in first:
+                last[name] = max(last[name], 1 + needed_until(graph.loops, made[name], at))
+    for name, until in conditions(graph.loops, made):
+        last[name] = max(last[name], 1 + until)
+    last = {name: min(moment, len(graph.nodes)) for name, moment in last.items()}
     last.update(dict.fromkeys(graph.outputs, len(graph.nodes)))
     sizes = {tensor.name: tensor.nbytes for tensor in graph.inputs}
     sizes.update((node.name, node.output.nbytes) for node in graph.nodes)

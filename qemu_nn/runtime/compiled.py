@@ -9,6 +9,7 @@ import numpy as np
 
 from .._native import ffi, lib
 from ..ir.graph import Tensor
+from ..ir.loops import program
 from ..kernels import table as kernels
 from ..kernels.table import aligned_bytes
 from . import interrupt
@@ -57,7 +58,7 @@ class Compiled:
         step = ffi.new("int64_t *")
         why = ffi.new("char[]", lib.QN_WHY)
         status = lib.qn_plan_check(self._plan, step, why)
-        where = plan.steps[step[0]].node.name if step[0] >= 0 else plan.graph.name
+        where = self._names[step[0]] if step[0] >= 0 else plan.graph.name
         kernels.raise_for(status, f"{where}: {ffi.string(why).decode()}")
         self._threads = threads
         self._pool = _thread_pool(threads)
@@ -65,6 +66,7 @@ class Compiled:
         by_cost = max(2, int(_PARALLEL / max(cost, 1e-3)))
         self._parallel_from = 1 if self._plan.task_count else by_cost
         self._idle = [self._workspace()]
+        self._new = np.zeros if plan.graph.loops else _empty  # a body may not run at all
         self._results = [
             (index, store.tensor.name, store.tensor.shape, np.dtype(store.tensor.dtype))
             for index, store in enumerate(plan.stores)
@@ -83,11 +85,13 @@ class Compiled:
     def _build(self, plan: Plan) -> Any:
         inputs, input_bytes = _loads(plan.inputs, plan.graph.inputs)
         states, state_bytes = _loads(plan.states, plan.graph.states)
+        steps, at = self._steps(plan)
+        stores = [(at[store.after], store.address, store.tensor.nbytes) for store in plan.stores]
         parts: dict[str, tuple[str, list[Any]]] = {
-            "steps": ("qn_step[]", [self._step(step) for step in plan.steps]),
+            "steps": ("qn_step[]", steps),
             "inputs": ("qn_load[]", inputs),
             "states": ("qn_load[]", states),
-            "stores": ("qn_store[]", [(s.after, s.address, s.tensor.nbytes) for s in plan.stores]),
+            "stores": ("qn_store[]", stores),
         }
         built = ffi.new("qn_plan *")
         for name, (ctype, values) in parts.items():
@@ -100,8 +104,32 @@ class Compiled:
         built.arena_bytes, built.cleared = plan.arena_bytes, plan.cleared
         built.input_bytes, built.state_bytes = input_bytes, state_bytes
         longest = max((step.cost for step in plan.steps), default=0.0)
+        built.jumps = bool(plan.graph.loops)
         built.look_every = max(1, int(_LOOK / max(longest, 1e-3)))
         return built
+
+    def _steps(self, plan: Plan) -> tuple[list[dict[str, Any]], list[int]]:
+        """All steps, jumps of loops between them; and where those of the plan are among them."""
+        steps: list[dict[str, Any]] = []
+        at: list[int] = []
+        begins: dict[int, int] = {}
+        exits: dict[int, int] = {}
+        self._names: list[str] = []
+        for kind, index in program(len(plan.steps), plan.graph.loops):
+            self._names.append(plan.steps[index].node.name if kind == "call" else plan.graph.name)
+            if kind == "call":
+                at.append(len(steps))
+                steps.append(self._step(plan.steps[index]))
+            elif kind == "begin":
+                begins[index] = len(steps)
+            elif kind == "test":
+                exits[index] = len(steps)
+                condition = plan.conditions[index]
+                steps.append({"in": [condition], "out": 0})
+            else:
+                steps.append({"in": [-1], "out": begins[index]})
+                steps[exits[index]]["out"] = len(steps)
+        return steps, at
 
     def _tasks(self, plan: Plan, steps: Any) -> Any:
         """What several threads do of one sample: the parts of split steps, the others in chains."""
@@ -183,7 +211,7 @@ class Compiled:
         call, outputs, _ = workspace
         results = {}
         for index, name, shape, dtype in self._results:
-            results[name] = result = _empty(lead + shape, dtype)
+            results[name] = result = self._new(lead + shape, dtype)
             outputs[index] = _address(result)
         start = _NULL if state is None else _address(state)
         try:
@@ -217,6 +245,11 @@ class Turn:
             if name in self._states:
                 self._outputs[index] = _address(self._states[name])
 
+    def _restore(self) -> None:
+        """Go back to the states before the last time step, which has been left in its middle."""
+        kept = [state.reshape(-1).view(np.uint8) for state in self._states.values()]
+        lib.qn_begin(self._call, _address(np.concatenate(kept)))
+
     def load(self, start: np.ndarray) -> None:
         """Begin with these states, uint8 [1, bytes]."""
         lib.qn_begin(self._call, _address(start))
@@ -236,6 +269,9 @@ class Turn:
             results[name] = result = _empty(shape, dtype)
             self._outputs[index] = _address(result)
         status = lib.qn_turn(self._call, _address(np.ascontiguousarray(x)))
+        if status == lib.QN_STOPPED:
+            self._restore()
+            interrupt.resume()
         kernels.raise_for(status, f"{self._keep.plan.graph.name}: {_FAILED}")
         return results
 

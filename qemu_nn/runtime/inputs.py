@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Union
+from typing import Any, Callable, Union
 
 import numpy as np
 
@@ -19,21 +19,23 @@ Inputs = Union[np.ndarray, Sequence[np.ndarray], Mapping[str, np.ndarray]]
 State = Union[np.ndarray, Mapping[str, np.ndarray], None]
 
 
-def by_name(graph: Graph, x: Inputs) -> dict[str, np.ndarray]:
-    """Arrays by the names of a network's inputs."""
+def by_name(
+    graph: Graph, x: Inputs, read: Callable[[Any, str], np.ndarray] = as_array
+) -> dict[str, np.ndarray]:
+    """Arrays by the names of a network's inputs; read: makes an array of what is given for one."""
     names = [tensor.name for tensor in graph.inputs]
     if isinstance(x, Mapping):
         if set(x) != set(names):
             raise Error(f"the inputs are {_quoted(names)}, but given are {_quoted(list(x))}")
-        return {name: as_array(x[name], f"the input {name!r}") for name in names}
+        return {name: read(x[name], f"the input {name!r}") for name in names}
     if len(names) == 1:
-        return {names[0]: as_array(x, "the input")}
+        return {names[0]: read(x, "the input")}
     if not isinstance(x, (list, tuple)) or len(x) != len(names):
         raise Error(
             f"{graph.name} has {len(names)} inputs: give a list of so many arrays, or a dictionary "
             f"with the names {_quoted(names)}"
         )
-    return {name: as_array(part, f"the input {name!r}") for name, part in zip(names, x)}
+    return {name: read(part, f"the input {name!r}") for name, part in zip(names, x)}
 
 
 def _quoted(names: Sequence[object]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 from ..errors import Error
 from ..functions.extents import extent
+from ..io.arguments import have
 from ..ir.builds import built
 from ..ir.graph import Graph, Node, Tensor
 from ..kernels import table as kernels
@@ -35,7 +36,8 @@ class Plan:
     """A network ready to run for one profile.
 
     arena_bytes: working memory of one thread. cleared: bytes at its start that are zero when a
-    sample starts, as the memory of a device after reset. stores: what a run returns.
+    sample starts, as the memory of a device after reset. stores: what a run returns. conditions:
+    addresses of those of loops.
     """
 
     graph: Graph
@@ -47,6 +49,7 @@ class Plan:
     arena_bytes: int
     cleared: int
     warnings: tuple[str, ...]
+    conditions: tuple[int, ...] = ()
 
     @property
     def calls(self) -> tuple[Step, ...]:
@@ -88,11 +91,11 @@ def plan(
     if variant is not None and all(step.row.variant != variant for step in steps):
         calls = [(row, step.params) for step in steps for row in _rows(step.node)]
         raise Error(_lacking(calls, graph.name, profile, variant))
-    if threads > 1 and not trace and not graph.states:
+    if threads > 1 and not trace and not graph.states and not graph.loops:
         steps = _in_parts(steps, threads)
     addresses = assign_addresses(graph, profile, steps, trace)
     steps = _at_addresses(steps, addresses, profile, variant)
-    if not trace:
+    if not trace and not graph.loops:
         steps = tuple(_fused(graph, steps))
     return Plan(
         graph,
@@ -104,6 +107,7 @@ def plan(
         addresses.arena_bytes,
         addresses.cleared,
         (*addresses.warnings, *_faults(graph, profile)),
+        addresses.conditions,
     )
 
 
@@ -257,7 +261,7 @@ def _lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, v
 
     calls: each row that computes a call of the network, and its parameters.
     """
-    have = sorted({row.variant for row, params in calls if row.serves(profile, params)})
+    able = sorted({row.variant for row, params in calls if row.serves(profile, params)})
     named = [row for row, _ in calls if row.variant == variant and row.claims(profile)]
     absent = [row for row in named if not row.runs_here()]
     if absent:
@@ -267,7 +271,7 @@ def _lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, v
         why = f"the variant {variant!r} does not compute layers of the shapes of {network}"
     else:
         why = f"no layer of {network} has a variant {variant!r}"
-    return f"{why}; have: {', '.join(have)}"
+    return f"{why}; {have(able, variant)}"
 
 
 def _unfit(row: Row, params: Any) -> str:

@@ -16,6 +16,7 @@ from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
 from .compiled import Batch, Compiled
+from .host import Host, results
 from .inputs import (
     Inputs,
     State,
@@ -27,6 +28,7 @@ from .inputs import (
     packed_state,
 )
 from .plan import Plan, plan
+from .sanity import tell
 from .stream import Stream
 
 #: What every run asks for: looked up once, as a small network takes no longer than a few look-ups.
@@ -57,10 +59,12 @@ class Session:
         Threads that share the samples of a batch, and the large layers of a single one.
     trace : bool, default False
         Plan for traced runs; the plan of others is made when the first of them comes.
+    host : runtime.host.Host, optional
+        What predict() makes codes and scores with; default: without a float reference.
 
     Attributes
     ----------
-    graph, profile, threads
+    graph, profile, threads, host
         See the parameters.
 
     Raises
@@ -76,12 +80,15 @@ class Session:
         variant: Optional[str] = None,
         threads: int = 1,
         trace: bool = False,
+        host: Optional[Host] = None,
     ) -> None:
         threads = as_count(threads, "threads", most=MOST_THREADS)
         as_text(variant, "variant")
         self.graph = graph
         self.profile = profile
         self.threads = threads
+        self.host = Host(graph) if host is None else host
+        self._unseen = True  # no inputs were looked at
         self._variant = variant
         self._trace = trace
         self._one = len(graph.inputs) == 1
@@ -99,7 +106,8 @@ class Session:
 
     def __reduce__(self) -> tuple[type[Session], tuple[Any, ...]]:
         """Pickled as its network and its options: it is planned again for the host it comes to."""
-        return Session, (self.graph, self.profile, self._variant, self.threads, self._trace)
+        how = (self._variant, self.threads, self._trace, self.host)
+        return Session, (self.graph, self.profile, *how)
 
     @property
     def plan(self) -> Plan:
@@ -119,7 +127,9 @@ class Session:
         return Compiled(plan(self.graph, *how), self.threads)
 
     def run(self, x: Inputs, state: State = None, trace: bool = False) -> dict[str, np.ndarray]:
-        """Run a batch, and return what the device computes, bit for bit.
+        """Run a batch of integers, and return what the device computes, bit for bit.
+
+        predict() takes and returns real numbers: it is host.scores(run(host.codes(x))).
 
         Ctrl-C, or whatever a signal handler raises, ends a run between two calls of the network;
         the session can be used again.
@@ -165,6 +175,54 @@ class Session:
         if self._many is not None and batch.samples >= BATCH:
             return self._run_batched(x, batch.samples)
         return self._compiled.run(x, batch, state)
+
+    def predict(
+        self, x: Any, layout: Optional[str] = None
+    ) -> Union[np.ndarray, dict[str, np.ndarray]]:
+        """Run real numbers, and return the real scores that the device's integers stand for.
+
+        It is host.scores(run(host.codes(x))): run() between the host's own part, which is to
+        prepare, to round and to scale.
+
+        Parameters
+        ----------
+        x : array_like
+            A sample or a batch, as Network.predict() takes it.
+        layout : {"NHWC", "NCHW"}, optional
+            The layout of images, where their shape does not tell.
+
+        Returns
+        -------
+        ndarray of float64, shape (N, *output shape), or dict of str to ndarray
+            As Network.predict() returns them.
+
+        Raises
+        ------
+        Error
+            The numbers do not fit the network.
+
+        Warns
+        -----
+        InputWarning
+            On the first call, where the inputs use a handful of the format's codes, or a tenth of
+            them saturates.
+
+        Examples
+        --------
+        >>> session.predict(images).argmax(-1)
+        """
+        codes, single = self.host.prepared(x, layout)
+        if self._unseen:
+            self._look(x, layout)
+        return results(self.host.scores(self.run(codes)), single)
+
+    def _look(self, x: Any, layout: Optional[str]) -> None:
+        """Tell, once, what inputs look like in the network's formats."""
+        gauges = self.host.gauges(x, layout)
+        if all(gauge.enough for gauge in gauges):
+            self._unseen = False
+            for gauge in gauges:
+                tell(gauge, stacklevel=3)
 
     def _run_batched(self, x: np.ndarray, samples: int) -> dict[str, np.ndarray]:
         """BATCH samples in each call, then the others one by one."""
@@ -266,7 +324,9 @@ def batched(graph: Graph, count: int) -> Optional[Graph]:
     same: what gains are fully connected layers.
     """
     counts = [_count_argument(node) for node in graph.nodes]
-    if graph.memory is not None or graph.states or len(graph.inputs) > 1 or None in counts:
+    if graph.memory is not None or graph.states or graph.loops:
+        return None
+    if len(graph.inputs) > 1 or None in counts:
         return None
     nodes = [
         replace(

@@ -12,12 +12,12 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions import FUNCTIONS
-from ...ir.graph import Build, Node, Tensor
+from ...ir.graph import Build, Loop, Node, Tensor
 from .pace import Pace
 from .reading import FileTensor, Model
 from .values import BARE as BARE
 from .values import PLAIN as PLAIN
-from .values import Guard, Variables
+from .values import Inside, Variables
 from .values import Value as Value
 
 #: Most bytes of all constants: they may share the file's bytes, and no device has as many.
@@ -25,6 +25,9 @@ _ARRAY_LIMIT = 256 * 2**20
 
 #: Most calls: one operator may come to many.
 _CALL_LIMIT = 5000
+
+#: Most operators of graphs that operators call, counted as often as they are called.
+_INSIDE_LIMIT = 20_000
 
 
 class Builder:
@@ -44,12 +47,17 @@ class Builder:
         self._effects: list[str] = []
         self._builds: list[tuple[Build, list[Optional[np.ndarray]]]] = []
         self.variables = Variables()
-        self.guard: Optional[Guard] = None
+        self.loops: list[Loop] = []
+        self.where = Inside()
+        self._inside = [0]
 
-    def inside(self, model: Model, guard: Optional[Guard] = None) -> Builder:
-        """The same network, where another graph of the file is computed; guard: its condition."""
+    def inside(self, model: Model, where: Optional[Inside] = None) -> Builder:
+        """The same network, where another graph of the file is computed."""
+        self._inside[0] += 1 + len(model.operators)
+        if self._inside[0] > _INSIDE_LIMIT:
+            raise ModelError(f"its graphs come to more than {_INSIDE_LIMIT} operators")
         inner = copy(self)
-        inner.model, inner.guard = model, guard
+        inner.model, inner.where = model, where or self.where
         inner._values, inner._aliases, inner._names = {}, {}, {}
         inner.variables = self.variables.of_another_graph()
         return inner
@@ -92,9 +100,11 @@ class Builder:
         return value
 
     def refuse_guarded(self) -> None:
-        """Refuse a state in a branch, which must stay what it is where the branch is not taken."""
-        if self.guard is not None:
-            raise ModelError("it keeps a state inside of a branch of IF, which is not supported")
+        """Refuse a state in a branch, which must stay what it is where the branch is not taken,
+        and in a loop, whose graph another operator may call, too."""
+        for found, name in ((self.where.guard, "a branch of IF"), (self.where.loops, "a WHILE")):
+            if found:
+                raise ModelError(f"it keeps a state inside of {name}, which is not supported")
 
     def keep(self, value: Value, reset: Optional[np.ndarray] = None) -> None:
         """Add a state, whose numbers live on until the next run; reset: what they are at first."""
@@ -149,6 +159,8 @@ class Builder:
             tensor = output.tensor if node.name == name else node.output
             inputs = tuple(new.get(source, source) for source in node.inputs)
             self.nodes[at] = replace(node, inputs=inputs, output=tensor)
+        for at, loop in enumerate(self.loops):
+            self.loops[at] = replace(loop, condition=new.get(loop.condition, loop.condition))
 
     def part(self, name: str, part: str) -> str:
         """A new name for an earlier part of what an operator comes to."""

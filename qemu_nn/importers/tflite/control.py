@@ -9,13 +9,14 @@ import numpy as np
 
 from ...errors import Error, ModelError
 from ...functions import FUNCTIONS
+from ...ir.graph import Loop
 from .building import BARE, PLAIN, Builder, Value
 from .call import SUFFIXES, Call, Converter
-from .reading import Model
-from .values import Guard
+from .values import Guard, Inside
 
-#: Converts the operators of another graph of the file: given values for its inputs, makes outputs.
-Inlined = Callable[[Call, Model, list[Value], Guard], list[Value]]
+#: Converts the operators of another graph of the file, by its number: given values for its inputs,
+#: makes outputs.
+Inlined = Callable[[Call, int, list[Value], Inside], list[Value]]
 
 
 def variable(call: Call) -> None:
@@ -72,7 +73,8 @@ def assign_variable(call: Call) -> None:
     value, name = call.brought(1, *PLAIN), _handle(call)
     state = _state(call, name, value)
     call.builder.variables.assigned.add(name)
-    suffix, params, guard = SUFFIXES[value.dtype], {"length": value.size}, call.builder.guard
+    suffix, params = SUFFIXES[value.dtype], {"length": value.size}
+    guard = call.builder.where.guard
     if guard is not None:
         ends = [value, state] if guard.holds else [state, value]
         value = call.part("kept", value, f"tflm_choose_{suffix}", params, [guard.condition, *ends])
@@ -99,6 +101,8 @@ def fix_unassigned(builder: Builder) -> None:
 def call_once(call: Call) -> None:
     """CALL_ONCE: a graph that assigns constants to variables, before the first run."""
     call.counts(0, 0, outputs=0)
+    if call.builder.where.graphs:
+        raise ModelError("it is inside of a graph that another operator calls")
     if call.builder.variables.states:
         raise ModelError("it comes after operators that use variables")
     number = call.options("CallOnceOptions").integer("InitSubgraphIndex")
@@ -124,18 +128,13 @@ def call_once(call: Call) -> None:
 def branches(call: Call, inlined: Inlined) -> None:
     """IF: both branches are computed, and of what they make, one is chosen."""
     condition = call.value(0, "BOOL")
-    if condition.dtype != "bool" or condition.size != 1:
-        raise ModelError(
-            f"its condition is {condition.dtype} {list(condition.shape)}, not one BOOL"
-        )
+    _check_condition(condition)
     options = call.options("IfOptions")
-    if call.builder.guard is not None:
-        raise ModelError("it is inside of a branch of another IF, which is not supported")
     given = [call.brought(index, *PLAIN) for index in range(1, len(call.operator.inputs))]
     made, outputs = [], len(call.operator.outputs)
     for field, holds in (("ThenSubgraphIndex", True), ("ElseSubgraphIndex", False)):
-        model = call.builder.model.subgraph(options.integer(field))
-        made.append(inlined(call, model, given, Guard(condition, holds)))
+        where = replace(call.builder.where, guard=_guard(call, Guard(condition, holds)))
+        made.append(inlined(call, options.integer(field), given, where))
         if len(made[-1]) != outputs:
             raise ModelError(f"a branch makes {len(made[-1])} outputs, but it has {outputs}")
     for at, (first, second) in enumerate(zip(*made)):
@@ -147,11 +146,93 @@ def branches(call: Call, inlined: Inlined) -> None:
         call.put(function, {"length": output.size}, inputs, output, at=at)
 
 
-def loop(call: Call) -> None:
-    """WHILE."""
-    raise ModelError(
-        "loops are not supported: unroll it in the model, or run its body step by step"
-    )
+def _check_condition(condition: Value) -> None:
+    if condition.dtype != "bool" or condition.size != 1:
+        raise ModelError(
+            f"its condition is {condition.dtype} {list(condition.shape)}, not one BOOL"
+        )
+
+
+def _guard(call: Call, own: Guard) -> Guard:
+    """A condition, and that of the branch that it is in."""
+    outer = call.builder.where.guard
+    if outer is None:
+        return own
+    both = [_truth(call, outer), _truth(call, own)]
+    return Guard(call.part("taken", both[1], "tflm_logical_and_b8", {"length": 1}, both), True)
+
+
+def _truth(call: Call, guard: Guard) -> Value:
+    """Whether a condition is what it must be."""
+    if guard.holds:
+        return guard.condition
+    condition = [guard.condition]
+    return call.part("not", guard.condition, "tflm_logical_not_b8", {"length": 1}, condition)
+
+
+def loop(call: Call, inlined: Inlined) -> None:
+    """WHILE: copies of its inputs are variables, which the body assigns as long as the condition
+    holds; its outputs are copies of these."""
+    options, builder = call.options("WhileOptions"), call.builder
+    numbers = [options.integer(f"{name}SubgraphIndex") for name in ("Cond", "Body")]
+    body = builder.model.subgraph(numbers[1])
+    count = len(call.operator.inputs)
+    if not count == len(call.operator.outputs) == len(body.inputs) == len(body.outputs):
+        raise ModelError(
+            f"it has {count} inputs and {len(call.operator.outputs)} outputs; its body has "
+            f"{len(body.inputs)} and {len(body.outputs)}"
+        )
+    if builder.pace.period(len(builder.nodes)) > 1:
+        raise ModelError("it is behind a CIRCULAR_BUFFER that does not let every Invoke go on")
+    given = [call.brought(index, *PLAIN) for index in range(count)]
+    passed = [first == last for first, last in zip(body.inputs, body.outputs)]
+    kept = [
+        value if same else _copied(call, "variable", value) for value, same in zip(given, passed)
+    ]
+    at, first = len(builder.loops), len(builder.nodes)
+    builder.loops.append(Loop(first, first, first, ""))  # in front of those that are in it
+    where = replace(builder.where, loops=True)
+    conditions = inlined(call, numbers[0], kept, where)
+    if len(conditions) != 1:
+        raise ModelError(f"its condition has {len(conditions)} outputs")
+    _check_condition(conditions[0])
+    condition = _guard(call, Guard(conditions[0], True)).condition
+    test = len(builder.nodes)
+    _assign_all(call, kept, inlined(call, numbers[1], kept, where))
+    builder.loops[at] = Loop(first, test, len(builder.nodes), condition.name)
+    for index, value in enumerate(kept):
+        output = call.output(index, *PLAIN)
+        _check_same(index, value, output)
+        function = f"tflm_read_variable_{SUFFIXES[output.dtype]}"
+        call.put(function, {"length": output.size}, [value], output, at=index)
+
+
+def _copied(call: Call, part: str, value: Value) -> Value:
+    function = f"tflm_read_variable_{SUFFIXES[value.dtype]}"
+    return call.part(part, value, function, {"length": value.size}, [value])
+
+
+def _check_same(index: int, variable: Value, value: Value) -> None:
+    if (variable.dtype, variable.size) != (value.dtype, value.size):
+        raise ModelError(
+            f"its input {index} is {variable.dtype} {list(variable.shape)}, but what becomes of it "
+            f"is {value.dtype} {list(value.shape)}"
+        )
+
+
+def _assign_all(call: Call, variables: list[Value], made: list[Value]) -> None:
+    """Assign what the body of a loop makes to the loop's variables, to all of them at once."""
+    pairs = [pair for pair in zip(variables, made) if pair[0].name != pair[1].name]
+    changed = {variable.name for variable, _ in pairs}
+    for index, pair in enumerate(zip(variables, made)):
+        _check_same(index, *pair)
+    pairs = [
+        (variable, _copied(call, "moved", value) if value.name in changed else value)
+        for variable, value in pairs
+    ]
+    for variable, value in pairs:
+        function = f"tflm_assign_variable_{SUFFIXES[value.dtype]}"
+        call.part("assigned", value, function, {"length": value.size}, [variable, value])
 
 
 CONTROL: dict[str, Converter] = {
@@ -159,5 +240,4 @@ CONTROL: dict[str, Converter] = {
     "READ_VARIABLE": read_variable,
     "ASSIGN_VARIABLE": assign_variable,
     "CALL_ONCE": call_once,
-    "WHILE": loop,
 }

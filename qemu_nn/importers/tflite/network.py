@@ -14,7 +14,7 @@ from .borders import BORDERS
 from .building import BARE, PLAIN, Builder, Value
 from .call import Call, Converter
 from .comparison import COMPARISON
-from .control import CONTROL, branches, fix_unassigned
+from .control import CONTROL, branches, fix_unassigned, loop
 from .dense import DENSE
 from .elementwise import ELEMENTWISE
 from .filling import FILLING
@@ -28,7 +28,7 @@ from .signal import SIGNAL
 from .signal_streams import STREAMS
 from .slicing import SLICING
 from .streaming import STREAMING, hold
-from .values import Guard
+from .values import Inside
 from .windows import WINDOWS
 
 #: Operator -> what adds its calls to a network.
@@ -85,6 +85,7 @@ def _network(model: Model) -> Graph:
         outputs=names,
         arrays=builder.arrays,
         states=tuple(builder.states),
+        loops=tuple(builder.loops),
     )
 
 
@@ -96,9 +97,13 @@ def _convert(builder: Builder, operators: list[Operator]) -> None:
             raise ModelError(f"{operator}: {error}") from None
 
 
-def _inlined(call: Call, model: Model, given: list[Value], guard: Guard) -> list[Value]:
-    """What another graph of the file makes of values, behind a condition."""
-    builder, operators = call.builder.inside(model, guard), kept(model)
+def _inlined(call: Call, number: int, given: list[Value], where: Inside) -> list[Value]:
+    """What another graph of the file makes of values."""
+    if number in where.graphs:
+        raise ModelError(f"the graph {number} calls itself")
+    model = call.builder.model.subgraph(number)
+    where = replace(where, graphs=(*where.graphs, number))
+    builder, operators = call.builder.inside(model, where), kept(model)
     if len(given) != len(model.inputs):
         raise ModelError(f"it gives {len(given)} inputs to a graph with {len(model.inputs)}")
     for index, value in zip(model.inputs, given):
@@ -202,3 +207,4 @@ def _begin(builder: Builder, indices: list[int]) -> Value:
 
 
 CONVERTERS["IF"] = partial(branches, inlined=_inlined)
+CONVERTERS["WHILE"] = partial(loop, inlined=_inlined)

@@ -60,6 +60,19 @@ class Guard:
     holds: bool
 
 
+@dataclass(frozen=True)
+class Inside:
+    """Where a graph is computed that an operator calls.
+
+    graphs: its number in the file, and those of the graphs that it is in. guard: the condition that
+    must hold, if there is one. loops: is it computed again and again?
+    """
+
+    graphs: tuple[int, ...] = ()
+    guard: Optional[Guard] = None
+    loops: bool = False
+
+
 @dataclass
 class Variables:
     """Variables by name. assigned: those that live on; handles: of the tensors of one graph that

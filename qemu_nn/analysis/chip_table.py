@@ -1,0 +1,15 @@
+"""The table of chips that users read."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, fields
+
+from ..chips import CHIPS, Chip
+from .table import Table
+
+
+def chip_table() -> Table:
+    """A row for each chip; flash and RAM in KiB."""
+    units = {"flash": "flash_kib", "ram": "ram_kib", "name": "chip"}
+    columns = tuple(units.get(field.name, field.name) for field in fields(Chip))
+    return Table(columns, tuple(astuple(chip) for chip in CHIPS.values()))

@@ -1,0 +1,237 @@
+"""How well a network does on data: figures as text, as a table, as CSV and JSON."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+from ..io.extras import require
+from .figures import PER_CLASS, Classified, Compared, Deviations, Reconstructed
+from .summary import facts_text
+from .table import Cell, Table
+
+#: Most classes whose figures and confusions a terminal shows.
+_SHOWN = 20
+
+#: What is computed of one device: the parts of figures.py that the kind of network has.
+Part = Any
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well a network does on data; evaluate() returns it.
+
+    Attributes
+    ----------
+    network, profile : str
+        What was run, and whose arithmetic; "float" for a float network.
+    kind : {"classifier", "regressor", "autoencoder", "unlabelled"}
+        What the outputs were taken for; of an unlabelled network without classes only the
+        differences from the float reference are known.
+    samples : int
+        Samples of the data.
+    figures : mapping of str to float
+        Figures by name: shares are 0..1, those of the float reference start with "float_". Of a
+        classifier "accuracy", "top_5" (the label is among the five largest scores), "agreement"
+        (the largest score is the float reference's); of a regressor "mean_absolute_error",
+        "mean_squared_error", "root_mean_squared_error", "mean_error", "largest_error"; of an
+        autoencoder "reconstruction_error" (mean square, averaged over samples) and "auc"; with a
+        float reference "sqnr_db" and "largest_difference" of its scores. A ratio to nothing is inf,
+        what is not known NaN.
+    classes : tuple of (str, int, float, float, float)
+        Name, support, precision, recall and F1 of every class, where labels are known.
+    confusion : ndarray of int, shape (classes, classes), or None
+        Samples by label and class that the network chooses.
+    profiles : tuple of (str, mapping of str to float)
+        Other profiles and their figures, beside the one above: "identical" is the share of samples
+        whose outputs are the same, to the bit.
+    errors : ndarray of float, shape (samples,), or None
+        Of an autoencoder: the mean square of the differences of every sample, in order.
+    notes : tuple of str
+        Sentences on what should be known about the data.
+    """
+
+    network: str
+    profile: str
+    kind: str
+    samples: int
+    figures: Mapping[str, float]
+    classes: tuple[tuple[str, int, float, float, float], ...] = ()
+    confusion: Optional[np.ndarray] = None
+    profiles: tuple[tuple[str, Mapping[str, float]], ...] = ()
+    errors: Optional[np.ndarray] = None
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Evaluation\n{facts_text(self._facts())}"
+
+    def _repr_html_(self) -> str:
+        tables = "".join(table.html() for table in self._tables())
+        return f"<pre>{html.escape(facts_text(self._facts()))}</pre>{tables}"
+
+    @property
+    def accuracy(self) -> Optional[float]:
+        """The share of samples, 0..1, whose largest score is at the label; None without labels."""
+        return self.figures.get("accuracy")
+
+    def text(self) -> str:
+        """The evaluation for a terminal.
+
+        Returns
+        -------
+        str
+            A line for each figure, and tables of classes, confusions and other profiles.
+        """
+        parts = [facts_text(self._facts()), *(table.text() for table in self._tables())]
+        parts += ["\n".join(f"note: {note}" for note in self.notes)] if self.notes else []
+        return "\n\n".join(parts)
+
+    def table(self) -> Table:
+        """All figures, a row each.
+
+        Returns
+        -------
+        Table
+            What the figure is of ("network", "class 3", "profile ..."), its name, its value.
+        """
+        return Table(("of", "figure", "value"), tuple(self._rows()))
+
+    def csv(self) -> str:
+        """The figures as CSV.
+
+        Returns
+        -------
+        str
+            The rows of table().
+        """
+        return self.table().csv()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluation as numbers, texts, lists and dictionaries.
+
+        Returns
+        -------
+        dict
+            The attributes by name; None for a figure that is not finite.
+        """
+        return {
+            "network": self.network,
+            "profile": self.profile,
+            "kind": self.kind,
+            "samples": self.samples,
+            "figures": _finite(self.figures),
+            "classes": [dict(zip(("class", *PER_CLASS), row)) for row in self.classes],
+            "confusion": None if self.confusion is None else self.confusion.tolist(),
+            "profiles": [{"profile": name, **_finite(own)} for name, own in self.profiles],
+            "errors": None if self.errors is None else self.errors.tolist(),
+            "notes": list(self.notes),
+        }
+
+    def json(self) -> str:
+        """The evaluation as JSON.
+
+        Returns
+        -------
+        str
+            One object, as to_dict() has it.
+        """
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_pandas(self) -> Any:
+        """The figures as a data frame of pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The rows of table().
+
+        Raises
+        ------
+        Error
+            pandas is missing.
+        """
+        pandas: Any = require("pandas", "pandas", "a data frame")
+        return pandas.DataFrame(self.table().rows, columns=list(self.table().columns))
+
+    def _facts(self) -> dict[str, Cell]:
+        known = {name: _spelled(name, value) for name, value in self.figures.items()}
+        first: dict[str, Cell] = {"network": self.network, "profile": self.profile}
+        return {**first, "kind": self.kind, "samples": self.samples, **known}
+
+    def _tables(self) -> Iterator[Table]:
+        """Per class, label by choice, per profile: what there is, if it is not too long."""
+        if 0 < len(self.classes) <= _SHOWN:
+            yield Table(("class", *PER_CLASS), tuple(map(_class_row, self.classes)))
+        if self.confusion is not None and len(self.confusion) <= _SHOWN:
+            names = [row[0] for row in self.classes]
+            rows = zip(names, self.confusion.tolist())
+            yield Table(("label \\ chosen", *names), tuple((name, *row) for name, row in rows))
+        if self.profiles:
+            columns = list(self.profiles[0][1])
+            yield Table(
+                ("profile", *columns),
+                tuple((p, *(_spelled(c, own[c]) for c in columns)) for p, own in self.profiles),
+            )
+
+    def _rows(self) -> Iterator[tuple[Cell, ...]]:
+        yield ("network", "samples", self.samples)
+        for name, value in _finite(self.figures).items():
+            yield ("network", name, value)
+        for label, *values in self.classes:
+            yield from ((f"class {label}", *pair) for pair in zip(PER_CLASS, values))
+        for profile, own in self.profiles:
+            yield from ((f"profile {profile}", *pair) for pair in _finite(own).items())
+
+
+def part_figures(part: Part, top: Sequence[int] = ()) -> dict[str, float]:
+    """The figures of one part by name; top: which of the top-k accuracies beside the first."""
+    if isinstance(part, Classified):
+        return {"accuracy": part.accuracy, **{f"top_{k}": part.within(k) for k in top}}
+    if isinstance(part, Reconstructed):
+        area = part.area()
+        return {"reconstruction_error": part.mean, **({} if area is None else {"auc": area})}
+    if isinstance(part, Deviations):
+        squares = part.squares.mean
+        return {
+            "mean_absolute_error": part.magnitudes.mean,
+            "mean_squared_error": squares,
+            "root_mean_squared_error": math.sqrt(squares),
+            "mean_error": part.errors.mean,
+            "largest_error": part.largest,
+        }
+    assert isinstance(part, Compared)
+    agreed = {} if part.agreement is None else {"agreement": part.agreement}
+    return {**agreed, "sqnr_db": part.sqnr, "largest_difference": part.largest}
+
+
+def per_class(part: Classified, names: Sequence[str]) -> tuple[Any, ...]:
+    """A row for each class, with its name or number."""
+    named = len(names) == part.classes
+    labels = names if named else [str(number) for number in range(part.classes)]
+    return tuple((name, *row) for name, row in zip(labels, part.per_class()))
+
+
+def _class_row(row: tuple[str, int, float, float, float]) -> tuple[Cell, ...]:
+    name, support, *shares = row
+    return (name, support, *(f"{100 * share:.2f} %" for share in shares))
+
+
+def _finite(figures: Mapping[str, float]) -> dict[str, Optional[float]]:
+    return {name: value if math.isfinite(value) else None for name, value in figures.items()}
+
+
+def _spelled(name: str, value: float) -> str:
+    """A figure for people: shares in percent, ratios in dB, others in four digits."""
+    if math.isnan(value):
+        return "not known"
+    if name == "sqnr_db":
+        return "exact" if value == math.inf else f"{value:.2f} dB"
+    if name.endswith(("accuracy", "agreement", "identical")) or "top_" in name:
+        return f"{100 * value:.2f} %"
+    return f"{value:.4g}"

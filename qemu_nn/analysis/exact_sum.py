@@ -1,0 +1,67 @@
+"""Sums of float64 values without any rounding, so that no order of adding shows in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+#: A finite float64 is an integer of 53 bits times 2^e with e >= -1126: sums count these units.
+_LEAST = -1126
+#: Bits of the lower half of a mantissa; values whose halves are added up in float64 without error.
+_HALF, _MOST = 26, 2**25
+
+
+@dataclass(frozen=True)
+class ExactSum:
+    """An exact sum: units * 2^-1126, and of how many values; not finite if one of them is not."""
+
+    units: int = 0
+    count: int = 0
+    finite: bool = True
+
+    def __add__(self, other: ExactSum) -> ExactSum:
+        finite = self.finite and other.finite
+        return ExactSum(self.units + other.units, self.count + other.count, finite)
+
+    def __float__(self) -> float:
+        """The nearest float64; NaN where a value was not finite."""
+        return self._over(1)
+
+    @property
+    def mean(self) -> float:
+        """The nearest float64 to the exact mean; NaN of no values."""
+        return self._over(self.count)
+
+    def _over(self, count: int) -> float:
+        if not self.finite or not count:
+            return float("nan")
+        try:
+            return self.units / (count << -_LEAST)  # Python rounds this once, to nearest
+        except OverflowError:
+            return float("inf") if self.units > 0 else float("-inf")
+
+
+def exact_sum(values: np.ndarray) -> ExactSum:
+    """The exact sum of an array of real numbers, taken as float64."""
+    flat = np.asarray(values, np.float64).ravel()
+    if not np.isfinite(flat).all():
+        return ExactSum(0, flat.size, False)
+    units = sum(_units(flat[i : i + _MOST]) for i in range(0, flat.size, _MOST))
+    return ExactSum(units, flat.size)
+
+
+def _units(values: np.ndarray) -> int:
+    """The sum of so few values that halves of mantissas, added up by exponent, stay integers."""
+    fractions, exponents = np.frexp(values)
+    mantissas = np.ldexp(fractions, 53).astype(np.int64)
+    lowest = int(exponents.min(initial=0))
+    places = exponents - lowest
+    high = np.bincount(places, mantissas >> _HALF).tolist()
+    low = np.bincount(places, mantissas & (1 << _HALF) - 1).tolist()
+    base = lowest - 53 - _LEAST
+    return sum(
+        ((int(upper) << _HALF) + int(lower)) << base + place
+        for place, (upper, lower) in enumerate(zip(high, low))
+        if upper or lower
+    )

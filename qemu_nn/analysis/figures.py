@@ -1,0 +1,275 @@
+"""How well scores, predictions and reconstructions do: counts and exact sums, which add up.
+
+Each function looks at one batch; its results are added with +, in any order and from batches of any
+size, and the sum is the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Optional, TypeVar
+
+import numpy as np
+
+from ..errors import Error
+from .errors import decibels
+from .exact_sum import ExactSum, exact_sum
+
+Key = TypeVar("Key")
+
+_NOTHING = ExactSum()
+
+#: Figures of a class: how often it is the label, and how well it is told from the others.
+PER_CLASS = ("support", "precision", "recall", "f1")
+
+
+@dataclass(frozen=True)
+class Classified:
+    """Choices among classes, beside the right ones.
+
+    pairs: how often a class was chosen at a label, by (label, chosen). top: how often the label was
+    among the k largest scores, by k.
+    """
+
+    classes: int
+    pairs: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    top: Mapping[int, int] = field(default_factory=dict)
+
+    def __add__(self, other: Classified) -> Classified:
+        return Classified(
+            self.classes, _added(self.pairs, other.pairs), _added(self.top, other.top)
+        )
+
+    @property
+    def count(self) -> int:
+        """How many choices there were."""
+        return sum(self.pairs.values())
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right choices."""
+        right = sum(n for (label, chosen), n in self.pairs.items() if label == chosen)
+        return right / self.count
+
+    def within(self, k: int) -> float:
+        """The share of labels among the k largest scores."""
+        return self.top[k] / self.count
+
+    def confusion(self) -> np.ndarray:
+        """[label, chosen]: how often."""
+        matrix = np.zeros((self.classes, self.classes), np.int64)
+        for pair, count in self.pairs.items():
+            matrix[pair] = count
+        return matrix
+
+    def per_class(self) -> list[tuple[int, float, float, float]]:
+        """PER_CLASS of every class; a figure that would divide by 0 is 0."""
+        labels, chosen = Counter[int](), Counter[int]()
+        for (label, choice), count in self.pairs.items():
+            labels[label] += count
+            chosen[choice] += count
+        rows = []
+        for number in range(self.classes):
+            right, support, choices = (
+                self.pairs.get((number, number), 0),
+                labels[number],
+                chosen[number],
+            )
+            rows.append(
+                (
+                    support,
+                    right / max(choices, 1),
+                    right / max(support, 1),
+                    2 * right / max(support + choices, 1),
+                )
+            )
+        return rows
+
+
+def classified(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) -> Classified:
+    """The choices of scores [n, classes], the first of equal ones, beside the labels [n].
+
+    Raises Error for labels that are not classes, and for NaN among the scores.
+    """
+    rows, classes = np.arange(len(scores)), scores.shape[-1]
+    if labels.dtype.kind not in "iu":
+        raise Error(f"labels must be integers (one class number each), but are {labels.dtype}")
+    if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        outside = labels[(labels < 0) | (labels >= classes)].flat[0]
+        raise Error(f"labels must be classes 0..{classes - 1} of the network, but one is {outside}")
+    labels = labels.astype(np.int64)
+    chosen = chosen_of(scores)
+    codes, counts = np.unique(labels * classes + chosen, return_counts=True)
+    pairs = {divmod(code, classes): n for code, n in zip(codes.tolist(), counts.tolist())}
+    if not top:
+        return Classified(classes, pairs)
+    own = scores[rows, labels][:, None]
+    earlier = np.arange(classes) < labels[:, None]
+    ranks = np.count_nonzero((scores > own) | ((scores == own) & earlier), axis=-1)
+    return Classified(classes, pairs, {k: int(np.count_nonzero(ranks < k)) for k in top})
+
+
+def chosen_of(scores: np.ndarray) -> np.ndarray:
+    """The class [n] with the largest of the scores [n, classes], the first of equals; Error for
+    NaN."""
+    if np.isnan(scores).any():
+        raise Error("there is no largest score, as the network's scores contain NaN")
+    return scores.argmax(-1)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Outputs beside others for the same samples.
+
+    identical: samples whose outputs are all equal; agreed: choices that are the same, of `choices`.
+    signal, noise: sums of squares of the others, and of the differences. largest: difference.
+    """
+
+    samples: int = 0
+    identical: int = 0
+    choices: int = 0
+    agreed: int = 0
+    signal: ExactSum = _NOTHING
+    noise: ExactSum = _NOTHING
+    largest: float = 0.0
+
+    def __add__(self, other: Compared) -> Compared:
+        return Compared(
+            self.samples + other.samples,
+            self.identical + other.identical,
+            self.choices + other.choices,
+            self.agreed + other.agreed,
+            self.signal + other.signal,
+            self.noise + other.noise,
+            max(self.largest, other.largest),
+        )
+
+    @property
+    def agreement(self) -> Optional[float]:
+        """The share of equal choices; None where nothing is chosen."""
+        return self.agreed / self.choices if self.choices else None
+
+    @property
+    def sqnr(self) -> float:
+        """The ratio of signal to noise in dB; inf without any noise."""
+        return decibels(float(self.signal), float(self.noise))
+
+
+def compared(got: np.ndarray, wanted: np.ndarray, classes: int = 0) -> Compared:
+    """Outputs [n, ...] beside others of the same shape; classes: of the last axis, 0 if none."""
+    wanted, got = (np.asarray(a, np.float64).reshape(len(a), -1) for a in (wanted, got))
+    equal = 0
+    if classes:
+        pairs = (chosen_of(a.reshape(-1, classes)) for a in (got, wanted))
+        equal = int(np.count_nonzero(np.equal(*pairs)))
+    return Compared(
+        len(got),
+        int(np.count_nonzero((got == wanted).all(1))),
+        got.size // classes if classes else 0,
+        equal,
+        exact_sum(_squares(wanted)),
+        exact_sum(_squares(_differences(got, wanted))),
+        float(np.abs(_differences(got, wanted)).max(initial=0.0)),
+    )
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """Predictions beside the right values: sums of errors, their magnitudes and their squares."""
+
+    errors: ExactSum = _NOTHING
+    magnitudes: ExactSum = _NOTHING
+    squares: ExactSum = _NOTHING
+    largest: float = 0.0
+
+    def __add__(self, other: Deviations) -> Deviations:
+        return Deviations(
+            self.errors + other.errors,
+            self.magnitudes + other.magnitudes,
+            self.squares + other.squares,
+            max(self.largest, other.largest),
+        )
+
+
+def deviations(got: np.ndarray, wanted: np.ndarray) -> Deviations:
+    """The errors of predictions of any shape, beside the right values of the same shape."""
+    errors = np.asarray(got, np.float64) - np.asarray(wanted, np.float64)
+    if not np.isfinite(errors).all():
+        raise Error("there is no mean error, as the network's outputs are not finite")
+    magnitudes = np.abs(errors)
+    largest = float(magnitudes.max(initial=0.0))
+    return Deviations(exact_sum(errors), exact_sum(magnitudes), exact_sum(errors**2), largest)
+
+
+@dataclass(frozen=True)
+class Reconstructed:
+    """The reconstruction error of every sample, in order, and its label if there are any."""
+
+    errors: np.ndarray
+    labels: Optional[np.ndarray] = None
+
+    def __add__(self, other: Reconstructed) -> Reconstructed:
+        """Those of this one first."""
+        errors = np.concatenate([self.errors, other.errors])
+        if self.labels is None or other.labels is None:
+            return Reconstructed(errors)
+        return Reconstructed(errors, np.concatenate([self.labels, other.labels]))
+
+    @property
+    def mean(self) -> float:
+        """The mean error."""
+        return exact_sum(self.errors).mean
+
+    def area(self) -> Optional[float]:
+        """How well the errors tell samples of label 1 from those of 0: the area under the curve of
+        hits over false alarms; None without samples of both."""
+        return None if self.labels is None else area(self.errors, self.labels)
+
+
+def reconstructed(
+    got: np.ndarray, wanted: np.ndarray, labels: Optional[np.ndarray]
+) -> Reconstructed:
+    """The mean square of the differences of each sample [n, ...], and its label, 0 or 1."""
+    if labels is not None and not np.isin(labels, (0, 1)).all():
+        outside = labels[~np.isin(labels, (0, 1))].flat[0]
+        raise Error(
+            f"labels of an autoencoder must be 0 (normal) or 1 (anomalous), but one is {outside}"
+        )
+    wanted, got = (np.asarray(a, np.float64).reshape(len(a), -1) for a in (wanted, got))
+    errors = _squares(_differences(got, wanted)) / max(got.shape[1], 1)
+    if not np.isfinite(errors).all():
+        raise Error("there is no reconstruction error, as the network's outputs are not finite")
+    return Reconstructed(errors, labels)
+
+
+def area(values: np.ndarray, labels: np.ndarray) -> Optional[float]:
+    """The chance that a value of label 1 lies above one of label 0, equal ones counting half;
+    values, labels: [n]. None where a label is missing."""
+    positive = labels == 1
+    _, ranks, counts = np.unique(values, return_inverse=True, return_counts=True)
+    hits = np.bincount(ranks.ravel()[positive], minlength=len(counts))
+    others = counts - hits
+    total = int(hits.sum()) * int(others.sum())
+    if not total:
+        return None
+    below = np.cumsum(others) - others
+    twice = sum((hits * (2 * below + others)).tolist())  # integers: exact
+    return twice / (2 * total)
+
+
+def _added(counts: Mapping[Key, int], others: Mapping[Key, int]) -> dict[Key, int]:
+    """Counts of the same things together."""
+    return {key: counts.get(key, 0) + others.get(key, 0) for key in {**counts, **others}}
+
+
+def _squares(rows: np.ndarray) -> np.ndarray:
+    """The sum of squares of each row [n, elements]: of the same numbers always the same bits."""
+    return np.add.reduce(rows * rows, axis=1)
+
+
+def _differences(got: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """got - wanted; 0 where both are the same infinite number."""
+    with np.errstate(invalid="ignore"):
+        return np.where(got == wanted, 0.0, got - wanted)

@@ -1,0 +1,122 @@
+"""Whether a network's weights, memory and stack fit into a chip."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..chips import Chip
+from ..targets import core_words
+from .table import Cell, Table
+
+_KIB = 1024
+_COLUMNS = ("memory", "needed", "of_chip", "left", "fits", "what")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a network needs of a chip, and what the chip has; Network.fit() returns it.
+
+    Attributes
+    ----------
+    network : str
+        The name of the network.
+    chip : chips.Chip
+        The chip.
+    weights : int
+        Bytes of weights and biases, which lie in flash.
+    buffers : mapping of str to int
+        Bytes of static memory by name, scratch included, as exported firmware has them.
+    stack : int
+        Bytes reserved for the stack.
+    """
+
+    network: str
+    chip: Chip
+    weights: int
+    buffers: Mapping[str, int]
+    stack: int
+
+    @property
+    def ram(self) -> int:
+        """Bytes of static memory and stack."""
+        return sum(self.buffers.values()) + self.stack
+
+    @property
+    def fits(self) -> bool:
+        """Whether both memories suffice; flash outside of the chip always does."""
+        return self.ram <= self.chip.ram * _KIB and (
+            not self.chip.flash or self.weights <= self.chip.flash * _KIB
+        )
+
+    @property
+    def table(self) -> Table:
+        """A row for flash and one for memory, in bytes."""
+        buffers = " + ".join(f"{name} {size:,}" for name, size in self.buffers.items())
+        rows = (
+            ("flash", self.weights, self.chip.flash, "weights and biases; code is not counted"),
+            ("RAM", self.ram, self.chip.ram, f"{buffers} + stack {self.stack:,}"),
+        )
+        return Table(_COLUMNS, tuple(_row(*row) for row in rows))
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self._sentence())}</p>{self.table.html()}"
+
+    def text(self) -> str:
+        """The table for a terminal.
+
+        Returns
+        -------
+        str
+            A sentence, the table, and where the chip's figures come from.
+        """
+        source = f"{self.chip.name}: {self.chip.source}; RAM is all blocks of the chip together"
+        return f"{self._sentence()}\n\n{self.table.text()}\n\n{source}"
+
+    def csv(self) -> str:
+        """The table as CSV.
+
+        Returns
+        -------
+        str
+            A line for each memory, behind one with the names of the columns.
+        """
+        return self.table.csv()
+
+    def record(self) -> dict[str, object]:
+        """What json() holds.
+
+        Returns
+        -------
+        dict of str to value
+            Chip, core, verdict and the rows of the table.
+        """
+        chip = {"chip": self.chip.name, "core": self.chip.core, "source": self.chip.source}
+        return {**chip, "fits": self.fits, "memory": self.table.records()}
+
+    def json(self) -> str:
+        """The result as JSON.
+
+        Returns
+        -------
+        str
+            One object.
+        """
+        return json.dumps({"network": self.network, **self.record()}, indent=2)
+
+    def _sentence(self) -> str:
+        verb = "fits" if self.fits else "does not fit"
+        about = f"{self.chip.maker} {self.chip.name}, {core_words([self.chip.core])}"
+        return f"{self.network} {verb} into {about}"
+
+
+def _row(memory: str, needed: int, kib: int, what: str) -> tuple[Cell, ...]:
+    if not kib:
+        return (memory, needed, None, None, "outside", what)
+    left = kib * _KIB - needed
+    return (memory, needed, kib * _KIB, left, "yes" if left >= 0 else "no", what)

@@ -1,0 +1,115 @@
+"""What a network's outputs are taken for: scores of classes, values, or its own input again."""
+
+from __future__ import annotations
+
+import math
+from typing import Optional
+
+import numpy as np
+
+from ..errors import Error
+from ..io.arguments import one_of
+
+Shape = tuple[int, ...]
+
+#: Kinds of networks; of an unlabelled one only differences from another are known.
+KINDS = ("classifier", "regressor", "autoencoder", "unlabelled")
+
+
+def kind_of(
+    given: Optional[str],
+    inputs: Shape,
+    outputs: Shape,
+    labels: Optional[np.ndarray],
+    steps: bool = False,
+) -> str:
+    """The kind of a network, of KINDS, by the shapes of one sample and by labels [n, ...].
+
+    given: what the caller says it is. steps: whether the first axis of a sample is time. Raises
+    Error, which says how to give the kind, where the labels fit none or more than one.
+    """
+    if given is not None:
+        return _checked(one_of(KINDS, given, "kind"), inputs, outputs, labels)
+    again = _squeezed(inputs) == _squeezed(outputs) and math.prod(outputs) > 1
+    if labels is None:
+        if again:
+            return "autoencoder"
+        return "classifier" if _is_vector(outputs[int(steps) :]) else "unlabelled"
+    if labels.dtype.kind == "f":
+        return _checked("regressor", inputs, outputs, labels)
+    if again and labels.ndim == 1:
+        return "autoencoder"
+    if labels.ndim == 1 and math.prod(outputs[int(steps) :]) == 1:
+        raise Error(
+            "the network has one output and the labels are integers: say kind='classifier', if it "
+            "is the probability of label 1, or kind='regressor'"
+        )
+    return _checked("classifier", inputs, outputs, labels)
+
+
+def _checked(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.ndarray]) -> str:
+    """The kind; Error where shapes or labels cannot be of it."""
+    if kind == "autoencoder" and math.prod(inputs) != math.prod(outputs):
+        raise Error(
+            f"an autoencoder's output has the size of its input, but this network makes "
+            f"{list(outputs)} of {list(inputs)}"
+        )
+    if labels is None:
+        if kind == "regressor":
+            raise Error("a regressor is compared with the right values: give them as labels")
+        return kind
+    has, wanted = labels.shape[1:], outputs
+    if kind == "regressor" and math.prod(has) != math.prod(outputs):
+        raise _misfit(kind, "a value for each output", wanted, has)
+    if kind == "classifier" and has not in ((), outputs[:-1]):
+        raise _misfit(kind, "one class for each sample, or for each place", outputs[:-1], has)
+    if kind == "classifier" and not has and not _is_vector(outputs[-1:] or (1,)):
+        return kind  # one output: the probability of label 1
+    if kind == "autoencoder" and has:
+        raise _misfit(kind, "0 or 1 for each sample", (), has)
+    if kind == "unlabelled":
+        raise Error("labels have no meaning for kind='unlabelled': leave them out")
+    return kind
+
+
+def scores_of(outputs: np.ndarray, labels: Optional[np.ndarray], steps: bool) -> np.ndarray:
+    """Outputs [n, ...] of a classifier as scores [choices, classes], a row for each label.
+
+    A label for a whole sequence belongs to its last step. Of one output the scores are those of the
+    labels 0 and 1. Raises Error where that is no probability, or outputs are not a vector.
+    """
+    count, shape = len(outputs), outputs.shape[1:]
+    if labels is None or labels.ndim > 1:
+        lead = 1 + int(steps) if labels is None else labels.ndim
+        scores = outputs.reshape(math.prod(outputs.shape[:lead]), -1)
+    elif steps:
+        scores = outputs[:, -1].reshape(count, -1)
+    elif _is_vector(shape) or math.prod(shape) == 1:
+        scores = outputs.reshape(count, -1)
+    else:
+        raise Error(
+            f"the network's output {list(shape)} is no vector of scores, so one label for a sample "
+            f"does not fit: give labels [N, {', '.join(map(str, shape[:-1]))}]"
+        )
+    if scores.shape[1] > 1:
+        return scores
+    if not ((scores >= 0) & (scores <= 1)).all():
+        raise Error(
+            "the network's one output is no probability, as it leaves 0..1: say kind='regressor'"
+        )
+    return np.concatenate([1 - scores, scores], axis=1)
+
+
+def _is_vector(shape: Shape) -> bool:
+    return max(shape, default=1) == math.prod(shape) > 1
+
+
+def _squeezed(shape: Shape) -> Shape:
+    return tuple(size for size in shape if size != 1)
+
+
+def _misfit(kind: str, what: str, wanted: Shape, has: Shape) -> Error:
+    return Error(
+        f"labels of a {kind} are {what}, [{', '.join(['N', *map(str, wanted)])}], but these are "
+        f"[{', '.join(['N', *map(str, has)])}]"
+    )

@@ -1,0 +1,46 @@
+"""Tables of layers that fit a terminal: numbered, with short names and few columns."""
+
+from __future__ import annotations
+
+from ..errors import cut
+from .short_names import short_names
+from .table import Cell, Table, spell
+
+#: Characters in a line; the longest name of a layer and the shortest that such names are cut to.
+WIDTH, _LONGEST, _SHORTEST = 120, 40, 12
+
+#: Column -> what it is called here, and the most characters of a cell.
+_COLUMNS = {
+    "function": ("operator", 26),
+    "operator": ("operator", 26),
+    "reads": ("reads", 20),
+    "output": ("output", 20),
+    "format": ("format", 22),
+    "macs": ("macs", 13),
+    "weight_bytes": ("weights", 11),
+    "parameters": ("parameters", 13),
+}
+
+
+def narrow(layers: Table) -> Table:
+    """A table of layers in 120 columns: the first column numbered and shortened, and _COLUMNS."""
+    columns = [name for name in layers.columns if name in _COLUMNS]
+    rest = Table(
+        tuple(_COLUMNS[name][0] for name in columns),
+        tuple(
+            tuple(_cell(name, value) for name, value in zip(columns, row))
+            for row in layers.part(*columns).rows
+        ),
+    )
+    names = [str(row[0]) for row in layers.rows]
+    others = max(map(len, rest.text().splitlines())) + len(f"{len(names)}") + 2 * 2
+    short = short_names(names, max(_SHORTEST, min(_LONGEST, WIDTH - others)))
+    rows = ((i, short[name], *row) for i, (name, row) in enumerate(zip(names, rest.rows)))
+    return Table(("#", "layer", *rest.columns), tuple(rows))
+
+
+def _cell(column: str, value: Cell) -> Cell:
+    if isinstance(value, str):
+        text = value[len("arm_") :] if value.startswith("arm_") else value
+        return cut(spell(text), _COLUMNS[column][1])
+    return value

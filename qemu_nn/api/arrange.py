@@ -1,0 +1,203 @@
+"""Samples of a user's data as a network takes them: real numbers, or its integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ..errors import Error
+from ..ir.formats import Format
+from ..ir.preprocessing import Preprocessing
+from ..runtime.host import Host, resized
+from ..runtime.samples import shaped
+
+Shape = tuple[int, ...]
+
+#: What errors call the sample of a row.
+Name = Callable[[int], str]
+
+
+class Take:
+    """What samples become; it pickles.
+
+    Attributes
+    ----------
+    start : tuple
+        Shape and layout of a sample as the network has it.
+    names : tuple of str
+        The inputs, where there are several.
+    preprocessing : Preprocessing or None
+        What raw samples become.
+    """
+
+    start: Any
+    names: Any = ()
+    preprocessing: Any = None
+
+    def __call__(self, x: Any, name: Name) -> Any:
+        """Samples [n, ...], of several inputs by name, as the network takes them."""
+        raise NotImplementedError
+
+    @property
+    def copies(self) -> bool:
+        """Whether features become the network's integers byte for byte, as firmware copies them."""
+        return False
+
+    def of_layout(self, given: Optional[str]) -> Take:
+        """The same for data of this layout."""
+        return self
+
+    def image_shape(self) -> tuple[int, int, int]:
+        """Height, width and channels of the images that the network takes."""
+        shape, layout = self.start
+        if layout is None or len(shape) != 3:
+            raise Error(f"the data are images, but the network takes {list(shape)}")
+        a, b, c = shape
+        height, width, channels = (a, b, c) if layout == "NHWC" else (b, c, a)
+        if channels not in (1, 3):
+            raise Error(f"images have 1 or 3 channels, but the network takes {channels}")
+        return height, width, channels
+
+
+@dataclass(frozen=True)
+class Arrange(Take):
+    """Real samples of one input.
+
+    shape, layout: what the network takes. given: the layout of images in the data, where their
+    shape does not tell. own: the format of integers of this type in the data.
+    """
+
+    shape: Shape
+    layout: Optional[str] = None
+    given: Optional[str] = None
+    own: Optional[Format] = None
+    preprocessing: Optional[Preprocessing] = None
+
+    @property
+    def start(self) -> tuple[Shape, Optional[str]]:
+        """Shape and layout of a sample."""
+        return self.shape, self.layout
+
+    @property
+    def copies(self) -> bool:
+        """Whether integers of the network's type are its own."""
+        return self.own is not None
+
+    def of_layout(self, given: Optional[str]) -> Arrange:
+        """The same for data of this layout."""
+        return replace(self, given=given)
+
+    def __call__(self, x: Any, name: Name) -> np.ndarray:
+        """Samples as float32 (float64 stays) in the network's shape."""
+        expect_finite(x, name)
+        given, steps = self.given, self.preprocessing
+        if self.own is not None and x.dtype == self.own.dtype:
+            x = self.own.dequantize(x)
+        if steps is not None:
+            given = given or steps.layout
+            x = resized(steps, x, self.shape, given)
+        default = None if self.own is None else self.layout
+        real, _ = shaped(x, "the data", self.shape, self.layout, given, default)
+        if len(real) != len(x):
+            raise no_axis(self.shape)
+        if steps is not None:
+            real = steps.apply(real, self.layout)
+        return real.astype(np.float64 if real.dtype == np.float64 else np.float32)
+
+
+@dataclass(frozen=True)
+class ByName(Take):
+    """Real samples of several inputs."""
+
+    parts: Mapping[str, Arrange]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The inputs."""
+        return tuple(self.parts)
+
+    def __call__(self, x: Any, name: Name) -> dict[str, np.ndarray]:
+        """Samples of each input."""
+        return {key: part(x[key], name) for key, part in self.parts.items()}
+
+
+@dataclass(frozen=True)
+class Coded(Take):
+    """Samples as Session.run() takes them: the network's integers."""
+
+    host: Host
+    given: Optional[str] = None
+
+    @property
+    def start(self) -> tuple[Shape, Optional[str]]:
+        """Shape and layout of a sample."""
+        return self.host.start
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The inputs, where there are several."""
+        names = tuple(tensor.name for tensor in self.host.graph.inputs)
+        return names if len(names) > 1 else ()
+
+    @property
+    def preprocessing(self) -> Optional[Preprocessing]:
+        """What raw samples become."""
+        return self.host.preprocessing
+
+    @property
+    def copies(self) -> bool:
+        """Whether the network knows no real numbers but those that its integers stand for."""
+        return self.host.reference is None
+
+    def of_layout(self, given: Optional[str]) -> Coded:
+        """The same for data of this layout."""
+        return replace(self, given=given)
+
+    def __call__(self, x: Any, name: Name) -> Any:
+        """Samples of each input."""
+        expect_finite(x, name)
+        codes = self.host.codes(x, self.given)
+        (made,), (had,) = {*map(len, arrays(codes))}, {*map(len, arrays(x))}
+        if made != had:
+            raise no_axis(self.host.graph.input.shape)
+        return codes
+
+
+@dataclass(frozen=True)
+class Reals(Coded):
+    """Samples as the float reference takes them, also of integers that are the network's own."""
+
+    def __call__(self, x: Any, name: Name) -> np.ndarray:
+        """Samples of the one input."""
+        expect_finite(x, name)
+        real = self.host.reals(x, self.given)
+        if len(real) != len(x):
+            raise no_axis(self.start[0])
+        return real.astype(np.float64 if real.dtype == np.float64 else np.float32)
+
+
+def arrays(x: Any) -> Iterator[np.ndarray]:
+    """The arrays of all inputs."""
+    yield from x.values() if isinstance(x, Mapping) else (x,)
+
+
+def expect_finite(x: Any, name: Name) -> None:
+    """Refuse NaN and infinite numbers, naming the sample."""
+    for part in arrays(x):
+        if part.dtype.kind == "f" and not np.isfinite(part).all():
+            rows = part.reshape(len(part), math.prod(part.shape[1:]))
+            bad = int(np.argwhere(~np.isfinite(rows).all(1))[0, 0])
+            what = "NaN" if np.isnan(part[bad]).any() else "infinite numbers"
+            raise Error(f"{name(bad)} contains {what}")
+
+
+def no_axis(shape: Shape) -> Error:
+    """Of data that are one sample and not several."""
+    return Error(
+        "the data must have an axis of samples in front: of one sample "
+        f"[1, {', '.join(map(str, shape))}]"
+    )

@@ -1,0 +1,46 @@
+"""Sentences of the Python interface in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+
+#: What Python calls otherwise than the command line.
+_OPTIONS = {
+    "x": "--input",
+    "input": "--input-tensor",
+    "output": "--output-tensor",
+    "formats": "--format",
+    "functions": "--function",
+    "folder": "--output",
+}
+_PHRASES = {"chips.CHIPS": "`qemu-nn chips`"}
+
+
+def spelled(text: str, ctx: click.Context) -> str:
+    """A sentence with `--option value` for each keyword argument: `layout=` becomes `--layout`.
+
+    Only keywords that a verb below `ctx` has as an option are changed, outside of longer words.
+    """
+    options = {**dict(_options(ctx.command)), **_OPTIONS}
+    for phrase, here in _PHRASES.items():
+        text = text.replace(phrase, here)
+    keyword = rf"(?<![\w.'\"/-])({'|'.join(options)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.]*\w)?)"
+
+    def option(found: re.Match[str]) -> str:
+        value = found[2] or found[3] or found[4]
+        return f"{options[found[1]]} {value}" if value else options[found[1]]
+
+    return re.sub(keyword, option, text)
+
+
+def _options(command: click.Command) -> Iterator[tuple[str, str]]:
+    """The keyword and the option of every verb: search_range, --search-range."""
+    for verb in getattr(command, "commands", {}).values():
+        yield from _options(verb)
+    for parameter in command.params:
+        for name in parameter.opts:
+            if name.startswith("--"):
+                yield name[2:].replace("-", "_"), name

@@ -1,0 +1,112 @@
+"""Labels of samples: numbers or names of classes, from arrays and from files."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+import numpy as np
+
+from ..errors import Error
+from . import files
+from .arguments import as_array, as_path
+from .mapped import map_npy, map_npz, map_shards
+from .sources import Held, Source
+
+#: Most bytes of a table.
+_LIMIT = 2**28
+
+#: Endings of tables, and what separates their columns.
+TABLES = {".csv": ",", ".tsv": "\t", ".txt": "\n"}
+
+#: Heads of columns, in small letters.
+FILE_HEADS = ("file", "filename", "file_name", "filepath", "path", "image", "wav")
+LABEL_HEADS = ("label", "labels", "class", "classes", "category", "target", "y")
+
+#: The cells of a row, and the number of its line.
+Row = tuple[int, list[str]]
+
+
+def read_labels(given: Any) -> tuple[Source, tuple[str, ...]]:
+    """The label of every sample, and the names of classes where the labels are names.
+
+    given: an array of integers, or the path of a .npy file, of a .npz file with y, of a folder of
+    .npy files, or of a text file or table with a line for each sample. Raises Error for others.
+    """
+    if not isinstance(given, (str, os.PathLike)):
+        labels = as_array(given, "labels")
+        if labels.ndim == 1 and labels.dtype.kind == "U":
+            labels, classes = numbered(labels.tolist())
+            return Held(labels), classes
+        return Held(labels), ()
+    path = as_path(given, "labels")
+    try:
+        if path.is_dir():
+            return map_shards(path), ()
+        if path.suffix.lower() in TABLES:
+            return _of_table(path)
+        if path.suffix.lower() == ".npy":
+            return map_npy(path), ()
+        arrays = map_npz(path)
+    except OSError as error:
+        raise Error(f"cannot read {path}: {files.reason(error)}") from None
+    if "y" in arrays or len(arrays) == 1:
+        return arrays.get("y", next(iter(arrays.values()))), ()
+    raise Error(f"{path} holds {', '.join(arrays) or 'no arrays'}; name the labels 'y'")
+
+
+def _of_table(path: Path) -> tuple[Source, tuple[str, ...]]:
+    """The labels of a table with a column of them, or with a head over it."""
+    rows = read_table(path)
+    column = head(rows, LABEL_HEADS)
+    if column is not None:
+        rows = rows[1:]
+    for line, row in rows:
+        if column is None and len(row) > 1:
+            raise Error(
+                f"{path}, line {line} has {len(row)} columns: give one with the label of each "
+                f"sample, or a first line that calls one 'label'"
+            )
+    numbers, classes = numbered([cell(row, column or 0, path, line) for line, row in rows])
+    return Held(numbers, path.name), classes
+
+
+def read_table(path: Path) -> list[Row]:
+    """The rows of a table that are not empty; Error if it is none."""
+    data = files.read_bytes(path, _LIMIT)
+    try:
+        lines = data.decode("utf-8-sig").splitlines()
+        reader = csv.reader(lines, delimiter=TABLES.get(path.suffix.lower(), ","))
+        rows = [(reader.line_num, [text.strip() for text in row]) for row in reader]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise Error(f"{path} is not a table of text in UTF-8: {error}") from None
+    rows = [(line, row) for line, row in rows if any(row)]
+    if not rows:
+        raise Error(f"{path} is empty: it must have a line for each sample")
+    return rows
+
+
+def head(rows: Sequence[Row], words: Sequence[str]) -> Optional[int]:
+    """The column that the first row calls by one of these words, if it does."""
+    cells = [text.lower() for text in rows[0][1]]
+    return next((number for number, text in enumerate(cells) if text in words), None)
+
+
+def cell(row: Sequence[str], column: int, path: Path, line: int) -> str:
+    """A cell that must be there."""
+    if column >= len(row) or not row[column]:
+        raise Error(f"{path}, line {line} has nothing in column {column + 1}")
+    return row[column]
+
+
+def numbered(labels: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Labels as integers [N]; of names their places among the sorted names, which come too."""
+    if all(re.fullmatch(r"[+-]?[0-9]{1,18}", label) for label in labels):
+        return np.array([int(label) for label in labels], np.int64), ()
+    classes = tuple(sorted(set(labels)))
+    places = {name: place for place, name in enumerate(classes)}
+    return np.array([places[label] for label in labels], np.int64), classes

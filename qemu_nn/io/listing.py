@@ -1,0 +1,104 @@
+"""Files that are samples, and their classes: those of a folder, or those that a table names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+
+from ..errors import Error
+from .labels import FILE_HEADS, LABEL_HEADS, TABLES, cell, head, numbered, read_table
+from .sources import Held, Source
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """Files in order, the number of each one's class, and the names of the classes."""
+
+    files: tuple[Path, ...]
+    numbers: Optional[np.ndarray] = None
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class FileSource(Source):
+    """Samples of which each is a file; a pickle holds their paths."""
+
+    listing: Listing
+
+    def __len__(self) -> int:
+        return len(self.listing.files)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return self.listing.classes
+
+    @property
+    def labels(self) -> Optional[Source]:
+        """The class of each sample."""
+        return None if self.listing.numbers is None else Held(self.listing.numbers)
+
+    def name(self, number: int) -> str:
+        """What errors call a sample."""
+        return f"sample {number} of the data ({self.listing.files[number]})"
+
+
+def listed(path: Path, endings: Sequence[str], what: str) -> Listing:
+    """The files with such endings of a folder, or of a table; what: what they are.
+
+    A table in the folder says which they are and of which class; without one, its folders are the
+    classes. Raises Error where there are none.
+    """
+    if path.suffix.lower() in TABLES and not path.is_dir():
+        return _of_table(path, path.parent)
+    if not path.is_dir():
+        return Listing((path,))
+    entries = sorted(path.iterdir())
+    tables = [entry for entry in entries if entry.suffix.lower() in (".csv", ".tsv")]
+    if len(tables) > 1:
+        names = ", ".join(table.name for table in tables)
+        raise Error(f"{path} holds several tables ({names}): give one of them as the data")
+    if tables:
+        return _of_table(tables[0], path)
+    classes = [entry for entry in entries if entry.is_dir() and entry.name[0] != "."]
+    beside = _ending(entries, endings)
+    folders = [_ending(folder.iterdir(), endings) for folder in classes]
+    found = [(file, label) for label, inside in enumerate(folders) for file in inside]
+    if beside and found:
+        raise Error(
+            f"{path} holds {what} beside folders of them: put each into the folder of its class"
+        )
+    if not beside and not found:
+        raise Error(f"{path} holds no {what}; they end in {', '.join(endings)}")
+    if beside:
+        return Listing(tuple(beside))
+    numbers = np.array([label for _, label in found], np.int64)
+    return Listing(tuple(file for file, _ in found), numbers, tuple(c.name for c in classes))
+
+
+def _ending(entries: Iterable[Path], endings: Sequence[str]) -> list[Path]:
+    return sorted(entry for entry in entries if entry.suffix.lower() in endings)
+
+
+def _of_table(table: Path, folder: Path) -> Listing:
+    """The files and labels of a table; paths in it begin at the folder."""
+    rows = read_table(table)
+    file, label = head(rows, FILE_HEADS), head(rows, LABEL_HEADS)
+    if file is not None:
+        rows = rows[1:]
+    else:
+        file, label = 0, 1 if len(rows[0][1]) > 1 else None
+    found: list[Path] = []
+    for line, row in rows:
+        found.append(folder / cell(row, file, table, line))
+        if not found[-1].is_file():
+            raise Error(f"{table}, line {line}: there is no file {found[-1]}")
+    if not found:
+        raise Error(f"{table} names no files")
+    if label is None:
+        return Listing(tuple(found))
+    return Listing(tuple(found), *numbered([cell(row, label, table, line) for line, row in rows]))

@@ -1,0 +1,179 @@
+"""Arrays in .npy and .npz files, read where and when they are asked for."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import struct
+import zipfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, Optional, Union
+
+import numpy as np
+
+from ..errors import Error
+from . import files
+from .arrays import not_plain, read_array
+from .selection import Indices
+from .sources import Shards, Source, rows
+
+#: What begins a member of a .zip file, and the bytes of that header up to the member's name.
+_LOCAL, _LOCAL_BYTES = b"PK\3\4", 30
+
+
+@dataclass(frozen=True)
+class Mapped(Source):
+    """An array that lies in a file as it is.
+
+    The file is mapped anew for each part, so that what was read counts no longer as memory of the
+    process; and a pickle holds where the array lies, not the array.
+    """
+
+    path: Path
+    offset: int
+    dtype: np.dtype
+    whole: tuple[int, ...]
+    fortran: bool
+
+    @property
+    def label(self) -> str:
+        """The file's name."""
+        return self.path.name
+
+    def take(self, which: Indices) -> np.ndarray:
+        """A copy of these samples."""
+        order = "F" if self.fortran else "C"
+        try:
+            files.check_regular(self.path)
+            mapped = np.memmap(self.path, self.dtype, "r", self.offset, self.whole, order)  # type: ignore[call-overload]
+        except OSError as error:
+            raise Error(f"cannot read {self.path}: {files.reason(error)}") from None
+        except ValueError:
+            raise Error(f"{self.path} is cut short: it holds fewer samples than it says") from None
+        return np.array(mapped[rows(which)], subok=False)
+
+
+@dataclass(frozen=True)
+class Member(Source):
+    """An array in a compressed .npz file, which can only be read whole."""
+
+    path: Path
+    member: str
+
+    def __reduce__(self) -> tuple[type[Member], tuple[Path, str]]:
+        return Member, (self.path, self.member)
+
+    @cached_property
+    def _array(self) -> np.ndarray:
+        return read_array(self.path, self.member)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the elements."""
+        return self._array.dtype
+
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """Shape of all samples together."""
+        return self._array.shape
+
+    @property
+    def label(self) -> str:
+        """The file's name."""
+        return self.path.name
+
+    def take(self, which: Indices) -> np.ndarray:
+        """These samples."""
+        return self._array[rows(which)]
+
+
+def map_npy(path: Path) -> Mapped:
+    """The array of a .npy file. Raises Error for anything else, OSError if it is unreadable."""
+    with files.opened(path) as file:
+        return _mapped(file, path, os.fstat(file.fileno()).st_size)
+
+
+def mapped_already(x: object) -> Optional[Mapped]:
+    """An array that numpy has mapped, as its file; None for every other array, and for parts."""
+    if not isinstance(x, np.memmap) or not isinstance(x.base, mmap.mmap) or x.mode == "c":
+        return None
+    if x.filename is None or not x.size:
+        return None
+    return Mapped(_absolute(x.filename), x.offset, x.dtype, x.shape, not x.flags.c_contiguous)
+
+
+def map_npz(path: Path) -> dict[str, Source]:
+    """Every array of a .npz file, by name; those that are not compressed are mapped. Raises Error
+    for anything else, OSError if it is unreadable."""
+    found: dict[str, Source] = {}
+    with files.opened(path) as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = archive.infolist()
+        except Exception as error:  # a damaged archive fails in many ways
+            raise not_plain(path, error) from None
+        for member in members:
+            name, dot, ending = member.filename.rpartition(".")
+            if not dot or ending != "npy":
+                raise Error(f"{member.filename!r} in {path} is not an array; save with numpy.savez")
+            stored = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
+            found[name] = _stored(file, path, member) if stored else Member(_absolute(path), name)
+    return found
+
+
+def _stored(file: BinaryIO, path: Path, member: zipfile.ZipInfo) -> Mapped:
+    """A member that lies in the archive as it is."""
+    file.seek(member.header_offset)
+    header = file.read(_LOCAL_BYTES)
+    if len(header) < _LOCAL_BYTES or header[:4] != _LOCAL:
+        raise not_plain(path, ValueError("its members are not where it says"))
+    name, extra = struct.unpack("<2H", header[-4:])
+    start = member.header_offset + _LOCAL_BYTES + name + extra
+    file.seek(start)
+    return _mapped(file, path, start + member.file_size)
+
+
+def _mapped(file: BinaryIO, path: Path, end: int) -> Mapped:
+    """The array whose header begins here, and whose data end before `end`."""
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    try:
+        shape, fortran, dtype = read[np.lib.format.read_magic(file)](file)
+    except OSError:
+        raise
+    except Exception as error:  # numpy parses a header as Python: anything may come out
+        raise not_plain(path, error) from None
+    if dtype.hasobject:
+        raise not_plain(path, ValueError("Python objects"))
+    if not shape:
+        raise Error(f"{path} holds a single number, not an array with an axis of samples")
+    size = dtype.itemsize
+    for length in shape:
+        size *= length
+    if size > end - file.tell():
+        raise not_plain(path, ValueError("it is cut short"))
+    return Mapped(_absolute(path), file.tell(), dtype, shape, fortran)
+
+
+def _absolute(path: Union[str, Path]) -> Path:
+    """A path that means the same file in a process with another working folder."""
+    return Path(os.path.abspath(path))
+
+
+def map_shards(folder: Path) -> Source:
+    """All .npy files of a folder, one behind the other; numbers in their names are in order."""
+    found = [path for path in folder.iterdir() if path.suffix.lower() == ".npy"]
+    if not found:
+        raise Error(f"{folder} holds no .npy files")
+    return Shards([map_npy(path) for path in sorted(found, key=_by_numbers)])
+
+
+def _by_numbers(path: Path) -> tuple[list[tuple[int, str]], str]:
+    """What sorts part_9.npy before part_10.npy."""
+    parts = re.split(r"(\d+)", path.name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], path.name

@@ -1,0 +1,168 @@
+"""Where samples lie, and how any of them are read alone: in memory, in shards, in chunks."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ..errors import Error
+from .selection import Indices
+
+
+class Source:
+    """Samples that are read by number, in any order; a pickle says where they lie if it can.
+
+    Attributes
+    ----------
+    whole : tuple of int
+        Shape of all samples together, (N, ...).
+    dtype : numpy.dtype
+        Type of the elements.
+    label : str
+        What errors call the data.
+    classes : tuple of str
+        Names of the classes, where the data say them.
+    """
+
+    whole: Any
+    dtype: Any
+    label: Any = "the data"
+    classes: Any = ()
+
+    def __len__(self) -> int:
+        return self.whole[0] if self.whole else 0
+
+    def take(self, which: Indices) -> np.ndarray:
+        """These samples, [n, ...]."""
+        raise NotImplementedError
+
+    def name(self, number: int) -> str:
+        """What errors call a sample."""
+        return f"sample {number} of {self.label}"
+
+
+def rows(which: Indices) -> Union[slice, np.ndarray]:
+    """What takes these rows of an array; of a range that goes up a slice, which copies nothing."""
+    if isinstance(which, range) and which.step > 0:
+        return slice(which.start, which.stop, which.step)
+    return np.asarray(which)
+
+
+@dataclass(frozen=True, eq=False)
+class Held(Source):
+    """An array in memory."""
+
+    array: np.ndarray
+    label: str = "the data"
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the elements."""
+        return self.array.dtype
+
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """Shape of all samples together."""
+        return self.array.shape
+
+    def take(self, which: Indices) -> np.ndarray:
+        """These samples."""
+        return self.array[rows(which)]
+
+
+class Pieces(Source):
+    """Samples in pieces one behind the other, each of which is read alone."""
+
+    @property
+    def starts(self) -> list[int]:
+        """The number of each piece's first sample, and last how many samples there are."""
+        raise NotImplementedError
+
+    def piece(self, number: int, which: np.ndarray) -> np.ndarray:
+        """Samples of one piece, by their numbers in it."""
+        raise NotImplementedError
+
+    def place(self, number: int) -> tuple[int, int]:
+        """The piece of a sample, and its number in it."""
+        piece = bisect.bisect_right(self.starts, number) - 1
+        return piece, number - self.starts[piece]
+
+    def take(self, which: Indices) -> np.ndarray:
+        """These samples; each piece is asked once."""
+        numbers = np.asarray(which)
+        owner = np.searchsorted(self.starts, numbers, "right") - 1
+        out = np.empty((len(numbers), *self.whole[1:]), self.dtype)
+        for piece in np.unique(owner):
+            mine = owner == piece
+            out[mine] = self.piece(int(piece), numbers[mine] - self.starts[piece])
+        return out
+
+
+class Loaded(Pieces):
+    """Pieces that are read whole; the one that was read last is kept."""
+
+    _kept: Optional[tuple[int, np.ndarray]] = None
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+
+    def load(self, number: int) -> np.ndarray:
+        """All samples of a piece."""
+        raise NotImplementedError
+
+    def piece(self, number: int, which: np.ndarray) -> np.ndarray:
+        """Samples of one piece."""
+        kept = self._kept
+        if kept is None or kept[0] != number:
+            kept = number, self.load(number)
+            self.__dict__["_kept"] = kept  # at once, as several threads may read
+        return kept[1][which]
+
+
+@dataclass(frozen=True, eq=False)
+class Shards(Pieces):
+    """Sources one behind the other; all have samples of one shape and type."""
+
+    parts: Sequence[Source]
+    label: str = "the data"
+
+    def __post_init__(self) -> None:
+        first = self.parts[0]
+        for part in self.parts:
+            if (part.whole[1:], part.dtype) != (first.whole[1:], first.dtype):
+                raise Error(
+                    f"{part.label} holds samples {part.dtype} {list(part.whole[1:])}, but "
+                    f"{first.label} {first.dtype} {list(first.whole[1:])}: shards must be alike"
+                )
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The number of each shard's first sample, and last how many samples there are."""
+        return [0, *accumulate(map(len, self.parts))]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the elements."""
+        return self.parts[0].dtype
+
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """Shape of all samples together."""
+        return (self.starts[-1], *self.parts[0].whole[1:])
+
+    def piece(self, number: int, which: np.ndarray) -> np.ndarray:
+        """Samples of one shard."""
+        ordered = range(int(which[0]), int(which[-1]) + 1)
+        consecutive = len(ordered) == len(which) and bool((np.diff(which) == 1).all())
+        return self.parts[number].take(ordered if consecutive else which)
+
+    def name(self, number: int) -> str:
+        """What errors call a sample: its number among all, and its place."""
+        piece, own = self.place(number)
+        return f"sample {number} of the data ({self.parts[piece].name(own)})"

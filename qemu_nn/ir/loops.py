@@ -1,0 +1,138 @@
+"""Calls that run again and again while a condition holds: where they stand in a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..errors import ModelError
+from .tensors import Tensor
+
+#: Most loops of a network.
+_MOST = 100
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Calls first..test-1 compute a condition, test..last-1 are the body. Both run again and again
+    until the condition, a tensor of one bool, is false; then the calls from `last` on run.
+
+    Calls of the body write to tensors that calls in front of the loop have made: its variables. Of
+    loops in loops the outer one is listed first.
+    """
+
+    first: int
+    test: int
+    last: int
+    condition: str
+
+    def holds(self, call: int) -> bool:
+        """Does a call, by its index, belong to the loop?"""
+        return self.first <= call < self.last
+
+
+#: What happens in a network, in order: ("call", index of the call), or ("begin", "test" or "end",
+#: index of the loop).
+Event = tuple[str, int]
+
+
+def program(calls: int, loops: Sequence[Loop]) -> list[Event]:
+    """All calls of a network and the ends of its loops, in the order of their code.
+
+    Raises ModelError where loops are not one inside of the other or one behind the other.
+    """
+    events: list[Event] = []
+    begun: list[int] = []  # those that have not ended, the innermost last
+    tested: set[int] = set()
+    waiting = 0
+    for call in range(calls + 1):
+        events += _passed(call, loops, begun, tested)
+        while waiting < len(loops) and loops[waiting].first == call:
+            events.append(("begin", waiting))
+            begun.append(waiting)
+            waiting += 1
+            events += _passed(call, loops, begun, tested)
+        events.append(("call", call))
+    if begun or waiting < len(loops):
+        raise ModelError(
+            f"loop {(begun or [waiting])[-1]} begins or ends in the middle of another one"
+        )
+    return events[:-1]
+
+
+def _passed(
+    call: int, loops: Sequence[Loop], begun: list[int], tested: set[int]
+) -> Iterator[Event]:
+    """Conditions and ends of loops that come in front of a call."""
+    while begun:
+        number = begun[-1]
+        if number not in tested and loops[number].test == call:
+            tested.add(number)
+            yield "test", number
+        elif number in tested and loops[number].last == call:
+            yield "end", begun.pop()
+        else:
+            return
+
+
+def check_loops(
+    loops: Sequence[Loop],
+    made: Mapping[str, int],
+    reads: Sequence[Sequence[str]],
+    outputs: Sequence[str],
+    tensors: Mapping[str, Tensor],
+) -> None:
+    """Raise ModelError for loops that a plan could not run.
+
+    made: tensor -> the call that makes it, -1 for inputs and states. reads: of each call. What a
+    loop makes is read inside of it alone: its body may not run at all.
+    """
+    if len(loops) > _MOST:
+        raise ModelError(f"it has {len(loops)} loops; {_MOST} are supported")
+    for number, loop in enumerate(loops):
+        if not 0 <= loop.first <= loop.test <= loop.last <= len(reads) or loop.first == loop.last:
+            raise ModelError(f"loop {number} has the calls {loop.first}, {loop.test}, {loop.last}")
+        tensor = tensors.get(loop.condition)
+        if tensor is None or made[loop.condition] >= loop.test:
+            raise ModelError(f"loop {number}: nothing makes the condition {loop.condition!r}")
+        if (tensor.dtype, tensor.nbytes) != ("bool", 1):
+            raise ModelError(
+                f"loop {number}: the condition {loop.condition!r} is {tensor.dtype} "
+                f"{list(tensor.shape)}, not one bool"
+            )
+    program(len(reads), loops)
+    readers = [(name, call) for call, names in enumerate(reads) for name in names]
+    readers += [(name, len(reads)) for name in outputs]
+    for number, loop in enumerate(loops):
+        conditions = [other.condition for other in loops if not _inside(other, loop)]
+        late = [name for name in conditions if loop.holds(made[name])]
+        late += [n for n, call in readers if loop.holds(made.get(n, -1)) and not loop.holds(call)]
+        if late:
+            raise ModelError(
+                f"{late[0]!r} is made in loop {number} and read outside of it, where it may not be"
+            )
+
+
+def _inside(inner: Loop, outer: Loop) -> bool:
+    """Is a loop, which crosses no other, in another one or that one itself?"""
+    return outer.first <= inner.first and inner.last <= outer.last
+
+
+def writes(loops: Sequence[Loop], made: int, call: int) -> bool:
+    """May a call write to a tensor that another call has made: is that a variable of its loop?"""
+    return made >= 0 and any(made < loop.first and loop.holds(call) for loop in loops)
+
+
+def needed_until(loops: Sequence[Loop], made: int, read: int) -> int:
+    """The last call before which a tensor must be intact that one call makes and another reads.
+
+    A loop reads in each turn what has been made in front of it.
+    """
+    turns = (loop.last for loop in loops if loop.holds(read) and not loop.holds(made))
+    return max((read, *turns))
+
+
+def conditions(loops: Sequence[Loop], made: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """Each condition, and the last call before which it must be intact."""
+    for loop in loops:
+        yield loop.condition, max(loop.test, needed_until(loops, made[loop.condition], loop.first))

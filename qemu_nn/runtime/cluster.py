@@ -1,0 +1,245 @@
+"""Maps a job over numbered blocks, here or on a cluster, and merges the results in a fixed tree."""
+
+from __future__ import annotations
+
+import pickle
+import queue
+from collections.abc import Generator, Iterable, Iterator, Sized
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Callable, Generic, Optional, TypeVar
+
+from ..errors import Error
+from ..io.arguments import MOST_THREADS, as_count, shown
+from ..io.extras import require
+from ..io.version import __version__
+from . import interrupt
+
+Result = TypeVar("Result")
+Job = Callable[[Any], Result]
+Merge = Callable[[Result, Result], Result]
+Progress = Callable[[Iterable], Iterable]
+#: Numbers of blocks, and what is known of them.
+Numbered = Generator[tuple[int, Any], None, None]
+
+#: Blocks under way for each thread of a pool or cluster: one computes, one waits.
+_AHEAD = 2
+#: How often a block is tried again after an error that may pass, as of a file on a network.
+_RETRIES = 2
+#: Seconds to wait for the scheduler of an address, and after which a wait for a block looks around.
+_PATIENCE, _LOOK = 10, 0.5
+
+
+@dataclass
+class Tree(Generic[Result]):
+    """Results of numbered blocks, merged in an order that only their numbers decide.
+
+    Blocks 2i and 2i + 1 are merged, then pairs of these, as soon as both are there: whatever order
+    they come in, the same things are added in the same order, and few of them are kept.
+    """
+
+    merge: Merge
+    _nodes: dict[tuple[int, int], Result] = field(default_factory=dict)
+
+    def add(self, number: int, value: Result) -> None:
+        """The result of one more block."""
+        level = 0
+        while (level, number ^ 1) in self._nodes:
+            other = self._nodes.pop((level, number ^ 1))
+            value = self.merge(*((other, value) if number & 1 else (value, other)))
+            level, number = level + 1, number >> 1
+        self._nodes[level, number] = value
+
+    def result(self) -> Optional[Result]:
+        """All blocks merged, from the last to the first; None without any."""
+        whole = None
+        for key in sorted(self._nodes):  # later blocks lie on lower levels
+            node = self._nodes[key]
+            whole = node if whole is None else self.merge(node, whole)
+        return whole
+
+
+def reduce_blocks(
+    job: Job,
+    blocks: Iterable,
+    merge: Merge,
+    *,
+    client: Any = None,
+    threads: int = 1,
+    progress: Optional[Progress] = None,
+) -> Optional[Result]:
+    """The results of a job on every block, merged in a tree that is the same wherever they ran.
+
+    job: takes a block; on a cluster it is pickled, and sent once to each worker. blocks: numbers or
+    arrays, read as they are needed; each is pickled with its own task. merge: of two neighbours.
+    client: a dask.distributed.Client, or None to compute on so many threads here. None without
+    blocks. Whatever is raised here, such as by Ctrl-C, cancels what is under way and leaves the
+    cluster usable. A block whose worker dies runs again elsewhere; the others are kept.
+    """
+    tree: Tree[Result] = Tree(merge)
+    total = len(blocks) if isinstance(blocks, Sized) else None
+    with closing(_results(job, blocks, client, threads)) as done:
+        for number, value in progress(_Counted(done, total)) if progress else done:
+            tree.add(number, value)
+    return tree.result()
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Results as they come, for a progress bar; how many, where that is known."""
+
+    turns: Iterator
+    total: Optional[int]
+
+    def __iter__(self) -> Iterator:
+        return self.turns
+
+    def __len__(self) -> int:
+        if self.total is None:
+            raise TypeError("the number of blocks is unknown")
+        return self.total
+
+
+def _results(job: Job, blocks: Iterable, client: Any, threads: int) -> Numbered:
+    """Numbers of blocks and their results, in the order in which they are done."""
+    if client is not None:
+        yield from _on_cluster(job, blocks, client)
+    elif threads == 1:
+        yield from ((number, job(block)) for number, block in enumerate(blocks))
+    else:
+        with interrupt.pool(threads) as pool:
+            futures = _windowed(lambda block: pool.submit(job, block), blocks, lambda: threads)
+            with closing(futures):
+                yield from ((number, future.result()) for number, future in futures)
+
+
+def _windowed(
+    submit: Callable[[Any], Any], blocks: Iterable, threads: Callable[[], int]
+) -> Numbered:
+    """Numbers and futures that are done, with a few blocks for each thread under way."""
+    left = iter(enumerate(blocks))
+    ready: queue.Queue[int] = queue.Queue()
+    pending: dict[int, Any] = {}
+    try:
+        while True:
+            for number, block in islice(left, max(0, _AHEAD * threads() - len(pending))):
+                pending[number] = future = submit(block)
+                future.add_done_callback(lambda _, number=number: ready.put(number))
+            if not pending:
+                return
+            with suppress(queue.Empty):  # a wait without an end would not see Ctrl-C on Windows
+                number = ready.get(timeout=_LOOK)
+                yield number, pending.pop(number)
+    finally:
+        for future in pending.values():
+            future.cancel()
+
+
+# ---- on dask ----
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """A fault of the user's input, which no second try repairs."""
+
+    error: Error
+
+
+def _on_cluster(job: Job, blocks: Iterable, client: Any) -> Numbered:
+    """As _results(). The job is the result of a task of its own, so that a worker asks for it once,
+    and the scheduler makes it again where the worker that held it has died."""
+    held = client.submit(_unpacked, pickle.dumps(job), __version__)
+
+    def submit(block: Any) -> Any:  # as bytes, in which dask does not look for parts of its own
+        return client.submit(_done, held, pickle.dumps(block), pure=False, retries=_RETRIES)
+
+    with closing(_windowed(submit, blocks, lambda: _threads(client))) as futures:
+        for number, future in futures:
+            yield number, _value(future, number)
+
+
+def _unpacked(job: bytes, version: str) -> Any:
+    """The job on a worker, which must have the same arithmetic."""
+    if version != __version__:
+        return _Failed(
+            Error(f"a worker has qemu_nn {__version__}, but {version} is here: install the same")
+        )
+    return pickle.loads(job)
+
+
+def _done(job: Any, block: bytes) -> Any:
+    """A block on a worker."""
+    if isinstance(job, _Failed):
+        return job
+    try:
+        return job(pickle.loads(block))
+    except Error as error:
+        return _Failed(error)
+
+
+def _value(future: Any, number: int) -> Any:
+    """The result of a block, or what it raised, in a sentence."""
+    try:
+        value = future.result()
+    except CancelledError:
+        raise Error(f"block {number} was cancelled: the cluster has restarted or gone") from None
+    except Exception as error:
+        raise _told(error, number) from None
+    if isinstance(value, _Failed):
+        raise value.error
+    return value
+
+
+def _told(error: BaseException, number: int) -> BaseException:
+    """An error of the cluster in a sentence; any other as it is."""
+    if type(error).__name__ == "KilledWorker":
+        return Error(
+            f"block {number} ended every worker that tried it, perhaps for want of memory: give "
+            "workers more of it"
+        )
+    cause: Optional[BaseException] = error
+    while cause is not None and not isinstance(cause, ImportError):
+        cause = cause.__cause__
+    if cause is None:
+        return error
+    return Error(f"the workers lack qemu_nn {__version__}, or what it needs: {cause}")
+
+
+def _threads(client: Any) -> int:
+    """Threads of all workers there are now; one, so that a cluster which starts gets its first."""
+    return max(1, sum(client.nthreads().values()))
+
+
+def cluster(client: Any = None, workers: Optional[int] = None) -> AbstractContextManager[Any]:
+    """A client of dask: the given one, one for a scheduler's address, one of so many processes on
+    this machine that end with the block, or None where neither is given."""
+    if client is not None and workers is not None:
+        raise Error("give client= or workers=, not both: a client has workers of its own")
+    if workers is not None:
+        return _local(as_count(workers, "workers", most=MOST_THREADS))
+    if isinstance(client, str):
+        return _remote(client)
+    if client is not None and not (hasattr(client, "submit") and hasattr(client, "nthreads")):
+        raise Error(f"client must be a dask.distributed.Client, not {shown(client)}")
+    return nullcontext(client)
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[Any]:
+    distributed: Any = require("distributed", "cluster", "computing on several processes")
+    how = {"threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(workers, **how) as here, distributed.Client(here) as client:
+        yield client
+
+
+@contextmanager
+def _remote(address: str) -> Iterator[Any]:
+    distributed: Any = require("distributed", "cluster", "computing on a cluster")
+    try:
+        client = distributed.Client(address, timeout=_PATIENCE)
+    except (OSError, ValueError) as error:
+        raise Error(f"no scheduler answers at {address}: {error}") from None
+    with client:
+        yield client

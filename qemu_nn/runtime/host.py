@@ -1,0 +1,386 @@
+"""The host's part of an inference: numbers to a network's integers, and its integers back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ..errors import Error
+from ..ir.float_graph import FloatGraph
+from ..ir.formats import limits
+from ..ir.graph import Graph
+from ..ir.preprocessing import Preprocessing
+from ..ir.tensors import Tensor
+from ..operators import Identity, Operator, Reshape, Shape, Softmax
+from .evaluate import each_tensor, evaluate
+from .inputs import by_name
+from .samples import as_numbers, expect_finite, shaped
+from .sanity import Gauge
+
+#: The network's integers: an array, of several inputs by their names.
+Codes = Union[np.ndarray, dict[str, np.ndarray]]
+Arrays = Mapping[str, np.ndarray]
+
+#: Operators behind the last call that the host applies: the device does not see the first two, and
+#: a softmax may have been left out.
+_BEHIND = (Reshape, Identity, Softmax)
+
+
+@dataclass(frozen=True)
+class Host:
+    """What stands between users' numbers and the integers of a network.
+
+    Network.host is one. It pickles, and several threads may use it.
+
+    Attributes
+    ----------
+    graph : ir.graph.Graph
+        The network.
+    reference : ir.float_graph.FloatGraph or None
+        The float network that it was quantized from, channels last: what it computes in front of
+        the device's input, and behind its outputs, is computed here.
+    preprocessing : ir.preprocessing.Preprocessing or None
+        What raw samples become first.
+
+    Raises
+    ------
+    Error
+        There is a preprocessing, but the network has several inputs.
+    """
+
+    graph: Graph
+    reference: Optional[FloatGraph] = None
+    preprocessing: Optional[Preprocessing] = None
+
+    def __post_init__(self) -> None:
+        if self.preprocessing is not None and len(self.graph.inputs) > 1:
+            raise Error(
+                f"{self.graph.name} has {len(self.graph.inputs)} inputs: a preprocessing is for "
+                "networks of one"
+            )
+
+    def codes(self, x: Any, layout: Optional[str] = None) -> Codes:
+        """What Session.run() takes, of numbers as Network.predict() takes them.
+
+        Parameters
+        ----------
+        x : array_like
+            A sample or a batch.
+        layout : {"NHWC", "NCHW"}, optional
+            The layout of images.
+
+        Returns
+        -------
+        ndarray of the input's integers, shape (N, *input shape)
+            The batch; N is 1 for a single sample. Of several inputs a dictionary by their names.
+
+        Raises
+        ------
+        Error
+            The numbers do not fit the network.
+        """
+        return self.prepared(x, layout)[0]
+
+    def prepared(self, x: Any, layout: Optional[str] = None) -> tuple[Codes, bool]:
+        """The same, and whether x is a single sample and not a batch."""
+        codes, _, single = self._prepared(x, layout)
+        return codes if len(codes) > 1 else codes[self.graph.input.name], single
+
+    def gauges(self, x: Any, layout: Optional[str] = None) -> list[Gauge]:
+        """What such numbers look like in the formats of the inputs.
+
+        Parameters
+        ----------
+        x : array_like
+            A sample or a batch.
+        layout : {"NHWC", "NCHW"}, optional
+            The layout of images.
+
+        Returns
+        -------
+        list of runtime.sanity.Gauge
+            One for each input, which has seen the batch.
+
+        Raises
+        ------
+        Error
+            The numbers do not fit the network.
+        """
+        codes, reals, _ = self._prepared(x, layout)
+        gauges = [Gauge(tensor) for tensor in self.graph.inputs]
+        for gauge, (name, array) in zip(gauges, codes.items()):
+            gauge.add(array, reals.get(name))
+        return gauges
+
+    def reals(self, x: Any, layout: Optional[str] = None) -> np.ndarray:
+        """The real samples that numbers mean, as the float reference takes them.
+
+        Parameters
+        ----------
+        x : array_like
+            A sample or a batch, as Network.predict() takes it, for a network of one input.
+        layout : {"NHWC", "NCHW"}, optional
+            The layout of images.
+
+        Returns
+        -------
+        ndarray of float, shape (N, *shape of the reference's input)
+            The batch; without a reference in the shape of the network's input.
+
+        Raises
+        ------
+        Error
+            The numbers do not fit, or the network has several inputs.
+        """
+        if len(self.graph.inputs) > 1:
+            raise Error(f"{self.graph.name} has {len(self.graph.inputs)} inputs, not one")
+        array, tensor = as_numbers(self._unnamed(x), "the input"), self.graph.input
+        if not self._are_codes(array, tensor):
+            return self._reals(array, layout)[0]
+        if self._prepares:
+            raise Error(
+                f"{array.dtype} is the type of the device's own input {tensor.name!r}, which the "
+                "host computes: give real numbers"
+            )
+        codes, _ = self._shaped(array, tensor, layout)
+        real = tensor.format.dequantize(codes)
+        return real.reshape(*codes.shape[: len(self._axes)], *self.start[0])
+
+    def scores(self, outputs: Arrays) -> dict[str, np.ndarray]:
+        """The real numbers that a network's outputs stand for.
+
+        Parameters
+        ----------
+        outputs : mapping of str to ndarray of integers, shape (N, *output shape)
+            What Session.run() returned.
+
+        Returns
+        -------
+        dict of str to ndarray of float64, shape (N, *output shape)
+            The outputs of the source file, under its names. A softmax that quantize() left out is
+            computed here; images have their channels last.
+
+        Raises
+        ------
+        Error
+            An output is missing, or the float reference is that of another network.
+        """
+        tensors = self.graph.tensors
+        missing = [name for name in self.graph.outputs if name not in outputs]
+        if missing:
+            raise Error(f"the outputs lack {missing[0]!r}: give what run() returned")
+        real = {name: _real(tensors[name], outputs[name]) for name in self.graph.outputs}
+        return real if self.reference is None else self._behind(self.reference, real)
+
+    # ---- numbers to integers ----
+
+    @property
+    def _prepares(self) -> bool:
+        """Whether the device's input is a tensor that the host computes."""
+        return self.reference is not None and self.reference.input != self.graph.input.name
+
+    @property
+    def start(self) -> tuple[Shape, Optional[str]]:
+        """Shape and layout of real samples."""
+        if self.reference is not None:
+            return self.reference.shape, self.reference.layout
+        return self.graph.input.shape, _layout(self.graph.input)
+
+    @property
+    def _axes(self) -> tuple[str, ...]:
+        return ("N", "T") if self.graph.states else ("N",)
+
+    @property
+    def _default(self) -> Optional[str]:
+        """The layout of images whose shape does not tell."""
+        own = None if self.reference is not None else "NHWC"
+        return (self.preprocessing and self.preprocessing.layout) or own
+
+    def _unnamed(self, x: Any) -> Any:
+        """The samples alone, where they come under the name of the float network's input."""
+        name = "" if self.reference is None else self.reference.input
+        return x[name] if _names(x, name) else x
+
+    def _what(self, tensor: Tensor) -> str:
+        return "the input" if len(self.graph.inputs) == 1 else f"the input {tensor.name!r}"
+
+    def _are_codes(self, x: np.ndarray, tensor: Tensor) -> bool:
+        prepared = self.preprocessing is not None and self.preprocessing.changes
+        return x.dtype == tensor.dtype and x.dtype.kind in "iub" and not prepared
+
+    def _shaped(
+        self, array: np.ndarray, tensor: Tensor, layout: Optional[str]
+    ) -> tuple[np.ndarray, bool]:
+        what, own = self._what(tensor), _layout(tensor)
+        if tensor.order:
+            x, single = shaped(array, what, tensor.logical, axes=self._axes)
+            return tensor.to_memory(x), single
+        return shaped(array, what, tensor.shape, own, layout, self._default, self._axes)
+
+    def _prepared(
+        self, x: Any, layout: Optional[str]
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], bool]:
+        """Codes of every input, the real numbers that were rounded to them, if they were, and
+        whether it is a single sample."""
+        arrays = by_name(self.graph, self._unnamed(x), as_numbers)
+        codes, reals, singles = {}, {}, []
+        for tensor in self.graph.inputs:
+            array = arrays[tensor.name]
+            given = self._are_codes(array, tensor)
+            if given or len(arrays) > 1:
+                taken, single = self._shaped(array, tensor, layout)
+            else:
+                taken, single = self._device_reals(array, tensor, layout)
+            if not given:
+                reals[tensor.name], taken = taken, self._rounded(taken, tensor)
+            codes[tensor.name] = taken
+            singles.append(single)
+        if len({*singles}) > 1:
+            raise Error("some inputs are a single sample and some a batch: give all alike")
+        return codes, reals, singles[0]
+
+    def _device_reals(
+        self, array: np.ndarray, tensor: Tensor, layout: Optional[str]
+    ) -> tuple[np.ndarray, bool]:
+        """The real values of the only input, from numbers that are not codes."""
+        real, single = self._reals(array, layout)
+        lead = real.shape[: len(self._axes)]
+        real = self._device_input(real) if self._prepares else real
+        if real.size != math.prod((*lead, *tensor.shape)):
+            raise self._stranger()
+        return real.reshape(*lead, *tensor.shape), single
+
+    def _reals(self, array: np.ndarray, layout: Optional[str]) -> tuple[np.ndarray, bool]:
+        """Real samples, of numbers that are not codes."""
+        (shape, own), steps = self.start, self.preprocessing
+        if steps is not None:
+            array = resized(steps, array, shape, layout)
+        if self.reference is None and self.graph.input.order:
+            x, single = self._shaped(array, self.graph.input, layout)
+        else:
+            x, single = shaped(array, "the input", shape, own, layout, self._default, self._axes)
+        return (x if steps is None else steps.apply(x, "NHWC")), single
+
+    def _device_input(self, real: np.ndarray) -> np.ndarray:
+        """What the float network makes of real samples in front of the device's input."""
+        assert self.reference is not None
+        expect_finite(real, "the input")
+        x = real if real.dtype == np.float64 else real.astype(np.float32)
+        for name, value in each_tensor(self.reference, x):
+            if name == self.graph.input.name:
+                return value
+        raise self._stranger()
+
+    def _rounded(self, real: np.ndarray, tensor: Tensor) -> np.ndarray:
+        """Real numbers as integers; the NPU's kit rounds down."""
+        if tensor.dtype == "float32":
+            return real.astype(np.float32)
+        what = self._what(tensor)
+        expect_finite(real, what)
+        if tensor.spelled is None:
+            return _whole(real, tensor, what)
+        x = real if real.dtype == np.float64 else real.astype(np.float32)
+        if self.graph.nodes[0].function.name.startswith("npu_"):
+            ends = tensor.format.limits
+            return np.clip(np.floor(tensor.format.unrounded(x)), *ends).astype(tensor.dtype)
+        return tensor.format.quantize(x)
+
+    # ---- integers to numbers ----
+
+    def _behind(self, reference: FloatGraph, real: Arrays) -> dict[str, np.ndarray]:
+        """The float network's outputs, of the device's."""
+        ways = {name: self._way(reference, name, real) for name in reference.outputs}
+        ends = dict.fromkeys(end for end, _ in ways.values())  # in the order of the device's own
+        devices = dict(zip(ends, self.graph.outputs))
+        found = {}
+        for name, (end, operators) in ways.items():
+            values, shape = real.get(devices.get(end, "")), reference.shapes[end]
+            if values is None or math.prod(values.shape[1:]) != math.prod(shape):
+                raise self._stranger()
+            values = values.reshape(len(values), *shape)
+            for operator in operators:
+                values = operator.evaluate(values)
+            found[name] = values
+        return found
+
+    def _way(
+        self, reference: FloatGraph, name: str, real: Arrays
+    ) -> tuple[str, tuple[Operator, ...]]:
+        """The tensor that the device computes of an output, and the operators behind it."""
+        makers = {node.name: node for node in reference.nodes}
+        operators: tuple[Operator, ...] = ()
+        while name not in real and isinstance(makers[name].operator, _BEHIND):
+            node = makers[name]
+            operators, name = (node.operator, *operators), node.inputs[0]
+            if name not in makers:
+                raise self._stranger()
+        return name, operators
+
+    def _stranger(self) -> Error:
+        return Error(
+            f"the float reference of {self.graph.name} is another network: quantize it again"
+        )
+
+
+def results(scores: Arrays, single: bool) -> Union[np.ndarray, dict[str, np.ndarray]]:
+    """Scores of a batch as predict() returns them: without its axis where there was one sample, and
+    as an array where there is one output."""
+    named = {name: values[0] if single else values for name, values in scores.items()}
+    return named if len(named) > 1 else next(iter(named.values()))
+
+
+def predicted(
+    graph: FloatGraph, x: Any, layout: Optional[str] = None
+) -> Union[np.ndarray, dict[str, np.ndarray]]:
+    """The same of a float network, computed in numpy."""
+    array = as_numbers(x[graph.input] if _names(x, graph.input) else x, "the input")
+    real, single = shaped(array, "the input", graph.shape, graph.layout, layout, graph.layout)
+    expect_finite(real, "the input")
+    return results(evaluate(graph, real), single)
+
+
+def _names(x: Any, name: str) -> bool:
+    """Whether x holds the array of one input by its name."""
+    return isinstance(x, Mapping) and set(x) == {name}
+
+
+def _real(tensor: Tensor, values: np.ndarray) -> np.ndarray:
+    """What an output stands for, with the source file's order of axes."""
+    real = values if tensor.dtype == "float32" else tensor.format.dequantize(values)
+    return tensor.from_memory(real)
+
+
+def _layout(tensor: Tensor) -> Optional[str]:
+    return "NHWC" if len(tensor.shape) == 3 else None
+
+
+def resized(
+    preprocessing: Preprocessing, x: np.ndarray, shape: Shape, layout: Optional[str]
+) -> np.ndarray:
+    """Pictures of uint8 in the size that the network takes; anything else as it is."""
+    if x.dtype != np.uint8 or x.ndim not in (3, 4) or len(shape) != 3:
+        return x
+    first = (layout or preprocessing.layout) == "NCHW"
+    images = np.moveaxis(x, -3, -1) if first else x
+    fits = images.shape[-3:] == shape or images.shape[-1] != shape[-1]
+    if fits or (preprocessing.size or preprocessing.crop) is None:
+        return x
+    pictures = images.reshape(-1, *images.shape[-3:])
+    done = np.stack([preprocessing.picture(each) for each in pictures])
+    done = done.reshape(*images.shape[:-3], *done.shape[1:])
+    return np.moveaxis(done, -1, -3) if first else done
+
+
+def _whole(x: np.ndarray, tensor: Tensor, what: str) -> np.ndarray:
+    """Numbers that stand for themselves, where the format is unknown."""
+    low, high = limits(tensor.dtype)
+    if not ((x >= low) & (x <= high) & (x == np.rint(x))).all():
+        raise Error(
+            f"{what} is {tensor.dtype} and its number format is unknown, so only whole numbers "
+            f"{low}..{high} have a code"
+        )
+    return x.astype(tensor.dtype)

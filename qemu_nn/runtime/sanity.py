@@ -1,0 +1,154 @@
+"""A look at inputs as a network sees them: how many of its codes they use, how many saturate."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from ..errors import InputWarning
+from ..ir.tensors import Tensor
+
+#: Where the line of a look goes; the command line prints it.
+LOGGER = logging.getLogger("qemu_nn.inputs")
+
+#: Types with codes that can be counted.
+_COUNTED = ("int8", "uint8", "int16")
+
+#: So many neighbouring codes are a handful; of fewer values nothing can be said; the share that
+#: saturates of data that were probably not scaled.
+_HANDFUL, _LEAST, _MOST = 16, 64, 0.1
+
+
+@dataclass(frozen=True)
+class Sanity:
+    """What inputs look like in a network's format.
+
+    Attributes
+    ----------
+    codes_used, codes : int
+        How many different integers the inputs became, and how many there are.
+    saturated : float
+        Share of the real inputs that lie outside the format, 0..1.
+    sentence : str
+        The same as a line of text.
+    odd : bool
+        Whether the inputs were probably not scaled as the network expects.
+    """
+
+    codes_used: int
+    codes: int
+    saturated: float
+    sentence: str
+    odd: bool = False
+
+
+class Gauge:
+    """Looks at the inputs of one tensor, batch after batch.
+
+    Parameters
+    ----------
+    tensor : ir.tensors.Tensor
+        The input of the network.
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self.counted = tensor.dtype in _COUNTED and tensor.spelled is not None
+        if self.counted:
+            self._first, last = tensor.format.limits
+            self._used = np.zeros(last - self._first + 1, bool)
+        self._low, self._high = np.inf, -np.inf
+        self._values = self._saturated = 0
+
+    def add(self, codes: np.ndarray, real: Optional[np.ndarray] = None) -> None:
+        """Look at a batch.
+
+        Parameters
+        ----------
+        codes : ndarray of the input's integers, any shape
+            What the network gets.
+        real : ndarray of float, in as many elements, optional
+            What was rounded to them; default: the codes were given as such.
+        """
+        if not self.counted or not codes.size:
+            return
+        self._used[np.subtract(codes, self._first, dtype=np.int64)] = True
+        form = self.tensor.format
+        values = form.dequantize(codes) if real is None else real
+        self._low = min(self._low, float(values.min()))
+        self._high = max(self._high, float(values.max()))
+        self._values += codes.size
+        if real is not None:
+            steps, (least, most) = form.unrounded(real), form.limits
+            self._saturated += int(np.count_nonzero((steps < least - 0.5) | (steps > most + 0.5)))
+
+    @property
+    def enough(self) -> bool:
+        """Whether so many values were seen that something can be said."""
+        return not self.counted or self._values >= _LEAST
+
+    def sanity(self) -> Optional[Sanity]:
+        """What the inputs look like; None if there is nothing to say.
+
+        Returns
+        -------
+        Sanity or None
+            None for types without a number format, and before the first batch.
+        """
+        if not self.counted or not self._values:
+            return None
+        used, codes = np.flatnonzero(self._used), self._used.size
+        share = self._saturated / self._values
+        ends = "{:.4g}..{:.4g}".format(*self.tensor.format.ends)
+        lie = f"inputs lie in {self._low:.4g}..{self._high:.4g}"
+        held = f"{self.tensor.dtype} holds {ends}"
+        told = f"{lie} ({held}): they use {len(used)} of {codes} codes, {share:.2%} saturate"
+        few = used[-1] - used[0] < _HANDFUL and self._low < self._high
+        odd = self._values >= _LEAST and (bool(few) or share >= _MOST)
+        return Sanity(len(used), codes, share, told + ("; were they scaled?" if odd else ""), odd)
+
+
+def inspect(tensor: Tensor, codes: np.ndarray, real: Optional[np.ndarray] = None) -> Sanity:
+    """Look at one batch.
+
+    Parameters
+    ----------
+    tensor : ir.tensors.Tensor
+        The input of the network, of 8 or 16 bits and with a number format.
+    codes : ndarray of the input's integers, any shape
+        What the network gets.
+    real : ndarray of float, in as many elements, optional
+        What was rounded to them; default: the codes were given as such.
+
+    Returns
+    -------
+    Sanity
+        How many codes are used, and how much saturates.
+    """
+    gauge = Gauge(tensor)
+    gauge.add(codes, real)
+    return gauge.sanity() or Sanity(0, 0, 0.0, "there are no codes to look at")
+
+
+def tell(gauge: Gauge, stacklevel: int = 2) -> None:
+    """Log the line of a look, or warn where the inputs are odd.
+
+    Parameters
+    ----------
+    gauge : Gauge
+        What has looked at the inputs.
+    stacklevel : int, default 2
+        As warnings.warn() counts, from the caller of this function.
+    """
+    sanity = gauge.sanity()
+    if sanity is None:
+        return
+    line = f"{gauge.tensor.name!r}: {sanity.sentence}"
+    if sanity.odd:
+        warnings.warn(line, InputWarning, stacklevel=stacklevel + 1)
+    else:
+        LOGGER.info("%s", line)

@@ -1,0 +1,219 @@
+"""Devices as people write them, and whether a network fits into a chip."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from test_pickle import float_network
+
+import qemu_nn
+from qemu_nn import chips, cmsis, targets
+from qemu_nn.api import golden as pipeline
+from qemu_nn.chips import CHIPS
+from qemu_nn.cli.main import main
+from qemu_nn.errors import Error
+
+WRITTEN = {
+    "m4": "cortex-m4",
+    "M55": "cortex-m55",
+    "cortex-m4f": "cortex-m4",
+    "Cortex-M7": "cortex-m7",
+    " Cortex M33 ": "cortex-m33",
+    "CM0+": "cortex-m0+",
+    "m0plus": "cortex-m0plus",
+    "cortex_m3": "cortex-m3",
+    "dsp": "dsp",
+    "M0": "m0",
+    "stm32f411": "cortex-m4",
+    "STM32F411RET6": "cortex-m4",
+    "stm32f103c8t6": "cortex-m3",
+    "nRF52840-DK": "cortex-m4",
+    "i.MX RT1062": "cortex-m7",
+    "MIMXRT1062DVL6": "cortex-m7",
+    "ATSAMD51J20": "cortex-m4",
+    "Ensemble E3": "cortex-m55",
+}
+
+
+REAL = np.random.default_rng(0).normal(size=(4, 8, 8, 1))
+
+
+def demo():
+    return pipeline.example()[0]
+
+
+def told(*arguments):
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert isinstance(result.exception, (SystemExit, type(None))), result.exception
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def model(tmp_path):
+    demo().save(tmp_path / "digits.qnz")
+    return tmp_path / "digits.qnz"
+
+
+@pytest.mark.parametrize("word", WRITTEN)
+def test_a_device_is_known_as_people_write_it(word):
+    assert targets.resolve(word) == WRITTEN[word]
+
+
+def test_every_core_and_path_keeps_its_name():
+    for name in (*targets.CORES, *targets.PATHS):
+        assert targets.resolve(name) == targets.resolve(name.upper()) == name
+
+
+def test_every_chip_is_whole_and_has_a_core():
+    assert len(CHIPS) >= 40
+    for name, chip in CHIPS.items():
+        assert targets.chip(name) is targets.chip(name.upper()) is chip
+        assert name.isalnum()
+        assert name == name.lower()
+        assert chip.core in targets.CORES
+        assert targets.resolve(name) == chip.core
+        assert chip.flash in (0, *range(16, 8193))
+        assert 8 <= chip.ram <= 16384
+        assert chip.maker
+        assert chip.source
+    assert {chip.maker for chip in CHIPS.values()} >= {"ST", "NXP", "Nordic", "Renesas", "TI"}
+
+
+def test_the_longest_name_of_a_chip_wins(monkeypatch):
+    short, long = CHIPS["samd21"], CHIPS["samd51"]
+    monkeypatch.setattr(chips, "CHIPS", {"cc26": short, "cc2652": long})
+    assert chips.named("CC2652R1F") is long
+    assert chips.named("cc2640") is short
+
+
+UNKNOWN = {
+    "m44": r"have: cortex-m0, .*; did you mean cortex-m4\?$",
+    "stm32f412": "did you mean .*stm32f411",
+    "esp32": "no core 'esp32'; have: .*chips.CHIPS$",
+    "": "no core ''; have: .*chips.CHIPS$",
+}
+
+
+@pytest.mark.parametrize("word", UNKNOWN)
+def test_an_unknown_device_is_refused_with_what_is_close(word):
+    with pytest.raises(Error, match=UNKNOWN[word]):
+        targets.resolve(word)
+
+
+def test_names_that_are_close_are_told_everywhere():
+    network = demo()
+    close = {
+        "nearest": lambda: network.session(rounding="neares"),
+        "7.0.0": lambda: network.session(cmsis="7.0"),
+        "reference": lambda: network.session(kernels="referenc"),
+        "2026-08": lambda: network.session(tflm="2026-8"),
+        "ref": lambda: network.session(variant="reff"),
+        "stm32f411": lambda: network.fit("stm32f41"),
+        "arm_relu_q7": lambda: cmsis.buffer_size("arm_rellu_q7", {}),
+        "minmax": lambda: qemu_nn.quantize(float_network(), REAL, method="minmx"),
+        "affine": lambda: qemu_nn.quantize(float_network(), REAL, scheme="afine"),
+    }
+    for name, call in close.items():
+        with pytest.raises(Error, match="did you mean") as told:
+            call()
+        assert name in str(told.value).partition("did you mean")[2], name
+
+
+def test_a_chip_is_a_target_of_every_call():
+    network = demo()
+    assert network.profile("stm32f411") == network.profile("cortex-m4")
+    assert network.profile("rp2040") == network.profile("cortex-m0+") != network.profile("m4")
+    assert pipeline.describe(network, "nrf52840").facts["profile"] == "CMSIS 5.9.0, dsp, nearest"
+
+
+def test_fit_adds_up_what_firmware_has(tmp_path):
+    network = demo()
+    fit = network.fit("stm32f411")
+    summary = pipeline.describe(network, "stm32f411").facts
+    assert fit.fits
+    assert fit.weights == summary["weight_bytes"]
+    assert fit.ram == summary["activation_bytes"] + 4096
+    flash, ram = fit.table.records()
+    assert (flash["needed"], flash["of_chip"], flash["fits"]) == (fit.weights, 512 * 1024, "yes")
+    assert ram["left"] == 128 * 1024 - fit.ram
+    assert "digits fits into ST stm32f411, Cortex-M4\n" in fit.text()
+    assert "DS10314" in fit.text()
+    assert "code is not counted" in fit.text()
+    assert json.loads(fit.json())["fits"] is True
+    assert fit.csv().splitlines()[2].startswith('"RAM",')
+    assert "<table>" in fit._repr_html_()
+
+
+def test_fit_turns_at_the_last_byte():
+    network = demo()
+    left = network.fit("mspm0g3507", stack=0).table.records()[1]["left"]
+    assert network.fit("mspm0g3507", stack=left).fits
+    full = network.fit("mspm0g3507", stack=left + 1)
+    assert not full.fits
+    assert full.table.records()[1]["fits"] == "no"
+    assert "does not fit into" in full.text()
+
+
+def test_flash_decides_too_unless_it_is_outside(monkeypatch):
+    small = qemu_nn.chips.Chip("small", "X", "cortex-m4", 1, 64, "data sheet")
+    monkeypatch.setitem(CHIPS, "small", small)
+    assert not demo().fit("small").fits
+    outside = demo().fit("rp2040")
+    assert outside.fits
+    assert outside.table.records()[0]["fits"] == "outside"
+
+
+def test_the_command_line_says_whether_it_fits(model, tmp_path):
+    code, output = told("info", model, "--fit", "rp2040")
+    assert code == 0
+    assert "CMSIS 5.9.0, m0, nearest" in output
+    assert "fits into" in output
+    code, output = told("info", model, "--fit", "stm32f411", "--stack", 200000)
+    assert code == 1
+    assert "does not fit into" in output
+    code, output = told("info", model, "--fit", "stm32f411", "--target", "m3", "--json")
+    assert code == 0
+    assert json.loads(output)["profile"] == "CMSIS 5.9.0, scalar, nearest"
+    assert json.loads(output)["fit"]["chip"] == "stm32f411"
+    code, output = told("info", model, "--fit", "stm32f41")
+    assert code == 2
+    assert "did you mean stm32f411" in output
+
+
+def test_firmware_is_written_for_a_chip(model, tmp_path):
+    pytest.importorskip("jinja2", reason="the export of C needs jinja2")
+    code, output = told("export", model, "-o", tmp_path / "a", "--target", "nrf52840")
+    assert code == 0
+    written = json.loads((tmp_path / "a" / "manifest.json").read_text())
+    assert written["profile"]["core"] == "cortex-m4"
+    code, output = told("export", model, "-o", tmp_path / "b", "--fit", "rp2040")
+    assert code == 0
+    assert "outside" in output
+    written = json.loads((tmp_path / "b" / "manifest.json").read_text())
+    assert written["profile"]["path"] == "m0"
+    code, output = told("export", model, "-o", tmp_path / "c", "--fit", "rp2040", "--stack", 10**6)
+    assert code == 1
+    assert "does not fit" in output
+
+
+def test_goldens_of_a_chip_name_its_core(tmp_path):
+    network, x, _ = pipeline.example()
+    pipeline.golden(network, x[:1], tmp_path / "goldens", "stm32f746")
+    manifest = json.loads((tmp_path / "goldens" / "manifest.json").read_text())
+    assert manifest["profile"]["core"] == "cortex-m7"
+
+
+def test_a_float_network_has_to_be_quantized_first(tmp_path):
+    float_network().save(tmp_path / "net.qnz")
+    code, output = told("info", tmp_path / "net.qnz", "--fit", "rp2040")
+    assert code == 2
+    assert "quantize it first" in output
+
+
+def test_chips_are_listed():
+    code, output = told("chips", "--json")
+    listed = json.loads(output)
+    assert code == 0
+    assert [row["chip"] for row in listed] == list(CHIPS)
+    assert listed[0]["ram_kib"] == CHIPS[listed[0]["chip"]].ram

@@ -1,0 +1,103 @@
+"""Python and the command line have the same options, and each speaks in its own words."""
+
+import inspect
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import qemu_nn
+from qemu_nn.api import golden as pipeline
+from qemu_nn.api.network import load
+from qemu_nn.cli.main import main
+from qemu_nn.cli.spelling import spelled
+from qemu_nn.runtime.session import Session
+
+#: Verb -> the functions whose arguments it has as options.
+CALLS = {
+    "info": (load, pipeline.describe, qemu_nn.Network.fit),
+    "run": (qemu_nn.Network.session, Session.run),
+    "golden": (pipeline.golden,),
+    "compare": (pipeline.compare,),
+    "check": (qemu_nn.check,),
+    "import": (load, qemu_nn.Network.save),
+    "quantize": (load, qemu_nn.quantize, qemu_nn.Network.save),
+    "analyze": (qemu_nn.analyze,),
+    "export": (qemu_nn.export, qemu_nn.Network.fit),
+}
+
+#: What Python calls otherwise than the command line, which has its files as arguments or -o.
+RENAMED = {
+    **{"x": "input", "input": "input_tensor", "output": "output_tensor", "chip": "fit"},
+    **{"formats": "format", "functions": "function", "one_header": "layers"},
+    **{"network": "model", "paths": "models", "path": "model", "folder": "output"},
+}
+
+#: Options that are no arguments, as Python has values and methods for them: --json is .json(), the
+#: file of an output what .save() takes, data of a search hold their labels.
+OWN = {
+    "help": "",
+    "json": ".json()",
+    "csv": ".csv()",
+    "html": ".html()",
+    "full": ".text(full=True)",
+    "output": "what the call returns",
+}
+
+#: Verb -> options of its own, and why.
+EXCEPT = {
+    "run": {"labels": "accuracy is evaluate()'s", "output": "what run() returns"},
+}
+
+#: Arguments that the command line has no option for: it always shows a bar.
+FIXED = {"self", "progress"}
+
+
+def options(verb):
+    named = (p for p in main.commands[verb].params if not isinstance(p, click.Argument))
+    found = {max(p.opts, key=len).lstrip("-").replace("-", "_") for p in named}
+    arguments = {p.name for p in main.commands[verb].params if isinstance(p, click.Argument)}
+    return found, arguments
+
+
+def taken(verb):
+    names = {n for call in CALLS[verb] for n in inspect.signature(call).parameters}
+    return {RENAMED.get(name, name) for name in names - FIXED}
+
+
+@pytest.mark.parametrize("verb", CALLS)
+def test_a_verb_has_the_options_of_its_function(verb):
+    have, arguments = options(verb)
+    wanted = taken(verb)
+    own = {*OWN, *EXCEPT.get(verb, {})}
+    assert wanted - have - arguments == set(), "Python alone has these"
+    assert have - wanted - own == set(), "the command line alone has these"
+
+
+SENTENCES = {
+    "give layout=": "give --layout",
+    "use cmsis='5.9.0' or": "use --cmsis 5.9.0 or",
+    'kernels="reference" has it': "--kernels reference has it",
+    "the scheme affine needs bits=8, not 16": "the scheme affine needs --bits 8, not 16",
+    "input=, output= and weights= are": "--input-tensor, --output-tensor and --weights are",
+    "with output='a b'.": "with --output-tensor a b.",
+    "search_range=3.": "--search-range 3.",
+    "a chip of chips.CHIPS": "a chip of `qemu-nn chips`",
+    "'net/bits=8' and stride=2, x.bits=8": "'net/bits=8' and stride=2, x.bits=8",
+}
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_a_sentence_has_the_words_of_the_command_line(text):
+    assert spelled(text, click.Context(main)) == SENTENCES[text]
+
+
+def test_errors_of_the_command_line_name_its_options(tmp_path):
+    pipeline.example()[0].save(tmp_path / "net.qnz")
+    model = str(tmp_path / "net.qnz")
+    output = CliRunner().invoke(main, ["info", model, "--target", "m55", "--cmsis", "5.6.0"]).output
+    assert "use --cmsis 5.9.0" in output
+    output = CliRunner().invoke(main, ["info", model, "--output-tensor", "q"]).output
+    assert "--output-tensor and --weights are for float files" in output
+    with pytest.raises(qemu_nn.Error, match=r"cmsis='5\.9\.0'"):
+        qemu_nn.load(model).session("m55", "5.6.0")
