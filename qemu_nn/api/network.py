@@ -22,6 +22,7 @@ from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from ..targets import chip as find_chip
 from .qnz import load_package, save_package
+from .tflite_file import check_ending, save_tflite
 
 if TYPE_CHECKING:
     from ..analysis.fit import Fit
@@ -273,15 +274,24 @@ class Network:
         Parameters
         ----------
         path : str or Path
-            A file that ends in ".qnz"; it is written whole or not at all.
+            A file that ends in ".qnz", which holds all of the network; or in ".tflite", which
+            TensorFlow Lite Micro and LiteRT run, too, and which holds neither the float reference
+            nor what raw samples become. It is written whole or not at all.
 
         Raises
         ------
         Error
-            The path has another ending.
+            The path has another ending, or an optional package is missing.
         ModelError
-            The file cannot be written.
+            The file cannot be written, or .tflite files do not hold such a network: with formats
+            of powers of two, with states, or with a call that has no operator; the sentence names
+            it.
         """
+        path = as_path(path, "the file of a network")
+        check_ending(path)
+        if path.suffix == ".tflite":
+            save_tflite(self.graph, path)
+            return
         save_package(self.graph, path, self.reference, self.preprocessing)
 
 
@@ -498,21 +508,22 @@ def load_quantized(path: Union[str, Path]) -> Network:
 
 def quantized(network: Union[Network, str, Path]) -> Network:
     """A quantized network that a caller gives, as such or as a file; Error for anything else."""
-    known = _known(network)
-    if not isinstance(known, Network):
+    found = known(network)
+    if not isinstance(found, Network):
         raise Error(f"{_name(network)} is a float network; quantize it first")
-    return known
+    return found
 
 
 def unquantized(network: Union[FloatNetwork, str, Path]) -> FloatNetwork:
     """A float network that a caller gives, as such or as a file; Error for anything else."""
-    known = _known(network)
-    if not isinstance(known, FloatNetwork):
+    found = known(network)
+    if not isinstance(found, FloatNetwork):
         raise Error(f"{_name(network)} is quantized already; give the float network instead")
-    return known
+    return found
 
 
-def _known(network: object) -> Union[Network, FloatNetwork]:
+def known(network: object) -> Union[Network, FloatNetwork]:
+    """A network of any kind that a caller gives, as such or as a file; Error for anything else."""
     if isinstance(network, (Network, FloatNetwork)):
         return network
     if isinstance(network, (str, os.PathLike)):

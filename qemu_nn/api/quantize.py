@@ -31,6 +31,7 @@ from ..lower import device_part
 from ..optimize import optimize
 from ..quantizer.search import Given, Score, Search, search
 from ..quantizer.statistics import observe
+from ..runtime.cluster import cluster
 from ..runtime.evaluate import each_tensor, evaluate
 from ..runtime.plan import plan
 from ..runtime.sanity import Gauge, tell
@@ -62,6 +63,8 @@ def quantize(
     search_range: int = 3,
     tolerance: float = 0.0,
     threads: int = 1,
+    client: Any = None,
+    workers: Optional[int] = None,
     resume: Union[str, Path, None] = None,
     progress: Optional[Progress] = None,
 ) -> Network:
@@ -113,6 +116,10 @@ def quantize(
         A search ends when its accuracy is at most this much below the float network's.
     threads : int, default 1
         Candidates of a search that are computed at a time.
+    client : dask.distributed.Client or str, optional
+        Compute candidates of a search on this cluster, or on that of the scheduler at this address.
+    workers : int, optional
+        Compute candidates of a search on so many processes of this machine, by dask.
     resume : str or Path, optional
         A file that keeps the decisions of a search, so that it can be interrupted.
     progress : callable, optional
@@ -150,7 +157,9 @@ def quantize(
     span = as_count(search_range, "search_range", 0, 64) * chosen.octave
     threads = as_count(threads, "threads", most=MOST_THREADS)
     file = None if resume is None else as_path(resume, "resume")
-    how = Search(span, as_number(tolerance, "tolerance"), None, threads, file)
+    how = Search(span, as_number(tolerance, "tolerance"), None, threads, resume=file)
+    if not searched and (client is not None or workers is not None):
+        raise Error("client and workers are for method='search', which alone has many candidates")
     given = {
         layer: as_mapping(roles, f"the formats of {layer}")
         for layer, roles in as_mapping(formats, "formats").items()
@@ -158,16 +167,14 @@ def quantize(
     job = _job(network, chosen, given, softmax)
     if preprocessing is not None and not isinstance(preprocessing, Preprocessing):
         raise Error(f"preprocessing must be a Preprocessing, not {shown(preprocessing)}")
-    source = batches(data, network.graph.shape, network.graph.layout, layout)
+    start = (network.graph.shape, network.graph.layout)
+    source = batches(data, *start, layout, preprocessing=preprocessing)
     to_device_input = partial(_device_input, job.reference, job.graph.input)
     kept: list[Batch] = []
 
     def inputs() -> Iterable[np.ndarray]:
         for batch in progress(source) if progress else source:
-            x = batch.x
-            if preprocessing is not None:
-                x = preprocessing.apply(x, network.graph.layout)
-            x = to_device_input(_channels_last(x, network.graph))
+            x = to_device_input(_channels_last(batch.x, network.graph))
             if searched or not kept:
                 kept.append(Batch(x, batch.y))
             yield x
@@ -175,7 +182,8 @@ def quantize(
     job = replace(job, statistics=observe(job.graph, inputs()))
     tried: Given = {}
     if searched:
-        tried = _searched(job, kept, how, progress)
+        with cluster(client, workers) as found:
+            tried = _searched(job, kept, replace(how, client=found), progress)
     final = job.formats(tried)
     graph = chosen.lower(job.graph, final)
     plan(graph, wanted)  # the device accepts every call

@@ -91,7 +91,7 @@ class Conv(Operator):
         step = max(_CELLS // max(rows[:1].size, 1), 1)
         for i in range(0, len(x), step):
             part = rows[i : i + step].reshape(-1, len(columns))
-            np.matmul(part, columns, out=result[i : i + step].reshape(-1, out))
+            self._product(part, columns, result[i : i + step].reshape(-1, out))
         return result
 
     def _of_channels(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
@@ -107,10 +107,15 @@ class Conv(Operator):
                 if depth == 1:
                     total += cells * weights[i, j, :, 0]
                 elif self.groups == 1:
-                    total[..., 0, :] += cells[..., 0, :] @ weights[i, j, 0]
+                    total[..., 0, :] += self._product(cells[..., 0, :], weights[i, j, 0])
                 else:
-                    total += (cells[..., None, :] @ weights[i, j])[..., 0, :]
+                    total += self._product(cells[..., None, :], weights[i, j])[..., 0, :]
         return total.reshape(*total.shape[:3], out)
+
+    def _product(
+        self, x: np.ndarray, weights: np.ndarray, out: Optional[np.ndarray] = None
+    ) -> np.ndarray:
+        return np.asarray(np.matmul(x, weights, out))
 
 
 @dataclass(frozen=True)
@@ -134,5 +139,10 @@ class Dense(Operator):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """One product of matrices."""
         (x,) = inputs
-        result = x @ self.weights.T.astype(x.dtype, copy=False)
+        result = self._product(x, self.weights.T.astype(x.dtype, copy=False))
         return result if self.bias is None else result + self.bias.astype(x.dtype, copy=False)
+
+    def _product(
+        self, x: np.ndarray, weights: np.ndarray, out: Optional[np.ndarray] = None
+    ) -> np.ndarray:
+        return np.asarray(np.matmul(x, weights, out))
