@@ -66,7 +66,7 @@ def assert_same(
     __tracebackhide__ = True
     from .analysis.compare import compare, compare_arrays
 
-    folder = Path(getattr(golden, "folder", golden))
+    folder = Path(golden) if isinstance(golden, (str, Path)) else golden.folder
     if isinstance(dump, Mapping):
         comparison = compare_arrays(folder, dump)
     else:
