@@ -265,8 +265,9 @@ def test_kinds_follow_from_labels_and_shapes():
 
 
 def test_a_block_s_size_follows_from_the_data_alone():
-    assert [blocks.block_size(n, 3136) for n in (1, 10_000, 100_000, 10**8)] == [64, 64, 512, 2048]
-    assert [blocks.block_size(1000, size) for size in (600_000, 10**9)] == [8, 1]
+    sizes = [blocks.block_size(n, 3136) for n in (1, 10_000, 100_000, 10**8)]
+    assert sizes == [64, 128, 1024, 16384]
+    assert [blocks.block_size(10_000, size) for size in (600_000, 10**9)] == [64, 1]
 
 
 def test_names_of_classes_are_matched(tmp_path):

@@ -16,7 +16,7 @@ from .batches import Batch, Batches, Blocks, Stream
 
 #: Bytes and samples that a block holds at most, the samples that it holds at least if these are
 #: small, and how many blocks data are cut into before blocks grow.
-_BYTES, _MOST, _LEAST, _BLOCKS = 2**23, 4096, 64, 256
+_BYTES, _MOST, _LEAST, _BLOCKS = 2**26, 2**15, 64, 128
 
 #: What errors call the sample of a row.
 Names = Callable[[int], str]
