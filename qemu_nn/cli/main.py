@@ -31,6 +31,7 @@ from .analyze import analyze
 from .bench import bench, variants
 from .chain import run_chain, say_largest
 from .check import check
+from .diff import diff
 from .evaluate import evaluate
 from .export import export
 from .inputs import read_inputs
@@ -44,6 +45,7 @@ from .options import (
     force,
     form,
     inputs,
+    method,
     say,
     source,
     state,
@@ -132,6 +134,7 @@ def demo(output: Path) -> None:
 @click.argument("model", type=PATH)
 @click.option("--full", is_flag=True, help="Every column and fact, in lines of any length.")
 @source(".caffemodel, .caffemodel.h5")
+@method
 @form("json", "csv")
 @variant
 @fit
@@ -144,6 +147,7 @@ def info(
     weights: Optional[Path],
     input_tensor: Optional[str],
     output_tensor: Optional[str],
+    method: Optional[str],
     form: Optional[str],
     variant: Optional[str],
     fit: Optional[str],
@@ -157,7 +161,8 @@ def info(
     TensorFlow Lite Micro says; the exit code is 2.
     """
     try:
-        network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
+        part = {"input": input_tensor, "output": output_tensor, "method": method}
+        network = pipeline.load(model, weights=weights, **part)
     except ModelError:
         operators = checking.operators(model)
         if operators is None:
@@ -325,5 +330,5 @@ def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
     return Table(("array", "dtype", "shape"), rows)
 
 
-for _verb in (bench, variants, check, import_, quantize, analyze, evaluate, export, ndk, sdk):
+for _verb in (bench, variants, check, diff, import_, quantize, analyze, evaluate, export, ndk, sdk):
     main.add_command(_verb)
