@@ -57,13 +57,13 @@ def block_size(samples: int, sample_bytes: int) -> int:
 
 
 def first_of(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
-    """The first sample, and of data that come one after the other all batches, read on."""
+    """Some of the first samples, and of data that come one after the other all batches, read on."""
     if not isinstance(source, Stream):
-        return source.blocks(1).block(0), None
+        return source.blocks(_LEAST).block(0), None
     batches: Iterator[Batch] = iter(source)
     for batch in batches:
         if len(batch):
-            return Batch(*batch_rows(batch, slice(1))), chain([batch], batches)
+            return batch, chain([batch], batches)
     raise Error("the data hold no samples")
 
 
