@@ -35,10 +35,10 @@ def network_variants(
     Lite Micro call other functions, a column more says which layers part. Raises Error as a session
     does.
     """
-    if x is None:
-        x = random_inputs(graph, _INPUTS)
-    others = {p: _trace(session, x, state) for p, session in other_profiles(graph, wanted).items()}
     session = Session(graph, wanted, trace=True)
+    if x is None:
+        x = random_inputs(session.graph, _INPUTS)
+    others = {p: _trace(session, x, state) for p, session in other_profiles(graph, wanted).items()}
     return with_builds(compare_profiles(_trace(session, x, state), others, chained=True), graph)
 
 
