@@ -23,12 +23,14 @@ CALLS = {
     "import": (load, qemu_nn.Network.save),
     "quantize": (load, qemu_nn.quantize, qemu_nn.Network.save),
     "analyze": (qemu_nn.analyze,),
+    "evaluate": (qemu_nn.evaluate,),
+    "diff": (qemu_nn.diff,),
     "export": (qemu_nn.export, qemu_nn.Network.fit),
 }
 
 #: What Python calls otherwise than the command line, which has its files as arguments or -o.
 RENAMED = {
-    **{"x": "input", "input": "input_tensor", "output": "output_tensor", "chip": "fit"},
+    **{"x": "input", "input": "input_tensor", "chip": "fit"},
     **{"formats": "format", "functions": "function", "one_header": "layers"},
     **{"network": "model", "paths": "models", "path": "model", "folder": "output"},
 }
@@ -46,7 +48,15 @@ OWN = {
 
 #: Verb -> options of its own, and why.
 EXCEPT = {
-    "run": {"labels": "accuracy is evaluate()'s", "output": "what run() returns"},
+    "run": {"output": "what run() returns"},
+}
+
+#: How data are chosen, prepared and spread over machines: the command line has an option for each
+#: part, Python also Preprocessing and a client; tests of these hold the parts together.
+SHARED = {
+    *("preprocessing", "size", "crop", "layout", "scale", "mean", "std", "dtype"),
+    *("limit", "index", "shuffle", "seed", "labels", "real", "top", "classes"),
+    *("client", "dask", "workers", "front_end"),
 }
 
 #: Arguments that the command line has no option for: it always shows a bar.
@@ -62,14 +72,16 @@ def options(verb):
 
 def taken(verb):
     names = {n for call in CALLS[verb] for n in inspect.signature(call).parameters}
-    return {RENAMED.get(name, name) for name in names - FIXED}
+    if load in CALLS[verb]:
+        names = {"output_tensor" if name == "output" else name for name in names}
+    return {RENAMED.get(name, name) for name in names - FIXED - SHARED}
 
 
 @pytest.mark.parametrize("verb", CALLS)
 def test_a_verb_has_the_options_of_its_function(verb):
     have, arguments = options(verb)
     wanted = taken(verb)
-    own = {*OWN, *EXCEPT.get(verb, {})}
+    own = {*OWN, *EXCEPT.get(verb, {}), *SHARED}
     assert wanted - have - arguments == set(), "Python alone has these"
     assert have - wanted - own == set(), "the command line alone has these"
 

@@ -167,16 +167,14 @@ def quantize(
     job = _job(network, chosen, given, softmax)
     if preprocessing is not None and not isinstance(preprocessing, Preprocessing):
         raise Error(f"preprocessing must be a Preprocessing, not {shown(preprocessing)}")
-    source = batches(data, network.graph.shape, network.graph.layout, layout)
+    start = (network.graph.shape, network.graph.layout)
+    source = batches(data, *start, layout, preprocessing=preprocessing)
     to_device_input = partial(_device_input, job.reference, job.graph.input)
     kept: list[Batch] = []
 
     def inputs() -> Iterable[np.ndarray]:
         for batch in progress(source) if progress else source:
-            x = batch.x
-            if preprocessing is not None:
-                x = preprocessing.apply(x, network.graph.layout)
-            x = to_device_input(_channels_last(x, network.graph))
+            x = to_device_input(_channels_last(batch.x, network.graph))
             if searched or not kept:
                 kept.append(Batch(x, batch.y))
             yield x

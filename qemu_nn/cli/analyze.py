@@ -13,7 +13,7 @@ from ..api import golden as pipeline
 from ..errors import Error
 from ..io import files
 from ..io.arrays import read_array
-from .options import PATH, device, form, say, threads
+from .options import PATH, cluster, device, form, say, threads
 
 
 @click.command()
@@ -31,6 +31,7 @@ from .options import PATH, device, form, say, threads
     "--layout", type=click.Choice(["NHWC", "NCHW"]), help="Layout of the images in the data."
 )
 @threads
+@cluster
 @form("json", "csv")
 @device
 def analyze(

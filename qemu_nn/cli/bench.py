@@ -26,7 +26,7 @@ from ..ir.graph import Graph
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
 from .inputs import read_inputs
-from .options import PATH, device, form, inputs, say, state, variant
+from .options import PATH, cluster, device, form, inputs, say, state, variant
 
 _COUNT = click.IntRange(1)
 _NETWORKS = {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}
@@ -97,12 +97,15 @@ def bench(
 @click.argument("what", metavar="MODEL|NETWORK|KERNEL")
 @inputs(" By default random.")
 @state
+@cluster
 @form("json", "csv")
 @device
 def variants(
     what: str,
     inputs: tuple[str, ...],
     state: Optional[Path],
+    client: Optional[str],
+    workers: Optional[int],
     form: Optional[str],
     **names: str,
 ) -> None:
@@ -116,11 +119,11 @@ def variants(
         graph = _graph(what)
         x = read_inputs(graph, inputs) if inputs else None
         wanted = profile_for(graph.ops, **_axes(names))
-        table = network_variants(graph, wanted, x, read_state(state))
+        table = network_variants(graph, wanted, x, read_state(state), client, workers)
     else:
         if inputs or state:
             raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
-        table = function_variants(what, _axes(names))
+        table = function_variants(what, _axes(names), client=client, workers=workers)
     say(getattr(table, form)() if form else builds_text(table))
 
 

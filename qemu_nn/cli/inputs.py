@@ -12,6 +12,7 @@ from ..errors import Error
 from ..io.arrays import read_array, read_npz
 from ..ir.graph import Graph, Tensor
 from ..runtime.inputs import Inputs
+from ..runtime.sanity import Gauge, tell
 from .options import say
 
 
@@ -71,7 +72,11 @@ def _taken(graph: Graph, tensor: Tensor, x: np.ndarray) -> np.ndarray:
     which = "inputs" if len(graph.inputs) == 1 else f"inputs {tensor.name!r}"
     if x.dtype.kind == "f" and tensor.spelled is not None:
         say(f"{x.dtype} {which} quantized as {tensor.spelled}", err=True)
-        return tensor.format.quantize(x if graph.states else _arranged(x, tensor.shape))
+        real = x if graph.states else _arranged(x, tensor.shape)
+        codes, gauge = tensor.format.quantize(real), Gauge(tensor)
+        gauge.add(codes, real)
+        tell(gauge)
+        return codes
     if x.dtype == np.float64 and tensor.dtype == "float32":
         x = x.astype(np.float32)
     lead = 2 if graph.states else 1

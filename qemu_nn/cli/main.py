@@ -31,6 +31,7 @@ from .analyze import analyze
 from .bench import bench, variants
 from .chain import run_chain, say_largest
 from .check import check
+from .diff import diff
 from .evaluate import evaluate
 from .export import export
 from .inputs import read_inputs
@@ -44,6 +45,7 @@ from .options import (
     force,
     form,
     inputs,
+    method,
     say,
     source,
     state,
@@ -51,6 +53,7 @@ from .options import (
     variant,
 )
 from .quantize import import_, quantize
+from .scores import real_scores, say_best
 from .sdk import sdk
 from .spelling import spelled
 
@@ -131,6 +134,7 @@ def demo(output: Path) -> None:
 @click.argument("model", type=PATH)
 @click.option("--full", is_flag=True, help="Every column and fact, in lines of any length.")
 @source(".caffemodel, .caffemodel.h5")
+@method
 @form("json", "csv")
 @variant
 @fit
@@ -143,6 +147,7 @@ def info(
     weights: Optional[Path],
     input_tensor: Optional[str],
     output_tensor: Optional[str],
+    method: Optional[str],
     form: Optional[str],
     variant: Optional[str],
     fit: Optional[str],
@@ -156,7 +161,8 @@ def info(
     TensorFlow Lite Micro says; the exit code is 2.
     """
     try:
-        network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
+        part = {"input": input_tensor, "output": output_tensor, "method": method}
+        network = pipeline.load(model, weights=weights, **part)
     except ModelError:
         operators = checking.operators(model)
         if operators is None:
@@ -189,6 +195,7 @@ def info(
     "--trace", is_flag=True, help="Write the output of every layer, not only of the last."
 )
 @click.option("--labels", type=PATH, help="Correct classes [N]; prints the accuracy.")
+@real_scores
 @state
 @threads
 @variant
@@ -199,6 +206,9 @@ def run(
     output: Optional[Path],
     trace: bool,
     labels: Optional[Path],
+    real: bool,
+    top: Optional[int],
+    classes: Optional[Path],
     state: Optional[Path],
     threads: int,
     variant: Optional[str],
@@ -210,6 +220,8 @@ def run(
     """
     if output is not None:
         _check_output(output)
+    if trace and (real or top or classes):
+        raise Error("only outputs have real scores: give --trace or --real, not both")
     if described_by(model) is not None:
         how = {"variant": variant, "threads": threads, **names}
         others = {"labels": labels, "state": state}
@@ -223,7 +235,10 @@ def run(
     h = read_state(state)
     y = None if labels is None else read_array(labels, "y")
     results = batch.run(session, x, h, trace, _progress)
-    _put(output, results)
+    scores = session.host.scores(results) if real or top or classes else None
+    if scores is not None:
+        say_best(network.graph, scores, top, classes)
+    _put(output, results if scores is None else scores)
     if y is not None:
         say(f"\naccuracy: {accuracy_text(network.graph, results, y)}")
 
@@ -315,5 +330,5 @@ def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
     return Table(("array", "dtype", "shape"), rows)
 
 
-for _verb in (bench, variants, check, import_, quantize, analyze, evaluate, export, ndk, sdk):
+for _verb in (bench, variants, check, diff, import_, quantize, analyze, evaluate, export, ndk, sdk):
     main.add_command(_verb)
