@@ -181,8 +181,8 @@ def lstm(call: Call) -> None:
         why = "it keeps a state inside of a branch or a loop, which is not supported"
         call.refused("lstm_state", f'{why}; choose kernels="cmsis-nn"')
     else:
-        own = {name: value for name, value in params.items() if not name.startswith("has_")}
-        call.otherwise("lstm_state", f"tflm_lstm_{suffix}", own, *arrays, states=(cells, hidden))
+        kept = {name: value for name, value in params.items() if not name.startswith("has_")}
+        call.otherwise("lstm_state", f"tflm_lstm_{suffix}", kept, *arrays, states=(cells, hidden))
     call.put(f"arm_lstm_unidirectional_{suffix}", params, [x], output, *arrays)
 
 
