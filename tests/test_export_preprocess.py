@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from networks import classifier as q7_classifier
 import qemu_nn
 from qemu_nn import Preprocessing
 from qemu_nn.api.golden import FloatNetwork, Network
+from qemu_nn.firmware.preprocess import preprocess
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Affine, Dense
 
@@ -111,6 +113,13 @@ def test_what_a_table_cannot_hold_is_said(tmp_path):
     folder = write(tmp_path / "a", quantized(replace(STEPS, dtype="uint16")))
     told = "There is no network_preprocess(): raw samples of uint16 have too many values"
     assert told in (folder / "network.h").read_text()
+    for dtype, order, told in (
+        ("float32", (), "its input is float32, of which a table has no codes"),
+        ("int8", (2, 0, 1), "the host transposes the input"),
+    ):
+        graph = SimpleNamespace(input=SimpleNamespace(dtype=dtype, order=order))
+        said = preprocess(SimpleNamespace(graph=graph, preprocessing=STEPS, front=()))
+        assert (said["raw"], said["lacking"]) == ("", told)
     weights = RNG.normal(size=(3, 8))
     nodes = (
         FloatNode("each", Affine(np.ones((4, 1, 2)), RNG.normal(size=(4, 1, 2))), ("x",)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from .c_text import comment, lines
 
 #: Types of raw samples that a table has an entry for, and the first of their values.
 _FIRST = {"uint8": 0, "int8": -128}
+
+#: Types of inputs that a table has codes of.
+_CODES = ("int8", "uint8", "int16")
 
 #: Elements of raw samples that are prepared at a time.
 _BLOCK = 2**20
@@ -32,12 +35,10 @@ def preprocess(host: Host) -> Mapping[str, Any]:
     if steps is None:
         return {"raw": "", "lacking": ""}
     raw = steps.dtype or "uint8"
-    if raw not in _FIRST:
-        return {"raw": "", "lacking": f"raw samples of {raw} have too many values for a table"}
     table = _table(host, raw)
     if isinstance(table, str):
         return {"raw": "", "lacking": table}
-    shape, layout = host.start
+    shape, layout = _start(host)
     channels, size = shape[-1], math.prod(shape)
     first = layout is not None and steps.layout == "NCHW"
     turns = -(-256 * channels // size)
@@ -72,9 +73,13 @@ def preprocess(host: Host) -> Mapping[str, Any]:
 
 def _table(host: Host, raw: str) -> Union[np.ndarray, str]:
     """Codes [channels, 256] of all values, a single row where they are alike; or why not."""
-    if any(isinstance(operator, Transpose) for operator in host.front):
+    if raw not in _FIRST:
+        return f"raw samples of {raw} have too many values for a table"
+    if host.graph.input.dtype not in _CODES:
+        return f"its input is {host.graph.input.dtype}, of which a table has no codes"
+    if host.graph.input.order or any(isinstance(each, Transpose) for each in host.front):
         return "the host transposes the input"
-    shape, _ = host.start
+    shape, _ = _start(host)
     values = (np.arange(256) + _FIRST[raw]).astype(raw)
     size = math.prod(shape)
     held = np.empty((256, shape[-1]), host.graph.input.dtype)
@@ -90,6 +95,12 @@ def _table(host: Host, raw: str) -> Union[np.ndarray, str]:
     return table[:1] if (table == table[:1]).all() else table
 
 
+def _start(host: Host) -> tuple[tuple[int, ...], Optional[str]]:
+    """Shape and layout of a sample, which has one axis at least."""
+    shape, layout = host.start
+    return shape or (1,), layout
+
+
 def _picture(turn: int, shape: tuple[int, ...], raw: str) -> np.ndarray:
     """A raw sample [1, *shape] of the self-test; all of them hold each value in each channel."""
     pixels, channels = math.prod(shape[:-1]), shape[-1]
@@ -99,9 +110,9 @@ def _picture(turn: int, shape: tuple[int, ...], raw: str) -> np.ndarray:
 
 def _codes(host: Host, raws: np.ndarray) -> np.ndarray:
     """Of raw samples, channels last."""
-    layout = host.start[1]
-    steps = raws[:, np.newaxis] if host.graph.states else raws
-    codes = host.codes(steps, layout)
+    shape, layout = host.start
+    steps = raws.reshape(len(raws), *shape)
+    codes = host.codes(steps[:, np.newaxis] if host.graph.states else steps, layout)
     assert isinstance(codes, np.ndarray)  # a preprocessing is for one input
     return codes.reshape(len(raws), -1)
 
