@@ -11,12 +11,11 @@ from qemu_nn.api import golden as pipeline
 from qemu_nn.api.network import load
 from qemu_nn.cli.main import main
 from qemu_nn.cli.spelling import spelled
-from qemu_nn.runtime.session import Session
 
 #: Verb -> the functions whose arguments it has as options.
 CALLS = {
     "info": (load, pipeline.describe, qemu_nn.Network.fit),
-    "run": (qemu_nn.Network.session, Session.run),
+    "run": (qemu_nn.run,),
     "golden": (pipeline.golden,),
     "compare": (pipeline.compare,),
     "check": (qemu_nn.check,),
@@ -46,7 +45,7 @@ OWN = {
 
 #: Verb -> options of its own, and why.
 EXCEPT = {
-    "run": {"labels": "accuracy is evaluate()'s", "output": "what run() returns"},
+    "run": {"labels": "accuracy is evaluate()'s"},
 }
 
 #: Arguments that the command line has no option for: it always shows a bar.
@@ -60,9 +59,15 @@ def options(verb):
     return found, arguments
 
 
+#: What one argument of Python is on the command line: an option for each part.
+PARTS = {"preprocessing": {"size", "crop", "scale", "mean", "std"}}
+
+
 def taken(verb):
     names = {n for call in CALLS[verb] for n in inspect.signature(call).parameters}
-    return {RENAMED.get(name, name) for name in names - FIXED}
+    parts = {part for name in names for part in PARTS.get(name, ())}
+    renamed = {**RENAMED, "data": "input" if verb == "run" else "data"}
+    return parts | {renamed.get(name, name) for name in names - FIXED - {*PARTS}}
 
 
 @pytest.mark.parametrize("verb", CALLS)

@@ -51,6 +51,10 @@ class Take:
         """The same for data of this layout."""
         return self
 
+    def blind(self) -> Take:
+        """The same without a look at samples."""
+        return self
+
     def image_shape(self) -> tuple[int, int, int]:
         """Height, width and channels of the images that the network takes."""
         shape, layout = self.start
@@ -127,10 +131,14 @@ class ByName(Take):
 
 @dataclass(frozen=True)
 class Coded(Take):
-    """Samples as Session.run() takes them: the network's integers."""
+    """Samples as Session.run() takes them: the network's integers.
+
+    look: is shown each batch of samples before they become integers, and their layout.
+    """
 
     host: Host
     given: Optional[str] = None
+    look: Optional[Callable[[Any, Optional[str]], None]] = None
 
     @property
     def start(self) -> tuple[Shape, Optional[str]]:
@@ -153,6 +161,10 @@ class Coded(Take):
         """Whether the network knows no real numbers but those that its integers stand for."""
         return self.host.reference is None
 
+    def blind(self) -> Coded:
+        """The same without a look at samples."""
+        return replace(self, look=None)
+
     def of_layout(self, given: Optional[str]) -> Coded:
         """The same for data of this layout."""
         return replace(self, given=given)
@@ -161,6 +173,8 @@ class Coded(Take):
         """Samples of each input."""
         expect_finite(x, name)
         codes = self.host.codes(x, self.given)
+        if self.look is not None:
+            self.look(x, self.given)
         (made,), (had,) = {*map(len, arrays(codes))}, {*map(len, arrays(x))}
         if made != had:
             raise no_axis(self.host.graph.input.shape)
