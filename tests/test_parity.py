@@ -66,7 +66,7 @@ PARTS = {"preprocessing": {"size", "crop", "scale", "mean", "std"}}
 def taken(verb):
     names = {n for call in CALLS[verb] for n in inspect.signature(call).parameters}
     parts = {part for name in names for part in PARTS.get(name, ())}
-    renamed = {**RENAMED, "data": "input" if verb == "run" else "data"}
+    renamed = {**RENAMED, "data": "input", "output": "output"} if verb == "run" else RENAMED
     return parts | {renamed.get(name, name) for name in names - FIXED - {*PARTS}}
 
 

@@ -107,7 +107,7 @@ class Arrange(Take):
         default = None if self.own is None else self.layout
         real, _ = shaped(x, "the data", self.shape, self.layout, given, default)
         if len(real) != len(x):
-            raise no_axis(self.shape)
+            raise no_axis(x)
         if steps is not None:
             real = steps.apply(real, self.layout)
         return real.astype(np.float64 if real.dtype == np.float64 else np.float32)
@@ -177,7 +177,7 @@ class Coded(Take):
             self.look(x, self.given)
         (made,), (had,) = {*map(len, arrays(codes))}, {*map(len, arrays(x))}
         if made != had:
-            raise no_axis(self.host.graph.input.shape)
+            raise no_axis(next(arrays(x)))
         return codes
 
 
@@ -190,7 +190,7 @@ class Reals(Coded):
         expect_finite(x, name)
         real = self.host.reals(x, self.given)
         if len(real) != len(x):
-            raise no_axis(self.start[0])
+            raise no_axis(x)
         return real.astype(np.float64 if real.dtype == np.float64 else np.float32)
 
 
@@ -209,9 +209,8 @@ def expect_finite(x: Any, name: Name) -> None:
             raise Error(f"{name(bad)} contains {what}")
 
 
-def no_axis(shape: Shape) -> Error:
+def no_axis(x: np.ndarray) -> Error:
     """Of data that are one sample and not several."""
     return Error(
-        "the data must have an axis of samples in front: of one sample "
-        f"[1, {', '.join(map(str, shape))}]"
+        f"the data must have an axis of samples in front: for one sample give {[1, *x.shape]}"
     )

@@ -140,6 +140,8 @@ def coded(network: Network, source: Any, how: Reading) -> Inputs:
     if len(network.graph.inputs) == 1 and isinstance(source, list):
         source = as_numbers(source, "the input")
     found = [batch.x for batch in coded_batches(network, source, how)]
+    if not found:
+        raise Error("the data hold no samples")
     if isinstance(found[0], Mapping):
         return {name: np.concatenate([x[name] for x in found]) for name in found[0]}
     return np.concatenate(found)
@@ -202,7 +204,12 @@ def _checked(sources: Mapping[Optional[str], Source], take: Take) -> int:
     for x in one.values():
         if x.dtype.kind not in "fiub":
             raise Error(f"the data must be real numbers, not {x.dtype}")
-    take.blind()(one.get(None, one), "sample {} of the data".format)
+    try:
+        take.blind()(one.get(None, one), "sample {} of the data".format)
+    except Error:  # the same of all samples, whose shape the user knows; this takes no memory
+        every = {name: np.broadcast_to(x, sources[name].whole) for name, x in one.items()}
+        take.blind()(every.get(None, every), "sample {} of the data".format)
+        raise
     return counts.pop()
 
 
@@ -278,7 +285,7 @@ def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[S
     if path.is_dir() and any(entry.suffix.lower() == ".npy" for entry in path.iterdir()):
         return map_shards(path), None
     if ending in SOUNDS or (path.is_dir() and _has_sound(path)):
-        raise Error(f"{path} holds sound: give the front end that makes features of it")
+        raise Error(f"{path} holds sound: give front_end=, which makes features of it")
     if path.is_dir() or ending in (*TABLES, *IMAGES):
         found = ImageSource(listed(path, IMAGES, "images"), take.image_shape(), take.preprocessing)
         return found, found.labels
