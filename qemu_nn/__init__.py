@@ -30,6 +30,10 @@ check -- say which networks a device runs, and why not
 
 >>> print(qemu_nn.check("models", target="cortex-m4").text())
 
+evaluate -- say how well a network does on data
+
+>>> print(qemu_nn.evaluate("net.qnz", "test.npz").text())
+
 analyze -- report layer by layer what quantization cost
 
 >>> print(qemu_nn.analyze("net.qnz", "test.npz").text())
@@ -70,6 +74,7 @@ if TYPE_CHECKING:
     from .api.analyze import analyze
     from .api.chain import Chain, chain
     from .api.check import check
+    from .api.evaluate import evaluate
     from .api.export import export
     from .api.micro_frontend import micro_frontend
     from .api.network import FloatNetwork, Network, load
@@ -85,6 +90,7 @@ _HOMES = {
     "Network": "api.network",
     "Preprocessing": "ir.preprocessing",
     "analyze": "api.analyze",
+    "evaluate": "api.evaluate",
     "check": "api.check",
     "chain": "api.chain",
     "export": "api.export",
@@ -110,6 +116,7 @@ __all__ = [
     "analyze",
     "chain",
     "check",
+    "evaluate",
     "export",
     "load",
     "micro_frontend",

@@ -197,8 +197,8 @@ def test_a_network_may_be_given_as_its_file(tmp_path):
 
 
 @pytest.mark.parametrize("network", [Network(classifier()), float_network()])
-@pytest.mark.parametrize("name", ["x.tflite", "x.onnx", "x.json", "x", "x.QNZ"])
+@pytest.mark.parametrize("name", ["x.onnx", "x.json", "x", "x.QNZ"])
 def test_a_network_is_saved_under_no_other_suffix_than_its_own(network, name, tmp_path):
-    with pytest.raises(Error, match=r"saved as a \.qnz file; name it x\.qnz"):
+    with pytest.raises(Error, match=r"saved as a \.qnz .*file; name it x\.qnz"):
         network.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []

@@ -14,6 +14,7 @@ import qemu_nn
 from qemu_nn import cmsis, errors, ndk, targets
 from qemu_nn.analysis.checks import Checks, ModelCheck
 from qemu_nn.analysis.compare import Comparison, Difference, Finding
+from qemu_nn.analysis.evaluation import Evaluation
 from qemu_nn.analysis.report import Report
 from qemu_nn.analysis.summary import Summary
 from qemu_nn.api import golden, network
@@ -48,6 +49,7 @@ def surface():
     things += [
         Checks,
         ModelCheck,
+        Evaluation,
         GoldenSet,
         Summary,
         Firmware,

@@ -97,13 +97,19 @@ def test_labels_that_are_no_classes_and_scores_that_are_no_numbers_are_refused(
         figures.classified(scores, labels)
 
 
+def both(got, wanted, classes=2):
+    """Compared with the choices of every `classes` outputs."""
+    choices = (figures.chosen_of(a.reshape(-1, classes)) for a in (got, wanted))
+    return figures.compared(got, wanted, tuple(choices))
+
+
 def test_outputs_are_compared():
     wanted = np.array([[1.0, 2.0], [3.0, 4.0], [0.5, 0.0]])
     got = np.array([[1.0, 2.0], [5.0, 4.0], [0.5, 0.5]])
-    both = figures.compared(got, wanted, 2)
-    assert (both.samples, both.identical, both.agreement) == (3, 1, 2 / 3)
-    assert both.sqnr == 10 * math.log10((1 + 4 + 9 + 16 + 0.25) / (4 + 0.25))
-    assert both.largest == 2.0
+    found = both(got, wanted)
+    assert (found.samples, found.identical, found.agreement) == (3, 1, 2 / 3)
+    assert found.sqnr == 10 * math.log10((1 + 4 + 9 + 16 + 0.25) / (4 + 0.25))
+    assert found.largest == 2.0
     assert figures.compared(got, got).sqnr == math.inf
     assert figures.compared(got, wanted).agreement is None
 
@@ -111,16 +117,16 @@ def test_outputs_are_compared():
 def test_comparisons_do_not_depend_on_how_samples_are_split():
     wanted = RNG.normal(size=(300, 70)) * 10.0 ** RNG.integers(-9, 9, (300, 70))
     got = wanted + RNG.normal(size=wanted.shape)
-    whole = figures.compared(got, wanted, 7)
+    whole = both(got, wanted, 7)
     for parts in split(300, got, wanted):
-        assert total(figures.compared(*part, 7) for part in parts) == whole
+        assert total(both(*part, 7) for part in parts) == whole
 
 
 def test_infinite_scores_leave_choices_and_no_ratio():
     wanted = np.array([[0.0, -np.inf], [1.0, 2.0]])
-    both = figures.compared(np.array([[0.0, -np.inf], [1.0, 3.0]]), wanted, 2)
-    assert (both.agreement, both.identical, both.largest) == (1.0, 1, 1.0)
-    assert math.isnan(both.sqnr)
+    found = both(np.array([[0.0, -np.inf], [1.0, 3.0]]), wanted)
+    assert (found.agreement, found.identical, found.largest) == (1.0, 1, 1.0)
+    assert math.isnan(found.sqnr)
 
 
 def test_deviations_are_summed():

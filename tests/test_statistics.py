@@ -95,6 +95,16 @@ def test_of_nothing_the_range_is_zero():
     assert (statistics.low, statistics.high, statistics.counts.sum()) == (0.0, 0.0, 0)
 
 
+@pytest.mark.parametrize("bins", [16, BINS])
+def test_values_that_are_counted_already_are_as_many_values(bins):
+    values, times = np.array([-2.5, 0.0, 0.1, 3.0]), np.array([3, 2, 1, 4])
+    counted, added = Statistics(bins), Statistics(bins)
+    counted.add(values, times)
+    added.add(np.repeat(values, times))
+    assert (counted.zeros, counted.low, counted.high) == (added.zeros, added.low, added.high)
+    np.testing.assert_array_equal(counted.counts, added.counts)
+
+
 @pytest.fixture
 def graph():
     nodes = (

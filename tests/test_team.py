@@ -13,13 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hosts import cap_at
+from test_s_fast import window
 
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.npu_networks import NPU_NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS
+from qemu_nn.kernels.table import FEATURES
 from qemu_nn.runtime import split as cut
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU, profile
+from qemu_nn.testing.cases import Case
 
 pytestmark = pytest.mark.caps
 
@@ -76,6 +79,27 @@ def test_convolutions_of_fast_rows_are_cut(name, cut_all, monkeypatch):
     large = [step for step in steps if step.node.output.shape[0] >= 4 and step.row.cpu]
     windows = [step for step in large if "convolve" in step.row.op.name]
     assert all(step.parts for step in windows if len(step.node.output.shape) == 3)
+
+
+@pytest.mark.parametrize("name", ["arm_convolve_wrapper_s8", "arm_depthwise_conv_wrapper_s8"])
+def test_images_of_one_column_are_cut(name, cut_all):
+    """Fast rows lay them down, and so must their parts be."""
+    column = {**window("h", 90, 9, 2, 1, 4, 45), **window("w", 1, 1, 1, 1, 0, 1)}
+    own = {"filter_c": 40, "output_c": 40} if "depthwise" not in name else {"ch_mult": 1}
+    params = {**column, **own, "input_c": 40, "batches": 1, "input_offset": 3, "output_offset": 4}
+    graph, _ = Case(name, {**params, "act_min": -128, "act_max": 127}).graph()
+    x = random_inputs(graph, 3)
+    want = Session(graph, profile(cmsis="7.0.0"), variant="ref").run(x)
+    for threads in (1, 3):
+        shared = Session(graph, profile(cmsis="7.0.0"), threads=threads)
+        equal(shared.run(x), want, 3)
+        fast = shared.plan.steps[0].row.kind == "fast"
+        assert bool(shared.plan.steps[0].parts) == (fast and threads > 1 and not on_tiles(shared))
+
+
+def on_tiles(session):
+    """Calls of rows on tiles are not cut."""
+    return bool(session.plan.steps[0].row.cpu & FEATURES["amx"])
 
 
 @pytest.mark.parametrize("name", SMALL)

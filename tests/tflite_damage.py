@@ -1,4 +1,4 @@
-"""Ways in which a .tflite file can be wrong."""
+"""Ways in which a FlatBuffers file can be wrong, such as a .tflite file."""
 
 import struct
 from functools import cache
@@ -31,33 +31,37 @@ def structure(data):
     return np.flatnonzero(inside[: len(data) // 4 * 4 : 4]) * 4
 
 
-def changed(data, rng):
-    """The bytes of a file with one kind of damage, chosen at random."""
-    return rng.choice([_flipped, _cut, _joined, _edited, _edited, _edited, _moved])(data, rng)
+def changed(data, rng, words=structure):
+    """The bytes of a file with one kind of damage, chosen at random.
+
+    words: where a file has those that are no weights.
+    """
+    kinds = [_flipped, _cut, _joined, _edited, _edited, _edited, _moved]
+    return rng.choice(kinds)(data, rng, words)
 
 
-def _flipped(data, rng):
+def _flipped(data, rng, words):
     damaged = bytearray(data)
     for at in rng.integers(0, len(data), rng.integers(1, 9)):
         damaged[at] ^= 1 << rng.integers(8)
     return bytes(damaged)
 
 
-def _cut(data, rng):
+def _cut(data, rng, words):
     return data[: rng.integers(0, len(data))]
 
 
-def _joined(data, rng):
+def _joined(data, rng, words):
     """Without a part, or with one twice."""
     first, second = rng.integers(0, len(data), 2)
     return data[:first] + data[second:]
 
 
-def _edited(data, rng):
+def _edited(data, rng, words):
     """Words outside of the weights are others."""
     damaged = bytearray(data)
     for _ in range(rng.integers(1, 4)):
-        at = int(rng.choice(structure(data)))
+        at = int(rng.choice(words(data)))
         (old,) = struct.unpack_from("<I", data, at)
         kind = rng.integers(4)
         new = int(rng.choice(_WORDS)) if kind else old + int(rng.integers(-8, 9))
@@ -67,10 +71,10 @@ def _edited(data, rng):
     return bytes(damaged)
 
 
-def _moved(data, rng):
+def _moved(data, rng, words):
     """Two words have changed their places."""
     damaged = bytearray(data)
-    first, second = (int(at) for at in rng.choice(structure(data), 2))
+    first, second = (int(at) for at in rng.choice(words(data), 2))
     damaged[first : first + 4] = data[second : second + 4]
     damaged[second : second + 4] = data[first : first + 4]
     return bytes(damaged)

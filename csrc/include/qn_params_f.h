@@ -63,6 +63,17 @@ typedef struct qn_s_float_quantize {
     int32_t length, zero_point, scale_bits;
 } qn_s_float_quantize;
 
+/* Of ExecuTorch. */
+typedef struct qn_s_quantize_per_tensor {
+    int32_t profile;
+    int32_t length, zero_point, scale_bits, quant_min, quant_max;
+} qn_s_quantize_per_tensor;
+
+typedef struct qn_s_quantized_div {
+    int32_t profile;
+    int32_t length, zero_point_1, zero_point_2, output_zero_point, factor_bits;
+} qn_s_quantized_div;
+
 /* alpha_bits: the slope of leaky_relu. */
 typedef struct qn_s_float_unary {
     int32_t profile;

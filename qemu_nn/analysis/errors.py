@@ -31,12 +31,13 @@ class Tally:
         """Compare more values."""
         real, got = (np.asarray(a, np.float64).ravel() for a in (real, got))
         error = got - real
-        self._signal += float(real @ real)
-        self._noise += float(error @ error)
-        self._both += float(real @ got)
-        self._other += float(got @ got)
+        self._signal += _product(real, real)
+        self._noise += _product(error, error)
+        self._both += _product(real, got)
+        self._other += _product(got, got)
         self._sum += float(error.sum())
-        self._largest = max(self._largest, float(np.abs(error).max(initial=0.0)))
+        ends = (-error.min(initial=0.0), error.max(initial=0.0))
+        self._largest = max(self._largest, *map(float, ends))
         self._count += error.size
 
     def errors(self) -> Errors:
@@ -47,6 +48,11 @@ class Tally:
             self._largest,
             self._sum / max(self._count, 1),
         )
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> float:
+    """The sum of products, on this thread: a threaded library costs more than it saves here."""
+    return float(np.einsum("i,i->", a, b))
 
 
 def errors_of(real: np.ndarray, got: np.ndarray) -> Errors:

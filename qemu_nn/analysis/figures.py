@@ -157,21 +157,20 @@ class Compared:
         return decibels(float(self.signal), float(self.noise))
 
 
-def compared(got: np.ndarray, wanted: np.ndarray, classes: int = 0) -> Compared:
-    """Outputs [n, ...] beside others of the same shape; classes: of the last axis, 0 if none."""
+def compared(
+    got: np.ndarray, wanted: np.ndarray, choices: Optional[tuple[np.ndarray, np.ndarray]] = None
+) -> Compared:
+    """Outputs [n, ...] beside others of the same shape; choices: what chosen_of() makes of both."""
     wanted, got = (np.asarray(a, np.float64).reshape(len(a), -1) for a in (wanted, got))
-    equal = 0
-    if classes:
-        pairs = (chosen_of(a.reshape(-1, classes)) for a in (got, wanted))
-        equal = int(np.count_nonzero(np.equal(*pairs)))
+    differences = _differences(got, wanted)
     return Compared(
         len(got),
         int(np.count_nonzero((got == wanted).all(1))),
-        got.size // classes if classes else 0,
-        equal,
+        0 if choices is None else choices[0].size,
+        0 if choices is None else int(np.count_nonzero(choices[0] == choices[1])),
         exact_sum(_squares(wanted)),
-        exact_sum(_squares(_differences(got, wanted))),
-        float(np.abs(_differences(got, wanted)).max(initial=0.0)),
+        exact_sum(_squares(differences)),
+        float(np.abs(differences).max(initial=0.0)),
     )
 
 

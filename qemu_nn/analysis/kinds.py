@@ -30,7 +30,7 @@ def kind_of(
     """
     if given is not None:
         return _checked(one_of(KINDS, given, "kind"), inputs, outputs, labels)
-    again = _squeezed(inputs) == _squeezed(outputs) and math.prod(outputs) > 1
+    again = not steps and _squeezed(inputs) == _squeezed(outputs) and math.prod(outputs) > 1
     if labels is None:
         if again:
             return "autoencoder"

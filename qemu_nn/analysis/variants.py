@@ -52,6 +52,7 @@ def _parting(build: Build) -> str:
     """Which builds call something else, and what of it is known."""
     known = DIFFERENCES[build.difference]
     which = [f"{known.kernels} kernels"] if known.kernels else []
+    which += [f"cores of the path {', '.join(known.paths)}"] if known.paths else []
     which += [f"from {known.since}"] if known.since != TFLM[0] else []
     which += [f"before {known.before}"] if known.before in TFLM else []
     call = f"refused: {build.refused}" if build.function is None else build.function.name

@@ -31,11 +31,15 @@ from ..runtime.sanity import Gauge, tell
 from ..runtime.session import Session
 from ..runtime.single import Calls
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
-from .data import Reading, real_batches
+from .data import SIZE, Reading, real_batches
 from .network import Network, quantized
 
 Arrays = Mapping[str, np.ndarray]
 Progress = Callable[[Iterable], Iterable]
+
+#: Bytes of the largest tensor of a batch in float64: larger ones come from fresh pages each time,
+#: which takes longer than the arithmetic.
+_CACHED = 1 << 19
 
 
 def analyze(
@@ -134,7 +138,7 @@ def analyze(
     graph = built(graph, wanted)
     session = Session(graph, wanted, threads=threads)
     run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
-    source = real_batches(network, data, how)
+    source = real_batches(network, data, how, _at_once(reference))
     gauges = [Gauge(tensor) for tensor in graph.inputs]
     for batch in progress(source) if progress else source:
         if not len(batch):
@@ -149,6 +153,12 @@ def analyze(
     for gauge in gauges:
         tell(gauge)
     return run.report()
+
+
+def _at_once(reference: FloatGraph) -> int:
+    """How many samples a batch has: what is computed of its largest tensor stays in the cache."""
+    largest = max(math.prod(shape) for shape in reference.shapes.values())
+    return min(max(_CACHED // (8 * largest), 1), SIZE)
 
 
 def _check_pair(graph: Graph, reference: FloatGraph) -> None:

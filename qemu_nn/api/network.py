@@ -22,6 +22,7 @@ from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from ..targets import chip as find_chip
 from .qnz import load_package, save_package
+from .tflite_file import check_ending, save_tflite
 
 if TYPE_CHECKING:
     from ..analysis.fit import Fit
@@ -273,15 +274,24 @@ class Network:
         Parameters
         ----------
         path : str or Path
-            A file that ends in ".qnz"; it is written whole or not at all.
+            A file that ends in ".qnz", which holds all of the network; or in ".tflite", which
+            TensorFlow Lite Micro and LiteRT run, too, and which holds neither the float reference
+            nor what raw samples become. It is written whole or not at all.
 
         Raises
         ------
         Error
-            The path has another ending.
+            The path has another ending, or an optional package is missing.
         ModelError
-            The file cannot be written.
+            The file cannot be written, or .tflite files do not hold such a network: with formats
+            of powers of two, with states, or with a call that has no operator; the sentence names
+            it.
         """
+        path = as_path(path, "the file of a network")
+        check_ending(path)
+        if path.suffix == ".tflite":
+            save_tflite(self.graph, path)
+            return
         save_package(self.graph, path, self.reference, self.preprocessing)
 
 
@@ -405,10 +415,12 @@ def load(
     input: Optional[str] = None,
     output: Optional[str] = None,
     weights: Union[str, Path, None] = None,
+    method: Optional[str] = None,
 ) -> Union[Network, FloatNetwork]:
     """Read a network from a file.
 
-    Quantized networks: .qnz, .tflite, and network.json (or its folder), which describes firmware.
+    Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), and
+    network.json (or its folder), which describes firmware.
     Float networks: .onnx, .h5, .hdf5, .keras, .pb, and .prototxt with `weights` beside it.
 
     Parameters
@@ -419,6 +431,8 @@ def load(
         Tensors of a float file between which the network is cut out; default: its own ends.
     weights : str or Path, optional
         The .caffemodel of a .prototxt.
+    method : str, optional
+        The method of a .pte file; default: "forward".
 
     Returns
     -------
@@ -441,7 +455,10 @@ def load(
     path = as_path(path, "a model")
     as_text(input, "input")
     as_text(output, "output")
+    as_text(method, "method")
     beside = None if weights is None else as_path(weights, "weights")
+    if method is not None and path.suffix.lower() != ".pte":
+        raise Error(f"method is for .pte files, not for {path}")
     if path.is_dir():
         path = path / "network.json"
     if not path.exists():
@@ -451,7 +468,7 @@ def load(
     if input or output or beside:
         raise Error(f"{path} is quantized; input=, output= and weights= are for float files")
     if path.suffix.lower() in QUANTIZED_FORMATS:
-        return Network(load_integers(path))
+        return Network(load_integers(path, method))
     if path.suffix == ".qnz":
         package = load_package(path)
         if package.graph is None:

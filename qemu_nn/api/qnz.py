@@ -64,6 +64,8 @@ def save_package(
     a path with another ending, which load() would read as another format.
     """
     path = as_path(path, "the file of a network")
+    if path.suffix == ".tflite":
+        raise Error(f"{path} would hold integers, and this is a float network: quantize it first")
     if path.suffix != ".qnz":
         raise Error(
             f"{path}: a network is saved as a .qnz file; name it {path.stem or 'network'}.qnz"

@@ -37,6 +37,7 @@ def _from_tensor(tensor: Tensor) -> dict[str, Any]:
         "dtype": tensor.dtype,
         "frac": tensor.frac,
         **({} if tensor.scale is None else {"scale": tensor.scale, "zero": tensor.zero_point}),
+        **({"order": list(tensor.order)} if tensor.order else {}),
     }
 
 
@@ -62,6 +63,7 @@ def _from_build(build: Build) -> dict[str, Any]:
         "params": dict(build.params),
         "weights": build.weights,
         "bias": build.bias,
+        **({"effect": build.effect} if build.effect else {}),
     }
 
 
@@ -126,6 +128,7 @@ def _to_tensor(fields: Fields) -> Tensor:
         fields.integer("frac", None),
         fields.number("scale", None),
         fields.integer("zero", 0),
+        tuple(fields.integers("order")) if "order" in fields else (),
     )
 
 
@@ -134,7 +137,7 @@ def _to_node(fields: Fields) -> Node:
         **_to_called(fields),
         inputs=tuple(fields.texts("inputs")),
         output=_to_tensor(fields.object("output")),
-        effect=fields.text("effect") if "effect" in fields else "",
+        effect=_effect(fields),
         builds=tuple(map(_to_build, fields.objects("builds"))) if "builds" in fields else (),
     )
 
@@ -143,7 +146,11 @@ def _to_build(fields: Fields) -> Build:
     difference = fields.text("difference")
     if "refused" in fields:
         return Build(difference, refused=fields.text("refused"))
-    return Build(difference, **_to_called(fields))
+    return Build(difference, **_to_called(fields), effect=_effect(fields))
+
+
+def _effect(fields: Fields) -> str:
+    return fields.text("effect") if "effect" in fields else ""
 
 
 def _to_called(fields: Fields) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from ..lower import device_part
 from ..optimize import optimize
 from ..quantizer.search import Given, Score, Search, search
 from ..quantizer.statistics import observe
+from ..runtime.cluster import cluster
 from ..runtime.evaluate import each_tensor, evaluate
 from ..runtime.plan import plan
 from ..runtime.sanity import Gauge, tell
@@ -69,6 +70,8 @@ def quantize(
     search_range: int = 3,
     tolerance: float = 0.0,
     threads: int = 1,
+    client: Any = None,
+    workers: Optional[int] = None,
     resume: Union[str, Path, None] = None,
     progress: Optional[Progress] = None,
 ) -> Network:
@@ -132,6 +135,10 @@ def quantize(
         A search ends when its accuracy is at most this much below the float network's.
     threads : int, default 1
         Candidates of a search that are computed at a time.
+    client : dask.distributed.Client or str, optional
+        Compute candidates of a search on this cluster, or on that of the scheduler at this address.
+    workers : int, optional
+        Compute candidates of a search on so many processes of this machine, by dask.
     resume : str or Path, optional
         A file that keeps the decisions of a search, so that it can be interrupted.
     progress : callable, optional
@@ -169,7 +176,9 @@ def quantize(
     span = as_count(search_range, "search_range", 0, 64) * chosen.octave
     threads = as_count(threads, "threads", most=MOST_THREADS)
     file = None if resume is None else as_path(resume, "resume")
-    how = Search(span, as_number(tolerance, "tolerance"), None, threads, file)
+    how = Search(span, as_number(tolerance, "tolerance"), None, threads, resume=file)
+    if not searched and (client is not None or workers is not None):
+        raise Error("client and workers are for method='search', which alone has many candidates")
     given = {
         layer: as_mapping(roles, f"the formats of {layer}")
         for layer, roles in as_mapping(formats, "formats").items()
@@ -197,7 +206,8 @@ def quantize(
     job = replace(job, statistics=observe(job.graph, inputs()))
     tried: Given = {}
     if searched:
-        tried = _searched(job, kept, how, progress)
+        with cluster(client, workers) as found:
+            tried = _searched(job, kept, replace(how, client=found), progress)
     final = job.formats(tried)
     graph = chosen.lower(job.graph, final)
     plan(graph, wanted)  # the device accepts every call

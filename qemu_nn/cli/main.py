@@ -29,6 +29,7 @@ from .analyze import analyze
 from .bench import bench, variants
 from .check import check
 from .data_options import prepared, reading
+from .evaluate import evaluate
 from .export import export
 from .inputs import inputs_of
 from .messages import messages
@@ -250,5 +251,5 @@ def kernels(form: Optional[str]) -> None:
     say(getattr(kernel_table(ROWS), form or "text")())
 
 
-for _verb in (bench, variants, check, import_, quantize, analyze, export, ndk, sdk):
+for _verb in (bench, variants, check, import_, quantize, analyze, evaluate, export, ndk, sdk):
     main.add_command(_verb)

@@ -24,6 +24,7 @@ from .ndk_run import (
     bits_option,
     compare,
     data_option,
+    evaluate,
     feed,
     layout_option,
     net_files,
@@ -224,5 +225,5 @@ def _span(fracs: Any) -> Optional[str]:
     return str(low) if low == high else f"{low}..{high}"
 
 
-for _verb in (run, analyze, compare):
+for _verb in (run, evaluate, analyze, compare):
     ndk.add_command(_verb)

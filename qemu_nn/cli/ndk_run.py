@@ -20,6 +20,8 @@ from ..npu.check import widths
 from ..npu.integers import as_integers
 from ..npu.layers import Layer, get_network_output, get_tensor_name_list
 from ..npu.numpy_net import build_numpy_layers, run_layers
+from .evaluate import figures as figure_options
+from .evaluate import report
 from .options import PATH, form, say
 
 Network = tuple[list[Layer], dict[str, Any]]
@@ -107,6 +109,32 @@ def run(
     say(Table(("array", "dtype", "shape"), rows).text())
     if right is not None:
         say(f"\naccuracy: {100 * right / len(x):.2f} % ({right} of {len(x)})")
+
+
+@click.command()
+@net_files
+@data_option
+@click.option("--labels", type=PATH, help="What is right, if the data do not hold it.")
+@layout_option
+@bits_option
+@_aligned
+@figure_options
+def evaluate(
+    net: Path,
+    params: Optional[Path],
+    data: Path,
+    bits: Optional[str],
+    hw_aligned: bool,
+    form: Optional[str],
+    **how: Any,
+) -> None:
+    """Say how well NET does on data, beside its float network."""
+    layers, numbers = read(net, params)
+    width = width_of(numbers, bits)
+    fixed, real = (
+        build_numpy_layers(layers, numbers, quant, width, hw_aligned) for quant in (True, False)
+    )
+    report(fixed, data, form, reference=real, **how)
 
 
 @click.command()

@@ -33,6 +33,18 @@ threads = click.option(
 force = click.option("--force", is_flag=True, help="Overwrite files even if they were edited.")
 
 
+def cluster(verb: Callable[..., None]) -> Callable[..., None]:
+    """The options that say where blocks are computed: here, on processes, on a cluster."""
+    verb = click.option(
+        "--workers",
+        type=click.IntRange(1),
+        help="Processes of this machine that share the samples, by dask.",
+    )(verb)
+    return click.option(
+        "--dask", "client", metavar="ADDRESS", help="Scheduler of a dask cluster to compute on."
+    )(verb)
+
+
 def inputs(text: str = "", required: bool = False) -> Callable[[Any], Any]:
     """The option that names the files of a network's inputs; text: what more to say of it."""
     words = (

@@ -13,19 +13,22 @@ from ..analysis.float_table import float_text
 from ..api import golden as pipeline
 from ..api import quantize as quantization
 from ..api.schemes import SCHEMES
+from ..api.tflite_file import check_ending
 from ..errors import Error, sentence
 from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
 from .data_options import data as data_option
 from .data_options import prepared, reading
-from .options import PATH, arithmetic, say, source
+from .options import PATH, arithmetic, cluster, say, source
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
+
+_OUTPUT = ".qnz file to write, or .tflite file of an affine network."
 
 
 @click.command(name="import")
 @click.argument("model", type=PATH)
-@click.option("-o", "--output", type=PATH, required=True, help=".qnz file to write.")
+@click.option("-o", "--output", type=PATH, required=True, help=_OUTPUT)
 @source(".caffemodel, .caffemodel.h5")
 def import_(
     model: Path,
@@ -34,11 +37,12 @@ def import_(
     input_tensor: Optional[str],
     output_tensor: Optional[str],
 ) -> None:
-    """Read MODEL in any supported format and write it as .qnz.
+    """Write a MODEL of any format as .qnz, or as .tflite.
 
-    Prints its layers.
+    Prints its layers. TensorFlow Lite Micro and LiteRT run .tflite files, which hold networks of
+    integers with scales and zero points.
     """
-    _check_package(output)
+    _check_output(output)
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     network.save(output)
     if isinstance(network, pipeline.FloatNetwork):
@@ -51,7 +55,7 @@ def import_(
 @click.argument("model", type=PATH)
 @data_option("Calibration data")
 @click.option("--labels", type=PATH, help="Correct classes, for a search, if data hold none.")
-@click.option("-o", "--output", type=PATH, required=True, help=".qnz file to write.")
+@click.option("-o", "--output", type=PATH, required=True, help=_OUTPUT)
 @click.option(
     "--scheme",
     type=click.Choice([*SCHEMES]),
@@ -116,6 +120,7 @@ def import_(
     show_default=True,
     help="Threads that try the candidates of a search.",
 )
+@cluster
 @source(".caffemodel, .caffemodel.h5")
 @arithmetic
 def quantize(
@@ -132,10 +137,11 @@ def quantize(
 ) -> None:
     """Quantize the float network MODEL with calibration data.
 
-    Writes a .qnz file with the quantized network and, for analyze, its float network. Prints
-    formats, shifts, and a note for each format that the functions did not allow.
+    Writes a .qnz file with the quantized network and, for analyze, its float network; or, with
+    --scheme affine, a .tflite file. Prints formats, shifts, and a note for each format that the
+    functions did not allow.
     """
-    _check_package(output)
+    _check_output(output)
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     if not isinstance(network, pipeline.FloatNetwork):
         raise Error(f"{model} is quantized already")
@@ -159,9 +165,8 @@ def _progress(turns: Iterable) -> Iterable:
     return tqdm(turns, disable=None, leave=False)
 
 
-def _check_package(path: Path) -> None:
-    if path.suffix != ".qnz":
-        raise Error(f"the output {path} must be a .qnz file: name it {path.stem}.qnz")
+def _check_output(path: Path) -> None:
+    check_ending(path)
     if not path.parent.is_dir():
         raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
 

@@ -46,14 +46,15 @@ _SCALARS = {
     "dilation_([hw])": "Distance of a window's cells along axis {1}, in pixels.",
     "pad_offset_[hw]": "Padding behind the image; no function reads it.",
     "ch_mult": "Output channels for each input channel.",
-    "act_min": "The least integer of the output, which is clamped.",
-    "act_max": "The largest integer of the output, which is clamped.",
+    "act_min|quant_min": "The least integer of the output, which is clamped.",
+    "act_max|quant_max": "The largest integer of the output, which is clamped.",
     "(in|out)_act_(min|max)": "The {2}imum to which the state (in) or the output (out) is clamped.",
     "(input|input_1|input_2|lhs|rhs)_offset": "Offset of {1}: its zero point, with the "
     "sign changed where the function adds it.",
     "filter_offset": "Added to the weights; 0 for symmetric ones.",
     "(output|out)_offset": "Added to the output: its zero point.",
     "offset": "Added to every element; of a concatenation the first index along the axis.",
+    "zero_point_(1|2)": "Zero point of input {1}.",
     "(\\w+)_zero_point": "Zero point of the {1}.",
     "right_shift|snr_shift": "Bits by which products are shifted to the right.",
     "input_length": "Elements of one input signal; zeros follow them.",
@@ -116,7 +117,8 @@ _PATTERNS = tuple((re.compile(pattern), text) for pattern, text in _SCALARS.item
 def docstring(function: Function, notes: str) -> str:
     """numpydoc's sections for a function of `qemu_nn.cmsis`; notes: on releases and cores."""
     own = is_own(function)
-    source = "what TensorFlow Lite Micro computes itself" if own else "of CMSIS"
+    framework = "ExecuTorch" if function.name.startswith("executorch_") else "TensorFlow Lite Micro"
+    source = f"what {framework} computes itself" if own else "of CMSIS"
     lines = [f"{function.name}{',' * own} {source}, bit for bit.", ""]
     lines += ["Parameters", "----------"]
     for array in function.arrays:
@@ -186,6 +188,8 @@ def _profile_arguments() -> Iterator[str]:
 
 
 def _reference(function: Function) -> str:
+    if function.name.startswith("executorch_"):
+        return "ExecuTorch, backends/cortex_m/ops."
     if is_own(function):
         return "TensorFlow Lite Micro, the reference kernel of the operator."
     if function.not_called:

@@ -21,7 +21,7 @@ SCRATCH = ("bufferA", "bufferB", "vec_buffer")
 CONTEXTS = ("ctx", "input_ctx", "output_ctx", "reverse_conv_ctx")
 
 #: Functions of our own: what their names start with, and the header that declares them.
-_OWN, OWN_HEADER = "tflm_", "tflm.h"
+_OWN, OWN_HEADER = ("tflm_", "executorch_"), "tflm.h"
 
 _STATUS_TYPES = ("arm_status", "arm_cmsis_nn_status")
 

@@ -7,7 +7,7 @@ from typing import Optional
 
 from ..operators import Elementwise
 from .base import Function, Params
-from .drawing import SIZES, Drawn, activation, length, limits, output_offset
+from .drawing import SIZES, Drawn, activation, length, limits, one_in, output_offset
 from .extents import DTYPES, Array, Largest, vector
 from .meaning import same
 from .struct_api import SUPPORT, Order, dims, nhwc, order
@@ -68,11 +68,15 @@ def _draw_sum(rng: Random, function: Function) -> Drawn:
     if rng.randrange(4):
         p.update(left_shift=most, out_shift=-rng.randint(most - 4, most))
     p["left_shift"] = min(p["left_shift"], most)
+    if function.type == "s8" and one_in(rng, 6):
+        p["input_2_mult"] = -p["input_2_mult"]
     return p
 
 
 def _draw_product(rng: Random, function: Function) -> Drawn:
     p = {**_draw_scales(rng, function), "block_size": length(rng)}
+    if "input_1_offset" in p and one_in(rng, 6):
+        p["input_1_offset"] = rng.randint(-16384, 16384)
     if "batch_size" in function.params:
         p.update(batch_size=rng.randint(1, 3), batch_offset=1)
     return p

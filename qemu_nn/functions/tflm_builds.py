@@ -16,18 +16,22 @@ from ..targets import KERNELS, TFLM, Profile
 class Difference:
     """What builds compute otherwise than the recorded one with CMSIS-NN. operator: of the format;
     words: what they do; source: where that is known from; kernels: those of the builds that have
-    it, empty for all; since, before: their months."""
+    it, empty for all; paths: those of the cores that have it, empty for all; since, before: their
+    months."""
 
     operator: str
     words: str
     source: str
     kernels: str = ""
+    paths: tuple[str, ...] = ()
     since: str = TFLM[0]
     before: str = "9999-12"
 
     def holds(self, profile: Profile) -> bool:
         """Say whether the build of a profile has it."""
-        return self.kernels in ("", profile.kernels) and self.since <= profile.tflm < self.before
+        there = not self.paths or profile.path in self.paths
+        built = self.kernels in ("", profile.kernels)
+        return there and built and self.since <= profile.tflm < self.before
 
 
 #: Its name -> a difference.
@@ -144,5 +148,17 @@ DIFFERENCES: Mapping[str, Difference] = {
         "the kernel with CMSIS-NN fails without a word where int8 has five axes",
         "recorded: transpose_rank5_int8",
         kernels="cmsis-nn",
+    ),
+    "linear_with_sums": Difference(
+        "cortex_m::quantized_linear",
+        "of a program built for Helium, the bias is lost, which that passes with sums of weights",
+        "recorded from a program of the Cortex-M55 on other cores",
+        paths=("m0", "scalar", "dsp"),
+    ),
+    "linear_without_sums": Difference(
+        "cortex_m::quantized_linear",
+        "of a program built for cores without Helium, its kernel refuses what it gets",
+        "recorded from a program of the Cortex-M4 on the M55",
+        paths=("mve",),
     ),
 }

@@ -21,7 +21,7 @@ FLOAT_FORMATS = {
 }
 
 #: File name suffix -> the module here that reads quantized networks of that format.
-QUANTIZED_FORMATS = {".tflite": "tflite"}
+QUANTIZED_FORMATS = {".tflite": "tflite", ".pte": "pte"}
 
 
 def load_float(
@@ -49,8 +49,11 @@ def load_float(
     return graph
 
 
-def load_integers(path: Path) -> Graph:
-    """The quantized network of a model file; raises as load_float()."""
+def load_integers(path: Path, method: Optional[str] = None) -> Graph:
+    """The quantized network of a model file; raises as load_float().
+
+    method: the one of a .pte file; by default "forward".
+    """
     module = importlib.import_module(f".{QUANTIZED_FORMATS[path.suffix.lower()]}", __name__)
-    graph: Graph = module.load(path)
+    graph: Graph = module.load(path) if method is None else module.load(path, method)
     return graph

@@ -23,6 +23,6 @@ def _built(graph: Graph, node: Node, profile: Profile) -> Node:
             continue
         if build.function is None:
             raise Refused(f"{graph.name}: layer {node.name!r}: {build.refused}")
-        call = {name: getattr(build, name) for name in ("function", "params", "weights", "bias")}
-        return replace(node, **call, effect="", builds=())
+        names = ("function", "params", "weights", "bias", "effect")
+        return replace(node, **{name: getattr(build, name) for name in names}, builds=())
     return replace(node, effect="") if node.effect and profile.kernels == "reference" else node

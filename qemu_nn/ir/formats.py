@@ -57,10 +57,11 @@ def quantize(x: np.ndarray, frac: int, dtype: str = "int8") -> np.ndarray:
 
     NaN has no integer and is an error.
     """
-    x = np.asarray(x, np.float64)
+    x = np.ldexp(np.asarray(x, np.float64), frac)
     if np.isnan(x).any():
         raise Error("the data contain NaN, which no integer can represent")
-    return np.clip(np.rint(np.ldexp(x, frac)), *limits(dtype)).astype(dtype)
+    x = np.rint(x, out=x) if x.ndim else np.rint(x)
+    return np.clip(x, *limits(dtype), out=x if x.ndim else None).astype(dtype)
 
 
 def quantize_affine(
@@ -135,7 +136,10 @@ class Format:
 
     def dequantize(self, q: np.ndarray) -> np.ndarray:
         """The real numbers, float64, that integers stand for."""
-        result: np.ndarray = (np.asarray(q, np.float64) - self.zero_point) * self.scale
+        result = np.array(q, np.float64)
+        if self.zero_point:
+            result -= self.zero_point
+        result *= self.scale
         return result
 
     def __str__(self) -> str:

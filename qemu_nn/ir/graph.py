@@ -53,7 +53,7 @@ class Build:
     """What a node calls instead, on the same inputs, where a build differs in some way.
 
     difference: a key of functions.tflm_builds.DIFFERENCES. refused: why such a build cannot run it;
-    then there is no call.
+    then there is no call. effect: as that of a node.
     """
 
     difference: str
@@ -62,6 +62,7 @@ class Build:
     weights: Optional[str] = None
     bias: Optional[str] = None
     refused: str = ""
+    effect: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import numpy as np
 
@@ -66,8 +66,8 @@ class Statistics:
     def _centres(self, indices: np.ndarray) -> np.ndarray:
         return (indices - self.bins / 2 + 0.5) * self.width
 
-    def add(self, values: np.ndarray) -> None:
-        """Count more values; Error for what is not finite."""
+    def add(self, values: np.ndarray, times: Optional[np.ndarray] = None) -> None:
+        """Count more values; Error for what is not finite. times: how often each, once if None."""
         if not values.size:
             return
         low, high = float(values.min()), float(values.max())
@@ -77,20 +77,23 @@ class Statistics:
             low, high = min(self.low, low), max(self.high, high)
         self.low, self.high, self._empty = low, high, False
         if self.bins:
-            self._count(values)
+            self._count(values, times)
 
-    def _count(self, values: np.ndarray) -> None:
+    def _count(self, values: np.ndarray, times: Optional[np.ndarray]) -> None:
         if self.largest >= math.ldexp(1.0, self._exponent):
             self._widen(math.frexp(self.largest)[1])
         middle = self.bins // 2
         scaled = values / self.width
         index = np.floor(scaled, out=scaled).astype(np.int64).ravel(order="K")
         index += middle
-        if index.size < self.bins:
-            np.add.at(self.counts, index, 1)
+        if times is not None or index.size < self.bins:
+            np.add.at(self.counts, index, 1 if times is None else times)
         else:
             self.counts += np.bincount(index, minlength=self.bins)
-        zeros = int(np.count_nonzero(values == 0))
+        if times is None:
+            zeros = values.size - int(np.count_nonzero(values))
+        else:
+            zeros = int(times[values == 0].sum())
         self.counts[middle] -= zeros
         self.zeros += zeros
 

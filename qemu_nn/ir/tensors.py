@@ -23,7 +23,8 @@ class Tensor:
     """A named array: shape of one sample (HWC for images), dtype and format.
 
     The format of integers, where it is known, is a number of fraction bits, or affine: an integer q
-    stands for scale * (q - zero_point).
+    stands for scale * (q - zero_point). order: which axis of the source file's shape each axis is,
+    where a file keeps another order than the memory; () where they are the same.
     """
 
     name: str
@@ -32,11 +33,28 @@ class Tensor:
     frac: Optional[int] = None
     scale: Optional[float] = None
     zero_point: int = 0
+    order: tuple[int, ...] = ()
 
     @property
     def nbytes(self) -> int:
         """Bytes of one sample."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    @property
+    def logical(self) -> tuple[int, ...]:
+        """The shape with the source file's order of axes."""
+        return tuple(self.shape[self.order.index(a)] for a in range(len(self.order))) or self.shape
+
+    def to_memory(self, x: np.ndarray) -> np.ndarray:
+        """Samples [*axes, *logical], their axes as they lie in memory."""
+        lead = x.ndim - len(self.order)
+        return x.transpose(*range(lead), *(lead + a for a in self.order)) if self.order else x
+
+    def from_memory(self, x: np.ndarray) -> np.ndarray:
+        """The way back."""
+        lead = x.ndim - len(self.order)
+        back = np.argsort(self.order).tolist()
+        return x.transpose(*range(lead), *(lead + a for a in back)) if self.order else x
 
     @property
     def format(self) -> Format:
@@ -66,5 +84,7 @@ def check_tensor(where: str, tensor: Tensor) -> None:
         raise ModelError(f"{where} has the zero point {tensor.zero_point}")
     if not all(axis > 0 for axis in tensor.shape):
         raise ModelError(f"{where} has the shape {list(tensor.shape)}")
+    if tensor.order and sorted(tensor.order) != list(range(len(tensor.shape))):
+        raise ModelError(f"{where} has the axes {list(tensor.order)} of {len(tensor.shape)}")
     if len(tensor.shape) > 8 or tensor.nbytes > MEMORY_LIMIT:
         raise ModelError(f"{where} has {len(tensor.shape)} axes and {tensor.nbytes} bytes")

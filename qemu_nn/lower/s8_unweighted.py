@@ -151,7 +151,10 @@ def _of_one_shape(site: S8Site) -> tuple[str, ...]:
 
 def _broadcast(site: S8Site, index: int, source: str, shape: Shape) -> str:
     whole = site.shapes[-1]
-    params = {**named("input", four(shape)), **named("output", four(whole))}
+    missing = len(whole) - len(shape)
+    kept = [(a, b) for a, b in zip((*[1] * missing, *shape), whole) if b > 1]
+    inner, outer = (four(tuple(pair[i] for pair in kept)) for i in (0, 1))
+    params = {**named("input", inner), **named("output", outer)}
     own_format = site.formats[index - 1]
     return site.call(
         f"tflm_broadcast_{site.suffix}",

@@ -6,10 +6,15 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from ..errors import ModelError
 from . import base
 from .base import Operator, Pads, Pair, Shape
+
+#: A convolution of at most so many channels is one product of matrices, of at most so many cells
+#: (4 MiB of float64); more channels fill a product of matrices for each tap.
+_FEW, _CELLS = 32, 1 << 19
 
 
 @dataclass(frozen=True)
@@ -63,29 +68,31 @@ class Conv(Operator):
         )
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Tap by tap."""
+        """As products of matrices: of all taps at once, or tap by tap where channels are many."""
         x = base.to_nhwc(inputs[0], self.layout)
         count = self._windows(*x.shape[1:3])
         x = base.padded(x, self.pads)
         weights = self.weights.astype(x.dtype, copy=False)
-        sums = self._of_one_channel if x.shape[3] == 1 else self._of_channels
-        result = sums(x, weights, count)
+        at_once = self.groups == 1 and x.shape[3] <= _FEW
+        result = (self._of_windows if at_once else self._of_channels)(x, weights, count)
         if self.bias is not None:
             result = result + self.bias.astype(x.dtype, copy=False)
         return base.from_nhwc(result, self.layout)
 
-    def _of_one_channel(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
-        """Plane by plane of the result, as rows are longer than its pixels are deep."""
-        out, tall, wide, _ = weights.shape
-        total = np.zeros((out, *x.shape[:1], *count), x.dtype)
-        products = np.empty_like(total)
-        for i in range(tall):
-            for j in range(wide):
-                at = (i * self.dilation[0], j * self.dilation[1])
-                cells = base.tap(x, at, self.stride, count)[..., 0]
-                np.multiply(cells, weights[:, i, j].reshape(-1, 1, 1, 1), out=products)
-                total += products
-        return np.ascontiguousarray(np.moveaxis(total, 0, -1))
+    def _of_windows(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
+        """Each window as a row of a matrix, some samples at a time."""
+        out = len(weights)
+        span = tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel))
+        rows = sliding_window_view(x, span, (1, 2))
+        rows = rows[:, :: self.stride[0], :: self.stride[1]][:, : count[0], : count[1]]
+        rows = rows[..., :: self.dilation[0], :: self.dilation[1]].transpose(0, 1, 2, 4, 5, 3)
+        columns = weights.reshape(out, -1).T
+        result = np.empty((len(x), *count, out), x.dtype)
+        step = max(_CELLS // max(rows[:1].size, 1), 1)
+        for i in range(0, len(x), step):
+            part = rows[i : i + step].reshape(-1, len(columns))
+            np.matmul(part, columns, out=result[i : i + step].reshape(-1, out))
+        return result
 
     def _of_channels(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
         """A product of matrices for each tap and, unless a group is one channel, each group."""
@@ -100,10 +107,13 @@ class Conv(Operator):
                 if depth == 1:
                     total += cells * weights[i, j, :, 0]
                 elif self.groups == 1:
-                    total[..., 0, :] += cells[..., 0, :] @ weights[i, j, 0]
+                    total[..., 0, :] += self._product(cells[..., 0, :], weights[i, j, 0])
                 else:
-                    total += (cells[..., None, :] @ weights[i, j])[..., 0, :]
+                    total += self._product(cells[..., None, :], weights[i, j])[..., 0, :]
         return total.reshape(*total.shape[:3], out)
+
+    def _product(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return x @ weights
 
 
 @dataclass(frozen=True)
@@ -127,5 +137,8 @@ class Dense(Operator):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """One product of matrices."""
         (x,) = inputs
-        result = x @ self.weights.T.astype(x.dtype, copy=False)
+        result = self._product(x, self.weights.T.astype(x.dtype, copy=False))
         return result if self.bias is None else result + self.bias.astype(x.dtype, copy=False)
+
+    def _product(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return x @ weights

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 from ..errors import Error, ModelError
 from ..io import files
 from ..io.typed_json import parse_json
-from ..runtime import interrupt
+from ..runtime.cluster import computing
 from .assign import ROLES
 
 #: A format that is tried: the layer, its role, and the fraction bits it starts from.
@@ -43,13 +44,15 @@ class Search:
 
     span: the most integer bits that a format loses. goal: the float network's accuracy; the search
     ends at most `tolerance` below it, or tries everything if it is None. threads: candidates that
-    are computed at a time. resume: a file that keeps the decisions; key: what they are for.
+    are computed at a time; client: of dask, to compute them there. resume: a file that keeps the
+    decisions; key: what they are for.
     """
 
     span: int = 3
     tolerance: float = 0.0
     goal: Optional[float] = None
     threads: int = 1
+    client: Any = None
     resume: Optional[Path] = None
     key: str = ""
 
@@ -70,16 +73,16 @@ def search(
     chosen, done = _resumed(how, {name: dict(roles) for name, roles in given.items()})
     best = score(chosen)
     turns = [*variables] * _ROUNDS
-    with interrupt.pool(how.threads) as pool:
+    with computing(partial(_score, score), how.client, how.threads) as compute:
         for name, role, start in progress(turns[done:]):
             if how.goal is not None and best.accuracy >= how.goal - how.tolerance:
                 break
             now = chosen.get(name, {}).get(role, start)
             others = [frac for frac in range(start, start + how.span + 1) if frac != now]
             trials = [_with(chosen, name, role, frac) for frac in others]
-            for trial, reached in zip(trials, pool.map(lambda t: _score(score, t), trials)):
+            for number, reached in sorted(compute(trials)):
                 if reached is not None and reached > best:
-                    best, chosen = reached, trial
+                    best, chosen = reached, trials[number]
             done += 1
             _keep(how, chosen, done)
     return chosen

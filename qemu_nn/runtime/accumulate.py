@@ -11,6 +11,7 @@ from ..ir.graph import Graph, Node
 from ..operators import Conv, Dense
 from ..targets import Profile
 from . import accumulate_s8
+from .exact import exact_products
 
 
 def accumulators(graph: Graph, node: Node, x: np.ndarray, profile: Profile) -> Optional[np.ndarray]:
@@ -24,7 +25,7 @@ def accumulators(graph: Graph, node: Node, x: np.ndarray, profile: Profile) -> O
     if operator is None or node.bias is None:
         return None
     shape = node.function.inputs[0].shape(node.params)
-    sums = operator.evaluate(x.astype(np.float64).reshape(len(x), *shape))
+    sums = exact_products(operator, x.reshape(len(x), *shape))
     start = np.ldexp(graph.arrays[node.bias].astype(np.float64), node.params["bias_shift"])
     result: np.ndarray = sums + start + _rounding(node, profile)
     return result

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..functions import meaning
 from ..ir.graph import Graph, Node
+from .exact import exact_products
 
 
 def is_affine(graph: Graph) -> bool:
@@ -38,10 +39,8 @@ def accumulators(graph: Graph, node: Node, x: np.ndarray) -> Optional[np.ndarray
         return None
     operator = node.function.product(node.params, graph.arrays[node.weights or ""])
     shape = node.function.inputs[0].shape(node.params)  # batches come first
-    shifted = x.astype(np.float64).reshape(-1, *shape[1:])
-    if node.function.type != "s16":
-        shifted += node.params["input_offset"]
-    sums = operator.evaluate(shifted)
+    offset = 0 if node.function.type == "s16" else node.params["input_offset"]
+    sums = exact_products(operator, x.astype(np.int32).reshape(-1, *shape[1:]) + offset)
     bias = bias_of(graph, node)
     sums = sums if bias is None else sums + bias
     result: np.ndarray = sums.reshape(len(x), -1, sums.shape[-1])

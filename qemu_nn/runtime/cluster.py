@@ -23,6 +23,7 @@ Merge = Callable[[Result, Result], Result]
 Progress = Callable[[Iterable], Iterable]
 #: Numbers of blocks, and what is known of them.
 Numbered = Generator[tuple[int, Any], None, None]
+Compute = Callable[[Iterable], Numbered]
 
 #: Blocks under way for each thread of a pool or cluster: one computes, one waits.
 _AHEAD = 2
@@ -69,21 +70,37 @@ def reduce_blocks(
     client: Any = None,
     threads: int = 1,
     progress: Optional[Progress] = None,
+    total: Optional[int] = None,
 ) -> Optional[Result]:
     """The results of a job on every block, merged in a tree that is the same wherever they ran.
 
     job: takes a block; on a cluster it is pickled, and sent once to each worker. blocks: numbers or
     arrays, read as they are needed; each is pickled with its own task. merge: of two neighbours.
-    client: a dask.distributed.Client, or None to compute on so many threads here. None without
-    blocks. Whatever is raised here, such as by Ctrl-C, cancels what is under way and leaves the
-    cluster usable. A block whose worker dies runs again elsewhere; the others are kept.
+    client: a dask.distributed.Client, or None to compute on so many threads here. total: how many
+    blocks there are, if they have no len(). None without blocks. Whatever is raised here, such as
+    by Ctrl-C, cancels what is under way and leaves the cluster usable. A block whose worker dies
+    runs again elsewhere; the others are kept.
     """
     tree: Tree[Result] = Tree(merge)
-    total = len(blocks) if isinstance(blocks, Sized) else None
-    with closing(_results(job, blocks, client, threads)) as done:
+    total = len(blocks) if isinstance(blocks, Sized) else total
+    with computing(job, client, threads) as compute, closing(compute(blocks)) as done:
         for number, value in progress(_Counted(done, total)) if progress else done:
             tree.add(number, value)
     return tree.result()
+
+
+@contextmanager
+def computing(job: Job, client: Any = None, threads: int = 1) -> Iterator[Compute]:
+    """A function that yields numbers and results of blocks as they are done; it can be called
+    again, and the job stays where it was sent. The arguments are those of reduce_blocks()."""
+    if client is not None:
+        held = client.submit(_unpacked, pickle.dumps(job), __version__)
+        yield lambda blocks: _on_cluster(held, blocks, client)
+    elif threads == 1:
+        yield lambda blocks: ((number, job(block)) for number, block in enumerate(blocks))
+    else:
+        with interrupt.pool(threads) as pool:
+            yield lambda blocks: _in_pool(pool, job, blocks, threads)
 
 
 @dataclass(frozen=True)
@@ -102,17 +119,10 @@ class _Counted:
         return self.total
 
 
-def _results(job: Job, blocks: Iterable, client: Any, threads: int) -> Numbered:
-    """Numbers of blocks and their results, in the order in which they are done."""
-    if client is not None:
-        yield from _on_cluster(job, blocks, client)
-    elif threads == 1:
-        yield from ((number, job(block)) for number, block in enumerate(blocks))
-    else:
-        with interrupt.pool(threads) as pool:
-            futures = _windowed(lambda block: pool.submit(job, block), blocks, lambda: threads)
-            with closing(futures):
-                yield from ((number, future.result()) for number, future in futures)
+def _in_pool(pool: Any, job: Job, blocks: Iterable, threads: int) -> Numbered:
+    futures = _windowed(lambda block: pool.submit(job, block), blocks, lambda: threads)
+    with closing(futures):
+        yield from ((number, future.result()) for number, future in futures)
 
 
 def _windowed(
@@ -147,10 +157,9 @@ class _Failed:
     error: Error
 
 
-def _on_cluster(job: Job, blocks: Iterable, client: Any) -> Numbered:
-    """As _results(). The job is the result of a task of its own, so that a worker asks for it once,
-    and the scheduler makes it again where the worker that held it has died."""
-    held = client.submit(_unpacked, pickle.dumps(job), __version__)
+def _on_cluster(held: Any, blocks: Iterable, client: Any) -> Numbered:
+    """held: the result of a task of its own, so that a worker asks for the job once, and the
+    scheduler makes it again where the worker that held it has died."""
 
     def submit(block: Any) -> Any:  # as bytes, in which dask does not look for parts of its own
         return client.submit(_done, held, pickle.dumps(block), pure=False, retries=_RETRIES)

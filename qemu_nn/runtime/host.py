@@ -173,7 +173,7 @@ class Host:
         missing = [name for name in self.graph.outputs if name not in outputs]
         if missing:
             raise Error(f"the outputs lack {missing[0]!r}: give what run() returned")
-        real = {name: tensors[name].format.dequantize(outputs[name]) for name in self.graph.outputs}
+        real = {name: _real(tensors[name], outputs[name]) for name in self.graph.outputs}
         return real if self.reference is None else self._behind(self.reference, real)
 
     # ---- numbers to integers ----
@@ -216,6 +216,9 @@ class Host:
         self, array: np.ndarray, tensor: Tensor, layout: Optional[str]
     ) -> tuple[np.ndarray, bool]:
         what, own = self._what(tensor), _layout(tensor)
+        if tensor.order:
+            x, single = shaped(array, what, tensor.logical, axes=self._axes)
+            return tensor.to_memory(x), single
         return shaped(array, what, tensor.shape, own, layout, self._default, self._axes)
 
     def _prepared(
@@ -256,7 +259,10 @@ class Host:
         (shape, own), steps = self.start, self.preprocessing
         if steps is not None:
             array = resized(steps, array, shape, layout)
-        x, single = shaped(array, "the input", shape, own, layout, self._default, self._axes)
+        if self.reference is None and self.graph.input.order:
+            x, single = self._shaped(array, self.graph.input, layout)
+        else:
+            x, single = shaped(array, "the input", shape, own, layout, self._default, self._axes)
         return (x if steps is None else steps.apply(x, "NHWC")), single
 
     def _device_input(self, real: np.ndarray) -> np.ndarray:
@@ -340,6 +346,12 @@ def predicted(
 def _names(x: Any, name: str) -> bool:
     """Whether x holds the array of one input by its name."""
     return isinstance(x, Mapping) and set(x) == {name}
+
+
+def _real(tensor: Tensor, values: np.ndarray) -> np.ndarray:
+    """What an output stands for, with the source file's order of axes."""
+    real = values if tensor.dtype == "float32" else tensor.format.dequantize(values)
+    return tensor.from_memory(real)
 
 
 def _layout(tensor: Tensor) -> Optional[str]:

@@ -15,8 +15,9 @@
  * acc: acc_in, what the output holds before the call, is the array `weights`.
  *
  * Axes: vectors of block_size elements; mul_s16_s8 takes batch_size of them one after the other.
- * Ranges: s8 offsets -127..128 (inputs) and -2^30..2^30 (output; affine.h), u8 -255..0 and 0..255;
- * multipliers not negative; act_min <= act_max within the type; left_shift 0..21 (s8, u8) or 0..15
+ * Ranges: s8 offsets -127..128 (inputs; of a product -16384..16384, as ExecuTorch has them) and -2^30..2^30
+ * (output; affine.h), u8 -255..0 and 0..255; multipliers not negative, but those of an s8 sum's inputs,
+ * which ExecuTorch subtracts by; act_min <= act_max within the type; left_shift 0..21 (s8, u8) or 0..15
  * (s16), input shifts and the out_shift of a sum -31..0, so that nothing but the sum of two full
  * halves can wrap; other shifts -31..30. batch_offset 1: with any other the device leaves gaps in
  * its output.

@@ -123,7 +123,9 @@ int s_elementwise_add_s8_avx512(const void *params, const qn_buffers *b) {
 }
 
 int64_t s_elementwise_add_s8_avx512_scratch(const void *params) {
-    return s_add_is_usual(params) ? 0 : QN_NOT_TAKEN;
+    const qn_s_add *p = params;
+    const int positive = p->input_1_mult >= 0 && p->input_2_mult >= 0; /* as sum_prove() takes it */
+    return positive && s_add_is_usual(p) ? 0 : QN_NOT_TAKEN;
 }
 
 int64_t s_elementwise_add_s8_avx512_packed(const void *params) {

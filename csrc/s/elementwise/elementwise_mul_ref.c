@@ -1,6 +1,14 @@
 /* Products of two vectors, plain. */
 #include "elementwise.h"
 
+enum { S_FAR = 16384 };
+
+/* Are both offsets minus a zero point of 8 bits? */
+static int is_near(const qn_s_mul *p) {
+    const int32_t one = p->input_1_offset, two = p->input_2_offset;
+    return one >= -127 && one <= 128 && two >= -127 && two <= 128;
+}
+
 /* Does Helium's single rounding keep a product of so many bits inside of 32? */
 static int doubled_fits(const qn_s_mul *p, int bits, char *why) {
     int vector = qn_path(p->profile) == QN_PATH_MVE && qn_rounding(p->profile) == QN_SINGLE;
@@ -20,8 +28,8 @@ static int check(const qn_s_mul *p, int64_t in, int64_t out, qn_sizes *sizes, ch
         {"block_size", p->block_size, 0, most},
         {"batch_size", p->batch_size, 1, p->block_size > 0 ? most / p->block_size : most},
         {"batch_offset", p->batch_offset, 1, 1},
-        {"input_1_offset", in == 1 ? p->input_1_offset : 0, -127, 128},
-        {"input_2_offset", in == 1 ? p->input_2_offset : 0, -127, 128},
+        {"input_1_offset", in == 1 ? p->input_1_offset : 0, -S_FAR, S_FAR},
+        {"input_2_offset", in == 1 ? p->input_2_offset : 0, -S_FAR, S_FAR},
         {"out_offset", out == 1 ? p->out_offset : 0, -S_OFFSET_MOST, S_OFFSET_MOST},
         {"out_mult", p->out_mult, 0, INT32_MAX},
         {"out_shift", p->out_shift, -31, 30},
@@ -36,7 +44,7 @@ static int check(const qn_s_mul *p, int64_t in, int64_t out, qn_sizes *sizes, ch
     sizes->in[0] = sizes->in[1] = elements * in;
     sizes->out = elements * out;
     sizes->in_place = in == out;
-    return doubled_fits(p, in == 1 ? 16 : 31, why);
+    return doubled_fits(p, in == 2 ? 31 : is_near(p) ? 16 : 30, why);
 }
 
 int s_elementwise_mul_s8_check(const void *params, qn_sizes *sizes, char *why) {

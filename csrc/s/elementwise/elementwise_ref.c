@@ -1,25 +1,27 @@
 /* Sums and differences of two vectors, plain. */
 #include "elementwise.h"
 
-/* The legal offsets of an input and of the output, its type's range, and the most left_shift. */
+/* The legal offsets of an input and of the output, its type's range, the most left_shift, and the least
+ * multiplier of an input. */
 typedef struct limits {
     int64_t element;
-    int32_t in_low, in_high, out_low, out_high, low, high, left_shift;
+    int32_t in_low, in_high, out_low, out_high, low, high, left_shift, least;
 } limits;
 
-static const limits of_s8 = {1, -127, 128, -S_OFFSET_MOST, S_OFFSET_MOST, INT8_MIN, INT8_MAX, 21};
-static const limits of_u8 = {1, -255, 0, 0, UINT8_MAX, 0, UINT8_MAX, 21};
-static const limits of_s16 = {2, INT32_MIN, INT32_MAX, 0, 0, INT16_MIN, INT16_MAX, 15};
+static const limits of_s8 = {1,        -127,     128, -S_OFFSET_MOST, S_OFFSET_MOST,
+                             INT8_MIN, INT8_MAX, 21,  -INT32_MAX};
+static const limits of_u8 = {1, -255, 0, 0, UINT8_MAX, 0, UINT8_MAX, 21, 0};
+static const limits of_s16 = {2, INT32_MIN, INT32_MAX, 0, 0, INT16_MIN, INT16_MAX, 15, 0};
 
 static int check(const qn_s_add *p, const limits *l, qn_sizes *sizes, char *why) {
     const int ignored = l->element == 2;
     const s_range all[] = {
         {"block_size", p->block_size, 0, (int32_t)(INT32_MAX / l->element)},
         {"input_1_offset", p->input_1_offset, l->in_low, l->in_high},
-        {"input_1_mult", p->input_1_mult, 0, INT32_MAX},
+        {"input_1_mult", p->input_1_mult, l->least, INT32_MAX},
         {"input_1_shift", p->input_1_shift, -31, 0},
         {"input_2_offset", p->input_2_offset, l->in_low, l->in_high},
-        {"input_2_mult", p->input_2_mult, 0, INT32_MAX},
+        {"input_2_mult", p->input_2_mult, l->least, INT32_MAX},
         {"input_2_shift", p->input_2_shift, -31, 0},
         {"left_shift", p->left_shift, 0, l->left_shift},
         {"out_offset", ignored ? 0 : p->out_offset, l->out_low, l->out_high},

@@ -9,6 +9,10 @@ typedef int16_t element;
 typedef int32_t partial;
 enum { MOST_CELLS = 1 << 16 };
 
+#define EACH(value) _mm_set1_epi16(value)
+#define MOST(a, b) _mm_max_epi16(a, b)
+#define LEAST(a, b) _mm_min_epi16(a, b)
+
 #include "cells_fast.inc"
 #include "pool_fast.inc"
 

@@ -9,6 +9,10 @@ typedef int8_t element;
 typedef int16_t partial;
 enum { MOST_CELLS = 256 };
 
+#define EACH(value) _mm_set1_epi8(value)
+#define MOST(a, b) _mm_max_epi8(a, b)
+#define LEAST(a, b) _mm_min_epi8(a, b)
+
 #include "cells_fast.inc"
 #include "pool_fast.inc"
 

@@ -8,7 +8,7 @@ from ...ir.graph import Graph
 from .examine import Examined as Examined
 from .examine import examined as examined
 from .network import convert
-from .reading import read
+from .reading import parse, read
 
 
 def load(path: Path) -> Graph:
@@ -21,3 +21,8 @@ def load(path: Path) -> Graph:
     where the libraries `tflite` and `flatbuffers` are missing.
     """
     return convert(read(path))
+
+
+def parsed(path: Path, data: bytes) -> Graph:
+    """The network of the bytes that a file has or will have; see load()."""
+    return convert(parse(path, data))

@@ -85,7 +85,11 @@ class Operator:
 
 def read(path: Path) -> Model:
     """The first graph of a file. Raises ModelError for everything that is inconsistent."""
-    data = read_bytes(path, FILE_LIMIT)
+    return parse(path, read_bytes(path, FILE_LIMIT))
+
+
+def parse(path: Path, data: bytes) -> Model:
+    """The same of the bytes that a file has or will have."""
     if data[4:8] != b"TFL3":
         raise ModelError(f"{path} is not a TensorFlow Lite model: it lacks the mark 'TFL3'")
     try:

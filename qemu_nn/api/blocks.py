@@ -1,0 +1,99 @@
+"""Data in blocks whose size follows from the data alone, read here or where they are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Callable, Optional
+
+from ..errors import Error
+from ..io.selection import Indices
+from ..io.sources import Held
+from .batches import Batch, Batches, Blocks, Stream
+
+#: Bytes and samples that a block holds at most, the samples that it holds at least if these are
+#: small, and how many blocks data are cut into before blocks grow.
+_BYTES, _MOST, _LEAST, _BLOCKS = 2**23, 4096, 64, 256
+
+#: What errors call the sample of a row.
+Names = Callable[[int], str]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A block that was read already, and the numbers of its samples."""
+
+    batch: Batch
+    which: Indices
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where blocks are read; None: they are Given."""
+
+    blocks: Optional[Blocks] = None
+
+    def read(self, block: Any) -> tuple[Batch, Names]:
+        """A block, Given or by number, and the names of its samples."""
+        if isinstance(block, Given):
+            which = block.which
+            return block.batch, lambda row: f"sample {int(which[row])} of the data"
+        assert self.blocks is not None  # numbers are of these
+        batch = self.blocks.block(block)
+        numbers = self.blocks.which[batch.first : batch.first + len(batch)]
+        source = next(iter(self.blocks.samples.sources.values()))
+        return batch, lambda row: source.name(int(numbers[row]))
+
+
+def block_size(samples: int, sample_bytes: int) -> int:
+    """Samples in a block: a power of two, by the data alone, so that sums of blocks are, too."""
+    most = min(max(_BYTES // max(sample_bytes, 1), 1), _MOST)
+    wanted = min(max(-(-samples // _BLOCKS), _LEAST), most)
+    size = 1 << (wanted - 1).bit_length()
+    return size if size <= most else size // 2
+
+
+def first_of(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
+    """The first sample, and of data that come one after the other all batches, read on."""
+    if not isinstance(source, Stream):
+        return source.blocks(1).block(0), None
+    batches: Iterator[Batch] = iter(source)
+    for batch in batches:
+        if len(batch):
+            one = Batch(_first(batch.x), None if batch.y is None else batch.y[:1])
+            return one, chain([batch], batches)
+    raise Error("the data hold no samples")
+
+
+def _first(x: Any) -> Any:
+    return {name: rows[:1] for name, rows in x.items()} if isinstance(x, dict) else x[:1]
+
+
+def blocks_of(
+    source: Batches, rest: Optional[Iterable[Batch]], sample_bytes: int, away: bool
+) -> tuple[Source, Iterable, Optional[int]]:
+    """How blocks are read, the blocks, and how many there are if that is known.
+
+    rest: what first_of() returns. away: whether other processes compute them, to which arrays in
+    memory are sent block by block.
+    """
+    if rest is not None:
+        total = len(source) if hasattr(source, "__len__") and _sized(source) else None
+        given = (Given(b, range(b.first, b.first + len(b))) for b in rest if len(b))
+        return Source(), given, total
+    assert source.samples is not None  # only of streams it is unknown
+    blocks = source.blocks(block_size(source.samples, sample_bytes))
+    labels = blocks.samples.labels
+    sources = [*blocks.samples.sources.values(), *([labels.source] if labels else [])]
+    if not (away and any(isinstance(each, Held) for each in sources)):
+        return Source(blocks), range(len(blocks)), len(blocks)
+    sent = (Given(batch, blocks.which[batch.first : batch.first + len(batch)]) for batch in blocks)
+    return Source(), sent, len(blocks)
+
+
+def _sized(source: Batches) -> bool:
+    try:
+        return len(source) >= 0
+    except TypeError:
+        return False

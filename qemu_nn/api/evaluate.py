@@ -1,0 +1,352 @@
+"""How well a network does on data: its figures, and those of its float reference and of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Callable, Optional, Union
+
+import numpy as np
+
+from ..analysis.evaluation import Evaluation, part_figures, per_class
+from ..analysis.figures import chosen_of, classified, compared, deviations, reconstructed
+from ..analysis.kinds import kind_of, scores_of
+from ..errors import Error
+from ..io.arguments import MOST_THREADS, as_callable, as_count, as_text, one_of
+from ..io.selection import Index, Selection
+from ..ir.preprocessing import Preprocessing
+from ..runtime.cluster import cluster, reduce_blocks
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
+from .blocks import Source, blocks_of, first_of
+from .data import Batch, Reading
+from .scorers import Real, Samples, Scorer
+from .subject import Given, Subject, subject_of
+
+#: (What is known, of whom) -> a part of figures.py; parts of more samples are added.
+Parts = dict[tuple[str, str], Any]
+
+#: Samples that are computed at a time.
+_PIECE = 64
+
+#: Most classes of a confusion matrix, whose size is their square.
+_CONFUSED = 1000
+
+
+def evaluate(
+    network: Given,
+    data: Any,
+    labels: Any = None,
+    *,
+    target: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    variant: Optional[str] = None,
+    kernels: str = KERNELS[0],
+    tflm: str = DEFAULT_TFLM,
+    layout: Optional[str] = None,
+    kind: Optional[str] = None,
+    output: Optional[str] = None,
+    top: Union[int, Sequence[int]] = (1, 5),
+    profiles: Union[str, Sequence[Any]] = (),
+    reference: Any = True,
+    preprocessing: Optional[Preprocessing] = None,
+    front_end: Any = None,
+    limit: Optional[int] = None,
+    index: Index = None,
+    shuffle: bool = False,
+    seed: int = 0,
+    threads: int = 1,
+    progress: Optional[Callable[[Iterable], Iterable]] = None,
+    client: Any = None,
+    workers: Optional[int] = None,
+) -> Evaluation:
+    """Say how well a network does on data: accuracy, errors, and how near it is to its float form.
+
+    The figures are counts and sums without rounding: they are the same to the last bit for any
+    number of threads and workers, and in whatever order these are done.
+
+    Parameters
+    ----------
+    network : Network, FloatNetwork, ndk.quant_tools.numpy_net.NumpyLayers, str or Path
+        A quantized network, a float one, layers of the NPU, or a file that load() reads.
+    data : str or Path, ndarray, tuple or iterable
+        Real inputs, as quantize() takes them, or integers of a network without a float reference.
+        Of several inputs a .npz file or a dictionary; of a recurrent network sequences
+        (N, T, *input shape).
+    labels : array_like or str or Path, optional
+        What is right for every sample, where the data do not hold it: classes (N,), of a recurrent
+        network also (N, T); of a regressor values (N, *output shape); of an autoencoder 0 for
+        normal samples and 1 for others.
+    target, cmsis, rounding, variant, kernels, tflm
+        The device, as Network.session() takes it.
+    layout : {"NHWC", "NCHW"}, optional
+        The layout of images in the data, where their shape fits both.
+    kind : {"classifier", "regressor", "autoencoder", "unlabelled"}, optional
+        What the outputs are taken for; default: as labels and shapes tell. A classifier of one
+        output gives the probability of label 1.
+    output : str, optional
+        Which output, where the network has several.
+    top : int or sequence of int, default (1, 5)
+        Count labels among so many of the largest scores.
+    profiles : str or sequence of str or targets.Profile, default ()
+        Other devices to compare with: targets, also as "m3,m55", profiles, or "all".
+    reference : bool, FloatNetwork, NumpyLayers, str or Path, default True
+        Compare with the network's float reference, with none (which is faster), or with this one.
+        A .tflite file is compared with the real numbers that its weights stand for.
+    preprocessing : Preprocessing, optional
+        What is done to raw samples, instead of what the network's file says.
+    front_end : Chain or str or Path, optional
+        The chain that makes features of WAV files, or its chain.json.
+    limit, index, shuffle, seed
+        Which samples are used: so many, these numbers, in random order.
+    threads : int, default 1
+        Blocks of samples that are computed at a time.
+    progress : callable, optional
+        Wraps the iteration over blocks, as tqdm does.
+    client : dask.distributed.Client or str, optional
+        Compute on this cluster, or on that of the scheduler at this address.
+    workers : int, optional
+        Compute on so many processes of this machine, by dask.
+
+    Returns
+    -------
+    Evaluation
+        Figures by name, per class and per profile; it has text(), csv(), json(), to_dict() and
+        to_pandas().
+
+    Raises
+    ------
+    Error
+        The data, the labels or an option do not fit the network, the device could not run it, or
+        the cluster failed; of a sample that fails the sentence says which it is.
+
+    Examples
+    --------
+    >>> print(evaluate("net.qnz", "test.npz", profiles="m3,m55").text())
+    """
+    progress, threads = (
+        as_callable(progress, "progress"),
+        as_count(threads, "threads", 1, MOST_THREADS),
+    )
+    tops = [as_count(k, "top") for k in (top if isinstance(top, (list, tuple)) else [top])]
+    device = {"target": target, "cmsis": cmsis, "rounding": rounding}
+    subject = subject_of(
+        network,
+        lambda known, **other: known.profile(
+            **{**device, "kernels": kernels, "tflm": tflm, **other}
+        ),
+        as_text(variant, "variant"),
+        reference,
+        profiles,
+    )
+    chosen = Selection(limit, index, shuffle, seed)
+    how = Reading(layout, labels, preprocessing, front_end, chosen, any_labels=True)
+    source = subject.batches(data, how)
+    first, rest = first_of(source)
+    job = _job(subject, first, kind, output, tops, source.classes)
+    with cluster(client, workers) as found:
+        reading, blocks, total = blocks_of(source, rest, subject.sample_bytes, found is not None)
+        parts = reduce_blocks(
+            _Blockwise(job, reading),
+            blocks,
+            _added,
+            client=found,
+            threads=threads,
+            progress=progress,
+            total=total,
+        )
+    if not parts:
+        raise Error("the data hold no samples")
+    return _evaluation(subject, job, parts, source.classes)
+
+
+def _job(
+    subject: Subject,
+    first: Batch,
+    kind: Optional[str],
+    output: Optional[str],
+    top: Sequence[int],
+    names: Sequence[str],
+) -> _Job:
+    """What is computed of every sample, as the first one tells."""
+    scorers = [subject.scorer, *([subject.reference] if subject.reference else []), *subject.others]
+    outputs = subject.scorer.outputs
+    if output is None and len(outputs) > 1:
+        raise Error(f"the network has the outputs {', '.join(outputs)}: say output=, which one")
+    name = outputs[0] if output is None else one_of(outputs, output, "output")
+    columns = tuple((scorer, _same(scorer, name, outputs)) for scorer in scorers)
+    one = () if isinstance(first.x, dict) else first.x.shape[1:]
+    scores = subject.scorer.scores(first.x)[columns[0][1]]
+    known = kind_of(kind, one, scores.shape[1:], first.y, subject.recurrent)
+    classes = 0
+    if known == "classifier":
+        classes = scores_of(scores, first.y, subject.recurrent).shape[1]
+    order = _places(names, subject.classes)
+    least = tuple(k for k in dict.fromkeys(top) if 1 < k < classes)
+    return _Job(columns, known, subject.recurrent, subject.reference is not None, least, order)
+
+
+def _same(scorer: Scorer, name: str, outputs: Sequence[str]) -> str:
+    """The output of this name; of a network's own float form the one in its place."""
+    if name in scorer.outputs:
+        return name
+    if isinstance(scorer, Real) and scorer.derived:
+        return scorer.outputs[list(outputs).index(name)]
+    raise Error(
+        f"the reference has no output {name!r} to compare with, but {', '.join(scorer.outputs)}"
+    )
+
+
+def _places(names: Sequence[str], classes: Sequence[str]) -> Optional[tuple[int, ...]]:
+    """The network's class of each class of the data, where both are known by the same names."""
+    if not names or not set(names) <= set(classes):
+        return None
+    return tuple(list(classes).index(name) for name in names)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is computed of samples.
+
+    columns: who scores them, and which of its outputs counts: the network itself, the reference if
+    there is one, and other profiles. order: class of the data -> class of the network.
+    """
+
+    columns: tuple[tuple[Scorer, str], ...]
+    kind: str
+    recurrent: bool
+    referred: bool
+    top: tuple[int, ...]
+    order: Optional[tuple[int, ...]]
+
+    def parts(self, x: Samples, y: Optional[np.ndarray]) -> Parts:
+        """The parts of some samples; "right": beside the labels, "like": beside another."""
+        whose = self.names()
+        outputs = [scorer.scores(x)[name] for scorer, name in self.columns]
+        shape = outputs[0].shape
+        outputs = [each.reshape(shape) for each in outputs]
+        choices: list[Any] = [None for _ in outputs]
+        parts: Parts = {}
+        if self.kind == "classifier":
+            scores = [scores_of(each, y, self.recurrent) for each in outputs]
+            choices = [chosen_of(each) for each in scores]
+            if y is not None:
+                right = self._classes(y)
+                parts = {
+                    ("right", w): classified(s, right, self.top) for w, s in zip(whose, scores)
+                }
+        elif self.kind == "regressor" and y is not None:
+            parts = {("right", w): deviations(o, y.reshape(shape)) for w, o in zip(whose, outputs)}
+        elif self.kind == "autoencoder" and isinstance(x, np.ndarray):
+            parts = {("right", w): reconstructed(o, x, y) for w, o in zip(whose, outputs)}
+        base = 1 if self.referred else 0
+        for number, name in enumerate(whose):
+            if number:
+                both = (0, base) if name == "float" and self.referred else (number, 0)
+                pair = None if choices[0] is None else tuple(choices[i] for i in both)
+                parts["like", name] = compared(outputs[both[0]], outputs[both[1]], pair)
+        return {("samples", ""): shape[0], **parts}
+
+    def names(self) -> list[str]:
+        """Whose the columns are: "", "float", and profiles."""
+        words = ["", *(["float"] if self.referred else [])]
+        return [*words, *(str(scorer) for scorer, _ in self.columns[len(words) :])]
+
+    def _classes(self, y: np.ndarray) -> np.ndarray:
+        labels = y.ravel()
+        if labels.dtype.kind == "b":
+            labels = labels.astype(np.uint8)
+        return labels if self.order is None else np.array(self.order)[labels]
+
+
+@dataclass(frozen=True)
+class _Blockwise:
+    """The parts of a block, which is read where it is computed if it can be."""
+
+    job: _Job
+    source: Source
+
+    def __call__(self, block: Any) -> Parts:
+        batch, names = self.source.read(block)
+        parts: Parts = {}
+        for start in range(0, len(batch), _PIECE):
+            part = slice(start, start + _PIECE)
+            try:
+                more = self.job.parts(*_rows(batch, part))
+            except Error as error:
+                raise self._blamed(batch, part, names, error) from None
+            parts = _added(parts, more) if parts else more
+        return parts
+
+    def _blamed(
+        self, batch: Batch, part: slice, names: Callable[[int], str], error: Error
+    ) -> Error:
+        """The error, and the first sample that has it alone."""
+        for row in range(len(batch))[part]:
+            try:
+                self.job.parts(*_rows(batch, slice(row, row + 1)))
+            except Error as own:
+                return type(own)(f"{names(row)}: {own}")
+        return error
+
+
+def _rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray]]:
+    x = batch.x
+    x = {name: rows[part] for name, rows in x.items()} if isinstance(x, dict) else x[part]
+    return x, None if batch.y is None else batch.y[part]
+
+
+def _added(parts: Parts, more: Parts) -> Parts:
+    """The parts of neighbouring samples together."""
+    if parts.keys() != more.keys():
+        raise Error("some of the data have labels and some have none: give all or none")
+    return {key: parts[key] + more[key] for key in parts}
+
+
+def _evaluation(subject: Subject, job: _Job, parts: Parts, names: Sequence[str]) -> Evaluation:
+    """All figures."""
+    own = parts.get(("right", ""))
+    figures = {} if own is None else part_figures(own, job.top)
+    if ("right", "float") in parts:
+        real = part_figures(parts["right", "float"], job.top)
+        figures.update({f"float_{name}": value for name, value in real.items()})
+    if ("like", "float") in parts:
+        figures.update(part_figures(parts["like", "float"]))
+    profiles = []
+    for name in job.names()[1 + job.referred :]:
+        like = parts["like", name]
+        right = parts.get(("right", name))
+        profiles.append(
+            (
+                name,
+                {
+                    "identical": like.identical / like.samples,
+                    **part_figures(like),
+                    **({} if right is None else part_figures(right, job.top)),
+                },
+            )
+        )
+    chosen = own if job.kind == "classifier" else None
+    small = chosen is not None and chosen.classes <= _CONFUSED
+    return Evaluation(
+        subject.name,
+        str(subject.scorer),
+        job.kind,
+        parts["samples", ""],
+        figures,
+        () if chosen is None else per_class(chosen, subject.classes or names),
+        chosen.confusion() if chosen is not None and small else None,
+        tuple(profiles),
+        own.errors if job.kind == "autoencoder" and own is not None else None,
+        _notes(subject.classes, names, job.order),
+    )
+
+
+def _notes(classes: Sequence[str], names: Sequence[str], order: Any) -> tuple[str, ...]:
+    if not (classes and names) or order is not None:
+        return ()
+    other = next(name for name in names if name not in classes)
+    return (
+        f"the network has no class {other!r}: the classes of the data were taken by their order, "
+        f"{names[0]!r} as {classes[0]!r}",
+    )

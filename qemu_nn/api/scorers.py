@@ -1,0 +1,114 @@
+"""What scores samples: a network on a device, a float network, the chip's layers; alike to use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ..ir.float_graph import FloatGraph
+from ..npu.numpy_net import NumpyLayers
+from ..operators.ordered import ordered
+from ..runtime.evaluate import each_tensor, evaluate
+from ..runtime.host import Host
+from ..runtime.session import Session
+from ..targets import Profile
+
+#: Real samples [n, ...], of several inputs by name.
+Samples = Union[np.ndarray, Mapping[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A quantized network, exactly as a device computes it; it pickles without its plan."""
+
+    host: Host
+    profile: Profile
+    variant: Optional[str] = None
+
+    def __str__(self) -> str:
+        return str(self.profile)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("host", "profile", "variant")}
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs."""
+        reference = self.host.reference
+        return self.host.graph.outputs if reference is None else reference.outputs
+
+    @cached_property
+    def session(self) -> Session:
+        """The network, planned when it is first needed: on the worker that runs it."""
+        return Session(self.host.graph, self.profile, self.variant)
+
+    @cached_property
+    def _host(self) -> Host:
+        return replace(self.host, preprocessing=None)  # samples come prepared
+
+    def scores(self, x: Samples) -> dict[str, np.ndarray]:
+        """The scores of samples by output, channels last."""
+        images = not isinstance(x, Mapping) and x.ndim == 4
+        codes = self._host.codes(x, "NHWC" if images else None)
+        return self._host.scores(self.session.run(codes))
+
+
+@dataclass(frozen=True)
+class Real:
+    """A float network, in numpy; derived: made of the integers of the one that it is beside."""
+
+    graph: FloatGraph
+    derived: bool = False
+
+    def __str__(self) -> str:
+        return "float"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs."""
+        return self.graph.outputs
+
+    def scores(self, x: Samples) -> dict[str, np.ndarray]:
+        """The scores of samples by output, in the layout of the graph."""
+        if not isinstance(x, Mapping):
+            return evaluate(self._ordered, x)
+        wanted = set(self.graph.outputs)
+        return {name: value for name, value in each_tensor(self._ordered, x) if name in wanted}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"graph": self.graph, "derived": self.derived}
+
+    @cached_property
+    def _ordered(self) -> FloatGraph:
+        """The network with sums that do not depend on threads of BLAS."""
+        nodes = (replace(node, operator=ordered(node.operator)) for node in self.graph.nodes)
+        return self.graph.with_nodes(nodes)
+
+
+@dataclass(frozen=True)
+class Chip:
+    """Layers of the NPU's kit, fixed or float."""
+
+    net: NumpyLayers
+
+    def __str__(self) -> str:
+        return "float" if self.net.session is None else "NPU"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs."""
+        graph = self.net.graph if self.net.session is None else self.net.session.graph
+        assert graph is not None  # layers have one of them
+        return graph.outputs
+
+    def scores(self, x: Samples) -> dict[str, np.ndarray]:
+        """The scores of samples by output, channels first."""
+        found = self.net.predict(x, "NCHW")
+        return found if isinstance(found, dict) else {self.outputs[0]: found}
+
+
+Scorer = Union[Device, Real, Chip]

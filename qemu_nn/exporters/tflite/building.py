@@ -1,0 +1,220 @@
+"""A .tflite file under construction: tensors, operators, and where the network's tensors are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from ...ir.graph import Graph, Node, Tensor
+from ...operators import Shape
+from .schema import Field, FileGraph, FileOperator, FileTensor
+from .versions import version
+
+#: Element type -> its name in the schema.
+TYPES = {
+    **{f"int{bits}": f"INT{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"UINT{bits}" for bits in (8, 32, 64)},
+    **{"float32": "FLOAT32", "bool": "BOOL"},
+}
+
+
+class File:
+    """The file so far.
+
+    graph: the network. copies: nodes that only repeat a tensor for operators which do so by
+    themselves, by name.
+    """
+
+    def __init__(self, graph: Graph, copies: Mapping[str, Node]) -> None:
+        self.graph, self.copies, self.known = graph, copies, graph.tensors
+        self.tensors: list[FileTensor] = []
+        self.operators: list[FileOperator] = []
+        self._places: dict[str, int] = {}
+        self._views: dict[tuple[str, Shape], int] = {}
+        self._constants: dict[tuple[str, Shape, bytes], int] = {}
+        self._taken = set(self.known)
+
+    def result(self, inputs: Sequence[int], outputs: Sequence[int]) -> FileGraph:
+        """The network as the file holds it."""
+        return FileGraph(
+            self.graph.name, self.tensors, self.operators, tuple(inputs), tuple(outputs)
+        )
+
+    def add(self, tensor: FileTensor) -> int:
+        """A tensor's index."""
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
+
+    def hold(self, tensor: Tensor, shape: Shape, data: Optional[bytes] = None) -> int:
+        """Say where a tensor of the network is."""
+        index = self.add(replace(described(tensor, shape), data=data))
+        self.place(tensor.name, index)
+        return index
+
+    def place(self, name: str, index: int) -> None:
+        """Say which tensor of the file is a tensor of the network."""
+        self._places[name] = index
+
+    def shape(self, name: str) -> Shape:
+        """The shape in which the file holds a tensor of the network."""
+        return self.tensors[self._places[name]].shape
+
+    def view(self, name: str, shape: Optional[Shape] = None) -> int:
+        """A tensor of the network in a shape: as it is, or reshaped once."""
+        index = self._places[name]
+        tensor = self.tensors[index]
+        if shape is None or tensor.shape == shape:
+            return index
+        if (name, shape) not in self._views:
+            spelled = "x".join(map(str, shape))
+            if tensor.data is not None:
+                made = self.add(replace(tensor, name=self.unique(f"{name}/{spelled}"), shape=shape))
+            else:
+                made = self.reshape(index, self.unique(f"{name}/{spelled}"), shape)
+            self._views[name, shape] = made
+        return self._views[name, shape]
+
+    def reshape(self, index: int, name: str, shape: Shape) -> int:
+        """A tensor under another name in another shape."""
+        made = self.add(replace(self.tensors[index], name=name, shape=shape))
+        whole = self.constant(np.array(shape, np.int32))
+        self.operate("RESHAPE", (index, whole), (made,), "ReshapeOptions", NewShape=shape)
+        return made
+
+    def constant(self, array: np.ndarray, type: str = "", shape: Optional[Shape] = None) -> int:
+        """Numbers of an operator's own, such as its axes: equal ones are one tensor."""
+        key = (type or TYPES[str(array.dtype)], shape or array.shape, _bytes(array))
+        if key not in self._constants:
+            held = FileTensor(self.unique("constant"), key[1], key[0], data=key[2])
+            self._constants[key] = self.add(held)
+        return self._constants[key]
+
+    def weights(
+        self,
+        name: str,
+        array: np.ndarray,
+        shape: Shape,
+        scales: Sequence[float],
+        axis: int = 0,
+        zero: int = 0,
+        type: str = "",
+    ) -> int:
+        """Numbers that stand for others, with one scale or one for each element of an axis."""
+        values = tuple(map(float, scales))
+        held = FileTensor(
+            self.unique(name),
+            shape,
+            type or TYPES[str(array.dtype)],
+            values,
+            (zero,) * len(values),
+            axis,
+            _bytes(array),
+        )
+        return self.add(held)
+
+    def operate(
+        self,
+        name: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        kind: str = "",
+        **options: Field,
+    ) -> None:
+        """Add an operator; kind: the table of its options, whose fields follow."""
+        ends = [[self.tensors[i] for i in each if i >= 0] for each in (inputs, outputs)]
+        number = version(name, ends[0], ends[1], options)
+        self.operators.append(
+            FileOperator(name, number, tuple(inputs), tuple(outputs), kind, options)
+        )
+
+    def unique(self, name: str) -> str:
+        """A name that no other tensor has."""
+        number, made = 1, name
+        while made in self._taken:
+            number, made = number + 1, f"{name}_{number}"
+        self._taken.add(made)
+        return made
+
+
+@dataclass(frozen=True)
+class Site:
+    """A call of the network, on its way to operators."""
+
+    node: Node
+    file: File
+
+    @property
+    def params(self) -> Mapping[str, int]:
+        """The call's scalar arguments."""
+        return self.node.params
+
+    @property
+    def output(self) -> Tensor:
+        """What it makes."""
+        return self.node.output
+
+    def source(self, index: int = 0) -> Tensor:
+        """What it reads."""
+        return self.file.known[self.node.inputs[index]]
+
+    def array(self, role: str) -> np.ndarray:
+        """Its weights or its bias."""
+        name = self.node.weights if role == "weights" else self.node.bias
+        assert name is not None  # of functions that have such
+        return self.file.graph.arrays[name]
+
+    def takes(self, index: int, shape: Optional[Shape] = None) -> int:
+        """An input in a shape."""
+        return self.file.view(self.node.inputs[index], shape)
+
+    def shape(self, index: int = 0) -> Shape:
+        """The shape in which the file holds an input."""
+        return self.file.shape(self.node.inputs[index])
+
+    @property
+    def whole(self) -> Shape:
+        """The shape in which the file has what it makes, if nothing asks for another one."""
+        return (1, *self.output.shape)
+
+    def put(
+        self,
+        operator: str,
+        inputs: Sequence[int],
+        kind: str = "",
+        shape: Optional[Shape] = None,
+        **options: Field,
+    ) -> None:
+        """Add the operator that makes the call's output; shape: in which it makes it."""
+        own, made = self.output, self.whole if shape is None else shape
+        if own.name not in self.file.graph.outputs or made == self.whole:
+            self.file.operate(operator, inputs, (self.file.hold(own, made),), kind, **options)
+            return
+        first = self.file.add(
+            replace(described(own, made), name=self.file.unique(f"{own.name}/made"))
+        )
+        self.file.operate(operator, inputs, (first,), kind, **options)
+        last = self.file.reshape(first, own.name, self.whole)
+        self.file.place(own.name, last)
+
+    def refuse(self, why: str) -> ModelError:
+        """Why no operator computes this call."""
+        return ModelError(f"{self.node.name} ({self.node.function.name}): {why}")
+
+
+def described(tensor: Tensor, shape: Shape) -> FileTensor:
+    """A tensor of the network as the file describes it."""
+    if math.prod(shape) != math.prod(tensor.shape):
+        raise ModelError(f"{tensor.name} is {list(tensor.shape)}, not {list(shape)}")
+    type = TYPES[tensor.dtype]
+    if tensor.scale is None:
+        return FileTensor(tensor.name, shape, type)
+    return FileTensor(tensor.name, shape, type, (tensor.scale,), (tensor.zero_point,))
+
+
+def _bytes(array: np.ndarray) -> bytes:
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()

@@ -1,0 +1,74 @@
+"""Fully connected layers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Optional
+
+import numpy as np
+
+from ...ir.graph import Build
+from ...operators import Shape
+from .building import Site
+from .schema import Field
+from .windows import Maker, bias, channels, four_bits, fused
+
+_KIND = "FullyConnectedOptions"
+
+
+def fully_connected(site: Site, per_row: bool = False) -> None:
+    """FULLY_CONNECTED of rows: input and output have two axes."""
+    params, values = site.params, site.array("bias")
+    if params["filter_offset"]:
+        raise site.refuse("its weights have a zero point, which the format's kernels do not take")
+    if per_row:
+        values, *rows = values
+        pairs = list(zip(*(row.tolist() for row in rows)))
+    else:
+        pairs = [(params["multiplier"], params["shift"])]
+    x = (params["batches"], params["input_c"])
+    _write(site, values, pairs, (x, (x[0], params["output_c"])), per_row)
+
+
+def as_points(site: Site) -> None:
+    """FULLY_CONNECTED of more axes, which the framework computes as a convolution."""
+    build = _build(site, "dense_rows")
+    if build is None or build.function is None:
+        raise site.refuse("no .tflite file can ask for this function; leave it out of `functions`")
+    per_row = build.function.name.endswith("per_channel_s8")
+    values, *rows = site.array("bias")
+    pairs = list(zip(*(row.tolist() for row in rows)))
+    count, columns = site.params["input_h"], site.params["input_c"]
+    x = site.shape()
+    if x[-1] != columns or len(x) < 3:
+        x = (1, count, columns)
+    _write(site, values, pairs if per_row else pairs[:1], (x, (*x[:-1], len(values))), per_row)
+
+
+def _write(
+    site: Site,
+    values: np.ndarray,
+    pairs: list[tuple[int, int]],
+    shapes: tuple[Shape, Shape],
+    per_row: bool,
+) -> None:
+    source, made = shapes
+    matrix = (site.params["output_c"], site.params["input_c"])
+    weights = channels(site, matrix, 0, four_bits(site), pairs, product=not per_row)
+    inputs = [site.takes(0, source), weights]
+    if _build(site, "dense_16x8_narrow") is None:
+        inputs.append(bias(site, weights, values))
+    options: dict[str, Field] = {**fused(site), "KeepNumDims": len(source) > 2}
+    site.put("FULLY_CONNECTED", inputs, _KIND, made, **options)
+
+
+def _build(site: Site, difference: str) -> Optional[Build]:
+    return next((each for each in site.node.builds if each.difference == difference), None)
+
+
+DENSE: dict[str, Maker] = {
+    **{f"arm_fully_connected_{type}": fully_connected for type in ("s8", "s16", "s4")},
+    "tflm_fully_connected_s16_s32": fully_connected,
+    "arm_fully_connected_per_channel_s8": partial(fully_connected, per_row=True),
+    "arm_convolve_1x1_s8_fast": as_points,
+}

@@ -1,0 +1,138 @@
+"""Operators of each element or each row: sums, products, choices, activations, other formats."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from ...errors import Error
+from ...functions.scaling import (
+    leaky_relu_scaling,
+    quantize_multiplier,
+    softmax_scaling,
+    softmax_scaling_s16,
+)
+from ...ir.formats import activation_limits
+from ...operators import Shape
+from .building import Site
+from .scales import factor, found
+from .windows import ACTIVATIONS, Maker, fused
+
+
+def pair(site: Site, operator: str, kind: str = "", activated: bool = False) -> None:
+    """An operator of two tensors, which repeats the smaller one by itself."""
+    options = fused(site) if activated else {}
+    inputs = [operand(site, index, site.whole) for index in range(2)]
+    site.put(operator, inputs, kind, None, **options)
+
+
+def operand(site: Site, index: int, whole: Shape) -> int:
+    """An input in the shape of the output, or in one that broadcasts to it."""
+    copy = site.file.copies.get(site.node.inputs[index])
+    if copy is None:
+        return site.takes(index, whole)
+    outer, inner = (
+        [copy.params[f"{end}_{axis}"] for axis in "nhwc"] for end in ("output", "input")
+    )
+    kept = [(a, b) for a, b in zip(inner, outer) if b > 1]
+    if [b for _, b in kept] != [side for side in whole if side > 1]:
+        raise site.refuse(f"{copy.name} repeats a tensor in another shape than {list(whole)}")
+    sides = iter(a for a, _ in kept)
+    small = tuple(next(sides) if side > 1 else 1 for side in whole)
+    name = copy.inputs[0]
+    held = site.file.shape(name)
+    if (1,) * (len(whole) - len(held)) + held == small:
+        return site.file.view(name)
+    return site.file.view(name, small)
+
+
+def each(site: Site, operator: str, kind: str = "") -> None:
+    """An operator of every element, without options of its own."""
+    site.put(operator, [site.takes(0, site.whole)], kind)
+
+
+def softmax(site: Site) -> None:
+    """SOFTMAX of rows."""
+    source, wide = site.source().format.scale, "diff_min" not in site.params
+    wanted = site.params["mult"], site.params["shift"]
+
+    def given(beta: float) -> tuple[int, ...]:
+        if wide:
+            return softmax_scaling_s16(beta, source)
+        try:
+            return softmax_scaling(beta, source)[:2]
+        except Error:
+            return ()
+
+    near = 1.0
+    if given(1.0) != wanted:
+        unit = 65535 / 10 if wide else 2.0**26
+        near = factor(*wanted) / unit / source
+    beta = found(near, given, wanted, "the softmax")
+    rows = site.params["num_rows"], site.params["row_size"]
+    shape = site.whole if site.whole[-1] == rows[1] else rows
+    site.put("SOFTMAX", [site.takes(0, shape)], "SoftmaxOptions", shape, Beta=beta)
+
+
+def rectify(site: Site) -> None:
+    """RELU and RELU6 that rescale."""
+    wanted = {name: site.params[name] for name in ("act_min", "act_max")}
+    for kind in ("RELU", "RELU6"):
+        if activation_limits(*ACTIVATIONS[kind], site.output.format) == wanted:
+            each(site, kind)
+            return
+    raise site.refuse("no operator keeps its integers")
+
+
+def leaky(site: Site) -> None:
+    """LEAKY_RELU."""
+    formats = site.source().format.scale, site.output.format.scale
+    wanted = site.params["alpha_multiplier"], site.params["alpha_shift"]
+    near = factor(*wanted) * formats[1] / formats[0]
+    if not wanted[0]:
+        alpha = 0.0
+    else:
+        given = lambda slope: leaky_relu_scaling(*formats, slope)[1]  # noqa: E731
+        alpha = found(near, given, wanted, "the slope")
+    site.put("LEAKY_RELU", [site.takes(0, site.whole)], "LeakyReluOptions", Alpha=alpha)
+
+
+def prelu(site: Site) -> None:
+    """PRELU."""
+    params, slopes = site.params, site.array("weights").reshape(-1)
+    whole, count = site.whole, slopes.size
+    axis = next((i for i in range(len(whole)) if math.prod(whole[i:]) == count), None)
+    if axis is None:
+        whole, axis = (params["outer"], params["inner"]), 1
+    source, output = site.source().format.scale, site.output.format.scale
+    wanted = params["alpha_multiplier"], params["alpha_shift"]
+    given = lambda scale: quantize_multiplier(source * scale / output)  # noqa: E731
+    near = (factor(*wanted) if wanted[0] else 2.0**-40) * output / source
+    scale = found(near, given, wanted, "the slopes")
+    shape = whole[max(axis, 1) :] or (1,)
+    alpha = site.file.weights(
+        f"{site.node.name}/slopes", slopes, shape, [scale], zero=params["alpha_zero_point"]
+    )
+    site.put("PRELU", [site.takes(0, whole), alpha], shape=whole)
+
+
+ELEMENTWISE: dict[str, Maker] = {}
+for _type in ("s8", "s16"):
+    for _name, _operator, _kind in (
+        (f"arm_elementwise_add_{_type}", "ADD", "AddOptions"),
+        (f"tflm_sub_{_type}", "SUB", "SubOptions"),
+        (f"arm_elementwise_mul_{_type}", "MUL", "MulOptions"),
+        (f"tflm_div_{_type}", "DIV", "DivOptions"),
+    ):
+        ELEMENTWISE[_name] = partial(pair, operator=_operator, kind=_kind, activated=True)
+    ELEMENTWISE[f"tflm_squared_difference_{_type}"] = partial(pair, operator="SQUARED_DIFFERENCE")
+    ELEMENTWISE[f"arm_softmax_{_type}"] = softmax
+    ELEMENTWISE[f"tflm_relu_{_type}"] = rectify
+    ELEMENTWISE[f"tflm_leaky_relu_{_type}"] = leaky
+    ELEMENTWISE[f"tflm_prelu_{_type}"] = prelu
+    for _name in ("logistic", "tanh", "abs", "rsqrt", "hard_swish", "elu"):
+        ELEMENTWISE[f"tflm_{_name}_{_type}"] = partial(each, operator=_name.upper())
+    for _other in ("s8", "s16", "s32", "u8"):
+        _name = f"tflm_requantize_{_type}_{_other}"
+        ELEMENTWISE[_name] = partial(each, operator="QUANTIZE")
+ELEMENTWISE["arm_softmax_s8_s16"] = softmax

@@ -1,0 +1,262 @@
+"""What moves numbers: joining, slicing, padding, transposing, repeating; and means over axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain, combinations
+
+import numpy as np
+
+from ...operators import Shape
+from .building import TYPES, Site
+from .elementwise import pair
+from .windows import Maker
+
+
+def _stripped(sides: Sequence[int]) -> int:
+    """How many axes of one element come first, of which one at least stays behind."""
+    return next((i for i, side in enumerate(sides[:-1]) if side != 1), len(sides) - 1)
+
+
+def _numbers(site: Site, *lists: Sequence[int]) -> list[int]:
+    return [site.file.constant(np.array(numbers, np.int32)) for numbers in lists]
+
+
+def _fitting(held: Shape, sides: Sequence[int], ahead: int) -> tuple[Shape, int]:
+    """A shape that is `sides` but for ones ahead, and how many there are fewer: that which the file
+    holds, or the shortest."""
+    missing = len(sides) - len(held)
+    if missing >= 0 and (*(1,) * missing, *held) == tuple(sides) and missing <= ahead:
+        return held, missing
+    return tuple(sides[ahead:]), ahead
+
+
+def join(site: Site) -> None:
+    """CONCATENATION of two tensors."""
+    outer, first, second = (site.params[name] for name in ("outer", "inner1", "inner2"))
+    shapes, made = [site.shape(0), site.shape(1)], site.whole
+    axes = [
+        i
+        for i in range(len(made))
+        if math.prod(made[:i]) == outer
+        and all(len(s) == len(made) and s[:i] == made[:i] for s in shapes)
+        and all(s[i + 1 :] == made[i + 1 :] for s in shapes)
+    ]
+    if axes:
+        axis = axes[-1]
+    else:
+        shapes, made, axis = [(outer, first), (outer, second)], (outer, first + second), 1
+    inputs = [site.takes(i, shape) for i, shape in enumerate(shapes)]
+    site.put("CONCATENATION", inputs, "ConcatenationOptions", made, Axis=axis)
+
+
+def cut(site: Site) -> None:
+    """SLICE, or STRIDED_SLICE where there are strides."""
+    sides, begin, stride, count = (
+        [site.params[f"{name}_{i}"] for i in range(5)]
+        for name in ("input", "begin", "stride", "output")
+    )
+    spans = list(zip(sides, begin, stride, count))
+    ahead = next((i for i, span in enumerate(spans[:-1]) if span != (1, 0, 1, 1)), 4)
+    shape, ahead = _fitting(site.shape(), sides, ahead)
+    begin, stride, count = begin[ahead:], stride[ahead:], count[ahead:]
+    made = tuple(count)
+    x = site.takes(0, shape)
+    if all(step == 1 for step in stride):
+        site.put("SLICE", [x, *_numbers(site, begin, count)], "SliceOptions", made)
+        return
+    ends = [b + n * s for b, n, s in zip(begin, count, stride)]
+    mask = sum(1 << i for i, end in enumerate(ends) if end < 0)  # down to the first element
+    if len(shape) > 4:
+        raise site.refuse(f"it slices {len(shape)} axes by strides; operators have up to 4")
+    ends = [max(end, 0) for end in ends]
+    site.put(
+        "STRIDED_SLICE",
+        [x, *_numbers(site, begin, ends, stride)],
+        "StridedSliceOptions",
+        made,
+        EndMask=mask,
+    )
+
+
+def pad(site: Site) -> None:
+    """PAD, or PADV2 where the border is not the zero point."""
+    params = site.params
+    sides, before, behind = (
+        [params[f"{name}_{axis}"] for axis in "nhwc"] for name in ("input", "pre", "post")
+    )
+    borders = list(zip(sides, before, behind))
+    ahead = next((i for i, border in enumerate(borders[:-1]) if border != (1, 0, 0)), 3)
+    shape, ahead = _fitting(site.shape(), sides, ahead)
+    own = [(a, b) for _, a, b in borders[ahead:]]
+    inputs = [site.takes(0, shape), site.file.constant(np.array(own, np.int32))]
+    made = tuple(a + side + b for side, (a, b) in zip(shape, own))
+    tensor = site.output
+    value = np.array([params["pad_value"]], np.int32)
+    value = value.view(np.float32) if tensor.dtype == "float32" else value.astype(tensor.dtype)
+    zero = tensor.zero_point if tensor.scale is not None else 0
+    if (value.item() == zero and tensor.dtype != "float32") or not value.view(np.uint8).any():
+        site.put("PAD", inputs, "PadOptions", made)
+        return
+    scales = [] if tensor.scale is None else [tensor.scale]
+    name = f"{site.node.name}/border"
+    inputs.append(site.file.weights(name, value, (1,), scales, zero=zero))
+    site.put("PADV2", inputs, "PadV2Options", made)
+
+
+def transpose(site: Site) -> None:
+    """TRANSPOSE of up to four axes of INT8."""
+    rank = site.params["num_dims"]
+    shape = tuple(site.params[f"input_{axis}"] for axis in "nhwc")[:rank]
+    _transposed(site, shape, [site.params[f"perm_{i}"] for i in range(rank)])
+
+
+#: Orders of six axes -> how they are made: see _blocks.
+_DEEP = [0, 1, 3, 2, 4, 5]
+
+
+def move(site: Site) -> None:
+    """TRANSPOSE of up to five axes, or channels to or from a block of pixels."""
+    sides = [site.params[f"input_{i}"] for i in range(6)]
+    order = [site.params[f"perm_{i}"] for i in range(6)]
+    ahead = 0
+    while ahead < 5 and sides[ahead] == 1 and order[ahead] == ahead:
+        ahead += 1
+    if site.node.function.type != "s16" and order == _DEEP and _blocks(site, sides):
+        return
+    rank = 6 - ahead
+    if rank > 5 or (site.node.function.type == "s8" and rank < 5 and ahead < 2):
+        raise site.refuse(f"no operator transposes {sides} into the order {order}")
+    if site.node.function.type == "s8":
+        ahead = 1  # of fewer axes TensorFlow Lite Micro calls CMSIS-NN
+    shape, ahead = _fitting(site.shape(), sides, ahead)
+    _transposed(site, shape, [axis - ahead for axis in order[ahead:]])
+
+
+def _blocks(site: Site, sides: Sequence[int]) -> bool:
+    """DEPTH_TO_SPACE or SPACE_TO_DEPTH, if these axes are made by one."""
+    batches, rows, second, third, fourth, depth = sides
+    if third == fourth:  # batches, rows, columns, side, side, channels
+        shape = (batches, rows, second, third * fourth * depth)
+        made = (batches, rows * third, second * fourth, depth)
+        name, kind = "DEPTH_TO_SPACE", "DepthToSpaceOptions"
+    elif second == fourth:  # batches, rows, side, columns, side, channels
+        shape = (batches, rows * second, third * fourth, depth)
+        made = (batches, rows, third, second * fourth * depth)
+        name, kind = "SPACE_TO_DEPTH", "SpaceToDepthOptions"
+    else:
+        return False
+    site.put(name, [site.takes(0, shape)], kind, made, BlockSize=fourth)
+    return True
+
+
+def _transposed(site: Site, shape: Shape, order: Sequence[int]) -> None:
+    made = tuple(shape[axis] for axis in order)
+    inputs = [site.takes(0, shape), *_numbers(site, order)]
+    site.put("TRANSPOSE", inputs, "TransposeOptions", made)
+
+
+def repeat(site: Site) -> None:
+    """BROADCAST_TO."""
+    sides, made = (
+        tuple(site.params[f"{name}_{axis}"] for axis in "nhwc") for name in ("input", "output")
+    )
+    ahead = _stripped(made)
+    shape, made = sides[ahead:], made[ahead:]
+    inputs = [site.takes(0, shape), *_numbers(site, made)]
+    site.put("BROADCAST_TO", inputs, "BroadcastToOptions", made)
+
+
+def bring(site: Site) -> None:
+    """A constant: a tensor with its numbers, and no operator."""
+    array = site.array("weights")
+    site.file.hold(site.output, site.whole, np.ascontiguousarray(array).tobytes())
+
+
+def reduce(site: Site, operator: str) -> None:
+    """Reductions over axes."""
+    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
+    groups = [site.params.get(name, 1) for name in names]
+    shape, made, axes, keep = next(_reductions(site.shape(), site.whole, groups))
+    inputs = [site.takes(0, shape), *_numbers(site, axes)]
+    site.put(operator, inputs, "ReducerOptions", made, KeepDims=keep)
+
+
+def _reductions(
+    held: Shape, whole: Shape, groups: Sequence[int]
+) -> Iterator[tuple[Shape, Shape, list[int], bool]]:
+    """Ways to reduce: the file's own shapes where axes of them make these groups."""
+    every = range(len(held))
+    for axes in chain.from_iterable(combinations(every, n) for n in range(1, len(held) + 1)):
+        if _grouped(held, axes) == list(groups):
+            for keep in (False, True):
+                made = tuple(
+                    1 if i in axes else n for i, n in enumerate(held) if keep or i not in axes
+                )
+                if made == whole:
+                    yield held, made, list(axes), keep
+    shape = tuple(groups)
+    yield shape, shape[::2], [1, 3], False
+
+
+def _grouped(shape: Shape, axes: Sequence[int]) -> list[int]:
+    """Kept and reduced axes by turns."""
+    groups = [1]
+    for axis, side in enumerate(shape):
+        if side == 1:
+            continue
+        if (len(groups) - 1) % 2 != (axis in axes):
+            groups.append(1)
+        groups[-1] *= side
+    return groups + [1] * (5 - len(groups))
+
+
+def largest(site: Site, operator: str, kind: str) -> None:
+    """ARG_MAX and ARG_MIN."""
+    shape = tuple(site.params[name] for name in ("kept_0", "reduced_0", "kept_1"))
+    inputs = [site.takes(0, shape), site.file.constant(np.array([1], np.int32))]
+    site.put(operator, inputs, kind, shape[::2], OutputType=("TensorType", TYPES["int32"]))
+
+
+def resize(site: Site, operator: str, kind: str) -> None:
+    """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
+    params = site.params
+    declared = site.node.function
+    size = params["output_h"], params["output_w"]
+    inputs = [site.takes(0, declared.inputs[0].shape(params)), *_numbers(site, size)]
+    flags = {
+        "AlignCorners": params["align_corners"],
+        "HalfPixelCenters": params["half_pixel_centers"],
+    }
+    site.put(operator, inputs, kind, declared.output.shape(params), **flags)
+
+
+_ALL = ("s8", "s16", "u8", "s32", "s64", "f32", "b8", "u32", "u64")
+
+MOVING: dict[str, Maker] = {
+    **{f"tflm_concatenation_{type}": join for type in _ALL},
+    **{f"tflm_slice_{type}": cut for type in _ALL},
+    **{f"tflm_pad_{type}": pad for type in _ALL},
+    **{f"tflm_transpose_{type}": move for type in _ALL},
+    **{f"tflm_broadcast_{type}": repeat for type in _ALL},
+    **{f"tflm_constant_{type}": bring for type in _ALL},
+    "arm_pad_s8": pad,
+    "arm_transpose_s8": transpose,
+    **{f"arm_{name}_s8": partial(pair, operator=name.upper(), kind="MaximumMinimumOptions")
+       for name in ("maximum", "minimum")},
+    **{f"tflm_{name}_{type}": partial(pair, operator=name.upper(), kind="MaximumMinimumOptions")
+       for name in ("maximum", "minimum") for type in ("s16", "s32")},
+    **{f"tflm_{name}_{type}": partial(reduce, operator=name.upper())
+       for name in ("mean", "sum", "reduce_max", "reduce_min") for type in _ALL},
+    "tflm_reduce_all_b8": partial(reduce, operator="REDUCE_ALL"),
+    "tflm_arg_max_s8": partial(largest, operator="ARG_MAX", kind="ArgMaxOptions"),
+    "tflm_arg_min_s8": partial(largest, operator="ARG_MIN", kind="ArgMinOptions"),
+    **{f"tflm_resize_nearest_{type}":
+       partial(resize, operator="RESIZE_NEAREST_NEIGHBOR", kind="ResizeNearestNeighborOptions")
+       for type in _ALL},
+    **{f"tflm_resize_bilinear_{type}":
+       partial(resize, operator="RESIZE_BILINEAR", kind="ResizeBilinearOptions")
+       for type in _ALL},
+}  # fmt: skip

@@ -1,0 +1,207 @@
+"""A network in calls that operators of the format stand for: the same bytes of every output.
+
+What a call does beside its operator becomes calls of its own: padding that has no name, limits that
+no fused activation has, tensors that are repeated on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...errors import ModelError
+from ...functions import FUNCTIONS
+from ...ir.graph import Graph, Node, Tensor
+from ...operators import Shape
+from .windows import activation, padding, window
+
+_COPY = "arm_reshape_s8"
+
+#: Functions of windows over an image.
+_WINDOWS = frozenset(
+    f"{name}_{type}"
+    for name in (
+        "arm_convolve_wrapper",
+        "arm_depthwise_conv_wrapper",
+        "arm_max_pool",
+        "arm_avgpool",
+    )
+    for type in ("s8", "s16", "s4")
+)
+
+
+def rewritten(graph: Graph) -> Graph:
+    """The network in such calls; ModelError that names a call which cannot become one."""
+    state = _Rewriting(graph)
+    for node in graph.nodes:
+        state.add(node)
+    outputs = tuple(dict.fromkeys(state.renamed.get(name, name) for name in graph.outputs))
+    if any(name in {tensor.name for tensor in graph.inputs} for name in outputs):
+        raise ModelError(f"{graph.name}: an output is its input in another shape")
+    return replace(graph, nodes=tuple(state.nodes), outputs=outputs, arrays=state.arrays)
+
+
+@dataclass
+class _Rewriting:
+    """The calls so far. renamed: tensors that are others in another shape."""
+
+    graph: Graph
+    nodes: list[Node] = field(default_factory=list)
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.arrays = dict(self.graph.arrays)
+        self.tensors = self.graph.tensors
+
+    def add(self, node: Node) -> None:
+        """One more call, as it is or in parts."""
+        node = replace(node, inputs=tuple(self.renamed.get(n, n) for n in node.inputs))
+        if node.function.name == _COPY:
+            self.renamed[node.name] = node.inputs[0]
+            return
+        if node.function.name in ("arm_maximum_s8", "arm_minimum_s8"):
+            node = self._spread(node)
+        elif node.function.name in _WINDOWS and padding(node.params) is None:
+            node = self._bordered(node)
+        if "act_min" in node.params and node.output.scale is not None:
+            self.nodes += self._clamped(node)
+        else:
+            self.nodes.append(node)
+
+    def call(
+        self,
+        like: Tensor,
+        part: str,
+        function: str,
+        params: Mapping[str, int],
+        inputs: tuple[str, ...],
+        shape: Shape = (),
+    ) -> Node:
+        """A call that makes a part of what a node makes; like: its format."""
+        names, name = {*self.tensors}, f"{like.name}/{part}"
+        while name in names:
+            name += "_"
+        output = replace(like, name=name, shape=shape or like.shape)
+        self.tensors[name] = output
+        return Node(FUNCTIONS[function], params, inputs, output)
+
+    def _spread(self, node: Node) -> Node:
+        """Both inputs of CMSIS-NN's maximum and minimum in the shape of the output."""
+        shapes = [tuple(node.params[f"input{i}_{axis}"] for axis in "nhwc") for i in (1, 2)]
+        whole = tuple(map(max, *shapes))
+        inputs = list(node.inputs)
+        for index, shape in enumerate(shapes):
+            if shape != whole:
+                source = self.tensors[inputs[index]]
+                made = self.call(
+                    replace(source, name=node.name),
+                    f"whole{index + 1}",
+                    f"tflm_broadcast_{node.function.type}",
+                    repeated(shape, whole),
+                    (source.name,),
+                    whole,
+                )
+                self.nodes.append(made)
+                inputs[index] = made.name
+        own = (1,) * (4 - len(node.output.shape)) + node.output.shape
+        whole = own if math.prod(own) == math.prod(whole) and len(own) == 4 else whole
+        params = {f"input{i}_{axis}": n for i in (1, 2) for axis, n in zip("nhwc", whole)}
+        return replace(node, inputs=tuple(inputs), params=params)
+
+    def _bordered(self, node: Node) -> Node:
+        """Windows over an image with a border, which need no padding."""
+        params, function = node.params, node.function
+        if "avgpool" in function.name:
+            raise ModelError(
+                f"{node.name} ({function.name}): its padding has no name in .tflite files, and "
+                "averages do not count it; give the model an average without padding"
+            )
+        source = self.tensors[node.inputs[0]]
+        front, behind, sides = [0], [0], {}
+        for axis in "hw":
+            last = (params[f"output_{axis}"] - 1) * params[f"stride_{axis}"]
+            needed = last + window(params, axis)
+            front.append(params[f"pad_{axis}"])
+            behind.append(max(needed - params[f"input_{axis}"] - front[-1], 0))
+            whole = front[-1] + params[f"input_{axis}"] + behind[-1]
+            sides.update({f"input_{axis}": whole, f"pad_{axis}": 0})
+        made = {**params, **sides}
+        if padding(made) != "VALID":
+            raise ModelError(f"{node.name} ({function.name}): its windows end before its image")
+        batches, _, _, depth = function.inputs[0].shape(params)
+        ends = [batches, params["input_h"], params["input_w"], depth]
+        value = source.zero_point if "max_pool" not in function.name else source.format.limits[0]
+        borders = {"pad_value": value}
+        for axis, a, n, b in zip("nhwc", [*front, 0], ends, [*behind, 0]):
+            borders.update({f"pre_{axis}": a, f"input_{axis}": n, f"post_{axis}": b})
+        padded = self.call(
+            replace(source, name=node.name),
+            "padded",
+            "arm_pad_s8" if source.dtype == "int8" else "tflm_pad_s16",
+            borders,
+            node.inputs,
+            function.inputs[0].shape(made)[0 if batches > 1 else 1 :],
+        )
+        self.nodes.append(padded)
+        return replace(node, params=made, inputs=(padded.name,))
+
+    def _clamped(self, node: Node) -> Iterator[Node]:
+        """A call, and the larger and the smaller of what it makes and of limits."""
+        output, params = node.output, node.params
+        if activation(params, output.format) is not None:
+            yield node
+            return
+        least, most = output.format.limits
+        low, high = params["act_min"], params["act_max"]
+        steps = [("maximum", low)] * (low > least) + [("minimum", high)] * (high < most)
+        last = node.inputs[0]
+        if not _only_limits(node):
+            first = self.call(output, "unlimited", node.function.name, {}, ())
+            unlimited = {**params, "act_min": least, "act_max": most}
+            yield replace(node, params=unlimited, output=first.output)
+            last = first.name
+        for at, (kind, value) in enumerate(steps, 1):
+            for limit in self._limit(node, kind, value):
+                yield limit
+            inputs = (last, limit.name)
+            done = self.call(output, f"{kind}/kept", *_choice(kind, output), inputs)
+            last = done.name
+            yield done if at < len(steps) else replace(done, output=output)
+
+    def _limit(self, node: Node, kind: str, value: int) -> Iterator[Node]:
+        """A number, and it everywhere in the shape of a node's output."""
+        output, type = node.output, node.function.type
+        constant = self.call(output, kind, f"tflm_constant_{type}", {"length": 1}, (), (1,))
+        self.arrays[constant.name] = np.array([value], output.dtype)
+        yield replace(constant, weights=constant.name)
+        if math.prod(output.shape) > 1:
+            copies = repeated((1,) * len(output.shape), output.shape)
+            function = f"tflm_broadcast_{type}"
+            yield self.call(output, f"{kind}/whole", function, copies, (constant.name,))
+
+
+def _only_limits(node: Node) -> bool:
+    """Whether a call is the maximum of single elements."""
+    ones = ("filter_h", "filter_w", "stride_h", "stride_w")
+    return "max_pool" in node.function.name and all(node.params[name] == 1 for name in ones)
+
+
+def _choice(kind: str, output: Tensor) -> tuple[str, dict[str, int]]:
+    """The function that takes the larger or the smaller of two tensors, and its arguments."""
+    if output.dtype == "int16":
+        return f"tflm_{kind}_s16", {"length": math.prod(output.shape)}
+    whole = (1,) * (4 - len(output.shape)) + output.shape
+    sides = {f"input{i}_{axis}": n for i in (1, 2) for axis, n in zip("nhwc", whole)}
+    return f"arm_{kind}_s8", sides
+
+
+def repeated(shape: Shape, whole: Shape) -> dict[str, int]:
+    """The arguments of a broadcast, without axes of one element."""
+    sides = [(a, b) for a, b in zip(shape, whole) if b > 1]
+    sides = [(1, 1)] * (4 - len(sides)) + sides
+    inner = {f"input_{axis}": a for axis, (a, _) in zip("nhwc", sides)}
+    return {**inner, **{f"output_{axis}": b for axis, (_, b) in zip("nhwc", sides)}}

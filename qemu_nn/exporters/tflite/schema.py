@@ -1,0 +1,171 @@
+"""The bytes of a .tflite file: its tables, by the names of the format's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ...io import extras
+from ...io.version import __version__
+
+#: Bytes at whose multiples the numbers of a buffer begin, as kernels read them in place.
+_ALIGNMENT = 16
+
+#: A field of an operator's options: a number, text, integers, or (enumeration, its enumerator).
+Field = Union[int, float, str, Sequence[int], tuple[str, str]]
+
+_PURPOSE = "writing .tflite files"
+
+
+@dataclass(frozen=True)
+class FileTensor:
+    """A tensor of the file; type: its name in the schema; scales, zeros: along `axis`."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+    scales: tuple[float, ...] = ()
+    zeros: tuple[int, ...] = ()
+    axis: int = 0
+    data: Optional[bytes] = None
+    variable: bool = False
+
+
+@dataclass(frozen=True)
+class FileOperator:
+    """An operator of the file; inputs that are left out are -1; kind: the table of its options."""
+
+    name: str
+    version: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    kind: str = ""
+    options: Mapping[str, Field] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FileGraph:
+    """A network of a file: tensors by index, operators in order."""
+
+    name: str
+    tensors: Sequence[FileTensor]
+    operators: Sequence[FileOperator]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def file_bytes(graph: FileGraph) -> bytes:
+    """The file that holds a network: the same bytes for the same network."""
+    return _Writer(graph).model()
+
+
+def enumerator(kind: str, name: str) -> int:
+    """The number of an enumerator of the schema."""
+    module = extras.require(f"tflite.{kind}", "tflite", _PURPOSE)
+    return int(getattr(getattr(module, kind), name))
+
+
+class _Writer:
+    def __init__(self, graph: FileGraph) -> None:
+        library = extras.require("flatbuffers", "tflite", _PURPOSE)
+        self.graph, self.builder = graph, library.Builder(1024)
+        self.codes = list(dict.fromkeys((each.name, each.version) for each in graph.operators))
+        constants = [tensor for tensor in graph.tensors if tensor.data is not None]
+        self.places = {id(tensor): at for at, tensor in enumerate(constants, 1)}
+        self.constants = [tensor.data or b"" for tensor in constants]
+
+    def model(self) -> bytes:
+        """The first buffer is empty: tensors without numbers name it."""
+        buffers = self.tables([self.table("Buffer", {}), *map(self.buffer, self.constants)])
+        codes = self.tables([self.code(*code) for code in self.codes])
+        graphs = self.tables([self.subgraph()])
+        fields = {
+            "Version": 3,
+            "OperatorCodes": codes,
+            "Subgraphs": graphs,
+            "Description": self.builder.CreateString(f"qemu_nn {__version__}"),
+            "Buffers": buffers,
+        }
+        self.builder.Finish(self.table("Model", fields), b"TFL3")
+        return bytes(self.builder.Output())
+
+    def buffer(self, data: bytes) -> int:
+        self.builder.StartVector(1, len(data), _ALIGNMENT)
+        self.builder.head -= len(data)
+        self.builder.Bytes[self.builder.head : self.builder.head + len(data)] = data
+        return self.table("Buffer", {"Data": self.builder.EndVector()})
+
+    def code(self, name: str, version: int) -> int:
+        number = enumerator("BuiltinOperator", name)
+        old = min(number, enumerator("BuiltinOperator", "PLACEHOLDER_FOR_GREATER_OP_CODES"))
+        fields = {"DeprecatedBuiltinCode": old, "Version": version, "BuiltinCode": number}
+        return self.table("OperatorCode", fields)
+
+    def subgraph(self) -> int:
+        graph = self.graph
+        fields = {
+            "Tensors": self.tables([self.tensor(each) for each in graph.tensors]),
+            "Inputs": self.numbers(graph.inputs, np.int32),
+            "Outputs": self.numbers(graph.outputs, np.int32),
+            "Operators": self.tables([self.operator(each) for each in graph.operators]),
+            "Name": self.builder.CreateString(graph.name),
+        }
+        return self.table("SubGraph", fields)
+
+    def tensor(self, tensor: FileTensor) -> int:
+        fields = {
+            "Shape": self.numbers(tensor.shape, np.int32),
+            "Type": enumerator("TensorType", tensor.type),
+            "Buffer": self.places.get(id(tensor), 0),
+            "Name": self.builder.CreateString(tensor.name),
+            "IsVariable": tensor.variable,
+        }
+        if tensor.scales:
+            quantization = {
+                "Scale": self.numbers(tensor.scales, np.float32),
+                "ZeroPoint": self.numbers(tensor.zeros, np.int64),
+                "QuantizedDimension": tensor.axis,
+            }
+            fields["Quantization"] = self.table("QuantizationParameters", quantization)
+        return self.table("Tensor", fields)
+
+    def operator(self, operator: FileOperator) -> int:
+        fields = {
+            "OpcodeIndex": self.codes.index((operator.name, operator.version)),
+            "Inputs": self.numbers(operator.inputs, np.int32),
+            "Outputs": self.numbers(operator.outputs, np.int32),
+        }
+        if operator.kind:
+            own = {name: self.value(value) for name, value in operator.options.items()}
+            fields["BuiltinOptionsType"] = enumerator("BuiltinOptions", operator.kind)
+            fields["BuiltinOptions"] = self.table(operator.kind, own)
+        return self.table("Operator", fields)
+
+    def value(self, value: Field) -> Any:
+        """What a field of options holds: a number, or where it lies."""
+        if isinstance(value, (int, float)):
+            return value
+        if isinstance(value, str):
+            return self.builder.CreateString(value)
+        if isinstance(value, tuple) and value and isinstance(value[0], str):
+            return enumerator(*value)
+        return self.numbers(value, np.int32)
+
+    def numbers(self, values: Any, dtype: type) -> int:
+        return int(self.builder.CreateNumpyVector(np.asarray(values, np.dtype(dtype))))
+
+    def tables(self, offsets: Sequence[int]) -> int:
+        self.builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            self.builder.PrependUOffsetTRelative(offset)
+        return int(self.builder.EndVector())
+
+    def table(self, kind: str, fields: Mapping[str, Any]) -> int:
+        module = extras.require(f"tflite.{kind}", "tflite", _PURPOSE)
+        getattr(module, f"{kind}Start")(self.builder)
+        for name, value in fields.items():
+            getattr(module, f"{kind}Add{name}")(self.builder, value)
+        return int(getattr(module, f"{kind}End")(self.builder))

@@ -1,0 +1,87 @@
+"""ExecuTorch: programs of the cortex_m backend from .pte files, as the device runs them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ...errors import Error, ModelError
+from ...ir.graph import Graph, Tensor
+from .building import SUFFIXES, Builder, Value
+from .call import Call, Converter
+from .cortex_m import CORTEX_M
+from .portable import PORTABLE
+from .program import FileTensor, Program
+from .real import REAL
+
+#: Operator -> what adds its calls to a network.
+CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL}
+
+#: Those that no firmware can load, as ExecuTorch's portable library lacks them.
+_MISSING = ("aten::linear.out", "aten::hardswish.out", "aten::hardsigmoid.out")
+
+
+def load(path: Path, method: str = "forward") -> Graph:
+    """The network of one method of a program.
+
+    Its calls are those of CMSIS-NN, and functions of ours for what ExecuTorch computes itself. A
+    sample is what the method takes, its tensors lying as they do in the device's memory; a call is
+    named after its operator and the number of its instruction. Raises ModelError with one sentence
+    for a file that is damaged, or that uses what is not supported.
+    """
+    try:
+        return _network(Program(path, method))
+    except Error as error:
+        raise ModelError(f"{path.name}: {error}") from None
+
+
+def _network(program: Program) -> Graph:
+    _check_names(program)
+    builder, inputs = Builder(), []
+    for number, index in enumerate(program.inputs):
+        inputs.append(_input(builder, program.value(index), f"input{number}"))
+    for instruction in program.instructions:
+        try:
+            CONVERTERS[instruction.name](Call(instruction, program, builder))
+        except Error as error:
+            raise ModelError(f"{instruction}: {error}") from None
+    outputs = []
+    for index in program.outputs:
+        tensor = program.value(index)
+        if not isinstance(tensor, FileTensor):
+            raise ModelError(f"its output {index} is no tensor")
+        outputs.append(builder.read(tensor).name)
+    if {tensor.name for tensor in inputs} & set(outputs):
+        raise ModelError("one of its outputs is its input")
+    return Graph(
+        name=program.name,
+        inputs=tuple(inputs),
+        nodes=tuple(builder.nodes),
+        outputs=tuple(dict.fromkeys(outputs)),
+        arrays=builder.arrays,
+    )
+
+
+def _input(builder: Builder, tensor: object, name: str) -> Tensor:
+    if not isinstance(tensor, FileTensor) or not tensor.nbytes or tensor.dtype not in SUFFIXES:
+        raise ModelError(f"its {name} is no tensor of a supported type")
+    builder.write(tensor, Value(name, tensor.dtype, tensor.shape, tensor.moved))
+    return Tensor(name, tensor.shape or (1,), tensor.dtype, order=tensor.moved)
+
+
+def _check_names(program: Program) -> None:
+    """Refuse all operators that are not supported, at once."""
+    names = dict.fromkeys(instruction.name for instruction in program.instructions)
+    unknown = [name for name in names if name not in CONVERTERS]
+    absent = [name for name in unknown if name in _MISSING]
+    if absent:
+        raise ModelError(
+            f"no device can load it: ExecuTorch's portable kernels lack {', '.join(absent)}; "
+            "write the model so that the cortex_m passes lower them"
+        )
+    if unknown:
+        text = ", ".join(re.sub(r"[^\w:.]", "?", name) for name in unknown[:20])
+        raise ModelError(
+            f"it has operators that are not supported: {text}. Those of aten were not lowered by "
+            "the cortex_m passes: quantize the model with CortexMQuantizer before it is lowered"
+        )

@@ -1,0 +1,166 @@
+"""A network under construction: its calls so far, and what the program's memory holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from ...functions import FUNCTIONS
+from ...functions.extents import DTYPES
+from ...ir.graph import Build, Node, Tensor
+from .program import FileTensor
+
+#: Suffix of functions by element type.
+SUFFIXES = {dtype: suffix for suffix, dtype in DTYPES.items()}
+
+#: Most bytes of all constants: they may share the file's bytes, and no device has as many.
+_ARRAY_LIMIT = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a call has made, or the program's input: the name of the graph's tensor that holds it,
+    its type, its shape as it lies in memory, and which logical axes those are if not in order."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    order: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """Bytes of a memory, and what was written to them."""
+
+    start: int
+    end: int
+    value: Value
+
+
+class Builder:
+    """The calls of a network, and which of them wrote what lies where in the program's memory.
+
+    A view is another tensor at the same address, so what a tensor holds is asked by its address.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.arrays: dict[str, np.ndarray] = {}
+        self._memory: dict[int, list[_Written]] = {}
+        self._own: dict[int, Value] = {}  # of tensors whose memory the caller gives
+        self._constants: dict[int, Value] = {}
+        self._spent = 0
+        self._builds: list[tuple[Build, Optional[np.ndarray]]] = []
+
+    # The program's memory
+
+    def write(self, tensor: FileTensor, value: Value) -> None:
+        """Say what a tensor holds from now on."""
+        if tensor.place is None:
+            self._own[tensor.index] = value
+            return
+        start, held = self._span(tensor), self._memory.setdefault(tensor.place[0], [])
+        end = start + tensor.nbytes
+        kept = [each for each in held if each.end <= start or end <= each.start]
+        self._memory[tensor.place[0]] = [*kept, _Written(start, end, value)]
+
+    def read(self, tensor: FileTensor) -> Value:
+        """What a tensor holds, in its own shape."""
+        if tensor.data is not None:
+            return self._constant(tensor)
+        found = self._own.get(tensor.index)
+        if tensor.place is not None:
+            start = self._span(tensor)
+            span = (start, start + tensor.nbytes)
+            for each in self._memory.get(tensor.place[0], []):
+                if (each.start, each.end) == span and each.value.dtype == tensor.dtype:
+                    found = each.value
+        if found is None:
+            raise ModelError(
+                f"it reads {tensor}, but no instruction before it wrote exactly these bytes: what "
+                "they hold depends on what the memory held before"
+            )
+        return replace(found, shape=tensor.shape, order=tensor.moved)
+
+    @staticmethod
+    def _span(tensor: FileTensor) -> int:
+        assert tensor.place is not None
+        return tensor.place[1]
+
+    # Calls
+
+    def call(
+        self,
+        function: str,
+        params: Mapping[str, int],
+        inputs: Sequence[Value],
+        output: Value,
+        weights: Optional[np.ndarray] = None,
+        bias: Optional[np.ndarray] = None,
+        format: Optional[tuple[float, int]] = None,
+    ) -> Value:
+        """Add a call that makes `output`; format: scale and zero point of its integers."""
+        if function not in FUNCTIONS:
+            raise ModelError(f"its types are not supported: there is no {function}")
+        declared = FUNCTIONS[function]
+        scale, zero = format or (None, 0)
+        made = Tensor(
+            *(output.name, output.shape or (1,), output.dtype, None, scale, zero, output.order)
+        )
+        kept = self._keep(f"{output.name}/weights", weights)
+        builds = []
+        for build, own in self._builds:
+            other = self._keep(f"{output.name}/{build.difference}", own)
+            builds.append(replace(build, weights=kept if build.function else None, bias=other))
+        self.nodes.append(
+            Node(
+                function=declared,
+                params=declared.parse_params(params),
+                inputs=tuple(value.name for value in inputs),
+                output=made,
+                builds=tuple(builds),
+                weights=kept,
+                bias=self._keep(f"{output.name}/bias", bias),
+            )
+        )
+        self._builds.clear()
+        return output
+
+    def otherwise(self, build: Build, bias: Optional[np.ndarray] = None) -> None:
+        """Say what the next call is on cores that have a difference, on the same weights."""
+        self._builds.append((build, bias))
+
+    def _keep(self, name: str, array: Optional[np.ndarray]) -> Optional[str]:
+        if array is None:
+            return None
+        self._spent += array.nbytes
+        if self._spent > _ARRAY_LIMIT:
+            raise ModelError(f"its constants take more than {_ARRAY_LIMIT // 2**20} MiB")
+        self.arrays[name] = np.ascontiguousarray(array)
+        return name
+
+    def _constant(self, tensor: FileTensor) -> Value:
+        """A constant as a value, by a call that brings it."""
+        if tensor.index not in self._constants:
+            assert tensor.data is not None
+            value = Value(f"constant_{tensor.index}", tensor.dtype, tensor.shape, tensor.moved)
+            flat = tensor.data.transpose(tensor.order).reshape(-1)
+            self.call(
+                f"tflm_constant_{SUFFIXES.get(tensor.dtype, tensor.dtype)}",
+                {"length": value.size},
+                [],
+                value,
+                flat,
+            )
+            self._constants[tensor.index] = value
+        return self._constants[tensor.index]

@@ -1,0 +1,192 @@
+"""An instruction while it is converted: its arguments, checked, and the calls it adds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ...errors import ModelError
+from .building import SUFFIXES, Builder, Value
+from .program import FileTensor, Instruction, Program
+
+#: The order in memory of the axes of an image whose channels go last.
+_LAST = (0, 2, 3, 1)
+
+
+@dataclass(frozen=True)
+class Call:
+    """An instruction, the program, and the network under construction.
+
+    Every method raises ModelError if the program holds something without a meaning.
+    """
+
+    instruction: Instruction
+    program: Program
+    builder: Builder
+
+    # Arguments
+
+    def expect(self, count: int) -> None:
+        """Say how many arguments there must be: those of the schema, and what is returned."""
+        have = len(self.instruction.args)
+        if have != count:
+            raise ModelError(f"it has {have} arguments; it must have {count}")
+
+    def argument(self, index: int) -> Any:
+        """An argument, whatever it is."""
+        return self.program.value(self.instruction.args[index])
+
+    def tensor(self, index: int, *dtypes: str) -> FileTensor:
+        """An argument that is a tensor, of one of these types."""
+        found = self.argument(index)
+        if not isinstance(found, FileTensor):
+            raise ModelError(f"its argument {index} is no tensor")
+        if dtypes and found.dtype not in dtypes:
+            raise ModelError(f"its argument {index}, {found}, must be {' or '.join(dtypes)}")
+        if not found.nbytes:
+            raise ModelError(f"its argument {index}, {found}, is empty")
+        return found
+
+    def image(self, index: int, last: bool = False) -> tuple[int, int, int, int]:
+        """Images, height, width and channels of a tensor; last: its channels are its last axis."""
+        tensor = self.tensor(index, "int8")
+        if len(tensor.sizes) != 4:
+            raise ModelError(f"its argument {index}, {tensor}, must have 4 axes")
+        n, *rest = tensor.sizes
+        (c, h, w) = (rest[2], rest[0], rest[1]) if last else rest
+        if not last and min(c, h * w) > 1 and tensor.order != _LAST:
+            raise ModelError(
+                f"its argument {index}, {tensor}, has not its channels last in memory: the "
+                "device's kernel refuses it, and the program stops"
+            )
+        return n, h, w, c
+
+    def integer(self, index: int, low: int = -(2**31), high: int = 2**31 - 1) -> int:
+        """An integer in a range."""
+        found = self.argument(index)
+        if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
+            raise ModelError(f"its argument {index} must be an integer from {low} to {high}")
+        return found
+
+    def real(self, index: int) -> float:
+        """A finite real number."""
+        found = self.argument(index)
+        if (
+            isinstance(found, bool)
+            or not isinstance(found, (int, float))
+            or not math.isfinite(found)
+        ):
+            raise ModelError(f"its argument {index} must be a finite number")
+        return float(found)
+
+    def flag(self, index: int) -> bool:
+        """A truth value."""
+        found = self.argument(index)
+        if not isinstance(found, bool):
+            raise ModelError(f"its argument {index} must be true or false")
+        return found
+
+    def integers(self, index: int, count: Optional[int] = None) -> list[int]:
+        """A list of integers of 32 bits."""
+        found = self.argument(index)
+        right = isinstance(found, list) and all(type(item) is int for item in found)
+        if not right or (count is not None and len(found) != count):
+            some = "" if count is None else f"{count} "
+            raise ModelError(f"its argument {index} must be a list of {some}integers")
+        if any(not -(2**31) <= item < 2**31 for item in found):
+            raise ModelError(f"its argument {index} holds integers of more than 32 bits")
+        numbers: list[int] = found
+        return numbers
+
+    def pair(self, index: int, name: str, low: int) -> dict[str, int]:
+        """Height and width of something, each `low` at least."""
+        numbers = self.integers(index, 2)
+        if min(numbers) < low:
+            raise ModelError(f"its {name} is {numbers}; it must be {low} or more")
+        return {f"{name}_h": numbers[0], f"{name}_w": numbers[1]}
+
+    def constant(self, index: int, dtype: str) -> np.ndarray:
+        """The numbers of a constant in its logical shape."""
+        tensor = self.tensor(index, dtype)
+        if tensor.data is None:
+            raise ModelError(f"its argument {index}, {tensor}, must be a constant")
+        return tensor.data
+
+    def row(self, index: int, count: int) -> np.ndarray:
+        """A constant of so many int32."""
+        numbers = self.constant(index, "int32").reshape(-1)
+        if numbers.size != count:
+            raise ModelError(f"its argument {index} has {numbers.size} elements, not {count}")
+        return numbers
+
+    # The network
+
+    def value(self, index: int, *dtypes: str) -> Value:
+        """What an argument holds."""
+        return self.builder.read(self.tensor(index, *dtypes))
+
+    @property
+    def name(self) -> str:
+        """The name of what it makes: the operator's, and which instruction it is."""
+        short = self.instruction.name.partition("::")[2].partition(".")[0].lstrip("_")
+        return f"{short}_{self.instruction.index}"
+
+    def put(
+        self,
+        function: str,
+        params: Mapping[str, int],
+        inputs: Sequence[Value],
+        output: FileTensor,
+        weights: Optional[np.ndarray] = None,
+        bias: Optional[np.ndarray] = None,
+        format: Optional[tuple[float, int]] = None,
+        name: str = "",
+    ) -> None:
+        """Add the call that makes an output of the instruction."""
+        made = Value(name or self.name, output.dtype, output.shape, output.moved)
+        made = self.builder.call(function, params, inputs, made, weights, bias, format)
+        self.builder.write(output, made)
+
+    def part(
+        self,
+        part: str,
+        function: str,
+        params: Mapping[str, int],
+        inputs: Sequence[Value],
+        like: Value,
+        weights: Optional[np.ndarray] = None,
+    ) -> Value:
+        """Add a call that makes something on the way; like: its type and shape."""
+        made = replace(like, name=f"{self.name}/{part}", order=())
+        return self.builder.call(function, params, inputs, made, weights)
+
+    def spread(self, part: str, x: Value, shape: Sequence[int]) -> Value:
+        """A value in a shape that it broadcasts to."""
+        if x.shape == tuple(shape):
+            return x
+        rank = max(len(shape), 4)
+        inner = (1,) * (rank - len(x.shape)) + x.shape
+        outer = (1,) * (rank - len(shape)) + tuple(shape)
+        if rank > 4 or any(a not in (1, b) for a, b in zip(inner, outer)):
+            raise ModelError(f"{list(x.shape)} does not broadcast to {list(shape)}")
+        params = {f"input_{axis}": side for axis, side in zip("nhwc", inner)}
+        params.update({f"output_{axis}": side for axis, side in zip("nhwc", outer)})
+        like = replace(x, shape=tuple(shape))
+        return self.part(part, f"tflm_broadcast_{SUFFIXES[x.dtype]}", params, [x], like)
+
+
+#: Adds the calls that one instruction comes to.
+Converter = Callable[[Call], None]
+
+
+def dims(prefix: str, shape: Sequence[int]) -> dict[str, int]:
+    """A shape of up to four axes as arguments, the missing ones in front."""
+    if len(shape) > 4:
+        raise ModelError(f"it has {len(shape)} axes {list(shape)}; at most 4 are supported")
+    return {
+        f"{prefix}_{axis}": n for axis, n in zip("nhwc", (1,) * (4 - len(shape)) + tuple(shape))
+    }

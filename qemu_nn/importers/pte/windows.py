@@ -1,0 +1,157 @@
+"""The operators of the cortex_m backend with windows, and products of matrices."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ...errors import ModelError
+from .call import Call, Converter, dims
+
+_RANGE = {"act_min": -128, "act_max": 127}
+
+
+def _window(call: Call, stride: int, padding: int, dilation: int) -> dict[str, int]:
+    return {
+        **call.pair(stride, "stride", 1),
+        **call.pair(padding, "pad", 0),
+        **call.pair(dilation, "dilation", 1),
+    }
+
+
+def _channels(call: Call, count: int, at: tuple[int, int, int]) -> np.ndarray:
+    """Bias, multipliers and shifts of the output channels, as rows."""
+    bias, multiplier, shift = at
+    none = call.argument(bias) is None
+    first = np.zeros(count, np.int32) if none else call.row(bias, count)
+    return np.stack([first, call.row(multiplier, count), call.row(shift, count)])
+
+
+def _sides(x: tuple[int, int, int, int], out: tuple[int, int, int, int]) -> dict[str, int]:
+    return {
+        **{"batches": x[0], "input_h": x[1], "input_w": x[2]},
+        **{"output_h": out[1], "output_w": out[2]},
+    }
+
+
+def convolve(call: Call, last: bool = False) -> None:
+    """quantized_conv2d; last: whose tensors have their channels last as logical axis."""
+    call.expect(15)
+    x, out, weights = call.image(0, last), call.image(13, last), call.constant(1, "int8")
+    if weights.ndim != 4 or x[3] % weights.shape[3] or weights.shape[0] != out[3]:
+        raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
+    count, height, width, depth = weights.shape
+    params = {
+        **_sides(x, out),
+        **{"input_c": x[3], "output_c": count, "filter_c": depth},
+        **{"filter_h": height, "filter_w": width},
+        **_window(call, 3, 4, 5),
+        **{"input_offset": call.integer(6), "output_offset": call.integer(7)},
+        **{"act_min": call.integer(10), "act_max": call.integer(11)},
+    }
+    rows = _channels(call, count, (2, 8, 9))
+    call.put("arm_convolve_wrapper_s8", params, [call.value(0)], call.tensor(13), weights, rows)
+
+
+def depthwise(call: Call, last: bool = False) -> None:
+    """quantized_depthwise_conv2d."""
+    call.expect(16)
+    x, out, weights = call.image(0, last), call.image(14, last), call.constant(1, "int8")
+    multiplier = call.integer(6, 1, 65535)
+    if weights.ndim != 4 or weights.shape[0] != 1 or weights.shape[3] != x[3] * multiplier:
+        raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
+    _, height, width, count = weights.shape
+    params = {
+        **_sides(x, out),
+        **{"input_c": x[3], "ch_mult": multiplier, "filter_h": height, "filter_w": width},
+        **_window(call, 3, 4, 5),
+        **{"input_offset": call.integer(7), "output_offset": call.integer(8)},
+        **{"act_min": call.integer(11), "act_max": call.integer(12)},
+    }
+    rows = _channels(call, count, (2, 9, 10))
+    function = "arm_depthwise_conv_wrapper_s8"
+    call.put(function, params, [call.value(0)], call.tensor(14), weights, rows)
+
+
+def transpose_conv(call: Call, last: bool = False) -> None:
+    """quantized_transpose_conv2d."""
+    call.expect(17)
+    x, out, weights = call.image(0, last), call.image(15, last), call.constant(1, "int8")
+    if weights.ndim != 4 or weights.shape[3] != x[3] or weights.shape[0] != out[3]:
+        raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
+    count, height, width, _ = weights.shape
+    padding = call.pair(5, "pad_offset", 0)
+    params = {
+        **_sides(x, out),
+        **{"input_c": x[3], "output_c": count, "filter_h": height, "filter_w": width},
+        **_window(call, 3, 4, 6),
+        **padding,
+        **{"input_offset": call.integer(7), "output_offset": call.integer(8)},
+        **{"act_min": call.integer(11), "act_max": call.integer(12)},
+    }
+    rows = _channels(call, count, (2, 9, 10))
+    function = "arm_transpose_conv_wrapper_s8"
+    call.put(function, params, [call.value(0)], call.tensor(15), weights, rows)
+
+
+def _pooled(call: Call, last: bool, output: int) -> dict[str, int]:
+    x, out = call.image(0, last), call.image(output, last)
+    return {
+        **_sides(x, out),
+        "channels": x[3],
+        **call.pair(1, "filter", 1),
+        **call.pair(2, "stride", 1),
+        **call.pair(3, "pad", 0),
+    }
+
+
+def average_pool(call: Call, last: bool = False) -> None:
+    """quantized_avg_pool2d, whose kernel reads no zero point, multiplier or shift."""
+    call.expect(11)
+    params = {**_pooled(call, last, 9), **_RANGE}
+    call.put("arm_avgpool_s8", params, [call.value(0)], call.tensor(9))
+
+
+def max_pool(call: Call, last: bool = False) -> None:
+    """quantized_max_pool2d."""
+    call.expect(12)
+    if call.integers(4, 2) != [1, 1] or call.flag(5):
+        raise ModelError("its windows have gaps, or reach over the end; the kernel has neither")
+    params = {**_pooled(call, last, 10), "act_min": call.integer(8), "act_max": call.integer(9)}
+    call.put("arm_max_pool_s8", params, [call.value(0)], call.tensor(10))
+
+
+def batch_matmul(call: Call) -> None:
+    """quantized_batch_matmul, whose second operand is transposed."""
+    call.expect(10)
+    left, right = (call.tensor(at, "int8") for at in (0, 2))
+    if len(left.sizes) != 3 or len(right.sizes) != 3:
+        raise ModelError(
+            f"it multiplies {list(left.sizes)} by {list(right.sizes)}, not 3 axes each"
+        )
+    params = {
+        **dims("lhs", left.sizes),
+        **dims("rhs", right.sizes),
+        **{"adj_x": 0, "adj_y": 0, **_RANGE},
+        **{"lhs_offset": call.integer(1), "rhs_offset": call.integer(3)},
+        **{"output_offset": call.integer(4), "multiplier": call.integer(5)},
+        "shift": call.integer(6),
+    }
+    inputs = [call.value(0), call.value(2)]
+    call.put("arm_batch_matmul_s8", params, inputs, call.tensor(8, "int8"))
+
+
+WINDOWS: dict[str, Converter] = {
+    "quantized_conv2d": convolve,
+    "quantized_depthwise_conv2d": depthwise,
+    "quantized_transpose_conv2d": transpose_conv,
+    "quantized_avg_pool2d": average_pool,
+    "quantized_max_pool2d": max_pool,
+    "quantized_batch_matmul": batch_matmul,
+    "quantized_conv2d_nhwc": partial(convolve, last=True),
+    "quantized_depthwise_conv2d_nhwc": partial(depthwise, last=True),
+    "quantized_transpose_conv2d_nhwc": partial(transpose_conv, last=True),
+    "quantized_avg_pool2d_nhwc": partial(average_pool, last=True),
+    "quantized_max_pool2d_nhwc": partial(max_pool, last=True),
+}

@@ -1,0 +1,240 @@
+"""Programs of ExecuTorch's cortex_m backend: what an emulated Cortex-M computes, byte for byte."""
+
+import re
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from published import SHARED
+from tflite_damage import changed
+
+import qemu_nn
+from qemu_nn.errors import DeviceWarning, Error, ModelError, Refused
+
+OWN = Path(__file__).parent / "golden" / "executorch.npz"
+FOLDER = SHARED / "pte"
+CORES = {"m4": "cortex-m4", "m55": "cortex-m55", "m3": "cortex-m3", "m0plus": "cortex-m0plus"}
+
+#: Programs that stop on the device, and what is said of them.
+STOPPED = {
+    "add_scalar_m55": "in different orders",
+    "hardsigmoid_m55": "no device can load it",
+    "permute_nhwc_in_m55": "has not its channels last",
+    "pixel_shuffle_m55": "up to 4, and the program stops",
+}
+
+#: Programs that are refused, though the device runs them.
+MISSING = {
+    "conv1d_default_m55": "aten::convolution.out",
+    "convt_s3_k2_m55": "the device puts out",
+    "upsample_bilinear_m55": "aten::upsample_bilinear2d.vec_out",
+}
+
+
+@cache
+def own():
+    """The project's own recordings: program -> name of an array -> the array."""
+    with np.load(OWN) as arrays:
+        found = {}
+        for key in arrays:
+            program, _, name = key.partition("/")
+            found.setdefault(program, {})[name] = arrays[key]
+        return found
+
+
+def recorded(name):
+    if name in own():
+        return own()[name]
+    with np.load(FOLDER / f"{name}_golden.npz") as arrays:
+        return {key: arrays[key] for key in arrays}
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A program by its name, as a file."""
+
+    def file(name):
+        if name not in own():
+            return FOLDER / f"{name}.pte"
+        path = tmp_path / f"{name}.pte"
+        path.write_bytes(own()[name]["file"].tobytes())
+        return path
+
+    return file
+
+
+def core(name):
+    return next(CORES[part] for part in reversed(name.split("_")) if part in CORES)
+
+
+def memory(array, tensor):
+    """A recorded array [N, *logical sizes] as it lies in memory."""
+    order = tensor.order or range(array.ndim - 1)
+    moved = array.transpose(0, *(axis + 1 for axis in order)) if array.ndim > 1 else array
+    return np.ascontiguousarray(moved).reshape(len(array), *tensor.shape)
+
+
+def given(network, arrays):
+    """The recorded inputs of all samples, as one batch."""
+    numbers = {int(key[2 : key.index("_")]) for key in arrays if key.startswith("in")}
+    samples = sorted(numbers)
+    return {
+        tensor.name: memory(np.stack([arrays[f"in{s}_{j}"] for s in samples]), tensor)
+        for j, tensor in enumerate(network.graph.inputs)
+    }
+
+
+#: Operators that ask the device's libm, which may round otherwise in the last bit.
+LIBM = ("elu",)
+
+
+def wrong(network, results, arrays):
+    """How many bytes of the outputs, and of the calls where they are recorded, are others."""
+    tensors, count = network.graph.tensors, 0
+    for key, array in arrays.items():
+        match = re.fullmatch(r"(out|trace)(\d+)_(\d+)(_\d+)?", key)
+        if match is None:
+            continue
+        kind, sample, number, part = match.groups(default="")
+        if kind == "out":
+            name = network.graph.outputs[int(number)]
+        else:
+            wanted = rf"[a-z]\w*[a-z2d]_{number}{part}"
+            name = next(
+                (n for n in results if re.fullmatch(wanted, n) and "constant" not in n), None
+            )
+            if name is None:  # a view, or what is a constant
+                continue
+        want = memory(array[None], tensors[name])[0]
+        got = results[name][int(sample)]
+        assert got.dtype == want.dtype
+        if name.startswith(LIBM):
+            steps = got.view(np.int32).astype(np.int64) - want.view(np.int32)
+            assert np.abs(steps).max() <= 1
+            continue
+        count += np.count_nonzero(got.view(np.uint8) != want.view(np.uint8))
+    return count
+
+
+def programs():
+    names = {*own()}
+    if FOLDER.is_dir():
+        names |= {path.stem for path in FOLDER.glob("*.pte")}
+    return sorted(names - {*STOPPED} - {*MISSING})
+
+
+@pytest.mark.caps
+@pytest.mark.parametrize("name", programs())
+def test_outputs_and_every_call_have_the_device_s_bytes(name, file):
+    network, arrays = qemu_nn.load(file(name)), recorded(name)
+    x = given(network, arrays)
+    session = network.session(target=core(name))
+    assert wrong(network, session.run(x, trace=True), arrays) == 0
+    outputs = {key: array for key, array in arrays.items() if key.startswith("out")}
+    assert outputs
+    assert wrong(network, session.run(x), outputs) == 0
+
+
+@pytest.mark.parametrize("name", sorted(own())[::5])
+def test_a_program_is_the_same_from_a_qnz_file_and_on_threads(name, file, tmp_path):
+    network, arrays = qemu_nn.load(file(name)), recorded(name)
+    network.save(tmp_path / "net.qnz")
+    again = qemu_nn.load(tmp_path / "net.qnz")
+    assert again.graph.inputs == network.graph.inputs
+    outputs = {key: array for key, array in arrays.items() if key.startswith("out")}
+    x = given(network, arrays)
+    assert wrong(again, again.session(target=core(name), threads=2).run(x), outputs) == 0
+
+
+@pytest.mark.parametrize("name", [*STOPPED, *MISSING])
+def test_what_stops_or_is_missing_is_refused_with_the_reason(name, file):
+    if not FOLDER.is_dir():
+        pytest.skip(f"the recorded programs are not in {FOLDER}")
+    with pytest.raises(Error, match=re.escape({**STOPPED, **MISSING}[name])):
+        qemu_nn.load(file(name)).session(target=core(name))
+
+
+def test_a_program_for_helium_loses_its_bias_on_other_cores(file):
+    network, arrays = qemu_nn.load(file("linear_m55")), recorded("linear_m55")
+    with pytest.warns(DeviceWarning, match=r"built for Helium .* lack the bias"):
+        session = network.session(target="cortex-m4")
+    result = session.run(given(network, arrays), trace=True)
+    other = qemu_nn.load(file("linear_m4"))
+    (dense,) = [node for node in other.graph.nodes if "fully" in node.function.name]
+    without = other.graph.arrays.copy()
+    without[dense.bias] = np.zeros_like(without[dense.bias])
+    x = given(other, recorded("linear_m4"))
+    assert (x["input0"] == given(network, arrays)["input0"]).all()
+    plain = qemu_nn.Network(type(other.graph)(**{**vars(other.graph), "arrays": without}))
+    assert wrong(network, result, arrays) > 0
+    want = plain.session(target="cortex-m4").run(x, trace=True)[dense.name]
+    assert (result["quantized_linear_1"] == want).all()
+
+
+def test_a_program_for_other_cores_stops_with_helium(file):
+    with pytest.raises(Refused, match="built for cores without Helium"):
+        qemu_nn.load(file("linear_m4")).session(target="cortex-m55")
+
+
+def test_a_method_is_chosen_by_its_name(file):
+    path = file("linear_m4_i8io")
+    with pytest.raises(ModelError, match="no method 'backward'; have: forward, "):
+        qemu_nn.load(path, method="backward")
+    with pytest.raises(ModelError, match="0 inputs"):
+        qemu_nn.load(path, method="input0_scale")
+    assert qemu_nn.load(path, method="forward").graph.input.dtype == "int8"
+    with pytest.raises(Error, match=r"method is for \.pte files"):
+        qemu_nn.load("net.tflite", method="forward")
+
+
+def words(data):
+    """Where the words of the tables are."""
+    size = int.from_bytes(data[16:24], "little") if data[8:12] == b"eh00" else len(data)
+    return np.arange(0, min(size, len(data)) // 4 * 4, 4)
+
+
+@pytest.mark.parametrize("name", sorted(own())[::3])
+def test_a_damaged_program_is_refused_or_harmless(name, tmp_path):
+    data, path = own()[name]["file"].tobytes(), tmp_path / "net.pte"
+    refused = 0
+    for number in range(60):
+        path.write_bytes(changed(data, np.random.default_rng(number), words))
+        try:
+            network = qemu_nn.load(path)
+        except ModelError:
+            refused += 1
+            continue
+        inputs = network.graph.inputs
+        if sum(tensor.nbytes for tensor in inputs) < 2**20:
+            x = {t.name: np.ones((1, *t.shape), t.dtype) for t in inputs}
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DeviceWarning)
+                    network.session(target=core(name)).run(x)
+            except Error:  # an offset, or a shape, that the device has not
+                continue
+    assert refused > 10
+
+
+def test_no_beginning_of_a_program_is_read(tmp_path):
+    data, path = own()["conv2d_3x3_m4"]["file"].tobytes(), tmp_path / "net.pte"
+    for size in range(0, len(data) - 300, 7):
+        path.write_bytes(data[:size])
+        with pytest.raises(ModelError):
+            qemu_nn.load(path)
+
+
+@pytest.mark.parametrize("name", ["conv2d_3x3_m4", "lstm_cell_manual_m4", "permute_4d_cl_m55"])
+def test_predict_takes_and_returns_the_program_s_own_shapes(name, file):
+    network, arrays = qemu_nn.load(file(name)), recorded(name)
+    count = len(network.graph.inputs)
+    x = [arrays[f"in0_{j}"] for j in range(count)]
+    result = network.session(target=core(name)).predict(x if count > 1 else x[0])
+    outputs = list(result.values()) if isinstance(result, dict) else [result]
+    named = dict(zip(result if isinstance(result, dict) else network.graph.outputs, outputs))
+    for j, output in enumerate(network.graph.outputs):
+        want = arrays[f"out0_{j}"]
+        assert (named[output].shape, named[output].dtype) == (want.shape, want.dtype)
+        assert named[output].tobytes() == want.tobytes()
