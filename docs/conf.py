@@ -93,14 +93,19 @@ class FunctionsOf(SphinxDirective):
 COMMON = re.compile(r"^core : .*?(?=^Returns$)|^Raises$.*?(?=^Notes$)", re.M | re.S)
 
 
-#: Characters that are markup in reStructuredText and shapes or sizes in our texts.
-STRAY = re.compile(r"(?<=[ (\[,])\*+(?=\w)|\|")
+#: Quoted code, or a character that is markup in reStructuredText and none in our texts: asterisks
+#: of shapes, bars, the last underscore of a name.
+QUOTED_OR_STRAY = re.compile(r"`[^`]*`|(?<=[ (\[,])\*+(?=\w)|\||(?<=\w)_(?!\w)")
 
 
 def as_text(lines):
-    """Text as reStructuredText, where its asterisks and bars are no markup."""
+    """Text as reStructuredText that shows all of its characters."""
     code = re.compile(r" *(>>>|\.\.|:)")
-    lines[:] = [line if code.match(line) else STRAY.sub(r"\\\g<0>", line) for line in lines]
+    for number, line in enumerate(lines):
+        if not code.match(line):
+            lines[number] = QUOTED_OR_STRAY.sub(
+                lambda found: found[0] if found[0][0] == "`" else f"\\{found[0]}", line
+            )
 
 
 def adapt_docstring(app, what, name, thing, options, lines):

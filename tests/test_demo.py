@@ -27,7 +27,8 @@ def test_every_device_gets_the_same_images_right(profile):
 
 def test_the_example_takes_less_than_200_kb():
     files = list((ROOT / "qemu_nn" / "demo").iterdir())
-    assert {file.name for file in files} == {"digits.onnx", "digits.qnz", "digits.npz"}
+    endings = {"onnx", "qnz", "tflite", "npz"}
+    assert {file.name for file in files} == {f"digits.{ending}" for ending in endings}
     assert sum(file.stat().st_size for file in files) < 200_000
 
 
@@ -45,3 +46,10 @@ def test_the_images_are_those_that_training_never_saw():
     np.testing.assert_array_equal(x, quantize(held_out, network.graph.input.frac))
     np.testing.assert_array_equal(y, labels)
     assert len(train_x) + len(x) == 1797
+
+
+@pytest.mark.parametrize("name", ["digits.onnx", "digits.tflite"])
+def test_the_float_network_and_the_tflite_file_get_the_same_images_right(name):
+    _, x, y = pipeline.example()
+    scores = qemu_nn.load(Path(qemu_nn.__file__).parent / "demo" / name).predict(x / 128)
+    assert np.count_nonzero(scores.argmax(1) == y) == 351

@@ -19,6 +19,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_digits
 
+import qemu_nn
 from qemu_nn.api.golden import Network
 from qemu_nn.functions import FUNCTIONS, layouts
 from qemu_nn.io.arrays import write_npz
@@ -247,6 +248,8 @@ def main(arguments: Sequence[str]) -> None:
     print(f"of {len(y)} held-out images: {in_float} right in float, {in_q7} in q7")
     onnx.save(onnx_model(p), folder / "digits.onnx")
     network.save(folder / "digits.qnz")
+    affine = qemu_nn.quantize(folder / "digits.onnx", train_x, scheme="affine")
+    affine.save(folder / "digits.tflite")
     write_npz(folder / "digits.npz", {"x": images, "y": y.astype(np.uint8)}, compressed=True)
 
 
