@@ -6,9 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from test_cluster import Client
 
 import qemu_nn
 from qemu_nn.analysis.errors import errors_of
+from qemu_nn.api import blocks
 from qemu_nn.api import golden as pipeline
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
@@ -395,3 +397,33 @@ def test_the_verb_refuses_in_one_sentence(tmp_path, arguments, reason):
     result = CliRunner().invoke(main, [*start, *arguments])
     assert result.exit_code == 2
     assert reason in result.output
+
+
+@pytest.mark.parametrize("how", [{"threads": 3}, {"client": Client(3)}])
+def test_a_report_is_the_same_wherever_it_was_computed(how, monkeypatch, tmp_path):
+    network, _ = images()
+    x = np.random.default_rng(6).normal(size=(200, 6, 6, 3))
+    x[150] *= 9  # histograms grow behind the first blocks
+    y = np.arange(200) % 8
+    monkeypatch.setattr(blocks, "_LEAST", 16)  # thirteen blocks
+    wanted = qemu_nn.analyze(network, x, y)
+    assert qemu_nn.analyze(network, x, y, **how).json() == wanted.json()
+    np.savez(tmp_path / "data.npz", x=x, y=y)
+    found = qemu_nn.analyze(network, tmp_path / "data.npz", **how)
+    assert found.json() == wanted.json()
+    for mine, other in zip(found.layers, wanted.layers):
+        assert mine == other
+
+
+def test_a_report_of_blocks_is_that_of_all_samples_at_once(monkeypatch):
+    network, _ = images()
+    x = np.random.default_rng(6).normal(size=(200, 6, 6, 3))
+    whole = qemu_nn.analyze(network, x)
+    monkeypatch.setattr(blocks, "_LEAST", 16)
+    parts = qemu_nn.analyze(network, x)
+    for mine, other in zip(parts.layers, whole.layers):
+        assert mine.bars == other.bars
+        assert (mine.saturated, mine.lost, mine.elements, mine.sums, mine.dead) == (
+            (other.saturated, other.lost, other.elements, other.sums, other.dead)
+        )
+        assert mine.whole.sqnr == pytest.approx(other.whole.sqnr, rel=1e-9)

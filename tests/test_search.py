@@ -3,7 +3,11 @@
 import json
 
 import pytest
+from float_classifiers import classifier, data
+from test_cluster import Client
 
+import qemu_nn
+from qemu_nn.api.qnz import model_hash
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.quantizer.search import Score, Search, search
 
@@ -117,3 +121,14 @@ def test_what_is_kept_names_the_formats(tmp_path):
     kept = json.loads(path.read_text())
     assert kept["formats"] == {"a": {"weights": 9}, "b": {"weights": 7}}
     assert kept["done"] == 2 * len(VARIABLES)
+
+
+def test_candidates_on_a_cluster_give_the_same_result():
+    network, x = classifier(), data(60)
+    y = network.predict(x).reshape(60, 5).argmax(1)
+    how = {"method": "search", "search_range": 1}
+    here = qemu_nn.quantize(network, (x, y), **how)
+    there = qemu_nn.quantize(network, (x, y), client=Client(3), **how)
+    assert model_hash(there.graph) == model_hash(here.graph)
+    with pytest.raises(Error, match="client and workers are for method='search'"):
+        qemu_nn.quantize(network, (x, y), workers=2)

@@ -6,6 +6,7 @@ import networks
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from test_cluster import Client
 
 from qemu_nn import cmsis
 from qemu_nn.analysis.variants import compare_profiles
@@ -121,3 +122,12 @@ def test_inputs_of_a_kernel_and_unknown_names_are_refused(tmp_path):
     assert "arm_softmax_q7" in run.output
     with pytest.raises(Error, match="no function or op"):
         function_variants("arm_softmx_q7", {})
+
+
+def test_profiles_on_a_cluster_give_the_same_table():
+    client = Client(2)
+    network = networks.average()
+    assert network_variants(network, USUAL, client=client) == network_variants(network, USUAL)
+    here = function_variants("softmax", {}, calls=3)
+    assert function_variants("softmax", {}, calls=3, client=client) == here
+    assert len(client.futures) > 8

@@ -30,6 +30,12 @@ class Choices:
             raise Error(f"labels must be classes 0..{self.classes - 1} of the network")
         self.labels.append(labels)
 
+    def merge(self, other: Choices) -> None:
+        """What another one has seen of the samples behind these."""
+        self.device += other.device
+        self.reference += other.reference
+        self.labels += other.labels
+
     def figures(self) -> dict[str, Any]:
         """Agreement; with all labels accuracies too, and confusion[label, class] of the device."""
         if not self.device:

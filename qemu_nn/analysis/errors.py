@@ -40,6 +40,16 @@ class Tally:
         self._largest = max(self._largest, *map(float, ends))
         self._count += error.size
 
+    def merge(self, other: Tally) -> None:
+        """Compare what another one has compared, too."""
+        self._signal += other._signal
+        self._noise += other._noise
+        self._both += other._both
+        self._other += other._other
+        self._sum += other._sum
+        self._largest = max(self._largest, other._largest)
+        self._count += other._count
+
     def errors(self) -> Errors:
         """The figures."""
         return Errors(

@@ -150,6 +150,20 @@ class Gathered:
         needed = np.clip(outputs, *self.format.unrounded(np.array(self.kept)))
         self.lost += int(np.count_nonzero((needed < least - 1) | (needed > most + 1)))
 
+    def merge(self, other: Gathered) -> None:
+        """What another one has gathered of the same tensor, too."""
+        for mine, theirs in ((self.whole, other.whole), (self.single, other.single)):
+            mine.merge(theirs)
+        self.real.merge(other.real)
+        self.device.merge(other.device)
+        self.saturated += other.saturated
+        self.lost += other.lost
+        self.elements += other.elements
+        if other.sums is not None:
+            self.add_sums(np.array(other.sums))
+        if other.alive is not None:
+            self.alive = other.alive if self.alive is None else self.alive | other.alive
+
     def crowded(self) -> float:
         """The share of the real values other than 0 within an eighth of the largest."""
         inner = np.abs(self.real.centres) <= self.real.largest / 8

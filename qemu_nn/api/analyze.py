@@ -26,11 +26,13 @@ from ..lower.meaning import counterparts, meanings, stranger
 from ..quantizer.rules import kept_range
 from ..runtime.accumulate import accumulators, unsaturated
 from ..runtime.accumulate_s8 import has_wide_sums, is_affine
-from ..runtime.evaluate import each_tensor
+from ..runtime.cluster import cluster, reduce_blocks
+from ..runtime.evaluate import each_tensor, in_order
 from ..runtime.sanity import Gauge, tell
 from ..runtime.session import Session
 from ..runtime.single import Calls
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
+from .blocks import Source, batch_rows, blocks_of
 from .data import SIZE, Reading, real_batches
 from .network import Network, quantized
 
@@ -61,6 +63,8 @@ def analyze(
     progress: Optional[Progress] = None,
     kernels: str = KERNELS[0],
     tflm: str = DEFAULT_TFLM,
+    client: Any = None,
+    workers: Optional[int] = None,
 ) -> Report:
     """Report what quantization cost, layer by layer: exact runs against the float reference.
 
@@ -107,6 +111,10 @@ def analyze(
         Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
     tflm : str, default "2026-08"
         The month of TensorFlow Lite Micro, one of targets.TFLM.
+    client : dask.distributed.Client or str, optional
+        Compute on this cluster, or on that of the scheduler at this address.
+    workers : int, optional
+        Compute on so many processes of this machine, by dask.
 
     Returns
     -------
@@ -136,23 +144,19 @@ def analyze(
     _check_pair(graph, reference)
     wanted = network.profile(target, cmsis, rounding, kernels, tflm)
     graph = built(graph, wanted)
-    session = Session(graph, wanted, threads=threads)
-    run = _Run(graph, reference, wanted, Calls(graph, wanted, threads))
-    source = real_batches(network, data, how, _at_once(reference))
-    gauges = [Gauge(tensor) for tensor in graph.inputs]
-    for batch in progress(source) if progress else source:
-        if not len(batch):
-            continue
-        real = dict(each_tensor(reference, batch.x))
-        x = {t.name: t.format.quantize(real[t.name]).reshape(-1, *t.shape) for t in graph.inputs}
-        for gauge in gauges:
-            gauge.add(x[gauge.tensor.name], real[gauge.tensor.name])
-        run.add(real, {**x, **session.run(x, trace=True)}, batch.y)
-    if not run.samples:
+    run = _Run(graph, reference, wanted, threads)
+    size = _at_once(reference)
+    source = real_batches(network, data, how, size)
+    sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
+    with cluster(client, workers) as found:
+        reading, blocks, total = blocks_of(source, None, sample_bytes, found is not None)
+        job = _Blockwise(run, reading, size)
+        whole = reduce_blocks(job, blocks, _merged, client=found, progress=progress, total=total)
+    if whole is None:
         raise Error("the data hold no samples")
-    for gauge in gauges:
+    for gauge in whole.gauges:
         tell(gauge)
-    return run.report()
+    return run.report(whole)
 
 
 def _at_once(reference: FloatGraph) -> int:
@@ -172,53 +176,112 @@ def _check_pair(graph: Graph, reference: FloatGraph) -> None:
 
 
 @dataclass
+class _Found:
+    """The figures of some samples: of each tensor, of the classes chosen, of the inputs."""
+
+    figures: dict[str, Gathered]
+    choices: Optional[Choices]
+    gauges: list[Gauge]
+    samples: int = 0
+
+
+def _merged(found: _Found, more: _Found) -> _Found:
+    """The figures of neighbouring samples together."""
+    for name, figures in found.figures.items():
+        figures.merge(more.figures[name])
+    for gauge, other in zip(found.gauges, more.gauges):
+        gauge.merge(other)
+    if found.choices is not None and more.choices is not None:
+        found.choices.merge(more.choices)
+    found.samples += more.samples
+    return found
+
+
+@dataclass(frozen=True)
+class _Blockwise:
+    """The figures of a block, so many samples at a time."""
+
+    run: _Run
+    source: Source
+    size: int
+
+    def __call__(self, block: Any) -> _Found:
+        batch, _ = self.source.read(block)
+        found = self.run.nothing()
+        for start in range(0, len(batch), self.size):
+            self.run.add(found, *batch_rows(batch, slice(start, start + self.size)))
+        return found
+
+
+@dataclass
 class _Run:
-    """The figures of all batches so far."""
+    """How figures are found."""
 
     graph: Graph
     reference: FloatGraph
     profile: Profile
-    calls: Calls
-    samples: int = 0
+    threads: int
 
     def __post_init__(self) -> None:
         names = set(self.reference.shapes)
         self.tensors = self.graph.tensors
         self.starts = {tensor.name for tensor in self.graph.inputs}
         self.meanings = meanings(self.graph, self.reference)
-        self.figures = {
-            name: Gathered(tensor.format, kept_range(self.reference, name))
+        self.kept = {
+            name: kept_range(self.reference, name)
             for name, tensor in self.tensors.items()
             if name in names and tensor.spelled is not None  # others stand for themselves
         }
-        if not {*self.figures} <= {*self.starts, *self.meanings}:
+        if not {*self.kept} <= {*self.starts, *self.meanings}:
             raise stranger(self.graph)
-        if not self.figures:
+        if not self.kept:
             raise Error(
                 f"there is nothing to compare {self.graph.name} with: no tensor of it is quantized"
             )
         scores = self.tensors[self.graph.outputs[-1]]
         size = math.prod(scores.shape)
         one_vector = max(scores.shape, default=1) == size > 1 and scores.name in names
-        self.choices = Choices(size) if one_vector else None
+        self.classes = size if one_vector else None
+        self.ordered = in_order(self.reference)
+        self.session = Session(self.graph, self.profile, threads=self.threads)
+        self.calls = Calls(self.graph, self.profile, self.threads)
 
-    def add(self, real: Arrays, device: Arrays, labels: Optional[np.ndarray]) -> None:
-        """One batch: real and integer values of every tensor, and labels if there are any."""
-        for name in self.starts & set(self.figures):
-            x, figures = device[name], self.figures[name]
-            exact = real[name].reshape(x.shape)
-            figures.add(exact, x, x)
+    def __reduce__(self) -> tuple[type[_Run], tuple[Any, ...]]:
+        """Pickled as what it was made of, for one thread: it is planned again where it comes to."""
+        return _Run, (self.graph, self.reference, self.profile, 1)
+
+    def nothing(self) -> _Found:
+        """The figures of no samples."""
+        figures = {n: Gathered(self.tensors[n].format, kept) for n, kept in self.kept.items()}
+        choices = None if self.classes is None else Choices(self.classes)
+        return _Found(figures, choices, [Gauge(tensor) for tensor in self.graph.inputs])
+
+    def add(self, found: _Found, x: Any, labels: Optional[np.ndarray]) -> None:
+        """Some samples, and labels if there are any."""
+        real: Arrays = dict(each_tensor(self.ordered, x))
+        device = {
+            t.name: t.format.quantize(real[t.name]).reshape(-1, *t.shape) for t in self.graph.inputs
+        }
+        for gauge in found.gauges:
+            gauge.add(device[gauge.tensor.name], real[gauge.tensor.name])
+        device.update(
+            self.session.run(device if len(device) > 1 else next(iter(device.values())), trace=True)
+        )
+        for name in self.starts & set(found.figures):
+            codes, figures = device[name], found.figures[name]
+            exact = real[name].reshape(codes.shape)
+            figures.add(exact, codes, codes)
             figures.add_unsaturated(np.rint(figures.format.unrounded(exact)))
         single: dict[str, np.ndarray] = {}
         for node in self.graph.nodes:
             inputs = [self._rounded(real, name, single) for name in node.inputs]
             single[node.name] = self.calls.run(node, inputs) if inputs else device[node.name]
-            if node.name in self.figures:
-                self._compare(node, real, device, single[node.name])
-        self.samples += len(device[self.graph.input.name])
-        if self.choices is not None:
+            if node.name in found.figures:
+                self._compare(found.figures[node.name], node, real, device, single[node.name])
+        found.samples += len(device[self.graph.input.name])
+        if found.choices is not None:
             name = self.graph.outputs[-1]
-            self.choices.add(device[name], real[name], labels)
+            found.choices.add(device[name], real[name], labels)
         elif labels is not None:
             raise Error(
                 f"{self.graph.name} does not end in scores of classes, so labels have no meaning"
@@ -231,8 +294,10 @@ class _Run:
         tensor = self.tensors[name]
         return tensor.format.quantize(real[name]).reshape(-1, *tensor.shape)
 
-    def _compare(self, node: Node, real: Arrays, device: Arrays, single: np.ndarray) -> None:
-        figures, got = self.figures[node.name], device[node.name]
+    def _compare(
+        self, figures: Gathered, node: Node, real: Arrays, device: Arrays, single: np.ndarray
+    ) -> None:
+        got = device[node.name]
         figures.add(real[node.name].reshape(got.shape), got, single.reshape(got.shape))
         inputs = [device[name] for name in node.inputs]
         sums = accumulators(self.graph, node, inputs[0], self.profile)
@@ -244,26 +309,32 @@ class _Run:
             ends = figures.format.unrounded(np.array([meaning.low, meaning.high]))
             figures.add_unsaturated(np.clip(outputs, *ends))
 
-    def report(self) -> Report:
+    def report(self, found: _Found) -> Report:
         """All figures."""
         weights = tuple(self._weights())
         formats = {(w.layer, w.role): w.format for w in weights}
         nodes = {node.name: node for node in self.graph.nodes}
-        layers = tuple(self._layer(name, nodes.get(name), formats) for name in self.figures)
+        layers = tuple(
+            self._layer(each, name, nodes.get(name), formats)
+            for name, each in found.figures.items()
+        )
         return Report(
             self.graph.name,
             str(self.profile),
-            self.samples,
+            found.samples,
             layers,
             weights,
             advise(layers, weights, is_affine(self.graph)),
-            **(self.choices.figures() if self.choices else {}),
+            **(found.choices.figures() if found.choices else {}),
         )
 
     def _layer(
-        self, name: str, node: Optional[Node], formats: Mapping[tuple[str, str], str]
+        self,
+        figures: Gathered,
+        name: str,
+        node: Optional[Node],
+        formats: Mapping[tuple[str, str], str],
     ) -> LayerFigures:
-        figures = self.figures[name]
         params = node.params if node and node.weights else {}
         source: Optional[Tensor] = self.tensors[node.inputs[0]] if node else None
         dead, channels = figures.dead()

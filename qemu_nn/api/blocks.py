@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Callable, Optional
 
+import numpy as np
+
 from ..errors import Error
 from ..io.selection import Indices
 from ..io.sources import Held
@@ -61,13 +63,15 @@ def first_of(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
     batches: Iterator[Batch] = iter(source)
     for batch in batches:
         if len(batch):
-            one = Batch(_first(batch.x), None if batch.y is None else batch.y[:1])
-            return one, chain([batch], batches)
+            return Batch(*batch_rows(batch, slice(1))), chain([batch], batches)
     raise Error("the data hold no samples")
 
 
-def _first(x: Any) -> Any:
-    return {name: rows[:1] for name, rows in x.items()} if isinstance(x, dict) else x[:1]
+def batch_rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray]]:
+    """Some samples of a batch, and their labels if there are any."""
+    x = batch.x
+    x = {name: rows[part] for name, rows in x.items()} if isinstance(x, dict) else x[part]
+    return x, None if batch.y is None else batch.y[part]
 
 
 def blocks_of(
@@ -75,10 +79,11 @@ def blocks_of(
 ) -> tuple[Source, Iterable, Optional[int]]:
     """How blocks are read, the blocks, and how many there are if that is known.
 
-    rest: what first_of() returns. away: whether other processes compute them, to which arrays in
-    memory are sent block by block.
+    rest: what first_of() returns, if that was called. away: whether other processes compute them,
+    to which arrays in memory are sent block by block.
     """
-    if rest is not None:
+    if rest is not None or isinstance(source, Stream):
+        rest = source if rest is None else rest
         total = len(source) if hasattr(source, "__len__") and _sized(source) else None
         given = (Given(b, range(b.first, b.first + len(b))) for b in rest if len(b))
         return Source(), given, total

@@ -17,7 +17,7 @@ from ..io.selection import Index, Selection
 from ..ir.preprocessing import Preprocessing
 from ..runtime.cluster import cluster, reduce_blocks
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
-from .blocks import Source, blocks_of, first_of
+from .blocks import Source, batch_rows, blocks_of, first_of
 from .data import Batch, Reading
 from .scorers import Real, Samples, Scorer
 from .subject import Given, Subject, subject_of
@@ -272,7 +272,7 @@ class _Blockwise:
         for start in range(0, len(batch), _PIECE):
             part = slice(start, start + _PIECE)
             try:
-                more = self.job.parts(*_rows(batch, part))
+                more = self.job.parts(*batch_rows(batch, part))
             except Error as error:
                 raise self._blamed(batch, part, names, error) from None
             parts = _added(parts, more) if parts else more
@@ -284,16 +284,10 @@ class _Blockwise:
         """The error, and the first sample that has it alone."""
         for row in range(len(batch))[part]:
             try:
-                self.job.parts(*_rows(batch, slice(row, row + 1)))
+                self.job.parts(*batch_rows(batch, slice(row, row + 1)))
             except Error as own:
                 return type(own)(f"{names(row)}: {own}")
         return error
-
-
-def _rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray]]:
-    x = batch.x
-    x = {name: rows[part] for name, rows in x.items()} if isinstance(x, dict) else x[part]
-    return x, None if batch.y is None else batch.y[part]
 
 
 def _added(parts: Parts, more: Parts) -> Parts:

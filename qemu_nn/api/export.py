@@ -39,6 +39,8 @@ def export(
 ) -> Firmware:
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `x`.
 
+    A preprocessing becomes network_preprocess(), whose integers are those of Network.predict().
+
     Parameters
     ----------
     network : Network or str or Path
@@ -105,4 +107,5 @@ def export(
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x[network.graph.input.name].shape[1] if network.graph.states else 1
-        return project.write(fresh, session.plan, said, goldens, steps, one_header)
+        how = (goldens, steps, one_header, network.host)
+        return project.write(fresh, session.plan, said, *how)

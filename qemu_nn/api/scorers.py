@@ -11,8 +11,7 @@ import numpy as np
 
 from ..ir.float_graph import FloatGraph
 from ..npu.numpy_net import NumpyLayers
-from ..operators.ordered import ordered
-from ..runtime.evaluate import each_tensor, evaluate
+from ..runtime.evaluate import each_tensor, evaluate, in_order
 from ..runtime.host import Host
 from ..runtime.session import Session
 from ..targets import Profile
@@ -85,8 +84,7 @@ class Real:
     @cached_property
     def _ordered(self) -> FloatGraph:
         """The network with sums that do not depend on threads of BLAS."""
-        nodes = (replace(node, operator=ordered(node.operator)) for node in self.graph.nodes)
-        return self.graph.with_nodes(nodes)
+        return in_order(self.graph)
 
 
 @dataclass(frozen=True)

@@ -2,58 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 
 from ..analysis.table import Table
 from ..analysis.variants import compare_profiles, with_builds
 from ..cmsis import invoke
-from ..errors import Error, Refused, SizeMismatch
+from ..errors import DeviceWarning, Error, Refused, SizeMismatch
 from ..functions import FUNCTIONS, Function
 from ..io.arguments import have
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..kernels.table import rows_of
+from ..runtime.cluster import cluster, computing
 from ..runtime.inputs import Inputs, State
 from ..runtime.session import Session, other_profiles, random_inputs
 from ..targets import Profile, all_profiles
 from ..testing.calls import random_arguments
+
+#: Layer or function -> what it computes for each input.
+_Outputs = dict[str, list[Optional[np.ndarray]]]
 
 #: Inputs of a network, and calls of a function, where none are given.
 _INPUTS, _CALLS = 8, 200
 
 
 def network_variants(
-    graph: Graph, wanted: Profile, x: Optional[Inputs] = None, state: State = None
+    graph: Graph,
+    wanted: Profile,
+    x: Optional[Inputs] = None,
+    state: State = None,
+    client: Any = None,
+    workers: Optional[int] = None,
 ) -> Table:
     """Where the layers of a network differ from those under the wanted profile.
 
-    x, state: as Session.run() takes them; random inputs if not given. Where builds of TensorFlow
-    Lite Micro call other functions, a column more says which layers part. Raises Error as a session
-    does.
+    x, state: as Session.run() takes them; random inputs if not given. client: of dask, or a
+    scheduler's address; workers: processes of this machine; they share the profiles. Where builds
+    of TensorFlow Lite Micro call other functions, a column more says which layers part. Raises
+    Error as a session does.
     """
     if x is None:
         x = random_inputs(graph, _INPUTS)
-    others = {p: _trace(session, x, state) for p, session in other_profiles(graph, wanted).items()}
-    session = Session(graph, wanted, trace=True)
-    return with_builds(compare_profiles(_trace(session, x, state), others, chained=True), graph)
+    first = Session(graph, wanted, trace=True)
+    others = other_profiles(graph, wanted)
+    every = _each(
+        [wanted, *others], _Traced(graph, x, state, {**others, wanted: first}), client, workers
+    )
+    table = compare_profiles(every.pop(wanted), every, chained=True)
+    return with_builds(table, graph)
 
 
-def _trace(session: Session, x: Inputs, state: State) -> dict[str, list[Optional[np.ndarray]]]:
-    """What each layer computes for each input."""
-    return {name: list(values) for name, values in session.run(x, state, trace=True).items()}
+@dataclass(frozen=True)
+class _Traced:
+    """What each layer computes for each input under a profile; sessions: those there are already,
+    which stay here."""
+
+    graph: Graph
+    x: Inputs
+    state: State
+    sessions: Mapping[Profile, Session]
+
+    def __reduce__(self) -> tuple[type[_Traced], tuple[Any, ...]]:
+        return _Traced, (self.graph, self.x, self.state, {})
+
+    def __call__(self, profile: Profile) -> _Outputs:
+        session = self.sessions.get(profile)
+        if session is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeviceWarning)
+                session = Session(self.graph, profile, trace=True)
+        results = session.run(self.x, self.state, trace=True)
+        return {name: list(values) for name, values in results.items()}
 
 
-def function_variants(name: str, device: Mapping[str, Any], calls: int = _CALLS) -> Table:
+def _each(
+    profiles: Sequence[Profile], job: Callable[[Profile], _Outputs], client: Any, workers: Any
+) -> dict[Profile, _Outputs]:
+    """What a job computes under every profile, in their order."""
+    with cluster(client, workers) as found, computing(job, found) as compute:
+        done = dict(compute(profiles))
+    return {profile: done[number] for number, profile in enumerate(profiles)}
+
+
+def function_variants(
+    name: str,
+    device: Mapping[str, Any],
+    calls: int = _CALLS,
+    client: Any = None,
+    workers: Optional[int] = None,
+) -> Table:
     """Where a function, or every function of an op, differs from itself under the wanted profile.
 
     name: a C name ("arm_softmax_q7"), an op ("softmax"), or an op with its type ("softmax_q7").
     Of an op that the q7 and the s8 API have, those functions that the wanted release has.
     device: arguments of profile_for(). Compared are random calls, of every kind of values, that
-    both profiles accept.
+    both profiles accept. client, workers: as in network_variants().
     """
     functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
     if not functions:
@@ -61,14 +110,26 @@ def function_variants(name: str, device: Mapping[str, Any], calls: int = _CALLS)
     wanted = profile_for([(functions[0].op, functions[0].type)], **device)
     claimed = {f.name: any(r.claims(wanted) for r in rows_of(f.op, f.type)) for f in functions}
     functions = [f for f in functions if claimed[f.name]] or functions
-    every = {
-        profile: {f.name: _outputs(f, profile, calls) for f in functions}
+    profiles = [
+        profile
         for profile in all_profiles()
         if any(row.claims(profile) for f in functions for row in rows_of(f.op, f.type))
-    }
-    if wanted not in every:
+    ]
+    if wanted not in profiles:
         invoke(functions[0], random_arguments(Random(0), functions[0]), wanted)  # says what it has
+    every = _each(profiles, _Called(tuple(f.name for f in functions), calls), client, workers)
     return compare_profiles(every.pop(wanted), every, chained=False)
+
+
+@dataclass(frozen=True)
+class _Called:
+    """What random calls of functions compute under a profile."""
+
+    names: tuple[str, ...]
+    calls: int
+
+    def __call__(self, profile: Profile) -> _Outputs:
+        return {name: _outputs(FUNCTIONS[name], profile, self.calls) for name in self.names}
 
 
 def _outputs(function: Function, profile: Profile, calls: int) -> list[Optional[np.ndarray]]:

@@ -14,7 +14,7 @@ from ..errors import Error
 from ..io import files
 from .data_options import data as data_option
 from .data_options import prepared, reading
-from .options import PATH, device, form, say, threads
+from .options import PATH, cluster, device, form, say, threads
 
 
 @click.command()
@@ -24,6 +24,7 @@ from .options import PATH, device, form, say, threads
 @click.option("--html", type=PATH, help="HTML page to write.")
 @reading
 @threads
+@cluster
 @form("json", "csv")
 @device
 def analyze(

@@ -28,7 +28,7 @@ from ..kernels import table as kernels
 from ..kernels.devices import profile_for
 from .data_options import reading, reading_of
 from .inputs import inputs_of
-from .options import PATH, device, form, inputs, say, state, variant
+from .options import PATH, cluster, device, form, inputs, say, state, variant
 
 _COUNT = click.IntRange(1)
 _NETWORKS = {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}
@@ -100,12 +100,15 @@ def bench(
 @inputs(" By default random.")
 @reading
 @state
+@cluster
 @form("json", "csv")
 @device
 def variants(
     what: str,
     inputs: tuple[str, ...],
     state: Optional[Path],
+    client: Optional[str],
+    workers: Optional[int],
     form: Optional[str],
     **how: Any,
 ) -> None:
@@ -122,11 +125,11 @@ def variants(
         if inputs:
             x = coded(network, inputs_of(graph, inputs), reading_of(network, how))
         wanted = profile_for(graph.ops, **_axes(how))
-        table = network_variants(graph, wanted, x, read_state(state))
+        table = network_variants(graph, wanted, x, read_state(state), client, workers)
     else:
         if inputs or state:
             raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
-        table = function_variants(what, _axes(how))
+        table = function_variants(what, _axes(how), client=client, workers=workers)
     say(getattr(table, form)() if form else builds_text(table))
 
 

@@ -15,6 +15,7 @@ from ..analysis.table import Table
 from ..api import golden as pipeline
 from ..api import run as running
 from ..api.chain_json import described_by
+from ..errors import Error
 from ..io.arrays import read_state, write_npz
 from ..io.labels import read_labels
 from ..io.selection import Selection
@@ -22,6 +23,7 @@ from .chain import run_chain, say_largest
 from .data_options import prepared, reading
 from .inputs import inputs_of
 from .options import PATH, device, inputs, say, state, threads, variant
+from .scores import real_scores, say_best
 
 
 @click.command()
@@ -36,8 +38,8 @@ from .options import PATH, device, inputs, say, state, threads, variant
 @click.option(
     "--trace", is_flag=True, help="Write the output of every layer, not only of the last."
 )
-@click.option("--real", is_flag=True, help="Give the real numbers that outputs stand for.")
 @click.option("--labels", type=PATH, help="Correct classes of all data; prints the accuracy.")
+@real_scores
 @reading
 @state
 @threads
@@ -48,6 +50,9 @@ def run(
     inputs: tuple[str, ...],
     output: Optional[Path],
     labels: Optional[Path],
+    real: bool,
+    top: Optional[int],
+    classes: Optional[Path],
     state: Optional[Path],
     **how: Any,
 ) -> None:
@@ -58,8 +63,12 @@ def run(
     """
     if output is not None:
         running.check_output(output)
+    scores = bool(real or top or classes)
+    if how["trace"] and scores:
+        raise Error("only outputs have real scores: give --trace or --real, not both")
     if described_by(model) is not None:
-        found, results = run_chain(model, inputs, {"labels": labels, "state": state, **how})
+        others = {"labels": labels, "state": state, "real": scores, **how}
+        found, results = run_chain(model, inputs, others)
         if output is not None:
             write_npz(output, results)
         _say_arrays(results)
@@ -69,7 +78,10 @@ def run(
     right = None if labels is None else _chosen(labels, how)
     start, options = read_state(state), prepared(network, how)
     data = inputs_of(network.graph, inputs)
-    results = running.run(network, data, output, state=start, progress=_progress, **options)
+    options.update(state=start, real=scores, progress=_progress)
+    results = running.run(network, data, output, **options)
+    if scores:
+        say_best(network.graph, results, top, classes)
     _say_arrays(results)
     if right is not None:
         last = {network.graph.outputs[-1]: list(results.values())[-1]}

@@ -14,6 +14,7 @@ from ..errors import Error
 from ..functions.prototypes import is_own
 from ..io.extras import require
 from ..io.files import reason
+from ..runtime.host import Host
 from ..runtime.plan import Plan
 from ..targets import Profile
 from . import stand_in
@@ -22,6 +23,7 @@ from .folder import Listed, checksum, earlier_files, replacing
 from .golden import About, GoldenSet
 from .memory import Call, layout
 from .one_header import one_header
+from .preprocess import preprocess
 from .symbols import symbols
 
 FORMAT = "qemu_nn firmware"
@@ -32,6 +34,7 @@ MANIFEST = "manifest.json"
 GOLDENS = "goldens"
 
 _TEMPLATES = ("network.h", "network.c", "parameter.h", "weights.h", "main.c")
+_PREPROCESS = ("preprocess.h", "preprocess.c")
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,19 @@ class Firmware:
 
 
 def write(
-    folder: Path, plan: Plan, about: About, goldens: GoldenSet, steps: int, one: bool
+    folder: Path,
+    plan: Plan,
+    about: About,
+    goldens: GoldenSet,
+    steps: int,
+    one: bool,
+    host: Host,
 ) -> Firmware:
     """Write the project into a folder that has the golden set already, for the same profile.
 
     plan: traced; steps: time steps of each golden input, 1 if the network is not recurrent; one:
-    write layers.h, one header of plain macros, too. Raises Error where the network cannot run on
-    a device as it is, or jinja2 is missing.
+    write layers.h, one header of plain macros, too; host: prepares the network's inputs. Raises
+    Error where the network cannot run on a device as it is, or jinja2 is missing.
     """
     graph, memory = plan.graph, layout(plan)
     named = symbols(graph, goldens.stems)
@@ -68,8 +77,10 @@ def write(
     values["mixed"] = " || \\\n    ".join(
         f"{guard} != defined(NETWORK_STAND_IN)" for guard in guards
     )
+    values["preprocess"] = preprocess(host)
     values["own"] = any(is_own(call.step.node.function) for call in memory.calls)
-    contents = {name: _rendered(name, values) for name in (*_TEMPLATES, "Makefile")}
+    names = (*_TEMPLATES, *(_PREPROCESS if values["preprocess"]["raw"] else ()), "Makefile")
+    contents = {name: _rendered(name, values) for name in names}
     contents.update(_functions(memory.calls, plan.profile))
     for name in ("startup.c", "mps2_an386.ld"):
         contents[f"mps2/{name}"] = _template(name)

@@ -79,9 +79,22 @@ class Statistics:
         if self.bins:
             self._count(values, times)
 
+    def merge(self, other: Statistics) -> None:
+        """Count what another one of as many bins has counted, too."""
+        if other._empty:
+            return
+        ends = (other.low, other.high) if self._empty else (self.low, self.high)
+        self.low, self.high = min(ends[0], other.low), max(ends[1], other.high)
+        self._empty = False
+        exponent = max(self._exponent, other._exponent)
+        mine, theirs = self._widened(exponent), other._widened(exponent)
+        self.counts, self._exponent = mine + theirs, exponent
+        self.zeros += other.zeros
+
     def _count(self, values: np.ndarray, times: Optional[np.ndarray]) -> None:
         if self.largest >= math.ldexp(1.0, self._exponent):
-            self._widen(math.frexp(self.largest)[1])
+            exponent = math.frexp(self.largest)[1]
+            self.counts, self._exponent = self._widened(exponent), exponent
         middle = self.bins // 2
         scaled = values / self.width
         index = np.floor(scaled, out=scaled).astype(np.int64).ravel(order="K")
@@ -97,13 +110,13 @@ class Statistics:
         self.counts[middle] -= zeros
         self.zeros += zeros
 
-    def _widen(self, exponent: int) -> None:
-        """Merge bins so that they cover [-2^exponent, 2^exponent)."""
+    def _widened(self, exponent: int) -> np.ndarray:
+        """The counts with bins merged so that they cover [-2^exponent, 2^exponent)."""
         middle, filled = self.bins // 2, np.flatnonzero(self.counts)
         merged = (filled - middle >> exponent - self._exponent) + middle
         counts = np.zeros(self.bins, np.int64)
         np.add.at(counts, merged, self.counts[filled])
-        self.counts, self._exponent = counts, exponent
+        return counts
 
 
 def statistics_of(values: np.ndarray, bins: int = BINS) -> Statistics:

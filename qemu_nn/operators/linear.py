@@ -91,7 +91,7 @@ class Conv(Operator):
         step = max(_CELLS // max(rows[:1].size, 1), 1)
         for i in range(0, len(x), step):
             part = rows[i : i + step].reshape(-1, len(columns))
-            np.matmul(part, columns, out=result[i : i + step].reshape(-1, out))
+            self._product(part, columns, result[i : i + step].reshape(-1, out))
         return result
 
     def _of_channels(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
@@ -112,8 +112,10 @@ class Conv(Operator):
                     total += self._product(cells[..., None, :], weights[i, j])[..., 0, :]
         return total.reshape(*total.shape[:3], out)
 
-    def _product(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return x @ weights
+    def _product(
+        self, x: np.ndarray, weights: np.ndarray, out: Optional[np.ndarray] = None
+    ) -> np.ndarray:
+        return np.asarray(np.matmul(x, weights, out))
 
 
 @dataclass(frozen=True)
@@ -140,5 +142,7 @@ class Dense(Operator):
         result = self._product(x, self.weights.T.astype(x.dtype, copy=False))
         return result if self.bias is None else result + self.bias.astype(x.dtype, copy=False)
 
-    def _product(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return x @ weights
+    def _product(
+        self, x: np.ndarray, weights: np.ndarray, out: Optional[np.ndarray] = None
+    ) -> np.ndarray:
+        return np.asarray(np.matmul(x, weights, out))

@@ -184,6 +184,15 @@ class Host:
         return self.reference is not None and self.reference.input != self.graph.input.name
 
     @property
+    def front(self) -> tuple[Operator, ...]:
+        """What the float network computes in front of the device's input."""
+        nodes = self.reference.nodes if self.reference is not None and self._prepares else ()
+        names = [node.name for node in nodes]
+        known = self.graph.input.name in names
+        end = names.index(self.graph.input.name) + 1 if known else 0
+        return tuple(node.operator for node in nodes[:end])
+
+    @property
     def start(self) -> tuple[Shape, Optional[str]]:
         """Shape and layout of real samples."""
         if self.reference is not None:

@@ -86,6 +86,20 @@ class Gauge:
             steps, (least, most) = form.unrounded(real), form.limits
             self._saturated += int(np.count_nonzero((steps < least - 0.5) | (steps > most + 0.5)))
 
+    def merge(self, other: Gauge) -> None:
+        """Look at what another gauge of the same tensor has looked at, too.
+
+        Parameters
+        ----------
+        other : Gauge
+            The other one.
+        """
+        if self.counted:
+            self._used |= other._used
+        self._low, self._high = min(self._low, other._low), max(self._high, other._high)
+        self._values += other._values
+        self._saturated += other._saturated
+
     @property
     def enough(self) -> bool:
         """Whether so many values were seen that something can be said."""

@@ -1,0 +1,45 @@
+"""The classes with the largest scores of each sample, as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..errors import Error, printable
+from .table import Cell, Table
+
+
+def best_classes(
+    scores: Mapping[str, np.ndarray], classes: Sequence[str] = (), top: int = 5, samples: int = 20
+) -> Table:
+    """The best classes of the first samples, best first; of equals the first.
+
+    scores: real numbers [N, ...] by output; the last output holds a score for each class, of a
+    recurrent network those of the last time step. classes: their names, else they are numbers.
+    Raises Error where there are more or fewer names than scores, or no scores of classes.
+    """
+    name, values = list(scores.items())[-1]
+    if _vector(values.shape[1:]):
+        last = values.reshape(len(values), math.prod(values.shape[1:]))
+    elif values.ndim > 2 and values.shape[1] and _vector(values.shape[2:]):
+        last = values[:, -1].reshape(len(values), math.prod(values.shape[2:]))
+    else:
+        shape = list(values.shape[1:])
+        raise Error(f"the output {name!r} {shape} does not hold a score for each class")
+    count = last.shape[1]
+    if classes and len(classes) != count:
+        raise Error(f"there are {len(classes)} names of classes, but {count} scores in {name!r}")
+    names = [printable(each) for each in classes] or [str(each) for each in range(count)]
+    rows: list[tuple[Cell, ...]] = []
+    for sample, row in enumerate(last[:samples]):
+        for rank, index in enumerate(np.argsort(-row, kind="stable")[:top], 1):
+            number = sample if rank == 1 else None
+            rows.append((number, rank, names[index], float(f"{row[index]:.6g}")))
+    return Table(("sample", "rank", "class", "score"), tuple(rows))
+
+
+def _vector(shape: tuple[int, ...]) -> bool:
+    """Whether one axis has all elements."""
+    return bool(shape) and max(shape) == math.prod(shape)

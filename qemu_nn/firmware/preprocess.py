@@ -1,0 +1,116 @@
+"""Preprocessing in C: a table of the codes that raw bytes become, and what its self-test expects.
+
+A table is exact by construction, on any core and with any compiler, where arithmetic on floats is
+not: a compiler may contract a*b + c, and a core without a floating-point unit takes long for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Union
+
+import numpy as np
+
+from ..operators import Transpose
+from ..runtime.host import Host
+from .c_text import comment, lines
+
+#: Types of raw samples that a table has an entry for, and the first of their values.
+_FIRST = {"uint8": 0, "int8": -128}
+
+#: Elements of raw samples that are prepared at a time.
+_BLOCK = 2**20
+
+#: An odd number, whose multiples tell where an element stands.
+_STEP = 2654435761
+
+
+def preprocess(host: Host) -> Mapping[str, Any]:
+    """What the templates say of a preprocessing; lacking: why there is no C for one."""
+    steps = host.preprocessing
+    if steps is None:
+        return {"raw": "", "lacking": ""}
+    raw = steps.dtype or "uint8"
+    if raw not in _FIRST:
+        return {"raw": "", "lacking": f"raw samples of {raw} have too many values for a table"}
+    table = _table(host, raw)
+    if isinstance(table, str):
+        return {"raw": "", "lacking": table}
+    shape, layout = host.start
+    channels, size = shape[-1], math.prod(shape)
+    first = layout is not None and steps.layout == "NCHW"
+    turns = -(-256 * channels // size)
+    raws = np.concatenate([_picture(turn, shape, raw) for turn in range(turns)])
+    axes = f"[{channels}][{size // channels}]" if first else f"[{size // channels}][{channels}]"
+    numbers = f"scale {steps.scale}, mean {list(steps.mean)}, std {list(steps.std)}"
+    if len(table) > 1:
+        rows = [",\n     ".join(lines(row)) for row in table]
+        text, size_of = ",\n".join(f"    {{{row}}}" for row in rows), f"[{channels}][256]"
+    else:
+        text, size_of = "    " + ",\n    ".join(lines(table)), "[256]"
+    return {
+        "numbers": comment(f"{_spelled(numbers)}; then rounded into the format of the input."),
+        "raw": f"{raw}_t",
+        "lacking": "",
+        "type": f"{host.graph.input.dtype}_t",
+        "axes": axes,
+        "pixels": size // channels,
+        "channels": channels,
+        "first": first,
+        "lowest": _FIRST[raw],
+        "several": len(table) > 1,
+        "size": size_of,
+        "table": text,
+        "turns": turns,
+        "sum": _sum(_codes(host, raws)),
+        "step": _STEP,
+    }
+
+
+def _spelled(numbers: str) -> str:
+    return f"What raw samples become: (raw * scale - mean) / std, with {numbers}"
+
+
+def _table(host: Host, raw: str) -> Union[np.ndarray, str]:
+    """Codes [channels, 256] of all values, a single row where they are alike; or why not."""
+    if any(isinstance(operator, Transpose) for operator in host.front):
+        return "the host transposes the input"
+    shape, _ = host.start
+    values = (np.arange(256) + _FIRST[raw]).astype(raw)
+    size = math.prod(shape)
+    held = np.empty((256, shape[-1]), host.graph.input.dtype)
+    many = max(1, _BLOCK // size)
+    for start in range(0, 256, many):
+        part = values[start : start + many]
+        flat = np.broadcast_to(part.reshape(-1, *[1] * len(shape)), (len(part), *shape))
+        codes = _codes(host, flat).reshape(len(part), -1, shape[-1])
+        held[start : start + many] = codes[:, 0]
+        if (codes != codes[:, :1]).any():
+            return "the network's own normalization differs from pixel to pixel"
+    table = held.T
+    return table[:1] if (table == table[:1]).all() else table
+
+
+def _picture(turn: int, shape: tuple[int, ...], raw: str) -> np.ndarray:
+    """A raw sample [1, *shape] of the self-test; all of them hold each value in each channel."""
+    pixels, channels = math.prod(shape[:-1]), shape[-1]
+    values = turn * pixels + np.arange(pixels)[:, None] + 85 * np.arange(channels)
+    return (values % 256 + _FIRST[raw]).astype(raw).reshape(1, *shape)
+
+
+def _codes(host: Host, raws: np.ndarray) -> np.ndarray:
+    """Of raw samples, channels last."""
+    layout = host.start[1]
+    steps = raws[:, np.newaxis] if host.graph.states else raws
+    codes = host.codes(steps, layout)
+    assert isinstance(codes, np.ndarray)  # a preprocessing is for one input
+    return codes.reshape(len(raws), -1)
+
+
+def _sum(codes: np.ndarray) -> int:
+    """All codes and their places, in a number of 32 bits."""
+    places = (2 * np.arange(codes.shape[1], dtype=np.uint64) + 1) * np.uint64(_STEP)
+    values = codes.astype(np.int64).astype(np.uint64) & np.uint64(0xFFFFFFFF)
+    products = (places & np.uint64(0xFFFFFFFF)) * values & np.uint64(0xFFFFFFFF)
+    return int(products.sum(dtype=np.uint64) & np.uint64(0xFFFFFFFF))
