@@ -28,7 +28,7 @@ CALLS = {
 #: What Python calls otherwise than the command line, which has its files as arguments or -o.
 RENAMED = {
     **{"x": "input", "input": "input_tensor", "output": "output_tensor", "chip": "fit"},
-    **{"formats": "format", "functions": "function", "one_header": "layers"},
+    **{"client": "dask", "formats": "format", "functions": "function", "one_header": "layers"},
     **{"network": "model", "paths": "models", "path": "model", "folder": "output"},
 }
 
@@ -45,7 +45,7 @@ OWN = {
 
 #: Verb -> options of its own, and why.
 EXCEPT = {
-    "run": {"labels": "accuracy is evaluate()'s"},
+    "run": {"labels": "accuracy is evaluate()'s", "top": "a table", "classes": "a table"},
 }
 
 #: Arguments that the command line has no option for: it always shows a bar.

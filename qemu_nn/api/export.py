@@ -107,5 +107,5 @@ def export(
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x[network.graph.input.name].shape[1] if network.graph.states else 1
-        how = (goldens, steps, one_header, network.host)
-        return project.write(fresh, session.plan, said, *how)
+        parts = (goldens, steps, one_header, network.host)
+        return project.write(fresh, session.plan, said, *parts)
