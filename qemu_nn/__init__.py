@@ -30,6 +30,10 @@ check -- say which networks a device runs, and why not
 
 >>> print(qemu_nn.check("models", target="cortex-m4").text())
 
+diff -- say what two networks differ in
+
+>>> print(qemu_nn.diff("before.qnz", "after.qnz").text())
+
 evaluate -- say how well a network does on data
 
 >>> print(qemu_nn.evaluate("net.qnz", "test.npz").text())
@@ -74,6 +78,7 @@ if TYPE_CHECKING:
     from .api.analyze import analyze
     from .api.chain import Chain, chain
     from .api.check import check
+    from .api.diff import diff
     from .api.evaluate import evaluate
     from .api.export import export
     from .api.micro_frontend import micro_frontend
@@ -92,6 +97,7 @@ _HOMES = {
     "analyze": "api.analyze",
     "evaluate": "api.evaluate",
     "check": "api.check",
+    "diff": "api.diff",
     "chain": "api.chain",
     "export": "api.export",
     "load": "api.network",
@@ -116,6 +122,7 @@ __all__ = [
     "analyze",
     "chain",
     "check",
+    "diff",
     "evaluate",
     "export",
     "load",

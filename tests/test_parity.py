@@ -22,13 +22,15 @@ CALLS = {
     "import": (load, qemu_nn.Network.save),
     "quantize": (load, qemu_nn.quantize, qemu_nn.Network.save),
     "analyze": (qemu_nn.analyze,),
+    "evaluate": (qemu_nn.evaluate,),
+    "diff": (qemu_nn.diff,),
     "export": (qemu_nn.export, qemu_nn.Network.fit),
 }
 
 #: What Python calls otherwise than the command line, which has its files as arguments or -o.
 RENAMED = {
-    **{"x": "input", "input": "input_tensor", "output": "output_tensor", "chip": "fit"},
-    **{"client": "dask", "formats": "format", "functions": "function", "one_header": "layers"},
+    **{"x": "input", "input": "input_tensor", "chip": "fit"},
+    **{"formats": "format", "functions": "function", "one_header": "layers"},
     **{"network": "model", "paths": "models", "path": "model", "folder": "output"},
 }
 
@@ -43,9 +45,12 @@ OWN = {
     "output": "what the call returns",
 }
 
-#: Verb -> options of its own, and why.
-EXCEPT = {
-    "run": {"labels": "accuracy is evaluate()'s", "top": "a table", "classes": "a table"},
+#: How data are chosen, prepared and spread over machines: the command line has an option for each
+#: part, Python also Preprocessing and a client; tests of these hold the parts together.
+SHARED = {
+    *("preprocessing", "size", "crop", "layout", "scale", "mean", "std", "dtype"),
+    *("limit", "index", "shuffle", "seed", "labels", "real", "top", "classes"),
+    *("client", "dask", "workers", "front_end"),
 }
 
 #: Arguments that the command line has no option for: it always shows a bar.
@@ -59,22 +64,19 @@ def options(verb):
     return found, arguments
 
 
-#: What one argument of Python is on the command line: an option for each part.
-PARTS = {"preprocessing": {"size", "crop", "scale", "mean", "std"}}
-
-
 def taken(verb):
     names = {n for call in CALLS[verb] for n in inspect.signature(call).parameters}
-    parts = {part for name in names for part in PARTS.get(name, ())}
-    renamed = {**RENAMED, "data": "input", "output": "output"} if verb == "run" else RENAMED
-    return parts | {renamed.get(name, name) for name in names - FIXED - {*PARTS}}
+    if load in CALLS[verb]:
+        names = {"output_tensor" if name == "output" else name for name in names}
+    renamed = {**RENAMED, "data": "input"} if verb == "run" else RENAMED
+    return {renamed.get(name, name) for name in names - FIXED - SHARED}
 
 
 @pytest.mark.parametrize("verb", CALLS)
 def test_a_verb_has_the_options_of_its_function(verb):
     have, arguments = options(verb)
     wanted = taken(verb)
-    own = {*OWN, *EXCEPT.get(verb, {})}
+    own = {*OWN, *SHARED}
     assert wanted - have - arguments == set(), "Python alone has these"
     assert have - wanted - own == set(), "the command line alone has these"
 

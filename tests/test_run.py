@@ -1,5 +1,6 @@
 """Runs on data of any size: the same integers as a session's, in memory and in files."""
 
+import inspect
 import json
 import tracemalloc
 from pathlib import Path
@@ -165,6 +166,18 @@ def test_memory_grows_neither_with_the_data_nor_with_the_outputs(tmp_path, monke
 
 
 # ---- the verbs ----
+
+
+def test_every_verb_and_function_on_data_has_the_same_words():
+    python = {"layout", "preprocessing", "front_end", "limit", "index", "shuffle", "seed"}
+    parts = {"size", "crop", "scale", "mean", "std"}
+    verbs = ("run", "golden", "export", "quantize", "analyze", "evaluate", "variants")
+    for verb in verbs:
+        options = {parameter.name for parameter in main.commands[verb].params}
+        assert options >= (python - {"preprocessing"}) | parts, verb
+    for name in verbs[:-1]:
+        function = pipeline.golden if name == "golden" else getattr(qemu_nn, name)
+        assert {*inspect.signature(function).parameters} >= python, name
 
 
 def test_the_verb_takes_the_options_of_data():

@@ -284,7 +284,7 @@ class Network:
             The path has another ending, or an optional package is missing.
         ModelError
             The file cannot be written, or .tflite files do not hold such a network: with formats
-            of powers of two, with states, or with a call that has no operator; the sentence names
+            of powers of two, with loops, or with a call that has no operator; the sentence names
             it.
         """
         path = as_path(path, "the file of a network")
@@ -508,21 +508,22 @@ def load_quantized(path: Union[str, Path]) -> Network:
 
 def quantized(network: Union[Network, str, Path]) -> Network:
     """A quantized network that a caller gives, as such or as a file; Error for anything else."""
-    known = _known(network)
-    if not isinstance(known, Network):
+    found = known(network)
+    if not isinstance(found, Network):
         raise Error(f"{_name(network)} is a float network; quantize it first")
-    return known
+    return found
 
 
 def unquantized(network: Union[FloatNetwork, str, Path]) -> FloatNetwork:
     """A float network that a caller gives, as such or as a file; Error for anything else."""
-    known = _known(network)
-    if not isinstance(known, FloatNetwork):
+    found = known(network)
+    if not isinstance(found, FloatNetwork):
         raise Error(f"{_name(network)} is quantized already; give the float network instead")
-    return known
+    return found
 
 
-def _known(network: object) -> Union[Network, FloatNetwork]:
+def known(network: object) -> Union[Network, FloatNetwork]:
+    """A network of any kind that a caller gives, as such or as a file; Error for anything else."""
     if isinstance(network, (Network, FloatNetwork)):
         return network
     if isinstance(network, (str, os.PathLike)):

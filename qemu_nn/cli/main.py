@@ -29,6 +29,7 @@ from .analyze import analyze
 from .bench import bench, variants
 from .check import check
 from .data_options import prepared, reading
+from .diff import diff
 from .evaluate import evaluate
 from .export import export
 from .inputs import inputs_of
@@ -42,6 +43,7 @@ from .options import (
     force,
     form,
     inputs,
+    method,
     say,
     source,
     state,
@@ -130,6 +132,7 @@ def demo(output: Path) -> None:
 @click.argument("model", type=PATH)
 @click.option("--full", is_flag=True, help="Every column and fact, in lines of any length.")
 @source(".caffemodel, .caffemodel.h5")
+@method
 @form("json", "csv")
 @variant
 @fit
@@ -142,6 +145,7 @@ def info(
     weights: Optional[Path],
     input_tensor: Optional[str],
     output_tensor: Optional[str],
+    method: Optional[str],
     form: Optional[str],
     variant: Optional[str],
     fit: Optional[str],
@@ -155,7 +159,8 @@ def info(
     TensorFlow Lite Micro says; the exit code is 2.
     """
     try:
-        network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
+        part = {"input": input_tensor, "output": output_tensor, "method": method}
+        network = pipeline.load(model, weights=weights, **part)
     except ModelError:
         operators = checking.operators(model)
         if operators is None:
@@ -251,5 +256,5 @@ def kernels(form: Optional[str]) -> None:
     say(getattr(kernel_table(ROWS), form or "text")())
 
 
-for _verb in (bench, variants, check, import_, quantize, analyze, evaluate, export, ndk, sdk):
+for _verb in (bench, variants, check, diff, import_, quantize, analyze, evaluate, export, ndk, sdk):
     main.add_command(_verb)

@@ -152,6 +152,9 @@ def source(weights: str) -> Callable[[Callable[..., None]], Callable[..., None]]
     return add
 
 
+method = click.option("--method", help="Of a .pte file: the method; by default forward.")
+
+
 def form(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The options --json and --csv, for output that programs read."""
 

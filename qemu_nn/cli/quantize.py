@@ -19,7 +19,7 @@ from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
 from .data_options import data as data_option
 from .data_options import prepared, reading
-from .options import PATH, arithmetic, cluster, say, source
+from .options import PATH, arithmetic, cluster, method, say, source
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
@@ -30,12 +30,14 @@ _OUTPUT = ".qnz file to write, or .tflite file of an affine network."
 @click.argument("model", type=PATH)
 @click.option("-o", "--output", type=PATH, required=True, help=_OUTPUT)
 @source(".caffemodel, .caffemodel.h5")
+@method
 def import_(
     model: Path,
     output: Path,
     weights: Optional[Path],
     input_tensor: Optional[str],
     output_tensor: Optional[str],
+    method: Optional[str],
 ) -> None:
     """Write a MODEL of any format as .qnz, or as .tflite.
 
@@ -43,7 +45,8 @@ def import_(
     integers with scales and zero points.
     """
     _check_output(output)
-    network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
+    part = {"input": input_tensor, "output": output_tensor, "method": method}
+    network = pipeline.load(model, weights=weights, **part)
     network.save(output)
     if isinstance(network, pipeline.FloatNetwork):
         say(float_text(network.graph))

@@ -1,0 +1,269 @@
+"""What two networks differ in: layers, formats, parameters, weights."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass, fields
+from difflib import SequenceMatcher
+from typing import Optional, Union
+
+import numpy as np
+
+from ..ir.float_graph import FloatGraph, FloatNode
+from ..ir.graph import Graph, Node, Tensor
+from .summary import tensor_shape
+from .table import Cell, Table
+
+AnyGraph = Union[Graph, FloatGraph]
+Facts = Mapping[str, Cell]
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing in which two networks differ.
+
+    Attributes
+    ----------
+    layer : str
+        The layer, or "" for the network as a whole.
+    what : str
+        "function", "output", "format", the name of a parameter, "weights", ...
+    first, second : str or int or float or None
+        What each has; None where it has no such thing.
+    count : int or None
+        Of arrays of one shape: how many elements differ.
+    largest : float or None
+        Of arrays of one shape: the largest difference of two elements.
+    """
+
+    layer: str
+    what: str
+    first: Cell
+    second: Cell
+    count: Optional[int] = None
+    largest: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What two networks differ in; diff() returns it.
+
+    Attributes
+    ----------
+    first, second : str
+        What the networks are called.
+    layers : int
+        Layers of the first network.
+    changes : tuple of Change
+        Every difference, those of the whole first, then layer by layer.
+    """
+
+    first: str
+    second: str
+    layers: int
+    changes: tuple[Change, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not self.changes
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self._sentence())}</p>{self.table().html()}"
+
+    def table(self) -> Table:
+        """A row for each change.
+
+        Returns
+        -------
+        Table
+            Layer, what differs, both values, and of arrays how many elements, and by how much.
+        """
+        columns = tuple(field.name for field in fields(Change))
+        return Table(columns, tuple(astuple(change) for change in self.changes))
+
+    def text(self) -> str:
+        """All for a terminal.
+
+        Returns
+        -------
+        str
+            A sentence and, where something differs, the table.
+        """
+        return self._sentence() if self.same else f"{self._sentence()}\n\n{self.table().text()}"
+
+    def csv(self) -> str:
+        """The table as CSV.
+
+        Returns
+        -------
+        str
+            A line for each change, behind one with the names of the columns.
+        """
+        return self.table().csv()
+
+    def json(self) -> str:
+        """All as JSON.
+
+        Returns
+        -------
+        str
+            One object: the names, whether they are the same, and the list of changes.
+        """
+        names = {"first": self.first, "second": self.second, "same": self.same}
+        return json.dumps({**names, "changes": self.table().records()}, indent=2)
+
+    def _sentence(self) -> str:
+        if self.same:
+            return f"{self.first} and {self.second} are the same in all {self.layers} layers"
+        layers = {change.layer for change in self.changes if change.layer}
+        counts = f"changes: {len(self.changes)}, layers that differ: {len(layers)}"
+        return f"{self.first} and {self.second} differ; {counts}"
+
+
+def changes(first: AnyGraph, second: AnyGraph) -> Iterator[Change]:
+    """Every difference of two networks of one kind; their own names are none.
+
+    Layers are paired by name, the others in order by what they compute.
+    """
+    pairs = _pairs(first, second)
+    renamed = {b: a for a, b in pairs.items()}
+    order = [renamed[node.name] for node in second.nodes if node.name in renamed]
+    yield from _facts("", _whole(first), _whole(second))
+    yield from _arrays("", _resets(first), _resets(second))
+    if order != [node.name for node in first.nodes if node.name in pairs]:
+        yield Change("", "order", "", "the layers stand in another order")
+    starts = zip(_starts(second), _starts(first))
+    others = _layers(second, {**dict(starts), **renamed})
+    for name, (facts, arrays) in _layers(first, {}).items():
+        if name not in pairs:
+            yield Change(name, "layer", facts["function"], None)
+            continue
+        yield from _facts(name, facts, others[pairs[name]][0])
+        yield from _arrays(name, arrays, others[pairs[name]][1])
+    for name, (facts, _) in others.items():
+        if name not in renamed:
+            yield Change(name, "layer", None, facts["function"])
+
+
+def _pairs(first: AnyGraph, second: AnyGraph) -> dict[str, str]:
+    """Layer of the first network -> that of the second."""
+    names = {node.name for node in first.nodes} & {node.name for node in second.nodes}
+    pairs = {name: name for name in names}
+    rest = [[node for node in graph.nodes if node.name not in names] for graph in (first, second)]
+    kinds = [[_kind(node) for node in nodes] for nodes in rest]
+    for block in SequenceMatcher(None, kinds[0], kinds[1], autojunk=False).get_matching_blocks():
+        for i in range(block.size):
+            pairs[rest[0][block.a + i].name] = rest[1][block.b + i].name
+    return pairs
+
+
+def _facts(layer: str, first: Facts, second: Facts) -> Iterator[Change]:
+    """What is written down of a layer and differs."""
+    for what in dict.fromkeys([*first, *second]):
+        if first.get(what) != second.get(what):
+            yield Change(layer, what, first.get(what), second.get(what))
+
+
+def _arrays(layer: str, first: Arrays, second: Arrays) -> Iterator[Change]:
+    """Which arrays of a layer differ, in how many elements, and by how much."""
+    for what in dict.fromkeys([*first, *second]):
+        a, b = first.get(what), second.get(what)
+        kinds = _array(a), _array(b)
+        if a is None or b is None or kinds[0] != kinds[1]:
+            yield Change(layer, what, kinds[0], kinds[1])
+        elif a.tobytes() != b.tobytes():
+            apart = (a != b) & ((a == a) | (b == b))  # NaN is no number, but the same NaN
+            with np.errstate(invalid="ignore"):
+                by = np.abs(a.astype(np.float64) - b.astype(np.float64))
+            largest = float(by.max(initial=0.0))
+            finite = largest if math.isfinite(largest) else None
+            yield Change(layer, what, *kinds, int(np.count_nonzero(apart)), finite)
+
+
+def _array(array: Optional[np.ndarray]) -> Optional[str]:
+    """Type and shape."""
+    return None if array is None else f"{array.dtype} {'x'.join(map(str, array.shape))}"
+
+
+def _kind(node: Union[Node, FloatNode]) -> str:
+    return node.function.name if isinstance(node, Node) else type(node.operator).__name__
+
+
+def _starts(graph: AnyGraph) -> list[str]:
+    """The names of what a network starts from."""
+    if isinstance(graph, FloatGraph):
+        return list(graph.starts)
+    return [tensor.name for tensor in (*graph.inputs, *graph.states)]
+
+
+def _whole(graph: AnyGraph) -> Facts:
+    """What a network is beside its layers."""
+    ends: dict[str, Cell] = {
+        "outputs": ", ".join(graph.outputs),
+        "classes": ", ".join(graph.classes) or None,
+    }
+    if isinstance(graph, FloatGraph):
+        starts = (f"{name} {list(shape)}" for name, shape in graph.starts.items())
+        return {"inputs": ", ".join(starts), "layout": graph.layout, **ends}
+    tensors = {f"tensor {t.name}": _exact(t) for t in (*graph.inputs, *graph.states)}
+    memory = None if graph.memory is None else str(graph.memory)
+    return {**tensors, **ends, "memory": memory, "loops": str(graph.loops)}
+
+
+def _exact(tensor: Tensor) -> str:
+    """Type, shape and format of a tensor to the last digit."""
+    scaled = f"{tensor.scale!r}*(q{-tensor.zero_point:+d})"
+    return f"{tensor_shape(tensor)} {tensor.spelled if tensor.scale is None else scaled}"
+
+
+def _resets(graph: AnyGraph) -> Arrays:
+    """What states hold after reset, where those are not zeros."""
+    if isinstance(graph, FloatGraph):
+        return {}
+    arrays = graph.arrays
+    return {f"state {t.name}": arrays[t.name] for t in graph.states if t.name in arrays}
+
+
+def _layers(graph: AnyGraph, renamed: Mapping[str, str]) -> dict[str, tuple[Facts, Arrays]]:
+    """Layer -> what it is, and its arrays; renamed: tensors -> their names in the other network."""
+    if isinstance(graph, FloatGraph):
+        shapes = graph.shapes
+        return {node.name: _operator(node, renamed, shapes[node.name]) for node in graph.nodes}
+    return {node.name: _call(graph, node, renamed) for node in graph.nodes}
+
+
+def _call(graph: Graph, node: Node, renamed: Mapping[str, str]) -> tuple[Facts, Arrays]:
+    roles = {"weights": node.weights, "bias": node.bias}
+    arrays = {role: graph.arrays[name] for role, name in roles.items() if name is not None}
+    facts: dict[str, Cell] = {
+        "function": node.function.name,
+        "name": node.name,
+        "reads": ", ".join(renamed.get(name, name) for name in node.inputs),
+        "output": _exact(node.output),
+        "builds": str([(b.difference, b.function and b.function.name) for b in node.builds]),
+        **node.params,
+    }
+    return facts, arrays
+
+
+def _operator(
+    node: FloatNode, renamed: Mapping[str, str], shape: tuple[int, ...]
+) -> tuple[Facts, Arrays]:
+    own = {field.name: getattr(node.operator, field.name) for field in fields(node.operator)}  # type: ignore[arg-type]
+    arrays = {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
+    facts: dict[str, Cell] = {
+        "function": _kind(node),
+        "name": node.name,
+        "reads": ", ".join(renamed.get(name, name) for name in node.inputs),
+        "output": "x".join(map(str, shape)),
+        **{n: str(v) for n, v in own.items() if not (n in arrays or v is None)},
+    }
+    return facts, arrays
