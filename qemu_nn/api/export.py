@@ -102,10 +102,10 @@ def export(
     said = about(session, target)
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     how = Reading.of(limit, index, shuffle, seed, **given)
-    x = random_inputs(network.graph, 2) if x is None else coded(network, x, how)
-    x = by_name(network.graph, x)
+    graph = session.graph
+    x = by_name(graph, random_inputs(graph, 2) if x is None else coded(network, x, how))
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
-        steps = x[network.graph.input.name].shape[1] if network.graph.states else 1
+        steps = x[graph.input.name].shape[1] if graph.states else 1
         parts = (goldens, steps, one_header, network.host)
         return project.write(fresh, session.plan, said, *parts)
