@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..importers import FLOAT_FORMATS, QUANTIZED_FORMATS, load_float, load_integers
+from ..importers import (
+    FLOAT_FORMATS,
+    QUANTIZED_FORMATS,
+    load_float,
+    load_integers,
+    load_quantized_onnx,
+)
 from ..io.arguments import as_count, as_path, as_text, shown
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
@@ -463,6 +469,10 @@ def load(
         path = path / "network.json"
     if not path.exists():
         raise ModelError(f"there is no file {path}")
+    if path.suffix.lower() == ".onnx" and not (input or output or beside):
+        integers = load_quantized_onnx(path)
+        if integers is not None:
+            return Network(integers)
     if path.suffix.lower() in FLOAT_FORMATS:
         return FloatNetwork(load_float(path, input, output, beside))
     if input or output or beside:
