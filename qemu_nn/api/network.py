@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
@@ -159,8 +159,8 @@ class Network:
             A sample or a batch: an array, a torch tensor, lists, or what has `__array__` or DLPack;
             of several inputs a list of these, or a dictionary by their names. Real numbers, or
             pixels, are what the float network takes, or what the network's preprocessing makes
-            that of. Integers of the input's own type, as run() takes them, are codes already where
-            there is no preprocessing. Of a recurrent network (N, T, ...) or (T, ...).
+            that of. Integers of the input's own type, as run() takes them, are codes already, unless
+            a preprocessing may have raw samples of this type. Of a recurrent network (N, T, ...) or (T, ...).
         layout : {"NHWC", "NCHW"}, optional
             The layout of images, where their shape does not tell.
         target, cmsis, rounding, variant, threads, kernels, tflm
@@ -468,7 +468,7 @@ def load(
     if input or output or beside:
         raise Error(f"{path} is quantized; input=, output= and weights= are for float files")
     if path.suffix.lower() in QUANTIZED_FORMATS:
-        return Network(load_integers(path, method))
+        return _with_metadata(path, load_integers(path, method))
     if path.suffix == ".qnz":
         package = load_package(path)
         if package.graph is None:
@@ -481,6 +481,18 @@ def load(
         return Network(device.load(path))
     have = ", ".join([".qnz", "network.json", *QUANTIZED_FORMATS, *FLOAT_FORMATS])
     raise ModelError(f"this version cannot read {path}; it reads: {have}")
+
+
+def _with_metadata(path: Path, graph: Graph) -> Network:
+    """A network with what its file says beside it, if it is a .tflite file."""
+    if path.suffix.lower() != ".tflite":
+        return Network(graph)
+    from ..importers import tflite
+
+    said = tflite.metadata(path, graph)
+    if said.labels:
+        graph = replace(graph, classes=said.labels)
+    return Network(graph, None, said.notes, said.preprocessing)
 
 
 def load_quantized(path: Union[str, Path]) -> Network:

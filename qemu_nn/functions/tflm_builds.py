@@ -107,7 +107,8 @@ DIFFERENCES: Mapping[str, Difference] = {
     ),
     "lstm_state": Difference(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        "cell and hidden state live on from one Invoke to the next",
+        "cell and hidden state live on from one Invoke to the next, and each term of a sum has 16 "
+        "bits, not the sum alone",
         "recorded from both kernels",
         kernels="reference",
     ),
