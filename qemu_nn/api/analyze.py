@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
@@ -32,6 +32,7 @@ from ..runtime.single import Calls
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from .blocks import Source, batch_rows, blocks_of
 from .data import SIZE, batches, batches_by_name
+from .golden import describe
 from .network import Network, quantized
 
 Arrays = Mapping[str, np.ndarray]
@@ -110,6 +111,7 @@ def analyze(
     --------
     >>> print(analyze("net.qnz", "test.npz").text())
     """
+    files = _file(network), _file(data)
     network, progress = quantized(network), as_callable(progress, "progress")
     reference, graph = network.reference, network.graph
     own = None  # a network that was made of real numbers is tested with real numbers
@@ -139,7 +141,28 @@ def analyze(
         raise Error("the data hold no samples")
     for gauge in whole.gauges:
         tell(gauge)
-    return run.report(whole)
+    device = {"cmsis": cmsis, "rounding": rounding, "kernels": kernels, "tflm": tflm}
+    return replace(
+        run.report(whole),
+        costs=_costs(network, target, **device),
+        files={"network": files[0], "data": files[1]},
+        reference="float" if network.reference is not None else "dequantized",
+    )
+
+
+def _costs(network: Network, target: str, **device: Any) -> dict[str, int]:
+    """Bytes and multiply-accumulates; none where the device's memory has no plan."""
+    try:
+        facts = describe(network, target, **device).facts
+    except Error:
+        return {}
+    names = ("weight_bytes", "activation_bytes", "macs")
+    return {name: value for name in names if isinstance(value := facts[name], int)}
+
+
+def _file(given: Any) -> str:
+    """The name of a file or folder that a caller gives; "" for data in memory."""
+    return Path(given).name if isinstance(given, (str, Path)) else ""
 
 
 def _at_once(reference: FloatGraph) -> int:

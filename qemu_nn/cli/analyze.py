@@ -9,7 +9,6 @@ import click
 from tqdm import tqdm
 
 from ..api import analyze as inspection
-from ..api import golden as pipeline
 from ..errors import Error
 from ..io import files
 from ..io.arrays import read_array
@@ -50,9 +49,8 @@ def analyze(
     """
     if html is not None and not html.parent.is_dir():
         raise Error(f"there is no folder {html.parent} for {html.name}: create it first")
-    network = pipeline.load_quantized(model)
     report = inspection.analyze(
-        network,
+        model,
         data,
         None if labels is None else read_array(labels, "y"),
         progress=lambda turns: tqdm(turns, disable=None, leave=False),
