@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Callable, Optional
 import numpy as np
 
 from ..errors import Error, Refused
-from ..io.arguments import as_array, as_callable, as_path
+from ..io.arguments import as_array, as_callable, as_path, one_of
 from ..io.arrays import read_npz
 from ..io.version import __version__
 from ..ir.graph import Graph
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from ..analysis.summary import Summary
     from ..firmware.golden import About, Golden, GoldenSet
 
+#: How goldens are written, and for how many inputs as a folder where the caller does not say.
+FORMATS, MOST_IN_FOLDER = ("folder", "archive"), 10
+
 
 def golden(
     network: Network,
@@ -48,6 +51,7 @@ def golden(
     force: bool = False,
     kernels: str = KERNELS[0],
     tflm: str = DEFAULT_TFLM,
+    format: Optional[str] = None,
 ) -> GoldenSet:
     """Write what the device must compute for each input, layer by layer, as files and as C.
 
@@ -59,7 +63,8 @@ def golden(
         Inputs; of a recurrent network (N, T, *input shape). Where the network has several: a list
         of arrays, or a dictionary by their names.
     folder : Path
-        New, empty, or an earlier golden set, which is replaced.
+        New, empty, or an earlier golden set, which is replaced; of an archive the .npz file,
+        whose ending may be left out.
     target : str, default "cortex-m4"
         A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
@@ -79,6 +84,10 @@ def golden(
         Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
     tflm : str, default "2026-08"
         The month of TensorFlow Lite Micro, one of targets.TFLM.
+    format : {"folder", "archive"}, optional
+        "folder": a .npy file, a .bin file and a C header for each golden, and C code that checks
+        them. "archive": one .npz file of all arrays, with the manifest, which compare() reads,
+        too. Default: a folder for at most ten inputs, or what the ending .npz says.
 
     Returns
     -------
@@ -95,7 +104,10 @@ def golden(
     wanted = network.profile(target, cmsis, rounding, kernels, tflm)
     session = Session(network.graph, wanted, threads=threads, trace=True)
     folder = as_path(folder, "the folder of goldens")
-    return write_goldens(session, about(session, target), x, folder, progress, state, force)
+    if format is not None:
+        one_of(FORMATS, format, "format of goldens")
+    said = about(session, target)
+    return write_goldens(session, said, x, folder, progress, state, force, format)
 
 
 def about(session: Session, core: str) -> About:
@@ -114,9 +126,10 @@ def write_goldens(
     progress: Optional[Callable[[Iterable], Iterable]] = None,
     state: State = None,
     force: bool = False,
+    format: Optional[str] = "folder",
 ) -> GoldenSet:
     """The same for a session, which is planned for traced runs."""
-    from ..firmware.golden import write
+    from ..firmware.golden import write, write_one
 
     named = by_name(session.graph, x)
     if any(part.size == 0 or part.ndim == 0 for part in named.values()):
@@ -127,7 +140,13 @@ def write_goldens(
     sessions = {session.profile: session, **other_profiles(session.graph, session.profile)}
     traces = _samples(sessions, named, state, session.threads)
     turns = progress(range(samples)) if progress else range(samples)
-    return write(folder, about, (sample for _, sample in zip(turns, traces)), force)
+    made = (sample for _, sample in zip(turns, traces))
+    if format is None:
+        format = FORMATS[samples > MOST_IN_FOLDER or folder.suffix == ".npz"]
+    if format == "folder":
+        return write(folder, about, made, force)
+    path = folder if folder.suffix == ".npz" else folder.with_name(f"{folder.name}.npz")
+    return write_one(path, about, made)
 
 
 def compare(golden: Path, dump: Path) -> Comparison:
@@ -136,7 +155,7 @@ def compare(golden: Path, dump: Path) -> Comparison:
     Parameters
     ----------
     golden : Path
-        The folder of a golden set.
+        The folder of a golden set, or its archive.
     dump : Path
         A folder of dumps, with the names of the goldens; analysis/dumps.py lists the forms.
 
