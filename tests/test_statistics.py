@@ -1,6 +1,7 @@
 """Statistics of calibration data: exact ranges, histograms that grow without losing a value."""
 
 import math
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -132,3 +133,17 @@ def test_a_network_whose_values_overflow_is_refused_by_the_tensor_s_name(graph):
 def test_no_data_is_refused(graph):
     with pytest.raises(Error, match="no data"):
         observe(graph, [])
+
+
+def test_parts_are_merged_as_if_all_values_had_come_to_one():
+    rng = np.random.default_rng(9)
+    parts = [rng.normal(size=500) * 10.0**size for size in (-3, 2, 0, -9)] + [np.zeros(3)]
+    whole = statistics_of(np.concatenate(parts))
+    merged = Statistics()
+    merged.merge(Statistics())
+    for part in parts:
+        merged.merge(pickle.loads(pickle.dumps(statistics_of(part))))
+    merged.merge(Statistics())
+    assert (merged.low, merged.high, merged.zeros) == (whole.low, whole.high, whole.zeros)
+    assert merged.width == whole.width
+    np.testing.assert_array_equal(merged.counts, whole.counts)

@@ -149,3 +149,13 @@ def test_the_projects_own_files_compute_what_the_device_does(tmp_path):
             if not np.array_equal(results[output].ravel(), want.ravel()):
                 wrong[f"{name}/{at}"] = int((results[output].ravel() != want.ravel()).sum())
     assert wrong == {}
+
+
+@pytest.mark.parametrize(("month", "result"), [("2026-08", -5616), ("2026-10", -5617)])
+def test_slopes_are_scaled_in_float64_by_the_wheel_of_october_2026(month, result, tmp_path):
+    net = Net()
+    x = net.input((1, 1), 0.00013394923007581383, 0, "INT16")
+    y = net.output((1, 1), 0.00010541234951233491, 0, "INT16")
+    net.operator("LEAKY_RELU", [x], [y], "LeakyReluOptions", Alpha=0.25)
+    session = qemu_nn.load(net.save(tmp_path)).session(kernels="reference", tflm=month)
+    assert session.run(np.array([[-17679]], np.int16))["output"].item() == result

@@ -20,6 +20,7 @@ class File:
         self.tensors, self.operators, self.buffers = [], [], [b""]
         self.inputs, self.outputs = [], []
         self.graphs = []
+        self.metadata = []
         self.changes = {"version": 3, "subgraphs": 1}
 
     def graph(self):
@@ -109,8 +110,13 @@ class _Writer:
         codes = [self.code(name) for name in names]
         graphs = [self.graph(names, graph) for graph in each]
         parts = [self.tables(part) for part in (codes, graphs, buffers)]
+        entries = [
+            self.table("Metadata", Name=self.builder.CreateString(name), Buffer=buffer)
+            for name, buffer in file.metadata
+        ]
         root = self.table(
             "Model",
+            Metadata=self.tables(entries) if entries else None,
             Version=file.changes["version"],
             OperatorCodes=parts[0],
             Subgraphs=parts[1],

@@ -16,7 +16,7 @@ from .batches import Batch, Batches, Blocks, Stream
 
 #: Bytes and samples that a block holds at most, the samples that it holds at least if these are
 #: small, and how many blocks data are cut into before blocks grow.
-_BYTES, _MOST, _LEAST, _BLOCKS = 2**23, 4096, 64, 256
+_BYTES, _MOST, _LEAST, _BLOCKS = 2**26, 2**15, 64, 128
 
 #: What errors call the sample of a row.
 Names = Callable[[int], str]
@@ -57,13 +57,13 @@ def block_size(samples: int, sample_bytes: int) -> int:
 
 
 def first_of(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
-    """The first sample, and of data that come one after the other all batches, read on."""
+    """Some of the first samples, and of data that come one after the other all batches, read on."""
     if not isinstance(source, Stream):
-        return source.blocks(1).block(0), None
+        return source.blocks(_LEAST).block(0), None
     batches: Iterator[Batch] = iter(source)
     for batch in batches:
         if len(batch):
-            return Batch(*batch_rows(batch, slice(1))), chain([batch], batches)
+            return batch, chain([batch], batches)
     raise Error("the data hold no samples")
 
 

@@ -19,7 +19,7 @@ from ..runtime.cluster import cluster, reduce_blocks
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
 from .blocks import Source, batch_rows, blocks_of, first_of
 from .data import Batch, Reading
-from .scorers import Real, Samples, Scorer
+from .scorers import Device, Real, Samples, Scorer
 from .subject import Given, Subject, subject_of
 
 #: (What is known, of whom) -> a part of figures.py; parts of more samples are added.
@@ -143,7 +143,9 @@ def evaluate(
     how = Reading(layout, labels, preprocessing, front_end, chosen, any_labels=True)
     source = subject.batches(data, how)
     first, rest = first_of(source)
-    job = _job(subject, first, kind, output, tops, source.classes)
+    if isinstance(subject.scorer, Device):
+        subject.scorer.look(first.x)
+    job = _job(subject, Batch(*batch_rows(first, slice(1))), kind, output, tops, source.classes)
     with cluster(client, workers) as found:
         reading, blocks, total = blocks_of(source, rest, subject.sample_bytes, found is not None)
         parts = reduce_blocks(

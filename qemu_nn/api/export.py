@@ -76,9 +76,10 @@ def export(
     one_header = as_flag(one_header, "one_header")
     session = Session(network.graph, wanted, trace=True)
     said = about(session, target)
-    x = by_name(network.graph, random_inputs(network.graph, 2) if x is None else x)
+    graph = session.graph
+    x = by_name(graph, random_inputs(graph, 2) if x is None else x)
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
-        steps = x[network.graph.input.name].shape[1] if network.graph.states else 1
+        steps = x[graph.input.name].shape[1] if graph.states else 1
         how = (goldens, steps, one_header, network.host)
         return project.write(fresh, session.plan, said, *how)

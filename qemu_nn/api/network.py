@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..importers import FLOAT_FORMATS, QUANTIZED_FORMATS, load_float, load_integers
+from ..importers import (
+    FLOAT_FORMATS,
+    QUANTIZED_FORMATS,
+    load_float,
+    load_integers,
+    load_quantized_onnx,
+)
 from ..io.arguments import as_count, as_path, as_text, shown
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
@@ -159,8 +165,8 @@ class Network:
             A sample or a batch: an array, a torch tensor, lists, or what has `__array__` or DLPack;
             of several inputs a list of these, or a dictionary by their names. Real numbers, or
             pixels, are what the float network takes, or what the network's preprocessing makes
-            that of. Integers of the input's own type, as run() takes them, are codes already where
-            there is no preprocessing. Of a recurrent network (N, T, ...) or (T, ...).
+            that of. Integers of the input's own type, as run() takes them, are codes already, unless
+            a preprocessing may have raw samples of this type. Of a recurrent network (N, T, ...) or (T, ...).
         layout : {"NHWC", "NCHW"}, optional
             The layout of images, where their shape does not tell.
         target, cmsis, rounding, variant, threads, kernels, tflm
@@ -284,7 +290,7 @@ class Network:
             The path has another ending, or an optional package is missing.
         ModelError
             The file cannot be written, or .tflite files do not hold such a network: with formats
-            of powers of two, with states, or with a call that has no operator; the sentence names
+            of powers of two, with loops, or with a call that has no operator; the sentence names
             it.
         """
         path = as_path(path, "the file of a network")
@@ -463,12 +469,16 @@ def load(
         path = path / "network.json"
     if not path.exists():
         raise ModelError(f"there is no file {path}")
+    if path.suffix.lower() == ".onnx" and not (input or output or beside):
+        integers = load_quantized_onnx(path)
+        if integers is not None:
+            return Network(integers)
     if path.suffix.lower() in FLOAT_FORMATS:
         return FloatNetwork(load_float(path, input, output, beside))
     if input or output or beside:
         raise Error(f"{path} is quantized; input=, output= and weights= are for float files")
     if path.suffix.lower() in QUANTIZED_FORMATS:
-        return Network(load_integers(path, method))
+        return _with_metadata(path, load_integers(path, method))
     if path.suffix == ".qnz":
         package = load_package(path)
         if package.graph is None:
@@ -481,6 +491,18 @@ def load(
         return Network(device.load(path))
     have = ", ".join([".qnz", "network.json", *QUANTIZED_FORMATS, *FLOAT_FORMATS])
     raise ModelError(f"this version cannot read {path}; it reads: {have}")
+
+
+def _with_metadata(path: Path, graph: Graph) -> Network:
+    """A network with what its file says beside it, if it is a .tflite file."""
+    if path.suffix.lower() != ".tflite":
+        return Network(graph)
+    from ..importers import tflite
+
+    said = tflite.metadata(path, graph)
+    if said.labels:
+        graph = replace(graph, classes=said.labels)
+    return Network(graph, None, said.notes, said.preprocessing)
 
 
 def load_quantized(path: Union[str, Path]) -> Network:

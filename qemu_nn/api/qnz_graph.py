@@ -64,6 +64,7 @@ def _from_build(build: Build) -> dict[str, Any]:
         "weights": build.weights,
         "bias": build.bias,
         **({"effect": build.effect} if build.effect else {}),
+        **({"states": [_from_tensor(state) for state in build.states]} if build.states else {}),
     }
 
 
@@ -146,7 +147,8 @@ def _to_build(fields: Fields) -> Build:
     difference = fields.text("difference")
     if "refused" in fields:
         return Build(difference, refused=fields.text("refused"))
-    return Build(difference, **_to_called(fields), effect=_effect(fields))
+    states = map(_to_tensor, fields.objects("states")) if "states" in fields else ()
+    return Build(difference, **_to_called(fields), effect=_effect(fields), states=tuple(states))
 
 
 def _effect(fields: Fields) -> str:

@@ -13,6 +13,7 @@ from ..ir.float_graph import FloatGraph
 from ..npu.numpy_net import NumpyLayers
 from ..runtime.evaluate import each_tensor, evaluate, in_order
 from ..runtime.host import Host
+from ..runtime.sanity import tell
 from ..runtime.session import Session
 from ..targets import Profile
 
@@ -51,9 +52,17 @@ class Device:
 
     def scores(self, x: Samples) -> dict[str, np.ndarray]:
         """The scores of samples by output, channels last."""
-        images = not isinstance(x, Mapping) and x.ndim == 4
-        codes = self._host.codes(x, "NHWC" if images else None)
-        return self._host.scores(self.session.run(codes))
+        return self._host.scores(self.session.run(self._host.codes(x, _layout(x))))
+
+    def look(self, x: Samples) -> None:
+        """Log how samples use the formats of the inputs, or warn where that is odd."""
+        for gauge in self._host.gauges(x, _layout(x)):
+            tell(gauge, stacklevel=3)
+
+
+def _layout(x: Samples) -> Optional[str]:
+    """Samples come channels last."""
+    return "NHWC" if not isinstance(x, Mapping) and x.ndim == 4 else None
 
 
 @dataclass(frozen=True)

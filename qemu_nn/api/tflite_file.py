@@ -40,6 +40,9 @@ def _difference(calls: Graph, held: Graph) -> Optional[str]:
     for start, read in zip(calls.inputs, held.inputs):
         if (start.name, start.shape, _format(start)) != (read.name, read.shape, _format(read)):
             return f"its input {start.name} would become {read}"
+    states = [[_state(graph, each) for each in graph.states] for graph in (calls, held)]
+    if sorted(states[0]) != sorted(states[1]):
+        return f"its states would be other than {', '.join(each.name for each in calls.states)}"
     if len(calls.nodes) != len(held.nodes):
         return f"it has {len(calls.nodes)} calls and would have {len(held.nodes)}"
     makers = [{node.name: node for node in graph.nodes} for graph in (calls, held)]
@@ -66,6 +69,11 @@ def _difference(calls: Graph, held: Graph) -> Optional[str]:
 def _format(tensor: Tensor) -> tuple[Any, ...]:
     scale = None if tensor.scale is None else np.float32(tensor.scale)
     return tensor.dtype, scale, tensor.zero_point
+
+
+def _state(graph: Graph, state: Tensor) -> tuple[str, str]:
+    first = graph.arrays.get(state.name)
+    return state.name, repr((_format(state), None if first is None else first.tobytes()))
 
 
 def _facts(graph: Graph, node: Node) -> dict[str, Any]:

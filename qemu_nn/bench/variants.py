@@ -47,9 +47,9 @@ def network_variants(
     of TensorFlow Lite Micro call other functions, a column more says which layers part. Raises
     Error as a session does.
     """
-    if x is None:
-        x = random_inputs(graph, _INPUTS)
     first = Session(graph, wanted, trace=True)
+    if x is None:
+        x = random_inputs(first.graph, _INPUTS)
     others = other_profiles(graph, wanted)
     every = _each(
         [wanted, *others], _Traced(graph, x, state, {**others, wanted: first}), client, workers

@@ -1,6 +1,8 @@
 """LSTM of the s8 and s16 API, which may keep its states from call to call."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Optional
 
@@ -188,7 +190,36 @@ def _lstm(type: str, bias: str, case: Params) -> Function:
     )
 
 
-FUNCTIONS = (
+def _draw_of(params: tuple[str, ...], rng: Random, function: Function) -> dict[str, int]:
+    drawn = _draw(rng, function)
+    return {name: drawn[name] for name in params}
+
+
+def _kept(arm: Function) -> Function:
+    """That of TensorFlow Lite Micro's own kernels, whose states live on."""
+    params = tuple(name for name in arm.params if name not in _HAS)
+    states = (("cell_state", "int16"), ("hidden_state", DTYPES[arm.type]))
+    kept = (Array(n, dtype, ("batch_size", "hidden_size"), state=True) for n, dtype in states)
+    return replace(
+        arm,
+        name=f"tflm_lstm_{arm.type}",
+        params=params,
+        inputs=(arm.inputs[0], *kept),
+        parts=(),
+        stack=(),
+        fixed={"has_cell_state": 1, "has_hidden_state": 2},
+        buffer=None,
+        note="As arm_lstm_unidirectional with both states, in every release; each term of a sum "
+        "saturates to 16 bits.",
+        order=None,
+        draw=partial(_draw_of, params),
+        cases=tuple({name: case[name] for name in params} for case in arm.cases),
+    )
+
+
+_ARM = (
     _lstm("s8", "int32", _case(28, 20, 28, -3, -21)),
     _lstm("s16", "int64", _case(28, 20, 28, -10, -15)),
 )
+
+FUNCTIONS = (*_ARM, *map(_kept, _ARM))

@@ -189,11 +189,11 @@ def logistic_scaling_s16(scale: float, tanh: bool = False) -> tuple[int, int]:
 
 
 def leaky_relu_scaling(
-    scale: float, output_scale: float, alpha: float
+    scale: float, output_scale: float, alpha: float, real: type[np.floating] = np.float32
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """(multiplier, shift) of the identity and of alpha of LEAKY_RELU; quotients are float32."""
-    one, out = np.float32(scale), np.float32(output_scale)
-    identity, negative = one / out, one * np.float32(alpha) / out
+    """(multiplier, shift) of the identity and of alpha of LEAKY_RELU; real: as of sub_scaling()."""
+    one, out = real(scale), real(output_scale)
+    identity, negative = one / out, one * real(alpha) / out
     return quantize_multiplier(float(identity)), quantize_multiplier(float(negative))
 
 

@@ -54,6 +54,12 @@ DIFFERENCES: Mapping[str, Difference] = {
         "recorded from the Python wheel of 23 October 2026",
         since="2026-10",
     ),
+    "leaky_ratios_2026": Difference(
+        "LEAKY_RELU",
+        "the two ratios of the scales are float64, not float32",
+        "recorded from the Python wheel of 23 October 2026",
+        since="2026-10",
+    ),
     "transpose_conv_activation": Difference(
         "TRANSPOSE_CONV",
         "the fused activation is computed, and every row goes to its place",
@@ -101,7 +107,8 @@ DIFFERENCES: Mapping[str, Difference] = {
     ),
     "lstm_state": Difference(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        "cell and hidden state live on from one Invoke to the next",
+        "cell and hidden state live on from one Invoke to the next, and each term of a sum has 16 "
+        "bits, not the sum alone",
         "recorded from both kernels",
         kernels="reference",
     ),

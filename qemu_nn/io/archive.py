@@ -58,12 +58,14 @@ class Archive:
         """The names of all entries."""
         return set(self._entries)
 
-    def read(self, name: str) -> bytes:
-        """One entry, unpacked; its check sum holds."""
+    def read(self, name: str, most: int = LIMIT) -> bytes:
+        """One entry of so many bytes at most, unpacked; its check sum holds."""
         if name not in self._entries:
             raise ModelError(f"{self.path} has no {name}")
         entry = self._entries[name]
         where = f"{self.path}: {name}"
+        if entry.file_size > most:
+            raise ModelError(f"{where} unpacks to {entry.file_size} bytes; at most {most} are read")
         if entry.flag_bits & 1 or entry.compress_type not in _METHODS:
             raise ModelError(f"{where} is encrypted or compressed in a way that is not supported")
         try:

@@ -7,14 +7,27 @@ from dataclasses import replace
 from ..errors import Refused
 from ..functions.tflm_builds import DIFFERENCES
 from ..targets import Profile
-from .graph import Graph, Node
+from .graph import Graph, Node, Tensor
 
 
 def built(graph: Graph, profile: Profile) -> Graph:
     """The network with the calls of the profile's build. Raises Refused where that cannot run it,
     or nobody can say what it computes."""
     nodes = tuple(_built(graph, node, profile) for node in graph.nodes)
-    return graph if nodes == graph.nodes else replace(graph, nodes=nodes)
+    if nodes == graph.nodes:
+        return graph
+    return replace(graph, nodes=nodes, states=(*graph.states, *_more_states(graph, profile)))
+
+
+def with_states(graph: Graph, profile: Profile) -> Graph:
+    """The network of a profile's build where that keeps more states; else the network as it is."""
+    return built(graph, profile) if _more_states(graph, profile) else graph
+
+
+def _more_states(graph: Graph, profile: Profile) -> list[Tensor]:
+    builds = (build for node in graph.nodes for build in node.builds)
+    held = (build for build in builds if DIFFERENCES[build.difference].holds(profile))
+    return [state for build in held for state in build.states]
 
 
 def _built(graph: Graph, node: Node, profile: Profile) -> Node:
@@ -24,5 +37,7 @@ def _built(graph: Graph, node: Node, profile: Profile) -> Node:
         if build.function is None:
             raise Refused(f"{graph.name}: layer {node.name!r}: {build.refused}")
         names = ("function", "params", "weights", "bias", "effect")
-        return replace(node, **{name: getattr(build, name) for name in names}, builds=())
+        call = {name: getattr(build, name) for name in names}
+        inputs = (*node.inputs, *(state.name for state in build.states))
+        return replace(node, **call, inputs=inputs, builds=())
     return replace(node, effect="") if node.effect and profile.kernels == "reference" else node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -53,7 +53,8 @@ class Build:
     """What a node calls instead, on the same inputs, where a build differs in some way.
 
     difference: a key of functions.tflm_builds.DIFFERENCES. refused: why such a build cannot run it;
-    then there is no call. effect: as that of a node.
+    then there is no call. effect: as that of a node. states: tensors that such a build keeps, which
+    the call reads and writes behind the node's inputs.
     """
 
     difference: str
@@ -63,6 +64,7 @@ class Build:
     bias: Optional[str] = None
     refused: str = ""
     effect: str = ""
+    states: tuple[Tensor, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -283,18 +285,16 @@ def _check_build(graph: Graph, node: Node, build: Build) -> None:
         return
     where = f"layer {node.name!r} ({function.name})"
     _check_arrays(graph, where, function, params, (build.weights, build.bias))
-    pairs = [
-        (*pair, *other)
-        for pair, other in zip(
-            [(array, node.params) for array in (*node.function.inputs, node.function.output)],
-            [(array, params) for array in (*function.inputs, function.output)],
-        )
-    ]
-    same = all(
-        (a.dtype, a.state, a.nbytes(p)) == (b.dtype, b.state, b.nbytes(q)) for a, p, b, q in pairs
-    )
-    if not same or len(function.inputs) != len(node.function.inputs):
+    wanted = [*_described(node.function, node.params)]
+    wanted += [(state.dtype, state.nbytes, True) for state in build.states]
+    if wanted != [*_described(function, params)]:
         raise ModelError(f"{where} takes other arrays than {node.function.name}, which it replaces")
+
+
+def _described(function: Function, params: Mapping[str, int]) -> Iterator[tuple[str, int, bool]]:
+    """What a call makes and reads, in this order: types, bytes, and which are states."""
+    for array in (function.output, *function.read(params)):
+        yield array.dtype, array.nbytes(params), array.state
 
 
 def _check_arrays(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
@@ -42,6 +42,16 @@ class Statistics:
         self.counts = np.zeros(bins, np.int64)
         self._exponent = _SMALLEST
         self._empty = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without empty bins, which most are: statistics travel between processes."""
+        filled = np.flatnonzero(self.counts)
+        return {**vars(self), "counts": (filled, self.counts[filled])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        filled, counts = state["counts"]
+        vars(self).update(state, counts=np.zeros(state["bins"], np.int64))
+        self.counts[filled] = counts
 
     @property
     def largest(self) -> float:

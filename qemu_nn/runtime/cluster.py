@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import queue
-from collections.abc import Generator, Iterable, Iterator, Sized
+from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -25,8 +25,8 @@ Progress = Callable[[Iterable], Iterable]
 Numbered = Generator[tuple[int, Any], None, None]
 Compute = Callable[[Iterable], Numbered]
 
-#: Blocks under way for each thread of a pool or cluster: one computes, one waits.
-_AHEAD = 2
+#: Blocks under way for each thread of a pool or cluster, most of which wait.
+_AHEAD = 4
 #: How often a block is tried again after an error that may pass, as of a file on a network.
 _RETRIES = 2
 #: Seconds to wait for the scheduler of an address, and after which a wait for a block looks around.
@@ -120,28 +120,38 @@ class _Counted:
 
 
 def _in_pool(pool: Any, job: Job, blocks: Iterable, threads: int) -> Numbered:
-    futures = _windowed(lambda block: pool.submit(job, block), blocks, lambda: threads)
-    with closing(futures):
-        yield from ((number, future.result()) for number, future in futures)
+    def submit(some: Sequence[Any]) -> list[Any]:
+        return [pool.submit(job, block) for block in some]
+
+    with closing(_windowed(submit, blocks, lambda: threads)) as groups:
+        for group in groups:
+            yield from ((number, future.result()) for number, future in group)
 
 
 def _windowed(
-    submit: Callable[[Any], Any], blocks: Iterable, threads: Callable[[], int]
-) -> Numbered:
-    """Numbers and futures that are done, with a few blocks for each thread under way."""
+    submit: Callable[[Sequence[Any]], Sequence[Any]], blocks: Iterable, threads: Callable[[], int]
+) -> Generator[list[tuple[int, Any]], None, None]:
+    """Groups of numbers and futures that are done, with a few blocks for each thread under way.
+
+    Blocks are submitted in groups, too, when half of those few are done.
+    """
     left = iter(enumerate(blocks))
     ready: queue.Queue[int] = queue.Queue()
     pending: dict[int, Any] = {}
     try:
         while True:
-            for number, block in islice(left, max(0, _AHEAD * threads() - len(pending))):
-                pending[number] = future = submit(block)
+            most = _AHEAD * threads()
+            some = list(islice(left, most - len(pending))) if len(pending) <= most // 2 else []
+            for (number, _), future in zip(some, submit([b for _, b in some]) if some else ()):
+                pending[number] = future
                 future.add_done_callback(lambda _, number=number: ready.put(number))
             if not pending:
                 return
             with suppress(queue.Empty):  # a wait without an end would not see Ctrl-C on Windows
-                number = ready.get(timeout=_LOOK)
-                yield number, pending.pop(number)
+                numbers = [ready.get(timeout=_LOOK)]
+                while not ready.empty():
+                    numbers.append(ready.get())
+                yield [(number, pending.pop(number)) for number in numbers]
     finally:
         for future in pending.values():
             future.cancel()
@@ -161,12 +171,15 @@ def _on_cluster(held: Any, blocks: Iterable, client: Any) -> Numbered:
     """held: the result of a task of its own, so that a worker asks for the job once, and the
     scheduler makes it again where the worker that held it has died."""
 
-    def submit(block: Any) -> Any:  # as bytes, in which dask does not look for parts of its own
-        return client.submit(_done, held, pickle.dumps(block), pure=False, retries=_RETRIES)
+    def submit(some: Sequence[Any]) -> Any:  # as bytes, in which dask looks for nothing of its own
+        packed = [pickle.dumps(block) for block in some]
+        return client.map(_done, [held] * len(some), packed, pure=False, retries=_RETRIES)
 
-    with closing(_windowed(submit, blocks, lambda: _threads(client))) as futures:
-        for number, future in futures:
-            yield number, _value(future, number)
+    with closing(_windowed(submit, blocks, lambda: _threads(client))) as groups:
+        for group in groups:
+            values = _values(client, group)
+            for (number, _), value in zip(group, values):
+                yield number, value
 
 
 def _unpacked(job: bytes, version: str) -> Any:
@@ -188,17 +201,25 @@ def _done(job: Any, block: bytes) -> Any:
         return _Failed(error)
 
 
-def _value(future: Any, number: int) -> Any:
-    """The result of a block, or what it raised, in a sentence."""
+def _values(client: Any, group: Sequence[tuple[int, Any]]) -> list[Any]:
+    """The results of blocks, or what the first of them raised, in a sentence."""
     try:
-        value = future.result()
+        values = list(client.gather([future for _, future in group]))
+    except Exception:
+        values = [_value(future, number) for number, future in group]
+    for value in values:
+        if isinstance(value, _Failed):
+            raise value.error
+    return values
+
+
+def _value(future: Any, number: int) -> Any:
+    try:
+        return future.result()
     except CancelledError:
         raise Error(f"block {number} was cancelled: the cluster has restarted or gone") from None
     except Exception as error:
         raise _told(error, number) from None
-    if isinstance(value, _Failed):
-        raise value.error
-    return value
 
 
 def _told(error: BaseException, number: int) -> BaseException:
@@ -230,7 +251,7 @@ def cluster(client: Any = None, workers: Optional[int] = None) -> AbstractContex
         return _local(as_count(workers, "workers", most=MOST_THREADS))
     if isinstance(client, str):
         return _remote(client)
-    if client is not None and not (hasattr(client, "submit") and hasattr(client, "nthreads")):
+    if client is not None and not (hasattr(client, "map") and hasattr(client, "nthreads")):
         raise Error(f"client must be a dask.distributed.Client, not {shown(client)}")
     return nullcontext(client)
 

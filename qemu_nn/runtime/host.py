@@ -218,8 +218,10 @@ class Host:
         return "the input" if len(self.graph.inputs) == 1 else f"the input {tensor.name!r}"
 
     def _are_codes(self, x: np.ndarray, tensor: Tensor) -> bool:
-        prepared = self.preprocessing is not None and self.preprocessing.changes
-        return x.dtype == tensor.dtype and x.dtype.kind in "iub" and not prepared
+        if x.dtype != tensor.dtype or x.dtype.kind not in "iub":
+            return False
+        steps = self.preprocessing
+        return steps is None or not steps.changes or steps.dtype not in (None, tensor.dtype)
 
     def _shaped(
         self, array: np.ndarray, tensor: Tensor, layout: Optional[str]

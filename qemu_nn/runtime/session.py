@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import DeviceWarning, Error
 from ..io.arguments import MOST_THREADS, as_count, as_flag, as_text
+from ..ir.builds import with_states
 from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
@@ -84,7 +85,7 @@ class Session:
     ) -> None:
         threads = as_count(threads, "threads", most=MOST_THREADS)
         as_text(variant, "variant")
-        self.graph = graph
+        self.graph = graph = with_states(graph, profile)
         self.profile = profile
         self.threads = threads
         self.host = Host(graph) if host is None else host
@@ -347,4 +348,4 @@ def _count_argument(node: Node) -> Optional[str]:
 
 
 def _repeated(tensor: Tensor, count: int) -> Tensor:
-    return replace(tensor, shape=(count, *tensor.shape))
+    return replace(tensor, shape=(count, *tensor.shape), order=())

@@ -11,7 +11,7 @@ static int options(const qn_s_lstm *p, char *why) {
     const s_range all[] = {
         {"time_major", p->time_major, 0, 1},
         {"has_cell_state", p->has_cell_state, 0, 1},
-        {"has_hidden_state", p->has_hidden_state, 0, p->has_cell_state},
+        {"has_hidden_state", p->has_hidden_state, 0, p->has_cell_state * S_LSTM_OWN},
         {"batch_size", p->batch_size, 1, UINT16_MAX},
         {"time_steps", p->time_steps, 1, UINT16_MAX},
         {"input_size", p->input_size, 1, UINT16_MAX},
@@ -57,7 +57,8 @@ static int gates(const qn_s_lstm *p, const kind *k, char *why) {
 
 /* Has the release what a caller's hidden state is passed in? */
 static int release(const qn_s_lstm *p, char *why) {
-    if (p->has_hidden_state && qn_release(p->profile) == QN_RELEASE_700) {
+    if (p->has_hidden_state && p->has_hidden_state != S_LSTM_OWN &&
+        qn_release(p->profile) == QN_RELEASE_700) {
         return qn_deny(
             why, QN_REFUSED,
             "CMSIS-NN 7.0.0 takes no hidden state (its cmsis_nn_lstm_context has none) and "

@@ -83,12 +83,17 @@ static void find_gates(lstm *l, const qn_buffers *b) {
     point(l, &l->output, 3, b);
 }
 
+/* Parts of a sum have 16 bits of their own in TensorFlow Lite Micro's kernel. */
+static int32_t part_of(const qn_s_lstm *p, int32_t value) {
+    return p->has_hidden_state == S_LSTM_OWN ? qn_sat16(value) : value;
+}
+
 /* hidden: NULL in a first step without a state. */
 static int32_t gate_value(const lstm *l, const gate *g, const char *x, const char *hidden,
                           int32_t j) {
     int16_t sum = qn_sat16(l->product(l->p, &g->input, x, j));
     if (hidden) {
-        sum = qn_sat16(qn_add32(l->product(l->p, &g->hidden, hidden, j), sum));
+        sum = qn_sat16(qn_add32(part_of(l->p, l->product(l->p, &g->hidden, hidden, j)), sum));
     }
     int32_t v = s_activation_input(sum, 0);
     return g->type == 0 ? s_sigmoid_s16(v) : s_tanh_s16(v);
@@ -102,7 +107,7 @@ static int32_t next_cell(const qn_s_lstm *p, int32_t cell, int32_t forget, int32
                                   p->input_to_cell_shift);
     int32_t low = p->cell_clip ? -p->cell_clip : INT16_MIN;
     int32_t high = p->cell_clip ? p->cell_clip : INT16_MAX;
-    return qn_clamp(qn_add32(added, kept), low, high);
+    return qn_clamp(qn_add32(part_of(p, added), kept), low, high);
 }
 
 /* One time step of one batch: cell [j], out [j]. */

@@ -13,5 +13,5 @@ def written(graph: Graph) -> tuple[bytes, Graph]:
     The calls make the same bytes as the network's. Raises ModelError that names what has no
     operator; Error where the libraries `tflite` and `flatbuffers` are missing.
     """
-    calls, file = converted(graph)
-    return file_bytes(file), calls
+    calls, graphs = converted(graph)
+    return file_bytes(graphs), calls

@@ -27,7 +27,7 @@ class File:
     """The file so far.
 
     graph: the network. copies: nodes that only repeat a tensor for operators which do so by
-    themselves, by name.
+    themselves, by name. handles: states -> the tensors that stand for them.
     """
 
     def __init__(self, graph: Graph, copies: Mapping[str, Node]) -> None:
@@ -38,12 +38,12 @@ class File:
         self._views: dict[tuple[str, Shape], int] = {}
         self._constants: dict[tuple[str, Shape, bytes], int] = {}
         self._taken = set(self.known)
+        self.handles: dict[str, int] = {}
 
-    def result(self, inputs: Sequence[int], outputs: Sequence[int]) -> FileGraph:
+    def result(self, inputs: Sequence[int], outputs: Sequence[int], name: str = "") -> FileGraph:
         """The network as the file holds it."""
-        return FileGraph(
-            self.graph.name, self.tensors, self.operators, tuple(inputs), tuple(outputs)
-        )
+        own = name or self.graph.name
+        return FileGraph(own, self.tensors, self.operators, tuple(inputs), tuple(outputs))
 
     def add(self, tensor: FileTensor) -> int:
         """A tensor's index."""
@@ -179,7 +179,7 @@ class Site:
     @property
     def whole(self) -> Shape:
         """The shape in which the file has what it makes, if nothing asks for another one."""
-        return (1, *self.output.shape)
+        return whole(self.output.shape)
 
     def put(
         self,
@@ -194,9 +194,7 @@ class Site:
         if own.name not in self.file.graph.outputs or made == self.whole:
             self.file.operate(operator, inputs, (self.file.hold(own, made),), kind, **options)
             return
-        first = self.file.add(
-            replace(described(own, made), name=self.file.unique(f"{own.name}/made"))
-        )
+        first = self.file.add(described(own, made, self.file.unique(f"{own.name}/made")))
         self.file.operate(operator, inputs, (first,), kind, **options)
         last = self.file.reshape(first, own.name, self.whole)
         self.file.place(own.name, last)
@@ -206,14 +204,20 @@ class Site:
         return ModelError(f"{self.node.name} ({self.node.function.name}): {why}")
 
 
-def described(tensor: Tensor, shape: Shape) -> FileTensor:
+def whole(shape: Shape) -> Shape:
+    """The shape of a sample as files have it: behind the batch of 1, if it is not of four axes."""
+    return shape if len(shape) > 3 and shape[0] != 1 else (1, *shape)
+
+
+def described(tensor: Tensor, shape: Shape, name: str = "", variable: bool = False) -> FileTensor:
     """A tensor of the network as the file describes it."""
     if math.prod(shape) != math.prod(tensor.shape):
         raise ModelError(f"{tensor.name} is {list(tensor.shape)}, not {list(shape)}")
-    type = TYPES[tensor.dtype]
+    name, type = name or tensor.name, TYPES[tensor.dtype]
     if tensor.scale is None:
-        return FileTensor(tensor.name, shape, type)
-    return FileTensor(tensor.name, shape, type, (tensor.scale,), (tensor.zero_point,))
+        return FileTensor(name, shape, type, variable=variable)
+    scales, zeros = (tensor.scale,), (tensor.zero_point,)
+    return FileTensor(name, shape, type, scales, zeros, variable=variable)
 
 
 def _bytes(array: np.ndarray) -> bytes:

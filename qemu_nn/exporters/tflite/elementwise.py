@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import numpy as np
+
 from ...errors import Error
 from ...functions.scaling import (
     leaky_relu_scaling,
@@ -16,14 +18,19 @@ from ...ir.formats import activation_limits
 from ...operators import Shape
 from .building import Site
 from .scales import factor, found
+from .schema import Field
 from .windows import ACTIVATIONS, Maker, fused
 
 
-def pair(site: Site, operator: str, kind: str = "", activated: bool = False) -> None:
+def pair(site: Site, operator: str, kind: str = "", **options: Field) -> None:
     """An operator of two tensors, which repeats the smaller one by itself."""
-    options = fused(site) if activated else {}
     inputs = [operand(site, index, site.whole) for index in range(2)]
     site.put(operator, inputs, kind, None, **options)
+
+
+def limited(site: Site, operator: str, kind: str) -> None:
+    """The same with a fused activation."""
+    pair(site, operator, kind, **fused(site))
 
 
 def operand(site: Site, index: int, whole: Shape) -> int:
@@ -87,13 +94,15 @@ def rectify(site: Site) -> None:
 def leaky(site: Site) -> None:
     """LEAKY_RELU."""
     formats = site.source().format.scale, site.output.format.scale
-    wanted = site.params["alpha_multiplier"], site.params["alpha_shift"]
-    near = factor(*wanted) * formats[1] / formats[0]
-    if not wanted[0]:
-        alpha = 0.0
-    else:
-        given = lambda slope: leaky_relu_scaling(*formats, slope)[1]  # noqa: E731
-        alpha = found(near, given, wanted, "the slope")
+    each_way = [(site.params, np.float32)]
+    each_way += [(b.params, np.float64) for b in site.node.builds if b.params]
+    wanted = [(params["alpha_multiplier"], params["alpha_shift"]) for params, _ in each_way]
+
+    def given(slope: float) -> list[tuple[int, int]]:
+        return [leaky_relu_scaling(*formats, slope, real)[1] for _, real in each_way]
+
+    near = factor(*wanted[0]) * formats[1] / formats[0]
+    alpha = found(near, given, wanted, "the slope") if wanted[0][0] else 0.0
     site.put("LEAKY_RELU", [site.takes(0, site.whole)], "LeakyReluOptions", Alpha=alpha)
 
 
@@ -124,7 +133,7 @@ for _type in ("s8", "s16"):
         (f"arm_elementwise_mul_{_type}", "MUL", "MulOptions"),
         (f"tflm_div_{_type}", "DIV", "DivOptions"),
     ):
-        ELEMENTWISE[_name] = partial(pair, operator=_operator, kind=_kind, activated=True)
+        ELEMENTWISE[_name] = partial(limited, operator=_operator, kind=_kind)
     ELEMENTWISE[f"tflm_squared_difference_{_type}"] = partial(pair, operator="SQUARED_DIFFERENCE")
     ELEMENTWISE[f"arm_softmax_{_type}"] = softmax
     ELEMENTWISE[f"tflm_relu_{_type}"] = rectify
@@ -132,7 +141,4 @@ for _type in ("s8", "s16"):
     ELEMENTWISE[f"tflm_prelu_{_type}"] = prelu
     for _name in ("logistic", "tanh", "abs", "rsqrt", "hard_swish", "elu"):
         ELEMENTWISE[f"tflm_{_name}_{_type}"] = partial(each, operator=_name.upper())
-    for _other in ("s8", "s16", "s32", "u8"):
-        _name = f"tflm_requantize_{_type}_{_other}"
-        ELEMENTWISE[_name] = partial(each, operator="QUANTIZE")
 ELEMENTWISE["arm_softmax_s8_s16"] = softmax

@@ -113,23 +113,27 @@ def transpose(site: Site) -> None:
     _transposed(site, shape, [site.params[f"perm_{i}"] for i in range(rank)])
 
 
-#: Orders of six axes -> how they are made: see _blocks.
+#: Orders of six axes of which blocks of pixels are made: see _blocks and _grid.
 _DEEP = [0, 1, 3, 2, 4, 5]
+_APART, _TOGETHER = [2, 4, 0, 1, 3, 5], [2, 3, 0, 4, 1, 5]
 
 
 def move(site: Site) -> None:
     """TRANSPOSE of up to five axes, or channels to or from a block of pixels."""
     sides = [site.params[f"input_{i}"] for i in range(6)]
     order = [site.params[f"perm_{i}"] for i in range(6)]
-    ahead = 0
+    ahead, type = 0, site.output.dtype
     while ahead < 5 and sides[ahead] == 1 and order[ahead] == ahead:
         ahead += 1
-    if site.node.function.type != "s16" and order == _DEEP and _blocks(site, sides):
-        return
-    rank = 6 - ahead
-    if rank > 5 or (site.node.function.type == "s8" and rank < 5 and ahead < 2):
+    if type != "int16":
+        if order == _DEEP and _blocks(site, sides):
+            return
+        if order in (_APART, _TOGETHER):
+            _grid(site, sides, order)
+            return
+    if ahead == 0:
         raise site.refuse(f"no operator transposes {sides} into the order {order}")
-    if site.node.function.type == "s8":
+    if type == "int8":
         ahead = 1  # of fewer axes TensorFlow Lite Micro calls CMSIS-NN
     shape, ahead = _fitting(site.shape(), sides, ahead)
     _transposed(site, shape, [axis - ahead for axis in order[ahead:]])
@@ -150,6 +154,23 @@ def _blocks(site: Site, sides: Sequence[int]) -> bool:
         return False
     site.put(name, [site.takes(0, shape)], kind, made, BlockSize=fourth)
     return True
+
+
+def _grid(site: Site, sides: Sequence[int], order: Sequence[int]) -> None:
+    """SPACE_TO_BATCH_ND or BATCH_TO_SPACE_ND, without borders."""
+    if order == _APART:
+        batches, rows, high, columns, wide, depth = sides
+        shape = (batches, rows * high, columns * wide, depth)
+        made = (batches * high * wide, rows, columns, depth)
+        name, kind = "SPACE_TO_BATCH_ND", "SpaceToBatchNDOptions"
+    else:
+        high, wide, batches, rows, columns, depth = sides
+        shape = (batches * high * wide, rows, columns, depth)
+        made = (batches, rows * high, columns * wide, depth)
+        name, kind = "BATCH_TO_SPACE_ND", "BatchToSpaceNDOptions"
+    inputs = [site.takes(0, shape), *_numbers(site, (high, wide))]
+    inputs.append(site.file.constant(np.zeros((2, 2), np.int32)))
+    site.put(name, inputs, kind, made)
 
 
 def _transposed(site: Site, shape: Shape, order: Sequence[int]) -> None:

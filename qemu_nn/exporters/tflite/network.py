@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...errors import ModelError
 from ...ir.graph import Graph
-from ...operators import Shape
-from .building import File, Site
+from .building import File, Site, whole
 from .dense import DENSE
-from .elementwise import ELEMENTWISE
+from .elementwise import ELEMENTWISE, limited, pair
 from .moving import MOVING
+from .real import REAL, activated
+from .recurrent import RECURRENT, first_run
 from .rewriting import rewritten
 from .schema import FileGraph
 from .windows import WINDOWS, Maker
 
 #: Function -> what writes its calls.
-MAKERS: dict[str, Maker] = {**WINDOWS, **DENSE, **ELEMENTWISE, **MOVING}
+MAKERS: dict[str, Maker] = {**REAL, **WINDOWS, **DENSE, **ELEMENTWISE, **MOVING, **RECURRENT}
 
-#: Ends of the names of functions whose operators repeat a smaller operand by themselves.
-_REPEATING = ("_add_", "_sub_", "_mul_", "_div_", "_squared_difference_", "_maximum_", "_minimum_")
+#: Functions whose operators repeat a smaller operand by themselves.
+_REPEATING = {
+    name
+    for name, maker in MAKERS.items()
+    if isinstance(maker, partial) and maker.func in (pair, limited, activated)
+}
 
 
-def converted(graph: Graph) -> tuple[Graph, FileGraph]:
-    """The network in the calls that a reader of the file finds in it, and the file."""
+def converted(graph: Graph) -> tuple[Graph, list[FileGraph]]:
+    """The network in the calls that a reader of the file finds in it, and the file's graphs."""
     _check(graph)
     graph = rewritten(graph)
     file = File(graph, {node.name: node for node in graph.nodes if _is_copy(graph, node.name)})
-    inputs = [file.hold(tensor, (1, *tensor.shape)) for tensor in graph.inputs]
+    inputs = [file.hold(tensor, whole(tensor.shape)) for tensor in graph.inputs]
     for node in graph.nodes:
         if node.name in file.copies:
             continue
@@ -33,13 +40,12 @@ def converted(graph: Graph) -> tuple[Graph, FileGraph]:
         if node.function.name not in MAKERS:
             raise site.refuse("no operator of .tflite files stands for it; save it as .qnz")
         MAKERS[node.function.name](site)
-    return graph, file.result(
-        inputs, [file.view(name, _last(graph, name)) for name in graph.outputs]
-    )
-
-
-def _last(graph: Graph, name: str) -> Shape:
-    return (1, *graph.tensors[name].shape)
+    outputs = [file.view(name, whole(file.known[name].shape)) for name in graph.outputs]
+    if not file.handles:
+        return graph, [file.result(inputs, outputs)]
+    file.operate("CALL_ONCE", (), (), "CallOnceOptions", InitSubgraphIndex=1)
+    file.operators.insert(0, file.operators.pop())
+    return graph, [file.result(inputs, outputs), first_run(file)]
 
 
 def _is_copy(graph: Graph, name: str) -> bool:
@@ -49,7 +55,7 @@ def _is_copy(graph: Graph, name: str) -> bool:
     return (
         node.function.op == "broadcast"
         and name not in graph.outputs
-        and all(any(part in reader for part in _REPEATING) for reader in readers)
+        and _REPEATING.issuperset(readers)
     )
 
 
@@ -65,9 +71,8 @@ def _check(graph: Graph) -> None:
             f"{graph.name} has formats of powers of two, which no .tflite file holds: quantize it "
             "with scheme='affine', or save it as .qnz"
         )
-    if graph.states:
-        names = ", ".join(tensor.name for tensor in graph.states[:3])
+    if graph.loops:
         raise ModelError(
-            f"{graph.name} keeps states between its runs ({names}), which this version does not "
-            "write to .tflite files; save it as .qnz"
+            f"{graph.name} has loops, which this version does not write to .tflite files; save it "
+            "as .qnz"
         )

@@ -57,9 +57,10 @@ class FileGraph:
     outputs: tuple[int, ...]
 
 
-def file_bytes(graph: FileGraph) -> bytes:
-    """The file that holds a network: the same bytes for the same network."""
-    return _Writer(graph).model()
+def file_bytes(graphs: Sequence[FileGraph]) -> bytes:
+    """The file that holds graphs, of which the first is the network: the same bytes for the same
+    graphs."""
+    return _Writer(graphs).model()
 
 
 def enumerator(kind: str, name: str) -> int:
@@ -69,11 +70,13 @@ def enumerator(kind: str, name: str) -> int:
 
 
 class _Writer:
-    def __init__(self, graph: FileGraph) -> None:
+    def __init__(self, graphs: Sequence[FileGraph]) -> None:
         library = extras.require("flatbuffers", "tflite", _PURPOSE)
-        self.graph, self.builder = graph, library.Builder(1024)
-        self.codes = list(dict.fromkeys((each.name, each.version) for each in graph.operators))
-        constants = [tensor for tensor in graph.tensors if tensor.data is not None]
+        self.graphs, self.builder = graphs, library.Builder(1024)
+        operators = [each for graph in graphs for each in graph.operators]
+        self.codes = list(dict.fromkeys((each.name, each.version) for each in operators))
+        tensors = [tensor for graph in graphs for tensor in graph.tensors]
+        constants = [tensor for tensor in tensors if tensor.data is not None]
         self.places = {id(tensor): at for at, tensor in enumerate(constants, 1)}
         self.constants = [tensor.data or b"" for tensor in constants]
 
@@ -81,7 +84,7 @@ class _Writer:
         """The first buffer is empty: tensors without numbers name it."""
         buffers = self.tables([self.table("Buffer", {}), *map(self.buffer, self.constants)])
         codes = self.tables([self.code(*code) for code in self.codes])
-        graphs = self.tables([self.subgraph()])
+        graphs = self.tables([self.subgraph(graph) for graph in self.graphs])
         fields = {
             "Version": 3,
             "OperatorCodes": codes,
@@ -104,8 +107,7 @@ class _Writer:
         fields = {"DeprecatedBuiltinCode": old, "Version": version, "BuiltinCode": number}
         return self.table("OperatorCode", fields)
 
-    def subgraph(self) -> int:
-        graph = self.graph
+    def subgraph(self, graph: FileGraph) -> int:
         fields = {
             "Tensors": self.tables([self.tensor(each) for each in graph.tensors]),
             "Inputs": self.numbers(graph.inputs, np.int32),

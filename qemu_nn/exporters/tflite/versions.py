@@ -14,7 +14,7 @@ _OF_TYPES: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("SLICE", "SPLIT", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), (2, 3)),
     **dict.fromkeys(("SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "LOG_SOFTMAX", "SPLIT_V"), (2, 2)),
     **dict.fromkeys(("BATCH_MATMUL", "BROADCAST_TO", "SQUARED_DIFFERENCE"), (2, 3)),
-    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN", "GATHER", "TRANSPOSE_CONV"), (2, 3)),
+    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN", "GATHER"), (2, 3)),
     **dict.fromkeys(("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL"), (2, 2)),
     **dict.fromkeys(("LESS", "LESS_EQUAL", "ARG_MAX", "ARG_MIN", "L2_NORMALIZATION"), (2, 2)),
     **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND", "RSQRT", "SVDF"), (2, 2)),
@@ -51,6 +51,8 @@ def version(
         return 12
     if name == "CONV_2D" and inputs[0].shape[3] != inputs[1].shape[3]:
         return 6  # in groups
+    if name == "TRANSPOSE_CONV":  # with a bias
+        return 3 if options["FusedActivationFunction"] == ("ActivationFunctionType", "NONE") else 4
     of_bytes, wide = _OF_TYPES.get(name, (1, 1))
     if "INT16" in types:
         return wide

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Callable, Optional
 
@@ -161,9 +162,32 @@ def pool(site: Site, operator: str) -> None:
     site.put(operator, [x], "Pool2DOptions", made, **options)
 
 
+def transpose_conv(site: Site) -> None:
+    """TRANSPOSE_CONV, whose windows lie over its output; its activation is that of other builds."""
+    x, made = images(site)
+    params, (own, pairs) = site.params, _rows(site)
+    turned = {f"{a}_{axis}": params[f"{b}_{axis}"] for a, b in _TURNED for axis in _AXES}
+    options = placed(
+        replace(site, node=replace(site.node, params={**params, **turned})), dilated=False
+    )
+    ends = [b.params for b in site.node.builds if b.difference == "transpose_conv_activation"]
+    kind = activation(ends[0] if ends else params, site.output.format)
+    if kind is None:
+        raise site.refuse("no fused activation keeps its integers")
+    shape = tuple(params[n] for n in ("output_c", "filter_h", "filter_w", "input_c"))
+    weights = channels(site, shape, 0, "", pairs)
+    inputs = [site.file.constant(np.array(made, np.int32)), weights, x, bias(site, weights, own)]
+    options["FusedActivationFunction"] = ("ActivationFunctionType", kind)
+    site.put("TRANSPOSE_CONV", inputs, "TransposeConvOptions", made, **options)
+
+
+#: The image that a convolution with these windows would read is what is made here.
+_TURNED = (("input", "output"), ("output", "input"))
+
 WINDOWS: dict[str, Maker] = {
     **{f"arm_convolve_wrapper_{type}": convolve for type in ("s8", "s16", "s4")},
     **{f"arm_depthwise_conv_wrapper_{type}": depthwise for type in ("s8", "s16", "s4")},
+    **dict.fromkeys(("arm_transpose_conv_wrapper_s8", "tflm_transpose_conv_s16"), transpose_conv),
     **{f"arm_avgpool_{type}": partial(pool, operator="AVERAGE_POOL_2D") for type in ("s8", "s16")},
     **{f"arm_max_pool_{type}": partial(pool, operator="MAX_POOL_2D") for type in ("s8", "s16")},
 }

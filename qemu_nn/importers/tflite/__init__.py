@@ -7,6 +7,8 @@ from pathlib import Path
 from ...ir.graph import Graph
 from .examine import Examined as Examined
 from .examine import examined as examined
+from .metadata import Metadata as Metadata
+from .metadata import metadata as metadata
 from .network import convert
 from .reading import parse, read
 

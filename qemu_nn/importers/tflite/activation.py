@@ -105,12 +105,18 @@ def leaky_relu(call: Call) -> None:
     alpha = call.options("LeakyReluOptions").number("Alpha")
     if alpha < 0:
         raise ModelError(f"its slope is {alpha:g}; it must not be negative")
+    function = f"tflm_leaky_relu_{same_type(x, output)}"
+    call.otherwise("leaky_ratios_2026", function, _leaky(x, output, alpha, np.float64))
+    call.put(function, _leaky(x, output, alpha, np.float32), [x], output)
+
+
+def _leaky(x: Value, output: Value, alpha: float, real: type[np.floating]) -> dict[str, int]:
     params = {"length": x.size, "input_zero_point": x.zero, "output_zero_point": output.zero}
     with np.errstate(all="ignore"):
-        pairs = leaky_relu_scaling(x.scale, output.scale, alpha)
+        pairs = leaky_relu_scaling(x.scale, output.scale, alpha, real)
     for name, (factor, shift) in zip(("identity", "alpha"), pairs):
         params.update({f"{name}_multiplier": factor, f"{name}_shift": shift})
-    call.put(f"tflm_leaky_relu_{same_type(x, output)}", params, [x], output)
+    return params
 
 
 def prelu(call: Call) -> None:

@@ -108,8 +108,12 @@ class Builder:
 
     def keep(self, value: Value, reset: Optional[np.ndarray] = None) -> None:
         """Add a state, whose numbers live on until the next run; reset: what they are at first."""
+        self.states.append(value.tensor)
+        self.reset(value, reset)
+
+    def reset(self, value: Value, reset: Optional[np.ndarray]) -> None:
+        """Say what a state is at first, if not zeros."""
         tensor = value.tensor
-        self.states.append(tensor)
         if reset is not None and reset.any():
             self._spend(reset.nbytes)
             self.arrays[tensor.name] = reset.reshape(tensor.shape).astype(tensor.dtype)

@@ -112,10 +112,17 @@ class Call:
         params: Mapping[str, int],
         weights: Optional[np.ndarray] = None,
         bias: Optional[np.ndarray] = None,
+        states: Sequence[Value] = (),
     ) -> None:
-        """Say what builds that have a difference (tflm_builds.py) call instead of the next call."""
+        """Say what builds that have a difference (tflm_builds.py) call instead of the next call.
+
+        states: those that only such builds keep; at first they are their zero points.
+        """
         declared = FUNCTIONS[function]
-        build = Build(difference, declared, declared.parse_params(params))
+        for state in states:
+            self.builder.reset(state, np.full(state.size, state.zero, state.dtype))
+        kept = tuple(state.tensor for state in states)
+        build = Build(difference, declared, declared.parse_params(params), states=kept)
         self.builder.otherwise(build, weights, bias)
 
     def refused(self, difference: str, why: str) -> None:

@@ -173,19 +173,17 @@ def lstm(call: Call) -> None:
             weights.append(data.reshape(-1))
             sums = data.astype(np.int64).sum(axis=1)
             biases.append((start.astype(np.int64) - source.zero * sums).astype(own.dtype))
-    call.refused(
-        "lstm_state",
-        "the reference kernel keeps cell and hidden state from one Invoke to the next, which is "
-        'not supported; choose kernels="cmsis-nn"',
-    )
-    call.put(
-        f"arm_lstm_unidirectional_{suffix}",
-        params,
-        [x],
-        output,
-        np.concatenate(weights),
-        np.concatenate(biases),
-    )
+    arrays = (np.concatenate(weights), np.concatenate(biases))
+    cells = call.described(19)
+    if cells.size != hidden.size:
+        raise ModelError(f"its cell state {list(cells.shape)} has not the size of its state")
+    if call.builder.where.graphs:
+        why = "it keeps a state inside of a branch or a loop, which is not supported"
+        call.refused("lstm_state", f'{why}; choose kernels="cmsis-nn"')
+    else:
+        kept = {name: value for name, value in params.items() if not name.startswith("has_")}
+        call.otherwise("lstm_state", f"tflm_lstm_{suffix}", kept, *arrays, states=(cells, hidden))
+    call.put(f"arm_lstm_unidirectional_{suffix}", params, [x], output, *arrays)
 
 
 def _cell_scale(tensor: FileTensor) -> float:

@@ -1,0 +1,168 @@
+"""What lives on between runs: variables, and layers with a memory of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ...functions.scaling import quantize_multiplier
+from ...ir.graph import Tensor
+from .building import File, Site, described, whole
+from .scales import factor, found, weight_scales
+from .schema import FileGraph, FileTensor
+from .windows import Maker
+
+#: Scales between the parts of an LSTM: what sigmoid and tanh read, and what they make.
+_GATE_INPUT, _GATE_OUTPUT = 2.0**-12, 2.0**-15
+
+#: Gates in the order of the arrays -> inputs of the operator: weights, recurrent weights, bias.
+_GATES = {
+    "forget": (2, 6, 13),
+    "input_gate": (1, 5, 12),
+    "cell": (3, 7, 14),
+    "output_gate": (4, 8, 15),
+}
+
+#: Inputs of the operator; behind the gates' the hidden and the cell state.
+_INPUTS, _HIDDEN, _CELL = 24, 18, 19
+
+
+# ---- variables ----
+
+
+def handle(file: File, state: Tensor) -> int:
+    """The tensor that stands for a variable in a graph of the file."""
+    if state.name not in file.handles:
+        name = file.unique(f"{state.name}/handle")
+        file.handles[state.name] = file.add(FileTensor(name, (), "RESOURCE"))
+        shared = state.name[: -len("/state")] if state.name.endswith("/state") else state.name
+        made = (file.handles[state.name],)
+        file.operate("VAR_HANDLE", (), made, "VarHandleOptions", Container="", SharedName=shared)
+    return file.handles[state.name]
+
+
+def read(site: Site) -> None:
+    """READ_VARIABLE."""
+    site.put("READ_VARIABLE", [handle(site.file, site.source())], "ReadVariableOptions")
+
+
+def assign(site: Site) -> None:
+    """ASSIGN_VARIABLE."""
+    inputs = [handle(site.file, site.source()), site.takes(1, whole(site.source().shape))]
+    site.file.operate("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
+
+
+def first_run(file: File) -> FileGraph:
+    """A graph that assigns to every variable what it holds after reset."""
+    graph = file.graph
+    start = File(graph, {})
+    for state in graph.states:
+        if state.name in file.handles:
+            zeros = np.zeros(state.shape, state.dtype)
+            array = np.ascontiguousarray(graph.arrays.get(state.name, zeros))
+            held = described(state, whole(state.shape), f"{state.name}/first")
+            value = start.add(replace(held, data=array.tobytes()))
+            inputs = (handle(start, state), value)
+            start.operate("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
+    return start.result((), (), "first_run")
+
+
+# ---- layers ----
+
+
+def svdf(site: Site) -> None:
+    """SVDF."""
+    params, state = site.params, site.source(1)
+    rows, columns, steps = (params[name] for name in ("batches", "input_size", "time_batches"))
+    filters = params["units"] * params["rank"]
+    scales = site.source().format.scale, state.format.scale, site.output.format.scale
+    feature, time = np.split(site.array("weights").reshape(-1), [filters * columns])
+    inputs = [site.takes(0, (rows, columns))]
+    for name, array, depth, at in (
+        ("in", feature.astype(np.int8), columns, 0),
+        ("out", time, steps, 1),
+    ):
+        wanted = params[f"{name}_multiplier"], params[f"{name}_shift"]
+
+        def given(scale: float, at: int = at) -> tuple[int, int]:
+            product = np.float32(scales[at]) * np.float32(scale)
+            return quantize_multiplier(float(product / np.float32(scales[at + 1])))
+
+        near = factor(*wanted) * scales[at + 1] / scales[at]
+        own = found(near, given, wanted, "the weights")
+        label = f"{site.node.name}/weights_{name}"
+        inputs.append(site.file.weights(label, array, (filters, depth), [own]))
+    values = site.array("bias")
+    product = float(np.float32(scales[1]) * np.float32(site.file.tensors[inputs[2]].scales[0]))
+    inputs.append(site.file.weights(f"{site.node.name}/bias", values, values.shape, [product]))
+    inputs.append(site.file.add(described(state, (rows, filters * steps), variable=True)))
+    options = {"Rank": params["rank"]}
+    site.put("SVDF", inputs, "SVDFOptions", (rows, params["units"]), **options)
+
+
+def lstm(site: Site) -> None:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM."""
+    params, source, output = site.params, site.source(), site.output
+    rows, steps, columns, units = (
+        params[name] for name in ("batch_size", "time_steps", "input_size", "hidden_size")
+    )
+    ends = (steps, rows) if params["time_major"] else (rows, steps)
+    inputs = dict.fromkeys(range(_INPUTS), -1)
+    inputs[0] = site.takes(0, (*ends, columns))
+    formats = {"input": source.format, "hidden": output.format}
+    weights = site.array("weights").reshape(-1)
+    biases = site.array("bias").reshape(-1, units)
+    for gate, (at, again, added) in _GATES.items():
+        for part, index, depth in (("input", at, columns), ("hidden", again, units)):
+            name = f"{gate}_{part}"
+            array, weights = np.split(weights, [units * depth])
+            pair = params[f"{name}_multiplier"], params[f"{name}_shift"]
+            scale = weight_scales([pair], formats[part].scale, _GATE_INPUT, product=True)
+            shape, label = (units, depth), f"{site.node.name}/{name}"
+            inputs[index] = site.file.weights(label, array, shape, scale)
+            if part == "input":
+                sums = array.reshape(shape).astype(np.int64).sum(axis=1)
+                own = biases[0].astype(np.int64) + formats[part].zero_point * sums
+                steps_of = float(np.float32(formats[part].scale) * np.float32(scale[0]))
+                label = f"{site.node.name}/{gate}_bias"
+                values = own.astype(biases.dtype)
+                inputs[added] = site.file.weights(label, values, (units,), [steps_of])
+            biases = biases[1:]
+    cell = _cell_scale(params)
+    state = (rows, units)
+    kept = {
+        _HIDDEN: Tensor("hidden", state, output.dtype, None, output.scale, output.zero_point),
+        _CELL: Tensor("cell", state, "int16", None, cell),
+    }
+    for index, tensor in kept.items():
+        name = site.file.unique(f"{site.node.name}/{tensor.name}")
+        inputs[index] = site.file.add(described(tensor, state, name, variable=True))
+    clip = (params["cell_clip"] + 0.5) * cell if params["cell_clip"] else 0.0
+    site.put(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        list(inputs.values()),
+        "UnidirectionalSequenceLSTMOptions",
+        (*ends, units),
+        FusedActivationFunction=("ActivationFunctionType", "TANH"),
+        CellClip=clip,
+        TimeMajor=params["time_major"],
+    )
+
+
+def _cell_scale(params: Mapping[str, int]) -> float:
+    wanted = params["input_to_cell_multiplier"], params["input_to_cell_shift"]
+    product = _GATE_OUTPUT * _GATE_OUTPUT
+    given = lambda cell: quantize_multiplier(product / cell)  # noqa: E731
+    return found(product / factor(*wanted), given, wanted, "the cell state")
+
+
+_ALL = ("s8", "s16", "u8", "s32", "s64", "f32", "b8", "u32", "u64")
+
+RECURRENT: dict[str, Maker] = {
+    **{f"tflm_read_variable_{type}": read for type in _ALL},
+    **{f"tflm_assign_variable_{type}": assign for type in _ALL},
+    **dict.fromkeys(("arm_svdf_s8", "arm_svdf_state_s16_s8"), svdf),
+    **{f"arm_lstm_unidirectional_{type}": lstm for type in ("s8", "s16")},
+}

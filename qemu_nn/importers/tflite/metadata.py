@@ -1,0 +1,167 @@
+"""What a .tflite file says beside its network: how inputs are normalized, names of classes.
+
+The metadata are a FlatBuffers file inside of the file, and files that they name are in a zip behind
+it. Devices read neither, so a fault in them leaves the network as it is, and becomes a note.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+
+from ...errors import Error, ModelError, cut, printable
+from ...io.archive import open_archive
+from ...io.files import MEGABYTE, read_bytes
+from ...ir.graph import Graph
+from ...ir.preprocessing import Preprocessing
+from ..flatbuffer import Bytes, damaged
+from .checked import Table
+from .reading import FILE_LIMIT
+
+_NAME, _MARK = "TFLITE_METADATA", b"M001"
+
+#: Table -> field -> slot, of the schema of metadata. A union has its kind in the slot before.
+_SLOTS = {
+    "ModelMetadata": {"subgraphs": 3},
+    "SubGraphMetadata": {"inputs": 2, "outputs": 3},
+    "TensorMetadata": {"units": 4, "files": 6},
+    "ProcessUnit": {"kind": 0, "options": 1},
+    "NormalizationOptions": {"mean": 0, "std": 1},
+    "AssociatedFile": {"name": 0, "type": 2},
+}
+
+#: Kind of a unit that normalizes, and type of a file that names classes.
+_NORMALIZATION, _LABELS = 1, 2
+
+#: Most tables of a list, most bytes of a file of labels, longest label.
+_TABLES, _MOST, _LONGEST = 1000, 16 * MEGABYTE, 200
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What the file says. notes: a sentence on what cannot be read."""
+
+    preprocessing: Optional[Preprocessing] = None
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def metadata(path: Path, graph: Graph) -> Metadata:
+    """What a file says beside the network that was read from it."""
+    try:
+        found = _subgraph(read_bytes(path, FILE_LIMIT))
+        if found is None:
+            return Metadata()
+        return Metadata(_normalization(found, graph), _labels(found, graph, path))
+    except Error as error:
+        return Metadata(notes=(f"what it says beside the network cannot be used: {error}",))
+
+
+class _Fields:
+    """A table of the metadata; ModelError for whatever does not lie in them."""
+
+    def __init__(self, kind: str, data: bytes, position: int) -> None:
+        self._reader, self._kind, self._data = Bytes(kind, data, position), kind, data
+
+    def byte(self, field: str) -> int:
+        """A number of one byte; 0 if it is missing."""
+        at = self._at(field)
+        return int(self._reader.unpack("<B", at)) if at else 0
+
+    def text(self, field: str) -> str:
+        """Text; "" if there is none."""
+        at = self._at(field)
+        return self._reader.String(at).decode(errors="replace") if at else ""
+
+    def floats(self, field: str) -> list[float]:
+        """A vector of numbers."""
+        start, length = self._vector(field)
+        if 4 * length > len(self._data) - start:
+            raise damaged(self._kind)
+        return np.frombuffer(self._data, "<f4", length, start).tolist()
+
+    def table(self, field: str, kind: str) -> Optional[_Fields]:
+        """A table in a union."""
+        at = self._at(field)
+        return _Fields(kind, self._data, self._reader.Indirect(at)) if at else None
+
+    def tables(self, field: str, kind: str) -> list[_Fields]:
+        """A vector of tables."""
+        start, length = self._vector(field)
+        if length > _TABLES:
+            raise ModelError(f"its metadata have {length} {field}; at most {_TABLES} are read")
+        places = [self._reader.Indirect(start + 4 * index) for index in range(length)]
+        return [_Fields(kind, self._data, place) for place in places]
+
+    def _at(self, field: str) -> int:
+        offset = self._reader.Offset(4 + 2 * _SLOTS[self._kind][field])
+        return self._reader.Pos + offset if offset else 0
+
+    def _vector(self, field: str) -> tuple[int, int]:
+        at = self._at(field)
+        if not at:
+            return 0, 0
+        offset = at - self._reader.Pos
+        return self._reader.Vector(offset), self._reader.VectorLen(offset)
+
+
+def _subgraph(data: bytes) -> Optional[_Fields]:
+    """The metadata of the first graph of a file; None if it has none."""
+    root = Table.root("Model", data)
+    for index in range(min(root.count("Metadata"), _TABLES)):
+        entry = root.member("Metadata", "Metadata", index)
+        if entry.text("Name") != _NAME:
+            continue
+        number = entry.number("Buffer")
+        if number >= root.count("Buffers"):
+            raise ModelError(f"its metadata are in buffer {number}, which is not there")
+        held = root.member("Buffers", "Buffer", number).numbers("Data").tobytes()
+        if held[4:8] != _MARK:
+            raise ModelError(f"its metadata lack the mark {_MARK.decode()!r}")
+        start = int.from_bytes(held[:4], "little")
+        graphs = _Fields("ModelMetadata", held, start).tables("subgraphs", "SubGraphMetadata")
+        return graphs[0] if graphs else None
+    return None
+
+
+def _normalization(found: _Fields, graph: Graph) -> Optional[Preprocessing]:
+    """(raw - mean) / std of the only input, where the file says one that changes numbers."""
+    inputs = found.tables("inputs", "TensorMetadata")
+    if len(graph.inputs) != 1 or len(inputs) != 1:
+        return None
+    for unit in inputs[0].tables("units", "ProcessUnit"):
+        options = unit.table("options", "NormalizationOptions")
+        if unit.byte("kind") != _NORMALIZATION or options is None:
+            continue
+        mean, std = options.floats("mean"), options.floats("std")
+        steps = Preprocessing(mean=mean or 0.0, std=std or 1.0, dtype="uint8")
+        if steps.channels not in (None, (*graph.input.shape, 1)[len(graph.input.shape) - 1]):
+            raise ModelError(
+                f"it normalizes {steps.channels} channels of an input {list(graph.input.shape)}"
+            )
+        return steps if steps.changes else None
+    return None
+
+
+def _labels(found: _Fields, graph: Graph, path: Path) -> tuple[str, ...]:
+    """The names of the classes of the last output, if a file of the zip has one for each score."""
+    outputs = found.tables("outputs", "TensorMetadata")
+    if len(outputs) != len(graph.outputs):
+        return ()
+    shape = graph.node(graph.outputs[-1]).output.shape
+    for entry in outputs[-1].tables("files", "AssociatedFile"):
+        if entry.byte("type") != _LABELS:
+            continue
+        with open_archive(path) as archive:
+            content = archive.read(entry.text("name"), _MOST)
+        try:
+            lines = content.decode("utf-8-sig").splitlines()
+        except UnicodeDecodeError:
+            raise ModelError(f"its file of labels {entry.text('name')!r} is not UTF-8") from None
+        if len(lines) == max(shape, default=1) == math.prod(shape):
+            return tuple(cut(printable(line.strip()), _LONGEST) for line in lines)
+    return ()
