@@ -32,8 +32,8 @@ from ..runtime.single import Calls
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from .blocks import Source, batch_rows, blocks_of
 from .data import SIZE, batches, batches_by_name
-from .golden import describe
 from .network import Network, quantized
+from .origin import costs, file_name
 
 Arrays = Mapping[str, np.ndarray]
 Progress = Callable[[Iterable], Iterable]
@@ -111,7 +111,7 @@ def analyze(
     --------
     >>> print(analyze("net.qnz", "test.npz").text())
     """
-    files = _file(network), _file(data)
+    files = file_name(network), file_name(data)
     network, progress = quantized(network), as_callable(progress, "progress")
     reference, graph = network.reference, network.graph
     own = None  # a network that was made of real numbers is tested with real numbers
@@ -144,25 +144,10 @@ def analyze(
     device = {"cmsis": cmsis, "rounding": rounding, "kernels": kernels, "tflm": tflm}
     return replace(
         run.report(whole),
-        costs=_costs(network, target, **device),
+        costs=costs(network, target, **device),
         files={"network": files[0], "data": files[1]},
         reference="float" if network.reference is not None else "dequantized",
     )
-
-
-def _costs(network: Network, target: str, **device: Any) -> dict[str, int]:
-    """Bytes and multiply-accumulates; none where the device's memory has no plan."""
-    try:
-        facts = describe(network, target, **device).facts
-    except Error:
-        return {}
-    names = ("weight_bytes", "activation_bytes", "macs")
-    return {name: value for name in names if isinstance(value := facts[name], int)}
-
-
-def _file(given: Any) -> str:
-    """The name of a file or folder that a caller gives; "" for data in memory."""
-    return Path(given).name if isinstance(given, (str, Path)) else ""
 
 
 def _at_once(reference: FloatGraph) -> int:
