@@ -49,6 +49,7 @@ OWN = {
 #: Verb -> options of its own, and why.
 EXCEPT = {
     "run": {"output": "what run() returns"},
+    "check": {"golden": "what golden() and compare() do"},
 }
 
 #: How data are chosen, prepared and spread over machines: the command line has an option for each
