@@ -413,7 +413,8 @@ def glance(network: Union[Network, FloatNetwork]) -> Glance:
 
     if isinstance(network, FloatNetwork):
         return of_operators(network.graph)
-    return of_calls(network.graph, network.reference is not None, len(network.notes))
+    steps = "" if network.preprocessing is None else network.preprocessing.spelled
+    return of_calls(network.graph, network.reference is not None, len(network.notes), steps)
 
 
 def load(
