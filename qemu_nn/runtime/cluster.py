@@ -89,6 +89,26 @@ def reduce_blocks(
     return tree.result()
 
 
+def each_block(
+    job: Job,
+    blocks: Iterable,
+    *,
+    client: Any = None,
+    progress: Optional[Progress] = None,
+    total: Optional[int] = None,
+) -> Iterator[Any]:
+    """The results of a job on every block in their order; the arguments are those of
+    reduce_blocks(). What is done before its turn waits here."""
+    early: dict[int, Any] = {}
+    turn = 0
+    with computing(job, client) as compute, closing(compute(blocks)) as done:
+        for number, value in progress(_Counted(done, total)) if progress else done:
+            early[number] = value
+            while turn in early:
+                yield early.pop(turn)
+                turn += 1
+
+
 @contextmanager
 def computing(job: Job, client: Any = None, threads: int = 1) -> Iterator[Compute]:
     """A function that yields numbers and results of blocks as they are done; it can be called
