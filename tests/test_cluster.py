@@ -270,3 +270,9 @@ class Flaky:
             mark.touch()
             raise OSError("the network is away")
         return str(number)
+
+
+@pytest.mark.slow
+def test_processes_do_not_hear_ctrl_c_and_this_one_does(processes):
+    assert set(processes.run(signal.getsignal, signal.SIGINT).values()) == {signal.SIG_IGN}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
