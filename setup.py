@@ -3,10 +3,12 @@
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import time
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -71,6 +73,8 @@ class BuildChanged(build_ext):
             return [built for of_one in objects for built in of_one]
 
     def compile_if_changed(self, built, source, suffix, before, after, defines):
+        if "-O3" in after and "Free Software Foundation" in self.surroundings[0]:
+            after = [*after, *AS_FAST_AND_SMALLER]
         record = Path(built + ".json")
         command = [*self.compiler.compiler_so, *before, source, *after, *self.surroundings]
         try:
@@ -92,17 +96,54 @@ class BuildChanged(build_ext):
             record.write_text(json.dumps(known), encoding="utf-8")
 
 
+#: Of GCC's -O3 what makes rows fast, and not what makes them large; nobody unwinds their stack.
+AS_FAST_AND_SMALLER = [
+    *("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"),
+    "-fno-asynchronous-unwind-tables",
+]
+
+
+def is_plain(source):
+    """Is a C file none of the rows that need an instruction set?"""
+    return not re.search("_(avx|amx|neon)", Path(source).stem)
+
+
+def included(paths):
+    """These C files and all that they include, directly or not."""
+    found, wanted = set(), set(paths)
+    while wanted:
+        path = wanted.pop()
+        found.add(path)
+        names = re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.M)
+        wanted |= {Path(os.path.normpath(path.parent / name)) for name in names} - found
+    return found
+
+
 class BuildWithKernels(build_py):
-    """An installed package has csrc inside: `qemu-nn export` copies kernels from there."""
+    """An installed package has csrc inside, but for its fast rows, which nobody compiles again.
+
+    What applications compile (`qemu-nn sdk`) are files; what `qemu-nn export` copies is an archive,
+    not compressed, so that the wheel's own compression meets it whole.
+    """
 
     def run(self):
         if not self.editable_mode:  # a module that was moved or removed must not be packed
             shutil.rmtree(Path(self.build_lib) / "qemu_nn", ignore_errors=True)
         super().run()
         if not self.editable_mode:
-            target = Path(self.build_lib) / "qemu_nn" / "csrc"
-            ignored = shutil.ignore_patterns("*.py", "__pycache__")
-            shutil.copytree("csrc", target, ignore=ignored, dirs_exist_ok=True)
+            self.pack_kernels(Path(self.build_lib) / "qemu_nn")
+
+    def pack_kernels(self, package):
+        plain = {path for path in Path("csrc").rglob("*.c") if is_plain(path)}
+        sdk = {p for p in plain if "sdk" in p.parts or ("npu" in p.parts and p.stem[-4:] == "_ref")}
+        files = included(sdk)
+        for path in sorted(files):
+            (package / path.parent).mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, package / path)
+        with zipfile.ZipFile(package / "csrc" / "kernels.zip", "w") as archive:
+            for path in sorted(included(p for p in plain if {"q", "s"} & {*p.parts}) - files):
+                entry = zipfile.ZipInfo(path.relative_to("csrc").as_posix())  # of no certain time
+                archive.writestr(entry, path.read_bytes())
 
 
 setup(

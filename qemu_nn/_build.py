@@ -32,7 +32,8 @@ def _compile_args() -> list[str]:
     own = os.environ.get("CFLAGS", "").split()
     optimize = [] if any(flag.startswith("-O") for flag in own) else ["-O3"]
     strict = ["-std=c11", "-ffp-contract=off"]  # a*b + c is rounded twice, on every host
-    return [*optimize, *strict, "-pthread", *([] if _debug() else ["-g0"])]
+    small = ["-fvisibility=hidden", *([] if _debug() else ["-g0"])]
+    return [*optimize, *strict, *small, "-pthread"]
 
 
 def _link_args() -> list[str]:

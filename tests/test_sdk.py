@@ -191,5 +191,23 @@ def test_an_installed_package_has_all_that_an_application_compiles(programs, tmp
     for built in Path(qemu_nn.__file__).parent.glob("_native*"):
         shutil.copy(built, package / "qemu_nn")
     assert packs.answer("--include", package) == [str(package / "qemu_nn" / "csrc" / "sdk")]
+    assert not list((package / "qemu_nn" / "csrc").rglob("*_avx*"))
+    program = (
+        "from qemu_nn.firmware.plain_kernels import sources\n"
+        "from qemu_nn.kernels.table import ROWS\n"
+        "print(sources(row.symbol for row in ROWS if row.kind != 'fast'))"
+    )
+    copied = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONPATH": str(site)},
+            cwd=tmp_path,
+            capture_output=True,
+            check=True,
+        ).stdout
+        for site in (package, Path(qemu_nn.__file__).parents[1])
+    ]
+    assert copied[0] == copied[1]
+    assert len(copied[0]) > 500_000
     app = packs.build(C / "lenet_app.c", tmp_path / "app", "-O0", site=package)
     assert "no such file" in run(app, "none", "x", "y", 1, cwd=tmp_path).stderr

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional, Union
@@ -169,17 +170,16 @@ def compare(golden: Path, dump: Path) -> Comparison:
         raise Error(f"there is no folder {dump}")
     present = _present(dump)
     twins = _twins(goldens)
-    findings, missing = [], []
+    findings = []
     for entry in goldens.entries:
         stems = dumps.names(entry.name, goldens.inputs)
         paths = [dump / (stem + ending) for stem in stems for ending in dumps.ENDINGS]
         mine = [path for path in paths if path in present]
         findings += [_compare(goldens, entry, path, twins[entry.input]) for path in mine]
         present.difference_update(mine)
-        if not mine:
-            missing.append(entry.name)
     if not findings:
         raise _nothing(dump, goldens, present)
+    missing = _missing(goldens, findings)
     return Comparison(tuple(findings), tuple(missing), tuple(sorted(present)))
 
 
@@ -214,18 +214,54 @@ def _nothing(dump: Path, goldens: Goldens, present: set[Path]) -> Error:
     )
 
 
+def compare_arrays(golden: Path, arrays: Mapping[str, np.ndarray]) -> Comparison:
+    """The same for arrays by names of goldens, such as "x0/conv1", or "conv1" of a single input.
+
+    Raises Error where the golden set is damaged, or an array has no golden's name.
+    """
+    goldens = load(Path(golden))
+    twins = _twins(goldens)
+    findings, left = [], dict(arrays)
+    for entry in goldens.entries:
+        names = [name for name in dumps.names(entry.name, goldens.inputs) if name in left]
+        for name in names:
+            got, source = dumps.as_stored(left.pop(name)), Path(name)
+            findings.append(_finding(goldens, entry, source, twins[entry.input], got))
+    if left or not findings:
+        known = ", ".join(entry.name for entry in goldens.entries[:_NAMED])
+        strange = ", ".join(map(repr, list(left)[:_NAMED])) or "no array"
+        raise Error(f"{strange} has the name of a golden in {golden}; it has {known}, for instance")
+    return Comparison(tuple(findings), tuple(_missing(goldens, findings)))
+
+
+def _missing(goldens: Goldens, findings: Sequence[Finding]) -> list[str]:
+    found = {finding.name for finding in findings}
+    return [entry.name for entry in goldens.entries if entry.name not in found]
+
+
 def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str]) -> Finding:
+    try:
+        got = dumps.read(path, entry.dtype, math.prod(entry.shape))
+    except dumps.Unlike as reason:
+        size = math.prod(entry.shape), entry.nbytes
+        return Finding(entry.name, entry.layer, path, *size, unlike=str(reason))
+    return _finding(goldens, entry, path, twins, got)
+
+
+def _finding(
+    goldens: Goldens, entry: Entry, source: Path, twins: Mapping[int, str], got: np.ndarray
+) -> Finding:
     want = goldens.values(entry)
     unlike, differs = "", None
-    try:
-        got = dumps.read(path, entry.dtype, want.size)
-    except dumps.Unlike as reason:
-        unlike = str(reason)
-    else:
-        if differing(got, want.ravel()).any():
-            cause = likely_cause(goldens, entry, want, got, twins)
-            differs = difference(want, got, cause)
-    return Finding(entry.name, entry.layer, path, want.size, want.nbytes, differs, unlike)
+    if (got.dtype, got.size) != (want.dtype, want.size):
+        unlike = (
+            f"it has {got.size} elements of {got.dtype.name}, but the golden has {want.size} of "
+            f"{want.dtype.name}"
+        )
+    elif differing(got.ravel(), want.ravel()).any():
+        cause = likely_cause(goldens, entry, want, got.ravel(), twins)
+        differs = difference(want, got.ravel(), cause)
+    return Finding(entry.name, entry.layer, source, want.size, want.nbytes, differs, unlike)
 
 
 def difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference:

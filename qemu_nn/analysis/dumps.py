@@ -49,6 +49,12 @@ def stored(dtype: str) -> np.dtype:
     return np.dtype("uint8" if dtype == "bool" else dtype).newbyteorder("<")
 
 
+def as_stored(values: np.ndarray) -> np.ndarray:
+    """An array as it is compared: little-endian, truth values as bytes."""
+    values = np.ascontiguousarray(values)
+    return values.astype(stored(values.dtype.name), copy=False)
+
+
 def read(path: Path, dtype: str, count: int) -> np.ndarray:
     """The dump in a file as `count` elements of dtype, flat and little-endian.
 

@@ -9,6 +9,9 @@ import click
 from tqdm import tqdm
 
 from ..api import check as checking
+from ..api import recompute as recomputing
+from ..api.network import load_quantized
+from ..errors import Error
 from .options import PATH, device, form, say
 
 #: The exit code where a network does not run.
@@ -17,17 +20,50 @@ DOES_NOT_RUN = 1
 
 @click.command()
 @click.argument("models", type=PATH, nargs=-1, required=True, metavar="MODEL|FOLDER...")
+@click.option(
+    "--golden",
+    type=PATH,
+    metavar="FOLDER",
+    help="Run the one MODEL again on the inputs of the golden sets in this folder, each on its "
+    "own device; the exit code is 1, too, where bytes differ.",
+)
 @form("json", "csv")
 @device
 @click.pass_context
-def check(ctx: click.Context, models: tuple[Path, ...], form: Optional[str], **names: str) -> None:
+def check(
+    ctx: click.Context,
+    models: tuple[Path, ...],
+    golden: Optional[Path],
+    form: Optional[str],
+    **names: str,
+) -> None:
     """Say of each MODEL whether the device runs it, and why not.
 
     In a folder, .tflite and .qnz files and network.json are looked for. The exit code is 0 if all
     run, 1 if one does not.
     """
+    if golden is not None and (len(models) != 1 or not models[0].is_file() or form):
+        raise Error("--golden is of one MODEL, a file, and is printed as text")
     checks = checking.check(
         models, progress=lambda files: tqdm(files, disable=None, leave=False), **names
     )
     say(getattr(checks, form or "text")())
-    ctx.exit(0 if checks.run else DOES_NOT_RUN)
+    good = checks.run
+    if golden is not None and good:
+        good = _goldens_are_the_same(models[0], golden)
+    ctx.exit(0 if good else DOES_NOT_RUN)
+
+
+def _goldens_are_the_same(model: Path, folder: Path) -> bool:
+    """Say of each golden set what the model computes in another way today, if anything."""
+    network, good = load_quantized(model), True
+    for path in recomputing.golden_sets(folder):
+        comparison = recomputing.recompute(network, path)
+        for finding in comparison.findings:
+            if not finding.same:
+                say("\n".join(finding.lines()))
+        for name in comparison.missing:
+            say(f"GONE     {name}: the network has no such layer, or does not compute it")
+        good &= comparison.same and not comparison.missing
+        say(f"{path}: {comparison.lines()[-1]}")
+    return good

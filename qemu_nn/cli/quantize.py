@@ -150,6 +150,8 @@ def quantize(
     functions did not allow.
     """
     _check_output(output)
+    if output.suffix == ".tflite" and how["scheme"] != "affine":
+        raise Error(f"{output} holds scales and zero points: add --scheme affine, or write a .qnz")
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     if not isinstance(network, pipeline.FloatNetwork):
         raise Error(f"{model} is quantized already")

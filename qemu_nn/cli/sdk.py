@@ -8,21 +8,12 @@ from typing import Optional
 import click
 
 from ..errors import Error
-
-
-def _core() -> Path:
-    """The C core: inside the installed package, or beside the package in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    inside = package / "csrc"
-    core = inside if inside.is_dir() else package.parent / "csrc"
-    if not (core / "sdk").is_dir():
-        raise Error(f"the C files of the package are not at {core}: install it again")
-    return core
+from ..io.core import folder
 
 
 def _sources() -> list[Path]:
     """What an application compiles: the library, and the plain kernels that it calls."""
-    core = _core()
+    core = folder()
     return sorted([*(core / "sdk").glob("*.c"), *(core / "npu").glob("*_ref.c")])
 
 
@@ -39,7 +30,7 @@ def sdk(what: Optional[str]) -> None:
     `cc app.c $(qemu-nn sdk --sources) $(qemu-nn sdk --cflags) -o app`
     builds an application.
     """
-    include = str(_core() / "sdk")
+    include = str(folder() / "sdk")
     answers = {
         "sources": "\n".join(map(str, _sources())),
         "include": include,

@@ -1,0 +1,38 @@
+"""The C files of the core: inside of the package where it is installed, beside it in a checkout."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from ..errors import Error
+
+#: In the folder of an installed package: the files that no application compiles, which exports
+#: copy. One archive without compression of its own makes a wheel a fifth smaller.
+_ARCHIVE = "kernels.zip"
+
+
+def folder() -> Path:
+    """Where the C files are that applications compile; Error where they are not."""
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "csrc"
+    core = inside if inside.is_dir() else package.parent / "csrc"
+    if not (core / "sdk").is_dir():
+        raise Error(f"the C files of the package are not at {core}: install it again")
+    return core
+
+
+@cache
+def texts() -> Mapping[str, str]:
+    """Path below the core -> content, of all C files that came with the package."""
+    core = folder()
+    found = {
+        path.relative_to(core).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(core.rglob("*.[chi]*"))
+    }
+    if (core / _ARCHIVE).is_file():
+        with zipfile.ZipFile(core / _ARCHIVE) as archive:
+            found.update({name: archive.read(name).decode() for name in archive.namelist()})
+    return found
