@@ -165,8 +165,9 @@ class Network:
             A sample or a batch: an array, a torch tensor, lists, or what has `__array__` or DLPack;
             of several inputs a list of these, or a dictionary by their names. Real numbers, or
             pixels, are what the float network takes, or what the network's preprocessing makes
-            that of. Integers of the input's own type, as run() takes them, are codes already, unless
-            a preprocessing may have raw samples of this type. Of a recurrent network (N, T, ...) or (T, ...).
+            that of. Integers of the input's own type, as run() takes them, are codes already,
+            unless a preprocessing may have raw samples of this type. Of a recurrent network
+            (N, T, ...) or (T, ...).
         layout : {"NHWC", "NCHW"}, optional
             The layout of images, where their shape does not tell.
         target, cmsis, rounding, variant, threads, kernels, tflm
@@ -412,7 +413,8 @@ def glance(network: Union[Network, FloatNetwork]) -> Glance:
 
     if isinstance(network, FloatNetwork):
         return of_operators(network.graph)
-    return of_calls(network.graph, network.reference is not None, len(network.notes))
+    steps = "" if network.preprocessing is None else network.preprocessing.spelled
+    return of_calls(network.graph, network.reference is not None, len(network.notes), steps)
 
 
 def load(
