@@ -11,12 +11,11 @@ from qemu_nn.api import golden as pipeline
 from qemu_nn.api.network import load
 from qemu_nn.cli.main import main
 from qemu_nn.cli.spelling import spelled
-from qemu_nn.runtime.session import Session
 
 #: Verb -> the functions whose arguments it has as options.
 CALLS = {
     "info": (load, pipeline.describe, qemu_nn.Network.fit),
-    "run": (qemu_nn.Network.session, Session.run),
+    "run": (qemu_nn.run,),
     "golden": (pipeline.golden,),
     "compare": (pipeline.compare,),
     "check": (qemu_nn.check,),
@@ -48,7 +47,6 @@ OWN = {
 
 #: Verb -> options of its own, and why.
 EXCEPT = {
-    "run": {"output": "what run() returns"},
     "check": {"golden": "what golden() and compare() do"},
 }
 
@@ -75,7 +73,8 @@ def taken(verb):
     names = {n for call in CALLS[verb] for n in inspect.signature(call).parameters}
     if load in CALLS[verb]:
         names = {"output_tensor" if name == "output" else name for name in names}
-    return {RENAMED.get(name, name) for name in names - FIXED - SHARED}
+    renamed = {**RENAMED, "data": "input"} if verb == "run" else RENAMED
+    return {renamed.get(name, name) for name in names - FIXED - SHARED}
 
 
 @pytest.mark.parametrize("verb", CALLS)

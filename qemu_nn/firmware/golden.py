@@ -165,7 +165,7 @@ def _listed(folder: Path) -> Listed:
     return {MANIFEST: None, **files} if files else {}
 
 
-class _Names:
+class Names:
     """Layer names made into names that every file system and C accept; each its own, always.
 
     Of a name that is several, as TFLite's converter joins them ("relu;conv;bias"), the first.
@@ -201,7 +201,7 @@ class _Writer:
         self._store = store
         self._about = about
         self._with_c = with_c
-        self.names = _Names()
+        self.names = Names()
         self._files: list[dict[str, Any]] = []
         self.goldens: list[dict[str, Any]] = []
         self.inputs = 0
