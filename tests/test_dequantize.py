@@ -21,7 +21,7 @@ STEPS.update({f"{name}_s16": 2 for name in ("fully_connected", "convolve", "dept
 UNKNOWN = {
     "convolve_batched": "output: it computes 3 images of one sample",
     "lstm": "output: arm_lstm_unidirectional_s(8|16) is not known in real numbers",
-    "svdf": "works in memory of its own, or keeps a state",
+    "svdf": "works in memory of its own, keeps a state, or has loops",
 }
 
 

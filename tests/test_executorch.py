@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from published import SHARED
 from tflite_damage import changed
 
 import qemu_nn
+import qemu_nn.cmsis
 from qemu_nn.errors import DeviceWarning, Error, ModelError, Refused
 
 OWN = Path(__file__).parent / "golden" / "executorch.npz"
@@ -238,3 +240,69 @@ def test_predict_takes_and_returns_the_program_s_own_shapes(name, file):
         want = arrays[f"out0_{j}"]
         assert (named[output].shape, named[output].dtype) == (want.shape, want.dtype)
         assert named[output].tobytes() == want.tobytes()
+
+
+# ---- the functions that CMSIS-NN has not, against their formulas in exact numbers ----
+
+
+def single(value):
+    return np.float32(value)
+
+
+def nearest(fraction):
+    """The nearest integer, halves to even: Python's own rule."""
+    return round(fraction)
+
+
+def half_up(x):
+    return float(np.copysign(np.floor(np.abs(np.float64(x)) + 0.5), x))
+
+
+@pytest.mark.parametrize("type", ["s8", "s16"])
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
+def test_quantizing_has_the_formula_of_each_core(type, core):
+    rng = np.random.default_rng(5)
+    low, high = (-100, 90) if type == "s8" else (-30000, 32000)
+    scale, zero, length = single(0.0371), -7, 16 * 20 + 5
+    inverse = single(1) / scale
+    x = rng.normal(size=length).astype(np.float32) * single(60 if type == "s8" else 600)
+    x[:160:3] = (np.arange(54) - 27 + 0.5) * scale  # as near to halves as float32 comes
+    call = getattr(qemu_nn.cmsis, f"executorch_quantize_per_tensor_{type}")
+    bits = int(scale.view(np.int32))
+    found = call(
+        input=x, length=length, zero_point=zero, scale_bits=bits, quant_min=low, quant_max=high,
+        core=core,
+    )  # fmt: skip
+    group = 16 if type == "s8" else 8
+    for i, value in enumerate(x):
+        product = Fraction(float(value)) * Fraction(float(inverse))
+        if core == "cortex-m4" or i >= length // group * group:
+            product = Fraction(float(value * inverse))  # rounded to single precision first
+        assert found[i] == min(max(nearest(product) + zero, low), high), (i, value)
+
+
+def test_with_helium_what_is_far_outside_wraps():
+    x = np.full(17, 40000, np.float32)
+    ends = {"quant_min": -128, "quant_max": 127}
+    how = {"input": x, "length": 17, "zero_point": 0, "scale_bits": 0x3F800000, **ends}
+    call = qemu_nn.cmsis.executorch_quantize_per_tensor_s8
+    assert (call(**how, core="cortex-m4") == 127).all()
+    assert call(**how, core="cortex-m55").tolist() == [-128] * 16 + [127]
+
+
+@pytest.mark.parametrize("type", ["s8", "s16"])
+def test_a_quotient_is_rounded_away_from_zero(type):
+    rng = np.random.default_rng(6)
+    least, most = (-128, 127) if type == "s8" else (-32768, 32767)
+    one, two = rng.integers(least, most + 1, (2, 900)).astype(f"int{8 if type == 's8' else 16}")
+    two[:50] = 9  # the zero point: a division by zero gives 0
+    factor = single(17.5)
+    call = getattr(qemu_nn.cmsis, f"executorch_quantized_div_{type}")
+    found = call(
+        input1=one, input2=two, length=900, zero_point_1=-3, zero_point_2=9, output_zero_point=4,
+        factor_bits=int(factor.view(np.int32)),
+    )  # fmt: skip
+    for a, b, result in zip(one.astype(int), two.astype(int), found):
+        quotient = single(a + 3) / single(b - 9) if b != 9 else single(0)
+        want = half_up(quotient * factor) + 4
+        assert result == min(max(want, least), most), (a, b)

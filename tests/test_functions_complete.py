@@ -10,6 +10,7 @@ import pytest
 from qemu_nn.functions import (
     FUNCTIONS,
     NPU_FUNCTIONS,
+    executorch,
     micro_frontend,
     tflm_control,
     tflm_elementwise,
@@ -33,6 +34,8 @@ MEANINGLESS = {
     **dict.fromkeys(("arg_max", "arg_min"), "it makes indices, not real numbers"),
     "batch_matmul": "no float operator multiplies two tensors that are computed",
     **dict.fromkeys(("cast", "quantize", "dequantize"), "it changes the type of numbers"),
+    "quantize_per_tensor": "it changes the type of numbers",
+    "quantized_div": "no float operator divides two tensors that are computed",
     **dict.fromkeys(
         ("unary", "binary", "compare", "float_softmax", "float_pool", "float_resize"),
         "it computes with numbers as they are",
@@ -95,6 +98,7 @@ ELSEWHERE = {
     },
     "test_tflm_control.py": {function.name for function in tflm_control.FUNCTIONS},
     "test_npu_kernels.py": set(NPU_FUNCTIONS),
+    "test_executorch.py, golden/executorch.npz": {f.name for f in executorch.FUNCTIONS},
     "test_tflm_float.py, test_tflm_float_rows.py, test_real_functions.py": {
         *(f.name for f in (*tflm_float.FUNCTIONS, *tflm_float_axes.FUNCTIONS)),
         *(f"tflm_requantize_{types}" for types in ("s8_s32", "s32_s8", "s32_s16")),

@@ -7,6 +7,7 @@ from networks import classifier, node, recurrent
 from test_pickle import float_network
 
 import qemu_nn
+from qemu_nn import Preprocessing
 from qemu_nn.api.golden import Network, describe, example, golden
 from qemu_nn.ir.graph import Graph, Tensor
 
@@ -22,7 +23,10 @@ def many(count):
     return Graph(HOSTILE, (Tensor("x", (4,), "int8", 7),), nodes, (names[-1],), {})
 
 
+STEPS = Preprocessing(256, 224, scale=1 / 255, mean=[0.485, 0.456] * 9, std=0.25)
+
 NETWORKS = {
+    "prepared": Network(recurrent(), float_network().graph, ("coarser",), STEPS),
     "q7": Network(classifier(), float_network().graph, ("conv1: coarser",) * 50),
     "memory": Network(classifier(memory=True)),
     "recurrent": Network(recurrent()),

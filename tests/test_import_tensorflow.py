@@ -238,7 +238,7 @@ def test_a_saved_model_says_how_to_freeze_it(tmp_path):
 def test_a_missing_library_is_named_with_the_way_to_get_it(tmp_path, monkeypatch):
     (tmp_path / "net.pb").write_bytes(graph(placeholder(1, 3)))
     monkeypatch.setitem(sys.modules, "google.protobuf.message", None)
-    with pytest.raises(Error, match=r"a TensorFlow network needs .*'qemu_nn\[tensorflow\]'"):
+    with pytest.raises(Error, match=r"a TensorFlow network needs .*'\.\[tensorflow\]'"):
         qemu_nn.load(tmp_path / "net.pb")
 
 

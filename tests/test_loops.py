@@ -50,11 +50,11 @@ def recorded(name):
 
 def named(graph, x):
     """Inputs by their names."""
-    return {tensor.name: part for tensor, part in zip(graph.inputs, x, strict=True)}
+    return {tensor.name: part for tensor, part in zip(graph.inputs, x)}
 
 
 def equal(graph, results, wanted):
-    for output, want in zip(graph.outputs, wanted, strict=True):
+    for output, want in zip(graph.outputs, wanted):
         np.testing.assert_array_equal(results[output].ravel(), want.ravel())
 
 
@@ -134,7 +134,7 @@ def test_loops_compute_what_their_graphs_do_turn_by_turn(name, tmp_path):
     results = network.session().run(named(network.graph, x))
     for at, sample in enumerate(zip(*x)):
         wanted = turn_by_turn(LOOPS[name](), tmp_path, sample)
-        for output, want in zip(network.graph.outputs, wanted, strict=True):
+        for output, want in zip(network.graph.outputs, wanted):
             np.testing.assert_array_equal(results[output][at].ravel(), want.ravel())
 
 

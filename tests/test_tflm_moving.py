@@ -467,3 +467,42 @@ def test_a_buffer_in_memory_that_others_use_is_told(tmp_path):
     network = load(buffered((1, 1)).bytes(), tmp_path)
     with pytest.warns(DeviceWarning, match="not marked as a variable"):
         network.session()
+
+
+# ---- many axes, rows as real numbers ----
+
+
+def added(shapes, out):
+    """ADD of int32, of tensors that broadcast to a shape."""
+    net = File()
+    net.inputs = [net.tensor(shape, "INT32", name=f"x{i}") for i, shape in enumerate(shapes)]
+    net.outputs = [net.tensor(out, "INT32", name="y")]
+    net.operator("ADD", net.inputs, net.outputs, "AddOptions")
+    return net
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((2, 1, 3, 1, 2, 1), (1, 2, 1, 3, 1, 2)),
+        ((1, 2, 3, 2, 2, 3), (2, 2, 3, 1, 1, 3)),
+        ((2, 3, 1, 2, 1, 2, 1, 2), (1, 1, 2, 1, 2, 1, 2, 1)),
+        ((3, 1, 1, 1, 1, 4), (3, 2, 2, 3, 2, 4)),
+    ],
+)
+def test_any_number_of_axes_broadcasts(first, second, tmp_path):
+    out = np.broadcast_shapes(first, second)
+    network = load(added((first, second), out).bytes(), tmp_path)
+    x = [numbers("INT32", (3, *shape), seed) for seed, shape in enumerate((first, second))]
+    (got,) = run(network, x)
+    np.testing.assert_array_equal(got.ravel(), (x[0] + x[1]).ravel())
+
+
+def test_a_table_of_real_numbers_has_no_zero_point(tmp_path):
+    net = File()
+    net.inputs = [net.tensor((2,), "INT32", name="places")]
+    table = net.tensor((4, 3), scale=0.5, zero=3, data=np.zeros((4, 3)))
+    net.outputs = [net.tensor((2, 3), "FLOAT32", name="rows")]
+    net.operator("EMBEDDING_LOOKUP", [net.inputs[0], table], net.outputs)
+    with pytest.raises(ModelError, match="its table has the zero point 3; it must be 0"):
+        load(net.bytes(), tmp_path)

@@ -23,6 +23,7 @@ pytest.importorskip("tflite", reason="writing .tflite files needs it")
 from tflite_cases import CASES as FILES
 
 SHARED = FLOAT.parent
+GOLDEN = Path(__file__).parent / "golden"
 
 
 def drawn(network, count=3):
@@ -245,6 +246,9 @@ def test_the_command_line_writes_such_files(tmp_path):
     assert run("quantize", *args, "q.qnz").exit_code == 0
     assert run("import", "q.qnz", "-o", "again.tflite").exit_code == 0
     assert (tmp_path / "again.tflite").read_bytes() == (tmp_path / "q.tflite").read_bytes()
+    result = run("quantize", "net.qnz", "-d", "x.npy", "-o", "q7.tflite")
+    assert result.exit_code == 2
+    assert "add --scheme affine" in result.output
     result = run("quantize", *args, "q.bin")
     assert result.exit_code == 2
     assert "q.qnz or q.tflite" in result.output
@@ -255,6 +259,26 @@ def test_the_command_line_writes_such_files(tmp_path):
 
 #: Of each published network one file; the others differ in their formats.
 ONCE = {name.partition("/")[0]: name for name in MODELS}.values()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("tflm_*.npz")), ids=lambda path: path.stem)
+def test_every_recorded_file_is_written_as_the_same_plan_or_refused(path, tmp_path):
+    written, reasons = 0, []
+    with np.load(path) as stored:
+        for key in [key for key in stored if key.endswith("/file")]:
+            (tmp_path / "in.tflite").write_bytes(stored[key].tobytes())
+            network = qemu_nn.load(tmp_path / "in.tflite")
+            try:
+                network.save(tmp_path / "out.tflite")
+            except ModelError as error:
+                reasons.append(str(error))
+                continue
+            written += 1
+            assert len(calls(qemu_nn.load(tmp_path / "out.tflite"))) == len(calls(network))
+    assert written or "signal" in path.name or "loops" in path.name
+    words = "no operator|no .tflite file holds|has loops"
+    assert [reason for reason in reasons if not re.search(words, reason)] == []
 
 
 @pytest.mark.skipif(not FLOAT.is_dir(), reason="the published float networks are not here")

@@ -36,8 +36,8 @@ class Glance:
         return f"<pre>{html.escape(self.text())}</pre>{self.layers.html()}"
 
 
-def of_calls(graph: Graph, from_float: bool, notes: int) -> Glance:
-    """What a quantized network is, in facts and layer by layer."""
+def of_calls(graph: Graph, from_float: bool, notes: int, preprocessing: str = "") -> Glance:
+    """What a quantized network is, in facts and layer by layer; preprocessing: in words."""
     tensors = [node.output for node in graph.nodes]
     macs = [extent(node.function.macs, node.params) for node in graph.nodes]
     rows = tuple(
@@ -55,6 +55,8 @@ def of_calls(graph: Graph, from_float: bool, notes: int) -> Glance:
     }
     if notes:
         facts["notes"] = notes
+    if preprocessing:
+        facts["preprocessing"] = cut(preprocessing, 100)
     if graph.states:
         facts["states"] = _listed([_tensor(t) for t in graph.states])
     columns = ("layer", "function", "output", "format", "macs")

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..importers import FLOAT_FORMATS, QUANTIZED_FORMATS, load_float, load_integers
+from ..importers import (
+    FLOAT_FORMATS,
+    QUANTIZED_FORMATS,
+    load_float,
+    load_integers,
+    load_quantized_onnx,
+)
 from ..io.arguments import as_count, as_path, as_text, shown
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
@@ -159,8 +165,9 @@ class Network:
             A sample or a batch: an array, a torch tensor, lists, or what has `__array__` or DLPack;
             of several inputs a list of these, or a dictionary by their names. Real numbers, or
             pixels, are what the float network takes, or what the network's preprocessing makes
-            that of. Integers of the input's own type, as run() takes them, are codes already, unless
-            a preprocessing may have raw samples of this type. Of a recurrent network (N, T, ...) or (T, ...).
+            that of. Integers of the input's own type, as run() takes them, are codes already,
+            unless a preprocessing may have raw samples of this type. Of a recurrent network
+            (N, T, ...) or (T, ...).
         layout : {"NHWC", "NCHW"}, optional
             The layout of images, where their shape does not tell.
         target, cmsis, rounding, variant, threads, kernels, tflm
@@ -406,7 +413,8 @@ def glance(network: Union[Network, FloatNetwork]) -> Glance:
 
     if isinstance(network, FloatNetwork):
         return of_operators(network.graph)
-    return of_calls(network.graph, network.reference is not None, len(network.notes))
+    steps = "" if network.preprocessing is None else network.preprocessing.spelled
+    return of_calls(network.graph, network.reference is not None, len(network.notes), steps)
 
 
 def load(
@@ -463,6 +471,10 @@ def load(
         path = path / "network.json"
     if not path.exists():
         raise ModelError(f"there is no file {path}")
+    if path.suffix.lower() == ".onnx" and not (input or output or beside):
+        integers = load_quantized_onnx(path)
+        if integers is not None:
+            return Network(integers)
     if path.suffix.lower() in FLOAT_FORMATS:
         return FloatNetwork(load_float(path, input, output, beside))
     if input or output or beside:

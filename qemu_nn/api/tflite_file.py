@@ -101,7 +101,10 @@ def _numbers(graph: Graph, held: Node | Build) -> list[Optional[bytes]]:
 
 
 def check_ending(path: Path) -> None:
-    """Raise Error for a path that ends neither in .qnz nor in .tflite."""
+    """Raise Error for a path that ends neither in .qnz nor in .tflite, and for the latter where
+    the libraries that write it are missing."""
+    if path.suffix == ".tflite":
+        exporter.check_libraries()
     if path.suffix not in (".qnz", ".tflite"):
         stem = path.stem or "network"
         raise Error(

@@ -43,14 +43,16 @@ def preprocess(host: Host) -> Mapping[str, Any]:
     turns = -(-256 * channels // size)
     raws = np.concatenate([_picture(turn, shape, raw) for turn in range(turns)])
     axes = f"[{channels}][{size // channels}]" if first else f"[{size // channels}][{channels}]"
-    numbers = f"scale {steps.scale}, mean {list(steps.mean)}, std {list(steps.std)}"
     if len(table) > 1:
         rows = [",\n     ".join(lines(row)) for row in table]
         text, size_of = ",\n".join(f"    {{{row}}}" for row in rows), f"[{channels}][256]"
     else:
         text, size_of = "    " + ",\n    ".join(lines(table)), "[256]"
     return {
-        "numbers": comment(f"{_spelled(numbers)}; then rounded into the format of the input."),
+        "numbers": comment(
+            "The input is (raw * scale - mean) / std, rounded into its format: "
+            f"scale {steps.scale}, mean {list(steps.mean)}, std {list(steps.std)}."
+        ),
         "raw": f"{raw}_t",
         "lacking": "",
         "type": f"{host.graph.input.dtype}_t",
@@ -66,10 +68,6 @@ def preprocess(host: Host) -> Mapping[str, Any]:
         "sum": _sum(_codes(host, raws)),
         "step": _STEP,
     }
-
-
-def _spelled(numbers: str) -> str:
-    return f"What raw samples become: (raw * scale - mean) / std, with {numbers}"
 
 
 def _table(host: Host, raw: str) -> Union[np.ndarray, str]:

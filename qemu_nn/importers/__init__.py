@@ -49,6 +49,12 @@ def load_float(
     return graph
 
 
+def load_quantized_onnx(path: Path) -> Optional[Graph]:
+    """The quantized network of an .onnx file; None where that holds a float network."""
+    graph: Optional[Graph] = importlib.import_module(".onnx", __name__).load_integers(path)
+    return graph
+
+
 def load_integers(path: Path, method: Optional[str] = None) -> Graph:
     """The quantized network of a model file; raises as load_float().
 

@@ -93,6 +93,14 @@ class Preprocessing:
         """Whether any number becomes another."""
         return (np.ravel(self.scale).tolist(), {*self.mean}, {*self.std}) != ([1.0], {0.0}, {1.0})
 
+    @property
+    def spelled(self) -> str:
+        """What is done, in a few words, such as "crop 8 x 8, (raw * 0.003922 - 0.5) / 0.25"."""
+        sides = {"size": self.size, "crop": self.crop}
+        words = [f"{name} {_by(pair)}" for name, pair in sides.items() if pair is not None]
+        scale, mean, std = (_spelled(each) for each in (self.scale, self.mean, self.std))
+        return ", ".join([*words, f"(raw * {scale} - {mean}) / {std}"])
+
     def apply(self, x: np.ndarray, layout: Optional[str] = None) -> np.ndarray:
         """Raw samples as real numbers; nothing is resized.
 
@@ -248,6 +256,12 @@ def _numbers(value: Any, what: str) -> tuple[float, ...]:
     if not 1 <= len(many) <= _CHANNELS:
         raise Error(f"{what} must be one number, or one for each channel, not {len(many)}")
     return tuple(as_number(number, what) for number in many)
+
+
+def _spelled(numbers: Any) -> str:
+    """One number, or a list, to four digits."""
+    words = [f"{number:.4g}" for number in np.ravel(numbers).tolist()]
+    return words[0] if len(words) == 1 else f"[{', '.join(words)}]"
 
 
 def _by(sides: Iterable[int]) -> str:

@@ -348,4 +348,4 @@ def _count_argument(node: Node) -> Optional[str]:
 
 
 def _repeated(tensor: Tensor, count: int) -> Tensor:
-    return replace(tensor, shape=(count, *tensor.shape))
+    return replace(tensor, shape=(count, *tensor.shape), order=())

@@ -48,7 +48,7 @@ class Calls:
         weights, bias = (self._array(name) for name in (node.weights, node.bias))
         out = np.empty((len(inputs[0]), *node.output.shape), node.output.dtype)
         for index in range(len(out)):
-            copies = [np.array(x[index]) for x in inputs]  # calls may write to a state
+            copies = [np.array(x[index], order="C") for x in inputs]  # calls may write to a state
             call(row, params, copies, out[index], weights, bias)
         return out
 

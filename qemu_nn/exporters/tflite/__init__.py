@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...ir.graph import Graph
 from .network import converted
+from .schema import check_libraries as check_libraries
 from .schema import file_bytes
 
 

@@ -88,7 +88,7 @@ class File:
 
     def constant(self, array: np.ndarray, type: str = "", shape: Optional[Shape] = None) -> int:
         """Numbers of an operator's own, such as its axes: equal ones are one tensor."""
-        key = (type or TYPES[str(array.dtype)], shape or array.shape, _bytes(array))
+        key = (type or TYPES[str(array.dtype)], shape or array.shape, little_endian(array))
         if key not in self._constants:
             held = FileTensor(self.unique("constant"), key[1], key[0], data=key[2])
             self._constants[key] = self.add(held)
@@ -113,7 +113,7 @@ class File:
             values,
             (zero,) * len(values),
             axis,
-            _bytes(array),
+            little_endian(array),
         )
         return self.add(held)
 
@@ -128,9 +128,8 @@ class File:
         """Add an operator; kind: the table of its options, whose fields follow."""
         ends = [[self.tensors[i] for i in each if i >= 0] for each in (inputs, outputs)]
         number = version(name, ends[0], ends[1], options)
-        self.operators.append(
-            FileOperator(name, number, tuple(inputs), tuple(outputs), kind, options)
-        )
+        made = FileOperator(name, number, tuple(inputs), tuple(outputs), kind, options)
+        self.operators.append(made)
 
     def unique(self, name: str) -> str:
         """A name that no other tensor has."""
@@ -188,18 +187,22 @@ class Site:
         kind: str = "",
         shape: Optional[Shape] = None,
         **options: Field,
-    ) -> None:
-        """Add the operator that makes the call's output; shape: in which it makes it."""
+    ) -> int:
+        """Add the operator that makes the call's output, and say which it is among all; shape: in
+        which it makes it."""
         own, made = self.output, self.whole if shape is None else shape
-        if own.name not in self.file.graph.outputs or made == self.whole:
-            self.file.operate(operator, inputs, (self.file.hold(own, made),), kind, **options)
-            return
-        first = self.file.add(described(own, made, self.file.unique(f"{own.name}/made")))
+        direct = own.name not in self.file.graph.outputs or made == self.whole
+        if direct:
+            first = self.file.hold(own, made)
+        else:
+            first = self.file.add(described(own, made, self.file.unique(f"{own.name}/made")))
+        place = len(self.file.operators)
         self.file.operate(operator, inputs, (first,), kind, **options)
-        last = self.file.reshape(first, own.name, self.whole)
-        self.file.place(own.name, last)
+        if not direct:
+            self.file.place(own.name, self.file.reshape(first, own.name, self.whole))
+        return place
 
-    def refuse(self, why: str) -> ModelError:
+    def refused(self, why: object) -> ModelError:
         """Why no operator computes this call."""
         return ModelError(f"{self.node.name} ({self.node.function.name}): {why}")
 
@@ -220,5 +223,6 @@ def described(tensor: Tensor, shape: Shape, name: str = "", variable: bool = Fal
     return FileTensor(name, shape, type, scales, zeros, variable=variable)
 
 
-def _bytes(array: np.ndarray) -> bytes:
+def little_endian(array: np.ndarray) -> bytes:
+    """Numbers as a file holds them."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()

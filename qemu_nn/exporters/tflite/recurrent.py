@@ -9,7 +9,7 @@ import numpy as np
 
 from ...functions.scaling import quantize_multiplier
 from ...ir.graph import Tensor
-from .building import File, Site, described, whole
+from .building import File, Site, described, little_endian, whole
 from .scales import factor, found, weight_scales
 from .schema import FileGraph, FileTensor
 from .windows import Maker
@@ -61,9 +61,9 @@ def first_run(file: File) -> FileGraph:
     for state in graph.states:
         if state.name in file.handles:
             zeros = np.zeros(state.shape, state.dtype)
-            array = np.ascontiguousarray(graph.arrays.get(state.name, zeros))
+            array = graph.arrays.get(state.name, zeros)
             held = described(state, whole(state.shape), f"{state.name}/first")
-            value = start.add(replace(held, data=array.tobytes()))
+            value = start.add(replace(held, data=little_endian(array)))
             inputs = (handle(start, state), value)
             start.operate("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
     return start.result((), (), "first_run")
@@ -98,8 +98,10 @@ def svdf(site: Site) -> None:
     product = float(np.float32(scales[1]) * np.float32(site.file.tensors[inputs[2]].scales[0]))
     inputs.append(site.file.weights(f"{site.node.name}/bias", values, values.shape, [product]))
     inputs.append(site.file.add(described(state, (rows, filters * steps), variable=True)))
-    options = {"Rank": params["rank"]}
-    site.put("SVDF", inputs, "SVDFOptions", (rows, params["units"]), **options)
+    # LiteRT takes integers with RELU alone, which no kernel computes.
+    relu = ("ActivationFunctionType", "RELU")
+    shape, options = (rows, params["units"]), {"Rank": params["rank"]}
+    site.put("SVDF", inputs, "SVDFOptions", shape, FusedActivationFunction=relu, **options)
 
 
 def lstm(site: Site) -> None:
@@ -139,8 +141,9 @@ def lstm(site: Site) -> None:
     for index, tensor in kept.items():
         name = site.file.unique(f"{site.node.name}/{tensor.name}")
         inputs[index] = site.file.add(described(tensor, state, name, variable=True))
+    between = _between(site, output)
     clip = (params["cell_clip"] + 0.5) * cell if params["cell_clip"] else 0.0
-    site.put(
+    place = site.put(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         list(inputs.values()),
         "UnidirectionalSequenceLSTMOptions",
@@ -149,6 +152,17 @@ def lstm(site: Site) -> None:
         CellClip=clip,
         TimeMajor=params["time_major"],
     )
+    operators = site.file.operators
+    operators[place] = replace(operators[place], intermediates=between)
+
+
+def _between(site: Site, output: Tensor) -> tuple[int, ...]:
+    """Empty tensors for what the gates make; the last has the format of the hidden state."""
+    names = ("input_gate", "forget", "cell", "output_gate", "hidden")
+    unique = [site.file.unique(f"{site.node.name}/{name}_intermediate") for name in names]
+    empty = [FileTensor(name, (0,), "FLOAT32") for name in unique[:-1]]
+    last = replace(described(output, output.shape, unique[-1]), shape=(0,))
+    return tuple(map(site.file.add, (*empty, last)))
 
 
 def _cell_scale(params: Mapping[str, int]) -> float:

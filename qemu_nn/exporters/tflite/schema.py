@@ -36,7 +36,10 @@ class FileTensor:
 
 @dataclass(frozen=True)
 class FileOperator:
-    """An operator of the file; inputs that are left out are -1; kind: the table of its options."""
+    """An operator of the file; inputs that are left out are -1; kind: the table of its options.
+
+    intermediates: tensors whose scales a kernel asks for, and which it does not keep.
+    """
 
     name: str
     version: int
@@ -44,6 +47,7 @@ class FileOperator:
     outputs: tuple[int, ...]
     kind: str = ""
     options: Mapping[str, Field] = field(default_factory=dict)
+    intermediates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,12 @@ def file_bytes(graphs: Sequence[FileGraph]) -> bytes:
     """The file that holds graphs, of which the first is the network: the same bytes for the same
     graphs."""
     return _Writer(graphs).model()
+
+
+def check_libraries() -> None:
+    """Raise Error with what to install where a library is missing."""
+    for name in ("flatbuffers", "tflite"):
+        extras.require(name, "tflite", _PURPOSE)
 
 
 def enumerator(kind: str, name: str) -> int:
@@ -144,6 +154,8 @@ class _Writer:
             own = {name: self.value(value) for name, value in operator.options.items()}
             fields["BuiltinOptionsType"] = enumerator("BuiltinOptions", operator.kind)
             fields["BuiltinOptions"] = self.table(operator.kind, own)
+        if operator.intermediates:
+            fields["Intermediates"] = self.numbers(operator.intermediates, np.int32)
         return self.table("Operator", fields)
 
     def value(self, value: Field) -> Any:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Optional
 
 from ...ir.float_graph import FloatGraph
+from ...ir.graph import Graph
+from . import qdq
 from .network import convert
 from .reading import read
 
@@ -18,3 +20,12 @@ def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
     the library `onnx` is missing.
     """
     return convert(read(path), input, output)
+
+
+def load_integers(path: Path) -> Optional[Graph]:
+    """The quantized network of a file; None where the file is a float network.
+
+    Its calls are those of CMSIS-NN; images have their channels last in memory. Raises as load().
+    """
+    model = read(path)
+    return qdq.convert(model) if qdq.is_quantized(model) else None

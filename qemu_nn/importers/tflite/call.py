@@ -171,18 +171,26 @@ class Call:
         """A tensor in the shape of the output that it broadcasts to."""
         if value.size == output.size:
             return value
-        suffix, rank = SUFFIXES[value.dtype], len(output.shape)
-        inner, outer = (1,) * (rank - len(value.shape)) + value.shape, output.shape
-        sides = [(a, b) for a, b in zip(inner, outer) if b > 1]
+        inner = (1,) * (len(output.shape) - len(value.shape)) + value.shape
+        sides = [(a, b) for a, b in zip(inner, output.shape) if b > 1]
         if len(sides) > 4:
-            raise ModelError(
-                f"it broadcasts {list(value.shape)} to {list(outer)}: that is more than 4 axes"
-            )
+            sides = _joined(sides)
+        while len(sides) > 4:  # the last axes alone, all others as one
+            before, last = sides[:-3], sides[-3:]
+            rows = math.prod(side for side, _ in before)
+            value = self._broadcast(value, [(rows, rows), *last])
+            inner_most = math.prod(side for _, side in last)
+            sides = _joined([*before, (inner_most, inner_most)])
+        return replace(self._broadcast(value, sides), shape=output.shape)
+
+    def _broadcast(self, value: Value, sides: list[tuple[int, int]]) -> Value:
+        """A call that repeats up to four axes: sides of the value and of what is made of it."""
         sides = [(1, 1)] * (4 - len(sides)) + sides
         params = {f"input_{axis}": side for axis, (side, _) in zip("nhwc", sides)}
         params.update({f"output_{axis}": side for axis, (_, side) in zip("nhwc", sides)})
-        whole = replace(value, shape=output.shape)
-        return self.part("broadcast", whole, f"tflm_broadcast_{suffix}", params, [value])
+        made = replace(value, shape=tuple(side for _, side in sides))
+        function = f"tflm_broadcast_{SUFFIXES[value.dtype]}"
+        return self.part("broadcast", made, function, params, [value])
 
     def brought(self, index: int, *more: str) -> Value:
         """An input that is computed, or a constant, by a call that brings it; more: types."""
@@ -304,6 +312,17 @@ def same_format(first: Value, second: Value) -> None:
     if (first.dtype, first.scale, first.zero) != (second.dtype, second.scale, second.zero):
         a, b = first.tensor.spelled, second.tensor.spelled
         raise ModelError(f"it only moves numbers, but its input is {a} and its output {b}")
+
+
+def _joined(sides: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Neighbours as one where both are repeated, or none is."""
+    joined: list[tuple[int, int]] = []
+    for a, b in sides:
+        if joined and (a == b) == (joined[-1][0] == joined[-1][1]):
+            a, b = a * joined[-1][0], b * joined[-1][1]
+            joined.pop()
+        joined.append((a, b))
+    return joined
 
 
 def _have(types: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import ModelError
+from ...functions.tflm_float import bits
 from .call import SUFFIXES, Call, Converter, same_format
 from .scaling import multiplier
 from .shaping import axis_of, bring, expect, moved, of_types
@@ -87,20 +88,26 @@ def gather_nd(call: Call) -> None:
 
 
 def look_up(call: Call) -> None:
-    """EMBEDDING_LOOKUP: rows of a table."""
+    """EMBEDDING_LOOKUP: rows of a table, as real numbers if the output has those."""
     call.counts(2, 2)
     types = of_types(call, 1, _GATHERED)
-    x, output, count = call.brought(1, *types), call.output(0, *types), call.tensor(0).shape
+    x, count = call.brought(1, *types), call.tensor(0).shape
+    output = call.output(0, *types, "FLOAT32")
     if len(count) != 1 or len(x.shape) < 2:
         raise ModelError(f"it looks {list(count)} places up in {list(x.shape)}")
-    if output.dtype != x.dtype:
-        raise ModelError(
-            "it makes real numbers of integers; look up and dequantize in two operators"
-        )
     expect(output, (*count, *x.shape[1:]))
+    real = (x.dtype, output.dtype) == ("int8", "float32")
+    if output.dtype != x.dtype and not real:
+        raise ModelError(f"it makes {output.dtype} of {x.dtype}")
+    if real and x.zero:
+        raise ModelError(f"its table has the zero point {x.zero}; it must be 0")
+    rows = replace(x, name=call.builder.part(output.name, "rows"), shape=output.shape)
     sides = x.shape[:1]
     counts = {"inner": math.prod(x.shape[1:]), "count": count[0]}
-    _gather(call, x, _places(call, 0, sides), output, sides, **counts)
+    _gather(call, x, _places(call, 0, sides), rows if real else output, sides, **counts)
+    if real:
+        params = {"length": output.size, "zero_point": 0, "scale_bits": bits(x.scale)}
+        call.put("tflm_dequantize_s8_f32", params, [rows], output)
 
 
 def _reflected(before: int, side: int, behind: int, offset: int) -> np.ndarray:

@@ -1,0 +1,228 @@
+"""A network of integers under construction, from a quantized file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ....errors import ModelError
+from ....functions import FUNCTIONS
+from ....ir.formats import Format
+from ....ir.graph import Node, Tensor
+from ....operators import Shape
+from ..reading import Model
+from .values import Fixed, Int, Real, Value, order_of, same_bytes
+
+#: Most bytes of all constants, and most calls: no device has as many.
+_ARRAY_LIMIT, _CALL_LIMIT = 256 * 2**20, 5000
+
+#: Most axes that a call moves.
+_MOVES = 6
+
+
+class Builder:
+    """Values by the file's names, and the calls that make them.
+
+    batch: how many samples the file takes at once; here they are a batch of any size.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.opset = model.opset
+        self.batch = 1
+        self.nodes: list[Node] = []
+        self.arrays: dict[str, np.ndarray] = {}
+        self.inputs: list[Tensor] = []
+        self.values: dict[str, Value] = {}
+        self._model = model
+        self._names: set[str] = set()
+        self._ended: set[str] = set()
+        self._spent = 0
+
+    def decode(self, proto: Any) -> np.ndarray:
+        """The array of a TensorProto."""
+        return self._model.tensors.array(proto)
+
+    def value(self, name: str) -> Value:
+        """What a name stands for."""
+        if name not in self.values:
+            if name not in self._model.constants:
+                raise ModelError(f"it reads {name!r}, which no earlier operator makes")
+            self.values[name] = self.decode(self._model.constants[name])
+        return self.values[name]
+
+    def spend(self, elements: int) -> None:
+        """Count elements of computed constants."""
+        self._spent += elements
+        if self._spent > _ARRAY_LIMIT:
+            raise ModelError(f"its constants take more than {_ARRAY_LIMIT // 2**20} MiB")
+
+    def unique(self, name: str) -> str:
+        """A name that no other tensor has."""
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        return name
+
+    def start(self, name: str, shape: Shape, form: Format) -> Int:
+        """One of the network's inputs."""
+        value = Int(self.unique(name), shape, order_of(shape), form)
+        self.inputs.append(tensor_of(value))
+        return value
+
+    def call(
+        self,
+        function: str,
+        params: Mapping[str, int],
+        inputs: Sequence[Int],
+        output: Int,
+        weights: Optional[np.ndarray] = None,
+        bias: Optional[np.ndarray] = None,
+    ) -> Int:
+        """Add a call that makes `output`."""
+        if len(self.nodes) == _CALL_LIMIT:
+            raise ModelError(f"the network needs more than {_CALL_LIMIT} calls")
+        declared = FUNCTIONS[function]
+        output = replace(output, name=self.unique(output.name))
+        taken = {name: params[name] for name in declared.params}
+        self.nodes.append(
+            Node(
+                function=declared,
+                params=declared.parse_params(taken),
+                inputs=tuple(value.name for value in inputs),
+                output=tensor_of(output),
+                weights=self._keep(f"{output.name}/weights", weights),
+                bias=self._keep(f"{output.name}/bias", bias),
+            )
+        )
+        return output
+
+    def _keep(self, name: str, array: Optional[np.ndarray]) -> Optional[str]:
+        if array is None:
+            return None
+        self.spend(array.nbytes)
+        self.arrays[name] = np.ascontiguousarray(array)
+        return name
+
+    def end(self, value: Int, name: str) -> str:
+        """The name of an output: the file's, unless its call has it already for another output."""
+        made = [at for at, node in enumerate(self.nodes) if node.name == value.name]
+        if not made:  # an input as it is: a call copies it
+            params = moves(value.memory, range(len(value.order)))
+            return self.call("tflm_transpose_s8", params, [value], replace(value, name=name)).name
+        if value.name in self._ended:
+            return value.name
+        new = name if name == value.name else self.unique(name)
+        output = tensor_of(replace(value, name=new))
+        self.nodes[made[0]] = replace(self.nodes[made[0]], output=output)
+        for at, node in enumerate(self.nodes):
+            inputs = tuple(new if each == value.name else each for each in node.inputs)
+            self.nodes[at] = replace(node, inputs=inputs)
+        renamed = {key: _renamed(held, value.name, new) for key, held in self.values.items()}
+        self.values.update(renamed)
+        self._ended.add(new)
+        return new
+
+    # What several operators need
+
+    def ordered(self, value: Int, order: Sequence[int]) -> Int:
+        """The same numbers with their axes in another order in memory."""
+        order = tuple(order)
+        if same_bytes(value.shape, value.order, order):
+            return replace(value, order=order)
+        moved = replace(value, name=f"{value.name}/moved", order=order)
+        places = [value.order.index(axis) for axis in order]
+        return self.call("tflm_transpose_s8", moves(value.memory, places), [value], moved)
+
+    def table(self, value: Int, to: Format, name: str, function: Callable) -> Int:
+        """A function of each integer, as 256 results: in float32, halves to even."""
+        codes = np.arange(-128, 128)
+        x = ((codes - value.format.zero_point) * np.float32(value.format.scale)).astype(np.float32)
+        with np.errstate(all="ignore"):
+            steps = np.asarray(function(x), np.float32) / np.float32(to.scale)
+        if np.isnan(steps).any():
+            raise ModelError("its function has no value for some of the input's integers")
+        results = np.clip(np.rint(steps.astype(np.float64)) + to.zero_point, -128, 127)
+        made = replace(value, name=name, format=to)
+        params = {"length": value.size}
+        return self.call("tflm_elu_s8", params, [value], made, results.astype(np.int8))
+
+    def rescaled(self, value: Int, to: Format, name: str) -> Int:
+        """The same real numbers in another format."""
+        if value.format == to:
+            return value
+        return self.table(value, to, name, lambda x: x)
+
+    def constant(self, value: Fixed, shape: Shape) -> Int:
+        """A quantized constant as integers that a call brings, in the rank of `shape`."""
+        if value.scale.size != 1 or value.zero.size != 1:
+            raise ModelError("it reads a constant with a scale for each channel")
+        form = Format("int8", float(value.scale.reshape(())), int(value.zero.reshape(())))
+        data = value.data.reshape((1,) * (len(shape) - value.data.ndim) + value.data.shape)
+        if data.ndim > len(shape):
+            data = data.reshape(data.shape[data.ndim - len(shape) :])
+        whole = Int("constant", data.shape, order_of(data.shape), form)
+        flat = data.transpose(whole.order).astype(np.int8).reshape(-1)
+        return self.call("tflm_constant_s8", {"length": flat.size}, [], whole, flat)
+
+    def spread(self, value: Int, shape: Shape) -> Int:
+        """A value in a shape that it broadcasts to."""
+        rank = len(shape)
+        own = (1,) * (rank - len(value.shape)) + value.shape
+        order = order_of(shape)
+        value = self.ordered(replace(value, shape=own, order=_padded(value, rank)), order)
+        if own == shape:
+            return value
+        inner, outer = value.memory, tuple(shape[axis] for axis in order)
+        whole = replace(value, name=f"{value.name}/whole", shape=shape)
+        params = {**sides("input", inner), **sides("output", outer)}
+        return self.call("tflm_broadcast_s8", params, [value], whole)
+
+
+def _renamed(held: Value, old: str, new: str) -> Value:
+    """A value whose tensor has another name now."""
+    if isinstance(held, Real):
+        return Real(_int_renamed(held.integers, old, new))
+    return _int_renamed(held, old, new) if isinstance(held, Int) else held
+
+
+def _int_renamed(held: Int, old: str, new: str) -> Int:
+    return replace(held, name=new) if held.name == old else held
+
+
+def _padded(value: Int, rank: int) -> tuple[int, ...]:
+    """The order of the axes with more of them in front."""
+    more = rank - len(value.shape)
+    return (*range(more), *(axis + more for axis in value.order))
+
+
+def sides(prefix: str, shape: Sequence[int]) -> dict[str, int]:
+    """A shape of up to four axes as arguments, the missing ones in front."""
+    if len(shape) > 4:
+        raise ModelError(f"it has {len(shape)} axes, of which functions take up to 4")
+    whole = (1,) * (4 - len(shape)) + tuple(shape)
+    return {f"{prefix}_{axis}": side for axis, side in zip("nhwc", whole)}
+
+
+def moves(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
+    """The sides of up to six axes, and the order that they come into."""
+    missing = _MOVES - len(whole)
+    if missing < 0:
+        raise ModelError(f"it moves {len(whole)} axes; at most {_MOVES} are supported")
+    lengths = [*[1] * missing, *whole]
+    perm = [*range(missing), *(missing + axis for axis in order)]
+    return {
+        **{f"input_{i}": side for i, side in enumerate(lengths)},
+        **{f"output_{i}": lengths[axis] for i, axis in enumerate(perm)},
+        **{f"perm_{i}": axis for i, axis in enumerate(perm)},
+    }
+
+
+def tensor_of(value: Int) -> Tensor:
+    """A value as a tensor of the graph."""
+    in_order = value.order == tuple(range(len(value.order)))
+    form, shape = value.format, value.memory or (1,)
+    order = () if in_order else value.order
+    return Tensor(value.name, shape, form.dtype, None, form.scale, form.zero_point, order)

@@ -1,0 +1,97 @@
+"""A node of a quantized file while it is converted: its inputs as integers, and its bias."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import numpy as np
+
+from ....errors import ModelError
+from ....ir.formats import Format
+from ....operators import Shape
+from ..call import Call
+from .building import Builder
+from .values import LAST, Fixed, Int, Pending, Real
+
+#: How far, of itself, a bias's scale may be from that of the products.
+_CLOSE = 1e-5
+
+
+@dataclass(frozen=True)
+class Site:
+    """A node, its inputs, and the network under construction.
+
+    Every method raises ModelError if the file holds something without a meaning.
+    """
+
+    call: Call
+    builder: Builder
+
+    def integers(self, index: int = 0) -> Int:
+        """An input that is computed."""
+        value: Any = self.call.value(index)
+        if isinstance(value, Real):
+            return value.integers
+        if isinstance(value, Int):
+            return value
+        if isinstance(value, Pending):
+            raise ModelError(
+                f"its input {self.call.node.inputs[index]!r} is not quantized: no QuantizeLinear "
+                "stands between the two operators"
+            )
+        raise ModelError(f"its input {self.call.node.inputs[index]!r} must be computed")
+
+    def image(self, index: int) -> Int:
+        """An image whose channels lie last in memory."""
+        value = self.integers(index)
+        if len(value.shape) != 3:
+            raise ModelError(f"it takes images, but its input is {[1, *value.shape]}")
+        return self.builder.ordered(value, LAST)
+
+    def operands(self, rank: int) -> list[Int]:
+        """Both inputs, either of which may be a quantized constant."""
+        return [self._operand(index, rank) for index in range(2)]
+
+    def _operand(self, index: int, rank: int) -> Int:
+        value: Any = self.call.value(index)
+        if isinstance(value, Fixed):
+            return self.builder.constant(value, (1,) * rank)
+        return self.integers(index)
+
+    def bias(self, given: Any, steps: np.ndarray) -> np.ndarray:
+        """A bias in steps of the products, int32; zeros where there is none."""
+        if given is None:
+            return np.zeros(steps.size, np.int32)
+        if isinstance(given, Fixed):
+            scale = np.broadcast_to(given.scale.astype(np.float64).reshape(-1), steps.size)
+            if given.data.size == steps.size and np.allclose(scale, steps, rtol=_CLOSE, atol=0):
+                return given.data.reshape(-1).astype(np.int32)
+            real = given.real
+        elif isinstance(given, np.ndarray) and given.dtype == np.int32 and given.size == steps.size:
+            return given.reshape(-1)  # of an operator on integers: in these steps already
+        elif isinstance(given, np.ndarray) and given.dtype.kind == "f":
+            real = given.astype(np.float64)
+        else:
+            raise ModelError("its bias must be a constant")
+        if real.size != steps.size or not np.isfinite(real).all():
+            raise ModelError(f"its bias must be {steps.size} finite numbers")
+        whole = np.rint(real.reshape(-1) / steps)
+        return np.clip(whole, -(2**31), 2**31 - 1).astype(np.int32)
+
+
+#: Converts one node; what it makes is emitted when its QuantizeLinear is there.
+Converter = Callable[[Site], Pending]
+
+
+def moved(
+    site: Site, x: Int, shape: Shape, put: Callable[[Int, str], Int], order: Sequence[int]
+) -> Pending:
+    """Of a node that moves numbers: put makes them in x's own format, under a name."""
+
+    def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+        made = put(x, name if x.format == form else f"{name}/moved")
+        return site.builder.rescaled(made, form, name)
+
+    return Pending(emit, shape)

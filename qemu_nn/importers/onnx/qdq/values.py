@@ -1,0 +1,113 @@
+"""What a name of a quantized file stands for: integers, a quantized constant, or real numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Callable, Union
+
+import numpy as np
+
+from ....errors import ModelError
+from ....ir.formats import Format
+from ....operators import Shape
+
+#: How the axes of an image [C, H, W] lie in memory: channels last.
+LAST = (1, 2, 0)
+
+
+@dataclass(frozen=True)
+class Int:
+    """Integers that a call makes, or the network's input.
+
+    name: of the graph's tensor. shape: of one sample, as the file has it. order: which of its axes
+    each axis in memory is.
+    """
+
+    name: str
+    shape: Shape
+    order: tuple[int, ...]
+    format: Format
+
+    @property
+    def memory(self) -> Shape:
+        """The shape in memory."""
+        return tuple(self.shape[axis] for axis in self.order)
+
+    @property
+    def size(self) -> int:
+        """Elements of one sample."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Real:
+    """What integers stand for."""
+
+    integers: Int
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A constant of integers: data - zero, times scale, both for all or along an axis."""
+
+    data: np.ndarray
+    scale: np.ndarray
+    zero: np.ndarray
+    axis: int
+
+    @property
+    def real(self) -> np.ndarray:
+        """The real numbers, float64."""
+        found: np.ndarray = (self.data - self._along(self.zero)) * self._along(self.scale)
+        return found
+
+    def _along(self, numbers: np.ndarray) -> np.ndarray:
+        numbers = np.asarray(numbers, np.float64)
+        if numbers.size == 1:
+            return numbers.reshape(())
+        shape = [1] * self.data.ndim
+        shape[self.axis] = numbers.size
+        return numbers.reshape(shape)
+
+
+#: Makes the integers of a layer: their format, their name, and the real values that they keep.
+Emit = Callable[[Format, str, tuple[float, float]], Int]
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Real numbers of a layer that no QuantizeLinear has read yet.
+
+    clamps: whether its call clamps. matrix: a product that may still get a bias.
+    """
+
+    emit: Emit
+    shape: Shape
+    clamps: bool = False
+    ends: tuple[float, float] = (-math.inf, math.inf)
+    matrix: Union[Callable[[np.ndarray], Emit], None] = field(default=None)
+
+
+#: What a name of the file stands for.
+Value = Union[Int, Real, Fixed, Pending, np.ndarray]
+
+
+def order_of(shape: Sequence[int]) -> tuple[int, ...]:
+    """How the axes of a sample lie in memory: images have their channels last."""
+    return LAST if len(shape) == 3 else tuple(range(len(shape)))
+
+
+def same_bytes(shape: Sequence[int], one: Sequence[int], two: Sequence[int]) -> bool:
+    """Whether two orders of the axes are the same in memory."""
+    return [a for a in one if shape[a] > 1] == [a for a in two if shape[a] > 1]
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The shape that all of these broadcast to."""
+    try:
+        return tuple(np.broadcast_shapes(*shapes))
+    except ValueError:
+        names = " and ".join(str(list(shape)) for shape in shapes)
+        raise ModelError(f"{names} do not broadcast to one shape") from None

@@ -1,0 +1,236 @@
+"""Quantized .onnx files, beside what ONNX Runtime computed: each layer within one step of it."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from published import SHARED
+
+import qemu_nn
+from qemu_nn.errors import ModelError
+from qemu_nn.runtime.single import Calls
+
+onnx = pytest.importorskip("onnx")
+TensorProto, helper, numpy_helper = onnx.TensorProto, onnx.helper, onnx.numpy_helper
+
+OWN = Path(__file__).parent / "golden" / "onnx_quantized.npz"
+FOLDER = SHARED / "qdq"
+
+#: Elements of a layer that are further away: a division by zero, which a device with this kernel
+#: answers with 0 and ONNX Runtime with an infinity.
+FAR = {"unit_div": 1}
+
+#: Files that are refused, and why.
+REFUSED = {"branchy_s8_pt_asymw": "weights are not symmetric"}
+
+
+@cache
+def own():
+    with np.load(OWN) as arrays:
+        found = {}
+        for key in arrays:
+            name, _, part = key.partition("/")
+            found.setdefault(name, {})[part] = arrays[key]
+        return found
+
+
+def recorded(name):
+    if name in own():
+        return own()[name]
+    with np.load(FOLDER / f"{name}_golden.npz") as arrays:
+        return {key: arrays[key] for key in arrays}
+
+
+@pytest.fixture
+def file(tmp_path):
+    def file(name):
+        if name not in own():
+            return FOLDER / f"{name}.onnx"
+        path = tmp_path / f"{name}.onnx"
+        path.write_bytes(own()[name]["file"].tobytes())
+        return path
+
+    return file
+
+
+def names():
+    found = {*own()}
+    if FOLDER.is_dir():
+        found |= {path.stem for path in FOLDER.glob("*.onnx")}
+    return sorted(found - {*REFUSED})
+
+
+def inputs(network, arrays):
+    several = len(network.graph.inputs) > 1
+    keys = [f"x{j}_0" if several else "x0" for j in range(len(network.graph.inputs))]
+    return {t.name: arrays[key] for t, key in zip(network.graph.inputs, keys)}
+
+
+def integers(arrays, tensor):
+    """What ONNX Runtime has for a tensor, as it lies in memory; None if it is not recorded."""
+    found = arrays.get(f"t0/{tensor.name}")
+    if found is None or found.dtype not in (np.int8, np.uint8):
+        return None
+    shift = 128 if found.dtype == np.uint8 else 0
+    moved = tensor.to_memory(found.astype(int) - shift)
+    return np.ascontiguousarray(moved.reshape(len(found), *tensor.shape), np.int8)
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_layer_is_within_one_step_of_onnx_runtime(name, file):
+    network, arrays = qemu_nn.load(file(name)), recorded(name)
+    graph, calls = network.graph, Calls(network.graph, network.profile())
+    codes = network.host.codes(inputs(network, arrays))
+    codes = codes if isinstance(codes, dict) else {graph.input.name: codes}
+    count = len(next(iter(codes.values())))
+    values, compared = dict(codes), 0
+    for node in graph.nodes:
+        given = [values[each] for each in node.inputs] or [np.empty((count, 0), np.int8)]
+        made = calls.run(node, given) if node.inputs else constant(graph, node, count)
+        want = integers(arrays, node.output)
+        if want is not None:
+            steps = np.abs(made.reshape(want.shape).astype(int) - want)
+            assert np.count_nonzero(steps > 1) <= FAR.get(name, 0), node.name
+            compared += 1
+        values[node.name] = made if want is None else want
+    assert compared
+
+
+def constant(graph, node, count):
+    numbers = graph.arrays[node.weights].reshape(node.output.shape)
+    return np.ascontiguousarray(np.broadcast_to(numbers, (count, *node.output.shape)))
+
+
+@pytest.mark.parametrize("name", names())
+def test_predict_is_near_what_onnx_runtime_returns(name, file):
+    network, arrays = qemu_nn.load(file(name)), recorded(name)
+    want = arrays.get("t0/y")
+    if want is None:
+        pytest.skip("no output was recorded under this name")
+    got = network.predict(inputs(network, arrays))
+    assert np.shape(got) == want.shape
+    scale = network.graph.tensors["y"].scale
+    real = (
+        want
+        if want.dtype == np.float32
+        else network.graph.tensors["y"].format.dequantize(
+            want.astype(int) - (128 if want.dtype == np.uint8 else 0)
+        )
+    )
+    far = np.abs(got - real) > 3.5 * scale
+    assert np.count_nonzero(far) <= FAR.get(name, 0)
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_no_function_computes_is_refused_with_the_reason(name, file):
+    with pytest.raises(ModelError, match=REFUSED[name]):
+        qemu_nn.load(file(name))
+
+
+def test_the_network_is_one_like_any_other(file, tmp_path):
+    network, arrays = qemu_nn.load(file("cnn_s8_qop_pc")), recorded("cnn_s8_qop_pc")
+    x = inputs(network, arrays)
+    network.save(tmp_path / "net.qnz")
+    again = qemu_nn.load(tmp_path / "net.qnz")
+    assert (again.predict(x) == network.predict(x)).all()
+    assert network.graph.outputs == ("y",)
+    report = qemu_nn.analyze(network, np.concatenate([*x.values()] * 3))
+    assert "c1" in report.text()
+
+
+def model(nodes, inputs, outputs, constants):
+    """A file of these nodes."""
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info(n, kind, shape) for n, kind, shape in inputs],
+        [helper.make_tensor_value_info(n, kind, shape) for n, kind, shape in outputs],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+CONSTANTS = {
+    "s": np.array(0.05, np.float32),
+    "z": np.array(3, np.int8),
+    "bad": np.array(np.nan, np.float32),
+    "wide": np.array(0, np.int16),
+}
+
+
+def saved(tmp_path, nodes, out="y", dtype=TensorProto.FLOAT, **constants):
+    made = model(
+        nodes,
+        [("x", TensorProto.FLOAT, ["n", 4])],
+        [(out, dtype, ["n", 4])],
+        {**CONSTANTS, **constants},
+    )
+    path = tmp_path / "net.onnx"
+    onnx.save(made, str(path))
+    return path
+
+
+def pair(source, target, scale="s", zero="z"):
+    return [
+        helper.make_node("QuantizeLinear", [source, scale, zero], [f"{target}_q"]),
+        helper.make_node("DequantizeLinear", [f"{target}_q", scale, zero], [target]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "why"),
+    [
+        ([*pair("x", "a"), helper.make_node("Relu", ["a"], ["y"])], "no QuantizeLinear reads"),
+        ([*pair("x", "a", "bad"), *pair("a", "y")], "must be positive and finite"),
+        ([*pair("x", "a", zero="wide"), *pair("a", "y")], "activations of int16"),
+        ([*pair("x", "a"), helper.make_node("CumSum", ["a", "z"], ["y"])], "CumSum"),
+        (
+            [
+                *pair("x", "a"),
+                helper.make_node("Sigmoid", ["a"], ["b"]),
+                helper.make_node("Tanh", ["b"], ["c"]),
+                *pair("c", "y"),
+            ],
+            "is not quantized: no QuantizeLinear",
+        ),
+    ],
+)
+def test_a_file_without_a_meaning_is_refused_in_a_sentence(tmp_path, nodes, why):
+    with pytest.raises(ModelError, match=why):
+        qemu_nn.load(saved(tmp_path, nodes))
+
+
+def test_functions_of_one_number_have_onnx_runtime_s_rounding(tmp_path):
+    nodes = [*pair("x", "a"), helper.make_node("Sigmoid", ["a"], ["b"]), *pair("b", "y", "t")]
+    network = qemu_nn.load(saved(tmp_path, nodes, t=np.array(0.01, np.float32)))
+    codes = np.arange(-128, 128, dtype=np.int8).reshape(-1, 4)
+    real = (codes.astype(np.float32) - 3) * np.float32(0.05)
+    want = np.rint(1 / (1 + np.exp(-real.astype(float))) / 0.01) + 3
+    got = network.session().run(codes)[network.graph.outputs[0]]
+    assert (got == np.clip(want, -128, 127)).all()
+
+
+@pytest.mark.parametrize("name", ["unit_conv_relu", "branchy_s8_pc", "cnn_s8_qop_pc"])
+def test_a_damaged_file_is_refused_or_harmless(name, tmp_path):
+    data, path = bytearray(own()[name]["file"].tobytes()), tmp_path / "net.onnx"
+    for number in range(60):
+        rng = np.random.default_rng(number)
+        damaged = bytearray(data)
+        for at in rng.integers(0, len(data), 3):
+            damaged[at] = rng.integers(256)
+        path.write_bytes(
+            bytes(damaged[: rng.integers(1, len(data))] if number % 4 == 0 else damaged)
+        )
+        try:
+            network = qemu_nn.load(path)
+        except ModelError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+            continue
+        if isinstance(network, qemu_nn.FloatNetwork):
+            continue
+        try:
+            x = {t.name: np.ones((1, *t.shape), t.dtype) for t in network.graph.inputs}
+            network.session().run(x)
+        except qemu_nn.Error:  # what the device has not
+            continue
