@@ -92,11 +92,6 @@ def test_several_images_were_not_pooled_before_june_2026(tmp_path):
     pooled("2026-06", tmp_path)
 
 
-def test_a_state_with_a_zero_point_is_refused_of_the_reference_kernel(tmp_path):
-    with pytest.raises(qemu_nn.Error, match="zero point 37"):
-        qemu_nn.load(with_a_zero_point(37).save(tmp_path)).session(kernels="reference")
-
-
 def test_an_activation_that_is_ignored_is_warned_of(tmp_path):
     net = qemu_nn.load(CASES["transpose_conv_relu"]().save(tmp_path))
     with pytest.warns(DeviceWarning, match="the fused activation RELU is ignored"):
