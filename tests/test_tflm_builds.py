@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import recorded_tflite
 from published import SHARED
-from test_import_tflite_svdf import with_a_zero_point
 from tflite_cases import CASES, Net, inputs
 
 import qemu_nn
