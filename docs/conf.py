@@ -20,7 +20,6 @@ root_doc = "README"
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
     "sphinx_click",
     "myst_nb",
 ]

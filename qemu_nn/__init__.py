@@ -22,6 +22,10 @@ quantize -- turn a float network into calls of CMSIS-NN
 >>> quantized = qemu_nn.quantize("net.onnx", "calib.npz", target="cortex-m4")
 >>> quantized.save("net.qnz")
 
+run -- the same on data of any size, from files and into files
+
+>>> qemu_nn.run("net.tflite", "images.npy", "scores")
+
 check -- say which networks a device runs, and why not
 
 >>> print(qemu_nn.check("models", target="cortex-m4").text())
@@ -80,6 +84,7 @@ if TYPE_CHECKING:
     from .api.micro_frontend import micro_frontend
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
+    from .api.run import run
     from .io.version import __version__
     from .ir.preprocessing import Preprocessing
 
@@ -98,6 +103,7 @@ _HOMES = {
     "load": "api.network",
     "micro_frontend": "api.micro_frontend",
     "quantize": "api.quantize",
+    "run": "api.run",
     "__version__": "io.version",
 }
 
@@ -122,6 +128,7 @@ __all__ = [
     "load",
     "micro_frontend",
     "quantize",
+    "run",
 ]
 
 

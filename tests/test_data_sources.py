@@ -311,11 +311,11 @@ def test_pipes_and_circles_of_links_are_refused(folder):
             read(X, labels=folder / name)
 
 
-def large(path, count):
-    """A .npy file of so many images of zeros, which takes no place on most disks."""
-    shape = (count, 32, 32, 3)
+def large(path, count, shape=(32, 32, 3), descr="|u1"):
+    """A .npy file of so many samples of zeros, which takes no place on most disks."""
+    shape = (count, *shape)
     with open(path, "wb") as file:
-        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+        header = {"descr": descr, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
         file.truncate(file.tell() + int(np.prod(shape)))
     return path

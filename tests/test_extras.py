@@ -48,5 +48,7 @@ def test_nothing_says_to_install_from_an_index_that_has_not_this_name():
     assert len(pages) > 20
     assert len(modules) > 200
     for path in pages + modules:
-        said = re.search(r"pip install[^\n`]*[ '\"=]qemu_nn\b(?!-)", path.read_text(encoding="utf-8"))
+        said = re.search(
+            r"pip install[^\n`]*[ '\"=]qemu_nn\b(?!-)", path.read_text(encoding="utf-8")
+        )
         assert said is None, f"{path} says {said[0]!r}: see command() of io/extras.py"

@@ -269,7 +269,7 @@ def test_a_failure_half_way_leaves_the_earlier_set_and_nothing_else(tmp_path):
 
 def test_inputs_that_the_network_can_not_take_are_errors_and_leave_nothing(tmp_path):
     network = pipeline.Network(networks.classifier())
-    for x in (np.zeros((2, 8, 8, 3), np.int8), np.zeros((2, 8, 8, 2)), np.zeros(0), np.int8(1)):
+    for x in (np.zeros((2, 8, 8, 3), np.int8), np.zeros((2, 8, 8, 3)), np.zeros(0), np.int8(1)):
         with pytest.raises(Error):
             pipeline.golden(network, x, tmp_path / "set")
     with pytest.raises(Error, match="not recurrent"):

@@ -108,12 +108,11 @@ def test_inputs_that_do_not_fit_are_a_sentence(given, sentence, data):
 
 def test_real_numbers_of_one_of_several_inputs_are_quantized(data):
     np.save("real.npy", data["a"] * np.float32(0.5))
-    code, text = call(
+    code, _ = call(
         *("run", "net.qnz", "-o", "out.npz"),
         *("-i", "which=which.npy", "-i", "a=real.npy", "-i", "b=b.npy"),
     )
     assert code == 0
-    assert "float32 inputs 'a' quantized as int8 0.5*q" in text
     want = np.where(data["which"], data["a"], data["b"])
     np.testing.assert_array_equal(np.load("out.npz")["out"], want)
 
@@ -153,7 +152,7 @@ def test_a_sequence_without_its_samples_is_explained(shape, hint, data):
     np.save("x.npy", x)
     code, text = call("run", "counted.qnz", "-i", "x.npy", "-o", "out.npz")
     assert code == 2
-    assert hint is None or hint in text
+    assert ("for one sample give [1, 7, 6]" if len(shape) == 2 else str(list(shape))) in text
 
 
 def test_sequences_come_with_samples_and_steps(data):

@@ -11,12 +11,11 @@ from qemu_nn.api import golden as pipeline
 from qemu_nn.api.network import load
 from qemu_nn.cli.main import main
 from qemu_nn.cli.spelling import spelled
-from qemu_nn.runtime.session import Session
 
 #: Verb -> the functions whose arguments it has as options.
 CALLS = {
     "info": (load, pipeline.describe, qemu_nn.Network.fit),
-    "run": (qemu_nn.Network.session, Session.run),
+    "run": (qemu_nn.run,),
     "golden": (pipeline.golden,),
     "compare": (pipeline.compare,),
     "check": (qemu_nn.check,),
@@ -46,11 +45,6 @@ OWN = {
     "output": "what the call returns",
 }
 
-#: Verb -> options of its own, and why.
-EXCEPT = {
-    "run": {"output": "what run() returns"},
-}
-
 #: How data are chosen, prepared and spread over machines: the command line has an option for each
 #: part, Python also Preprocessing and a client; tests of these hold the parts together.
 SHARED = {
@@ -74,14 +68,15 @@ def taken(verb):
     names = {n for call in CALLS[verb] for n in inspect.signature(call).parameters}
     if load in CALLS[verb]:
         names = {"output_tensor" if name == "output" else name for name in names}
-    return {RENAMED.get(name, name) for name in names - FIXED - SHARED}
+    renamed = {**RENAMED, "data": "input"} if verb == "run" else RENAMED
+    return {renamed.get(name, name) for name in names - FIXED - SHARED}
 
 
 @pytest.mark.parametrize("verb", CALLS)
 def test_a_verb_has_the_options_of_its_function(verb):
     have, arguments = options(verb)
     wanted = taken(verb)
-    own = {*OWN, *EXCEPT.get(verb, {}), *SHARED}
+    own = {*OWN, *SHARED}
     assert wanted - have - arguments == set(), "Python alone has these"
     assert have - wanted - own == set(), "the command line alone has these"
 

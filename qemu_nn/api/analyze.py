@@ -16,9 +16,11 @@ from ..analysis.layer_figures import Gathered, LayerFigures, WeightFigures, weig
 from ..analysis.report import Report
 from ..errors import Error
 from ..io.arguments import as_callable
+from ..io.selection import Index
 from ..ir.builds import built
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Node, Tensor
+from ..ir.preprocessing import Preprocessing
 from ..lower.dequantize import dequantized
 from ..lower.meaning import counterparts, meanings, stranger
 from ..quantizer.rules import kept_range
@@ -31,7 +33,7 @@ from ..runtime.session import Session
 from ..runtime.single import Calls
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from .blocks import Source, batch_rows, blocks_of
-from .data import SIZE, batches, batches_by_name
+from .data import SIZE, Reading, real_batches
 from .network import Network, quantized
 
 Arrays = Mapping[str, np.ndarray]
@@ -45,12 +47,18 @@ _CACHED = 1 << 19
 def analyze(
     network: Union[Network, str, Path],
     data: Any,
-    labels: Optional[np.ndarray] = None,
+    labels: Any = None,
     *,
     target: str = DEFAULT_CORE,
     cmsis: Optional[str] = None,
     rounding: Optional[str] = None,
     layout: Optional[str] = None,
+    preprocessing: Optional[Preprocessing] = None,
+    front_end: Any = None,
+    limit: Optional[int] = None,
+    index: Index = None,
+    shuffle: bool = False,
+    seed: int = 0,
     threads: int = 1,
     progress: Optional[Progress] = None,
     kernels: str = KERNELS[0],
@@ -67,12 +75,13 @@ def analyze(
         .tflite file, which is compared with the float network that its integers stand for: that
         shows the cost of rounding activations.
     data : str or Path, ndarray, tuple or iterable
-        Float inputs, as quantize() takes them, for the float reference or the file that it came
-        from. A network without a reference also takes its own integers, int8 for an int8 input. Of
-        several inputs: an .npz file or a dictionary with all, by name or as x0, x1, ... in order.
-    labels : ndarray of int, shape (N,), optional
-        The class of every sample, where the data do not hold it; with labels the report has
-        accuracies and a confusion matrix.
+        Inputs, as docs/data.md lists them: real ones, as quantize() takes them, for the float
+        reference or the file that it came from, or the network's own integers, int8 for an int8
+        input. Of several inputs: an .npz file or a dictionary with all, by name or as x0, x1, ...
+        in order.
+    labels : ndarray of int, shape (N,), or str or Path, optional
+        The class of every sample, where the data do not hold it, or their file; with labels the
+        report has accuracies and a confusion matrix.
     target : str, default "cortex-m4"
         A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
@@ -82,6 +91,18 @@ def analyze(
         A rounding of targets.ROUNDINGS; default: as Arm ships the release.
     layout : {"NHWC", "NCHW"}, optional
         The layout of images in the data, where their shape fits both.
+    preprocessing : Preprocessing, optional
+        What raw samples become; default: what the network says.
+    front_end : Chain or str or Path, optional
+        The chain that makes the network's features of WAV files, or its chain.json.
+    limit : int, optional
+        Use so many samples at most.
+    index : int, str, slice or sequence of int, optional
+        Use these samples: numbers from 0, or text such as "0,5,10:20".
+    shuffle : bool, default False
+        Put the samples into random order.
+    seed : int, default 0
+        Which order.
     threads : int, default 1
         Threads that share the samples of a batch.
     progress : callable, optional
@@ -112,9 +133,10 @@ def analyze(
     """
     network, progress = quantized(network), as_callable(progress, "progress")
     reference, graph = network.reference, network.graph
-    own = None  # a network that was made of real numbers is tested with real numbers
+    given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
+    how = Reading.of(limit, index, shuffle, seed, labels=labels, **given)
     if reference is None and is_affine(graph):
-        reference, own = dequantized(graph), [tensor.format for tensor in graph.inputs]
+        reference = dequantized(graph)
     if reference is None:
         raise Error(
             f"{graph.name} has no float reference to compare with; quantize it from a float model"
@@ -124,12 +146,7 @@ def analyze(
     graph = built(graph, wanted)
     run = _Run(graph, reference, wanted, threads)
     size = _at_once(reference)
-    if len(graph.inputs) > 1:
-        source = batches_by_name(data, graph.inputs, size, labels=labels)
-    else:
-        first = None if own is None else own[0]
-        shape, usual = reference.shape, reference.layout
-        source = batches(data, shape, usual, layout, size=size, own=first, labels=labels)
+    source = real_batches(network, data, how, size)
     sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
     with cluster(client, workers) as found:
         reading, blocks, total = blocks_of(source, None, sample_bytes, found is not None)

@@ -51,6 +51,10 @@ class Take:
         """The same for data of this layout."""
         return self
 
+    def blind(self) -> Take:
+        """The same without a look at samples."""
+        return self
+
     def image_shape(self) -> tuple[int, int, int]:
         """Height, width and channels of the images that the network takes."""
         shape, layout = self.start
@@ -103,7 +107,7 @@ class Arrange(Take):
         default = None if self.own is None else self.layout
         real, _ = shaped(x, "the data", self.shape, self.layout, given, default)
         if len(real) != len(x):
-            raise no_axis(self.shape)
+            raise no_axis(x)
         if steps is not None:
             real = steps.apply(real, self.layout)
         return real.astype(np.float64 if real.dtype == np.float64 else np.float32)
@@ -127,10 +131,14 @@ class ByName(Take):
 
 @dataclass(frozen=True)
 class Coded(Take):
-    """Samples as Session.run() takes them: the network's integers."""
+    """Samples as Session.run() takes them: the network's integers.
+
+    look: is shown each batch of samples before they become integers, and their layout.
+    """
 
     host: Host
     given: Optional[str] = None
+    look: Optional[Callable[[Any, Optional[str]], None]] = None
 
     @property
     def start(self) -> tuple[Shape, Optional[str]]:
@@ -153,6 +161,10 @@ class Coded(Take):
         """Whether the network knows no real numbers but those that its integers stand for."""
         return self.host.reference is None
 
+    def blind(self) -> Coded:
+        """The same without a look at samples."""
+        return replace(self, look=None)
+
     def of_layout(self, given: Optional[str]) -> Coded:
         """The same for data of this layout."""
         return replace(self, given=given)
@@ -161,9 +173,11 @@ class Coded(Take):
         """Samples of each input."""
         expect_finite(x, name)
         codes = self.host.codes(x, self.given)
+        if self.look is not None:
+            self.look(x, self.given)
         (made,), (had,) = {*map(len, arrays(codes))}, {*map(len, arrays(x))}
         if made != had:
-            raise no_axis(self.host.graph.input.shape)
+            raise no_axis(next(arrays(x)))
         return codes
 
 
@@ -176,7 +190,7 @@ class Reals(Coded):
         expect_finite(x, name)
         real = self.host.reals(x, self.given)
         if len(real) != len(x):
-            raise no_axis(self.start[0])
+            raise no_axis(x)
         return real.astype(np.float64 if real.dtype == np.float64 else np.float32)
 
 
@@ -195,9 +209,8 @@ def expect_finite(x: Any, name: Name) -> None:
             raise Error(f"{name(bad)} contains {what}")
 
 
-def no_axis(shape: Shape) -> Error:
+def no_axis(x: np.ndarray) -> Error:
     """Of data that are one sample and not several."""
     return Error(
-        "the data must have an axis of samples in front: of one sample "
-        f"[1, {', '.join(map(str, shape))}]"
+        f"the data must have an axis of samples in front: for one sample give {[1, *x.shape]}"
     )

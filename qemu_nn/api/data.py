@@ -12,18 +12,21 @@ import numpy as np
 
 from ..errors import Error
 from ..io import files
-from ..io.arguments import as_path
+from ..io.arguments import as_path, shown
 from ..io.chunked import Chunked, is_chunked
 from ..io.images import IMAGES, ImageSource
 from ..io.labels import TABLES, read_labels
 from ..io.listing import FileSource, listed
 from ..io.mapped import map_npy, map_npz, map_shards, mapped_already
-from ..io.selection import Selection
+from ..io.selection import Index, Selection
 from ..io.sources import Held, Source
 from ..ir.formats import Format
 from ..ir.preprocessing import Preprocessing
 from ..ir.tensors import Tensor
+from ..runtime.host import Host
+from ..runtime.inputs import Inputs
 from ..runtime.samples import as_numbers
+from ..runtime.sanity import tell
 from .arrange import Arrange, ByName, Coded, Reals, Shape, Take
 from .batches import Batch as Batch
 from .batches import Batches as Batches
@@ -52,6 +55,17 @@ class Reading:
     front_end: Any = None
     selection: Selection = field(default_factory=Selection)
     any_labels: bool = False
+
+    @classmethod
+    def of(
+        cls, limit: Optional[int], index: Index, shuffle: bool, seed: int, **others: Any
+    ) -> Reading:
+        """What a verb's keywords say."""
+        return cls(**others, selection=Selection(limit, index, shuffle, seed))
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.preprocessing, (Preprocessing, type(None))):
+            raise Error(f"preprocessing must be a Preprocessing, not {shown(self.preprocessing)}")
 
 
 def batches(
@@ -115,13 +129,43 @@ def real_batches(network: Network, source: Any, how: Reading, size: int = SIZE) 
 
 
 def coded_batches(network: Network, source: Any, how: Reading, size: int = SIZE) -> Batches:
-    """Batches of samples as Session.run() takes them, of several inputs by name."""
-    return _batches(source, Coded(_host(network, how), how.layout), how, size)
+    """Batches of samples as Session.run() takes them, of several inputs by name. The first of them
+    are looked at, whether they are scaled as the network expects."""
+    host = _host(network, how)
+    return _batches(source, Coded(host, how.layout, _Look(host)), how, size)
 
 
-def _host(network: Network, how: Reading) -> Any:
+def coded(network: Network, source: Any, how: Reading) -> Inputs:
+    """All samples as Session.run() takes them; lists are arrays, too."""
+    if len(network.graph.inputs) == 1 and isinstance(source, list):
+        source = as_numbers(source, "the input")
+    found = [batch.x for batch in coded_batches(network, source, how)]
+    if not found:
+        raise Error("the data hold no samples")
+    if isinstance(found[0], Mapping):
+        return {name: np.concatenate([x[name] for x in found]) for name in found[0]}
+    return np.concatenate(found)
+
+
+def _host(network: Network, how: Reading) -> Host:
     host = network.host
     return host if how.preprocessing is None else replace(host, preprocessing=how.preprocessing)
+
+
+class _Look:
+    """Tells once what the first samples look like in a network's formats."""
+
+    def __init__(self, host: Host) -> None:
+        self._host: Optional[Host] = host
+
+    def __call__(self, x: Any, layout: Optional[str]) -> None:
+        if self._host is None:
+            return
+        gauges = self._host.gauges(x, layout)
+        if all(gauge.enough for gauge in gauges):
+            self._host = None
+            for gauge in gauges:
+                tell(gauge)
 
 
 def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
@@ -160,7 +204,12 @@ def _checked(sources: Mapping[Optional[str], Source], take: Take) -> int:
     for x in one.values():
         if x.dtype.kind not in "fiub":
             raise Error(f"the data must be real numbers, not {x.dtype}")
-    take(one.get(None, one), "sample {} of the data".format)
+    try:
+        take.blind()(one.get(None, one), "sample {} of the data".format)
+    except Error:  # the same of all samples, whose shape the user knows; this takes no memory
+        every = {name: np.broadcast_to(x, sources[name].whole) for name, x in one.items()}
+        take.blind()(every.get(None, every), "sample {} of the data".format)
+        raise
     return counts.pop()
 
 
@@ -236,7 +285,7 @@ def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[S
     if path.is_dir() and any(entry.suffix.lower() == ".npy" for entry in path.iterdir()):
         return map_shards(path), None
     if ending in SOUNDS or (path.is_dir() and _has_sound(path)):
-        raise Error(f"{path} holds sound: give the front end that makes features of it")
+        raise Error(f"{path} holds sound: give front_end=, which makes features of it")
     if path.is_dir() or ending in (*TABLES, *IMAGES):
         found = ImageSource(listed(path, IMAGES, "images"), take.image_shape(), take.preprocessing)
         return found, found.labels

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 from ..firmware import project
 from ..firmware.project import Firmware
 from ..io.arguments import as_flag, as_path
-from ..runtime.inputs import Inputs, by_name
+from ..io.selection import Index
+from ..ir.preprocessing import Preprocessing
+from ..runtime.inputs import by_name
 from ..runtime.session import Session, random_inputs
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
+from .data import Reading, coded
 from .golden import about, write_goldens
 from .network import Network, quantized
 
@@ -21,11 +24,18 @@ def export(
     target: str = DEFAULT_CORE,
     cmsis: Optional[str] = None,
     rounding: Optional[str] = None,
-    x: Optional[Inputs] = None,
+    x: Any = None,
     one_header: bool = False,
     force: bool = False,
     kernels: str = KERNELS[0],
     tflm: str = DEFAULT_TFLM,
+    layout: Optional[str] = None,
+    preprocessing: Optional[Preprocessing] = None,
+    front_end: Any = None,
+    limit: Optional[int] = None,
+    index: Index = None,
+    shuffle: bool = False,
+    seed: int = 0,
 ) -> Firmware:
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `x`.
 
@@ -44,9 +54,9 @@ def export(
         functions.
     rounding : str, optional
         A rounding of targets.ROUNDINGS; default: as Arm ships the release.
-    x : ndarray of the input's integers, shape (N, *input shape), optional
-        Inputs of the self-test; of a recurrent network (N, T, *input shape). Default: two random
-        inputs, always the same.
+    x : ndarray of the input's integers, shape (N, *input shape), or data, optional
+        Inputs of the self-test; of a recurrent network (N, T, *input shape). Or samples as
+        docs/data.md lists them, of real numbers, too. Default: two random inputs, always the same.
     one_header : bool, default False
         Write layers.h, too, which has everything as plain macros.
     force : bool, default False
@@ -55,6 +65,20 @@ def export(
         Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
     tflm : str, default "2026-08"
         The month of TensorFlow Lite Micro, one of targets.TFLM.
+    layout : {"NHWC", "NCHW"}, optional
+        The layout of images in the data, where their shape does not tell.
+    preprocessing : Preprocessing, optional
+        What raw samples become; default: what the network says.
+    front_end : Chain or str or Path, optional
+        The chain that makes the network's features of WAV files, or its chain.json.
+    limit : int, optional
+        Use so many samples at most.
+    index : int, str, slice or sequence of int, optional
+        Use these samples: numbers from 0, or text such as "0,5,10:20".
+    shuffle : bool, default False
+        Put the samples into random order.
+    seed : int, default 0
+        Which order.
 
     Returns
     -------
@@ -76,10 +100,12 @@ def export(
     one_header = as_flag(one_header, "one_header")
     session = Session(network.graph, wanted, trace=True)
     said = about(session, target)
+    given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
+    how = Reading.of(limit, index, shuffle, seed, **given)
     graph = session.graph
-    x = by_name(graph, random_inputs(graph, 2) if x is None else x)
+    x = by_name(graph, random_inputs(graph, 2) if x is None else coded(network, x, how))
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x[graph.input.name].shape[1] if graph.states else 1
-        how = (goldens, steps, one_header, network.host)
-        return project.write(fresh, session.plan, said, *how)
+        parts = (goldens, steps, one_header, network.host)
+        return project.write(fresh, session.plan, said, *parts)

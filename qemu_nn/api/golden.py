@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import numpy as np
 
 from ..errors import Error, Refused
 from ..io.arguments import as_array, as_callable, as_path
 from ..io.arrays import read_npz
+from ..io.selection import Index
 from ..io.version import __version__
 from ..ir.graph import Graph
+from ..ir.preprocessing import Preprocessing
 from ..runtime import interrupt
 from ..runtime.inputs import Inputs, State, by_name
 from ..runtime.session import Session, other_profiles
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 def golden(
     network: Network,
-    x: Inputs,
+    x: Any,
     folder: Path,
     target: str = DEFAULT_CORE,
     cmsis: Optional[str] = None,
@@ -48,6 +50,13 @@ def golden(
     force: bool = False,
     kernels: str = KERNELS[0],
     tflm: str = DEFAULT_TFLM,
+    layout: Optional[str] = None,
+    preprocessing: Optional[Preprocessing] = None,
+    front_end: Any = None,
+    limit: Optional[int] = None,
+    index: Index = None,
+    shuffle: bool = False,
+    seed: int = 0,
 ) -> GoldenSet:
     """Write what the device must compute for each input, layer by layer, as files and as C.
 
@@ -55,9 +64,10 @@ def golden(
     ----------
     network : Network or str or Path
         A quantized network, or its file.
-    x : ndarray of the input's integers, shape (N, *input shape)
+    x : ndarray of the input's integers, shape (N, *input shape), or data
         Inputs; of a recurrent network (N, T, *input shape). Where the network has several: a list
-        of arrays, or a dictionary by their names.
+        of arrays, or a dictionary by their names. Or samples as docs/data.md lists them, of real
+        numbers, too.
     folder : Path
         New, empty, or an earlier golden set, which is replaced.
     target : str, default "cortex-m4"
@@ -79,6 +89,20 @@ def golden(
         Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
     tflm : str, default "2026-08"
         The month of TensorFlow Lite Micro, one of targets.TFLM.
+    layout : {"NHWC", "NCHW"}, optional
+        The layout of images in the data, where their shape does not tell.
+    preprocessing : Preprocessing, optional
+        What raw samples become; default: what the network says.
+    front_end : Chain or str or Path, optional
+        The chain that makes the network's features of WAV files, or its chain.json.
+    limit : int, optional
+        Use so many samples at most.
+    index : int, str, slice or sequence of int, optional
+        Use these samples: numbers from 0, or text such as "0,5,10:20".
+    shuffle : bool, default False
+        Put the samples into random order.
+    seed : int, default 0
+        Which order.
 
     Returns
     -------
@@ -91,10 +115,15 @@ def golden(
         The device could not run the network, the input or state does not fit, or the folder holds
         something else or cannot be written; then nothing is left behind.
     """
+    from .data import Reading, coded
+
     network, progress = quantized(network), as_callable(progress, "progress")
     wanted = network.profile(target, cmsis, rounding, kernels, tflm)
     session = Session(network.graph, wanted, threads=threads, trace=True)
     folder = as_path(folder, "the folder of goldens")
+    given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
+    how = Reading.of(limit, index, shuffle, seed, **given)
+    x = coded(network, x, how)
     return write_goldens(session, about(session, target), x, folder, progress, state, force)
 
 

@@ -23,6 +23,7 @@ from ..io.arguments import (
     one_of,
     shown,
 )
+from ..io.selection import Index, Selection
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
@@ -60,6 +61,12 @@ def quantize(
     softmax: bool = True,
     layout: Optional[str] = None,
     preprocessing: Optional[Preprocessing] = None,
+    labels: Any = None,
+    front_end: Any = None,
+    limit: Optional[int] = None,
+    index: Index = None,
+    shuffle: bool = False,
+    seed: int = 0,
     search_range: int = 3,
     tolerance: float = 0.0,
     threads: int = 1,
@@ -75,9 +82,9 @@ def quantize(
     network : FloatNetwork or str or Path
         A float network, or its file.
     data : str or Path, ndarray, tuple or iterable
-        Calibration inputs: a .npy file; a .npz with x and perhaps y; a folder of images, whose
-        sub-folders are the classes; an array (N, *input shape), a pair (x, y), or an iterable of
-        these. A search uses the labels y, if there are any.
+        Calibration inputs, as docs/data.md lists them: an array (N, *input shape), a pair (x, y),
+        or an iterable of these; a .npy file; a .npz with x and perhaps y; a folder of images, whose
+        sub-folders are the classes. A search uses the labels y, if there are any.
     scheme : {"power2", "affine"}, default "power2"
         "power2": powers of two, for the q7 (bits=8) or q15 (bits=16) functions. "affine":
         TensorFlow Lite's scheme for the s8 functions, with a scale and a zero point for each
@@ -110,6 +117,18 @@ def quantize(
     preprocessing : Preprocessing, optional
         What the data, such as pixels, become before they are inputs of the float network. The
         quantized network keeps it, and prepares later data alike.
+    labels : ndarray of int, shape (N,), or str or Path, optional
+        The class of every sample, for a search, where the data do not hold it; or their file.
+    front_end : Chain or str or Path, optional
+        The chain that makes the network's features of WAV files, or its chain.json.
+    limit : int, optional
+        Use so many samples at most.
+    index : int, str, slice or sequence of int, optional
+        Use these samples: numbers from 0, or text such as "0,5,10:20".
+    shuffle : bool, default False
+        Put the samples into random order.
+    seed : int, default 0
+        Which order.
     search_range : int, default 3
         How often a search halves a range at most.
     tolerance : float, default 0.0
@@ -167,8 +186,13 @@ def quantize(
     job = _job(network, chosen, given, softmax)
     if preprocessing is not None and not isinstance(preprocessing, Preprocessing):
         raise Error(f"preprocessing must be a Preprocessing, not {shown(preprocessing)}")
-    start = (network.graph.shape, network.graph.layout)
-    source = batches(data, *start, layout, preprocessing=preprocessing)
+    source = batches(
+        *(data, network.graph.shape, network.graph.layout, layout),
+        labels=labels,
+        selection=Selection(limit, index, shuffle, seed),
+        preprocessing=preprocessing,
+        front_end=front_end,
+    )
     to_device_input = partial(_device_input, job.reference, job.graph.input)
     kept: list[Batch] = []
 

@@ -12,24 +12,17 @@ from ..api import analyze as inspection
 from ..api import golden as pipeline
 from ..errors import Error
 from ..io import files
-from ..io.arrays import read_array
+from .data_options import data as data_option
+from .data_options import prepared, reading
 from .options import PATH, cluster, device, form, say, threads
 
 
 @click.command()
 @click.argument("model", type=PATH)
-@click.option(
-    "-d",
-    "--data",
-    type=PATH,
-    required=True,
-    help="Real inputs: an .npy or .npz file, or a folder; several inputs: an .npz with all.",
-)
+@data_option("Test data; of several inputs an .npz with all")
 @click.option("--labels", type=PATH, help="Correct classes [N], if the data do not hold them.")
 @click.option("--html", type=PATH, help="HTML page to write.")
-@click.option(
-    "--layout", type=click.Choice(["NHWC", "NCHW"]), help="Layout of the images in the data."
-)
+@reading
 @threads
 @cluster
 @form("json", "csv")
@@ -54,9 +47,9 @@ def analyze(
     report = inspection.analyze(
         network,
         data,
-        None if labels is None else read_array(labels, "y"),
+        labels,
         progress=lambda turns: tqdm(turns, disable=None, leave=False),
-        **how,
+        **prepared(network, how),
     )
     if html is not None:
         files.write_bytes(html, report.html().encode("utf-8"))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import click
 
 from ..analysis.table import Table
 from ..analysis.variants import builds_text
 from ..api import golden as pipeline
+from ..api.data import coded
+from ..api.network import Network
 from ..bench.contest import contest
 from ..bench.networks import NETWORKS
 from ..bench.npu_networks import NPU_NETWORKS
@@ -22,10 +24,10 @@ from ..errors import Error
 from ..io.arguments import have
 from ..io.arrays import read_state
 from ..io.version import __version__
-from ..ir.graph import Graph
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
-from .inputs import read_inputs
+from .data_options import reading, reading_of
+from .inputs import inputs_of
 from .options import PATH, cluster, device, form, inputs, say, state, variant
 
 _COUNT = click.IntRange(1)
@@ -82,7 +84,7 @@ def bench(
     tables: dict[str, Table] = {}
     notes: tuple[str, ...] = ()
     if networks or not rows:
-        graphs = [_graph(name) for name in networks or _NETWORKS]
+        graphs = [_network(name).graph for name in networks or _NETWORKS]
         sizes = (batches or (1, 32), threads or (1,), turns)
         tables["networks"], notes = contest(graphs, _axes(names), variant, *sizes)
     if rows:
@@ -96,6 +98,7 @@ def bench(
 @click.command()
 @click.argument("what", metavar="MODEL|NETWORK|KERNEL")
 @inputs(" By default random.")
+@reading
 @state
 @cluster
 @form("json", "csv")
@@ -107,7 +110,7 @@ def variants(
     client: Optional[str],
     workers: Optional[int],
     form: Optional[str],
-    **names: str,
+    **how: Any,
 ) -> None:
     """Show where other cores, releases and roundings give other bits.
 
@@ -116,26 +119,30 @@ def variants(
     if what in NPU_NETWORKS:
         raise Error(f"{what} is a network of the NPU, which has no cores, releases or roundings")
     if what in _NETWORKS or Path(what).exists() or Path(what).suffix:
-        graph = _graph(what)
-        x = read_inputs(graph, inputs) if inputs else None
-        wanted = profile_for(graph.ops, **_axes(names))
+        network = _network(what)
+        graph = network.graph
+        x = None
+        if inputs:
+            x = coded(network, inputs_of(graph, inputs), reading_of(network, how))
+        wanted = profile_for(graph.ops, **_axes(how))
         table = network_variants(graph, wanted, x, read_state(state), client, workers)
     else:
         if inputs or state:
             raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
-        table = function_variants(what, _axes(names), client=client, workers=workers)
+        table = function_variants(what, _axes(how), client=client, workers=workers)
     say(getattr(table, form)() if form else builds_text(table))
 
 
-def _axes(names: dict[str, str]) -> dict[str, str]:
+def _axes(options: dict[str, Any]) -> dict[str, str]:
     """The options of a device as profile_for() calls them."""
-    return {"core": names["target"], **{key: names[key] for key in names if key != "target"}}
+    names = {key: options[key] for key in ("cmsis", "rounding", "kernels", "tflm")}
+    return {"core": options["target"], **names}
 
 
-def _graph(name: str) -> Graph:
+def _network(name: str) -> Network:
     """A network that comes with the package, or one from a file."""
     if name in _NETWORKS:
-        return _NETWORKS[name]()
+        return Network(_NETWORKS[name]())
     if not Path(name).exists():
         raise Error(f"there is no file {name} and no network of this name; {have(_NETWORKS, name)}")
-    return pipeline.load_quantized(name).graph
+    return pipeline.load_quantized(name)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
 from ..analysis.table import Cell, Table
 from ..api.chain import Chain, chain
+from ..api.sound import SOUNDS
 from ..errors import Error
 from ..io.arrays import read_array
 from ..io.wav import read_wav
@@ -21,21 +22,29 @@ _COLUMNS = ("output", "class", "largest", "stands_for", "at_second")
 _LISTED = 64
 
 
+#: Options of a chain's device, and what is the default of all others.
+_DEVICE = ("variant", "threads", "target", "cmsis", "rounding", "kernels", "tflm")
+_DEFAULTS = (None, False, 0)
+
+
 def run_chain(
-    model: Path, given: Sequence[str], trace: bool, others: dict[str, Optional[Path]], **device: Any
+    model: Path, given: Sequence[str], options: dict[str, Any]
 ) -> tuple[Chain, dict[str, np.ndarray]]:
     """The chain that a file describes, and what it computes of a WAV file or an array."""
-    for name, path in others.items():
-        if path is not None:
-            raise Error(f"{model} is a chain of networks, which takes no --{name}")
+    trace = options["trace"]
+    for name, value in options.items():
+        if name not in (*_DEVICE, "trace") and value not in _DEFAULTS:
+            raise Error(
+                f"{model} is a chain of networks, which takes no --{name.replace('_', '-')}"
+            )
     if len(given) != 1:
         raise Error(f"{model} is a chain of networks, which takes one --input")
-    found, inputs = chain(model, **device), Path(given[0])
-    if inputs.suffix.lower() in (".wav", ".wave"):
-        x = read_wav(inputs, found.rate)
-    else:
-        x = read_array(inputs, "x")
-    return found, found.run(x, trace)
+    found = chain(model, **{name: options[name] for name in _DEVICE if name in options})
+    inputs = Path(given[0])
+    sound = inputs.suffix.lower() in SOUNDS
+    return found, found.run(
+        read_wav(inputs, found.rate) if sound else read_array(inputs, "x"), trace
+    )
 
 
 def say_largest(found: Chain, results: dict[str, np.ndarray]) -> None:

@@ -11,6 +11,9 @@ from tqdm import tqdm
 
 from ..analysis.kinds import KINDS
 from ..api.evaluate import evaluate as evaluated
+from ..api.network import load
+from .data_options import data as data_option
+from .data_options import prepared, reading
 from .options import PATH, cluster, device, form, say, threads, variant
 
 
@@ -34,17 +37,9 @@ def figures(verb: Callable[..., None]) -> Callable[..., None]:
 
 @click.command()
 @click.argument("model", type=PATH)
-@click.option(
-    "-d",
-    "--data",
-    type=PATH,
-    required=True,
-    help="Real inputs: an .npy or .npz file, or a folder; several inputs: an .npz with all.",
-)
+@data_option("Test data; of several inputs an .npz with all")
 @click.option("--labels", type=PATH, help="What is right, if the data do not hold it.")
-@click.option(
-    "--layout", type=click.Choice(["NHWC", "NCHW"]), help="Layout of the images in the data."
-)
+@reading
 @click.option(
     "--profiles", default="", metavar="NAME,...", help="Other targets to compare with, or all."
 )
@@ -64,7 +59,8 @@ def evaluate(model: Path, data: Path, form: Optional[str], **how: Any) -> None:
 
     MODEL is quantized or float. Labels are classes, values, or for an autoencoder 0 and 1.
     """
-    report(model, data, form, **how)
+    network = load(model)
+    report(network, data, form, **prepared(network, how))
 
 
 def report(network: Any, data: Path, form: Optional[str], top: tuple[int, ...], **how: Any) -> None:

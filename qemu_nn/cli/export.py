@@ -10,7 +10,8 @@ import click
 
 from ..api import export as delivery
 from ..api import golden as pipeline
-from .inputs import read_inputs
+from .data_options import prepared, reading
+from .inputs import inputs_of
 from .options import PATH, device, fit, fitted, force, inputs, say
 
 #: The exit code where a network does not fit into the chip of --fit.
@@ -21,6 +22,7 @@ TOO_LARGE = 1
 @click.argument("model", type=PATH)
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
 @inputs(" For the self-test; by default random.")
+@reading
 @click.option(
     "--layers", type=click.Choice(["one"]), help="one: also write everything as one header."
 )
@@ -37,14 +39,15 @@ def export(
     force: bool,
     fit: Optional[str],
     stack: int,
-    **names: str,
+    **names: Any,
 ) -> None:
     """Write MODEL as C that calls CMSIS-NN, with a self-test.
 
     `make` in the folder builds the self-test for this PC, `make m4` for an emulated Cortex-M4.
     """
     network = pipeline.load_quantized(model)
-    x = read_inputs(network.graph, inputs) if inputs else None
+    x = inputs_of(network.graph, inputs) if inputs else None
+    names = prepared(network, names)
     found = fitted(ctx, network, fit, stack, names)
     how: dict[str, Any] = {**names, "one_header": layers == "one", "force": force}
     written = delivery.export(network, output, x=x, **how)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Optional
 
 import click
-import numpy as np
 from tqdm import tqdm
 
 from ..analysis.accuracy import accuracy_text
@@ -18,23 +17,22 @@ from ..analysis.chip_table import chip_table
 from ..analysis.float_table import float_table, float_text
 from ..analysis.kernel_table import kernel_table
 from ..analysis.summary import facts_text
-from ..analysis.table import Cell, Table
+from ..analysis.table import Cell
 from ..api import check as checking
 from ..api import golden as pipeline
-from ..api.chain_json import described_by
 from ..errors import Error, ModelError, printable
-from ..io.arrays import read_array, read_state, write_npz
+from ..io.arrays import read_state
 from ..io.version import __version__
 from ..kernels.table import ROWS
 from ..runtime import batch
 from .analyze import analyze
 from .bench import bench, variants
-from .chain import run_chain, say_largest
 from .check import check
+from .data_options import prepared, reading
 from .diff import diff
 from .evaluate import evaluate
 from .export import export
-from .inputs import read_inputs
+from .inputs import inputs_of
 from .messages import messages
 from .ndk import ndk
 from .options import (
@@ -53,7 +51,7 @@ from .options import (
     variant,
 )
 from .quantize import import_, quantize
-from .scores import real_scores, say_best
+from .run import run
 from .sdk import sdk
 from .spelling import spelled
 
@@ -187,66 +185,14 @@ def info(
         ctx.exit(0 if found.fits else DIFFERS)
 
 
-@main.command()
-@click.argument("model", type=PATH)
-@inputs(" Of a chain also a .wav file.", required=True)
-@click.option("-o", "--output", type=PATH, help=".npz file to write.")
-@click.option(
-    "--trace", is_flag=True, help="Write the output of every layer, not only of the last."
-)
-@click.option("--labels", type=PATH, help="Correct classes [N]; prints the accuracy.")
-@real_scores
-@state
-@threads
-@variant
-@device
-def run(
-    model: Path,
-    inputs: tuple[str, ...],
-    output: Optional[Path],
-    trace: bool,
-    labels: Optional[Path],
-    real: bool,
-    top: Optional[int],
-    classes: Optional[Path],
-    state: Optional[Path],
-    threads: int,
-    variant: Optional[str],
-    **names: str,
-) -> None:
-    """Run MODEL on inputs, list its outputs and write them.
-
-    MODEL may also be a chain.json, which puts networks in a row; it takes a WAV file, too.
-    """
-    if output is not None:
-        _check_output(output)
-    if trace and (real or top or classes):
-        raise Error("only outputs have real scores: give --trace or --real, not both")
-    if described_by(model) is not None:
-        how = {"variant": variant, "threads": threads, **names}
-        others = {"labels": labels, "state": state}
-        found, results = run_chain(model, inputs, trace, others, **how)
-        _put(output, results)
-        say_largest(found, results)
-        return
-    network = pipeline.load_quantized(model)
-    session = network.session(variant=variant, threads=threads, **names)
-    x = read_inputs(network.graph, inputs)
-    h = read_state(state)
-    y = None if labels is None else read_array(labels, "y")
-    results = batch.run(session, x, h, trace, _progress)
-    scores = session.host.scores(results) if real or top or classes else None
-    if scores is not None:
-        say_best(network.graph, scores, top, classes)
-    _put(output, results if scores is None else scores)
-    if y is not None:
-        say(f"\naccuracy: {accuracy_text(network.graph, results, y)}")
+main.add_command(run)
 
 
 @main.command()
 @click.argument("model", type=PATH)
 @inputs(required=True)
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
+@reading
 @state
 @threads
 @force
@@ -258,7 +204,7 @@ def golden(
     state: Optional[Path],
     threads: int,
     force: bool,
-    **names: str,
+    **names: Any,
 ) -> None:
     """Write goldens: the output of each layer of MODEL.
 
@@ -266,11 +212,11 @@ def golden(
     also holds the C code that checks them on a device.
     """
     network = pipeline.load_quantized(model)
-    x, h = read_inputs(network.graph, inputs), read_state(state)
+    x = inputs_of(network.graph, inputs)
     how: dict[str, Any] = {
-        **names,
+        **prepared(network, names),
         "threads": threads,
-        "state": h,
+        "state": read_state(state),
         "progress": _progress,
         "force": force,
     }
@@ -308,26 +254,6 @@ def chips(form: Optional[str]) -> None:
 def kernels(form: Optional[str]) -> None:
     """List the kernels of every op, best first."""
     say(getattr(kernel_table(ROWS), form or "text")())
-
-
-def _check_output(path: Path) -> None:
-    """Refuse, before any work, a path that cannot take the results."""
-    if path.suffix != ".npz":
-        raise Error(f"the output {path} holds an array for each layer: name it {path.stem}.npz")
-    if not path.parent.is_dir():
-        raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
-
-
-def _put(output: Optional[Path], results: dict[str, np.ndarray]) -> None:
-    """List results, and write them if there is a file for them."""
-    if output is not None:
-        write_npz(output, results)
-    say(_arrays_table(results).text())
-
-
-def _arrays_table(arrays: dict[str, np.ndarray]) -> Table:
-    rows = tuple((name, str(a.dtype), "x".join(map(str, a.shape))) for name, a in arrays.items())
-    return Table(("array", "dtype", "shape"), rows)
 
 
 for _verb in (bench, variants, check, diff, import_, quantize, analyze, evaluate, export, ndk, sdk):

@@ -17,6 +17,8 @@ from ..api.tflite_file import check_ending
 from ..errors import Error, sentence
 from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
+from .data_options import data as data_option
+from .data_options import prepared, reading
 from .options import PATH, arithmetic, cluster, method, say, source
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
@@ -54,13 +56,8 @@ def import_(
 
 @click.command()
 @click.argument("model", type=PATH)
-@click.option(
-    "-d",
-    "--data",
-    type=PATH,
-    required=True,
-    help="Calibration data: an .npy or .npz file, or a folder.",
-)
+@data_option("Calibration data")
+@click.option("--labels", type=PATH, help="Correct classes, for a search, if data hold none.")
 @click.option("-o", "--output", type=PATH, required=True, help=_OUTPUT)
 @click.option(
     "--scheme",
@@ -101,9 +98,7 @@ def import_(
 @click.option(
     "--softmax/--no-softmax", default=True, show_default=True, help="Keep a softmax at the end."
 )
-@click.option(
-    "--layout", type=click.Choice(["NHWC", "NCHW"]), help="Layout of the images in the data."
-)
+@reading
 @click.option(
     "--search-range",
     type=click.IntRange(0),
@@ -162,7 +157,7 @@ def quantize(
         formats=_formats(given),
         functions=_functions(function),
         progress=_progress,
-        **how,
+        **prepared(network, how),
     )
     quantized.save(output)
     names = {name: how[name] for name in ("target", "cmsis", "rounding")}

@@ -123,7 +123,7 @@ def _listed(folder: Path) -> Listed:
     return {MANIFEST: None, **files} if files else {}
 
 
-class _Names:
+class Names:
     """Layer names made into names that every file system and C accept; each its own, always.
 
     Of a name that is several, as TFLite's converter joins them ("relu;conv;bias"), the first.
@@ -158,7 +158,7 @@ class _Writer:
     def __init__(self, folder: Path, about: About) -> None:
         self._folder = folder
         self._about = about
-        self.names = _Names()
+        self.names = Names()
         self._files: list[dict[str, Any]] = []
         self.goldens: list[dict[str, Any]] = []
         self.inputs = 0

@@ -45,6 +45,12 @@ class Mapped(Source):
 
     def take(self, which: Indices) -> np.ndarray:
         """A copy of these samples."""
+        return np.array(self.view()[rows(which)], subok=False)
+
+    def view(self) -> np.ndarray:
+        """All samples, read as they are used."""
+        if 0 in self.whole:  # nothing to map
+            return np.empty(self.whole, self.dtype)
         order = "F" if self.fortran else "C"
         try:
             files.check_regular(self.path)
@@ -53,7 +59,7 @@ class Mapped(Source):
             raise Error(f"cannot read {self.path}: {files.reason(error)}") from None
         except ValueError:
             raise Error(f"{self.path} is cut short: it holds fewer samples than it says") from None
-        return np.array(mapped[rows(which)], subok=False)
+        return mapped
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,10 @@ class Source:
         """These samples, [n, ...]."""
         raise NotImplementedError
 
+    def view(self) -> np.ndarray:
+        """All samples, of a file as they are used."""
+        return self.take(range(len(self)))
+
     def name(self, number: int) -> str:
         """What errors call a sample."""
         return f"sample {number} of {self.label}"

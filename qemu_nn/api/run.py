@@ -1,0 +1,186 @@
+"""Runs a quantized network on data of any size, batch after batch, into memory or files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Callable, Optional, Union
+
+import numpy as np
+
+from ..errors import Error
+from ..firmware.golden import Names
+from ..io.arguments import as_callable, as_flag, as_path
+from ..io.growing import growing
+from ..io.mapped import map_npy, map_npz
+from ..io.selection import Index
+from ..ir.preprocessing import Preprocessing
+from ..runtime.batch import PIECE
+from ..runtime.inputs import State, rows
+from ..runtime.session import Session
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
+from .data import Batches, Reading, coded_batches
+from .network import Network, quantized
+
+Progress = Callable[[Iterable], Iterable]
+Arrays = dict[str, np.ndarray]
+
+
+def run(
+    network: Union[Network, str, Path],
+    data: Any,
+    output: Union[str, Path, None] = None,
+    *,
+    target: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    variant: Optional[str] = None,
+    threads: int = 1,
+    kernels: str = KERNELS[0],
+    tflm: str = DEFAULT_TFLM,
+    state: State = None,
+    trace: bool = False,
+    real: bool = False,
+    layout: Optional[str] = None,
+    preprocessing: Optional[Preprocessing] = None,
+    front_end: Any = None,
+    limit: Optional[int] = None,
+    index: Index = None,
+    shuffle: bool = False,
+    seed: int = 0,
+    progress: Optional[Progress] = None,
+) -> dict[str, np.ndarray]:
+    """Run a network on data of any size, and return or write what the device computes.
+
+    Data are read, and outputs are written, batch after batch, so that memory does not grow with
+    them. Session.run() is the same for an array of the network's integers.
+
+    Parameters
+    ----------
+    network : Network or str or Path
+        A quantized network, or its file.
+    data : str or Path, ndarray, tuple, dict or iterable
+        Samples, as docs/data.md lists them: files, folders, arrays, generators. Integers of the
+        input's own type are what the network gets; other numbers are real ones, or pixels, as
+        Network.predict() takes them.
+    output : str or Path, optional
+        Where outputs are written: a .npz file, a .npy file for a network of one output, or a
+        folder, with a .npy file for each. Files come to be whole, at the end.
+    target, cmsis, rounding, variant, threads, kernels, tflm
+        The device, as Network.session() takes it.
+    state : ndarray or mapping of str to ndarray, shape (N, *state shape), optional
+        What a recurrent network starts from, for each sample that is used.
+    trace : bool, default False
+        Compute the output of every layer, not of the network only.
+    real : bool, default False
+        Give the real numbers that outputs stand for, as Network.predict() does.
+    layout : {"NHWC", "NCHW"}, optional
+        The layout of images in the data, where their shape does not tell.
+    preprocessing : Preprocessing, optional
+        What raw samples become; default: what the network says.
+    front_end : Chain or str or Path, optional
+        The chain that makes the network's features of WAV files, or its chain.json.
+    limit : int, optional
+        Use so many samples at most.
+    index : int, str, slice or sequence of int, optional
+        Use these samples: numbers from 0, or text such as "0,5,10:20".
+    shuffle : bool, default False
+        Put the samples into random order.
+    seed : int, default 0
+        Which order.
+    progress : callable, optional
+        Wraps the iteration over batches, as tqdm does.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (N, *output shape)
+        Outputs by the names of their layers. Those that were written are mapped from their files.
+
+    Raises
+    ------
+    Error
+        The data do not fit the network, the device could not run it, or the output cannot be
+        written; then no file is left behind.
+
+    Examples
+    --------
+    >>> qemu_nn.run("net.tflite", "images.npy", "scores", target="cortex-m55")
+    """
+    network, trace, real = quantized(network), as_flag(trace, "trace"), as_flag(real, "real")
+    if real and trace:
+        raise Error("give trace=True or real=True: the outputs of all layers are integers")
+    given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
+    how = Reading.of(limit, index, shuffle, seed, **given)
+    session = network.session(target, cmsis, rounding, variant, threads, kernels, tflm)
+    source = coded_batches(network, data, how, PIECE * session.threads)
+    path = None if output is None else as_path(output, "output")
+    return run_batches(session, source, path, state, trace, real, as_callable(progress, "progress"))
+
+
+def run_batches(
+    session: Session,
+    source: Batches,
+    output: Optional[Path] = None,
+    state: State = None,
+    trace: bool = False,
+    real: bool = False,
+    progress: Optional[Progress] = None,
+) -> dict[str, np.ndarray]:
+    """The same of batches of integers, on a session."""
+    if output is not None:
+        check_output(output)
+    states = () if state is None else state.values() if isinstance(state, Mapping) else (state,)
+    if any(np.shape(part)[:1] != (source.samples,) for part in states):
+        raise Error(f"state must have one row for each of the {source.samples} inputs")
+
+    def results() -> Iterable[Mapping[str, np.ndarray]]:
+        for batch in progress(source) if progress else source:
+            part = slice(batch.first, batch.first + len(batch))
+            start: Any = None if state is None else rows(state, part)
+            found = session.run(batch.x, start, trace)
+            yield session.host.scores(found) if real else found
+
+    if output is None:
+        return _gathered(results(), source.samples)
+    names = Names()
+    with growing(output, names.__getitem__) as append:
+        for found in results():
+            append(found)
+    return _written(output, names.stems)
+
+
+def check_output(path: Path) -> None:
+    """Refuse, before any work, a path that cannot take the results."""
+    if path.suffix not in ("", ".npy", ".npz") and not path.is_dir():
+        raise Error(f"the output {path} must be a folder, a .npy or a .npz file: {path.stem}.npz")
+    if not path.parent.is_dir():
+        raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
+
+
+def _gathered(found: Iterable[Mapping[str, np.ndarray]], count: Optional[int]) -> Arrays:
+    """The outputs of all batches; count: of all samples, where it is known."""
+    parts: dict[str, list[np.ndarray]] = {}
+    whole: Arrays = {}
+    done = 0
+    for results in found:
+        samples = len(next(iter(results.values())))
+        for name, values in results.items():
+            if count is None:
+                parts.setdefault(name, []).append(values)
+                continue
+            if name not in whole:
+                whole[name] = np.empty((count, *values.shape[1:]), values.dtype)
+            whole[name][done : done + samples] = values
+        done += samples
+    if not done:
+        raise Error("the data hold no samples")
+    return whole or {name: np.concatenate(values) for name, values in parts.items()}
+
+
+def _written(output: Path, stems: Mapping[str, str]) -> Arrays:
+    """The outputs that were written, mapped; stems: the names of arrays and of their files."""
+    if output.suffix == ".npz":
+        return {name: array.view() for name, array in map_npz(output).items()}
+    if output.suffix == ".npy":
+        return {next(iter(stems)): map_npy(output).view()}
+    return {name: map_npy(output / f"{stem}.npy").view() for name, stem in stems.items()}

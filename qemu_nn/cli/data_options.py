@@ -1,0 +1,97 @@
+"""Options that say which data a verb reads, and how."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Callable
+
+import click
+
+from ..api.data import Reading
+from ..api.network import Network
+from ..ir.preprocessing import Preprocessing
+from .options import PATH
+
+#: Parts of a preprocessing that have an option each.
+_PARTS = ("size", "crop", "scale", "mean", "std")
+
+#: What data may be.
+_DATA = (
+    "a .npy or .npz file; a folder of .npy files, or of images, with a folder for each class; a "
+    "table of files and labels; with --front-end such of WAV files."
+)
+
+
+class _Numbers(click.ParamType):
+    """Numbers with commas between them; 1/255 is one, too."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Floats of a text."""
+        try:
+            return tuple(float(Fraction(part.strip())) for part in str(value).split(","))
+        except (ValueError, ArithmeticError):
+            self.fail(f"{value!r} is not a number, such as 1/255, or several: 0.5,0.5,0.5")
+
+
+class _Sides(click.ParamType):
+    """One side in pixels, or height and width."""
+
+    name = "sides"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Integers of a text."""
+        try:
+            sides = tuple(int(part) for part in str(value).lower().replace(",", "x").split("x"))
+        except ValueError:
+            self.fail(f"{value!r} is not a size in pixels, such as 224 or 240x320, height first")
+        return sides if len(sides) > 1 else sides[0]
+
+
+def data(what: str) -> Callable[[Any], Any]:
+    """The option that names the data; what: what they are for."""
+    return click.option("-d", "--data", type=PATH, required=True, help=f"{what}: {_DATA}")
+
+
+def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of every verb that takes data; the verb hands them to prepared()."""
+    layouts = click.Choice(["NHWC", "NCHW"])
+    for name, kind, metavar, text in (
+        ("--seed", click.IntRange(0), "N", "Which random order."),
+        ("--shuffle", None, None, "Put samples into random order."),
+        ("--index", str, "I,A:B,...", "Use these samples, counted from 0."),
+        ("--limit", click.IntRange(1), "N", "Use so many samples at most."),
+        ("--front-end", PATH, "CHAIN", "chain.json that makes features of WAV files."),
+        ("--std", _Numbers(), "X,...", "Then divide by it, one for all channels or one for each."),
+        ("--mean", _Numbers(), "X,...", "Then subtract it."),
+        ("--scale", _Numbers(), "X,...", "Multiply raw samples by it, such as 1/255."),
+        ("--crop", _Sides(), "HxW", "Then cut images at their centre to this size."),
+        ("--size", _Sides(), "HxW", "Resize images to this size."),
+        ("--layout", layouts, None, "Layout of images in the data, where it is not plain."),
+    ):
+        how: dict[str, Any] = {"type": kind, "metavar": metavar} if kind else {"is_flag": True}
+        if name == "--seed":
+            how.update(default=0, show_default=True)
+        verb = click.option(name, help=text, **how)(verb)
+    return verb
+
+
+def prepared(network: object, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of reading() as keywords of the API, among others that a verb has.
+
+    Parts of a preprocessing that are not given are those that the network has.
+    """
+    given = {name: value for name, value in options.items() if name in _PARTS and value is not None}
+    own = network.preprocessing if isinstance(network, Network) else None
+    steps = replace(own or Preprocessing(), **given) if given else None
+    rest = {name: value for name, value in options.items() if name not in _PARTS}
+    return {**rest, "preprocessing": steps}
+
+
+def reading_of(network: object, options: dict[str, Any]) -> Reading:
+    """The same as a noun."""
+    names = {"layout", "preprocessing", "front_end", "limit", "index", "shuffle", "seed"}
+    given = prepared(network, options)
+    return Reading.of(**{name: given[name] for name in names})

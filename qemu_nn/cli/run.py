@@ -1,0 +1,104 @@
+"""The verb run: what a network computes of data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Optional
+
+import click
+import numpy as np
+from tqdm import tqdm
+
+from ..analysis.accuracy import accuracy_text
+from ..analysis.table import Table
+from ..api import golden as pipeline
+from ..api import run as running
+from ..api.chain_json import described_by
+from ..errors import Error
+from ..io.arrays import read_state, write_npz
+from ..io.labels import read_labels
+from ..io.selection import Selection
+from .chain import run_chain, say_largest
+from .data_options import prepared, reading
+from .inputs import inputs_of
+from .options import PATH, device, inputs, say, state, threads, variant
+from .scores import real_scores, say_best
+
+
+@click.command()
+@click.argument("model", type=PATH)
+@inputs(" Of a chain also a .wav file.", required=True)
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    help="What to write: a .npz file, a .npy file of the only output, or a folder of .npy files.",
+)
+@click.option(
+    "--trace", is_flag=True, help="Write the output of every layer, not only of the last."
+)
+@click.option("--labels", type=PATH, help="Correct classes of all data; prints the accuracy.")
+@real_scores
+@reading
+@state
+@threads
+@variant
+@device
+def run(
+    model: Path,
+    inputs: tuple[str, ...],
+    output: Optional[Path],
+    labels: Optional[Path],
+    real: bool,
+    top: Optional[int],
+    classes: Optional[Path],
+    state: Optional[Path],
+    **how: Any,
+) -> None:
+    """Run MODEL on inputs, list its outputs and write them.
+
+    Inputs of any size are read, and outputs written, batch after batch. MODEL may also be a
+    chain.json, which puts networks in a row; it takes a WAV file, too.
+    """
+    if output is not None:
+        running.check_output(output)
+    scores = bool(real or top or classes)
+    if how["trace"] and scores:
+        raise Error("only outputs have real scores: give --trace or --real, not both")
+    if described_by(model) is not None:
+        others = {"labels": labels, "state": state, "real": scores, **how}
+        found, results = run_chain(model, inputs, others)
+        if output is not None:
+            write_npz(output, results)
+        _say_arrays(results)
+        say_largest(found, results)
+        return
+    network = pipeline.load_quantized(model)
+    right = None if labels is None else _chosen(labels, how)
+    start, options = read_state(state), prepared(network, how)
+    data = inputs_of(network.graph, inputs)
+    options.update(state=start, real=scores, progress=_progress)
+    results = running.run(network, data, output, **options)
+    if scores:
+        say_best(network.graph, results, top, classes)
+    _say_arrays(results)
+    if right is not None:
+        last = {network.graph.outputs[-1]: list(results.values())[-1]}
+        say(f"\naccuracy: {accuracy_text(network.graph, last, right)}")
+
+
+def _chosen(labels: Path, how: dict[str, Any]) -> np.ndarray:
+    """The labels of the samples that are used."""
+    every, _ = read_labels(labels)
+    names = ("limit", "index", "shuffle", "seed")
+    return every.take(Selection(**{name: how[name] for name in names}).of(len(every)))
+
+
+def _progress(turns: Iterable) -> Iterable:
+    return tqdm(turns, disable=None, leave=False)
+
+
+def _say_arrays(arrays: dict[str, np.ndarray]) -> None:
+    rows = tuple((name, str(a.dtype), "x".join(map(str, a.shape))) for name, a in arrays.items())
+    say(Table(("array", "dtype", "shape"), rows).text())

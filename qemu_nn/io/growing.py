@@ -1,0 +1,103 @@
+"""Arrays that are written as they come, in memory that does not grow."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO, Callable
+
+import numpy as np
+
+from ..errors import Error, ModelError
+from . import files
+
+#: Bytes of a .npy file in front of the elements: a multiple of 64, for many axes.
+_HEADER = 256
+
+#: Takes the rows of arrays by name.
+Append = Callable[[Mapping[str, np.ndarray]], None]
+
+
+class GrowingArray:
+    """A .npy file to which rows are appended; its header is written last."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream, self._like, self._count = stream, np.empty(0), 0
+        stream.write(bytes(_HEADER))
+
+    def append(self, rows: np.ndarray) -> None:
+        """Write rows [n, ...], all of one shape and type."""
+        self._like = rows[:0]
+        self._count += len(rows)
+        self.stream.write(np.ascontiguousarray(rows).tobytes())
+
+    def finish(self) -> None:
+        """Write the header."""
+        about = {
+            "descr": np.lib.format.dtype_to_descr(self._like.dtype),
+            "fortran_order": False,
+            "shape": (self._count, *self._like.shape[1:]),
+        }
+        text = repr(about).encode("latin1").ljust(_HEADER - 11) + b"\n"
+        self.stream.seek(0)
+        self.stream.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text)
+        self.stream.seek(0, 2)
+
+
+@contextmanager
+def growing(path: Path, stem: Callable[[str], str]) -> Iterator[Append]:
+    """What appends rows of arrays: to a .npz, to a .npy of the only array, or else to a folder.
+
+    stem: what the .npy file of an array is called in a folder; it is asked for every array. All
+    files come to be at the end, or none. Raises Error where one cannot be written.
+    """
+    arrays: dict[str, GrowingArray] = {}
+    with ExitStack() as stack:
+
+        def begin(name: str) -> GrowingArray:
+            file, only = stem(name), path.suffix == ".npy"
+            if only and arrays:
+                raise Error(f"{path} takes one array, but there are more: name it {path.stem}.npz")
+            if path.suffix == ".npz":
+                beside = stack.enter_context(_beside(path))
+            else:
+                if not only:
+                    files.make_folder(path)
+                beside = stack.enter_context(files.writing(path if only else path / f"{file}.npy"))
+            return GrowingArray(beside)
+
+        def append(rows: Mapping[str, np.ndarray]) -> None:
+            for name, values in rows.items():
+                if name not in arrays:
+                    arrays[name] = begin(name)
+                arrays[name].append(values)
+
+        yield append
+        if not arrays:
+            raise Error("the data hold no samples")
+        for array in arrays.values():
+            array.finish()
+        if path.suffix == ".npz":
+            _put_together(path, {name: array.stream for name, array in arrays.items()})
+
+
+def _beside(path: Path) -> BinaryIO:
+    """A file without a name on the same disk."""
+    try:
+        return TemporaryFile(dir=path.parent)
+    except OSError as error:
+        raise ModelError(f"cannot write {path}: {files.reason(error)}") from None
+
+
+def _put_together(path: Path, streams: Mapping[str, BinaryIO]) -> None:
+    """A .npz of arrays that were written."""
+    with files.writing(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, stream in streams.items():
+            stream.seek(0)
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                shutil.copyfileobj(stream, member, files.MEGABYTE)
