@@ -4,6 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 import qemu_nn
@@ -111,12 +112,20 @@ def adapt_docstring(app, what, name, thing, options, lines):
     """What autodoc reads: what C functions have in common is left out."""
     if re.match(r"qemu_nn\.cmsis\.(arm|tflm)_", name):
         lines[:] = COMMON.sub("", "\n".join(lines)).splitlines()
+        lines[:] = [re.sub(r"(\? \w+) : ", r"\1: ", line) for line in lines]  # no name : type
     as_text(lines)
 
 
 def adapt_help(app, context, lines):
     """What sphinx-click makes of a verb's help."""
     as_text(lines)
+
+
+def dashes(app, doctree):
+    """Between a parameter and its description; smartquotes would also make them of options."""
+    for text in list(doctree.findall(nodes.Text)):
+        if " -- " in text[:5]:
+            text.parent.replace(text, nodes.Text(text.replace(" -- ", " \N{EN DASH} ", 1)))
 
 
 def index(app, exception):
@@ -131,4 +140,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", adapt_docstring, priority=400)
     app.connect("sphinx-click-process-description", adapt_help)
     app.connect("sphinx-click-process-options", adapt_help)
+    app.connect("doctree-read", dashes)
     app.connect("build-finished", index)

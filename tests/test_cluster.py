@@ -11,7 +11,7 @@ import pytest
 
 from qemu_nn.errors import Error
 from qemu_nn.runtime import cluster
-from qemu_nn.runtime.cluster import Tree, reduce_blocks
+from qemu_nn.runtime.cluster import Tree, each_block, reduce_blocks
 
 
 class Client:
@@ -62,6 +62,11 @@ def test_results_are_merged_in_a_tree_that_only_the_numbers_decide(threads, clie
     wanted = "((((0 1) (2 3)) ((4 5) (6 7))) ((8 9) 10))"
     got = reduce_blocks(Slow(11), range(11), paired, client=client, threads=threads)
     assert got == wanted
+
+
+@pytest.mark.parametrize("client", [None, Client(3)])
+def test_results_of_each_block_come_in_order(client):
+    assert list(each_block(Slow(5), range(12), client=client, total=12)) == [*map(str, range(12))]
 
 
 def test_a_tree_takes_blocks_in_any_order_and_keeps_few_of_them():
@@ -265,3 +270,9 @@ class Flaky:
             mark.touch()
             raise OSError("the network is away")
         return str(number)
+
+
+@pytest.mark.slow
+def test_processes_do_not_hear_ctrl_c_and_this_one_does(processes):
+    assert set(processes.run(signal.getsignal, signal.SIGINT).values()) == {signal.SIG_IGN}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

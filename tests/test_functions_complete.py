@@ -72,7 +72,7 @@ ELSEWHERE = {
     }
     | {"tflm_prelu_s16"},
     "test_import_tflite_svdf.py": {"tflm_requantize_s16_s32"},
-    "test_tflm_lstm.py": {"tflm_lstm_s8", "tflm_lstm_s16"},
+    "test_tflm_lstm.py": {"tflm_lstm_s8", "tflm_lstm_s16", "tflm_svdf_s8"},
     "test_releases.py": {"arm_transpose_conv_s8"},
     "test_tflm_reduce.py": {
         *("tflm_sum_s8", "tflm_sum_s16", "tflm_reduce_max_s8", "tflm_reduce_min_s8"),

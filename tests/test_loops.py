@@ -264,7 +264,7 @@ def test_reports_name_loops_and_analysis_refuses_them(tmp_path):
 def test_goldens_have_every_layer(tmp_path):
     network = load("sums", tmp_path)
     x, wanted = recorded("sums")
-    found = golden(network, x, tmp_path / "goldens")
+    found = golden(network, x, tmp_path / "goldens", format="folder")
     assert len(found.names) == len(x[0]) * (len(x) + len(network.graph.nodes))
     stem = found.stems[network.graph.outputs[0]]
     for at, want in enumerate(wanted[0]):

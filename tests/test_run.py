@@ -10,10 +10,12 @@ import pytest
 from click.testing import CliRunner
 from networks import classifier, recurrent
 from sound import sound
+from test_cluster import Client
 from test_data_files import chain, network, put
 from test_data_sources import large
 
 import qemu_nn
+from qemu_nn.api import blocks
 from qemu_nn.api import golden as pipeline
 from qemu_nn.api import run as running
 from qemu_nn.cli.main import main
@@ -117,6 +119,25 @@ def test_states_go_with_their_samples():
             np.testing.assert_array_equal(found[name], values)
     with pytest.raises(Error, match="one row for each of the 120 inputs"):
         qemu_nn.run(net, x, state=state[1:])
+
+
+@pytest.mark.parametrize("client", [None, Client(3)])
+def test_a_cluster_writes_the_same(client, monkeypatch):
+    monkeypatch.setattr(blocks, "_LEAST", 16)
+    want = DIGITS.session().run(X, trace=True)
+    for data in (X, "real.npy"):
+        found = qemu_nn.run(DIGITS, data, "all", trace=True, client=client)
+        for name, values in want.items():
+            np.testing.assert_array_equal(found[name], values)
+    net = qemu_nn.Network(recurrent())
+    x = np.arange(120 * 3 * 4).reshape(120, 3, 4).astype(np.int16)
+    state = x[:, 0] % 7
+    want = net.session().run(x, state)
+    for name, values in qemu_nn.run(net, x, state=state, client=client).items():
+        np.testing.assert_array_equal(values, want[name])
+    np.testing.assert_array_equal(
+        qemu_nn.run(DIGITS, REAL, real=True, client=client)["softmax"], DIGITS.predict(REAL)
+    )
 
 
 def test_nothing_is_left_of_a_run_that_fails():

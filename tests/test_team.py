@@ -247,8 +247,7 @@ def test_the_interpreter_ends_with_threads_asleep_or_at_work(how):
 def test_the_thread_pool_is_clean_under_a_sanitizer(sanitizer, tmp_path):
     program = tmp_path / "thread_pool"
     core = ROOT / "csrc"
-    names = ("thread_pool.c", "parallel_for.c", "executor.c", "split.c")
-    sources = [ROOT / "tests/c/thread_pool.c", *(core / "runtime" / name for name in names)]
+    sources = [ROOT / "tests/c/thread_pool.c", *sorted((core / "runtime").glob("*.c"))]
     flags = ["-std=c11", "-g", "-O1", f"-fsanitize={sanitizer}", "-pthread"]
     build = ["gcc", *flags, f"-I{core / 'include'}", *sources, "-o", program]
     if subprocess.run(build, capture_output=True).returncode:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import recorded_tflite
 from published import SHARED
-from test_import_tflite_svdf import with_a_zero_point
 from tflite_cases import CASES, Net, inputs
 
 import qemu_nn
@@ -90,11 +89,6 @@ def test_several_images_were_not_pooled_before_june_2026(tmp_path):
     with pytest.raises(qemu_nn.Error, match="only the first is computed"):
         pooled("2026-04", tmp_path)
     pooled("2026-06", tmp_path)
-
-
-def test_a_state_with_a_zero_point_is_refused_of_the_reference_kernel(tmp_path):
-    with pytest.raises(qemu_nn.Error, match="zero point 37"):
-        qemu_nn.load(with_a_zero_point(37).save(tmp_path)).session(kernels="reference")
 
 
 def test_an_activation_that_is_ignored_is_warned_of(tmp_path):

@@ -1,9 +1,10 @@
-"""Files with LSTMs whose states live on in TensorFlow Lite Micro's own kernels."""
+"""Files with LSTMs whose states live on in TensorFlow Lite Micro's own kernels, and with SVDF whose
+state has a zero point there."""
 
 from functools import partial
 
 import numpy as np
-from tflite_cases import Net
+from tflite_cases import CASES, Net
 
 #: Scales and zero points of what an LSTM makes.
 _FORMS = {"INT8": [(2.0**-7, 4), (0.007, -4)], "INT16": [(2.0**-15, 0)] * 2}
@@ -41,9 +42,20 @@ LSTMS = {
 }
 
 
+def svdf(zero):
+    """SVDF, the zero point of its state."""
+    net = CASES["svdf_s8"]()
+    state = next(tensor for tensor in net.tensors if tensor.get("variable"))
+    state["zeros"] = np.int64([zero])
+    return net
+
+
+KEPT = {**LSTMS, "svdf_zero_7": partial(svdf, 7), "svdf_zero_100": partial(svdf, 100)}
+
+
 def sequence(name, steps=12):
     """Inputs [T, *shape] of a file."""
-    net = LSTMS[name]()
+    net = KEPT[name]()
     tensor = net.tensors[net.inputs[0]]
     dtype = np.dtype(tensor["type"].lower())
     ends = np.iinfo(dtype)

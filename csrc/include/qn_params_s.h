@@ -82,7 +82,7 @@ typedef struct qn_s_bmm {
 typedef struct qn_s_svdf {
     int32_t profile;
     int32_t batches, input_size, units, rank, time_batches;
-    int32_t input_offset, output_offset, state_offset;
+    int32_t input_offset, output_offset, state_offset, newest_offset;
     int32_t in_act_min, in_act_max, out_act_min, out_act_max;
     int32_t in_multiplier, in_shift, out_multiplier, out_shift;
 } qn_s_svdf;

@@ -6,18 +6,20 @@ import math
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import Error, ModelError
 from ..functions.extents import DTYPES
+from ..io.archive import Archive, open_archive
 from ..io.files import MEGABYTE, read_bytes
 from ..io.typed_json import Fields, parse_json
 from ..targets import DEFAULT_TFLM, KERNELS, Profile, core_words, cores_of, profile
 from .dumps import stored
 
+_MANIFEST = "manifest.json"
 _MANIFEST_LIMIT = 256 * MEGABYTE
 _NAME = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+){1,2}")
 _FILE = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+){0,2}\.(npy|bin|h|c)")
@@ -46,7 +48,8 @@ class Entry:
 class Goldens:
     """A golden set whose files are all there and whole; entries in program order.
 
-    profile: whose bits they are; core: of which core, in words.
+    profile: whose bits they are; core: of which core, in words. folder: or the archive; held:
+    golden -> its bytes, where they come from an archive.
     """
 
     folder: Path
@@ -54,20 +57,25 @@ class Goldens:
     profile: Profile
     core: str
     entries: tuple[Entry, ...]
+    held: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     def values(self, entry: Entry) -> np.ndarray:
         """The elements of a golden, in its shape, little-endian; truth values as bytes."""
+        if entry.name in self.held:
+            return np.frombuffer(self.held[entry.name], stored(entry.dtype)).reshape(entry.shape)
         content = _content(self.folder, f"{entry.name}.bin", entry.nbytes, entry.crc32)
         dtype = stored(entry.dtype)
         return np.frombuffer(content, dtype).reshape(entry.shape)
 
 
 def load(folder: Path) -> Goldens:
-    """The golden set in a folder, every file checked against the manifest's sizes and CRCs.
+    """The golden set in a folder or an archive, checked against the manifest's sizes and CRCs.
 
     Raises Error where there is no golden set, or any of its files is missing or changed.
     """
-    path = folder / "manifest.json"
+    if folder.is_file():
+        return _of_archive(folder)
+    path = folder / _MANIFEST
     try:
         if not path.is_file():
             raise Error(f"{folder} holds no golden set: there is no file {path}")
@@ -81,6 +89,33 @@ def load(folder: Path) -> Goldens:
     except OSError as error:
         raise Error(f"cannot read the golden set {folder}: {error}") from None
     return goldens
+
+
+def _of_archive(path: Path) -> Goldens:
+    """The golden set of a .npz file."""
+    try:
+        with open_archive(path) as archive:
+            if _MANIFEST not in archive.names:
+                raise Error(f"{path} holds no golden set: there is no {_MANIFEST} in it")
+            manifest = parse_json(archive.read(_MANIFEST), _MANIFEST)
+            _check_format(manifest)
+            goldens, listed = _goldens(path, manifest), _listed(manifest)
+            held = {entry.name: _member(archive, entry, listed) for entry in goldens.entries}
+    except ModelError as error:
+        raise _damaged(path, str(error)) from None
+    return replace(goldens, held=held)
+
+
+def _member(archive: Archive, entry: Entry, listed: Mapping[str, tuple[int, int]]) -> bytes:
+    """The elements of a golden in an archive."""
+    name = f"{entry.name}.npy"
+    content = archive.read(name)
+    values = content[len(content) - entry.nbytes :] if len(content) > entry.nbytes else b""
+    if listed.get(name) != (len(content), zlib.crc32(content)):
+        raise ModelError(f"{name} has been changed since it was written (its CRC differs)")
+    if zlib.crc32(values) != entry.crc32:
+        raise ModelError(f"{_MANIFEST} contradicts itself about {entry.name}")
+    return values
 
 
 def _damaged(folder: Path, reason: str) -> Error:

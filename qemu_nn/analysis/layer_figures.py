@@ -81,7 +81,7 @@ class LayerFigures:
 class WeightFigures:
     """Weights or bias of a layer. saturated of `elements` lie more than a step outside of the
     format; lost became zero, though they are large enough to matter; bits: that the largest
-    integer needs.
+    integer needs. channels: the largest magnitude of each output channel, real numbers.
     """
 
     layer: str
@@ -94,6 +94,7 @@ class WeightFigures:
     bits: int
     lost: int
     errors: Errors
+    channels: tuple[float, ...] = ()
 
 
 @dataclass
@@ -225,4 +226,5 @@ def weight_figures(
         int(np.abs(integers.astype(np.int64)).max(initial=0)).bit_length() + 1,
         int(np.count_nonzero((integers == 0) & (real != 0) & (np.abs(real) >= matters))),
         errors_of(real, integers * scale),
+        tuple(np.abs(real.reshape(len(real), -1)).max(1).tolist()) if real.ndim > 1 else (),
     )

@@ -5,17 +5,24 @@ from __future__ import annotations
 import html
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from importlib import resources
 from typing import Any, Optional
 
 import numpy as np
 
 from ..io.extras import require
+from ..io.version import __version__
 from .errors import Errors
 from .layer_figures import LayerFigures, WeightFigures
+from .short_names import short_names
 from .summary import facts_text
 from .table import Cell, Table
+
+#: Characters of a layer's name on the page.
+_LONGEST = 40
 
 #: Columns of the table of layers: how each is computed, and what it cost.
 _HOW = ("function", "format", "weights", "bias", "bias_shift", "out_shift", "sum_min", "sum_max")
@@ -50,6 +57,14 @@ class Report:
         Accuracies of the device and of the float network, 0..1, where labels are known.
     confusion : ndarray of int, shape (classes, classes), or None
         Samples by label and class that the device chooses.
+    costs : mapping of str to int
+        Bytes of weights (weight_bytes) and of memory (activation_bytes), and multiply-accumulates
+        (macs), where they are known.
+    files : mapping of str to str
+        The files of the network and of the data, where they were files.
+    reference : str
+        What was compared with: "float", or "dequantized" where a network of integers alone was
+        compared with the real numbers that these stand for.
     """
 
     network: str
@@ -62,6 +77,9 @@ class Report:
     accuracy: Optional[float] = None
     float_accuracy: Optional[float] = None
     confusion: Optional[np.ndarray] = None
+    costs: Mapping[str, int] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    reference: str = "float"
 
     def __repr__(self) -> str:
         return f"Report\n{facts_text(self.facts)}"
@@ -81,10 +99,11 @@ class Report:
         for name, value in (
             ("top-1_agreement", self.agreement),
             ("accuracy", self.accuracy),
-            ("float_accuracy", self.float_accuracy),
+            (f"{self.reference}_accuracy", self.float_accuracy),
         ):
             if value is not None:
                 facts[name] = f"{100 * value:.2f} %"
+        facts.update(self.costs)
         return facts
 
     def table(self) -> Table:
@@ -178,7 +197,34 @@ class Report:
         environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
         environment.filters.update(number=_spelled, decibels=_decibels)
         template = environment.from_string(text)
-        return str(template.render(report=self, most=_most(self.layers)))
+        names = short_names([layer.name for layer in self.layers], _LONGEST)
+        return str(
+            template.render(
+                report=self,
+                most=_most(self.layers),
+                short=names,
+                has=_present(self.layers),
+                advice=[_linked(line, self.layers) for line in self.advice],
+                made=f"qemu_nn {__version__}, {date.today().isoformat()}",
+            )
+        )
+
+
+def _present(layers: Sequence[LayerFigures]) -> dict[str, bool]:
+    """Which of the columns that not every network has are not empty."""
+    names = ("weight_format", "bias_format", "bias_shift", "out_shift", "sums")
+    return {name: any(getattr(layer, name) is not None for layer in layers) for name in names}
+
+
+def _linked(line: str, layers: Sequence[LayerFigures]) -> tuple[str, str, Optional[int]]:
+    """The layer that a sentence begins with, the rest of it, and the layer's number."""
+    starts = [(f"{layer.name}:", f"{layer.name} ") for layer in layers]
+    found = [number for number, start in enumerate(starts) if line.startswith(start)]
+    if not found:
+        return "", line, None
+    number = max(found, key=lambda i: len(layers[i].name))
+    name = layers[number].name
+    return name, line[len(name) :], number
 
 
 def _layer_row(layer: LayerFigures) -> tuple[Cell, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
@@ -35,6 +35,7 @@ from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from .blocks import Source, batch_rows, blocks_of
 from .data import SIZE, Reading, real_batches
 from .network import Network, quantized
+from .origin import costs, file_name
 
 Arrays = Mapping[str, np.ndarray]
 Progress = Callable[[Iterable], Iterable]
@@ -131,6 +132,7 @@ def analyze(
     --------
     >>> print(analyze("net.qnz", "test.npz").text())
     """
+    files = file_name(network), file_name(data)
     network, progress = quantized(network), as_callable(progress, "progress")
     reference, graph = network.reference, network.graph
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
@@ -156,7 +158,13 @@ def analyze(
         raise Error("the data hold no samples")
     for gauge in whole.gauges:
         tell(gauge)
-    return run.report(whole)
+    device = {"cmsis": cmsis, "rounding": rounding, "kernels": kernels, "tflm": tflm}
+    return replace(
+        run.report(whole),
+        costs=costs(network, target, **device),
+        files={"network": files[0], "data": files[1]},
+        reference="float" if network.reference is not None else "dequantized",
+    )
 
 
 def _at_once(reference: FloatGraph) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 import numpy as np
 
 from ..errors import Error, Refused
-from ..io.arguments import as_array, as_callable, as_path
+from ..io.arguments import as_array, as_callable, as_path, one_of
 from ..io.arrays import read_npz
 from ..io.selection import Index
 from ..io.version import __version__
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from ..analysis.compare import Comparison
     from ..analysis.summary import Summary
     from ..firmware.golden import About, Golden, GoldenSet
+
+#: How goldens are written, and for how many inputs as a folder where the caller does not say.
+FORMATS, MOST_IN_FOLDER = ("folder", "archive"), 10
 
 
 def golden(
@@ -57,6 +60,7 @@ def golden(
     index: Index = None,
     shuffle: bool = False,
     seed: int = 0,
+    format: Optional[str] = None,
 ) -> GoldenSet:
     """Write what the device must compute for each input, layer by layer, as files and as C.
 
@@ -69,7 +73,8 @@ def golden(
         of arrays, or a dictionary by their names. Or samples as docs/data.md lists them, of real
         numbers, too.
     folder : Path
-        New, empty, or an earlier golden set, which is replaced.
+        New, empty, or an earlier golden set, which is replaced; of an archive the .npz file,
+        whose ending may be left out.
     target : str, default "cortex-m4"
         A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional
@@ -103,6 +108,10 @@ def golden(
         Put the samples into random order.
     seed : int, default 0
         Which order.
+    format : {"folder", "archive"}, optional
+        "folder": a .npy file, a .bin file and a C header for each golden, and C code that checks
+        them. "archive": one .npz file of all arrays, with the manifest, which compare() reads,
+        too. Default: a folder for at most ten inputs, or what the ending .npz says.
 
     Returns
     -------
@@ -121,10 +130,12 @@ def golden(
     wanted = network.profile(target, cmsis, rounding, kernels, tflm)
     session = Session(network.graph, wanted, threads=threads, trace=True)
     folder = as_path(folder, "the folder of goldens")
+    if format is not None:
+        one_of(FORMATS, format, "format of goldens")
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
-    how = Reading.of(limit, index, shuffle, seed, **given)
-    x = coded(network, x, how)
-    return write_goldens(session, about(session, target), x, folder, progress, state, force)
+    x = coded(network, x, Reading.of(limit, index, shuffle, seed, **given))
+    said = about(session, target)
+    return write_goldens(session, said, x, folder, progress, state, force, format)
 
 
 def about(session: Session, core: str) -> About:
@@ -143,9 +154,10 @@ def write_goldens(
     progress: Optional[Callable[[Iterable], Iterable]] = None,
     state: State = None,
     force: bool = False,
+    format: Optional[str] = "folder",
 ) -> GoldenSet:
     """The same for a session, which is planned for traced runs."""
-    from ..firmware.golden import write
+    from ..firmware.golden import write, write_one
 
     named = by_name(session.graph, x)
     if any(part.size == 0 or part.ndim == 0 for part in named.values()):
@@ -156,7 +168,13 @@ def write_goldens(
     sessions = {session.profile: session, **other_profiles(session.graph, session.profile)}
     traces = _samples(sessions, named, state, session.threads)
     turns = progress(range(samples)) if progress else range(samples)
-    return write(folder, about, (sample for _, sample in zip(turns, traces)), force)
+    made = (sample for _, sample in zip(turns, traces))
+    if format is None:
+        format = FORMATS[samples > MOST_IN_FOLDER or folder.suffix == ".npz"]
+    if format == "folder":
+        return write(folder, about, made, force)
+    path = folder if folder.suffix == ".npz" else folder.with_name(f"{folder.name}.npz")
+    return write_one(path, about, made)
 
 
 def compare(golden: Path, dump: Path) -> Comparison:
@@ -165,7 +183,7 @@ def compare(golden: Path, dump: Path) -> Comparison:
     Parameters
     ----------
     golden : Path
-        The folder of a golden set.
+        The folder of a golden set, or its archive.
     dump : Path
         A folder of dumps, with the names of the goldens; analysis/dumps.py lists the forms.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
@@ -16,9 +17,11 @@ from ..io.mapped import map_npy, map_npz
 from ..io.selection import Index
 from ..ir.preprocessing import Preprocessing
 from ..runtime.batch import PIECE
+from ..runtime.cluster import cluster, each_block
 from ..runtime.inputs import State, rows
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
+from .blocks import Given, Source, blocks_of
 from .data import Batches, Reading, coded_batches
 from .network import Network, quantized
 
@@ -49,6 +52,8 @@ def run(
     shuffle: bool = False,
     seed: int = 0,
     progress: Optional[Progress] = None,
+    client: Any = None,
+    workers: Optional[int] = None,
 ) -> dict[str, np.ndarray]:
     """Run a network on data of any size, and return or write what the device computes.
 
@@ -90,6 +95,10 @@ def run(
         Which order.
     progress : callable, optional
         Wraps the iteration over batches, as tqdm does.
+    client : dask.distributed.Client or str, optional
+        Compute on this cluster, or on that of the scheduler at this address.
+    workers : int, optional
+        Compute on so many processes of this machine, by dask.
 
     Returns
     -------
@@ -114,7 +123,9 @@ def run(
     session = network.session(target, cmsis, rounding, variant, threads, kernels, tflm)
     source = coded_batches(network, data, how, PIECE * session.threads)
     path = None if output is None else as_path(output, "output")
-    return run_batches(session, source, path, state, trace, real, as_callable(progress, "progress"))
+    progress = as_callable(progress, "progress")
+    with cluster(client, workers) as found:
+        return run_batches(session, source, path, state, trace, real, progress, found)
 
 
 def run_batches(
@@ -125,8 +136,9 @@ def run_batches(
     trace: bool = False,
     real: bool = False,
     progress: Optional[Progress] = None,
+    client: Any = None,
 ) -> dict[str, np.ndarray]:
-    """The same of batches of integers, on a session."""
+    """The same of batches of integers, on a session, or on sessions like it of a cluster."""
     if output is not None:
         check_output(output)
     states = () if state is None else state.values() if isinstance(state, Mapping) else (state,)
@@ -134,11 +146,17 @@ def run_batches(
         raise Error(f"state must have one row for each of the {source.samples} inputs")
 
     def results() -> Iterable[Mapping[str, np.ndarray]]:
-        for batch in progress(source) if progress else source:
-            part = slice(batch.first, batch.first + len(batch))
-            start: Any = None if state is None else rows(state, part)
-            found = session.run(batch.x, start, trace)
-            yield session.host.scores(found) if real else found
+        if client is None:
+            job = _Job(session, Source(), state, trace, real)
+            for batch in progress(source) if progress else source:
+                yield job(Given(batch, range(0)))
+            return
+        graph = session.graph
+        tensors = [*graph.inputs, *(graph.tensors.values() if trace else ())]
+        size = sum(tensor.nbytes for tensor in tensors)
+        reading, blocks, total = blocks_of(source, None, size, True)
+        job = _Job(session, reading, state, trace, real)
+        yield from each_block(job, blocks, client=client, progress=progress, total=total)
 
     if output is None:
         return _gathered(results(), source.samples)
@@ -147,6 +165,24 @@ def run_batches(
         for found in results():
             append(found)
     return _written(output, names.stems)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """The outputs of a block, from the rows of a state that belong to it."""
+
+    session: Session
+    source: Source
+    state: State
+    trace: bool
+    real: bool
+
+    def __call__(self, block: Any) -> Mapping[str, np.ndarray]:
+        batch, _ = self.source.read(block)
+        part = slice(batch.first, batch.first + len(batch))
+        start: Any = None if self.state is None else rows(self.state, part)
+        found = self.session.run(batch.x, start, self.trace)
+        return self.session.host.scores(found) if self.real else found
 
 
 def check_output(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -51,6 +52,7 @@ def analyze(
         progress=lambda turns: tqdm(turns, disable=None, leave=False),
         **prepared(network, how),
     )
+    report = replace(report, files={**report.files, "network": model.name})
     if html is not None:
         files.write_bytes(html, report.html().encode("utf-8"))
     say(getattr(report, form or "text")())

@@ -191,7 +191,12 @@ main.add_command(run)
 @main.command()
 @click.argument("model", type=PATH)
 @inputs(required=True)
-@click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
+@click.option("-o", "--output", type=PATH, required=True, help="Folder or .npz file to write.")
+@click.option(
+    "--format",
+    type=click.Choice(pipeline.FORMATS),
+    help="A folder, or one .npz file: by default the file for more than ten inputs.",
+)
 @reading
 @state
 @threads
@@ -204,12 +209,14 @@ def golden(
     state: Optional[Path],
     threads: int,
     force: bool,
+    format: Optional[str],
     **names: Any,
 ) -> None:
     """Write goldens: the output of each layer of MODEL.
 
-    Each golden is a .npy file, a .bin file and a C header, for every input and layer. The folder
-    also holds the C code that checks them on a device.
+    In a folder each golden is a .npy file, a .bin file and a C header, for every input and layer;
+    it also holds the C code that checks them on a device. An archive has the arrays alone, in one
+    file that compare and numpy.load read.
     """
     network = pipeline.load_quantized(model)
     x = inputs_of(network.graph, inputs)
@@ -219,6 +226,7 @@ def golden(
         "state": read_state(state),
         "progress": _progress,
         "force": force,
+        "format": format,
     }
     written = pipeline.golden(network, x, output, **how)
     say(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
@@ -231,7 +239,8 @@ def golden(
 def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
     """Compare a device's outputs in DUMP with the goldens in GOLDEN.
 
-    Both are folders; the files in DUMP have the names of the goldens. Exits with 1 if any differs.
+    GOLDEN is a folder or an archive, DUMP a folder whose files have the names of the goldens. Exits
+    with 1 if any differs.
     """
     comparison = pipeline.compare(golden, dump)
     say(str(comparison))

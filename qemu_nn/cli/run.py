@@ -22,7 +22,7 @@ from ..io.selection import Selection
 from .chain import run_chain, say_largest
 from .data_options import prepared, reading
 from .inputs import inputs_of
-from .options import PATH, device, inputs, say, state, threads, variant
+from .options import PATH, cluster, device, inputs, say, state, threads, variant
 from .scores import real_scores, say_best
 
 
@@ -43,6 +43,7 @@ from .scores import real_scores, say_best
 @reading
 @state
 @threads
+@cluster
 @variant
 @device
 def run(

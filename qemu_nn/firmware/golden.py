@@ -2,7 +2,8 @@
 
 A golden set is a folder with, for every golden, `<name>.npy`, `<name>.bin` (little-endian) and
 `<name>.h`, where the name is `x<input>/<layer>`, or `x<input>/t<step>/<layer>` for a recurrent
-network; golden_check.c and .h, golden_table.h; and manifest.json, which lists all of it.
+network; golden_check.c and .h, golden_table.h; and manifest.json, which lists all of it. Or it is
+one .npz file with the arrays and the manifest, for programs other than C.
 """
 
 from __future__ import annotations
@@ -14,12 +15,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 
-from ..errors import Error
-from ..io.archive import format_npy, little_endian
+from ..errors import Error, ModelError
+from ..io.archive import (
+    LIMIT,
+    MOST_ENTRIES,
+    format_npy,
+    little_endian,
+    open_archive,
+    write_archive,
+)
 from ..io.files import reason
 from ..ir.formats import differing
 from ..ir.graph import Graph
@@ -77,7 +85,7 @@ class GoldenSet:
     Attributes
     ----------
     folder : Path
-        The folder of the set.
+        The folder of the set, or its archive.
     inputs : int
         Inputs that it has goldens of.
     names : tuple of str
@@ -107,7 +115,7 @@ def write(
     folder = Path(folder).resolve()
     try:
         with replacing(folder, _listed, force) as fresh:
-            writer = _Writer(fresh, about)
+            writer = _Writer(_into(fresh), about, with_c=True)
             for sample in samples:
                 writer.add(sample)
             nbytes = writer.finish()
@@ -115,6 +123,40 @@ def write(
         raise Error(f"cannot write the goldens to {folder}: {reason(error)}") from None
     names = tuple(golden["name"] for golden in writer.goldens)
     return GoldenSet(folder, writer.inputs, names, nbytes, writer.names.stems)
+
+
+def write_one(path: Path, about: About, samples: Iterable[Iterable[Golden]]) -> GoldenSet:
+    """Write a golden set as one .npz file, whole or not at all: arrays, and manifest.json.
+
+    Raises Error where a file is there that is no golden set, or the set is too large.
+    """
+    path = Path(path).resolve()
+    entries: dict[str, bytes] = {}
+    try:
+        if path.exists() and not _is_golden(path):
+            raise Error(f"{path} is no golden set: remove it, or choose another name")
+        writer = _Writer(entries.__setitem__, about, with_c=False)
+        for sample in samples:
+            writer.add(sample)
+        nbytes = writer.finish()
+        if len(entries) > MOST_ENTRIES or nbytes > LIMIT:
+            raise Error(
+                f"{len(entries)} goldens of {nbytes} bytes are too many for one archive: choose "
+                "format='folder', or fewer inputs"
+            )
+        write_archive(path, entries)
+    except (OSError, ModelError) as error:
+        raise Error(f"cannot write the goldens to {path}: {error}") from None
+    names = tuple(golden["name"] for golden in writer.goldens)
+    return GoldenSet(path, writer.inputs, names, nbytes, writer.names.stems)
+
+
+def _is_golden(path: Path) -> bool:
+    try:
+        with open_archive(path) as archive:
+            return FORMAT.encode() in archive.read(MANIFEST)
+    except ModelError:
+        return False
 
 
 def _listed(folder: Path) -> Listed:
@@ -155,9 +197,10 @@ def _format(tensor: Optional[Tensor]) -> dict[str, Any]:
 class _Writer:
     """A golden set in the making: its files, and the lists of them."""
 
-    def __init__(self, folder: Path, about: About) -> None:
-        self._folder = folder
+    def __init__(self, store: Callable[[str, bytes], object], about: About, with_c: bool) -> None:
+        self._store = store
         self._about = about
+        self._with_c = with_c
         self.names = Names()
         self._files: list[dict[str, Any]] = []
         self.goldens: list[dict[str, Any]] = []
@@ -184,8 +227,14 @@ class _Writer:
             "others": {profile: f"{crc:08x}" for profile, crc in golden.others.items()},
         }
         self.goldens.append(entry)
-        (self._folder / name).parent.mkdir(parents=True, exist_ok=True)
         self._put(f"{name}.npy", format_npy(values))
+        if self._with_c:
+            self._add_c(name, entry, values, tensor)
+
+    def _add_c(
+        self, name: str, entry: Mapping[str, Any], values: np.ndarray, tensor: Optional[Tensor]
+    ) -> None:
+        """The same golden as C reads it."""
         self._put(f"{name}.bin", values.tobytes())
         words = self._comment(entry, format_words(tensor) if tensor else None)
         text = header(symbol(name), values, words, self._about.profile.cmsis)
@@ -202,16 +251,13 @@ class _Writer:
         ]
 
     def _put(self, path: str, content: bytes) -> None:
-        (self._folder / path).write_bytes(content)
+        self._store(path, content)
         self._files.append({"path": path, "size": len(content), "crc32": checksum(content)})
 
     def finish(self) -> int:
         """Write what lists the goldens; returns the bytes of all files."""
-        for template in _TEMPLATES:
-            source = (files(__package__) / "templates" / template).read_text(encoding="ascii")
-            self._put(template, source.encode("ascii"))
-        names = [(entry["input"], entry["name"], entry["dtype"]) for entry in self.goldens]
-        self._put("golden_table.h", table(self._about.network, names).encode("ascii"))
+        if self._with_c:
+            self._finish_c()
         profile = self._about.profile
         manifest = {
             "format": FORMAT,
@@ -231,8 +277,26 @@ class _Writer:
             "files": self._files,
         }
         content = (json.dumps(manifest, indent=1) + "\n").encode("ascii")
-        (self._folder / MANIFEST).write_bytes(content)
+        self._store(MANIFEST, content)
         return len(content) + sum(file["size"] for file in self._files)
+
+    def _finish_c(self) -> None:
+        """The C code that checks them."""
+        for template in _TEMPLATES:
+            source = (files(__package__) / "templates" / template).read_text(encoding="ascii")
+            self._put(template, source.encode("ascii"))
+        names = [(entry["input"], entry["name"], entry["dtype"]) for entry in self.goldens]
+        self._put("golden_table.h", table(self._about.network, names).encode("ascii"))
+
+
+def _into(folder: Path) -> Callable[[str, bytes], None]:
+    """What writes files, and the folders that they are in."""
+
+    def store(path: str, content: bytes) -> None:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+
+    return store
 
 
 def _build(profile: Profile) -> str:

@@ -104,6 +104,7 @@ _SCALARS = {
     "align_corners|half_pixel_centers": "The flag of TensorFlow Lite's resizing operator.",
     "is_per_channel": "1 where multiplier and shift have an element for each output channel.",
     "state_offset": "Offset of the state, as Arm's struct has it; see the notes.",
+    "newest_offset": "Zero point of the state, which its newest values get; see the notes.",
     "zero_point": "Zero point of the integers.",
     "(.*)_bits": "The {1}, as the bits of a float32.",
     "activation": "Fused activation: 0 none, 1 RELU, 2 RELU_N1_TO_1, 3 RELU6.",

@@ -1,6 +1,7 @@
 """SVDF of the s8 API, which keeps a state from call to call."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import Callable
 
@@ -125,7 +126,7 @@ def _svdf(name: str, type: str, dtype: str, order: Order, case: Params) -> Funct
         output=Array("output", "int8", ("batches", "units")),
         buffer=_sums_of(dtype),
         macs=("batches", _FILTERS, Total(("input_size", "time_batches"))),
-        fixed={} if summed else {"state_offset": 0},
+        fixed={"newest_offset": 0, **({} if summed else {"state_offset": 0})},
         defaults={"state_offset": 0} if summed else {},
         note="input_offset is plus the input's zero point. state: in and out. state_offset: what "
         "arm_vector_sum_s8 gets as rhs_offset, on Helium.",
@@ -135,7 +136,30 @@ def _svdf(name: str, type: str, dtype: str, order: Order, case: Params) -> Funct
     )
 
 
-FUNCTIONS = (
+def _draw_own(rng: Random, function: Function) -> dict[str, int]:
+    drawn = {name: value for name, value in _draw(rng, function).items() if name != "state_offset"}
+    return {**drawn, "newest_offset": rng.randint(-128, 127)}
+
+
+def _own(arm: Function) -> Function:
+    """That of TensorFlow Lite Micro's own kernels, whose state has a zero point."""
+    (case,) = ({k: v for k, v in case.items() if k != "state_offset"} for case in arm.cases)
+    return replace(
+        arm,
+        name="tflm_svdf_s8",
+        params=(*arm.params[:-1], "newest_offset"),
+        parts=(),
+        fixed={"state_offset": 0},
+        defaults={},
+        buffer=None,
+        note="newest_offset: the zero point of the state; what it adds to sums is in the bias.",
+        order=None,
+        draw=_draw_own,
+        cases=({**case, "newest_offset": 3, "in_act_min": -125, "in_act_max": 130},),
+    )
+
+
+_ARM = (
     _svdf(
         "arm_svdf_s8",
         "s8",
@@ -160,3 +184,5 @@ FUNCTIONS = (
         _case(40, 64, 8, _S16),
     ),
 )
+
+FUNCTIONS = (*_ARM, _own(_ARM[0]))

@@ -101,7 +101,7 @@ DIFFERENCES: Mapping[str, Difference] = {
     ),
     "svdf_limits": Difference(
         "SVDF",
-        "an int8 state is clamped to 8 bits, and does not wrap",
+        "an int8 state is clamped to 8 bits before its zero point is added, which counts in sums",
         "recorded from both kernels",
         kernels="reference",
     ),

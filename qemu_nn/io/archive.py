@@ -20,7 +20,7 @@ from . import files
 #: Most bytes that an archive may hold, unpacked: more than any microcontroller stores.
 LIMIT = 256 * files.MEGABYTE
 
-_MOST_ENTRIES = 65536
+MOST_ENTRIES = 65536
 _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 4096
 
@@ -43,9 +43,9 @@ class Archive:
         self._entries = {entry.filename: entry for entry in stored.infolist()}
         if len(self._entries) < len(stored.infolist()):
             raise ModelError(f"{path} has two entries with the same name")
-        if len(self._entries) > _MOST_ENTRIES:
+        if len(self._entries) > MOST_ENTRIES:
             raise ModelError(
-                f"{path} has {len(self._entries)} entries; at most {_MOST_ENTRIES} are read"
+                f"{path} has {len(self._entries)} entries; at most {MOST_ENTRIES} are read"
             )
         size = sum(entry.file_size for entry in self._entries.values())
         if size > LIMIT:

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import pickle
 import queue
+import signal
+import threading
+import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Callable, Generic, Optional, TypeVar
@@ -89,12 +99,33 @@ def reduce_blocks(
     return tree.result()
 
 
+def each_block(
+    job: Job,
+    blocks: Iterable,
+    *,
+    client: Any = None,
+    progress: Optional[Progress] = None,
+    total: Optional[int] = None,
+) -> Iterator[Any]:
+    """The results of a job on every block in their order; the arguments are those of
+    reduce_blocks(). What is done before its turn waits here."""
+    early: dict[int, Any] = {}
+    turn = 0
+    with computing(job, client) as compute, closing(compute(blocks)) as done:
+        for number, value in progress(_Counted(done, total)) if progress else done:
+            early[number] = value
+            while turn in early:
+                yield early.pop(turn)
+                turn += 1
+
+
 @contextmanager
 def computing(job: Job, client: Any = None, threads: int = 1) -> Iterator[Compute]:
     """A function that yields numbers and results of blocks as they are done; it can be called
     again, and the job stays where it was sent. The arguments are those of reduce_blocks()."""
     if client is not None:
-        held = client.submit(_unpacked, pickle.dumps(job), __version__)
+        with _quiet():
+            held = client.submit(_unpacked, pickle.dumps(job), __version__)
         yield lambda blocks: _on_cluster(held, blocks, client)
     elif threads == 1:
         yield lambda blocks: ((number, job(block)) for number, block in enumerate(blocks))
@@ -173,13 +204,22 @@ def _on_cluster(held: Any, blocks: Iterable, client: Any) -> Numbered:
 
     def submit(some: Sequence[Any]) -> Any:  # as bytes, in which dask looks for nothing of its own
         packed = [pickle.dumps(block) for block in some]
-        return client.map(_done, [held] * len(some), packed, pure=False, retries=_RETRIES)
+        with _quiet():
+            return client.map(_done, [held] * len(some), packed, pure=False, retries=_RETRIES)
 
     with closing(_windowed(submit, blocks, lambda: _threads(client))) as groups:
         for group in groups:
             values = _values(client, group)
             for (number, _), value in zip(group, values):
                 yield number, value
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without dask's advice to send large things otherwise: these are needed where they go."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        yield
 
 
 def _unpacked(job: bytes, version: str) -> Any:
@@ -260,8 +300,24 @@ def cluster(client: Any = None, workers: Optional[int] = None) -> AbstractContex
 def _local(workers: int) -> Iterator[Any]:
     distributed: Any = require("distributed", "cluster", "computing on several processes")
     how = {"threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(workers, **how) as here, distributed.Client(here) as client:
-        yield client
+    with ExitStack() as stack:
+        with _deaf():
+            here = stack.enter_context(distributed.LocalCluster(workers, **how))
+        yield stack.enter_context(distributed.Client(here))
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that begin here do not hear Ctrl-C, which a terminal sends to all of them: the one
+    that waits for them ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

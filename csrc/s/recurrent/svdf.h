@@ -3,8 +3,8 @@
  *
  *   state[n][f][t] = state[n][f][t + 1],  t < time_batches - 1
  *   acc            = sum over i of (in[n][i] - input_offset) * weights_feature[f][i] + sums
- *   state[n][f][last] = clamp(requantize(acc, in_multiplier, in_shift), in_act_min, in_act_max),
- *                       of an s8 state its low 8 bits
+ *   state[n][f][last] = clamp(requantize(acc, in_multiplier, in_shift) + newest_offset, in_act_min,
+ *                             in_act_max), of an s8 state its low 8 bits
  *
  * and then for each unit u, of the filters u * rank ... u * rank + rank - 1
  *
@@ -17,13 +17,17 @@
  * the zero point of the state, which nothing else takes notice of. input_offset 1, state_offset 3 and
  * two weights of 0 make a state of -6 there, of 0 on other cores (where requantize() keeps it).
  *
+ * newest_offset is 0 but for TensorFlow Lite Micro's own kernel (tflm_svdf_s8), where it is the zero
+ * point of the state: that clamps to in_act_min - newest_offset ... in_act_max - newest_offset first.
+ * What the zero point adds to sums over time is in the bias there.
+ *
  * Sums are modulo 2^32. in[1] is the state, which the call reads and writes back. input_offset is the zero point itself, unlike that of other layers. The array `weights` holds
  * weights_feature and then weights_time; s16_s8: the state and both of these have 16 bits (Arm's
  * features have 8).
  *
  * Axes: in [n][i], state [n][f][t], weights_feature [f][i], weights_time [f][t], bias [u], out [n][u].
  * Ranges: sides 1..65535, units * rank too; input_offset -128..127, output_offset -2^30..2^30
- * (affine.h), state_offset -127..128 (s16_s8: it has none), in_act_min <= in_act_max within int16
+ * (affine.h), state_offset -127..128, newest_offset -128..127 (s16_s8: it has none), in_act_min <= in_act_max within int16
  * (which TensorFlow Lite Micro passes for an s8 state, too), out_act_min <= out_act_max within int8,
  * shifts -31..30, multipliers from 0 on; at most 2^31 - 1 bytes in an array. In place: no. Scratch:
  * none.

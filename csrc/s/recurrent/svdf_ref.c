@@ -13,6 +13,7 @@ static int check(const qn_s_svdf *p, int64_t element, qn_sizes *sizes, char *why
         {"input_offset", p->input_offset, INT8_MIN, INT8_MAX},
         {"output_offset", p->output_offset, -S_OFFSET_MOST, S_OFFSET_MOST},
         {"state_offset", p->state_offset, wide ? 0 : -INT8_MAX, wide ? 0 : -INT8_MIN},
+        {"newest_offset", p->newest_offset, wide ? 0 : INT8_MIN, wide ? 0 : INT8_MAX},
         {"in_act_min", p->in_act_min, INT16_MIN, INT16_MAX},
         {"in_act_max", p->in_act_max, p->in_act_min, INT16_MAX},
         {"out_act_min", p->out_act_min, INT8_MIN, INT8_MAX},
@@ -70,7 +71,7 @@ static void put(void *array, int wide, int64_t i, int32_t value) {
 /* What filter f makes of one vector. lane: does Helium have it in a vector? */
 static int32_t feature(const qn_s_svdf *p, int wide, const int8_t *in, const void *weights,
                        int64_t f, int lane) {
-    const s_epilogue epilogue = {p->profile, 0, p->in_act_min, p->in_act_max};
+    const s_epilogue epilogue = {p->profile, p->newest_offset, p->in_act_min, p->in_act_max};
     uint32_t acc = (uint32_t)svdf_sums(p);
     for (int32_t i = 0; i < p->input_size; i++) {
         acc += (uint32_t)((in[i] - p->input_offset) * get(weights, wide, f * p->input_size + i));

@@ -88,7 +88,7 @@ class File:
 
     def constant(self, array: np.ndarray, type: str = "", shape: Optional[Shape] = None) -> int:
         """Numbers of an operator's own, such as its axes: equal ones are one tensor."""
-        key = (type or TYPES[str(array.dtype)], shape or array.shape, _bytes(array))
+        key = (type or TYPES[str(array.dtype)], shape or array.shape, little_endian(array))
         if key not in self._constants:
             held = FileTensor(self.unique("constant"), key[1], key[0], data=key[2])
             self._constants[key] = self.add(held)
@@ -113,7 +113,7 @@ class File:
             values,
             (zero,) * len(values),
             axis,
-            _bytes(array),
+            little_endian(array),
         )
         return self.add(held)
 
@@ -202,7 +202,7 @@ class Site:
             self.file.place(own.name, self.file.reshape(first, own.name, self.whole))
         return place
 
-    def refuse(self, why: str) -> ModelError:
+    def refused(self, why: object) -> ModelError:
         """Why no operator computes this call."""
         return ModelError(f"{self.node.name} ({self.node.function.name}): {why}")
 
@@ -223,5 +223,6 @@ def described(tensor: Tensor, shape: Shape, name: str = "", variable: bool = Fal
     return FileTensor(name, shape, type, scales, zeros, variable=variable)
 
 
-def _bytes(array: np.ndarray) -> bytes:
+def little_endian(array: np.ndarray) -> bytes:
+    """Numbers as a file holds them."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()

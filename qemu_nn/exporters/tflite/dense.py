@@ -7,6 +7,7 @@ from typing import Optional
 
 import numpy as np
 
+from ...errors import ModelError
 from ...ir.graph import Build
 from ...operators import Shape
 from .building import Site
@@ -20,7 +21,7 @@ def fully_connected(site: Site, per_row: bool = False) -> None:
     """FULLY_CONNECTED of rows: input and output have two axes."""
     params, values = site.params, site.array("bias")
     if params["filter_offset"]:
-        raise site.refuse("its weights have a zero point, which the format's kernels do not take")
+        raise ModelError("its weights have a zero point, which the format's kernels do not take")
     if per_row:
         values, *rows = values
         pairs = list(zip(*(row.tolist() for row in rows)))
@@ -34,7 +35,7 @@ def as_points(site: Site) -> None:
     """FULLY_CONNECTED of more axes, which the framework computes as a convolution."""
     build = _build(site, "dense_rows")
     if build is None or build.function is None:
-        raise site.refuse("no .tflite file can ask for this function; leave it out of `functions`")
+        raise ModelError("no .tflite file can ask for this function; leave it out of `functions`")
     per_row = build.function.name.endswith("per_channel_s8")
     values, *rows = site.array("bias")
     pairs = list(zip(*(row.tolist() for row in rows)))

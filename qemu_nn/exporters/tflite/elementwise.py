@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ...errors import Error
+from ...errors import Error, ModelError
 from ...functions.scaling import (
     leaky_relu_scaling,
     quantize_multiplier,
@@ -30,7 +30,10 @@ def pair(site: Site, operator: str, kind: str = "", **options: Field) -> None:
 
 def limited(site: Site, operator: str, kind: str) -> None:
     """The same with a fused activation."""
-    pair(site, operator, kind, **fused(site))
+    options = fused(site)
+    if operator in ("ADD", "SUB") and site.output.dtype == "int16":
+        options["PotScaleInt16"] = False  # scales need not be powers of two
+    pair(site, operator, kind, **options)
 
 
 def operand(site: Site, index: int, whole: Shape) -> int:
@@ -43,7 +46,7 @@ def operand(site: Site, index: int, whole: Shape) -> int:
     )
     kept = [(a, b) for a, b in zip(inner, outer) if b > 1]
     if [b for _, b in kept] != [side for side in whole if side > 1]:
-        raise site.refuse(f"{copy.name} repeats a tensor in another shape than {list(whole)}")
+        raise ModelError(f"{copy.name} repeats a tensor in another shape than {list(whole)}")
     sides = iter(a for a, _ in kept)
     small = tuple(next(sides) if side > 1 else 1 for side in whole)
     name = copy.inputs[0]
@@ -88,7 +91,7 @@ def rectify(site: Site) -> None:
         if activation_limits(*ACTIVATIONS[kind], site.output.format) == wanted:
             each(site, kind)
             return
-    raise site.refuse("no operator keeps its integers")
+    raise ModelError("no operator keeps its integers")
 
 
 def leaky(site: Site) -> None:

@@ -9,8 +9,9 @@ from itertools import chain, combinations
 
 import numpy as np
 
+from ...errors import ModelError
 from ...operators import Shape
-from .building import TYPES, Site
+from .building import TYPES, Site, little_endian
 from .elementwise import pair
 from .windows import Maker
 
@@ -70,7 +71,7 @@ def cut(site: Site) -> None:
     ends = [b + n * s for b, n, s in zip(begin, count, stride)]
     mask = sum(1 << i for i, end in enumerate(ends) if end < 0)  # down to the first element
     if len(shape) > 4:
-        raise site.refuse(f"it slices {len(shape)} axes by strides; operators have up to 4")
+        raise ModelError(f"it slices {len(shape)} axes by strides; operators have up to 4")
     ends = [max(end, 0) for end in ends]
     site.put(
         "STRIDED_SLICE",
@@ -132,7 +133,7 @@ def move(site: Site) -> None:
             _grid(site, sides, order)
             return
     if ahead == 0:
-        raise site.refuse(f"no operator transposes {sides} into the order {order}")
+        raise ModelError(f"no operator transposes {sides} into the order {order}")
     if type == "int8":
         ahead = 1  # of fewer axes TensorFlow Lite Micro calls CMSIS-NN
     shape, ahead = _fitting(site.shape(), sides, ahead)
@@ -193,7 +194,7 @@ def repeat(site: Site) -> None:
 def bring(site: Site) -> None:
     """A constant: a tensor with its numbers, and no operator."""
     array = site.array("weights")
-    site.file.hold(site.output, site.whole, np.ascontiguousarray(array).tobytes())
+    site.file.hold(site.output, site.whole, little_endian(array))
 
 
 def reduce(site: Site, operator: str) -> None:

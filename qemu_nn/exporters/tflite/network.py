@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ...errors import ModelError
-from ...ir.graph import Graph
+from ...ir.graph import Graph, Node
 from .building import File, Site, whole
 from .dense import DENSE
 from .elementwise import ELEMENTWISE, limited, pair
@@ -31,15 +31,18 @@ def converted(graph: Graph) -> tuple[Graph, list[FileGraph]]:
     """The network in the calls that a reader of the file finds in it, and the file's graphs."""
     _check(graph)
     graph = rewritten(graph)
-    file = File(graph, {node.name: node for node in graph.nodes if _is_copy(graph, node.name)})
+    file = File(graph, _copies(graph))
     inputs = [file.hold(tensor, whole(tensor.shape)) for tensor in graph.inputs]
     for node in graph.nodes:
         if node.name in file.copies:
             continue
         site = Site(node, file)
         if node.function.name not in MAKERS:
-            raise site.refuse("no operator of .tflite files stands for it; save it as .qnz")
-        MAKERS[node.function.name](site)
+            raise site.refused("no operator of .tflite files stands for it; save it as .qnz")
+        try:
+            MAKERS[node.function.name](site)
+        except ModelError as problem:
+            raise site.refused(problem) from None
     outputs = [file.view(name, whole(file.known[name].shape)) for name in graph.outputs]
     if not file.handles:
         return graph, [file.result(inputs, outputs)]
@@ -48,15 +51,19 @@ def converted(graph: Graph) -> tuple[Graph, list[FileGraph]]:
     return graph, [file.result(inputs, outputs), first_run(file)]
 
 
-def _is_copy(graph: Graph, name: str) -> bool:
-    """Whether a node only repeats a tensor for operators that do so by themselves."""
-    node = graph.node(name)
-    readers = [each.function.name for each in graph.nodes if name in each.inputs]
-    return (
-        node.function.op == "broadcast"
-        and name not in graph.outputs
-        and _REPEATING.issuperset(readers)
-    )
+def _copies(graph: Graph) -> dict[str, Node]:
+    """The nodes that only repeat a tensor for operators which do so by themselves."""
+    readers: dict[str, set[str]] = {node.name: set() for node in graph.nodes}
+    for node in graph.nodes:
+        for name in node.inputs:
+            readers.setdefault(name, set()).add(node.function.name)
+    return {
+        node.name: node
+        for node in graph.nodes
+        if node.function.op == "broadcast"
+        and node.name not in graph.outputs
+        and readers[node.name] <= _REPEATING
+    }
 
 
 def _check(graph: Graph) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...functions.scaling import quantize_multiplier
 from ...ir.graph import Tensor
-from .building import File, Site, described, whole
+from .building import File, Site, described, little_endian, whole
 from .scales import factor, found, weight_scales
 from .schema import FileGraph, FileTensor
 from .windows import Maker
@@ -61,9 +61,9 @@ def first_run(file: File) -> FileGraph:
     for state in graph.states:
         if state.name in file.handles:
             zeros = np.zeros(state.shape, state.dtype)
-            array = np.ascontiguousarray(graph.arrays.get(state.name, zeros))
+            array = graph.arrays.get(state.name, zeros)
             held = described(state, whole(state.shape), f"{state.name}/first")
-            value = start.add(replace(held, data=array.tobytes()))
+            value = start.add(replace(held, data=little_endian(array)))
             inputs = (handle(start, state), value)
             start.operate("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
     return start.result((), (), "first_run")

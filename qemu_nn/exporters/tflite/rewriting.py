@@ -82,8 +82,8 @@ class _Rewriting:
         shape: Shape = (),
     ) -> Node:
         """A call that makes a part of what a node makes; like: its format."""
-        names, name = {*self.tensors}, f"{like.name}/{part}"
-        while name in names:
+        name = f"{like.name}/{part}"
+        while name in self.tensors:
             name += "_"
         output = replace(like, name=name, shape=shape or like.shape)
         self.tensors[name] = output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from .schema import Field, FileTensor
@@ -9,32 +10,31 @@ from .schema import Field, FileTensor
 #: Operator -> the version that takes INT8, and INT16; without an entry, and of other types, 1.
 _OF_TYPES: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D", "SOFTMAX", "LOGISTIC", "TANH"), (2, 3)),
-    **dict.fromkeys(("CONCATENATION", "MEAN", "SUM", "MINIMUM", "MAXIMUM"), (2, 3)),
-    **dict.fromkeys(("ADD", "RELU", "RELU6", "PACK", "UNPACK"), (2, 3)),
-    **dict.fromkeys(("SLICE", "SPLIT", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), (2, 3)),
-    **dict.fromkeys(("SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "LOG_SOFTMAX", "SPLIT_V"), (2, 2)),
-    **dict.fromkeys(("BATCH_MATMUL", "BROADCAST_TO", "SQUARED_DIFFERENCE"), (2, 3)),
-    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN", "GATHER"), (2, 3)),
-    **dict.fromkeys(("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL"), (2, 2)),
-    **dict.fromkeys(("LESS", "LESS_EQUAL", "ARG_MAX", "ARG_MIN", "L2_NORMALIZATION"), (2, 2)),
-    **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND", "RSQRT", "SVDF"), (2, 2)),
+    **dict.fromkeys(("CONCATENATION", "MEAN", "REDUCE_MAX", "REDUCE_MIN", "RSQRT"), (2, 3)),
+    **dict.fromkeys(("ADD", "RELU", "RELU6", "PAD", "PADV2", "ABS", "DEQUANTIZE"), (2, 3)),
+    **dict.fromkeys(("LESS", "GREATER_EQUAL"), (2, 3)),
+    **dict.fromkeys(("MUL", "MAXIMUM", "MINIMUM", "SLICE", "EQUAL"), (2, 4)),
+    **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), (2, 4)),
+    **dict.fromkeys(("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"), (2, 4)),
+    **dict.fromkeys(("SUB", "TRANSPOSE"), (2, 5)),
+    **dict.fromkeys(("SUM", "LOG_SOFTMAX", "SQUARED_DIFFERENCE", "STRIDED_SLICE"), (2, 1)),
+    **dict.fromkeys(("SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "ARG_MAX", "ARG_MIN"), (2, 1)),
+    **dict.fromkeys(("NOT_EQUAL", "GREATER", "LESS_EQUAL"), (2, 1)),
     "CONV_2D": (3, 4),
     "DEPTHWISE_CONV_2D": (3, 5),
     "FULLY_CONNECTED": (4, 7),
-    "SUB": (2, 5),
-    "MUL": (2, 4),
-    "PAD": (2, 4),
-    "PADV2": (2, 4),
-    "TRANSPOSE": (2, 4),
-    "STRIDED_SLICE": (2, 4),
-    "QUANTIZE": (2, 2),
-    "DEQUANTIZE": (2, 3),
-    "LEAKY_RELU": (2, 2),
-    "ABS": (2, 3),
+    "LEAKY_RELU": (1, 2),
+    "SVDF": (3, 1),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (1, 5),
+    "BROADCAST_TO": (3, 3),
+    "CAST": (3, 1),
 }
 
 #: The same where weights have 4 bits.
 _OF_FOUR_BITS = {"CONV_2D": 7, "DEPTHWISE_CONV_2D": 7, "FULLY_CONNECTED": 10}
+
+#: The same of more than four axes, where that is more.
+_OF_MANY_AXES = {"TRANSPOSE": 4, "SLICE": 5, "PAD": 4, "PADV2": 4}
 
 
 def version(
@@ -43,17 +43,40 @@ def version(
     outputs: Sequence[FileTensor],
     options: Mapping[str, Field],
 ) -> int:
-    """The least version of an operator that has a meaning for these tensors and options."""
-    types = [tensor.type for tensor in (*inputs, *outputs)]
+    """The version of an operator from which on it has a meaning for these tensors and options."""
+    if not inputs:
+        return 1
+    kind = inputs[0].type
+    many = _OF_MANY_AXES.get(name, 1) if len(inputs[0].shape) > 4 else 1
+    own = {"INT8": 0, "INT16": 1}.get(kind)
+    plain = 1 if own is None or name not in _OF_TYPES else _OF_TYPES[name][own]
+    return max(many, plain, _of_its_own(name, inputs, outputs, options))
+
+
+def _of_its_own(
+    name: str,
+    inputs: Sequence[FileTensor],
+    outputs: Sequence[FileTensor],
+    options: Mapping[str, Field],
+) -> int:
+    """What more than the type of the first input asks for."""
+    types = {tensor.type for tensor in (*inputs, *outputs)}
     if name in _OF_FOUR_BITS and "INT4" in types:
         return _OF_FOUR_BITS[name]
-    if name == "FULLY_CONNECTED" and len(inputs[1].scales) > 1:
-        return 12
+    if name == "FULLY_CONNECTED":
+        if len(inputs[1].scales) > 1:  # older ones would take the first scale for all
+            return 12
+        return 6 if len(inputs) == 2 else 5 if options["KeepNumDims"] else 1
     if name == "CONV_2D" and inputs[0].shape[3] != inputs[1].shape[3]:
         return 6  # in groups
     if name == "TRANSPOSE_CONV":  # with a bias
         return 3 if options["FusedActivationFunction"] == ("ActivationFunctionType", "NONE") else 4
-    of_bytes, wide = _OF_TYPES.get(name, (1, 1))
-    if "INT16" in types:
-        return wide
-    return of_bytes if "INT8" in types else 1
+    if name == "MUL" and all(tensor.scales for tensor in (*inputs, *outputs)):
+        ratio = math.prod(tensor.scales[0] for tensor in inputs) / outputs[0].scales[0]
+        return 3 if ratio >= 1 else 1
+    if name.startswith("RESIZE"):
+        centers = options["HalfPixelCenters"] or options["AlignCorners"]
+        return 3 if centers else 1
+    if name == "BROADCAST_TO":
+        return 2
+    return 2 if name == "QUANTIZE" and "INT16" in {each.type for each in outputs} else 1

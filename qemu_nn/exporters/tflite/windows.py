@@ -41,7 +41,7 @@ def fused(site: Site) -> dict[str, Field]:
     kind = activation(site.params, site.output.format)
     if kind is None:
         low, high = (site.params[name] for name in ("act_min", "act_max"))
-        raise site.refuse(f"no fused activation keeps its integers {low} to {high}")
+        raise ModelError(f"no fused activation keeps its integers {low} to {high}")
     return {"FusedActivationFunction": ("ActivationFunctionType", kind)}
 
 
@@ -76,7 +76,7 @@ def placed(site: Site, *, dilated: bool = True) -> dict[str, Field]:
     kind = padding(site.params)
     if kind is None:
         pads = [site.params[f"pad_{axis}"] for axis in _AXES]
-        raise site.refuse(f"its padding, {pads[0]} above and {pads[1]} to the left, has no name")
+        raise ModelError(f"its padding, {pads[0]} above and {pads[1]} to the left, has no name")
     options: dict[str, Field] = {"Padding": ("Padding", kind)}
     for axis in _AXES:
         options[f"Stride{axis.upper()}"] = site.params[f"stride_{axis}"]
@@ -101,7 +101,7 @@ def channels(
     try:
         scales = weight_scales(pairs, *formats, product=product)
     except ModelError as error:
-        raise site.refuse(f"its weights: {error}") from None
+        raise ModelError(f"its weights: {error}") from None
     array = site.array("weights")
     return site.file.weights(f"{site.node.name}/weights", array, shape, scales, axis, type=type)
 
@@ -173,7 +173,7 @@ def transpose_conv(site: Site) -> None:
     ends = [b.params for b in site.node.builds if b.difference == "transpose_conv_activation"]
     kind = activation(ends[0] if ends else params, site.output.format)
     if kind is None:
-        raise site.refuse("no fused activation keeps its integers")
+        raise ModelError("no fused activation keeps its integers")
     shape = tuple(params[n] for n in ("output_c", "filter_h", "filter_w", "input_c"))
     weights = channels(site, shape, 0, "", pairs)
     inputs = [site.file.constant(np.array(made, np.int32)), weights, x, bias(site, weights, own)]

@@ -181,14 +181,19 @@ class Call:
             value = self._broadcast(value, [(rows, rows), *last])
             inner_most = math.prod(side for _, side in last)
             sides = _joined([*before, (inner_most, inner_most)])
-        return replace(self._broadcast(value, sides), shape=output.shape)
+        return self._broadcast(value, sides, output.shape)
 
-    def _broadcast(self, value: Value, sides: list[tuple[int, int]]) -> Value:
-        """A call that repeats up to four axes: sides of the value and of what is made of it."""
+    def _broadcast(
+        self, value: Value, sides: list[tuple[int, int]], shape: tuple[int, ...] = ()
+    ) -> Value:
+        """A call that repeats up to four axes: sides of the value and of what is made of it.
+
+        shape: of the tensor that it makes, if that is not one of four axes.
+        """
         sides = [(1, 1)] * (4 - len(sides)) + sides
         params = {f"input_{axis}": side for axis, (side, _) in zip("nhwc", sides)}
         params.update({f"output_{axis}": side for axis, (_, side) in zip("nhwc", sides)})
-        made = replace(value, shape=tuple(side for _, side in sides))
+        made = replace(value, shape=shape or tuple(side for _, side in sides))
         function = f"tflm_broadcast_{SUFFIXES[value.dtype]}"
         return self.part("broadcast", made, function, params, [value])
 

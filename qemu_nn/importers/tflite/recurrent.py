@@ -101,11 +101,11 @@ def svdf(call: Call) -> None:
         limits = {"in_act_min": -128, "in_act_max": 127}
         call.otherwise("svdf_limits", function, {**params, **limits}, weights, values)
     elif state.dtype == "int8":
-        call.refused(
-            "svdf_limits",
-            f"its int8 state has the zero point {state.zero}, with which the reference kernel is "
-            'not known; make it 0, or choose kernels="cmsis-nn"',
-        )
+        own = {name: value for name, value in params.items() if name != "state_offset"}
+        zero, sums = state.zero, time.astype(np.int64).sum(1).reshape(units, rank).sum(1)
+        limits = {"in_act_min": -128 + zero, "in_act_max": 127 + zero, "newest_offset": zero}
+        start = (values - zero * sums).astype(np.uint64).astype(np.uint32).view(np.int32)
+        call.otherwise("svdf_limits", "tflm_svdf_s8", {**own, **limits}, weights, start)
     call.put(function, params, [x, state], output, weights, values)
 
 

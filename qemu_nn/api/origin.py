@@ -1,0 +1,25 @@
+"""What a report says of its network and of its data: costs, and names of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..errors import Error
+from .golden import describe
+from .network import Network
+
+
+def costs(network: Network, target: str, **device: Any) -> dict[str, int]:
+    """Bytes and multiply-accumulates on a device; none where its memory has no plan."""
+    try:
+        facts = describe(network, target, **device).facts
+    except Error:
+        return {}
+    names = ("weight_bytes", "activation_bytes", "macs")
+    return {name: value for name in names if isinstance(value := facts[name], int)}
+
+
+def file_name(given: Any) -> str:
+    """The name of a file or folder that a caller gives; "" for what is in memory."""
+    return Path(given).name if isinstance(given, (str, Path)) else ""
