@@ -171,8 +171,9 @@ class Coded(Take):
 
     def __call__(self, x: Any, name: Name) -> Any:
         """Samples of each input; one of float32 may be whatever a float32 can be."""
-        if any(tensor.dtype != "float32" for tensor in self.host.graph.inputs):
-            expect_finite(x, name)
+        for tensor in self.host.graph.inputs:
+            if tensor.dtype != "float32":
+                expect_finite(x[tensor.name] if isinstance(x, Mapping) else x, name)
         codes = self.host.codes(x, self.given)
         if self.look is not None:
             self.look(x, self.given)
