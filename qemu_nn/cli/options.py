@@ -133,8 +133,8 @@ def fitted(
         return None
     if ctx.get_parameter_source("target") is ParameterSource.DEFAULT:
         names["target"] = chip
-    others = {key: value for key, value in names.items() if key != "target"}
-    return network.fit(chip, stack=stack, **others)
+    build = {key: names[key] for key in ("cmsis", "rounding", "kernels", "tflm")}
+    return network.fit(chip, stack=stack, **build)
 
 
 def source(weights: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
