@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -103,7 +104,8 @@ def export(
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     how = Reading.of(limit, index, shuffle, seed, **given)
     graph = session.graph
-    x = by_name(graph, random_inputs(graph, 2) if x is None else coded(network, x, how))
+    built = replace(network, graph=graph)  # with the states of this build
+    x = by_name(graph, random_inputs(graph, 2) if x is None else coded(built, x, how))
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x[graph.input.name].shape[1] if graph.states else 1

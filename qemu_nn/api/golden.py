@@ -7,6 +7,7 @@ network starts faster.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
@@ -133,7 +134,8 @@ def golden(
     if format is not None:
         one_of(FORMATS, format, "format of goldens")
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
-    x = coded(network, x, Reading.of(limit, index, shuffle, seed, **given))
+    built = replace(network, graph=session.graph)  # with the states of this build
+    x = coded(built, x, Reading.of(limit, index, shuffle, seed, **given))
     said = about(session, target)
     return write_goldens(session, said, x, folder, progress, state, force, format)
 

@@ -88,7 +88,7 @@ class Session:
         self.graph = graph = with_states(graph, profile)
         self.profile = profile
         self.threads = threads
-        self.host = Host(graph) if host is None else host
+        self.host = Host(graph) if host is None else replace(host, graph=graph)
         self._unseen = True  # no inputs were looked at
         self._variant = variant
         self._trace = trace
