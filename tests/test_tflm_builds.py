@@ -4,9 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import recorded_tflite
 from published import SHARED
-from tflite_cases import CASES, Net, inputs
 
 import qemu_nn
 from qemu_nn.errors import DeviceWarning
@@ -14,6 +12,8 @@ from qemu_nn.functions.tflm_builds import DIFFERENCES
 from qemu_nn.targets import KERNELS, TFLM, profile
 
 pytest.importorskip("tflite")
+import recorded_tflite
+from tflite_cases import CASES, Net, inputs
 
 GOLDEN = Path(__file__).parent / "golden"
 
