@@ -327,7 +327,7 @@ def test_a_recording_is_one_input_after_the_other(tmp_path):
     samples = sound(1)
     path = put(tmp_path / "a.wav", samples)
     features = chain().run(samples)["features"]
-    found = coded_batches(network(), path, Reading(front_end=chain()))
+    found = coded_batches(network().host, path, Reading(front_end=chain()))
     whole = len(features) // 4
     (batch,) = found
     np.testing.assert_array_equal(batch.x, features[: 4 * whole].reshape(whole, 4, 40))
@@ -350,7 +350,7 @@ def test_folders_of_sound_have_classes_and_short_files_end_in_silence(tmp_path):
     for name, samples in (("no/a.wav", short), ("yes/b.wav", long), ("yes/c.WAV", short)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         put(tmp_path / name, samples)
-    found = coded_batches(network(), tmp_path, Reading(front_end=chain()))
+    found = coded_batches(network().host, tmp_path, Reading(front_end=chain()))
     (batch,) = found
     assert found.classes == ("no", "yes")
     assert batch.y.tolist() == [0, 1, 1, 1]

@@ -124,22 +124,22 @@ def real_batches(network: Network, source: Any, how: Reading, size: int = SIZE) 
     if len(inputs) > 1:
         take: Take = ByName({t.name: Arrange(t.shape, None, None, t.format) for t in inputs})
     else:
-        take = Reals(_host(network, how), how.layout)
+        take = Reals(_prepared(network.host, how), how.layout)
     return _batches(source, take, how, size)
 
 
-def coded_batches(network: Network, source: Any, how: Reading, size: int = SIZE) -> Batches:
+def coded_batches(host: Host, source: Any, how: Reading, size: int = SIZE) -> Batches:
     """Batches of samples as Session.run() takes them, of several inputs by name. The first of them
     are looked at, whether they are scaled as the network expects."""
-    host = _host(network, how)
+    host = _prepared(host, how)
     return _batches(source, Coded(host, how.layout, _Look(host)), how, size)
 
 
-def coded(network: Network, source: Any, how: Reading) -> Inputs:
+def coded(host: Host, source: Any, how: Reading) -> Inputs:
     """All samples as Session.run() takes them; lists are arrays, too."""
-    if len(network.graph.inputs) == 1 and isinstance(source, list):
+    if len(host.graph.inputs) == 1 and isinstance(source, list):
         source = as_numbers(source, "the input")
-    found = [batch.x for batch in coded_batches(network, source, how)]
+    found = [batch.x for batch in coded_batches(host, source, how)]
     if not found:
         raise Error("the data hold no samples")
     if isinstance(found[0], Mapping):
@@ -147,8 +147,8 @@ def coded(network: Network, source: Any, how: Reading) -> Inputs:
     return np.concatenate(found)
 
 
-def _host(network: Network, how: Reading) -> Host:
-    host = network.host
+def _prepared(host: Host, how: Reading) -> Host:
+    """A host, with the preprocessing of the data where they have one of their own."""
     return host if how.preprocessing is None else replace(host, preprocessing=how.preprocessing)
 
 

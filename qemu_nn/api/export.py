@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -99,13 +98,12 @@ def export(
     network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
     wanted = network.profile(target, cmsis, rounding, kernels, tflm)
     one_header = as_flag(one_header, "one_header")
-    session = Session(network.graph, wanted, trace=True)
+    session = Session(network.graph, wanted, trace=True, host=network.host)
     said = about(session, target)
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     how = Reading.of(limit, index, shuffle, seed, **given)
     graph = session.graph
-    built = replace(network, graph=graph)  # with the states of this build
-    x = by_name(graph, random_inputs(graph, 2) if x is None else coded(built, x, how))
+    x = by_name(graph, random_inputs(graph, 2) if x is None else coded(session.host, x, how))
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x[graph.input.name].shape[1] if graph.states else 1

@@ -7,7 +7,6 @@ network starts faster.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
@@ -129,13 +128,12 @@ def golden(
 
     network, progress = quantized(network), as_callable(progress, "progress")
     wanted = network.profile(target, cmsis, rounding, kernels, tflm)
-    session = Session(network.graph, wanted, threads=threads, trace=True)
+    session = Session(network.graph, wanted, threads=threads, trace=True, host=network.host)
     folder = as_path(folder, "the folder of goldens")
     if format is not None:
         one_of(FORMATS, format, "format of goldens")
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
-    built = replace(network, graph=session.graph)  # with the states of this build
-    x = coded(built, x, Reading.of(limit, index, shuffle, seed, **given))
+    x = coded(session.host, x, Reading.of(limit, index, shuffle, seed, **given))
     said = about(session, target)
     return write_goldens(session, said, x, folder, progress, state, force, format)
 

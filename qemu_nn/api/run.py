@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
@@ -121,8 +121,7 @@ def run(
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     how = Reading.of(limit, index, shuffle, seed, **given)
     session = network.session(target, cmsis, rounding, variant, threads, kernels, tflm)
-    built = replace(network, graph=session.graph)  # with the states of this build
-    source = coded_batches(built, data, how, PIECE * session.threads)
+    source = coded_batches(session.host, data, how, PIECE * session.threads)
     path = None if output is None else as_path(output, "output")
     progress = as_callable(progress, "progress")
     with cluster(client, workers) as found:

@@ -123,7 +123,7 @@ def variants(
         graph = network.graph
         x = None
         if inputs:
-            x = coded(network, inputs_of(graph, inputs), reading_of(network, how))
+            x = coded(network.host, inputs_of(graph, inputs), reading_of(network, how))
         wanted = profile_for(graph.ops, **_axes(how))
         table = network_variants(graph, wanted, x, read_state(state), client, workers)
     else:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ...errors import Error, ModelError
 from ...ir.graph import Graph, Tensor
-from .building import SUFFIXES, Builder, Value
+from ..arguments import SUFFIXES
+from .building import Builder, Value
 from .call import Call, Converter
 from .cortex_m import CORTEX_M
 from .portable import PORTABLE

@@ -11,15 +11,9 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions import FUNCTIONS
-from ...functions.extents import DTYPES
 from ...ir.graph import Build, Node, Tensor
+from ..arguments import SUFFIXES, check_spent
 from .program import FileTensor
-
-#: Suffix of functions by element type.
-SUFFIXES = {dtype: suffix for suffix, dtype in DTYPES.items()}
-
-#: Most bytes of all constants: they may share the file's bytes, and no device has as many.
-_ARRAY_LIMIT = 256 * 2**20
 
 
 @dataclass(frozen=True)
@@ -144,8 +138,7 @@ class Builder:
         if array is None:
             return None
         self._spent += array.nbytes
-        if self._spent > _ARRAY_LIMIT:
-            raise ModelError(f"its constants take more than {_ARRAY_LIMIT // 2**20} MiB")
+        check_spent(self._spent)
         self.arrays[name] = np.ascontiguousarray(array)
         return name
 

@@ -10,7 +10,8 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ...errors import ModelError
-from .building import SUFFIXES, Builder, Value
+from ..arguments import SUFFIXES, sides
+from .building import Builder, Value
 from .program import FileTensor, Instruction, Program
 
 #: The order in memory of the axes of an image whose channels go last.
@@ -173,20 +174,10 @@ class Call:
         outer = (1,) * (rank - len(shape)) + tuple(shape)
         if rank > 4 or any(a not in (1, b) for a, b in zip(inner, outer)):
             raise ModelError(f"{list(x.shape)} does not broadcast to {list(shape)}")
-        params = {f"input_{axis}": side for axis, side in zip("nhwc", inner)}
-        params.update({f"output_{axis}": side for axis, side in zip("nhwc", outer)})
+        params = {**sides("input", inner), **sides("output", outer)}
         like = replace(x, shape=tuple(shape))
         return self.part(part, f"tflm_broadcast_{SUFFIXES[x.dtype]}", params, [x], like)
 
 
 #: Adds the calls that one instruction comes to.
 Converter = Callable[[Call], None]
-
-
-def dims(prefix: str, shape: Sequence[int]) -> dict[str, int]:
-    """A shape of up to four axes as arguments, the missing ones in front."""
-    if len(shape) > 4:
-        raise ModelError(f"it has {len(shape)} axes {list(shape)}; at most 4 are supported")
-    return {
-        f"{prefix}_{axis}": n for axis, n in zip("nhwc", (1,) * (4 - len(shape)) + tuple(shape))
-    }

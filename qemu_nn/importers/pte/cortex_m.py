@@ -12,8 +12,9 @@ from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...functions.tflm_float import bits
 from ...ir.graph import Build
-from .building import SUFFIXES, Value
-from .call import Call, Converter, dims
+from ..arguments import SUFFIXES, sides
+from .building import Value
+from .call import Call, Converter
 from .program import FileTensor
 from .windows import WINDOWS
 
@@ -142,7 +143,7 @@ def choose(call: Call, function: str) -> None:
     """minimum and maximum: by the logical sizes, whatever the order in memory is."""
     call.expect(4)
     one, two = (call.tensor(at, "int8") for at in (0, 1))
-    params = {**dims("input1", one.sizes), **dims("input2", two.sizes)}
+    params = {**sides("input1", one.sizes), **sides("input2", two.sizes)}
     inputs = [call.builder.read(tensor) for tensor in (one, two)]
     call.put(function, params, inputs, call.tensor(2, "int8"))
 
@@ -229,7 +230,7 @@ def pad(call: Call) -> None:
     call.expect(6)
     tensor = call.tensor(0, "int8")
     sizes = tensor.shape if tensor.order == (0, 2, 3, 1) else tensor.sizes
-    params = {"pad_value": call.integer(3, -128, 127), **dims("input", sizes)}
+    params = {"pad_value": call.integer(3, -128, 127), **sides("input", sizes)}
     for which, at in (("pre", 1), ("post", 2)):
         params.update({f"{which}_{axis}": n for axis, n in zip("nhwc", call.integers(at, 4))})
     call.put("arm_pad_s8", params, [call.value(0)], call.tensor(4, "int8"))

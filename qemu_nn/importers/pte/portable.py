@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from functools import partial
 
 from ...errors import ModelError
-from .building import SUFFIXES, Value
-from .call import Call, Converter, dims
+from ..arguments import MOVES, SUFFIXES, moves, sides
+from .building import Value
+from .call import Call, Converter
 from .program import FileTensor
 
 _MOVED = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 
-#: Most axes that a call of ours moves, or slices.
-_MOVES, _SLICES = 6, 5
+#: Most axes that a call of ours slices.
+_SLICES = 5
 
 #: Multiplier and shift that leave a number as it is.
 _ONE = {"multiplier": 2**30, "shift": 1}
@@ -33,26 +34,14 @@ def _moved(
     call: Call, x: Value, whole: Sequence[int], order: Sequence[int], to: FileTensor
 ) -> None:
     """The axes of what lies in memory in another order."""
-    if len(whole) > _MOVES:
-        raise ModelError(f"it moves {len(whole)} axes; at most {_MOVES} are supported")
+    if len(whole) > MOVES:
+        raise ModelError(f"it moves {len(whole)} axes; at most {MOVES} are supported")
     if [side for side in order if whole[side] > 1] == [
         a for a in range(len(whole)) if whole[a] > 1
     ]:
         call.builder.write(to, x)  # the same bytes
         return
-    call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", _order(whole, order), [x], to)
-
-
-def _order(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
-    """The sides of up to six axes, and the order that they come into."""
-    missing = _MOVES - len(whole)
-    sides = [*[1] * missing, *whole]
-    perm = [*range(missing), *(missing + axis for axis in order)]
-    return {
-        **{f"input_{i}": side for i, side in enumerate(sides)},
-        **{f"output_{i}": sides[axis] for i, axis in enumerate(perm)},
-        **{f"perm_{i}": axis for i, axis in enumerate(perm)},
-    }
+    call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", moves(whole, order), [x], to)
 
 
 def clone(call: Call, count: int) -> None:
@@ -197,7 +186,7 @@ def expand(call: Call) -> None:
     source, output = call.tensor(0, *_MOVED), call.tensor(3)
     contiguous(source, output)
     x = Value(call.value(0).name, source.dtype, source.sizes)
-    params = {**dims("input", source.sizes), **dims("output", output.sizes)}
+    params = {**sides("input", source.sizes), **sides("output", output.sizes)}
     call.put(f"tflm_broadcast_{SUFFIXES[x.dtype]}", params, [x], output)
 
 
@@ -232,7 +221,7 @@ def max_pool(call: Call) -> None:
 
 def turned(whole: Sequence[int]) -> dict[str, int]:
     """The arguments of a call that swaps the last two of three axes."""
-    return _order(whole, (0, 2, 1))
+    return moves(whole, (0, 2, 1))
 
 
 PORTABLE: dict[str, Converter] = {

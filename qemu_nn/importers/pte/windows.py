@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
-from .call import Call, Converter, dims
+from ..arguments import sides
+from .call import Call, Converter
 
 _RANGE = {"act_min": -128, "act_max": 127}
 
@@ -131,8 +132,8 @@ def batch_matmul(call: Call) -> None:
             f"it multiplies {list(left.sizes)} by {list(right.sizes)}, not 3 axes each"
         )
     params = {
-        **dims("lhs", left.sizes),
-        **dims("rhs", right.sizes),
+        **sides("lhs", left.sizes),
+        **sides("rhs", right.sizes),
         **{"adj_x": 0, "adj_y": 0, **_RANGE},
         **{"lhs_offset": call.integer(1), "rhs_offset": call.integer(3)},
         **{"output_offset": call.integer(4), "multiplier": call.integer(5)},

@@ -9,11 +9,11 @@ import numpy as np
 from ...errors import ModelError
 from ...functions.s8_elementwise import LEFT_SHIFTS
 from ...functions.scaling import add_scaling, div_factor, sub_scaling
+from ..arguments import sides
 from .building import Value
 from .call import Call, Converter, same_format, same_type
 from .operands import broadcasts, operands
 from .scaling import multiplier
-from .shaping import sides
 
 
 def combine(call: Call, kind: str) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
+from ..arguments import moves
 from .call import SUFFIXES, Call, Converter, same_format
 from .shaping import expect, moved
 from .slicing import sliced
@@ -118,18 +119,6 @@ def transpose(call: Call) -> None:
 def _move(call: Call, x: Value, output: Value, whole: Sequence[int], order: Sequence[int]) -> None:
     """Make an output of the axes of an input, which is `whole`, in another order."""
     call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", moves(whole, order), [x], output)
-
-
-def moves(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
-    """The sides of up to six axes, and the order that they come into."""
-    missing = 6 - len(whole)
-    sides = [*[1] * missing, *whole]
-    perm = [*range(missing), *(missing + axis for axis in order)]
-    return {
-        **{f"input_{i}": side for i, side in enumerate(sides)},
-        **{f"output_{i}": sides[axis] for i, axis in enumerate(perm)},
-        **{f"perm_{i}": axis for i, axis in enumerate(perm)},
-    }
 
 
 def blocks(call: Call, deep: bool) -> None:

@@ -13,18 +13,13 @@ import numpy as np
 from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...ir.graph import Build, Loop, Node, Tensor
+from ..arguments import ARRAY_LIMIT, CALL_LIMIT, check_spent
 from .pace import Pace
 from .reading import FileTensor, Model
 from .values import BARE as BARE
 from .values import PLAIN as PLAIN
 from .values import Inside, Variables
 from .values import Value as Value
-
-#: Most bytes of all constants: they may share the file's bytes, and no device has as many.
-_ARRAY_LIMIT = 256 * 2**20
-
-#: Most calls: one operator may come to many.
-_CALL_LIMIT = 5000
 
 #: Most operators of graphs that operators call, counted as often as they are called.
 _INSIDE_LIMIT = 20_000
@@ -131,7 +126,7 @@ class Builder:
     @property
     def full(self) -> bool:
         """Whether the network is as large as one may be."""
-        return self._spent[0] > _ARRAY_LIMIT or len(self.nodes) == _CALL_LIMIT
+        return self._spent[0] > ARRAY_LIMIT or len(self.nodes) == CALL_LIMIT
 
     def make(self, index: int, value: Value) -> None:
         """Say what a tensor is."""
@@ -184,8 +179,8 @@ class Builder:
             raise ModelError(f"its types are not supported: there is no {function}")
         declared = FUNCTIONS[function]
         names = tuple(value.name for value in inputs)
-        if len(self.nodes) == _CALL_LIMIT:
-            raise ModelError(f"the network needs more than {_CALL_LIMIT} calls")
+        if len(self.nodes) == CALL_LIMIT:
+            raise ModelError(f"the network needs more than {CALL_LIMIT} calls")
         arrays = self._named(output.name, weights, bias)
         known = {id(weights): arrays[0], id(bias): arrays[1]}
         builds = []
@@ -223,8 +218,7 @@ class Builder:
 
     def _spend(self, size: int) -> None:
         self._spent[0] += size
-        if self._spent[0] > _ARRAY_LIMIT:
-            raise ModelError(f"its constants take more than {_ARRAY_LIMIT // 2**20} MiB")
+        check_spent(self._spent[0])
 
     def _name(self, tensor: FileTensor) -> str:
         if tensor.index not in self._names:

@@ -11,16 +11,13 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions import FUNCTIONS
-from ...functions.extents import DTYPES
 from ...ir.graph import Build
+from ..arguments import SUFFIXES as SUFFIXES
 from .building import PLAIN, Builder, Value
 from .checked import library
 from .flexbuffers import Map
 from .reading import FileTensor, Operator
 from .scaling import activation_range
-
-#: Suffix of functions by element type.
-SUFFIXES = {dtype: suffix for suffix, dtype in DTYPES.items()}
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import ModelError
-from .borders import moves
+from ..arguments import moves, sides
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_type
 from .reading import FileTensor
 from .scaling import multiplier, multipliers
-from .shaping import expect, sides
+from .shaping import expect
 from .windows import bias, filter_scales, misread, weighted
 
 

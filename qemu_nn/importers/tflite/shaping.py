@@ -68,12 +68,6 @@ def expect(output: Value, shape: Sequence[int]) -> None:
         raise ModelError(f"its output is {list(output.shape)}; it must be {list(shape)}")
 
 
-def sides(prefix: str, shape: Sequence[int]) -> dict[str, int]:
-    """A shape of up to four axes as arguments, the missing ones in front."""
-    whole = (1,) * (4 - len(shape)) + tuple(shape)
-    return {f"{prefix}_{axis}": side for axis, side in zip("nhwc", whole)}
-
-
 def concatenate(call: Call) -> None:
     """CONCATENATION along one axis, two tensors at a time."""
     call.counts(1, _MOST)

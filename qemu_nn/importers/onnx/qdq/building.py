@@ -13,14 +13,9 @@ from ....functions import FUNCTIONS
 from ....ir.formats import Format
 from ....ir.graph import Node, Tensor
 from ....operators import Shape
+from ...arguments import CALL_LIMIT, check_spent, moves, sides
 from ..reading import Model
 from .values import Fixed, Int, Real, Value, order_of, same_bytes
-
-#: Most bytes of all constants, and most calls: no device has as many.
-_ARRAY_LIMIT, _CALL_LIMIT = 256 * 2**20, 5000
-
-#: Most axes that a call moves.
-_MOVES = 6
 
 
 class Builder:
@@ -56,8 +51,7 @@ class Builder:
     def spend(self, elements: int) -> None:
         """Count elements of computed constants."""
         self._spent += elements
-        if self._spent > _ARRAY_LIMIT:
-            raise ModelError(f"its constants take more than {_ARRAY_LIMIT // 2**20} MiB")
+        check_spent(self._spent)
 
     def unique(self, name: str) -> str:
         """A name that no other tensor has."""
@@ -82,8 +76,8 @@ class Builder:
         bias: Optional[np.ndarray] = None,
     ) -> Int:
         """Add a call that makes `output`."""
-        if len(self.nodes) == _CALL_LIMIT:
-            raise ModelError(f"the network needs more than {_CALL_LIMIT} calls")
+        if len(self.nodes) == CALL_LIMIT:
+            raise ModelError(f"the network needs more than {CALL_LIMIT} calls")
         declared = FUNCTIONS[function]
         output = replace(output, name=self.unique(output.name))
         taken = {name: params[name] for name in declared.params}
@@ -196,28 +190,6 @@ def _padded(value: Int, rank: int) -> tuple[int, ...]:
     """The order of the axes with more of them in front."""
     more = rank - len(value.shape)
     return (*range(more), *(axis + more for axis in value.order))
-
-
-def sides(prefix: str, shape: Sequence[int]) -> dict[str, int]:
-    """A shape of up to four axes as arguments, the missing ones in front."""
-    if len(shape) > 4:
-        raise ModelError(f"it has {len(shape)} axes, of which functions take up to 4")
-    whole = (1,) * (4 - len(shape)) + tuple(shape)
-    return {f"{prefix}_{axis}": side for axis, side in zip("nhwc", whole)}
-
-
-def moves(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
-    """The sides of up to six axes, and the order that they come into."""
-    missing = _MOVES - len(whole)
-    if missing < 0:
-        raise ModelError(f"it moves {len(whole)} axes; at most {_MOVES} are supported")
-    lengths = [*[1] * missing, *whole]
-    perm = [*range(missing), *(missing + axis for axis in order)]
-    return {
-        **{f"input_{i}": side for i, side in enumerate(lengths)},
-        **{f"output_{i}": lengths[axis] for i, axis in enumerate(perm)},
-        **{f"perm_{i}": axis for i, axis in enumerate(perm)},
-    }
 
 
 def tensor_of(value: Int) -> Tensor:

@@ -11,7 +11,7 @@ import numpy as np
 from ....errors import ModelError
 from ....functions.scaling import quantize_multiplier
 from ....ir.formats import Format
-from .building import moves, sides
+from ...arguments import moves, sides
 from .site import Converter, Site
 from .values import Emit, Fixed, Int, Pending
 from .windows import offsets, per_channel

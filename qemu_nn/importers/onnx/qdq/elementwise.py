@@ -13,8 +13,8 @@ from ....errors import ModelError
 from ....functions.scaling import add_scaling, quantize_multiplier, softmax_scaling
 from ....functions.tflm_float import bits
 from ....ir.formats import Format, activation_limits
+from ...arguments import sides
 from ..call import Call
-from .building import sides
 from .site import Converter, Site
 from .values import Fixed, Int, Pending, broadcast
 

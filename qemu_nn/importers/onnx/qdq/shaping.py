@@ -12,7 +12,7 @@ import numpy as np
 from ....errors import ModelError
 from ....ir.formats import Format
 from ....operators import Shape
-from .building import sides
+from ...arguments import sides
 from .site import Converter, Site, moved
 from .values import Fixed, Int, Pending, order_of
 

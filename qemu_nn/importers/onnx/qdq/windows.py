@@ -12,8 +12,8 @@ import numpy as np
 from ....errors import ModelError
 from ....functions.scaling import quantize_multiplier
 from ....ir.formats import Format, activation_limits
+from ...arguments import sides
 from ..call import Call
-from .building import sides
 from .site import Converter, Site
 from .values import LAST, Fixed, Int, Pending
 

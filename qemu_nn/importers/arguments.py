@@ -1,0 +1,46 @@
+"""Arguments of calls that importers of integers share, and how large a network may become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import ModelError
+from ..functions.extents import DTYPES
+
+#: Suffix of functions by element type.
+SUFFIXES = {dtype: suffix for suffix, dtype in DTYPES.items()}
+
+#: Most bytes of all constants, as they may share the file's bytes, and most calls, as one operator
+#: may come to many: no device has as many.
+ARRAY_LIMIT, CALL_LIMIT = 256 * 2**20, 5000
+
+#: Most axes that a call moves.
+MOVES = 6
+
+
+def check_spent(total: int) -> None:
+    """ModelError where so many bytes of constants are too many."""
+    if total > ARRAY_LIMIT:
+        raise ModelError(f"its constants take more than {ARRAY_LIMIT // 2**20} MiB")
+
+
+def sides(prefix: str, shape: Sequence[int]) -> dict[str, int]:
+    """A shape of up to four axes as arguments, the missing ones in front."""
+    if len(shape) > 4:
+        raise ModelError(f"it has {len(shape)} axes {list(shape)}; functions take up to 4")
+    whole = (1,) * (4 - len(shape)) + tuple(shape)
+    return {f"{prefix}_{axis}": side for axis, side in zip("nhwc", whole)}
+
+
+def moves(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
+    """The sides of up to six axes, and the order that they come into."""
+    missing = MOVES - len(whole)
+    if missing < 0:
+        raise ModelError(f"it moves {len(whole)} axes; at most {MOVES} are supported")
+    lengths = [*[1] * missing, *whole]
+    perm = [*range(missing), *(missing + axis for axis in order)]
+    return {
+        **{f"input_{i}": side for i, side in enumerate(lengths)},
+        **{f"output_{i}": lengths[axis] for i, axis in enumerate(perm)},
+        **{f"perm_{i}": axis for i, axis in enumerate(perm)},
+    }
