@@ -238,8 +238,7 @@ def test_predict_takes_and_returns_the_program_s_own_shapes(name, file):
 # ---- the functions that CMSIS-NN has not, against their formulas in exact numbers ----
 
 
-def single(value):
-    return np.float32(value)
+single = np.float32
 
 
 def nearest(fraction):
