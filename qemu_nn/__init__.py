@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
     from .api.run import run
+    from .executorch import from_pytorch
     from .io.version import __version__
     from .ir.preprocessing import Preprocessing
 
@@ -100,6 +101,7 @@ _HOMES = {
     "diff": "api.diff",
     "chain": "api.chain",
     "export": "api.export",
+    "from_pytorch": "executorch",
     "load": "api.network",
     "micro_frontend": "api.micro_frontend",
     "quantize": "api.quantize",
@@ -125,6 +127,7 @@ __all__ = [
     "diff",
     "evaluate",
     "export",
+    "from_pytorch",
     "load",
     "micro_frontend",
     "quantize",
