@@ -9,15 +9,16 @@ from typing import Optional
 from ...errors import Error, ModelError
 from ...ir.graph import Graph, Tensor
 from ..arguments import SUFFIXES
-from .building import Builder, Value
+from .building import Builder, Value, scratch
 from .call import Call, Converter
 from .cortex_m import CORTEX_M
+from .images import IMAGES
 from .portable import PORTABLE
 from .program import FileTensor, Instruction, Program
 from .real import REAL
 
 #: Operator -> what adds its calls to a network.
-CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL}
+CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL, **IMAGES}
 
 #: Those that no firmware can load, as ExecuTorch's portable library lacks them.
 _MISSING = ("aten::linear.out", "aten::hardswish.out", "aten::hardsigmoid.out")
@@ -55,11 +56,13 @@ def load_with_results(path: Path) -> tuple[Graph, Results]:
 
 def _network(program: Program, results: Optional[Results] = None) -> Graph:
     _check_names(program)
-    builder, inputs = Builder(), []
+    builder, inputs = Builder(program), []
     for number, index in enumerate(program.inputs):
         inputs.append(_input(builder, program.value(index), f"input{number}"))
     for instruction in program.instructions:
         try:
+            for tensor in scratch(program, instruction):
+                builder.forget(tensor)
             CONVERTERS[instruction.name](Call(instruction, program, builder))
         except Error as error:
             raise ModelError(f"{instruction}: {error}") from None
