@@ -89,7 +89,8 @@ def _written(
     program: Program, builder: Builder, instruction: Instruction
 ) -> tuple[Optional[Value], ...]:
     """What holds the tensors that an instruction returns: the last of its arguments."""
-    made, found = program.value(instruction.args[-1]), []
+    made = program.value(instruction.args[-1])
+    found: list[Optional[Value]] = []
     for tensor in made if isinstance(made, list) else [made]:
         try:
             found.append(builder.read(tensor))
