@@ -42,6 +42,10 @@ analyze -- report layer by layer what quantization cost
 
 >>> print(qemu_nn.analyze("net.qnz", "test.npz").text())
 
+estimate_call -- say how many instructions one call takes on a device
+
+>>> qemu_nn.estimate_call("arm_relu_q7", {"size": 1000}, release="5.9.0").instructions
+
 export -- write C that calls CMSIS-NN, with a self-test
 
 >>> qemu_nn.export("net.qnz", "firmware")
@@ -85,6 +89,7 @@ if TYPE_CHECKING:
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
     from .api.run import run
+    from .cycles.model import estimate_call
     from .executorch import from_pytorch
     from .io.version import __version__
     from .ir.preprocessing import Preprocessing
@@ -100,6 +105,7 @@ _HOMES = {
     "check": "api.check",
     "diff": "api.diff",
     "chain": "api.chain",
+    "estimate_call": "cycles.model",
     "export": "api.export",
     "from_pytorch": "executorch",
     "load": "api.network",
@@ -125,6 +131,7 @@ __all__ = [
     "chain",
     "check",
     "diff",
+    "estimate_call",
     "evaluate",
     "export",
     "from_pytorch",
