@@ -1,7 +1,12 @@
 """From a module of PyTorch to the device's bits, where PyTorch and ExecuTorch are installed."""
 
 import copy
+import re
+import shutil
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -125,3 +130,28 @@ def test_a_missing_part_of_executorch_is_named(module, images, monkeypatch):
     monkeypatch.setitem(sys.modules, "executorch.backends.cortex_m.target_config", None)
     with pytest.raises(Error, match=r"needs executorch, .*\[executorch\]"):
         executorch.lower(module, (images[0],), images)
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "tutorials" / "pytorch.md"
+
+
+@pytest.mark.skipif(
+    any(shutil.which(tool) is None for tool in ("make", "arm-none-eabi-gcc", "qemu-system-arm")),
+    reason="the tutorial ends on emulated cores",
+)
+@pytest.mark.compiles
+def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
+    """Words and shapes; numbers may be others with other releases."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text("utf-8"), re.S)
+    scope = {"__name__": "__main__"}
+    assert len(blocks) == 6
+    for code, printed in blocks:
+        output = StringIO()
+        with redirect_stdout(output):
+            exec(compile(code, PAGE.name, "exec"), scope)
+        said, wanted = (
+            re.sub(r"-?[\d.]+", "#", text).split() for text in (output.getvalue(), printed)
+        )
+        assert said == wanted
+    assert "PASS: 0 failures" in output.getvalue()

@@ -75,7 +75,8 @@ def from_pytorch(
     >>> network = from_pytorch(module, (image,), images, target="cortex-m4")
     >>> network.predict(image, target="cortex-m4")
     """
-    return loaded(lower(module, example_inputs, calibration, target, explicit_layout)).network
+    program = lower(module, example_inputs, calibration, target, explicit_layout)
+    return loaded(program, type(module).__name__).network
 
 
 def run(program: Any, inputs: Any, target: str = "cortex-m55") -> Result:

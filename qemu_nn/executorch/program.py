@@ -87,17 +87,17 @@ def _logical(array: np.ndarray, value: Value) -> np.ndarray:
     return shaped.transpose(np.argsort(value.order)) if value.order else shaped
 
 
-def loaded(program: Any) -> Loaded:
-    """A lowered program, written as its file and read again."""
+def loaded(program: Any, name: str = "program") -> Loaded:
+    """A lowered program, written as its file and read again under a name."""
     program = _exported(program)
     nodes, content = _file(program)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "program.pte")
+        path = Path(folder, f"{name}.pte")
         path.write_bytes(content)
         graph, results = load_with_results(path)
     values, operators = {}, {}
     for at, node in nodes.items():
-        for name, value in zip(_names(node), results.get(at, ())):
+        for name, value in zip(names_of(node), results.get(at, ())):
             if value is not None:
                 values[name] = value
                 operators[name] = node.target._schema.name.partition("::")[2]
@@ -141,7 +141,7 @@ def _file(program: Any) -> tuple[dict[int, Any], bytes]:
     return found, bytes(made.buffer)
 
 
-def _names(node: Any) -> list[str]:
+def names_of(node: Any) -> list[str]:
     """The names of the values that a node makes: its own, or those of the nodes that take each."""
     parts = {user.args[1]: user.name for user in node.users if user.target is operator.getitem}
     if not parts:
