@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from published import SHARED
-from tflite_damage import changed
+from tflite_damage import changed, tables
 
 import qemu_nn
 import qemu_nn.cmsis
@@ -184,18 +184,12 @@ def test_a_method_is_chosen_by_its_name(file):
         qemu_nn.load("net.tflite", method="forward")
 
 
-def words(data):
-    """Where the words of the tables are."""
-    size = int.from_bytes(data[16:24], "little") if data[8:12] == b"eh00" else len(data)
-    return np.arange(0, min(size, len(data)) // 4 * 4, 4)
-
-
 @pytest.mark.parametrize("name", sorted(own())[::3])
 def test_a_damaged_program_is_refused_or_harmless(name, tmp_path):
     data, path = own()[name]["file"].tobytes(), tmp_path / "net.pte"
     refused = 0
     for number in range(60):
-        path.write_bytes(changed(data, np.random.default_rng(number), words))
+        path.write_bytes(changed(data, np.random.default_rng(number), tables))
         try:
             network = qemu_nn.load(path)
         except ModelError:

@@ -21,9 +21,6 @@ FOLDER = SHARED / "qdq"
 #: answers with 0 and ONNX Runtime with an infinity.
 FAR = {"unit_div": 1}
 
-#: Files that are refused, and why.
-REFUSED = {"branchy_s8_pt_asymw": "weights are not symmetric"}
-
 
 @cache
 def own():
@@ -58,7 +55,7 @@ def names():
     found = {*own()}
     if FOLDER.is_dir():
         found |= {path.stem for path in FOLDER.glob("*.onnx")}
-    return sorted(found - {*REFUSED})
+    return sorted(found)
 
 
 def inputs(network, arrays):
@@ -120,12 +117,6 @@ def test_predict_is_near_what_onnx_runtime_returns(name, file):
     )
     far = np.abs(got - real) > 3.5 * scale
     assert np.count_nonzero(far) <= FAR.get(name, 0)
-
-
-@pytest.mark.parametrize("name", sorted(REFUSED))
-def test_what_no_function_computes_is_refused_with_the_reason(name, file):
-    with pytest.raises(ModelError, match=REFUSED[name]):
-        qemu_nn.load(file(name))
 
 
 def test_the_network_is_one_like_any_other(file, tmp_path):
