@@ -23,6 +23,7 @@ from ..ir.graph import Graph, Node, Tensor
 from ..ir.preprocessing import Preprocessing
 from ..lower.dequantize import dequantized
 from ..lower.meaning import counterparts, meanings, stranger
+from ..lower.unknown import formatted
 from ..quantizer.rules import kept_range
 from ..runtime.accumulate import accumulators, unsaturated
 from ..runtime.accumulate_s8 import has_wide_sums, is_affine
@@ -138,6 +139,7 @@ def analyze(
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     how = Reading.of(limit, index, shuffle, seed, labels=labels, **given)
     if reference is None and is_affine(graph):
+        graph = formatted(graph)
         reference = dequantized(graph)
     if reference is None:
         raise Error(
