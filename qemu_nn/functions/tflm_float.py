@@ -65,17 +65,20 @@ def _draw_activation(rng: Random, function: Function) -> Drawn:
 
 # ---- meaning ----
 
+
+def _elu(x: np.ndarray) -> np.ndarray:
+    return np.where(x < 0, np.expm1(x), x)
+
+
 _REAL: dict[str, Callable[..., np.ndarray]] = {
-    **{name: getattr(np, name) for name in ("abs", "sqrt", "square", "exp", "log", "sin", "cos")},
-    **{name: getattr(np, name) for name in ("ceil", "floor", "tanh", "maximum", "minimum")},
-    **{"neg": np.negative, "round": np.rint, "rsqrt": lambda x: 1 / np.sqrt(x)},
+    **{"neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "square": np.square, "exp": np.exp},
+    **{"log": np.log, "sin": np.sin, "cos": np.cos, "ceil": np.ceil, "floor": np.floor},
+    **{"round": np.rint, "tanh": np.tanh, "rsqrt": lambda x: 1 / np.sqrt(x)},
     **{"relu": lambda x: np.maximum(x, 0), "relu6": lambda x: np.clip(x, 0, 6)},
-    **{
-        "elu": lambda x: np.where(x < 0, np.expm1(x), x),
-        "logistic": lambda x: 1 / (1 + np.exp(-x)),
-    },
+    **{"elu": _elu, "logistic": lambda x: 1 / (1 + np.exp(-x))},
     **{"hard_swish": lambda x: x * np.clip(x + 3, 0, 6) / 6, "add": np.add, "sub": np.subtract},
     **{"mul": np.multiply, "div": np.divide, "squared_difference": lambda x, y: (x - y) ** 2},
+    **{"maximum": np.maximum, "minimum": np.minimum},
     **{"floor_div": np.floor_divide, "floor_mod": np.mod},
 }
 

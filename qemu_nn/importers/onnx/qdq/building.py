@@ -141,8 +141,8 @@ class Builder:
         results = np.clip(np.rint(steps.astype(np.float64)) + to.zero_point, -128, 127)
         made = replace(value, name=name, format=to)
         params = {"length": value.size}
-        function = "executorch_quantized_activation_s8"
-        return self.call(function, params, [value], made, results.astype(np.int8))
+        table = results.astype(np.int8)
+        return self.call("executorch_quantized_activation_s8", params, [value], made, table)
 
     def rescaled(self, value: Int, to: Format, name: str) -> Int:
         """The same real numbers in another format."""
