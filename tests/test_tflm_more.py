@@ -1,6 +1,7 @@
 """Computed places and slopes, states in branches, compressed weights, and ends of networks: as the
 Python wheel of TensorFlow Lite Micro of October 2026 computes them, with its own kernels."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -204,6 +205,52 @@ def test_types_and_zero_points_that_the_framework_refuses_are_refused(tmp_path):
     scales = {"shape": (2, 2, 2), "scale": [0.5, 0.25], "axis": 1}
     with pytest.raises(ModelError, match="has 2 scales along axis 1"):
         decoded(tmp_path, b"\xff", head(2) + bytes(8), **scales)
+
+
+# ---- weights ----
+
+
+def test_the_zero_point_of_weights_is_not_looked_at_with_more_axes(tmp_path):
+    """CMSIS-NN computes such a layer as a convolution, which knows none."""
+    made = []
+    for zero in (0, 9):
+        net, rng = File(), np.random.default_rng(3)
+        weights = net.tensor((5, 8), "INT8", 0.01, zero, rng.integers(-128, 128, (5, 8)))
+        out = net.output((2, 3, 5), 0.1)
+        ends = [net.input((2, 3, 8), 0.05, 3), weights, -1], [out]
+        net.operator("FULLY_CONNECTED", *ends, "FullyConnectedOptions", KeepNumDims=True)
+        network = qemu_nn.load(net.save(tmp_path))
+        x = rng.integers(-128, 128, (4, 2, 3, 8)).astype(np.int8)
+        for build in ({}, BUILD):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                made.append(network.session(**build).run(x)["output"])
+            hidden = any("its weights, 9, is not looked at" in str(each.message) for each in told)
+            assert hidden == (zero == 9 and build == {})
+    np.testing.assert_array_equal(made[0], made[1])
+    np.testing.assert_array_equal(made[0], made[2])
+    assert (made[2] != made[3]).any()
+
+
+def test_computed_weights_with_a_zero_point_are_refused_where_they_would_not_count(tmp_path):
+    network = load("dense_computed_rows_zero", tmp_path)
+    with pytest.raises(Error, match=r"zero point of its weights, 5, is not looked at"):
+        network.session()
+
+
+@pytest.mark.parametrize(("value", "match"), [(0, ""), (1, "it must have no bias but zeros")])
+def test_computed_weights_with_a_bias_are_refused(value, match, tmp_path):
+    net = File()
+    ends = [net.input((1, 4)), net.input((3, 4)), net.tensor((3,), "INT32", data=[value] * 3)]
+    net.operator("FULLY_CONNECTED", ends, [net.output((1, 3))], "FullyConnectedOptions")
+    path = net.save(tmp_path)
+    if not match:
+        assert [node.function.name for node in qemu_nn.load(path).graph.nodes] == [
+            "arm_batch_matmul_s8"
+        ]
+        return
+    with pytest.raises(ModelError, match=match):
+        qemu_nn.load(path)
 
 
 # ---- ends ----

@@ -58,14 +58,14 @@ def _window(
     return params
 
 
-def filter_scales(weights: FileTensor, axis: int) -> np.ndarray:
-    """Scales of weights along an axis, one for each element; their zero points must be 0."""
+def filter_scales(weights: FileTensor, axis: int, zeros: bool = False) -> np.ndarray:
+    """Scales of weights along an axis, one for each element; zeros: may zero points be there?"""
     count, scales = weights.shape[axis], weights.scales
     if count > _CHANNEL_LIMIT:
         raise ModelError(
             f"its weights, {weights}, have {count} channels; up to {_CHANNEL_LIMIT} are supported"
         )
-    if weights.zeros.any() or len(weights.zeros) not in (0, len(scales)):
+    if (weights.zeros.any() and not zeros) or len(weights.zeros) not in (0, len(scales)):
         raise ModelError(f"its weights, {weights}, have zero points other than 0")
     if len(scales) not in (1, count):
         raise ModelError(f"its weights, {weights}, have {len(scales)} scales for {count} channels")
