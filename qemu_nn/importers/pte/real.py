@@ -107,6 +107,12 @@ def elu(call: Call) -> None:
     call.put("tflm_neg_f32", length, [x], output)
 
 
+def relu(call: Call) -> None:
+    """relu, of float32."""
+    x, output = _single(call, 3)
+    bound(call, x, [0.0, None], output)
+
+
 def hardtanh(call: Call) -> None:
     """hardtanh, of float32: both limits, one after the other."""
     x, output = _single(call, 5)
@@ -173,6 +179,7 @@ REAL: dict[str, Converter] = {
     "aten::log.out": partial(unary, function="tflm_log_f32"),
     "aten::sqrt.out": partial(unary, function="tflm_sqrt_f32"),
     "aten::tanh.out": partial(unary, function="tflm_tanh_f32"),
+    "aten::relu.out": relu,
     "aten::sigmoid.out": sigmoid,
     "aten::leaky_relu.out": leaky_relu,
     "aten::elu.out": elu,
