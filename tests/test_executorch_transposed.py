@@ -88,3 +88,12 @@ def test_rows_that_are_never_written_hold_what_lay_there(tmp_path):
 def test_rows_that_hold_anything_else_are_refused(tmp_path):
     with pytest.raises(ModelError, match="hold what was in memory where other instructions write"):
         over(tmp_path, "float32")
+
+
+def test_a_stride_that_no_memory_holds_is_refused(tmp_path):
+    x, w, scaling = codes(1, 1, 4, 4), codes(1, 2, 2, 1), np.full(1, 2**30, np.int32)
+    none = np.zeros(0, np.uint8)
+    args = ("in0", w, None, [2**30, 1], [1, 0], [0, 0], [1, 1], 0, 0, scaling, scaling, -128, 127)
+    name = "cortex_m::quantized_transpose_conv2d.out"
+    with pytest.raises(ModelError, match="more than 65535 rows"):
+        made(tmp_path, name, [x], (*args, none, none), (1, 1, 8, 8), LAST, [LAST])
