@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions.tflm_float import bits
+from ..arguments import same_bytes
 from .building import Value
 from .call import Call, Converter
 from .portable import axis_of, bound, turned
@@ -147,7 +148,7 @@ def softmax(call: Call, log: bool = False) -> None:
     call.same_order(source, output)
     rank = len(source.sizes)
     axis = axis_of(call, 1, rank)
-    if source.moved and math.prod(source.sizes[:axis]) * source.sizes[axis] > 1:
+    if not same_bytes(source.sizes, source.order, range(rank)):
         raise ModelError(
             f"it takes axis {axis} of {source}, whose channels lie last: the device's kernel "
             "writes beyond its output, or only a part of it"
