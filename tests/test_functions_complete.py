@@ -72,6 +72,11 @@ ELSEWHERE = {
     }
     | {"tflm_prelu_s16"},
     "test_import_tflite_svdf.py": {"tflm_requantize_s16_s32"},
+    "test_tflm_more.py, golden/tflm_more.npz": {
+        *("tflm_prelu_tensor_s8", "tflm_prelu_tensor_s16"),
+        *("tflm_arg_max_f32", "tflm_arg_min_f32"),
+        *(f"tflm_part_{type}" for type in ("s8", "s16", "s32", "f32", "b8")),
+    },
     "test_tflm_lstm.py": {"tflm_lstm_s8", "tflm_lstm_s16", "tflm_svdf_s8"},
     "test_releases.py": {"arm_transpose_conv_s8"},
     "test_tflm_reduce.py": {
