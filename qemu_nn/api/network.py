@@ -112,7 +112,7 @@ class Network:
         rounding : str, optional
             A rounding of targets.ROUNDINGS; default: as Arm ships the release.
         variant : str, optional
-            A variant of the kernel table, such as "ref" or "avx2", for all layers that have a row
+            A variant of the kernel table, such as "avx2", or "plain", for all layers that have a row
             of that name; default: the best rows of this host. It never changes a bit.
         threads : int, default 1
             Threads that share the samples of a batch.

@@ -88,7 +88,7 @@ def plan(
     """
     graph = built(graph, profile)
     steps = tuple(_step(graph, node, profile, variant) for node in graph.nodes)
-    if variant is not None and all(step.row.variant != variant for step in steps):
+    if variant is not None and not any(step.row.is_called(variant) for step in steps):
         calls = [(row, step.params) for step in steps for row in _rows(step.node)]
         raise Error(_lacking(calls, graph.name, profile, variant))
     if threads > 1 and not trace and not graph.states and not graph.loops:
@@ -130,7 +130,7 @@ def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) ->
     params = kernels.make_params(rows[0].op, profile, node.function.struct_values(node.params))
     try:
         sizes = kernels.check(rows[0], params)
-        has_it = any(row.variant == variant and row.serves(profile, params) for row in rows)
+        has_it = any(row.is_called(variant) and row.serves(profile, params) for row in rows)
         row = kernels.choose(rows, profile, params, variant if has_it else None)
     except Error as error:
         where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
@@ -246,7 +246,7 @@ def _reason(
     if row != chosen:
         what = "scratch memory" if row.kind == "model" else "destroyed input"
         return f"the device's {what} is read, and {chosen.variant} leaves other bytes there"
-    if row.variant == variant:
+    if row.is_called(variant):
         return "asked for"
     claiming = [other for other in rows if other.claims(profile) and other.kind != "model"]
     if len(claiming) == 1:
@@ -262,7 +262,7 @@ def _lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, v
     calls: each row that computes a call of the network, and its parameters.
     """
     able = sorted({row.variant for row, params in calls if row.serves(profile, params)})
-    named = [row for row, _ in calls if row.variant == variant and row.claims(profile)]
+    named = [row for row, _ in calls if row.is_called(variant) and row.claims(profile)]
     absent = [row for row in named if not row.runs_here()]
     if absent:
         needs = " and ".join(absent[0].features)
