@@ -18,7 +18,7 @@ from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ir.formats import quantize
 from qemu_nn.operators import Clip, Conv, Dense, Elementwise, Pool, Relu, Reshape, Sigmoid, Softmax
 from qemu_nn.quantizer.rules import kept_range
-from qemu_nn.runtime.accumulate import accumulators, unsaturated
+from qemu_nn.runtime.accumulate import Unlimited
 
 RNG = np.random.default_rng(2)
 GOOD = RNG.uniform(-1, 1, size=(200, 4))
@@ -103,14 +103,26 @@ def test_saturating_what_is_said_to_be_unsaturated_gives_the_device_s_bits(bits,
     seen = []
     for node in graph.nodes:
         inputs = [trace[name] for name in node.inputs]
-        sums = accumulators(graph, node, inputs[0], session.profile)
-        exact = unsaturated(graph, node, inputs, sums, session.profile)
+        call = Unlimited(graph, node, session.profile)
+        exact = call.unsaturated(inputs, call.accumulators(inputs[0]))
         if exact is not None:
             limits = np.iinfo(node.output.dtype)
             expected = np.clip(exact, limits.min, limits.max).reshape(trace[node.name].shape)
             np.testing.assert_array_equal(expected, trace[node.name], node.name)
             seen.append(node.name)
     assert seen == ["conv", "deep", "pixel", "sum", "square", "fc"]
+
+
+def test_advice_is_in_the_words_of_the_side_that_the_user_is_on(tmp_path):
+    network = dense([[1.0, 0.0], [0.25, 0.0]], data=np.eye(2), formats={"fc": {"output": 7}})
+    x = np.array([[2.0, 0.0], [0.5, 0.0], [-4.0, 0.0]])
+    assert 'formats={"x": {"output": N}}' in " ".join(qemu_nn.analyze(network, x).advice)
+    network.save(tmp_path / "net.qnz")
+    np.save(tmp_path / "x.npy", x)
+    how = ["analyze", str(tmp_path / "net.qnz"), "-d", str(tmp_path / "x.npy")]
+    output = CliRunner().invoke(main, how).output
+    assert "--format x.output=N" in output
+    assert "formats=" not in output
 
 
 def test_saturated_outputs_and_sums_are_counted():

@@ -17,7 +17,7 @@ from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ir.graph import Graph, Node, Tensor
 from qemu_nn.lower.dequantize import dequantized
 from qemu_nn.operators import Clip, Conv, Dense, Elementwise, Pool, Relu, Reshape, Softmax
-from qemu_nn.runtime.accumulate import accumulators, unsaturated
+from qemu_nn.runtime.accumulate import Unlimited
 from qemu_nn.runtime.evaluate import each_tensor, evaluate
 
 RNG = np.random.default_rng(31)
@@ -84,8 +84,8 @@ def test_what_is_said_to_be_unsaturated_is_the_device_s_to_within_its_roundings(
     seen = []
     for node in graph.nodes:
         inputs = [trace[name] for name in node.inputs]
-        sums = accumulators(graph, node, inputs[0], session.profile)
-        exact = unsaturated(graph, node, inputs, sums, session.profile)
+        call = Unlimited(graph, node, session.profile)
+        exact = call.unsaturated(inputs, call.accumulators(inputs[0]))
         if exact is not None:
             got = trace[node.name].astype(float)
             clamped = np.clip(exact, node.params["act_min"], node.params["act_max"])
@@ -125,7 +125,7 @@ def test_a_range_that_is_too_narrow_is_told():
     report = qemu_nn.analyze(qemu_nn.quantize(network(nodes, (4,)), x, **how), x)
     assert layer(report, "fc").lost > 100
     assert "saturate in 0.001961*(q+1)" in report.advice[0]
-    assert "--format fc.output=LOW..HIGH" in report.advice[0]
+    assert 'formats={"fc": {"output": (LOW, HIGH)}}' in report.advice[0]
     assert len(report.advice) == 1
 
 

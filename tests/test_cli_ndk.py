@@ -116,6 +116,24 @@ def test_analyze_and_compare_print_the_kit_s_figures(folder):
     assert "top1err" in qemu_nn("ndk", "compare", net, "-d", data, "--max-abs-val", 2)
 
 
+def test_a_limit_leaves_the_first_samples(folder):
+    net, data, out = folder / "net.prototxt", folder / "data.npz", folder / "some.npz"
+    layers, params = loaded(folder)
+    some = ("-d", data, "--limit", 7)
+    how = ("--tensor", "y", "--json", *some)
+    y = run_layers(X[:7], layers, ["y"], params, True, 8, hw_aligned=True)["y"]
+    (row,) = json.loads(qemu_nn("ndk", "analyze", net, *how))
+    assert (row["min"], row["max"]) == (y.min(), y.max())
+    real = run_layers(X[:7], layers, ["y"], params)["y"]
+    (row,) = json.loads(qemu_nn("ndk", "compare", net, *how))
+    assert row["maxae"] == abs(y - real).max()
+    assert json.loads(qemu_nn("ndk", "evaluate", net, *some, "--json"))["samples"] == 7
+    text = qemu_nn("ndk", "run", net, "-i", data, "-o", out, "--labels", data, "--limit", 7)
+    assert "of 7)" in text
+    with np.load(out) as found:
+        assert len(found["y"]) == 7
+
+
 def test_pack_writes_what_load_pack_reads(folder):
     text = qemu_nn("ndk", "pack", folder / "net.prototxt", "-o", folder / "out", "--name", "small")
     assert text.strip().endswith("small.bin")

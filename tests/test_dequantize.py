@@ -9,7 +9,7 @@ from tflite_cases import CASES, REFERENCE, inputs
 import qemu_nn
 from qemu_nn.errors import Error
 from qemu_nn.lower.dequantize import dequantized
-from qemu_nn.runtime.accumulate import accumulators, unsaturated
+from qemu_nn.runtime.accumulate import Unlimited
 from qemu_nn.runtime.evaluate import each_tensor
 
 #: Steps that a call may be off, beyond its rounding: curves of 16 bits come from short tables, sums
@@ -63,8 +63,8 @@ def test_what_is_said_to_be_unsaturated_is_what_the_call_clamps(case):
     graph = network.graph
     for node in graph.nodes:
         fed = [traced[name] for name in node.inputs]
-        sums = accumulators(graph, node, fed[0], network.profile()) if fed else None
-        exact = unsaturated(graph, node, fed, sums, network.profile()) if fed else None
+        call = Unlimited(graph, node, network.profile())
+        exact = call.unsaturated(fed, call.accumulators(fed[0])) if fed else None
         if exact is not None:
             least, most = node.output.format.limits
             ends = node.params.get("act_min", least), node.params.get("act_max", most)

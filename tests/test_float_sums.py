@@ -7,9 +7,10 @@ from test_pickle import float_network
 import qemu_nn
 from qemu_nn.analysis.errors import Tally
 from qemu_nn.api import analyze as analysis
+from qemu_nn.api import layer_runs
 from qemu_nn.operators import linear
 from qemu_nn.operators.linear import Conv, Dense
-from qemu_nn.runtime.exact import exact_products
+from qemu_nn.runtime.exact import Products
 
 
 def by_definition(conv, x):
@@ -64,7 +65,7 @@ def test_sums_of_integers_are_exact_at_any_size(largest):
     x = rng.integers(-largest, largest + 1, (4, 1040))
     x[0], x[1] = largest, -largest - 1
     weights[0, 0] -= 1
-    sums = exact_products(Dense(weights.astype(np.float64)), x)
+    sums = Products(Dense(weights.astype(np.float64))).of(x)
     assert sums.dtype == np.float64
     np.testing.assert_array_equal(sums.astype(np.int64), x @ weights.T)
 
@@ -72,7 +73,7 @@ def test_sums_of_integers_are_exact_at_any_size(largest):
 def test_integers_of_8_bits_keep_their_weights_sign():
     weights = np.full((1, 2**11), -128, np.int8)
     weights[0, 0] = -127
-    assert exact_products(Dense(weights), weights)[0, 0] == 128 * 128 * (2**11 - 1) + 127 * 127
+    assert Products(Dense(weights)).of(weights)[0, 0] == 128 * 128 * (2**11 - 1) + 127 * 127
 
 
 def test_a_tally_is_what_its_sums_are():
@@ -100,7 +101,8 @@ def test_figures_do_not_depend_on_how_many_samples_are_computed_at_once(monkeypa
     every, tables, ratios = analysis.real_batches, [], []
     monkeypatch.setattr(analysis, "real_batches", batches)
     for bytes_ in (1 << 8, 1 << 14, 1 << 19):
-        monkeypatch.setattr(analysis, "_CACHED", bytes_)
+        monkeypatch.setattr(analysis, "_BATCH", bytes_)
+        monkeypatch.setattr(layer_runs, "_PART", bytes_ // 4)
         report = qemu_nn.analyze(network, real)
         counted = ("function", "format", "min", "max", "saturated_%", "lost_%", "sum_min")
         tables.append(report.table().part(*counted))

@@ -3,6 +3,7 @@
 import io
 import pickle
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,3 +168,53 @@ def test_damaged_metadata_never_stop_a_network(tmp_path):
         found = metadata(save(tmp_path / "net.tflite", bytes(bad)), graph)
         assert len(found.notes) <= 1
         assert len(found.labels) in (0, 3)
+
+
+def labelled(network, path, preprocessing, classes=("a", "b", "c")):
+    """What is read from the file of a network with these."""
+    said = replace(network, preprocessing=preprocessing)
+    replace(said, graph=replace(network.graph, classes=classes)).save(path)
+    return qemu_nn.load(path)
+
+
+PIXELS = np.arange(256, dtype=np.uint8)[:, None, None, None] + np.zeros((4, 5, 3), np.uint8)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        {"mean": 127.5, "std": 127.5},
+        {"scale": 1 / 255, "mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)},
+        {"mean": 100.5 + 3e-6, "std": 127.5},  # next to halves of the format's steps
+        {"scale": (0.25, 0.5, 1.0), "dtype": "uint8", "crop": (4, 5)},
+    ],
+)
+def test_what_is_written_is_read_again(network, tmp_path, steps):
+    given = Preprocessing(**steps)
+    files = [tmp_path / name / "net.tflite" for name in ("first", "second")]
+    for file in files:
+        file.parent.mkdir()
+    read = labelled(network, files[0], given, ("cat", "dög", "a fox"))
+    assert (read.labels, read.notes) == (("cat", "dög", "a fox"), ())
+    wanted = network.graph.input.format.quantize(given.apply(PIXELS))
+    np.testing.assert_array_equal(read.host.codes(PIXELS), wanted)
+    again = labelled(read, files[1], read.preprocessing, read.labels)
+    assert (again.preprocessing, again.labels) == (read.preprocessing, read.labels)
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("steps", "classes"),
+    [
+        ({"mean": 3.0, "dtype": "int16"}, ()),
+        ({"mean": 3.0, "scale": 0.0}, ()),
+        ({"scale": 1e-30, "mean": 1e30}, ()),  # beyond float32
+        ({}, ()),
+        ({}, ("a", "b\nc", "d")),
+        ({}, (" a", "b", "c")),
+    ],
+)
+def test_what_metadata_cannot_say_is_left_out(network, tmp_path, steps, classes):
+    read = labelled(network, tmp_path / "out.tflite", Preprocessing(**steps), classes)
+    assert (read.preprocessing, read.labels, read.notes) == (None, (), ())
+    assert b"TFLITE_METADATA" not in (tmp_path / "out.tflite").read_bytes()

@@ -16,8 +16,6 @@ _POOR = 15
 #: Values that a channel must have had before it is called dead.
 _ENOUGH = 100
 
-_FEWER = "fewer fraction bits, --format {}.output=N"
-
 #: Operators whose format is not chosen for their own values.
 _TIED = ("Relu", "Clip", "Pool", "Softmax", "Sigmoid", "Tanh")
 
@@ -34,18 +32,18 @@ def advise(
 
 
 def _of_layer(layer: LayerFigures, affine: bool) -> Iterator[str]:
-    name = layer.name
+    name, output = layer.name, _formats(layer.name, "output", "(LOW, HIGH)" if affine else "N")
     if layer.wraps and layer.sums is not None:
-        coarser = "coarser scales" if affine else f"fewer fraction bits, --format {name}.weights=N"
+        fewer = f"fewer fraction bits, {_formats(name, 'weights')}"
         yield (
             f"{name}: its accumulator wraps: sums of {layer.sums[0]:,} .. {layer.sums[1]:,} do not "
-            f"fit into 32 bits: give its weights {coarser}"
+            f"fit into 32 bits: give its weights {'coarser scales' if affine else fewer}"
         )
     if layer.lost_share >= _LOST or (layer.lost and layer.single.sqnr < _POOR):
-        wider = "a wider range, --format {}.output=LOW..HIGH" if affine else _FEWER
+        wider = "a wider range" if affine else "fewer fraction bits"
         yield (
             f"{name}: {layer.lost_share:.2g} % of its values saturate in {layer.format}: "
-            f"give it {wider.format(name)}, or calibrate with more data"
+            f"give it {wider}, {output}, or calibrate with more data"
         )
     if layer.low == layer.high:
         yield f"{name}: all of its values are {layer.low:g}: the data do not reach it"
@@ -62,15 +60,20 @@ def _of_layer(layer: LayerFigures, affine: bool) -> Iterator[str]:
     if _has_outliers(layer):
         yield (
             f"{name}: a few outliers set its range {layer.low:.4g} .. {layer.high:.4g}, but "
-            f"{100 * layer.crowded:.2f} % of its values use only an eighth of it: try --method "
-            "mse, 99.9 or search"
+            f"{100 * layer.crowded:.2f} % of its values use only an eighth of it: try "
+            'method="mse", method=99.9 or method="search"'
         )
     if layer.operator == "Softmax" and layer.input_frac:
         yield (
             f"{name}: it raises 2 to the integers that it reads and ignores their "
             f"{layer.input_frac} fraction bits: the order of the classes is right, the "
-            "probabilities are not; compute these on the host from the scores (--no-softmax)"
+            "probabilities are not; compute these on the host from the scores (softmax=False)"
         )
+
+
+def _formats(layer: str, role: str, value: str = "N") -> str:
+    """The argument of quantize() that gives an array a format."""
+    return f'formats={{"{layer}": {{"{role}": {value}}}}}'
 
 
 def _has_outliers(layer: LayerFigures) -> bool:
@@ -86,23 +89,23 @@ def _of_array(array: WeightFigures, affine: bool) -> Iterator[str]:
         if 100 * array.saturated >= _LOST * array.elements and array.saturated:
             yield (
                 f"{name} saturate: {array.saturated} of {array.elements} in {array.format} "
-                f"({array.low:.4g} .. {array.high:.4g}): try --weight-method minmax"
+                f'({array.low:.4g} .. {array.high:.4g}): try weight_method="minmax"'
             )
         return
     if array.role == "bias" and array.lost and _BIAS * array.lost >= array.elements:
         yield (
             f"{name} loses {array.lost} of {array.elements} values, which become 0 in "
             f"{array.format} though the output would show them: give it more fraction bits, "
-            f"--format {array.layer}.bias=N, and the weights, too, where bias_shift is 0"
+            f"{_formats(array.layer, 'bias')}, and the weights, too, where bias_shift is 0"
         )
     elif array.role == "weights" and array.elements and 1 < array.bits <= _FEW_BITS:
         yield (
             f"{name} use only {array.bits} bits of {array.format}: give them more fraction bits, "
-            f"--format {array.layer}.weights=N"
+            f"{_formats(array.layer, 'weights')}"
         )
     if 100 * array.saturated >= _LOST * array.elements and array.saturated:
         yield (
             f"{name} saturate: {array.saturated} of {array.elements} in {array.format} "
             f"({array.low:.4g} .. {array.high:.4g}): give them fewer fraction bits, "
-            f"--format {array.layer}.{array.role}=N"
+            f"{_formats(array.layer, array.role)}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
 
@@ -24,17 +25,16 @@ class Tally:
     """Sums over all values compared so far."""
 
     def __init__(self) -> None:
-        self._signal = self._noise = self._both = self._other = self._sum = 0.0
+        self._signal = self._noise = self._other = self._sum = 0.0
         self._largest, self._count = 0.0, 0
 
-    def add(self, real: np.ndarray, got: np.ndarray) -> None:
-        """Compare more values."""
+    def add(self, real: np.ndarray, got: np.ndarray, signal: Optional[float] = None) -> None:
+        """Compare more values. signal: squares() of the real ones, if known."""
         real, got = (np.asarray(a, np.float64).ravel() for a in (real, got))
         error = got - real
-        self._signal += _product(real, real)
-        self._noise += _product(error, error)
-        self._both += _product(real, got)
-        self._other += _product(got, got)
+        self._signal += squares(real) if signal is None else signal
+        self._noise += squares(error)
+        self._other += squares(got)
         self._sum += float(error.sum())
         ends = (-error.min(initial=0.0), error.max(initial=0.0))
         self._largest = max(self._largest, *map(float, ends))
@@ -44,7 +44,6 @@ class Tally:
         """Compare what another one has compared, too."""
         self._signal += other._signal
         self._noise += other._noise
-        self._both += other._both
         self._other += other._other
         self._sum += other._sum
         self._largest = max(self._largest, other._largest)
@@ -52,17 +51,19 @@ class Tally:
 
     def errors(self) -> Errors:
         """The figures."""
+        both = (self._signal + self._other - self._noise) / 2  # the sum of real times quantized
         return Errors(
             decibels(self._signal, self._noise),
-            _ratio(self._both, math.sqrt(self._signal * self._other)),
+            _ratio(both, math.sqrt(self._signal * self._other)),
             self._largest,
             self._sum / max(self._count, 1),
         )
 
 
-def _product(a: np.ndarray, b: np.ndarray) -> float:
-    """The sum of products, on this thread: a threaded library costs more than it saves here."""
-    return float(np.einsum("i,i->", a, b))
+def squares(a: np.ndarray) -> float:
+    """Their sum, on this thread: a threaded library costs more than it saves here."""
+    a = a.ravel()
+    return float(np.einsum("i,i->", a, a))
 
 
 def errors_of(real: np.ndarray, got: np.ndarray) -> Errors:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..ir.formats import Format
 from ..ir.statistics import Statistics
-from .errors import Errors, Tally, errors_of
+from .errors import Errors, Tally, errors_of, squares
 
 
 @dataclass(frozen=True)
@@ -119,13 +120,16 @@ class Gathered:
     def add(self, real: np.ndarray, device: np.ndarray, single: np.ndarray) -> None:
         """One batch: real values, and integers of the whole network and of the layer alone."""
         got, exact = self.format.dequantize(device), np.asarray(real, np.float64)
-        self.whole.add(exact, got)
-        self.single.add(exact, got if single is device else self.format.dequantize(single))
+        signal = squares(exact)
+        self.whole.add(exact, got, signal)
+        alone = got if single is device else self.format.dequantize(single)
+        self.single.add(exact, alone, signal)
         self.real.add(real)
         self.device.add(*self._codes(device, got))
         self.elements += device.size
-        alive = (real != 0).reshape(-1, real.shape[-1]).any(0)
-        self.alive = alive if self.alive is None else self.alive | alive
+        if self.alive is None or not self.alive.all():
+            alive = (real != 0).reshape(-1, real.shape[-1]).any(0)
+            self.alive = alive if self.alive is None else self.alive | alive
 
     def _codes(
         self, device: np.ndarray, got: np.ndarray
@@ -144,12 +148,17 @@ class Gathered:
         now = self.sums or (low, high)
         self.sums = (min(now[0], low), max(now[1], high))
 
-    def add_unsaturated(self, outputs: np.ndarray) -> None:
-        """The integers of one batch as they would be in a format without ends."""
+    def add_unsaturated(self, outputs: np.ndarray, cut: Optional[np.ndarray] = None) -> None:
+        """The integers of one batch as they would be in a format without ends.
+
+        cut: the interval to which an activation in the same call would cut them.
+        """
         least, most = self.format.limits
-        self.saturated += int(np.count_nonzero((outputs < least) | (outputs > most)))
-        needed = np.clip(outputs, *self.format.unrounded(np.array(self.kept)))
-        self.lost += int(np.count_nonzero((needed < least - 1) | (needed > most + 1)))
+        kept = self.format.unrounded(np.array(self.kept))
+        ends = np.array([outputs.min(), outputs.max()]) if outputs.size else np.zeros(2)
+        cuts = () if cut is None else (cut,)
+        self.saturated += _beyond(outputs, ends, cuts, least, most)
+        self.lost += _beyond(outputs, ends, (*cuts, kept), least - 1, most + 1)
 
     def merge(self, other: Gathered) -> None:
         """What another one has gathered of the same tensor, too."""
@@ -196,6 +205,20 @@ class Gathered:
             heights = np.bincount(np.clip(bins, 0, count - 1), counts, count)
             shares.append(tuple(float(share) for share in heights / max(heights.sum(), 1.0)))
         return Bars(start, start + count * width, shares[0], shares[1], ends)
+
+
+def _beyond(
+    values: np.ndarray, ends: np.ndarray, cuts: Sequence[np.ndarray], least: float, most: float
+) -> int:
+    """How many values leave an interval, once cut to other ones; ends: the least and the largest,
+    which mostly say that none does."""
+    for cut in cuts:
+        ends = np.clip(ends, *cut)
+    if least <= ends[0] and ends[1] <= most:
+        return 0
+    for cut in cuts:
+        values = np.clip(values, *cut)
+    return int(np.count_nonzero((values < least) | (values > most)))
 
 
 def weight_figures(

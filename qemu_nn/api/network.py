@@ -282,8 +282,9 @@ class Network:
         ----------
         path : str or Path
             A file that ends in ".qnz", which holds all of the network; or in ".tflite", which
-            TensorFlow Lite Micro and LiteRT run, too, and which holds neither the float reference
-            nor what raw samples become. It is written whole or not at all.
+            TensorFlow Lite Micro and LiteRT run, too. That one does not hold the float reference;
+            of what raw samples become it holds (raw - mean) / std of bytes, if that makes the same
+            integers of all bytes. It is written whole or not at all.
 
         Raises
         ------
@@ -297,7 +298,7 @@ class Network:
         path = as_path(path, "the file of a network")
         check_ending(path)
         if path.suffix == ".tflite":
-            save_tflite(self.graph, path)
+            save_tflite(self.graph, path, self.preprocessing)
             return
         save_package(self.graph, path, self.reference, self.preprocessing)
 

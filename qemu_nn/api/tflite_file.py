@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any, Optional
 
@@ -13,16 +14,21 @@ from ..exporters import tflite as exporter
 from ..importers import tflite as importer
 from ..io.files import write_bytes
 from ..ir.graph import Build, Graph, Node, Tensor
+from ..ir.preprocessing import Preprocessing
+
+#: Factors of numbers that are tried: the last bits of float32.
+_NUDGES = tuple(1 + bits * 2.0**-23 for bits in (0, 1, -1, 2, -2))
 
 
-def save_tflite(graph: Graph, path: Path) -> None:
+def save_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing] = None) -> None:
     """Write a network as a .tflite file, whole or not at all.
 
     The file, read by load(), is the same calls with the same arguments and arrays; one that is not
-    is never written. Raises ModelError that names what such files do not hold; Error where the
+    is never written. Its metadata have the names of classes, and the preprocessing as far as they
+    can say it. Raises ModelError that names what such files do not hold; Error where the
     libraries `tflite` and `flatbuffers` are missing.
     """
-    data, calls = exporter.written(graph)
+    data, calls = exporter.written(graph, _beside(graph, preprocessing))
     try:
         found = _difference(calls, importer.parsed(path, data))
     except ModelError as error:
@@ -30,6 +36,41 @@ def save_tflite(graph: Graph, path: Path) -> None:
     if found is not None:
         raise ModelError(f"no .tflite file holds {graph.name}: {found}; save it as .qnz")
     write_bytes(path, data)
+
+
+def _beside(graph: Graph, preprocessing: Optional[Preprocessing]) -> Optional[exporter.Beside]:
+    """What the file says beside the network; None for nothing."""
+    steps = None if preprocessing is None else _normalization(graph, preprocessing)
+    labels = tuple(map(importer.label, graph.classes))
+    if labels != graph.classes:  # a line of a file holds no such name
+        labels = ()
+    if steps is None:
+        return exporter.Beside(len(graph.outputs), labels=labels) if labels else None
+    return exporter.Beside(len(graph.outputs), steps.mean, steps.std, labels)
+
+
+def _normalization(graph: Graph, preprocessing: Preprocessing) -> Optional[Preprocessing]:
+    """The preprocessing of bytes as (raw - mean) / std, with numbers that float32 holds, which are
+    nudged until all bytes become the same integers; None where no nudge does."""
+    scale = np.ravel(preprocessing.scale)
+    if preprocessing.dtype not in (None, "uint8") or len(graph.inputs) > 1 or not scale.all():
+        return None
+    every = np.arange(256, dtype=np.uint8)[:, None].repeat(preprocessing.channels or 1, 1)
+    wanted = graph.input.format.quantize(preprocessing.apply(every, "NHWC"))
+    shape, found = wanted.shape[1:], np.zeros((2, *wanted.shape[1:]))
+    with np.errstate(all="ignore"):
+        exact = [np.broadcast_to(v / scale, shape) for v in (preprocessing.mean, preprocessing.std)]
+        for nudges in product(_NUDGES, repeat=2):
+            held = np.array([np.float32(v * n) for v, n in zip(exact, nudges)], np.float64)
+            if not np.isfinite(held).all() or not held[1].all():
+                return None
+            steps = Preprocessing(mean=held[0], std=held[1], dtype="uint8")
+            same = (graph.input.format.quantize(steps.apply(every, "NHWC")) == wanted).all(0)
+            found = np.where(found[1] != 0, found, held * same)
+    if not (found[1] != 0).all():
+        return None
+    steps = Preprocessing(mean=found[0], std=found[1], dtype="uint8")
+    return steps if steps.changes else None
 
 
 def _difference(calls: Graph, held: Graph) -> Optional[str]:

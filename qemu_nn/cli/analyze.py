@@ -16,6 +16,7 @@ from ..io import files
 from .data_options import data as data_option
 from .data_options import prepared, reading
 from .options import PATH, cluster, device, form, say, threads
+from .spelling import spelled
 
 
 @click.command()
@@ -52,7 +53,8 @@ def analyze(
         progress=lambda turns: tqdm(turns, disable=None, leave=False),
         **prepared(network, how),
     )
-    report = replace(report, files={**report.files, "network": model.name})
+    advice = tuple(spelled(line, click.get_current_context().find_root()) for line in report.advice)
+    report = replace(report, files={**report.files, "network": model.name}, advice=advice)
     if html is not None:
         files.write_bytes(html, report.html().encode("utf-8"))
     say(getattr(report, form or "text")())

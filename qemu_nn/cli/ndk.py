@@ -27,6 +27,7 @@ from .ndk_run import (
     evaluate,
     feed,
     layout_option,
+    limit_option,
     net_files,
     read,
     run,
@@ -48,6 +49,7 @@ def ndk() -> None:
 @click.argument("model", type=PATH)
 @source(".caffemodel, .npz")
 @data_option
+@limit_option
 @layout_option
 @click.option(
     "-o",
@@ -118,6 +120,7 @@ def quantize(
     input_tensor: Optional[str],
     output_tensor: Optional[str],
     data: Path,
+    limit: Optional[int],
     layout: Optional[str],
     output: Path,
     bits: str,
@@ -133,7 +136,7 @@ def quantize(
     if merge:
         layers, params = optimize.merge_layers(layers, params)
     layers, params = figures.quantize_model(
-        *(layers, params, int(bits), feed(layers, data, layout)),
+        *(layers, params, int(bits), feed(layers, data, layout, limit)),
         usr_param_dict={f"{key}_frac": _integer(value) for key, value in _pairs("--frac", fracs)},
         method_dict=dict(_pairs("--method", methods)),
         **how,

@@ -14,6 +14,7 @@ from ..analysis.table import Cell, Table
 from ..api.data import batches
 from ..errors import Error
 from ..io.arrays import read_array, write_npz
+from ..io.selection import Selection
 from ..npu import modelpack
 from ..npu import quantize as figures
 from ..npu.check import widths
@@ -39,6 +40,9 @@ data_option = click.option(
     type=PATH,
     required=True,
     help="Inputs [N, C, H, W]: an .npy or .npz file, or a folder.",
+)
+limit_option = click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="Use so many samples at most."
 )
 layout_option = click.option(
     "--layout", type=click.Choice(["NHWC", "NCHW"]), help="Layout of the images in the data."
@@ -67,6 +71,7 @@ def net_files(verb: Callable[..., None]) -> Callable[..., None]:
 @click.option("-i", "--input", "inputs", type=PATH, required=True, help="Real inputs [N, C, H, W].")
 @click.option("-o", "--output", type=PATH, required=True, help=".npz file to write.")
 @click.option("--float", "real", is_flag=True, help="Run the float network and write real numbers.")
+@limit_option
 @click.option("--trace", is_flag=True, help="Write every tensor, not only the outputs.")
 @click.option("--labels", type=PATH, help="Correct classes [N]; prints the accuracy.")
 @bits_option
@@ -77,6 +82,7 @@ def run(
     inputs: Path,
     output: Path,
     real: bool,
+    limit: Optional[int],
     trace: bool,
     labels: Optional[Path],
     bits: Optional[str],
@@ -95,13 +101,14 @@ def run(
     x = read_array(inputs, "x")
     if x.ndim != 4 or not len(x):
         raise Error(f"{inputs} must hold one input or more, [N, C, H, W], not {list(x.shape)}")
+    x = x[:limit]
     parts = [
         run_layers(x[i : i + _BATCH], layers, names, numpy_layers=built)
         for i in range(0, len(x), _BATCH)
     ]
     outputs = {name: np.concatenate([part[name] for part in parts]) for name in names}
     scores = outputs[ends[-1]].reshape(len(x), -1)
-    right = None if labels is None else count_correct(scores, read_array(labels, "y"))
+    right = None if labels is None else count_correct(scores, read_array(labels, "y")[:limit])
     if not real:
         outputs = {name: _integers(outputs[name], name, numbers, width) for name in names}
     write_npz(output, outputs)
@@ -114,6 +121,7 @@ def run(
 @click.command()
 @net_files
 @data_option
+@limit_option
 @click.option("--labels", type=PATH, help="What is right, if the data do not hold it.")
 @layout_option
 @bits_option
@@ -140,6 +148,7 @@ def evaluate(
 @click.command()
 @net_files
 @data_option
+@limit_option
 @layout_option
 @_tensors
 @click.option("-o", "--output", "output_dirname", type=PATH, help="Folder for CSV files.")
@@ -158,6 +167,7 @@ def analyze(
     net: Path,
     params: Optional[Path],
     data: Path,
+    limit: Optional[int],
     layout: Optional[str],
     tensors: tuple[str, ...],
     real: bool,
@@ -170,7 +180,7 @@ def analyze(
     names = list(tensors) or get_tensor_name_list(layers)
     tensor_figures = figures.analyze_tensor_distribution(
         *(layers, numbers, names),
-        data_generator=feed(layers, data, layout),
+        data_generator=feed(layers, data, layout, limit),
         quant=not real,
         bitwidth=width_of(numbers, bits),
         **how,
@@ -181,6 +191,7 @@ def analyze(
 @click.command()
 @net_files
 @data_option
+@limit_option
 @layout_option
 @_tensors
 @click.option("-o", "--output", "output_dirname", type=PATH, help="Folder for CSV files.")
@@ -203,6 +214,7 @@ def compare(
     net: Path,
     params: Optional[Path],
     data: Path,
+    limit: Optional[int],
     layout: Optional[str],
     tensors: tuple[str, ...],
     bits: Optional[str],
@@ -214,7 +226,7 @@ def compare(
     names = list(tensors) or get_tensor_name_list(layers)
     tensor_figures = figures.compare_float_and_quant(
         *(layers, numbers, names, width_of(numbers, bits)),
-        data_generator=feed(layers, data, layout),
+        data_generator=feed(layers, data, layout, limit),
         **how,
     )
     _print(tensor_figures, names, ("fmsv", "mse", "maxae", "qsnr", "top1err"), form)
@@ -239,10 +251,13 @@ def _integers(values: np.ndarray, name: str, params: dict[str, Any], bits: int) 
     return as_integers(values, bits, int(params[f"{name}_frac"]), signed)
 
 
-def feed(layers: list[Layer], data: Path, layout: Optional[str]) -> Iterator[dict[str, np.ndarray]]:
+def feed(
+    layers: list[Layer], data: Path, layout: Optional[str], limit: Optional[int]
+) -> Iterator[dict[str, np.ndarray]]:
     """A user's data as batches for the kit's functions."""
-    shape = tuple(layers[0].attributes()["dim"][1:])
-    return ({"input": batch.x} for batch in batches(data, shape, "NCHW", layout, _BATCH))
+    shape, some = tuple(layers[0].attributes()["dim"][1:]), Selection(limit)
+    found = batches(data, shape, "NCHW", layout, _BATCH, selection=some)
+    return ({"input": batch.x} for batch in found)
 
 
 def _print(

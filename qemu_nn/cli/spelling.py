@@ -16,7 +16,10 @@ _OPTIONS = {
     "functions": "--function",
     "folder": "--output",
 }
-_PHRASES = {"chips.CHIPS": "`qemu-nn chips`"}
+_PHRASES = {"chips.CHIPS": "`qemu-nn chips`", "softmax=False": "--no-softmax"}
+
+#: A format of one layer, with a number or a range.
+_FORMATS = re.compile(r'formats=\{"([^"]+)": \{"(\w+)": (?:\((.+?), (.+?)\)|(\w+))\}\}')
 
 
 def spelled(text: str, ctx: click.Context) -> str:
@@ -27,6 +30,7 @@ def spelled(text: str, ctx: click.Context) -> str:
     options = {**dict(_options(ctx.command)), **_OPTIONS}
     for phrase, here in _PHRASES.items():
         text = text.replace(phrase, here)
+    text = _FORMATS.sub(_format, text)
     keyword = rf"(?<![\w.'\"/-])({'|'.join(options)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.]*\w)?)"
 
     def option(found: re.Match[str]) -> str:
@@ -34,6 +38,11 @@ def spelled(text: str, ctx: click.Context) -> str:
         return f"{options[found[1]]} {value}" if value else options[found[1]]
 
     return re.sub(keyword, option, text)
+
+
+def _format(found: re.Match[str]) -> str:
+    value = found[5] or f"{found[3]}..{found[4]}"
+    return f"--format {found[1]}.{found[2]}={value}"
 
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:

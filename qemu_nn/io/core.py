@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import io
 import zipfile
 from collections.abc import Mapping
 from functools import cache
@@ -10,8 +12,8 @@ from pathlib import Path
 from ..errors import Error
 
 #: In the folder of an installed package: the files that no application compiles, which exports
-#: copy. One archive without compression of its own makes a wheel a fifth smaller.
-_ARCHIVE = "kernels.zip"
+#: copy. One stream of all of them has a fifth less than a stream for each.
+_ARCHIVE = "kernels.zip.bz2"
 
 
 def folder() -> Path:
@@ -33,6 +35,7 @@ def texts() -> Mapping[str, str]:
         for path in sorted(core.rglob("*.[chi]*"))
     }
     if (core / _ARCHIVE).is_file():
-        with zipfile.ZipFile(core / _ARCHIVE) as archive:
+        whole = io.BytesIO(bz2.decompress((core / _ARCHIVE).read_bytes()))
+        with zipfile.ZipFile(whole) as archive:
             found.update({name: archive.read(name).decode() for name in archive.namelist()})
     return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Optional, Union
 
 import numpy as np
@@ -11,50 +13,69 @@ from ..ir.graph import Graph, Node
 from ..operators import Conv, Dense
 from ..targets import Profile
 from . import accumulate_s8
-from .exact import exact_products
+from .exact import Products
 
 
-def accumulators(graph: Graph, node: Node, x: np.ndarray, profile: Profile) -> Optional[np.ndarray]:
-    """The sums of a node with weights over integers x [N, ...], with bias and rounding; else None.
+@dataclass(frozen=True)
+class Unlimited:
+    """A call on a device, as if integers had no limits."""
 
-    Exact, and not wrapped: float64 holds every integer below 2^53.
-    """
-    if accumulate_s8.is_affine(graph):
-        return accumulate_s8.accumulators(graph, node, x)
-    operator = products(graph, node)
-    if operator is None or node.bias is None:
-        return None
-    shape = node.function.inputs[0].shape(node.params)
-    sums = exact_products(operator, x.reshape(len(x), *shape))
-    start = np.ldexp(graph.arrays[node.bias].astype(np.float64), node.params["bias_shift"])
-    result: np.ndarray = sums + start + _rounding(node, profile)
-    return result
+    graph: Graph
+    node: Node
+    profile: Profile
 
+    @cached_property
+    def _affine(self) -> bool:
+        return accumulate_s8.is_affine(self.graph)
 
-def unsaturated(
-    graph: Graph,
-    node: Node,
-    inputs: Sequence[np.ndarray],
-    sums: Optional[np.ndarray],
-    profile: Profile,
-) -> Optional[np.ndarray]:
-    """The output [N, ...] of a node for these inputs, as if its elements could hold any integer.
+    @cached_property
+    def _layer(self) -> Optional[Products]:
+        operator = products(self.graph, self.node)
+        return None if operator is None else Products(operator)
 
-    sums: its accumulators, if it has some. None where a node does not add or multiply.
-    """
-    if accumulate_s8.is_affine(graph):
-        return accumulate_s8.unsaturated(graph, node, inputs, sums)
-    if sums is None:
-        a, b = (inputs[0].astype(np.float64), inputs[-1].astype(np.float64))
-        op = node.function.op
-        if op == "nn_mult":
-            sums = a * b + _rounding(node, profile)
-        elif op in ("add", "sub"):
-            return a + b if op == "add" else a - b
-        else:
+    @cached_property
+    def _start(self) -> np.ndarray:
+        """What the sums of a layer with a bias begin with."""
+        bias = self.graph.arrays[self.node.bias or ""].astype(np.float64)
+        start: np.ndarray = np.ldexp(bias, self.node.params["bias_shift"])
+        return start + _rounding(self.node, self.profile)
+
+    def accumulators(self, x: np.ndarray) -> Optional[np.ndarray]:
+        """The sums over integers x [N, ...], with bias and rounding; None without weights.
+
+        Exact, and not wrapped: float64 holds every integer below 2^53.
+        """
+        if self._layer is None:
             return None
-    result: np.ndarray = np.floor(np.ldexp(sums, -node.params["out_shift"]))
-    return result
+        if self._affine:
+            return accumulate_s8.accumulators(self.graph, self.node, x, self._layer)
+        if self.node.bias is None:
+            return None
+        shape = self.node.function.inputs[0].shape(self.node.params)
+        sums = self._layer.of(x.reshape(len(x), *shape))
+        sums += self._start
+        return sums
+
+    def unsaturated(
+        self, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]
+    ) -> Optional[np.ndarray]:
+        """The output [N, ...] for these inputs; None where the call does not add or multiply.
+
+        sums: its accumulators, if it has some.
+        """
+        if self._affine:
+            return accumulate_s8.unsaturated(self.graph, self.node, inputs, sums)
+        if sums is None:
+            a, b = (inputs[0].astype(np.float64), inputs[-1].astype(np.float64))
+            op = self.node.function.op
+            if op == "nn_mult":
+                sums = a * b + _rounding(self.node, self.profile)
+            elif op in ("add", "sub"):
+                return a + b if op == "add" else a - b
+            else:
+                return None
+        steps = sums * 2.0 ** -self.node.params["out_shift"]
+        return np.asarray(np.floor(steps, out=steps))
 
 
 def _rounding(node: Node, profile: Profile) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..functions import meaning
 from ..ir.graph import Graph, Node
-from .exact import exact_products
+from .exact import Products
 
 
 def is_affine(graph: Graph) -> bool:
@@ -33,14 +33,11 @@ def has_wide_sums(graph: Graph, node: Node) -> bool:
     return node.bias is not None and graph.arrays[node.bias].itemsize == 8
 
 
-def accumulators(graph: Graph, node: Node, x: np.ndarray) -> Optional[np.ndarray]:
-    """The sums of a node with weights over integers x [N, ...], with bias; else None."""
-    if node.function.product is None:
-        return None
-    operator = node.function.product(node.params, graph.arrays[node.weights or ""])
+def accumulators(graph: Graph, node: Node, x: np.ndarray, layer: Products) -> np.ndarray:
+    """The sums of a node with weights over integers x [N, ...], with bias."""
     shape = node.function.inputs[0].shape(node.params)  # batches come first
     offset = 0 if node.function.type == "s16" else node.params["input_offset"]
-    sums = exact_products(operator, x.astype(np.int32).reshape(-1, *shape[1:]) + offset)
+    sums = layer.of(x.astype(np.int32).reshape(-1, *shape[1:]) + offset)
     bias = bias_of(graph, node)
     sums = sums if bias is None else sums + bias
     result: np.ndarray = sums.reshape(len(x), -1, sums.shape[-1])

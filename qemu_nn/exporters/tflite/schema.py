@@ -17,7 +17,7 @@ _ALIGNMENT = 16
 #: A field of an operator's options: a number, text, integers, or (enumeration, its enumerator).
 Field = Union[int, float, str, Sequence[int], tuple[str, str]]
 
-_PURPOSE = "writing .tflite files"
+PURPOSE = "writing .tflite files"
 
 
 @dataclass(frozen=True)
@@ -61,27 +61,27 @@ class FileGraph:
     outputs: tuple[int, ...]
 
 
-def file_bytes(graphs: Sequence[FileGraph]) -> bytes:
-    """The file that holds graphs, of which the first is the network: the same bytes for the same
-    graphs."""
-    return _Writer(graphs).model()
+def file_bytes(graphs: Sequence[FileGraph], metadata: bytes = b"") -> bytes:
+    """The file that holds graphs, of which the first is the network, and metadata if there are
+    any: the same bytes for the same graphs."""
+    return _Writer(graphs, metadata).model()
 
 
 def check_libraries() -> None:
     """Raise Error with what to install where a library is missing."""
     for name in ("flatbuffers", "tflite"):
-        extras.require(name, "tflite", _PURPOSE)
+        extras.require(name, "tflite", PURPOSE)
 
 
 def enumerator(kind: str, name: str) -> int:
     """The number of an enumerator of the schema."""
-    module = extras.require(f"tflite.{kind}", "tflite", _PURPOSE)
+    module = extras.require(f"tflite.{kind}", "tflite", PURPOSE)
     return int(getattr(getattr(module, kind), name))
 
 
 class _Writer:
-    def __init__(self, graphs: Sequence[FileGraph]) -> None:
-        library = extras.require("flatbuffers", "tflite", _PURPOSE)
+    def __init__(self, graphs: Sequence[FileGraph], metadata: bytes) -> None:
+        library = extras.require("flatbuffers", "tflite", PURPOSE)
         self.graphs, self.builder = graphs, library.Builder(1024)
         operators = [each for graph in graphs for each in graph.operators]
         self.codes = list(dict.fromkeys((each.name, each.version) for each in operators))
@@ -89,10 +89,12 @@ class _Writer:
         constants = [tensor for tensor in tensors if tensor.data is not None]
         self.places = {id(tensor): at for at, tensor in enumerate(constants, 1)}
         self.constants = [tensor.data or b"" for tensor in constants]
+        self.metadata = metadata
 
     def model(self) -> bytes:
         """The first buffer is empty: tensors without numbers name it."""
-        buffers = self.tables([self.table("Buffer", {}), *map(self.buffer, self.constants)])
+        held = [*self.constants, *([self.metadata] if self.metadata else [])]
+        buffers = self.tables([self.table("Buffer", {}), *map(self.buffer, held)])
         codes = self.tables([self.code(*code) for code in self.codes])
         graphs = self.tables([self.subgraph(graph) for graph in self.graphs])
         fields = {
@@ -102,6 +104,9 @@ class _Writer:
             "Description": self.builder.CreateString(f"qemu_nn {__version__}"),
             "Buffers": buffers,
         }
+        if self.metadata:
+            entry = {"Name": self.builder.CreateString("TFLITE_METADATA"), "Buffer": len(held)}
+            fields["Metadata"] = self.tables([self.table("Metadata", entry)])
         self.builder.Finish(self.table("Model", fields), b"TFL3")
         return bytes(self.builder.Output())
 
@@ -178,7 +183,7 @@ class _Writer:
         return int(self.builder.EndVector())
 
     def table(self, kind: str, fields: Mapping[str, Any]) -> int:
-        module = extras.require(f"tflite.{kind}", "tflite", _PURPOSE)
+        module = extras.require(f"tflite.{kind}", "tflite", PURPOSE)
         getattr(module, f"{kind}Start")(self.builder)
         for name, value in fields.items():
             getattr(module, f"{kind}Add{name}")(self.builder, value)

@@ -8,6 +8,7 @@ from ...ir.graph import Graph
 from .examine import Examined as Examined
 from .examine import examined as examined
 from .metadata import Metadata as Metadata
+from .metadata import label as label
 from .metadata import metadata as metadata
 from .network import convert
 from .reading import parse, read

@@ -163,5 +163,10 @@ def _labels(found: _Fields, graph: Graph, path: Path) -> tuple[str, ...]:
         except UnicodeDecodeError:
             raise ModelError(f"its file of labels {entry.text('name')!r} is not UTF-8") from None
         if len(lines) == max(shape, default=1) == math.prod(shape):
-            return tuple(cut(printable(line.strip()), _LONGEST) for line in lines)
+            return tuple(map(label, lines))
     return ()
+
+
+def label(line: str) -> str:
+    """The name of a class, from a line of a file of labels."""
+    return cut(printable(line.strip()), _LONGEST)

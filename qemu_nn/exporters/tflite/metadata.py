@@ -1,0 +1,92 @@
+"""What a .tflite file says beside its network: how inputs are normalized, names of classes."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...io import extras
+from .schema import PURPOSE
+
+#: Of the schema of metadata: slots of each table and how many it has, the kind of a unit that
+#: normalizes, and the type of a file that names classes.
+_SUBGRAPHS, _MODEL = 3, 8
+_INPUTS, _OUTPUTS, _SUBGRAPH = 2, 3, 8
+_UNITS, _FILES, _TENSOR = 4, 6, 7
+_KIND, _OPTIONS, _UNIT, _NORMALIZATION = 0, 1, 2, 1
+_MEAN, _STD, _NORMALIZES = 0, 1, 2
+_NAME, _TYPE, _FILE, _LABELS = 0, 2, 4, 2
+
+#: A table without numbers.
+_NONE: Mapping[int, int] = {}
+
+#: What the file of labels in the zip behind the network is called.
+_LABELS_FILE = "labels.txt"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What there is to say. mean, std: of the only input, (raw - mean) / std, one number or one
+    for each channel; none: nothing. labels: of the last of so many outputs."""
+
+    outputs: int
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+def metadata_bytes(beside: Beside) -> bytes:
+    """The metadata, as a buffer of the file holds them."""
+    builder = extras.require("flatbuffers", "tflite", PURPOSE).Builder(256)
+    unit = []
+    if beside.mean:
+        mean, std = (
+            builder.CreateNumpyVector(np.array(v, np.float32)) for v in (beside.mean, beside.std)
+        )
+        options = _table(builder, _NORMALIZES, {_MEAN: mean, _STD: std})
+        unit = [_table(builder, _UNIT, {_OPTIONS: options}, {_KIND: _NORMALIZATION})]
+    files = []
+    if beside.labels:
+        name = builder.CreateString(_LABELS_FILE)
+        files = [_table(builder, _FILE, {_NAME: name}, {_TYPE: _LABELS})]
+    start = _table(builder, _TENSOR, {_UNITS: _vector(builder, unit)})
+    last = _table(builder, _TENSOR, {_FILES: _vector(builder, files)})
+    ends = [_table(builder, _TENSOR, {}) for _ in range(beside.outputs - 1)] + [last]
+    graph = {_INPUTS: _vector(builder, [start]), _OUTPUTS: _vector(builder, ends)}
+    graphs = _vector(builder, [_table(builder, _SUBGRAPH, graph)])
+    builder.Finish(_table(builder, _MODEL, {_SUBGRAPHS: graphs}), b"M001")
+    return bytes(builder.Output())
+
+
+def with_labels(data: bytes, labels: Sequence[str]) -> bytes:
+    """A file with a zip behind it that holds the names of the classes, line by line."""
+    file = io.BytesIO()
+    file.write(data)
+    with zipfile.ZipFile(file, "a") as archive:
+        entry = zipfile.ZipInfo(_LABELS_FILE)  # of no certain time
+        archive.writestr(entry, "".join(f"{label}\n" for label in labels).encode("utf-8"))
+    return file.getvalue()
+
+
+def _vector(builder: Any, tables: Sequence[int]) -> int:
+    builder.StartVector(4, len(tables), 4)
+    for offset in reversed(tables):
+        builder.PrependUOffsetTRelative(offset)
+    return int(builder.EndVector())
+
+
+def _table(
+    builder: Any, slots: int, fields: Mapping[int, int], numbers: Mapping[int, int] = _NONE
+) -> int:
+    """A table of offsets, and of numbers of one byte, by their slots."""
+    builder.StartObject(slots)
+    for slot, offset in fields.items():
+        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    for slot, number in numbers.items():
+        builder.PrependUint8Slot(slot, number, 0)
+    return int(builder.EndObject())
