@@ -112,8 +112,8 @@ class Network:
         rounding : str, optional
             A rounding of targets.ROUNDINGS; default: as Arm ships the release.
         variant : str, optional
-            A variant of the kernel table, such as "avx2", or "plain", for all layers that have a row
-            of that name; default: the best rows of this host. It never changes a bit.
+            A variant of the kernel table, such as "avx2", or "plain", for all layers that have
+            such a row; default: the best rows of this host. It never changes a bit.
         threads : int, default 1
             Threads that share the samples of a batch.
         kernels : str, default "cmsis-nn"
