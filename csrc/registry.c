@@ -9,23 +9,31 @@ int64_t qn_no_scratch(const void *params) {
 
 int64_t qn_no_packed(const void *params) { return qn_no_scratch(params); }
 
+int32_t qn_always_pays(const void *params) {
+    (void)params;
+    return 1;
+}
+
 #define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)
 #define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)
+#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, pays)
 #define QN_OP(arithmetic, op, type, params, check) \
     static const qn_op op##_##type = {#arithmetic, #op, #type, #params, check};
 #include "kernels.inc"
 #undef QN_OP
 #undef QN_ROW
 #undef QN_PACKED
+#undef QN_CHOSEN
 
 /* clang-format off */
 #define QN_OP(arithmetic, op, type, params, check)
-#define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)                       \
+#define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch) \
+    QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, qn_no_packed, NULL)
+#define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack) \
+    QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, qn_always_pays)
+#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, pays) \
     QN_ON_##cpu({#kind, #variant, #run, &op##_##type, profiles, QN_CPU_##cpu, run, scratch, \
-                 qn_no_packed, NULL},)
-#define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)      \
-    QN_ON_##cpu({#kind, #variant, #run, &op##_##type, profiles, QN_CPU_##cpu, run, scratch, \
-                 packed, pack},)
+                 packed, pack, pays},)
 /* clang-format on */
 static const qn_kernel kernels[] = {
 #include "kernels.inc"
@@ -33,6 +41,7 @@ static const qn_kernel kernels[] = {
 #undef QN_OP
 #undef QN_ROW
 #undef QN_PACKED
+#undef QN_CHOSEN
 
 int qn_kernel_count(void) { return (int)(sizeof kernels / sizeof kernels[0]); }
 

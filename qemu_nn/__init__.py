@@ -42,6 +42,10 @@ analyze -- report layer by layer what quantization cost
 
 >>> print(qemu_nn.analyze("net.qnz", "test.npz").text())
 
+estimate_call -- say how many instructions one call takes on a device
+
+>>> qemu_nn.estimate_call("arm_relu_q7", {"size": 1000}, release="5.9.0").instructions
+
 export -- write C that calls CMSIS-NN, with a self-test
 
 >>> qemu_nn.export("net.qnz", "firmware")
@@ -85,6 +89,7 @@ if TYPE_CHECKING:
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
     from .api.run import run
+    from .cycles.model import estimate_call
     from .io.version import __version__
     from .ir.preprocessing import Preprocessing
 
@@ -99,6 +104,7 @@ _HOMES = {
     "check": "api.check",
     "diff": "api.diff",
     "chain": "api.chain",
+    "estimate_call": "cycles.model",
     "export": "api.export",
     "load": "api.network",
     "micro_frontend": "api.micro_frontend",
@@ -123,6 +129,7 @@ __all__ = [
     "chain",
     "check",
     "diff",
+    "estimate_call",
     "evaluate",
     "export",
     "load",

@@ -11,6 +11,7 @@ import re
 import numpy as np
 import pytest
 from hosts import needs_x86
+from layer_calls import dense, same_s8, square
 from modelled import (
     MODELS,
     compile_to,
@@ -102,33 +103,8 @@ def test_a_host_without_the_instructions_refuses_to_run_them(monkeypatch):
         cmsis.invoke(FUNCTIONS["arm_convolve_HWC_q7_basic"], {**call, **arrays}, profile(), "amx")
 
 
-def square(name, size, depth, out, kernel, stride=1, **more):
-    """A convolution of the q7 API that keeps the size of the image, if its stride is 1."""
-    sides = {"dim_im_in": size, "dim_im_out": -(-size // stride), "dim_kernel": kernel}
-    sides.update(padding=kernel // 2, stride=stride)
-    params = {"ch_im_in": depth, "ch_im_out": out, "bias_shift": 0, "out_shift": 7}
-    for side, value in sides.items():
-        params.update(dict.fromkeys((side, f"{side}_x", f"{side}_y"), value))
-    return {k: v for k, v in {**params, **more}.items() if k in FUNCTIONS[name].params}
-
-
-def same_s8(size, depth, out, kernel, groups=1, **more):
-    """A convolution of the s8 API that keeps the size of the image."""
-    sides = {"input": size, "output": size, "filter": kernel, "pad": kernel // 2}
-    sides.update(stride=1, dilation=1)
-    params = {f"{side}_{axis}": value for side, value in sides.items() for axis in "hw"}
-    params.update(input_c=groups * depth, filter_c=depth, output_c=groups * out)
-    params.update(batches=1, input_offset=3, output_offset=0, act_min=-128, act_max=127)
-    return {**params, **more}
-
-
-def dense(batches, columns, rows):
-    params = {"batches": batches, "input_c": columns, "output_c": rows, "filter_offset": 0}
-    params.update(input_offset=3, output_offset=0, multiplier=2**30, shift=-7)
-    return {**params, "act_min": -128, "act_max": 127}
-
-
-BASIC, FAST, POINT = (
+RGB, BASIC, FAST, POINT = (
+    "arm_convolve_HWC_q7_RGB",
     "arm_convolve_HWC_q7_basic",
     "arm_convolve_HWC_q7_fast",
     "arm_convolve_1x1_HWC_q7_fast_nonsquare",
@@ -141,35 +117,36 @@ WRAPPER, DENSE = "arm_convolve_wrapper_s8", "arm_fully_connected_s8"
 
 @needs_x86
 @pytest.mark.parametrize(
-    ("name", "params", "core", "taken"),
+    ("name", "params", "core", "verdict"),
     [
-        ("arm_convolve_HWC_q7_RGB", square("arm_convolve_HWC_q7_RGB", 32, 3, 32, 5), "m3", True),
-        (FAST, square(FAST, 16, 32, 16, 5), "m4", True),
-        (POINT, square(POINT, 8, 64, 64, 1), "m4", True),
-        (POINT, square(POINT, 8, 4, 64, 1), "m4", False),  # 4 of 64 products would count
-        (BASIC, square(BASIC, 4, 128, 64, 3), "m3", True),  # 16 pixels
-        (BASIC, square(BASIC, 3, 128, 64, 3), "m3", False),  # 9
-        (BASIC, square(BASIC, 28, 1, 1, 5), "m3", False),  # one channel of 16
-        (OBLONG, {**square(OBLONG, 16, 64, 64, 3, 2), **OVERHANGING}, "m4", False),
-        (OBLONG, {**square(OBLONG, 16, 64, 64, 3, 2), **OVERHANGING}, "m3", True),
-        (WRAPPER, same_s8(12, 64, 64, 3), "m3", True),
-        (WRAPPER, same_s8(12, 64, 64, 3, dilation_h=2), "m3", True),
-        (WRAPPER, same_s8(12, 64, 64, 3, groups=3), "m3", True),
-        (WRAPPER, same_s8(12, 1, 1, 3, groups=64), "m3", False),  # goes in strips
-        (WRAPPER, same_s8(3, 64, 64, 3), "m3", False),
-        (DENSE, dense(16, 256, 256), "m3", True),
-        (DENSE, dense(15, 256, 256), "m3", False),
-        (DENSE, dense(16, 256, 256) | {"filter_offset": 1}, "m3", False),
+        (RGB, square(RGB, 32, 3, 32, 5), "m3", "slower"),
+        (FAST, square(FAST, 16, 32, 16, 5), "m4", "faster"),
+        (POINT, square(POINT, 8, 64, 64, 1), "m4", "faster"),
+        (POINT, square(POINT, 8, 4, 64, 1), "m4", "slower"),  # 4 of 64 products would count
+        (BASIC, square(BASIC, 4, 128, 64, 3), "m3", "faster"),  # 16 pixels
+        (BASIC, square(BASIC, 3, 128, 64, 3), "m3", "left"),  # 9
+        (BASIC, square(BASIC, 28, 1, 1, 5), "m3", "slower"),  # one channel of 16
+        (OBLONG, {**square(OBLONG, 16, 64, 64, 3, 2), **OVERHANGING}, "m4", "left"),
+        (OBLONG, {**square(OBLONG, 16, 64, 64, 3, 2), **OVERHANGING}, "m3", "faster"),
+        (WRAPPER, same_s8(12, 64, 64, 3), "m3", "faster"),
+        (WRAPPER, same_s8(12, 64, 64, 3, dilation_h=2), "m3", "faster"),
+        (WRAPPER, same_s8(12, 64, 64, 3, groups=3), "m3", "faster"),
+        (WRAPPER, same_s8(12, 1, 1, 3, groups=64), "m3", "left"),  # goes in strips
+        (WRAPPER, same_s8(3, 64, 64, 3), "m3", "left"),
+        (DENSE, dense(16, 256, 256), "m3", "faster"),
+        (DENSE, dense(15, 256, 256), "m3", "left"),
+        (DENSE, dense(16, 256, 256) | {"filter_offset": 1}, "m3", "left"),
     ],
 )
-def test_a_row_takes_what_tiles_are_faster_on(name, params, core, taken):
+def test_a_row_says_what_tiles_fit_and_what_they_are_faster_on(name, params, core, verdict):
     function = FUNCTIONS[name]
     row = next(r for r in kernels.rows_of(function.op, function.type) if r.variant == "amx")
     release = "7.0.0" if "s8" in name else "5.9.0"
     struct = function.struct_values({n: params[n] for n in function.params})
     called = kernels.make_params(row.op, profile(f"cortex-{core}", release), struct)
     kernels.check(row, called)
-    assert row.takes(called) == taken
+    taken = row.takes(called)
+    assert verdict == ("left" if not taken else "faster" if row.pays(called) else "slower")
 
 
 @needs_x86

@@ -27,13 +27,6 @@ STOPPED = {
     "pixel_shuffle_m55": "up to 4, and the program stops",
 }
 
-#: Programs that are refused, though the device runs them.
-MISSING = {
-    "conv1d_default_m55": "aten::convolution.out",
-    "convt_s3_k2_m55": "the device puts out",
-    "upsample_bilinear_m55": "aten::upsample_bilinear2d.vec_out",
-}
-
 
 @cache
 def own():
@@ -124,7 +117,7 @@ def programs():
     names = {*own()}
     if FOLDER.is_dir():
         names |= {path.stem for path in FOLDER.glob("*.pte")}
-    return sorted(names - {*STOPPED} - {*MISSING})
+    return sorted(names - {*STOPPED})
 
 
 @pytest.mark.caps
@@ -150,11 +143,11 @@ def test_a_program_is_the_same_from_a_qnz_file_and_on_threads(name, file, tmp_pa
     assert wrong(again, again.session(target=core(name), threads=2).run(x), outputs) == 0
 
 
-@pytest.mark.parametrize("name", [*STOPPED, *MISSING])
-def test_what_stops_or_is_missing_is_refused_with_the_reason(name, file):
+@pytest.mark.parametrize("name", STOPPED)
+def test_what_stops_is_refused_with_the_reason(name, file):
     if not FOLDER.is_dir():
         pytest.skip(f"the recorded programs are not in {FOLDER}")
-    with pytest.raises(Error, match=re.escape({**STOPPED, **MISSING}[name])):
+    with pytest.raises(Error, match=re.escape(STOPPED[name])):
         qemu_nn.load(file(name)).session(target=core(name))
 
 
@@ -245,8 +238,7 @@ def test_predict_takes_and_returns_the_program_s_own_shapes(name, file):
 # ---- the functions that CMSIS-NN has not, against their formulas in exact numbers ----
 
 
-def single(value):
-    return np.float32(value)
+single = np.float32
 
 
 def nearest(fraction):

@@ -11,6 +11,7 @@ from qemu_nn.functions import (
     FUNCTIONS,
     NPU_FUNCTIONS,
     executorch,
+    executorch_portable,
     micro_frontend,
     tflm_control,
     tflm_elementwise,
@@ -40,7 +41,11 @@ MEANINGLESS = {
         ("unary", "binary", "compare", "float_softmax", "float_pool", "float_resize"),
         "it computes with numbers as they are",
     ),
-    **dict.fromkeys(("float_reduce", "float_matmul"), "it computes with numbers as they are"),
+    **dict.fromkeys(
+        ("float_reduce", "float_matmul", "float_convolve", "float_upsample", "float_layer_norm"),
+        "it computes with numbers as they are",
+    ),
+    "float_adaptive_pool": "it computes with numbers as they are",
     "svdf": "it keeps a state",
     "circular_buffer": "it keeps a state",
     "hold": "it keeps a state",
@@ -98,7 +103,9 @@ ELSEWHERE = {
     },
     "test_tflm_control.py": {function.name for function in tflm_control.FUNCTIONS},
     "test_npu_kernels.py": set(NPU_FUNCTIONS),
-    "test_executorch.py, golden/executorch.npz": {f.name for f in executorch.FUNCTIONS},
+    "test_executorch.py, test_executorch_portable.py, golden/executorch.npz": {
+        f.name for f in (*executorch.FUNCTIONS, *executorch_portable.FUNCTIONS)
+    },
     "test_tflm_float.py, test_tflm_float_rows.py, test_real_functions.py": {
         *(f.name for f in (*tflm_float.FUNCTIONS, *tflm_float_axes.FUNCTIONS)),
         *(f"tflm_requantize_{types}" for types in ("s8_s32", "s32_s8", "s32_s16")),

@@ -10,9 +10,10 @@
 #pragma GCC diagnostic error "-Wmissing-prototypes"
 #endif
 
-/* No scratch memory, nothing to pack. */
+/* No scratch memory, nothing to pack, no shape on which the next row is faster. */
 int64_t qn_no_scratch(const void *params);
 int64_t qn_no_packed(const void *params);
+int32_t qn_always_pays(const void *params);
 
 /* What stands in brackets, where rows for this instruction set are compiled: else nothing. */
 #define QN_ON_ANY(...) __VA_ARGS__
@@ -39,9 +40,13 @@ int64_t qn_no_packed(const void *params);
     QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)                      \
     QN_ON_##cpu(int64_t packed(const void *);                                         \
                 void pack(const void *, const void *, const void *, void *);)
+#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, pays) \
+    QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)           \
+    QN_ON_##cpu(int32_t pays(const void *);)
 #include "../kernels.inc"
 #undef QN_OP
 #undef QN_ROW
 #undef QN_PACKED
+#undef QN_CHOSEN
 
 #endif

@@ -77,6 +77,7 @@ typedef struct qn_op {
  * scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these
  * parameters, another one must. Scratch starts at a multiple of 64 bytes for fast rows.
  * packed(): bytes that pack() fills from weights and bias, once, at plan time; 0: none.
+ * pays(): 0 where a row further down is faster on parameters that this one takes.
  * Fast rows never write to an input, and clamp to 0 from below where params.relu is set; plain
  * rows and models do not look at it. */
 typedef struct qn_kernel {
@@ -88,6 +89,7 @@ typedef struct qn_kernel {
     int64_t (*scratch)(const void *params);
     int64_t (*packed)(const void *params);
     void (*pack)(const void *params, const void *weights, const void *bias, void *packed);
+    int32_t (*pays)(const void *params);
 } qn_kernel;
 
 enum { QN_NOT_TAKEN = -1 };

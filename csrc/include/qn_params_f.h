@@ -74,6 +74,29 @@ typedef struct qn_s_quantized_div {
     int32_t length, zero_point_1, zero_point_2, output_zero_point, factor_bits;
 } qn_s_quantized_div;
 
+typedef struct qn_s_float_convolve {
+    int32_t profile;
+    int32_t transposed;
+    int32_t batches, input_h, input_w, input_c, output_h, output_w, output_c;
+    int32_t filter_h, filter_w, filter_c, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+} qn_s_float_convolve;
+
+typedef struct qn_s_float_upsample {
+    int32_t profile;
+    int32_t batches, input_h, input_w, channels, output_h, output_w;
+    int32_t scale_h_bits, scale_w_bits, align_corners;
+} qn_s_float_upsample;
+
+typedef struct qn_s_float_layer_norm {
+    int32_t profile;
+    int32_t num_rows, row_size, eps_bits;
+} qn_s_float_layer_norm;
+
+typedef struct qn_s_float_adaptive_pool {
+    int32_t profile;
+    int32_t planes, input_h, input_w, output_h, output_w;
+} qn_s_float_adaptive_pool;
+
 /* alpha_bits: the slope of leaky_relu. */
 typedef struct qn_s_float_unary {
     int32_t profile;

@@ -32,6 +32,11 @@ int64_t ROW(convolve, _regular)(const void *params) {
     return scratch_in_tiles(params, scratch_regular(params));
 }
 
+int32_t ROW(convolve, _pays)(const void *params) {
+    const gemm_shape shape = shape_of(params);
+    return tiles_pay(&shape);
+}
+
 #include "../gemm/target_end.inc"
 
 #endif

@@ -13,12 +13,17 @@ from ..functions import NPU_FUNCTIONS
 from ..io.extras import command
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
+from ..runtime.compiled import Batch, Compiled
+from ..runtime.plan import plan
 from ..runtime.session import Session, random_inputs
-from ..targets import NPU
+from ..targets import NPU, Profile
 from .peers import PEERS
 from .stopwatch import REST, TURNS, race
 
 OURS = "qemu_nn"
+
+#: What the plain rows of a network are called beside other runtimes.
+PLAIN = "plain rows"
 
 _COLUMNS = (
     *("network", "batch", "threads", "runtime"),
@@ -33,10 +38,12 @@ def contest(
     batches: Sequence[int] = (1, 32),
     threads: Sequence[int] = (1,),
     turns: int = TURNS,
+    plain: bool = False,
 ) -> tuple[Table, tuple[str, ...]]:
     """Microseconds of one inference, all runtimes in turns: the best, the median, the quartiles.
 
     device: arguments of profile_for(), for networks that are not the NPU's, which has no peers.
+    plain: time the rows that define the bits, too, on single samples of networks with one input.
     times_ours: the runtime's median by ours. Peers compute the same layers, not the same bits;
     one that is missing or cannot compute a network is named in the notes, which are returned
     beside the table. Raises Error where the device cannot run a network or no layer has the
@@ -46,20 +53,37 @@ def contest(
     notes: dict[str, None] = {}
     for graph, batch, count in product(graphs, batches, threads):
         x = random_inputs(graph, batch)
-        npu = all(node.function.name in NPU_FUNCTIONS for node in graph.nodes)
-        session = Session(graph, NPU if npu else profile_for(graph.ops, **device), variant, count)
-        peers = {} if npu else _theirs(graph, x, count, notes)
+        profile = profile_of(graph, device)
+        session = Session(graph, profile, variant, count)
+        peers = {} if profile == NPU else _theirs(graph, x, count, notes)
         runtimes = {OURS: _ours(session, x), **peers}
+        if plain and len(graph.inputs) == 1 and not graph.states:
+            runtimes[PLAIN] = _plain(graph, profile, x)
         timings = race(runtimes, turns, rest=REST if count > 1 else 0.0)
+        ours = timings[OURS].median / batch
         for name, t in timings.items():
-            us = (round(s / batch * 1e6, 2) for s in (t.best, t.median, t.low, t.high))
-            times_ours = round(t.median / timings[OURS].median, 2)
+            samples = 1 if name == PLAIN else batch
+            us = (round(s / samples * 1e6, 2) for s in (t.best, t.median, t.low, t.high))
+            times_ours = round(t.median / samples / ours, 2)
             rows.append((graph.name, batch, count, name, *us, times_ours))
     return Table(_COLUMNS, tuple(rows)), tuple(notes)
 
 
+def profile_of(graph: Graph, device: Mapping[str, Any]) -> Profile:
+    """The NPU's, or that of the arguments of profile_for()."""
+    npu = all(node.function.name in NPU_FUNCTIONS for node in graph.nodes)
+    return NPU if npu else profile_for(graph.ops, **device)
+
+
 def _ours(session: Session, x: np.ndarray) -> Callable[[], object]:
     return lambda: session.run(x)
+
+
+def _plain(graph: Graph, profile: Profile, x: np.ndarray) -> Callable[[], object]:
+    """One sample on the rows that define the bits."""
+    compiled, one = Compiled(plan(graph, profile, plain=True), 1), x[:1]
+    batch = Batch(one.shape, (1,), 1, 1)
+    return lambda: compiled.run(one, batch, None)
 
 
 def _theirs(

@@ -8,6 +8,7 @@ import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from ..analysis.table import Cell, Table
 from ..errors import Error
 from ..io.extras import require
 from ..io.files import write_bytes
+from ..io.processor import processor
 from ..kernels.table import FEATURES, cpu_features
+from .peers import peer_versions
 
 #: Endings of pictures that can be written.
 PICTURES = (".png", ".svg", ".pdf")
@@ -45,12 +48,16 @@ class Report:
 
 
 def host(version: str) -> dict[str, Cell]:
-    """This machine, its instruction sets as far as they are used, and our version."""
+    """This machine, its instruction sets as far as they are used, versions of all, and the date."""
     features = [name for name, feature in FEATURES.items() if cpu_features() & feature]
     return {
         "qemu_nn": version,
         "machine": platform.machine(),
+        "processor": processor(),
         "instruction sets": " ".join(features) or "none",
+        "Python": platform.python_version(),
+        **peer_versions(),
+        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
     }
 
 
@@ -63,9 +70,14 @@ def check_picture(path: Path) -> None:
     """Before any work: can a picture be drawn there? Raises Error with what is missing."""
     if path.suffix not in PICTURES:
         raise Error(f"the picture {path} must end in {', '.join(PICTURES)}")
+    check_folder(path)
+    require("matplotlib", "plot", "a picture")
+
+
+def check_folder(path: Path) -> None:
+    """Before any work: is there a folder for a file? Raises Error."""
     if not path.parent.is_dir():
         raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
-    require("matplotlib", "plot", "a picture")
 
 
 def draw(report: Report, path: Path) -> None:

@@ -15,7 +15,10 @@ from ..testing.cases import CASES, Case
 from .peak import peaks_of
 from .stopwatch import Timing, race
 
-_COLUMNS = ("row", "shape", "us", "low_us", "high_us", "rate", "unit", "peak_percent", "speedup")
+_COLUMNS = (
+    *("row", "shape", "best_us", "us", "low_us", "high_us"),
+    *("rate", "unit", "peak_percent", "speedup"),
+)
 
 #: Turns of each row: a call of a hundred times a plain row is long enough by itself.
 _TURNS = 9
@@ -24,10 +27,10 @@ _TURNS = 9
 def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
     """A line for each case and row that this host can run, all of a case in turns.
 
-    us: microseconds of one call, median and quartiles. rate: 10^9 multiply-accumulates in a
-    second, or elements of the input where nothing is multiplied. peak_percent: of the most that
-    the row's instruction set can do here. speedup: against the plain row of the same bits.
-    These two compare the best turns, as the least disturbed.
+    us: microseconds of one call, the best turn, median and quartiles. rate: 10^9
+    multiply-accumulates in a second, or elements of the input where nothing is multiplied.
+    peak_percent: of the most that the row's instruction set can do here. speedup: against the plain
+    row of the same bits. These two compare the best turns, as the least disturbed.
     """
     rows: list[tuple[Cell, ...]] = []
     for case in cases:
@@ -86,7 +89,8 @@ def _line(case: Case, row: Row, calls: int, timings: Mapping[str, Timing]) -> tu
     for peak in peaks_of(row) if case.macs else []:
         share = case.macs * calls / timing.best / (peak.macs / timings[str(peak)].best)
         percent = round(100 * share)
-    us = (round(t / calls * 1e6, 3) for t in (timing.median, timing.low, timing.high))
+    seconds = (timing.best, timing.median, timing.low, timing.high)
+    us = (round(t / calls * 1e6, 3) for t in seconds)
     unit = "GMAC/s" if case.macs else "Gelement/s"
     speedup = round(plain.best / timing.best, 1)
     return (str(row), str(case), *us, round(rate / 1e9, 2), unit, percent, speedup)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
@@ -13,25 +14,33 @@ from ..analysis.variants import builds_text
 from ..api import golden as pipeline
 from ..api.data import coded
 from ..api.network import Network
+from ..bench.against import Run, compare, read_run, run_of, slower, unlike
 from ..bench.contest import contest
 from ..bench.networks import NETWORKS
 from ..bench.npu_networks import NPU_NETWORKS
-from ..bench.report import Report, check_picture, draw, host
+from ..bench.report import Report, check_folder, check_picture, draw, host
 from ..bench.rows import time_rows
 from ..bench.s8_networks import S8_NETWORKS
+from ..bench.tune import tune
 from ..bench.variants import function_variants, network_variants
 from ..errors import Error
 from ..io.arguments import have
 from ..io.arrays import read_state
+from ..io.files import write_bytes
+from ..io.typed_json import parse_json
 from ..io.version import __version__
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
+from ..runtime.tuned import save_tuned, tuned_rows
 from .data_options import reading, reading_of
 from .inputs import inputs_of
 from .options import PATH, cluster, device, form, inputs, say, state, variant
 
 _COUNT = click.IntRange(1)
 _NETWORKS = {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}
+
+#: The exit code where something became slower.
+SLOWER = 1
 
 
 @click.command()
@@ -57,10 +66,25 @@ _NETWORKS = {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}
 )
 @click.option("--turns", type=_COUNT, default=21, show_default=True, help="Measurements of each.")
 @click.option("--plot", type=PATH, help="Picture to draw: .png, .svg or .pdf.")
+@click.option("--save", type=PATH, help="File for all figures, and those of plain rows, as JSON.")
+@click.option(
+    "--against",
+    type=PATH,
+    metavar="FILE",
+    help="Say what is slower than in a file of --save; exit code 1 if anything is.",
+)
+@click.option(
+    "--tune",
+    "tuning",
+    is_flag=True,
+    help="Measure which rows are fastest here for the networks; plans then take those.",
+)
 @form("json")
 @variant
 @device
+@click.pass_context
 def bench(
+    ctx: click.Context,
     networks: tuple[str, ...],
     rows: bool,
     cpu: Optional[str],
@@ -68,6 +92,9 @@ def bench(
     threads: tuple[int, ...],
     turns: int,
     plot: Optional[Path],
+    save: Optional[Path],
+    against: Optional[Path],
+    tuning: bool,
     form: Optional[str],
     variant: Optional[str],
     **names: str,
@@ -75,24 +102,103 @@ def bench(
     """Time networks, and LiteRT and ONNX Runtime beside them.
 
     NETWORK is the name of a network that comes with the package; without any argument all of them
-    are timed. --rows times the rows of the kernel table, and the networks that are named.
+    are timed. --rows times the rows of the kernel table, and the networks that are named. --against
+    times what its file has, or the networks that are named.
     """
     if plot:
         check_picture(plot)
+    if save:
+        check_folder(save)
     if cpu:
         os.environ[kernels.CAP] = cpu
-    tables: dict[str, Table] = {}
-    notes: tuple[str, ...] = ()
-    if networks or not rows:
+    if tuning:
+        if rows or plot or save or against:
+            raise Error("--tune measures for plans alone: leave --rows, --plot and files out")
         graphs = [_network(name).graph for name in networks or _NETWORKS]
-        sizes = (batches or (1, 32), threads or (1,), turns)
-        tables["networks"], notes = contest(graphs, _axes(names), variant, *sizes)
-    if rows:
-        tables["kernels"] = time_rows(turns=turns)
-    report = Report(host(__version__), tables, notes)
+        say(_tuned(*tune(graphs, _axes(names), turns), form))
+        return
+    before = read_run(against) if against else None
+    wanted = _wanted(networks, rows, batches, threads, before)
+    report = _measured(wanted, _axes(names), variant, turns, plain=bool(save or against))
     if plot:
         draw(report, plot)
+    if save:
+        write_bytes(save, report.json().encode())
+    if before:
+        ctx.exit(_compared(before, report, form))
     say(getattr(report, form or "text")())
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is timed: names of networks with the sizes of batches and threads; rows."""
+
+    networks: tuple[str, ...]
+    batches: tuple[int, ...]
+    threads: tuple[int, ...]
+    rows: bool
+
+
+def _wanted(
+    networks: tuple[str, ...],
+    rows: bool,
+    batches: tuple[int, ...],
+    threads: tuple[int, ...],
+    before: Optional[Run],
+) -> _Wanted:
+    """What the options name, or else what the file of --against has of ours."""
+    if before is None:
+        named = networks if networks or rows else tuple(_NETWORKS)
+        return _Wanted(named, batches or (1, 32), threads or (1,), rows)
+    rows = rows or (before.rows and not networks)
+    timed = [each for each in before.networks if each[0] in (networks or _NETWORKS)]
+    if not networks:
+        networks = tuple(dict.fromkeys(name for name, _, _ in timed))
+    batches = batches or tuple(sorted({batch for _, batch, _ in timed}))
+    threads = threads or tuple(sorted({count for _, _, count in timed}))
+    return _Wanted(networks, batches or (1, 32), threads or (1,), rows)
+
+
+def _measured(
+    wanted: _Wanted, device: dict[str, str], variant: Optional[str], turns: int, plain: bool
+) -> Report:
+    tables: dict[str, Table] = {}
+    notes: tuple[str, ...] = ()
+    if wanted.networks:
+        graphs = [_network(name).graph for name in wanted.networks]
+        sizes = (wanted.batches, wanted.threads, turns, plain)
+        tables["networks"], notes = contest(graphs, device, variant, *sizes)
+    if wanted.rows:
+        tables["kernels"] = time_rows(turns=turns)
+    return Report(host(__version__), tables, notes)
+
+
+def _compared(before: Run, report: Report, form: Optional[str]) -> int:
+    """Print what became slower; the exit code."""
+    now = run_of(parse_json(report.json().encode(), "this run"))
+    note = unlike(before, now)
+    table = compare(before, now)
+    if not table.rows:
+        raise Error("the file has no figures of what was measured now; name networks that it has")
+    found = slower(table)
+    if form:
+        say(getattr(found, form)())
+    else:
+        lines = [note, f"{len(found.rows)} of {len(table.rows)} figures are slower than before"]
+        say("\n\n".join([*filter(None, lines), *([found.text()] if found.rows else [])]))
+    return SLOWER if found.rows else 0
+
+
+def _tuned(table: Table, found: dict[str, str], form: Optional[str]) -> str:
+    """Keep what tune() has found beside what is known already; what to print."""
+    kept = {call: row for call, row in {**tuned_rows(), **found}.items() if row}
+    path = save_tuned(kept)
+    if form:
+        return str(getattr(table, form)())
+    changed = Table(table.columns, tuple(row for row in table.rows if found[str(row[0])]))
+    text = f"{len(table.rows)} calls were measured; of {len(changed.rows)} another row is faster"
+    parts = [text, *([changed.text()] if changed.rows else []), f"{path} has {len(kept)} choices"]
+    return "\n\n".join(parts)
 
 
 @click.command()

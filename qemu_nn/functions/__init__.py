@@ -5,6 +5,7 @@ from . import (
     convolve,
     elementwise,
     executorch,
+    executorch_portable,
     fully_connected,
     layouts,
     micro_frontend,
@@ -44,7 +45,8 @@ FUNCTIONS: dict[str, Function] = {
         *(s8_convolve, s8_transpose, s8_depthwise, s8_dense, s8_matmul, s8_svdf, s8_lstm),
         *(s8_elementwise, s8_softmax, s8_movement, s8_operands, s8_primitives),
         *(tflm, tflm_elementwise, tflm_truth, tflm_movement, tflm_places, tflm_control),
-        *(tflm_float, tflm_float_axes, tflm_signal, tflm_reduce, micro_frontend, executorch),
+        *(tflm_float, tflm_float_axes, tflm_signal, tflm_reduce, micro_frontend),
+        *(executorch, executorch_portable),
     )
     for function in family.FUNCTIONS
 }

@@ -28,6 +28,7 @@ _SCALARS = {
     "blockSize|block_size|length|size|total_size|input_size": "Elements.",
     "(batches|batch_size|time_batches)": "Samples, or rows that share the weights.",
     "channels": "Channels of input and output.",
+    "planes": "Images of one channel.",
     "(input|filter|output|lhs|rhs|input1|input2)_([nhwcxyz])": "Extent of {1} along axis {2}.",
     "(input|output)_(\\d)": "Extent of {1} along axis {2}.",
     "side": "Extent of the input along the axis.",

@@ -32,6 +32,11 @@ def sides(prefix: str, shape: Sequence[int]) -> dict[str, int]:
     return {f"{prefix}_{axis}": side for axis, side in zip("nhwc", whole)}
 
 
+def same_bytes(sizes: Sequence[int], one: Sequence[int], two: Sequence[int]) -> bool:
+    """Whether two orders of the axes are the same in memory."""
+    return [a for a in one if sizes[a] > 1] == [a for a in two if sizes[a] > 1]
+
+
 def moves(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
     """The sides of up to six axes, and the order that they come into."""
     missing = MOVES - len(whole)

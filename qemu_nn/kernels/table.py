@@ -83,6 +83,10 @@ class Row:
         """May this host use the row for this call, with the bits of this profile?"""
         return self.claims(profile) and self.runs_here() and self.takes(params)
 
+    def pays(self, params: Any) -> bool:
+        """Is the row, which takes this shape, faster on it than those that stand behind it?"""
+        return bool(lib.qn_kernel_at(self.index).pays(params))
+
     def scratch(self, params: Any) -> int:
         """Bytes of scratch memory for these parameters."""
         return int(lib.qn_kernel_at(self.index).scratch(params))
@@ -173,7 +177,7 @@ def choose(
     able = [row for row in rows if row.serves(profile, params)]
     if variant is None:
         usual = ("plain", "fast") if keep_input else ("plain",)
-        return next(row for row in able if row.kind in usual)
+        return next(row for row in able if row.kind in usual and row.pays(params))
     for row in able:
         if row.variant == variant:
             return row

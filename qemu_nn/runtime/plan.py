@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
@@ -17,6 +17,7 @@ from ..targets import Profile
 from . import split
 from .addresses import Addresses, Offsets, assign_addresses
 from .step import Step
+from .tuned import call_of, tuned_rows
 
 #: In front of a layer's name: what is left of an input that the layer destroys.
 CLOBBER = "clobber."
@@ -79,15 +80,17 @@ def plan(
     variant: Optional[str] = None,
     trace: bool = False,
     threads: int = 1,
+    plain: bool = False,
 ) -> Plan:
     """Choose rows and addresses. Raises the contract's errors, with the layer's name in front.
 
     variant: the row to run wherever an op has one of that name; trace: return every layer's
     output, and as clobber.<layer> what is left of an input that a layer destroys. threads: that
-    share the large calls of a sample.
+    share the large calls of a sample. plain: only rows that define the bits.
     """
     graph = built(graph, profile)
-    steps = tuple(_step(graph, node, profile, variant) for node in graph.nodes)
+    tuned = {} if plain else tuned_rows()
+    steps = tuple(_step(graph, node, profile, variant, tuned, plain) for node in graph.nodes)
     if variant is not None and all(step.row.variant != variant for step in steps):
         calls = [(row, step.params) for step in steps for row in _rows(step.node)]
         raise Error(_lacking(calls, graph.name, profile, variant))
@@ -125,13 +128,23 @@ def _rows(node: Node) -> list[Row]:
     return kernels.rows_of(node.function.op, node.function.type)
 
 
-def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) -> Step:
+def _step(
+    graph: Graph,
+    node: Node,
+    profile: Profile,
+    variant: Optional[str],
+    tuned: Mapping[str, str],
+    plain: bool,
+) -> Step:
     rows = _rows(node)
     params = kernels.make_params(rows[0].op, profile, node.function.struct_values(node.params))
     try:
         sizes = kernels.check(rows[0], params)
-        has_it = any(row.variant == variant and row.serves(profile, params) for row in rows)
-        row = kernels.choose(rows, profile, params, variant if has_it else None)
+        found = tuned.get(call_of(node)) if tuned else None
+        named = [row for row in rows if row.variant == variant]
+        named += [row for row in rows if row.variant == found and row.kind == "fast"]
+        able = (row for row in named if row.serves(profile, params))
+        row = next(able, None) or kernels.choose(rows, profile, params, keep_input=not plain)
     except Error as error:
         where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
         raise type(error)(f"{where}: {error}") from None
@@ -278,7 +291,8 @@ def _unfit(row: Row, params: Any) -> str:
     """Why a row is passed over."""
     missing = row.cpu & ~cpu_features()
     if not missing:
-        return "does not take these parameters"
+        takes = row.takes(params)
+        return "is slower on this shape" if takes else "does not take these parameters"
     names = ", ".join(name for name, bit in FEATURES.items() if bit & missing)
     capped = not missing & ~HOST
     return f"is capped by {CAP}" if capped else f"needs {names}"

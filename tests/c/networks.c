@@ -42,7 +42,8 @@ static const qn_kernel *best_row(const planned_step *step) {
         const qn_kernel *row = qn_kernel_at(i);
         if (!strcmp(row->op->op, step->op) && !strcmp(row->op->type, step->type) &&
             strcmp(row->kind, "model") != 0 && row->profiles >> profile & 1 &&
-            !(row->cpu & ~qn_cpu_features()) && row->scratch(step->params) != QN_NOT_TAKEN) {
+            !(row->cpu & ~qn_cpu_features()) && row->scratch(step->params) != QN_NOT_TAKEN &&
+            row->pays(step->params)) {
             return row;
         }
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from importlib import metadata
 from typing import Callable
 
 import numpy as np
@@ -14,3 +16,15 @@ PEERS: dict[str, Callable[[Graph, np.ndarray, int], Callable[[], np.ndarray]]] =
     "LiteRT": litert.prepare,
     "ONNX Runtime": onnx.prepare,
 }
+
+#: Name -> what pip calls the package whose version is the runtime's.
+_PACKAGES = {"LiteRT": "ai-edge-litert", "ONNX Runtime": "onnxruntime"}
+
+
+def peer_versions() -> dict[str, str]:
+    """Name -> version of each peer that is installed."""
+    found = {}
+    for name, package in _PACKAGES.items():
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(package)
+    return found

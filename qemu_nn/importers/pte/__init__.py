@@ -8,15 +8,16 @@ from pathlib import Path
 from ...errors import Error, ModelError
 from ...ir.graph import Graph, Tensor
 from ..arguments import SUFFIXES
-from .building import Builder, Value
+from .building import Builder, Value, scratch
 from .call import Call, Converter
 from .cortex_m import CORTEX_M
+from .images import IMAGES
 from .portable import PORTABLE
 from .program import FileTensor, Program
 from .real import REAL
 
 #: Operator -> what adds its calls to a network.
-CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL}
+CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL, **IMAGES}
 
 #: Those that no firmware can load, as ExecuTorch's portable library lacks them.
 _MISSING = ("aten::linear.out", "aten::hardswish.out", "aten::hardsigmoid.out")
@@ -38,11 +39,13 @@ def load(path: Path, method: str = "forward") -> Graph:
 
 def _network(program: Program) -> Graph:
     _check_names(program)
-    builder, inputs = Builder(), []
+    builder, inputs = Builder(program), []
     for number, index in enumerate(program.inputs):
         inputs.append(_input(builder, program.value(index), f"input{number}"))
     for instruction in program.instructions:
         try:
+            for tensor in scratch(program, instruction):
+                builder.forget(tensor)
             CONVERTERS[instruction.name](Call(instruction, program, builder))
         except Error as error:
             raise ModelError(f"{instruction}: {error}") from None

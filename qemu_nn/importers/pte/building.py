@@ -13,7 +13,13 @@ from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...ir.graph import Build, Node, Tensor
 from ..arguments import SUFFIXES, check_spent
-from .program import FileTensor
+from .program import FileTensor, Instruction, Program
+
+#: Bytes of an output that hold what was there before.
+_LEFT = (
+    "the device never writes the last rows of its output (its padding is no multiple of its "
+    "stride), which hold what was in memory"
+)
 
 
 @dataclass(frozen=True)
@@ -47,13 +53,14 @@ class Builder:
     A view is another tensor at the same address, so what a tensor holds is asked by its address.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, program: Optional[Program] = None) -> None:
         self.nodes: list[Node] = []
         self.arrays: dict[str, np.ndarray] = {}
         self._memory: dict[int, list[_Written]] = {}
         self._own: dict[int, Value] = {}  # of tensors whose memory the caller gives
         self._constants: dict[int, Value] = {}
         self._spent = 0
+        self._program = program
         self._builds: list[tuple[Build, Optional[np.ndarray]]] = []
 
     # The program's memory
@@ -63,10 +70,37 @@ class Builder:
         if tensor.place is None:
             self._own[tensor.index] = value
             return
-        start, held = self._span(tensor), self._memory.setdefault(tensor.place[0], [])
+        memory, start = tensor.place
         end = start + tensor.nbytes
-        kept = [each for each in held if each.end <= start or end <= each.start]
-        self._memory[tensor.place[0]] = [*kept, _Written(start, end, value)]
+        self.overwritten(memory, start, end)
+        self._memory.setdefault(memory, []).append(_Written(start, end, value))
+
+    def forget(self, tensor: FileTensor) -> None:
+        """Say that a tensor was written with what no call makes."""
+        self._own.pop(tensor.index, None)
+        if tensor.place is not None:
+            self.overwritten(tensor.place[0], tensor.place[1], tensor.place[1] + tensor.nbytes)
+
+    def overwritten(self, memory: int, start: int, end: int) -> None:
+        """Say that bytes of a memory hold something else from now on."""
+        held = self._memory.get(memory, [])
+        self._memory[memory] = [each for each in held if each.end <= start or end <= each.start]
+
+    def before(self, tensor: FileTensor, done: int, index: int) -> Optional[tuple[Value, int]]:
+        """What lies in the bytes of a tensor of int8 that instruction `index` leaves as they are,
+        those from `done` on: a value of int8 and its first element there; None where they are
+        zeros, as no other instruction ever writes there."""
+        if tensor.place is None:
+            raise ModelError(f"{_LEFT} that the caller gives")
+        memory, start = tensor.place
+        span = (start + done, start + tensor.nbytes)
+        for each in self._memory.get(memory, []):
+            if each.start <= span[0] and span[1] <= each.end and each.value.dtype == "int8":
+                return each.value, span[0] - each.start
+        others = _spans(self._program, index).get(memory, []) if self._program else []
+        if any(start < span[1] and span[0] < end for start, end in others):
+            raise ModelError(f"{_LEFT} where other instructions write")
+        return None
 
     def read(self, tensor: FileTensor) -> Value:
         """What a tensor holds, in its own shape."""
@@ -74,7 +108,7 @@ class Builder:
             return self._constant(tensor)
         found = self._own.get(tensor.index)
         if tensor.place is not None:
-            start = self._span(tensor)
+            start = tensor.place[1]
             span = (start, start + tensor.nbytes)
             for each in self._memory.get(tensor.place[0], []):
                 if (each.start, each.end) == span and each.value.dtype == tensor.dtype:
@@ -85,11 +119,6 @@ class Builder:
                 "they hold depends on what the memory held before"
             )
         return replace(found, shape=tensor.shape, order=tensor.moved)
-
-    @staticmethod
-    def _span(tensor: FileTensor) -> int:
-        assert tensor.place is not None
-        return tensor.place[1]
 
     # Calls
 
@@ -157,3 +186,25 @@ class Builder:
             )
             self._constants[tensor.index] = value
         return self._constants[tensor.index]
+
+
+def scratch(program: Program, instruction: Instruction) -> list[FileTensor]:
+    """The memory that a call is given to work in: the backend passes it as uint8."""
+    values = [program.value(index) for index in instruction.args]
+    return [each for each in values if isinstance(each, FileTensor) and each.dtype == "uint8"]
+
+
+def _spans(program: Program, index: int) -> dict[int, list[tuple[int, int]]]:
+    """What the inputs and all instructions but one write in each memory, from where to where."""
+    tensors = [program.value(at) for at in program.inputs]
+    for instruction in program.instructions:
+        made = program.value(instruction.args[-1]) if instruction.args else None
+        if instruction.index != index:
+            tensors += made if isinstance(made, list) else [made]
+        tensors += scratch(program, instruction)
+    found: dict[int, list[tuple[int, int]]] = {}
+    for tensor in tensors:
+        if isinstance(tensor, FileTensor) and tensor.place is not None:
+            memory, start = tensor.place
+            found.setdefault(memory, []).append((start, start + tensor.nbytes))
+    return found

@@ -10,12 +10,12 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ...errors import ModelError
-from ..arguments import SUFFIXES, sides
+from ..arguments import SUFFIXES, moves, same_bytes, sides
 from .building import Builder, Value
 from .program import FileTensor, Instruction, Program
 
-#: The order in memory of the axes of an image whose channels go last.
-_LAST = (0, 2, 3, 1)
+#: The orders in memory of the axes of images and volumes whose channels go last.
+LAST, _LAST_OF_5 = (0, 2, 3, 1), (0, 2, 3, 4, 1)
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,31 @@ class Call:
             raise ModelError(f"its argument {index}, {tensor}, must have 4 axes")
         n, *rest = tensor.sizes
         (c, h, w) = (rest[2], rest[0], rest[1]) if last else rest
-        if not last and min(c, h * w) > 1 and tensor.order != _LAST:
+        if not last and not tensor.channels_last:
             raise ModelError(
                 f"its argument {index}, {tensor}, has not its channels last in memory: the "
                 "device's kernel refuses it, and the program stops"
             )
         return n, h, w, c
+
+    def same_order(self, *tensors: FileTensor) -> None:
+        """Refuse what a portable kernel's check of orders refuses: it takes tensors whose axes all
+        lie in order, or whose channels all lie last."""
+        plain = all(not tensor.moved for tensor in tensors)
+        if not plain and any(tensor.order not in (LAST, _LAST_OF_5) for tensor in tensors):
+            raise ModelError(
+                "the axes of its tensors lie in memory in different orders: the device's kernel "
+                "refuses that, and the program stops"
+            )
+
+    def in_order(self, *tensors: FileTensor) -> None:
+        """Refuse what a portable kernel refuses that takes tensors whose axes lie in order."""
+        for tensor in tensors:
+            if tensor.moved:
+                raise ModelError(
+                    f"the axes of {tensor} do not lie in memory in order: the device's kernel "
+                    "refuses that, and the program stops"
+                )
 
     def integer(self, index: int, low: int = -(2**31), high: int = 2**31 - 1) -> int:
         """An integer in a range."""
@@ -152,6 +171,27 @@ class Call:
         made = self.builder.call(function, params, inputs, made, weights, bias, format)
         self.builder.write(output, made)
 
+    def put_moved(
+        self,
+        function: str,
+        params: Mapping[str, int],
+        inputs: Sequence[Value],
+        output: FileTensor,
+        order: Sequence[int],
+        weights: Optional[np.ndarray] = None,
+        bias: Optional[np.ndarray] = None,
+    ) -> None:
+        """Add a call that makes an output with its axes in another order, and move them."""
+        if same_bytes(output.sizes, order, output.order):
+            self.put(function, params, inputs, output, weights, bias)
+            return
+        shape = tuple(output.sizes[axis] for axis in order)
+        like = Value("", output.dtype, shape)
+        made = self.part("made", function, params, inputs, like, weights, bias)
+        places = [list(order).index(axis) for axis in output.order]
+        moved = f"tflm_transpose_{SUFFIXES[output.dtype]}"
+        self.put(moved, moves(shape, places), [made], output)
+
     def part(
         self,
         part: str,
@@ -160,10 +200,36 @@ class Call:
         inputs: Sequence[Value],
         like: Value,
         weights: Optional[np.ndarray] = None,
+        bias: Optional[np.ndarray] = None,
     ) -> Value:
         """Add a call that makes something on the way; like: its type and shape."""
         made = replace(like, name=f"{self.name}/{part}", order=())
-        return self.builder.call(function, params, inputs, made, weights)
+        return self.builder.call(function, params, inputs, made, weights, bias)
+
+    def moved(self, part: str, tensor: FileTensor, order: Sequence[int]) -> Value:
+        """What a tensor holds, with its axes in another order in memory."""
+        x = self.builder.read(tensor)
+        places = [tensor.order.index(axis) for axis in order]
+        shape = tuple(tensor.sizes[axis] for axis in order)
+        if same_bytes(tensor.sizes, tensor.order, order):
+            return replace(x, shape=shape, order=())
+        function = f"tflm_transpose_{SUFFIXES[x.dtype]}"
+        like = replace(x, shape=shape)
+        return self.part(part, function, moves(x.shape, places), [x], like)
+
+    def scalar(self, part: str, number: float, shape: Sequence[int]) -> Value:
+        """A float32, spread to a shape."""
+        one = Value(f"{self.name}/{part}", "float32", (1,))
+        value = np.array([number], np.float32)
+        self.builder.call("tflm_constant_f32", {"length": 1}, [], one, value)
+        return self.spread(f"{part}s", one, shape)
+
+    @staticmethod
+    def slice_of(size: int, begin: int, count: int) -> dict[str, int]:
+        """Arguments that take `count` elements of a vector, from one on."""
+        params = {f"{name}_{i}": 1 for name in ("input", "stride", "output") for i in range(4)}
+        params.update({f"begin_{i}": 0 for i in range(4)})
+        return {**params, "input_4": size, "begin_4": begin, "stride_4": 1, "output_4": count}
 
     def spread(self, part: str, x: Value, shape: Sequence[int]) -> Value:
         """A value in a shape that it broadcasts to."""

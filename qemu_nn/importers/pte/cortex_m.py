@@ -14,8 +14,9 @@ from ...functions.tflm_float import bits
 from ...ir.graph import Build
 from ..arguments import SUFFIXES, sides
 from .building import Value
-from .call import Call, Converter
+from .call import LAST, Call, Converter
 from .program import FileTensor
+from .transposed import TRANSPOSED
 from .windows import WINDOWS
 
 #: Numbers of element types that integers may have.
@@ -156,8 +157,9 @@ def linear(call: Call) -> None:
     call.expect(13)
     x, output = call.value(0, "int8"), call.tensor(11, "int8")
     weights = call.constant(1, "int8")
-    if weights.ndim != 2 or x.shape[-1:] != weights.shape[1:]:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit its input {list(x.shape)}")
+    sizes = call.tensor(0).sizes
+    if weights.ndim != 2 or sizes[-1:] != weights.shape[1:]:
+        raise ModelError(f"its weights {list(weights.shape)} do not fit its input {list(sizes)}")
     rows, columns = weights.shape
     multiplier, shift = (call.integers(at, 1)[0] for at in (7, 8))
     offset = call.integer(4, -127, 128)
@@ -229,7 +231,7 @@ def pad(call: Call) -> None:
     """pad: in front of and behind four axes as they lie in memory."""
     call.expect(6)
     tensor = call.tensor(0, "int8")
-    sizes = tensor.shape if tensor.order == (0, 2, 3, 1) else tensor.sizes
+    sizes = [tensor.sizes[axis] for axis in LAST] if tensor.channels_last else tensor.sizes
     params = {"pad_value": call.integer(3, -128, 127), **sides("input", sizes)}
     for which, at in (("pre", 1), ("post", 2)):
         params.update({f"{which}_{axis}": n for axis, n in zip("nhwc", call.integers(at, 4))})
@@ -250,5 +252,5 @@ CORTEX_M: dict[str, Converter] = {
     "transpose": transpose,
     "pad": pad,
 }
-CORTEX_M.update(WINDOWS)
+CORTEX_M.update({**WINDOWS, **TRANSPOSED})
 CORTEX_M = {f"cortex_m::{name}.out": converter for name, converter in CORTEX_M.items()}

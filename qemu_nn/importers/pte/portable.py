@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Optional
 
 from ...errors import ModelError
-from ..arguments import MOVES, SUFFIXES, moves, sides
+from ..arguments import MOVES, SUFFIXES, moves, same_bytes, sides
 from .building import Value
 from .call import Call, Converter
 from .program import FileTensor
@@ -36,9 +37,7 @@ def _moved(
     """The axes of what lies in memory in another order."""
     if len(whole) > MOVES:
         raise ModelError(f"it moves {len(whole)} axes; at most {MOVES} are supported")
-    if [side for side in order if whole[side] > 1] == [
-        a for a in range(len(whole)) if whole[a] > 1
-    ]:
+    if same_bytes(whole, order, range(len(whole))):
         call.builder.write(to, x)  # the same bytes
         return
     call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", moves(whole, order), [x], to)
@@ -62,16 +61,8 @@ def permute(call: Call) -> None:
     order = [axis + rank if axis < 0 else axis for axis in order]
     if sorted(order) != list(range(rank)):
         raise ModelError(f"its order {order} is not an order of {rank} axes")
-    contiguous(source, output)
+    call.same_order(source, output)
     _moved(call, call.value(0), source.sizes, order, output)
-
-
-def contiguous(*tensors: FileTensor) -> None:
-    """Refuse tensors whose axes do not lie in memory in their order."""
-    for tensor in tensors:
-        sides = [(axis, side) for axis, side in zip(tensor.order, tensor.shape) if side > 1]
-        if sides != sorted(sides):
-            raise ModelError(f"it computes on {tensor} as if its axes lay in memory in order")
 
 
 def axis_of(call: Call, index: int, rank: int) -> int:
@@ -88,6 +79,7 @@ def cat(call: Call) -> None:
     tensors, output = call.argument(0), call.tensor(2, *_MOVED)
     if not isinstance(tensors, list) or not all(isinstance(each, FileTensor) for each in tensors):
         raise ModelError("its first argument is no list of tensors")
+    call.same_order(*(each for each in tensors if each.nbytes), output)
     axis = axis_of(call, 1, len(output.sizes))
     outer = math.prod(output.sizes[:axis])
     values = [call.builder.read(each) for each in tensors if each.nbytes]
@@ -113,7 +105,7 @@ def _sliced(
 ) -> None:
     """Some elements of each axis of the first argument, `to` saying how many."""
     source = call.tensor(0, *_MOVED)
-    contiguous(source, to)
+    call.same_order(source, to)
     counts = to.sizes if len(to.sizes) == len(source.sizes) else tuple(map(int, _counts(call, to)))
     missing = _SLICES - len(source.sizes)
     if missing < 0:
@@ -184,39 +176,40 @@ def expand(call: Call) -> None:
     """expand_copy: one element of an axis again and again."""
     call.expect(5)
     source, output = call.tensor(0, *_MOVED), call.tensor(3)
-    contiguous(source, output)
+    call.in_order(source, output)
     x = Value(call.value(0).name, source.dtype, source.sizes)
     params = {**sides("input", source.sizes), **sides("output", output.sizes)}
     call.put(f"tflm_broadcast_{SUFFIXES[x.dtype]}", params, [x], output)
 
 
 def clamp(call: Call) -> None:
-    """clamp, of int8 by integers."""
+    """clamp: of int8 by integers, of float32 by real numbers."""
     call.expect(5)
-    x, output = call.value(0, "int8"), call.tensor(3, "int8")
-    low, high = (
-        limit if call.argument(at) is None else int(call.real(at))
-        for at, limit in ((1, -128), (2, 127))
-    )
+    x, output = call.value(0, "int8", "float32"), call.tensor(3, "int8", "float32")
+    call.same_order(call.tensor(0), output)
+    ends = [None if call.argument(at) is None else call.real(at) for at in (1, 2)]
+    if x.dtype != output.dtype or ends == [None, None]:
+        raise ModelError(f"it makes {output} of {x.dtype}, between {ends}")
+    if x.dtype == "float32":
+        bound(call, x, ends, output)
+        return
+    low, high = (int(end) if end is not None else n for end, n in zip(ends, (-128, 127)))
     params = {"length": x.size, "input_zero_point": 0, "output_zero_point": 0, **_ONE}
     params.update(act_min=max(low, -128), act_max=min(high, 127))
     call.put("tflm_relu_s8", params, [x], output)
 
 
-def max_pool(call: Call) -> None:
-    """max_pool2d_with_indices, of int8, whose indices nobody reads."""
-    call.expect(9)
-    x, out = call.image(0), call.image(6)
-    if call.integers(4, 2) != [1, 1]:
-        raise ModelError("its windows have gaps, which is not supported")
-    params = {
-        **{"batches": x[0], "input_h": x[1], "input_w": x[2], "channels": x[3]},
-        **{"output_h": out[1], "output_w": out[2], "act_min": -128, "act_max": 127},
-        **call.pair(1, "filter", 1),
-        **call.pair(2, "stride", 1),
-        **call.pair(3, "pad", 0),
-    }
-    call.put("arm_max_pool_s8", params, [call.value(0)], call.tensor(6))
+def bound(call: Call, x: Value, ends: Sequence[Optional[float]], output: FileTensor) -> None:
+    """Keep float32 at or above the first end, then at or below the second; None is no end."""
+    x, params = Value(x.name, x.dtype, (x.size,)), {"length": x.size}
+    names = ("tflm_maximum_f32", "tflm_minimum_f32")
+    steps = [(name, end) for name, end in zip(names, ends) if end is not None]
+    for number, (function, end) in enumerate(steps):
+        inputs = [call.scalar(f"end{number}", end, x.shape), x]
+        if number == len(steps) - 1:
+            call.put(function, params, inputs, output)
+        else:
+            x = call.part("raised", function, params, inputs, x)
 
 
 def turned(whole: Sequence[int]) -> dict[str, int]:
@@ -237,5 +230,4 @@ PORTABLE: dict[str, Converter] = {
     "aten::split_with_sizes_copy.out": split,
     "aten::expand_copy.out": expand,
     "aten::clamp.out": clamp,
-    "aten::max_pool2d_with_indices.out": max_pool,
 }

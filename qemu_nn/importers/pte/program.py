@@ -61,6 +61,14 @@ class FileTensor:
         return () if self.order == tuple(range(len(self.order))) else self.order
 
     @property
+    def channels_last(self) -> bool:
+        """Whether the device takes it for an image whose channels lie last: it is one, or both
+        orders are the same bytes."""
+        if len(self.sizes) != 4:
+            return False
+        return self.order == (0, 2, 3, 1) or self.sizes[1] == 1 or self.sizes[2:] == (1, 1)
+
+    @property
     def nbytes(self) -> int:
         """Bytes."""
         return math.prod(self.sizes) * np.dtype(self.dtype).itemsize
@@ -213,6 +221,12 @@ class Program:
             raise ModelError(f"value {index} is a part of another tensor, or sparse")
         if table.number("shape_dynamism") == 2:
             raise ModelError(f"value {index} has sizes that are not known before it runs")
+        extra = table.table("extra_tensor_info", "ExtraTensorInfo")
+        if extra is not None and extra.number("location") == 1:
+            raise ModelError(
+                f"value {index} lies in another file, as {extra.text('fully_qualified_name')!r}: "
+                "export the program with its constants inside"
+            )
         place, buffer = None, table.number("data_buffer_idx")
         details = table.table("allocation_info", "AllocationDetails")
         if details is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -11,88 +12,125 @@ from ...errors import ModelError
 from ...functions.tflm_float import bits
 from .building import Value
 from .call import Call, Converter
-from .portable import axis_of, contiguous, turned
+from .portable import axis_of, bound, turned
 from .program import FileTensor
 
 
-def _same_order(*tensors: FileTensor) -> None:
-    """Refuse what the operator's check of layouts refuses."""
-    in_order = {tensor.order == tuple(range(len(tensor.order))) for tensor in tensors}
-    if len(in_order) > 1:
-        raise ModelError(
-            "its operands' axes lie in memory in different orders: the device's kernel refuses "
-            "that, and the program stops"
-        )
+def _plain(sizes: Sequence[int]) -> list[int]:
+    """Sizes without the ones in front."""
+    first = next((at for at, side in enumerate(sizes) if side != 1), len(sizes))
+    return list(sizes[first:])
+
+
+def _operands(call: Call, output: FileTensor) -> list[Value]:
+    """Both operands in the shape of the output.
+
+    The kernel takes them as they lie in memory where they have its sizes. Where it broadcasts, it
+    goes through the logical axes and writes what it finds in turn, wherever the output's lie.
+    """
+    tensors = [call.tensor(at, "float32") for at in (0, 1)]
+    call.same_order(*tensors, output)
+    if all(_plain(tensor.sizes) == _plain(output.sizes) for tensor in tensors):
+        return [call.builder.read(tensor) for tensor in tensors]
+    moved = [
+        call.moved(f"in_order{at}", tensor, range(len(tensor.sizes)))
+        for at, tensor in enumerate(tensors)
+    ]
+    return [call.spread(f"operand{at}", x, output.sizes) for at, x in enumerate(moved)]
 
 
 def binary(call: Call, function: str, scaled: bool) -> None:
     """add, sub, mul, div of float32; scaled: the second operand by a number."""
     call.expect(5 if scaled else 4)
-    out = 3 if scaled else 2
+    output = call.tensor(3 if scaled else 2, "float32")
+    one, two = _operands(call, output)
     if scaled and call.real(2) != 1:
-        raise ModelError(f"it scales its second operand by {call.real(2)}, which is not supported")
-    tensors, output = [call.tensor(at, "float32") for at in (0, 1)], call.tensor(out, "float32")
-    _same_order(*tensors, output)
-    inputs = [
-        call.spread(f"operand{at}", call.builder.read(tensor), output.shape)
-        for at, tensor in enumerate(tensors)
-    ]
-    size = math.prod(output.sizes)
-    call.put(function, {"length": size, "activation": 0}, inputs, output)
+        factor = call.scalar("factor", call.real(2), two.shape)
+        params = {"length": two.size, "activation": 0}
+        two = call.part("scaled", "tflm_mul_f32", params, [factor, two], two)
+    params = {"length": math.prod(output.sizes), "activation": 0}
+    call.put(function, params, [one, two], output)
 
 
-def unary(call: Call, function: str, count: int = 3) -> None:
-    """A function of each float32."""
+def _single(call: Call, count: int) -> tuple[Value, FileTensor]:
+    """The input and the output of a function of each float32."""
     call.expect(count)
     x, output = call.value(0, "float32"), call.tensor(count - 2, "float32")
+    call.same_order(call.tensor(0), output)
+    return x, output
+
+
+def unary(call: Call, function: str) -> None:
+    """A function of each float32."""
+    x, output = _single(call, 3)
     call.put(function, {"length": x.size}, [x], output)
+
+
+def sigmoid(call: Call) -> None:
+    """sigmoid: 1 / (1 + exp(-x)), each step rounded."""
+    x, output = _single(call, 3)
+    x, length = Value(x.name, x.dtype, (x.size,)), {"length": x.size}
+    one = call.scalar("one", 1, x.shape)
+    minus = call.part("minus", "tflm_neg_f32", length, [x], x)
+    grown = call.part("exp", "tflm_exp_f32", length, [minus], x)
+    ends = {**length, "activation": 0}
+    below = call.part("sum", "tflm_add_f32", ends, [one, grown], x)
+    call.put("tflm_div_f32", ends, [one, below], output)
 
 
 def leaky_relu(call: Call) -> None:
     """leaky_relu, of float32."""
-    call.expect(4)
-    x = call.value(0, "float32")
+    x, output = _single(call, 4)
     params = {"length": x.size, "alpha_bits": bits(call.real(1))}
-    call.put("tflm_leaky_relu_f32", params, [x], call.tensor(2, "float32"))
+    call.put("tflm_leaky_relu_f32", params, [x], output)
 
 
 def elu(call: Call) -> None:
-    """elu, of float32."""
-    call.expect(6)
-    if [call.real(at) for at in (1, 2, 3)] != [1, 1, 1]:
-        raise ModelError("it has scales other than 1, which is not supported")
-    x = call.value(0, "float32")
-    call.put("tflm_elu_f32", {"length": x.size}, [x], call.tensor(4, "float32"))
+    """elu: expm1(x) * (alpha * scale) of what is negative, x * scale of the rest."""
+    x, output = _single(call, 6)
+    alpha, scale = (np.float32(call.real(at)) for at in (1, 2))
+    if call.real(3) != 1:
+        raise ModelError(f"it scales its input by {call.real(3)}, which is not supported")
+    x, length = Value(x.name, x.dtype, (x.size,)), {"length": x.size}
+    if alpha == 1 and scale == 1:
+        call.put("tflm_elu_f32", length, [x], output)
+        return
+    x = call.part("elu", "tflm_elu_f32", length, [x], x)
+    below = {**length, "alpha_bits": bits(alpha * scale)}
+    if scale == 1:
+        call.put("tflm_leaky_relu_f32", below, [x], output)
+        return
+    x = call.part("below", "tflm_leaky_relu_f32", below, [x], x)
+    x = call.part("minus", "tflm_neg_f32", length, [x], x)
+    above = {**length, "alpha_bits": bits(scale)}
+    x = call.part("above", "tflm_leaky_relu_f32", above, [x], x)
+    call.put("tflm_neg_f32", length, [x], output)
 
 
 def hardtanh(call: Call) -> None:
     """hardtanh, of float32: both limits, one after the other."""
-    call.expect(5)
-    x, output = call.value(0, "float32"), call.tensor(3, "float32")
-    ends = []
-    for name, at in (("low", 1), ("high", 2)):
-        one = Value(f"{call.name}/{name}", "float32", (1,))
-        value = np.array([call.real(at)], np.float32)
-        call.builder.call("tflm_constant_f32", {"length": 1}, [], one, value)
-        ends.append(call.spread(f"{name}s", one, (x.size,)))
-    flat = Value(x.name, "float32", (x.size,))
-    raised = call.part("raised", "tflm_maximum_f32", {"length": x.size}, [flat, ends[0]], flat)
-    call.put("tflm_minimum_f32", {"length": x.size}, [raised, ends[1]], output)
+    x, output = _single(call, 5)
+    bound(call, x, [call.real(1), call.real(2)], output)
 
 
 def mean(call: Call) -> None:
-    """mean.out, of float32 along axes that follow each other."""
+    """mean.out, of float32 along axes, of which all lie in one or two groups."""
     call.expect(6)
     source, output = call.tensor(0, "float32"), call.tensor(4, "float32")
-    contiguous(source, output)
+    call.in_order(source, output)
     rank = len(source.sizes)
-    axes = sorted({axis % rank for axis in call.integers(1)})
-    if not axes or axes != list(range(axes[0], axes[-1] + 1)) or axes[-1] >= rank:
-        raise ModelError(f"it takes the mean along the axes {axes}, which is not supported")
-    first, last = axes[0], axes[-1] + 1
-    sides = (source.sizes[:first], source.sizes[first:last], source.sizes[last:])
-    kept, reduced, rest = map(math.prod, sides)
-    params = {"kept_0": kept, "reduced_0": reduced, "kept_1": rest, "reduced_1": 1, "kept_2": 1}
+    given = [] if call.argument(1) is None else call.integers(1)
+    axes = {axis % rank for axis in given} if rank and given else set(range(rank))
+    sides = [1]  # of groups of axes, kept and reduced in turn
+    for axis, side in enumerate(source.sizes):
+        if (axis in axes) == (len(sides) % 2 == 0):
+            sides[-1] *= side
+        else:
+            sides.append(side)
+    if len(sides) > 5 or any(not -rank <= axis < rank for axis in given):
+        raise ModelError(f"it takes the mean along the axes {given}, which is not supported")
+    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
+    params = dict(zip(names, [*sides, 1, 1, 1, 1]))
     call.put("tflm_mean_f32", params, [call.value(0)], output)
 
 
@@ -100,9 +138,14 @@ def softmax(call: Call, log: bool = False) -> None:
     """_softmax and _log_softmax, of float32 along the last axis."""
     call.expect(5)
     source, output = call.tensor(0, "float32"), call.tensor(3, "float32")
-    contiguous(source, output)
+    call.same_order(source, output)
     rank = len(source.sizes)
     axis = axis_of(call, 1, rank)
+    if source.moved and math.prod(source.sizes[:axis]) * source.sizes[axis] > 1:
+        raise ModelError(
+            f"it takes axis {axis} of {source}, whose channels lie last: the device's kernel "
+            "writes beyond its output, or only a part of it"
+        )
     inner = math.prod(source.sizes[axis + 1 :])
     size, outer = source.sizes[axis], math.prod(source.sizes[:axis])
     params = {"num_rows": outer * inner, "row_size": size}
@@ -125,7 +168,12 @@ REAL: dict[str, Converter] = {
     "aten::mul.out": partial(binary, function="tflm_mul_f32", scaled=False),
     "aten::div.out": partial(binary, function="tflm_div_f32", scaled=False),
     "aten::abs.out": partial(unary, function="tflm_abs_f32"),
+    "aten::neg.out": partial(unary, function="tflm_neg_f32"),
+    "aten::exp.out": partial(unary, function="tflm_exp_f32"),
+    "aten::log.out": partial(unary, function="tflm_log_f32"),
+    "aten::sqrt.out": partial(unary, function="tflm_sqrt_f32"),
     "aten::tanh.out": partial(unary, function="tflm_tanh_f32"),
+    "aten::sigmoid.out": sigmoid,
     "aten::leaky_relu.out": leaky_relu,
     "aten::elu.out": elu,
     "aten::hardtanh.out": hardtanh,

@@ -24,6 +24,7 @@ _FIELDS = {
         *("scalar_type", "storage_offset", "sizes", "dim_order", "requires_grad"),
         *("data_buffer_idx", "allocation_info", "layout", "shape_dynamism", "extra_tensor_info"),
     ),
+    "ExtraTensorInfo": ("mutable_data_segments_idx", "fully_qualified_name", "location"),
     "AllocationDetails": ("memory_id", "memory_offset_low", "memory_offset_high"),
     "Chain": ("inputs", "outputs", "instructions", "stacktrace"),
     "Instruction": ("instr_args_type", "instr_args"),
@@ -47,7 +48,7 @@ _FIELDS = {
 _FORMS = {
     **{"val_type": "<B", "instr_args_type": "<B", "scalar_type": "<b", "storage_offset": "<i"},
     **{"op_index": "<i", "offset": "<Q", "size": "<Q", "int_val": "<q", "bool_val": "<?"},
-    **{"double_val": "<d", "layout": "<b", "shape_dynamism": "<b"},
+    **{"double_val": "<d", "layout": "<b", "shape_dynamism": "<b", "location": "<b"},
 }
 
 #: The kinds of a value, as the union counts them.

@@ -13,7 +13,8 @@ from .call import Call, Converter
 _RANGE = {"act_min": -128, "act_max": 127}
 
 
-def _window(call: Call, stride: int, padding: int, dilation: int) -> dict[str, int]:
+def window(call: Call, stride: int, padding: int, dilation: int) -> dict[str, int]:
+    """Strides, pads and dilations."""
     return {
         **call.pair(stride, "stride", 1),
         **call.pair(padding, "pad", 0),
@@ -21,7 +22,7 @@ def _window(call: Call, stride: int, padding: int, dilation: int) -> dict[str, i
     }
 
 
-def _channels(call: Call, count: int, at: tuple[int, int, int]) -> np.ndarray:
+def channels(call: Call, count: int, at: tuple[int, int, int]) -> np.ndarray:
     """Bias, multipliers and shifts of the output channels, as rows."""
     bias, multiplier, shift = at
     none = call.argument(bias) is None
@@ -29,7 +30,8 @@ def _channels(call: Call, count: int, at: tuple[int, int, int]) -> np.ndarray:
     return np.stack([first, call.row(multiplier, count), call.row(shift, count)])
 
 
-def _sides(x: tuple[int, int, int, int], out: tuple[int, int, int, int]) -> dict[str, int]:
+def ends(x: tuple[int, int, int, int], out: tuple[int, int, int, int]) -> dict[str, int]:
+    """Images, and the sides of input and output."""
     return {
         **{"batches": x[0], "input_h": x[1], "input_w": x[2]},
         **{"output_h": out[1], "output_w": out[2]},
@@ -44,14 +46,14 @@ def convolve(call: Call, last: bool = False) -> None:
         raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
     count, height, width, depth = weights.shape
     params = {
-        **_sides(x, out),
+        **ends(x, out),
         **{"input_c": x[3], "output_c": count, "filter_c": depth},
         **{"filter_h": height, "filter_w": width},
-        **_window(call, 3, 4, 5),
+        **window(call, 3, 4, 5),
         **{"input_offset": call.integer(6), "output_offset": call.integer(7)},
         **{"act_min": call.integer(10), "act_max": call.integer(11)},
     }
-    rows = _channels(call, count, (2, 8, 9))
+    rows = channels(call, count, (2, 8, 9))
     call.put("arm_convolve_wrapper_s8", params, [call.value(0)], call.tensor(13), weights, rows)
 
 
@@ -59,47 +61,30 @@ def depthwise(call: Call, last: bool = False) -> None:
     """quantized_depthwise_conv2d."""
     call.expect(16)
     x, out, weights = call.image(0, last), call.image(14, last), call.constant(1, "int8")
+    if x[0] != 1:
+        raise ModelError(
+            f"it takes {x[0]} images; the device's kernel takes 1, and the program stops"
+        )
     multiplier = call.integer(6, 1, 65535)
     if weights.ndim != 4 or weights.shape[0] != 1 or weights.shape[3] != x[3] * multiplier:
         raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
     _, height, width, count = weights.shape
     params = {
-        **_sides(x, out),
+        **ends(x, out),
         **{"input_c": x[3], "ch_mult": multiplier, "filter_h": height, "filter_w": width},
-        **_window(call, 3, 4, 5),
+        **window(call, 3, 4, 5),
         **{"input_offset": call.integer(7), "output_offset": call.integer(8)},
         **{"act_min": call.integer(11), "act_max": call.integer(12)},
     }
-    rows = _channels(call, count, (2, 9, 10))
+    rows = channels(call, count, (2, 9, 10))
     function = "arm_depthwise_conv_wrapper_s8"
     call.put(function, params, [call.value(0)], call.tensor(14), weights, rows)
-
-
-def transpose_conv(call: Call, last: bool = False) -> None:
-    """quantized_transpose_conv2d."""
-    call.expect(17)
-    x, out, weights = call.image(0, last), call.image(15, last), call.constant(1, "int8")
-    if weights.ndim != 4 or weights.shape[3] != x[3] or weights.shape[0] != out[3]:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
-    count, height, width, _ = weights.shape
-    padding = call.pair(5, "pad_offset", 0)
-    params = {
-        **_sides(x, out),
-        **{"input_c": x[3], "output_c": count, "filter_h": height, "filter_w": width},
-        **_window(call, 3, 4, 6),
-        **padding,
-        **{"input_offset": call.integer(7), "output_offset": call.integer(8)},
-        **{"act_min": call.integer(11), "act_max": call.integer(12)},
-    }
-    rows = _channels(call, count, (2, 9, 10))
-    function = "arm_transpose_conv_wrapper_s8"
-    call.put(function, params, [call.value(0)], call.tensor(15), weights, rows)
 
 
 def _pooled(call: Call, last: bool, output: int) -> dict[str, int]:
     x, out = call.image(0, last), call.image(output, last)
     return {
-        **_sides(x, out),
+        **ends(x, out),
         "channels": x[3],
         **call.pair(1, "filter", 1),
         **call.pair(2, "stride", 1),
@@ -146,13 +131,11 @@ def batch_matmul(call: Call) -> None:
 WINDOWS: dict[str, Converter] = {
     "quantized_conv2d": convolve,
     "quantized_depthwise_conv2d": depthwise,
-    "quantized_transpose_conv2d": transpose_conv,
     "quantized_avg_pool2d": average_pool,
     "quantized_max_pool2d": max_pool,
     "quantized_batch_matmul": batch_matmul,
     "quantized_conv2d_nhwc": partial(convolve, last=True),
     "quantized_depthwise_conv2d_nhwc": partial(depthwise, last=True),
-    "quantized_transpose_conv2d_nhwc": partial(transpose_conv, last=True),
     "quantized_avg_pool2d_nhwc": partial(average_pool, last=True),
     "quantized_max_pool2d_nhwc": partial(max_pool, last=True),
 }

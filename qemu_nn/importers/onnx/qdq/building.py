@@ -13,9 +13,9 @@ from ....functions import FUNCTIONS
 from ....ir.formats import Format
 from ....ir.graph import Node, Tensor
 from ....operators import Shape
-from ...arguments import CALL_LIMIT, check_spent, moves, sides
+from ...arguments import CALL_LIMIT, check_spent, moves, same_bytes, sides
 from ..reading import Model
-from .values import Fixed, Int, Real, Value, order_of, same_bytes
+from .values import Fixed, Int, Real, Value, order_of
 
 
 class Builder:

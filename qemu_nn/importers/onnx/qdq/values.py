@@ -99,11 +99,6 @@ def order_of(shape: Sequence[int]) -> tuple[int, ...]:
     return LAST if len(shape) == 3 else tuple(range(len(shape)))
 
 
-def same_bytes(shape: Sequence[int], one: Sequence[int], two: Sequence[int]) -> bool:
-    """Whether two orders of the axes are the same in memory."""
-    return [a for a in one if shape[a] > 1] == [a for a in two if shape[a] > 1]
-
-
 def broadcast(*shapes: Shape) -> Shape:
     """The shape that all of these broadcast to."""
     try:

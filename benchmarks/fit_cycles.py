@@ -1,0 +1,144 @@
+"""Fits what `qemu_nn.cycles` knows to instruction counts of CMSIS-NN's functions, call by call.
+
+    python -m benchmarks.fit_cycles ../shared/spec/cycles/counts.csv.gz
+
+reads such a file and writes the package's coefficients. It needs SciPy. Printed are, for each
+function and build, the median and the 90th percentile of the errors of calls that a fit has not
+seen (a sixth of the shapes at a time is left out).
+"""
+
+import csv
+import gzip
+import hashlib
+import json
+import lzma
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import nnls
+
+from qemu_nn.cycles.model import CLASSES, DATA, MVE_CLASSES, PATHS
+from qemu_nn.cycles.table import COUNTERS, group, parts
+
+FOLDS = 6
+MAC = "multiply-accumulates"
+
+
+@dataclass
+class Recorded:
+    """The calls of a group of functions in one build."""
+
+    calls: list = field(default_factory=list)  # (function, text of its params)
+    counts: list = field(default_factory=list)  # instructions of random inputs
+    mixes: list = field(default_factory=list)  # by class, in the order of CLASSES
+    spans: list = field(default_factory=list)  # least and most of all inputs, as ratios
+
+
+def read(path):
+    """Build -> group -> its calls; buffers are aligned to 16 bytes."""
+    calls = defaultdict(dict)
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["alignment"] == "0,0,0":
+                abi = "hard" if "float-abi=hard" in row["compiler"] else "soft"
+                build = (row["core"], row["release"], row["optimization"], abi)
+                calls[build, row["function"], row["params"]][row["input"]] = row
+    found = defaultdict(lambda: defaultdict(Recorded))
+    for (build, function, params), inputs in calls.items():
+        recorded, random = found[build][group(function)], inputs["random"]
+        count = int(random["instructions"])
+        every = [int(row["instructions"]) for row in inputs.values()]
+        recorded.calls.append((function, params))
+        recorded.counts.append(count)
+        recorded.mixes.append([int(random[column]) for column in CLASSES.values()])
+        recorded.spans.append((min(every) / count, max(every) / count))
+    return found
+
+
+def matrix(recorded, core):
+    """Names of parts, and how often each call runs each."""
+    rows = [parts(name, json.loads(text), PATHS[core]) for name, text in recorded.calls]
+    names = sorted(set().union(*rows))
+    return names, np.array([[row.get(name, 0.0) for name in names] for row in rows])
+
+
+def solve(counted, wanted, counts):
+    """Coefficients, none negative, of the least relative error."""
+    scale = counted.max(axis=0)
+    scale[scale == 0] = 1.0
+    return nnls(counted / scale / counts[:, None], wanted / counts, maxiter=20000)[0] / scale
+
+
+def unseen(counted, counts, calls):
+    """The relative error of each call by a fit that has not seen its shape."""
+    texts = [text.partition(',"bias')[0] for _, text in calls]
+    folds = [int(hashlib.md5(text.encode()).hexdigest(), 16) % FOLDS for text in texts]
+    errors = np.zeros(len(calls))
+    for fold in set(folds):
+        left_out = np.array(folds) == fold
+        found = solve(counted[~left_out], counts[~left_out], counts[~left_out])
+        errors[left_out] = counted[left_out] @ found / counts[left_out] - 1
+    return errors
+
+
+def significant(value, digits):
+    """A number with so many digits, an integer where it is one."""
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def fitted(recorded, core):
+    """The entry of a group in the package's data, and its errors by function."""
+    names, counted = matrix(recorded, core)
+    counts = np.array(recorded.counts, float)
+    mixes = np.array(recorded.mixes, float)
+    errors = np.abs(unseen(counted, counts, recorded.calls))
+    wanted = {"instructions": counts}
+    wanted.update(zip(CLASSES, mixes.T))
+    if PATHS[core] != "mve":
+        wanted = {name: wanted[name] for name in wanted if name not in MVE_CLASSES}
+    if PATHS[core] != "scalar":  # where none of them takes longer than another
+        wanted[MAC] = wanted[MAC] + wanted.pop("multiplies")
+    found = {name: solve(counted, target, counts) for name, target in wanted.items()}
+    used = [at for at in range(len(names)) if any(values[at] > 0 for values in found.values())]
+    entry = {"parts": [names[at] for at in used]}
+    for name, values in found.items():
+        if values.any():
+            digits = 4 if name == "instructions" else 3
+            entry[name] = [significant(float(values[at]), digits) for at in used]
+    functions, by_function = np.array([name for name, _ in recorded.calls]), {}
+    spans = np.array(recorded.spans)
+    entry["spans"] = {}
+    for function in sorted(set(functions)):
+        own = functions == function
+        by_function[function] = errors[own]
+        span = (spans[own, 0].min(), spans[own, 1].max(), np.quantile(errors[own], 0.9))
+        entry["spans"][function] = [round(float(value), 3) for value in span]
+    return entry, by_function
+
+
+def main(path):
+    """Fit all builds, print the errors and write the coefficients."""
+    data, every = {}, []
+    for build, groups in sorted(read(path).items()):
+        entries = data[" ".join(build)] = {}
+        for name, recorded in sorted(groups.items()):
+            entries[name], errors = fitted(recorded, build[0])
+            for function, found in errors.items():
+                every.append(found)
+                middle, most = np.median(found), np.quantile(found, 0.9)
+                print(*build, f"{function:42} {middle:8.2%} {most:8.2%}", sep="  ")
+    errors = np.concatenate(every)
+    fine = np.mean([np.mean(found < 0.03) >= 0.9 for found in every])
+    print(
+        f"{np.mean(errors < 0.03):.1%} of {len(errors)} calls within 3 %, {fine:.0%} of functions"
+    )
+    text = json.dumps(data, separators=(",", ":"), sort_keys=True)
+    DATA.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+    print(f"{len(COUNTERS)} functions, {len(data)} builds, {DATA.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,153 @@
+"""What became slower between two runs of the benchmarks, beyond the noise of both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Optional
+
+from ..analysis.table import Cell, Table
+from ..errors import ModelError
+from ..io.files import MEGABYTE, read_bytes
+from ..io.typed_json import Fields, parse_json
+from ..kernels.table import ROWS
+from .contest import OURS, PLAIN
+from .peers import PEERS
+
+#: What two runs of the same code differ by, though turns of neither did: where memory lies, say.
+FLOOR = 0.10
+
+#: What is timed in the same turns, best first: a ratio to it is what two runs have in common.
+_YARDSTICKS = (PLAIN, *PEERS)
+
+_COLUMNS = ("what", "yardstick", "before_us", "now_us", "change_percent", "noise_percent")
+_PLAIN_ROWS = {str(row) for row in ROWS if row.kind == "plain"}
+_MOST = 16 * MEGABYTE
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Microseconds of the best turn, and what part of the median the quartiles are apart."""
+
+    best: float
+    spread: float = 0.0
+
+
+@dataclass
+class Measured:
+    """A network or a row, and what was timed beside it."""
+
+    ours: Optional[Figure] = None
+    beside: dict[str, Figure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run has measured, by name; and on which host.
+
+    networks: their names, with batches and threads, as far as the file has them.
+    """
+
+    host: Mapping[str, Any]
+    measured: Mapping[str, Measured]
+    networks: tuple[tuple[str, int, int], ...]
+    rows: bool
+
+
+def read_run(path: Path) -> Run:
+    """What `qemu-nn bench --save` wrote. Raises ModelError, which names the place, for all else."""
+    return run_of(parse_json(read_bytes(path, _MOST), str(path)))
+
+
+def run_of(content: Fields) -> Run:
+    """What the JSON object of a report says. Raises ModelError as read_run()."""
+    measured: dict[str, Measured] = {}
+    networks: dict[tuple[str, int, int], None] = {}
+    for line in content.objects("networks") if "networks" in content else []:
+        name, batch, threads = line.text("network"), line.integer("batch"), line.integer("threads")
+        networks[name, batch, threads] = None
+        one = measured.setdefault(f"{name}, batch {batch}, threads {threads}", Measured())
+        runtime = line.text("runtime")
+        if runtime == OURS:
+            one.ours = _figure(line, "median_us")
+        else:
+            one.beside[runtime] = _figure(line, "median_us")
+    rows = content.objects("kernels") if "kernels" in content else []
+    plain = {_op(line): _figure(line, "us") for line in reversed(rows) if _is_plain(line)}
+    for line in rows:
+        if not _is_plain(line):
+            beside = {PLAIN: plain[_op(line)]} if _op(line) in plain else {}
+            name = f"{line.text('row')}, {line.text('shape')}"
+            measured.setdefault(name, Measured(_figure(line, "us"), beside))
+    return Run(content.object("host").values, measured, tuple(networks), bool(rows))
+
+
+def _op(line: Fields) -> tuple[str, str]:
+    return line.text("row").rpartition(".")[0], line.text("shape")
+
+
+def _is_plain(line: Fields) -> bool:
+    return line.text("row") in _PLAIN_ROWS
+
+
+def _figure(line: Fields, median: str) -> Figure:
+    times = [line.number(name, None) for name in ("best_us", median, "low_us", "high_us")]
+    if not all(time is None or 0 < time < math.inf for time in times):
+        raise line.error("times must be above 0")
+    best, middle, low, high = times
+    if best is None:
+        raise line.error("'best_us' is missing")
+    spread = (high - low) / middle if middle and low and high else 0.0
+    return Figure(best, max(0.0, spread))
+
+
+def compare(before: Run, now: Run) -> Table:
+    """A line for all that both have measured, the change in percent (above 0: slower).
+
+    Compared are best turns, as the least disturbed, in the unit of what was timed in the same
+    turns of either run, where both have such a thing. The noise is what such a ratio may differ by:
+    the spreads of its times, which are independent, and FLOOR.
+    """
+    lines = []
+    for name, new in now.measured.items():
+        old = before.measured.get(name)
+        if old is not None and old.ours and new.ours:
+            lines.append((name, *_change(old, new)))
+    return Table(_COLUMNS, tuple(lines))
+
+
+def _change(old: Measured, new: Measured) -> tuple[Cell, ...]:
+    assert old.ours is not None
+    assert new.ours is not None
+    unit = next((name for name in _YARDSTICKS if name in old.beside and name in new.beside), None)
+    pairs = [(old.ours, new.ours)]
+    if unit is not None:
+        pairs.append((new.beside[unit], old.beside[unit]))
+    ratio = math.prod(b.best / a.best for a, b in pairs)
+    noise = math.hypot(FLOOR, *(figure.spread for pair in pairs for figure in pair))
+    percent = (round(100 * (ratio - 1), 1), round(100 * noise, 1))
+    return (unit, old.ours.best, new.ours.best, *percent)
+
+
+def slower(compared: Table) -> Table:
+    """The lines whose change is above their noise, the worst first."""
+    index, noise = _COLUMNS.index("change_percent"), _COLUMNS.index("noise_percent")
+    rows: list[Any] = list(compared.rows)
+    found = [row for row in rows if row[index] > row[noise]]
+    return Table(_COLUMNS, tuple(sorted(found, key=itemgetter(index), reverse=True)))
+
+
+def unlike(before: Run, now: Run) -> Optional[str]:
+    """Why figures of two hosts do not compare well; ModelError where they cannot be compared."""
+    sets = "instruction sets"
+    old, new = (run.host.get(sets) for run in (before, now))
+    if old != new:
+        raise ModelError(
+            f"the file has figures of a host with {old}, this run has {new}: measure both with the "
+            "same instruction sets (--cpu)"
+        )
+    names = [run.host.get("processor") for run in (before, now)]
+    return None if names[0] == names[1] else f"other processors: {names[0]} before, {names[1]} now"

@@ -1,0 +1,1 @@
+"""How many instructions and cycles calls of CMSIS-NN take on a device."""

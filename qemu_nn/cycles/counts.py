@@ -1,0 +1,126 @@
+"""How often the loops of a call run: the closed forms that instruction counts are sums of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+#: Scalar C arguments of a call.
+Params = Mapping[str, int]
+
+
+class Counts(dict[str, float]):
+    """How often each part of a call runs, by the part's name.
+
+    data: of a function whose path depends on its input, what the input is: "random" (uniform over
+    the type), or what makes the call shortest or longest.
+    """
+
+    data: str = "random"
+    _prefix: str = ""
+
+    def add(self, name: str, times: float) -> None:
+        """Count a part `times` more."""
+        if times:
+            name = self._prefix + name
+            self[name] = self.get(name, 0.0) + times
+
+    @contextmanager
+    def within(self, function: str) -> Iterator[None]:
+        """Count the parts of a function that is called, under names that begin with its own."""
+        before, self._prefix = self._prefix, f"{function}: " * bool(function)
+        yield
+        self._prefix = before
+
+    def loop(self, name: str, times: float, length: int, *blocks: int) -> None:
+        """Count a loop that is entered `times`, over `length` elements.
+
+        blocks: how many elements an iteration takes, the largest first; a loop of single elements
+        takes what is left. That something is left is a part of its own.
+        """
+        self.add(name, times)
+        for block in blocks:
+            self.add(f"{name}/{block}", times * (length // block))
+            length %= block
+        self.add(f"{name}/1", times * length)
+        if blocks:
+            self.add(f"{name}/rest", times * (length > 0))
+
+    def vectors(self, name: str, times: float, length: int, lanes: int) -> None:
+        """Count a loop of vectors, the last of which may be in part empty."""
+        self.add(name, times)
+        self.add(f"{name}/vector", times * -(-length // lanes))
+
+    def copies(
+        self, name: str, times: float, size: int, path: str, source: int = 0, target: int = 0
+    ) -> None:
+        """Count calls of memcpy; source, target: addresses modulo 4.
+
+        It copies blocks of 64 and 16 bytes, words and bytes; from and to addresses that differ
+        modulo 4 without aligning them, few such bytes one by one. With Helium it is a loop of
+        vectors.
+        """
+        if path == "mve":
+            self.vectors(name, times, size, 16)
+            return
+        if source == target == 0:
+            head = 0
+        elif size < 8:
+            self.loop(f"{name} few", times, size)
+            return
+        else:
+            head = -source % 4 if source == target else 0
+            self.add(f"{name} askew", times * (source != target))
+            self.add(f"{name} heads", times * (head > 0))
+            self.add(f"{name}/head", times * head)
+        self._bytes(name, times, size - head)
+
+    def fills(self, name: str, times: float, size: int, path: str, target: int = 0) -> None:
+        """Count calls of memset; target: the address modulo 4."""
+        if path == "mve":
+            self.vectors(name, times, size, 16)
+            return
+        if size == 0:
+            self.add(f"{name} none", times)
+            return
+        head = min(-target % 4, size)
+        self.add(f"{name} heads", times * (head > 0))
+        self.add(f"{name}/head", times * head)
+        self.loop(name, times, size - head, 16, 4)
+        self.add(f"{name}/16 any", times * (size - head >= 16))
+        self.add(f"{name}/4 any", times * ((size - head) % 16 >= 4))
+
+    def _bytes(self, name: str, times: float, size: int) -> None:
+        self.add(name, times)
+        for block, length in ((64, size), (16, size % 64), (4, size % 16)):
+            self.add(f"{name}/{block}", times * (length // block))
+        self.add(f"{name}/rest", times * (size % 4 > 0))
+        self.add(f"{name}/rest of 2", times * (size % 4 > 1))
+
+    def patches(self, name: str, times: float, size: int, path: str) -> None:
+        """Count copies of patches of `size` bytes from and to multiples of that size."""
+        step = {0: 4, 2: 2}.get(size % 4, 1)
+        offsets = range(0, 4, step)
+        for source in offsets:
+            for target in offsets:
+                self.copies(name, times / len(offsets) ** 2, size, path, source, target)
+
+    def gaps(self, name: str, times: float, size: int, path: str) -> None:
+        """Count memset of patches of `size` bytes at multiples of that size."""
+        offsets = range(0, 4, {0: 4, 2: 2}.get(size % 4, 1))
+        for target in offsets:
+            self.fills(name, times / len(offsets), size, path, target)
+
+
+def inside(size: int, out: int, kernel: int, stride: int, pad: int, dilation: int = 1) -> list[int]:
+    """How many positions of a window lie inside of the input, for each output along an axis."""
+    starts = (at * stride - pad for at in range(out))
+    return [sum(0 <= start + tap * dilation < size for tap in range(kernel)) for start in starts]
+
+
+def taps(p: Params) -> tuple[list[int], list[int]]:
+    """Positions of the kernel inside of the input, for each output row and column."""
+    down, across = p.get("dilation_h", 1), p.get("dilation_w", 1)
+    rows = inside(p["input_h"], p["output_h"], p["filter_h"], p["stride_h"], p["pad_h"], down)
+    columns = inside(p["input_w"], p["output_w"], p["filter_w"], p["stride_w"], p["pad_w"], across)
+    return rows, columns

@@ -1,0 +1,173 @@
+"""Loop counts of fully connected, matrix and recurrent functions of the s8, s16 and s4 API."""
+
+from __future__ import annotations
+
+from .convolve import FAST_COLUMNS
+from .counts import Counts, Params
+from .products import vector_s8
+
+
+def connected_s8(c: Counts, p: Params, path: str) -> None:
+    """A product with a vector for each sample."""
+    vector_s8(c, path, p["batches"], p["output_c"], p["input_c"], p["filter_offset"] != 0)
+    c.add("biased", p["batches"] * p["output_c"] * p["bias"])
+
+
+def connected_one_s8(c: Counts, p: Params, path: str) -> None:
+    """arm_fully_connected_s8: one scale for all channels."""
+    connected_wrapper_s8(c, {**p, "is_per_channel": 0}, path)
+
+
+def connected_each_s8(c: Counts, p: Params, path: str) -> None:
+    """arm_fully_connected_per_channel_s8: a scale for each channel."""
+    connected_wrapper_s8(c, {**p, "is_per_channel": 1}, path)
+
+
+def connected_wrapper_s8(c: Counts, p: Params, path: str) -> None:
+    """arm_fully_connected_wrapper_s8: for each channel's own scale another function."""
+    with c.within("each" if p["is_per_channel"] else "one"):
+        connected_s8(c, p, path)
+
+
+def connected_s16(c: Counts, p: Params, path: str) -> None:
+    """arm_fully_connected_s16: in 64 bits where there are more columns than 512."""
+    _vector_s16(c, path, p["batches"], p["output_c"], p["input_c"])
+    c.add("biased", p["batches"] * p["output_c"] * p["bias"])
+
+
+def _vector_s16(c: Counts, path: str, times: float, rows: int, n: int, name: str = "") -> None:
+    slow = max(n - FAST_COLUMNS, 0) if path != "scalar" else 0
+    blocks = {"mve": 4, "dsp": 2, "scalar": 1}[path]
+    c.add(f"{name}vectors", times)
+    kinds = (("rows", times * (rows // blocks)), ("row", times * (rows % blocks)))
+    for kind, entered in kinds:
+        c.add(f"{name}any {kind}", times * (entered > 0))
+        if path == "mve":
+            c.vectors(f"{name}{kind}", entered, n - slow, 8)
+            c.add(f"{name}{kind} slow", entered * slow)
+        else:
+            c.loop(f"{name}{kind}", entered, n - slow, *((4,) if path == "dsp" else ()))
+            c.add(f"{name}{kind}/1", entered * slow)
+
+
+def connected_s4(c: Counts, p: Params, path: str) -> None:
+    """arm_fully_connected_s4: four rows at a time, two weights in a byte."""
+    rows, n, batches = p["output_c"], p["input_c"], p["batches"]
+    c.add("vectors", batches)
+    for name, times in (("quads", batches * (rows // 4)), ("rows", batches * (rows % 4))):
+        c.add(f"any {name}", batches * (times > 0))
+        steps = {"mve": (32, 16), "dsp": (4, 2), "scalar": (2,)}[path]
+        c.loop(name, times, n, *steps)
+        c.add(f"{name} biased", times * p["bias"])
+    if path == "mve":
+        c.loop("row tails", batches * (rows % 4), n % 32, 4, 2)
+
+
+def vector_sum(c: Counts, p: Params, path: str) -> None:
+    """arm_vector_sum_s8: sums of the rows, where there is an offset to multiply them by."""
+    rows, n = p["rows"], p["cols"]
+    c.copies("initial", p["bias"], 4 * rows, "dsp")
+    c.fills("cleared", 1 - p["bias"], 4 * rows, "dsp")
+    shifted = int(p["rhs_offset"] != 0)
+    blocks = 5 if path == "mve" else 1
+    for name, times in (("rows", rows // blocks), ("row", rows % blocks)):
+        if path == "mve":
+            c.vectors(name, times, n, 16)
+        else:
+            c.loop(name, times, n)
+        c.add(f"{name} shifted", times * shifted)
+
+
+def matmul_s8(c: Counts, p: Params, path: str) -> None:
+    """arm_batch_matmul_s8: a product with a vector for each row on the left."""
+    pictures = max(p["lhs_n"], p["rhs_n"]) * max(p["lhs_h"], p["rhs_h"])
+    c.add("batches", max(p["lhs_n"], p["rhs_n"]))
+    c.add("pictures", pictures)
+    vector_s8(c, path, pictures * p["lhs_w"], p["rhs_w"], p["rhs_c"], p["rhs_offset"] != 0)
+    if path == "mve":
+        c.fills("sums cleared", pictures, 4 * p["rhs_w"], "dsp")
+        c.vectors("sums rows", pictures * (p["rhs_w"] // 5), p["rhs_c"], 16)
+        c.vectors("sums row", pictures * (p["rhs_w"] % 5), p["rhs_c"], 16)
+
+
+def matmul_s16(c: Counts, p: Params, path: str) -> None:
+    """arm_batch_matmul_s16: as s8, in 64 bits."""
+    pictures = max(p["lhs_n"], p["rhs_n"]) * max(p["lhs_h"], p["rhs_h"])
+    c.add("batches", max(p["lhs_n"], p["rhs_n"]))
+    c.add("pictures", pictures)
+    times, rows, n = pictures * p["lhs_w"], p["rhs_w"], p["rhs_c"]
+    blocks = {"mve": 4, "dsp": 2, "scalar": 1}[path]
+    c.add("vectors", times)
+    for name, entered in (("rows", times * (rows // blocks)), ("row", times * (rows % blocks))):
+        if path == "mve":
+            c.vectors(name, entered, n, 8)
+        else:
+            c.loop(name, entered, n, *((4,) if path == "dsp" else ()))
+
+
+def _svdf(c: Counts, p: Params, path: str, step: int) -> None:
+    features = p["units"] * p["rank"]
+    batches, steps = p["batches"], p["time_batches"]
+    c.copies("state", 1, (batches * features * steps - 1) * (1 if step == 4 else 2), "dsp")
+    blocks = (step,) if path == "dsp" else ()
+    c.loop("history", batches * features, steps, *blocks)
+    if path != "dsp":
+        c.add("history/4", batches * features * (steps // 4))
+        c.add("history/8", batches * features * (steps // 8))
+    c.add("ranks", batches * features)
+    c.add("summed ranks", batches * features * (p["rank"] > 1))
+    c.add("units", batches * p["units"])
+    c.add("unit quads", -(-batches * p["units"] // 4))
+
+
+def svdf_s8(c: Counts, p: Params, path: str) -> None:
+    """arm_svdf_s8: features of the input, a weighted history of them, and their sum."""
+    vector_s8(c, path, p["batches"], p["units"] * p["rank"], p["input_size"])
+    _svdf(c, p, path, 4)
+
+
+def svdf_s16(c: Counts, p: Params, path: str) -> None:
+    """arm_svdf_state_s16_s8: the same with a state of 16 bits."""
+    rows, n, batches = p["units"] * p["rank"], p["input_size"], p["batches"]
+    blocks = {"mve": 3, "dsp": 2, "scalar": 3}[path]
+    c.add("vectors", batches)
+    for name, times in (("rows", batches * (rows // blocks)), ("row", batches * (rows % blocks))):
+        if path == "mve":
+            c.vectors(name, times, n, 16)
+        else:
+            c.loop(name, times, n, *((16, 4) if path == "dsp" else ()))
+    _svdf(c, p, path, 2)
+
+
+def lstm(c: Counts, p: Params, path: str) -> None:
+    """arm_lstm_unidirectional: four gates in each step, and what becomes of cell and output."""
+    batches, hidden, steps = p["batch_size"], p["hidden_size"], p["time_steps"]
+    one_sample = 1 if p["time_major"] else steps
+    c.add("steps", steps)
+    c.add("samples", steps * batches)
+    c.add("strided", steps * batches * (one_sample > 1))
+    size = hidden * batches
+    c.add("activations", steps * size)
+    c.loop("clear", steps, 2 * size, 16, 4)
+    c.loop("elements", steps, size, *((4,) if path == "mve" else (2,)))
+    if path == "mve":
+        c.vectors("element vectors", steps, size, 4)
+        c.vectors("output vectors", steps * batches, hidden, 4)
+    for name, entered, n in (("input", steps, p["input_size"]), ("hidden", steps - 1, hidden)):
+        c.add(name, entered * batches)
+        blocks = {"mve": 4, "dsp": 2, "scalar": 3}[path]
+        for kind, rows in (("rows", hidden // blocks), ("row", hidden % blocks)):
+            if path == "mve":
+                c.vectors(kind, entered * batches * rows, n, 16)
+            else:
+                c.loop(kind, entered * batches * rows, n, *((4,) if path == "dsp" else ()))
+
+
+def lstm_s16(c: Counts, p: Params, path: str) -> None:
+    """arm_lstm_unidirectional_s16: the same with sums in 64 bits."""
+    batches, hidden, steps = p["batch_size"], p["hidden_size"], p["time_steps"]
+    inner = Counts()
+    lstm(inner, p, path)
+    c.update({k: v for k, v in inner.items() if k.split("/")[0] not in ("rows", "row")})
+    for entered, n in ((steps, p["input_size"]), (steps - 1, hidden)):
+        _vector_s16(c, path, entered * batches, hidden, n)

@@ -1,0 +1,133 @@
+"""Transposed convolutions as CMSIS-NN's kernel puts their rows out, right or wrong.
+
+Where the kernel does not turn the filter round, it goes through the rows of the input, and puts out
+`stride` rows for each whose first tap lies in the image, and those that are left at the end. With
+a pad that is no multiple of the stride the other rows lie too high, and some are never written:
+these hold what the memory held. With a stride above the filter's height it writes beyond its
+output.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ...errors import ModelError
+from .building import Value
+from .call import Call, Converter
+from .windows import channels, ends, window
+
+_FUNCTION = "arm_transpose_conv_wrapper_s8"
+
+
+def transpose_conv(call: Call, last: bool = False) -> None:
+    """quantized_transpose_conv2d."""
+    call.expect(17)
+    x, out, weights = call.image(0, last), call.image(15, last), call.constant(1, "int8")
+    if weights.ndim != 4 or weights.shape[3] != x[3] or weights.shape[0] != out[3]:
+        raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
+    count, height, width, _ = weights.shape
+    params = {
+        **ends(x, out),
+        **{"input_c": x[3], "output_c": count, "filter_h": height, "filter_w": width},
+        **window(call, 3, 4, 6),
+        **call.pair(5, "pad_offset", 0),
+        **{"input_offset": call.integer(7), "output_offset": call.integer(8)},
+        **{"act_min": call.integer(11), "act_max": call.integer(12)},
+    }
+    rows = channels(call, count, (2, 9, 10))
+    turned = params["stride_h"] <= 2 and params["stride_w"] <= 2 and x[3] > 16
+    made = out[1] if turned else _rows(params)
+    if not turned and params["pad_h"] % params["stride_h"]:
+        value, params = _spread(call, params)
+    else:
+        value = call.value(0)
+    params["output_h"] = made
+    if made == out[1]:
+        call.put(_FUNCTION, params, [value], call.tensor(15), weights, rows)
+        return
+    like = Value("", "int8", (out[0], made, *out[2:]))
+    stream = call.part("rows", _FUNCTION, params, [value], like, weights, rows)
+    _fit(call, replace(stream, shape=(stream.size,)))
+
+
+def _rows(p: dict[str, int]) -> int:
+    """How many rows of an image the kernel writes."""
+    skipped = -(-p["pad_h"] // p["stride_h"])
+    end = p["input_h"] * p["stride_h"]
+    left = sum(
+        p["pad_h"] <= end + y < p["pad_h"] + p["output_h"]
+        for y in range(p["filter_h"] - p["stride_h"])
+    )
+    made = (p["input_h"] - skipped) * p["stride_h"] + left
+    reached = p["output_h"] + p["pad_h"] - skipped * p["stride_h"]
+    if made < 1 or made - 1 > reached:
+        raise ModelError(
+            f"its pad of {p['pad_h']} rows leaves rows of the output without taps that belong to "
+            "them: what the device computes then is not supported; choose a smaller padding"
+        )
+    return made
+
+
+def _spread(call: Call, params: dict[str, int]) -> tuple[Value, dict[str, int]]:
+    """The rows of the input where the kernel takes them to be, and zeros between them.
+
+    The rows that are skipped lie right; the others follow as if the first of them had no pad.
+    """
+    p, x = dict(params), call.value(0)
+    pad, stride = p["pad_h"], p["stride_h"]
+    skipped, unit = -(-pad // stride), math.gcd(stride, pad)
+    places = [row * stride for row in range(skipped)]
+    places += [pad + row * stride for row in range(p["input_h"] - skipped)]
+    index = np.full(places[-1] // unit + 1, p["input_h"], np.int32)  # of a row of zeros
+    for row, place in enumerate(places):
+        index[place // unit] = row
+    n, height, inner = p["batches"], p["input_h"], p["input_w"] * p["input_c"]
+    zeros = Value(f"{call.name}/zeros", "int8", (n, inner))
+    blank = np.full(n * inner, -p["input_offset"], np.int8)
+    call.builder.call("tflm_constant_s8", {"length": blank.size}, [], zeros, blank)
+    sides = {"outer": n, "inner1": height * inner, "inner2": inner}
+    like = Value("", "int8", (n, height + 1, inner))
+    x = call.part("with_zeros", "tflm_concatenation_s8", sides, [x, zeros], like)
+    at = Value(f"{call.name}/places", "int32", (index.size,))
+    call.builder.call("tflm_constant_s32", {"length": index.size}, [], at, index)
+    gather = {"batches": 1, "outer": n, "side": height + 1, "inner": inner, "count": index.size}
+    gather.update(depth=1, step_0=1, **{f"step_{i}": 0 for i in range(1, 5)})
+    like = Value("", "int8", (n, index.size, p["input_w"], p["input_c"]))
+    x = call.part("spread", "tflm_gather_s8", gather, [x, at], like)
+    p.update(input_h=index.size, stride_h=unit)
+    return x, p
+
+
+def _fit(call: Call, stream: Value) -> None:
+    """The output of the rows that were written, one image after the other."""
+    output = call.tensor(15)
+    size, missing = output.nbytes, output.nbytes - stream.size
+    if missing < 0:
+        params = call.slice_of(stream.size, 0, size)
+        call.put("tflm_slice_s8", params, [stream], output)
+        if output.place is not None:
+            memory, start = output.place
+            call.builder.overwritten(memory, start + size, start + stream.size)
+        return
+    rest = call.builder.before(output, stream.size, call.instruction.index)
+    params = {"outer": 1, "inner1": stream.size, "inner2": missing}
+    if rest is None:
+        held = Value(f"{call.name}/unwritten", "int8", (missing,))
+        zeros = np.zeros(missing, np.int8)
+        call.builder.call("tflm_constant_s8", {"length": missing}, [], held, zeros)
+    else:
+        value, first = rest
+        flat, like = Value(value.name, "int8", (value.size,)), Value("", "int8", (missing,))
+        own = call.slice_of(value.size, first, missing)
+        held = call.part("unwritten", "tflm_slice_s8", own, [flat], like)
+    call.put("tflm_concatenation_s8", params, [stream, held], output)
+
+
+TRANSPOSED: dict[str, Converter] = {
+    "quantized_transpose_conv2d": transpose_conv,
+    "quantized_transpose_conv2d_nhwc": partial(transpose_conv, last=True),
+}

@@ -1,0 +1,102 @@
+"""Estimated instructions against counts of the real library on emulated cores."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import qemu_nn
+from qemu_nn.cycles.counts import inside
+from qemu_nn.cycles.model import CLASSES, PATHS
+from qemu_nn.cycles.table import COUNTERS
+
+#: Three recorded calls of each function and core, in builds chosen by a hash.
+RECORDED = Path(__file__).parent / "golden" / "cycles.csv.gz"
+SETTINGS = ("core", "release", "optimization", "float_abi")
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    with gzip.open(RECORDED, "rt", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    settings = [{name: row[name] for name in SETTINGS} for row in rows]
+    calls = [
+        qemu_nn.estimate_call(row["function"], json.loads(row["params"]), **setting)
+        for row, setting in zip(rows, settings)
+    ]
+    return rows, calls
+
+
+def test_nine_recorded_calls_in_ten_are_estimated_within_three_percent(recorded):
+    rows, calls = recorded
+    counts = np.array([int(row["instructions"]) for row in rows])
+    errors = np.abs([call.instructions for call in calls] / counts - 1)
+    assert np.median(errors) < 0.005
+    assert np.quantile(errors, 0.9) < 0.03
+
+
+def test_the_range_holds_what_recorded_inputs_took(recorded):
+    rows, calls = recorded
+    held = [
+        call.low <= int(row["least"]) and int(row["most"]) <= call.high
+        for row, call in zip(rows, calls)
+    ]
+    assert np.mean(held) > 0.93
+    assert all(call.low <= call.instructions <= call.high for call in calls)
+
+
+def test_every_function_is_recorded_and_estimated(recorded):
+    rows, _ = recorded
+    assert {row["function"] for row in rows} == set(COUNTERS)
+    assert {row["core"] for row in rows} == set(PATHS)
+
+
+def test_what_a_call_is_made_of_is_no_more_than_the_call(recorded):
+    _, calls = recorded
+    classes = [name for name in CLASSES if name != "branches taken"]  # those are counted twice
+    for call in calls:
+        assert sum(call.mix.get(name, 0) for name in classes) <= 1.05 * call.instructions + 20
+
+
+def test_data_that_a_softmax_leaves_out_make_its_range_wide():
+    row = {"num_rows": 1, "row_size": 100, "mult": 1 << 30, "shift": 23, "diff_min": -248}
+    call = qemu_nn.estimate_call("arm_softmax_s8", row)
+    assert call.low < 0.2 * call.instructions
+    dense = qemu_nn.estimate_call("arm_relu_q7", {"size": 100}, release="7.0.0")
+    assert dense.high - dense.low < 0.3 * dense.instructions
+
+
+def test_windows_are_counted_at_the_edges():
+    assert inside(size=5, out=5, kernel=3, stride=1, pad=1) == [2, 3, 3, 3, 2]
+    assert inside(size=8, out=4, kernel=3, stride=2, pad=0) == [3, 3, 3, 2]
+    assert inside(size=6, out=6, kernel=3, stride=1, pad=2, dilation=2) == [2, 2, 3, 3, 2, 2]
+
+
+def test_a_core_without_counts_borrows_those_of_one_that_has_its_instructions():
+    m4, m7 = (qemu_nn.estimate_call("arm_relu_q7", {"size": 64}, core=c) for c in ("m4", "m7"))
+    assert (m7.core, m7.counted_on, m7.instructions) == ("cortex-m7", "cortex-m4", m4.instructions)
+    m3 = qemu_nn.estimate_call("arm_relu_q7", {"size": 64}, core="cortex-m3")
+    assert m3.float_abi == "soft", "a Cortex-M3 has no other"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"function": "arm_relu_q9"}, "no instruction counts of 'arm_relu_q9'.*did you mean"),
+        ({"core": "cortex-m0"}, "no instruction counts of cortex-m0; have: cortex-m3"),
+        ({"release": "6.0.0"}, "no instruction counts of CMSIS 6.0.0.*have: CMSIS 5.6.0"),
+        ({"optimization": "-O1"}, "have: CMSIS 5.6.0 -O2 hard float"),
+        ({"core": "m55", "float_abi": "soft"}, "soft float, on cortex-m55; have: CMSIS 7.0.0"),
+        ({"function": "arm_softmax_s8", "release": "5.9.0"}, "it is known of CMSIS 7.0.0"),
+        ({"params": {}}, "arm_relu_q7 lacks the argument 'size'"),
+        ({"params": {"size": None}}, "arm_relu_q7 cannot have these arguments"),
+        ({"params": {"size": -1}}, "arm_relu_q7 cannot have these arguments"),
+    ],
+)
+def test_what_is_not_known_is_said(changes, sentence):
+    arguments = {"function": "arm_relu_q7", "params": {"size": 64}, **changes}
+    with pytest.raises(qemu_nn.Error, match=sentence):
+        qemu_nn.estimate_call(**arguments)

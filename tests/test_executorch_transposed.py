@@ -1,0 +1,58 @@
+"""Transposed convolutions of .pte files, row by row as CMSIS-NN's kernel has them."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flatbuffers", reason="the library flatbuffers writes the files")
+from pte_files import LAST, codes, made, same
+
+
+def rolled(x, weights, bias, stride, pad, sides):
+    """The rows [row, x, c] that are written, of images [n, y, x, c]; steps are 1 / 256."""
+    _, height, width, _ = weights.shape
+    rows = []
+    for image in x.astype(int):
+        columns = (image.shape[1] - 1) * stride + max(width, stride)
+        held = [np.tile(bias, (columns, 1)) for _ in range(max(height, stride))]
+        for y, line in enumerate(image):
+            skipped = max(0, pad - y * stride)
+            for ky in range(skipped, height):
+                for i, kx in np.ndindex(len(line), width):
+                    held[ky - skipped][i * stride + kx] += weights[:, ky, kx].astype(int) @ line[i]
+            if not skipped:
+                rows += held[:stride]
+                held = held[stride:] + [np.tile(bias, (columns, 1)) for _ in range(stride)]
+        end = len(image) * stride
+        left = [y for y in range(height - stride) if pad <= end + y < pad + sides[0]]
+        rows += [held[y] for y in left]
+    sums = np.array([row[pad : pad + sides[1]] for row in rows])
+    halves = np.floor(sums / 2 + 0.5)  # by 2^30 in 32 bits, then by 2^-7, each rounded
+    steps = np.copysign(np.floor(np.abs(halves) / 128 + 0.5), halves)
+    return np.clip(steps, -128, 127).astype(np.int8)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pad", "batches", "channels"),
+    [
+        *((4, 2, 1, 1, 3), (4, 2, 1, 2, 3), (3, 2, 1, 1, 2)),
+        *((2, 3, 0, 2, 2), (5, 3, 2, 1, 20), (3, 2, 2, 1, 3)),
+    ],
+)
+def test_the_rows_of_a_transposed_convolution_lie_where_the_kernel_puts_them(
+    tmp_path, kernel, stride, pad, batches, channels
+):
+    x, w = codes(batches, channels, 4, 4), codes(2, kernel, kernel, channels, seed=2)
+    bias = np.array([300, -500], np.int32)
+    side = 3 * stride + kernel - 2 * pad
+    scaling = np.full(2, 2**30, np.int32), np.full(2, -7, np.int32)
+    args = (
+        *("in0", w, bias, [stride] * 2, [pad] * 2, [0, 0], [1, 1], 0, 0, *scaling, -128, 127),
+        *(np.zeros(0, np.uint8), np.zeros(0, np.uint8)),
+    )
+    name, shape = "cortex_m::quantized_transpose_conv2d.out", (batches, 2, side, side)
+    found = made(tmp_path, name, [x], args, shape, LAST, [LAST])
+    rows = rolled(x.transpose(0, 2, 3, 1), w, bias, stride, pad, (side, side))
+    want = np.zeros(batches * side * side * 2, np.int8)
+    whole = rows.ravel()[: want.size]
+    want[: whole.size] = whole
+    same(found, want.reshape(batches, side, side, 2).transpose(0, 3, 1, 2))

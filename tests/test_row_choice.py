@@ -1,0 +1,74 @@
+"""The planner chooses the row that is fastest where rows were measured, within 5 percent."""
+
+import pytest
+from hosts import needs_x86
+from layer_calls import same_s8, square
+
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.kernels import table as kernels
+from qemu_nn.kernels.devices import profile_for
+
+#: As much of the fastest row's speed the chosen one has at least.
+LEAST = 0.95
+
+#: The processor of docs/benchmarks.md on which rows of AMX were timed, and what it has.
+AMX_SERVER = ("avx2", "avxvnni", "avx512vnni", "amx")
+
+BASIC, RGB, FAST = (f"arm_convolve_HWC_q7_{kind}" for kind in ("basic", "RGB", "fast"))
+POINT, WRAPPER = "arm_convolve_1x1_HWC_q7_fast_nonsquare", "arm_convolve_wrapper_s8"
+
+
+def oblong(height, width, depth, out):
+    """A 1x1 convolution."""
+    params = square(POINT, width, depth, out, 1)
+    return {**params, "dim_im_in_y": height, "dim_im_out_y": height}
+
+
+def keyword_spotter():
+    """The first convolution of `kws_dscnn`."""
+    name = "arm_convolve_HWC_q7_basic_nonsquare"
+    sizes = {"dim_im_in": (10, 49), "dim_im_out": (5, 25), "dim_kernel": (4, 10)}
+    sizes |= {"padding": (1, 4), "stride": (2, 2)}
+    given = {f"{side}_{axis}": n for side, both in sizes.items() for axis, n in zip("xy", both)}
+    return name, {**given, "ch_im_in": 1, "ch_im_out": 64, "bias_shift": 0, "out_shift": 7}
+
+
+#: Billions of products a second that rows reached on that processor, one thread.
+MEASURED = [
+    (RGB, square(RGB, 32, 3, 32, 5), {"amx": 75, "avx512vnni": 158}),
+    (FAST, square(FAST, 16, 32, 16, 5), {"amx": 290, "avx512vnni": 190}),
+    (FAST, square(FAST, 8, 64, 64, 3), {"amx": 443, "avx512vnni": 210}),
+    (POINT, oblong(25, 5, 64, 64), {"amx": 296, "avx512vnni": 202}),
+    (POINT, oblong(14, 14, 512, 512), {"amx": 897, "avx512vnni": 297}),
+    (WRAPPER, same_s8(32, 16, 16, 3), {"amx": 173, "avx512vnni": 187}),
+    (WRAPPER, same_s8(8, 64, 64, 3), {"amx": 573, "avx512vnni": 234}),
+    (WRAPPER, same_s8(16, 64, 32, 1), {"amx": 148, "avx512vnni": 155}),
+]
+
+
+def chosen(monkeypatch, host, name, params):
+    """The variant that a host with these instruction sets runs a call on."""
+    monkeypatch.setattr(kernels, "HOST", sum(kernels.FEATURES[each] for each in host))
+    monkeypatch.delenv(kernels.CAP, raising=False)
+    function = FUNCTIONS[name]
+    rows = kernels.rows_of(function.op, function.type)
+    profile = profile_for([(function.op, function.type)], "cortex-m3")
+    struct = function.struct_values({n: params[n] for n in function.params})
+    call = kernels.make_params(rows[0].op, profile, struct)
+    kernels.check(rows[0], call)
+    return kernels.choose(rows, profile, call).variant
+
+
+@needs_x86
+@pytest.mark.parametrize(("name", "params", "rates"), MEASURED)
+def test_the_chosen_row_is_as_fast_as_the_fastest_that_was_measured(
+    monkeypatch, name, params, rates
+):
+    variant = chosen(monkeypatch, AMX_SERVER, name, params)
+    assert rates[variant] >= LEAST * max(rates.values())
+
+
+@needs_x86
+def test_the_first_layer_of_the_keyword_spotter_is_left_to_vectors(monkeypatch):
+    """Its other layers are faster on tiles, and the network was slower by a tenth."""
+    assert chosen(monkeypatch, AMX_SERVER, *keyword_spotter()) == "avx512vnni"
