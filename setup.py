@@ -106,8 +106,8 @@ AS_FAST_AND_SMALLER = [
 
 
 def is_plain(source):
-    """Is a C file none of the rows that need an instruction set?"""
-    return not re.search("_(avx|amx|neon)", Path(source).stem)
+    """Is a C file none of the fast rows?"""
+    return not re.search("_(avx|amx|neon|portable)", Path(source).stem)
 
 
 def included(paths):

@@ -28,6 +28,10 @@ int s_requantize_s16_s16_avx2(const void *params, const qn_buffers *b) {
     return requantize(params, b, S16);
 }
 
+int s_requantize_s16_s32_avx2(const void *params, const qn_buffers *b) {
+    return requantize(params, b, S32);
+}
+
 int s_leaky_relu_s16_avx2(const void *params, const qn_buffers *b) {
     const qn_s_leaky_relu *p = params;
     const exact identity = exact_of(p->profile, p->identity_multiplier, p->identity_shift);
