@@ -34,18 +34,14 @@ MEANINGLESS = {
     "reduce_all": "truth values have no scale",
     **dict.fromkeys(("arg_max", "arg_min"), "it makes indices, not real numbers"),
     "batch_matmul": "no float operator multiplies two tensors that are computed",
-    **dict.fromkeys(("cast", "quantize", "dequantize"), "it changes the type of numbers"),
-    "quantize_per_tensor": "it changes the type of numbers",
-    "quantized_div": "no float operator divides two tensors that are computed",
+    "cast": "it changes the type of numbers",
     **dict.fromkeys(
-        ("unary", "binary", "compare", "float_softmax", "float_pool", "float_resize"),
+        (
+            *("compare", "float_pool", "float_resize", "float_matmul", "float_convolve"),
+            *("float_upsample", "float_layer_norm", "float_adaptive_pool"),
+        ),
         "it computes with numbers as they are",
     ),
-    **dict.fromkeys(
-        ("float_reduce", "float_matmul", "float_convolve", "float_upsample", "float_layer_norm"),
-        "it computes with numbers as they are",
-    ),
-    "float_adaptive_pool": "it computes with numbers as they are",
     "svdf": "it keeps a state",
     "circular_buffer": "it keeps a state",
     "hold": "it keeps a state",
