@@ -1,4 +1,4 @@
-"""Operators of TensorFlow Lite Micro on each element of float32 or int32, and conversions."""
+"""Operators of TensorFlow Lite Micro on each element of float32 and wide integers; conversions."""
 
 from collections.abc import Mapping
 from random import Random
@@ -19,7 +19,7 @@ UNARY = (
 )
 BINARY = (
     *("add", "sub", "mul", "div", "maximum", "minimum", "squared_difference"),
-    *("floor_div", "floor_mod"),
+    *("floor_div", "floor_mod", "prelu"),
 )
 COMPARE = ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
 
@@ -207,5 +207,6 @@ FUNCTIONS = (
     *(_unary(what) for what in UNARY),
     *(_binary(what, "f32") for what in BINARY),
     *(_binary(what, "s32") for what in _OF_INTEGERS),
+    *(_binary(what, "s64") for what in ("maximum", "minimum")),
     *(_compare(what, type) for what in COMPARE for type in ("f32", "s32", "s64")),
 )

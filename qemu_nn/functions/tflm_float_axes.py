@@ -11,11 +11,12 @@ from .drawing import SIZES, Drawn
 from .extents import Array, Either, Extent, Largest
 from .meaning import Call, Meant, Real
 from .s8_operands import width
+from .tflm_elementwise import NORMALIZED
 from .tflm_float import ACTIVATIONS, REAL_NOTE, bits
 
 #: What is computed, as csrc/include/qn_params_f.h counts them.
 POOLS = ("average", "max", "l2")
-SUMS = ("sum", "mean")
+SUMS = ("sum", "mean", "reduce_max", "reduce_min")
 
 _ROWS: tuple[str, ...] = ("num_rows", "row_size")
 _ENDS: tuple[str, ...] = ("input_h", "input_w", "channels", "output_h", "output_w")
@@ -175,6 +176,19 @@ FUNCTIONS = (
         cases=(dict(zip(("batches", *_ENDS, *_FLAGS), (1, 8, 8, 16, 16, 16, 0, 1))),),
     ),
     *(_reduce(kind) for kind in SUMS),
+    Function(
+        name="tflm_l2_normalization_f32",
+        op="l2_norm",
+        type="f32",
+        params=_ROWS,
+        inputs=(Array("input", "float32", _ROWS),),
+        output=Array("output", "float32", _ROWS),
+        fixed={"input_zero_point": 0},
+        note=REAL_NOTE,
+        draw=_draw_softmax,
+        cases=({"num_rows": 1, "row_size": 64},),
+        meaning=NORMALIZED,
+    ),
     Function(
         name="tflm_batch_matmul_f32",
         op="float_matmul",
