@@ -272,3 +272,19 @@ def test_a_network_that_is_a_conversion_alone_has_it(x, want, tmp_path):
     net.operator("QUANTIZE", [real], [net.output((1, 2), 0.5, 3)])
     session = qemu_nn.load(net.save(tmp_path)).session()
     assert session.run(np.float32([x]))["output"].tolist() == [want]
+
+
+@pytest.mark.parametrize(
+    "name", ["ends_reshape_two", "ends_const", "ends_through", "alone_squeeze_int16"]
+)
+def test_copies_are_reshapes_in_a_file_that_is_written(name, tmp_path):
+    load(name, tmp_path).save(tmp_path / "written.tflite")
+    network = qemu_nn.load(tmp_path / "written.tflite")
+    assert wrong(network, name, network.session(**BUILD).run(given(network, name))) == {}
+
+
+def test_a_state_of_a_branch_is_not_written(tmp_path):
+    network = load("svdf_in_if_int8", tmp_path)
+    with pytest.raises(Error, match="it copies a state, as branches do; save it as .qnz"):
+        network.save(tmp_path / "written.tflite")
+    assert not (tmp_path / "written.tflite").exists()
