@@ -285,6 +285,6 @@ def test_copies_are_reshapes_in_a_file_that_is_written(name, tmp_path):
 
 def test_a_state_of_a_branch_is_not_written(tmp_path):
     network = load("svdf_in_if_int8", tmp_path)
-    with pytest.raises(Error, match="it copies a state, as branches do; save it as .qnz"):
+    with pytest.raises(Error, match=r"it copies a state, as branches do; save it as \.qnz"):
         network.save(tmp_path / "written.tflite")
     assert not (tmp_path / "written.tflite").exists()
