@@ -253,6 +253,17 @@ def test_computed_weights_with_a_bias_are_refused(value, match, tmp_path):
         qemu_nn.load(path)
 
 
+def test_weights_of_4_bits_count_once(tmp_path):
+    network = load("depthwise_s4_odd", tmp_path)
+    held = network.graph.arrays
+    own = [held[name] for node in network.graph.nodes for name in (node.weights, node.bias)]
+    assert (
+        network.graph.weight_bytes
+        == sum(array.nbytes for array in own)
+        < sum(array.nbytes for array in held.values())
+    )
+
+
 # ---- ends ----
 
 

@@ -50,7 +50,7 @@ def of_calls(graph: Graph, from_float: bool, notes: int, preprocessing: str = ""
         starts: _listed([_tensor(tensor) for tensor in graph.inputs]),
         "outputs": _listed([_tensor(t) for t in tensors if t.name in graph.outputs]),
         "macs": sum(macs),
-        "weight_bytes": sum(array.nbytes for array in graph.arrays.values()),
+        "weight_bytes": graph.weight_bytes,
         "float_reference": "yes" if from_float else "no",
     }
     if notes:

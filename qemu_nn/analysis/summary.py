@@ -130,7 +130,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
         "profile": str(plan.profile),
         **_ends(plan.graph),
         "macs": sum(_macs(node) for node in plan.graph.nodes),
-        "weight_bytes": sum(array.nbytes for array in plan.graph.arrays.values()),
+        "weight_bytes": plan.graph.weight_bytes,
         **_memory(plan.graph, buffers, arena),
         "scratch_bytes": max(total.values()),
     }

@@ -272,8 +272,8 @@ class Network:
 
         found, stack = find_chip(chip), as_count(stack, "stack", 0)
         session = self.session(found.core, cmsis, rounding, kernels=kernels, tflm=tflm)
-        weights = sum(array.nbytes for array in self.graph.arrays.values())
-        return Fit(self.graph.name, found, weights, buffers(session.plan), stack)
+        weights, plan = self.graph.weight_bytes, session.plan
+        return Fit(self.graph.name, found, weights, buffers(plan), stack)
 
     def save(self, path: Union[str, Path]) -> None:
         """Write the network, with its reference and its preprocessing, as one file for load().
