@@ -14,6 +14,7 @@ from tflite_files import File
 
 import qemu_nn
 from qemu_nn.errors import Error, ModelError
+from qemu_nn.ir.builds import weight_bytes
 
 with np.load(Path(__file__).parent / "golden" / "tflm_more.npz") as _arrays:
     RECORDED = dict(_arrays)
@@ -258,7 +259,7 @@ def test_weights_of_4_bits_count_once(tmp_path):
     held = network.graph.arrays
     own = [held[name] for node in network.graph.nodes for name in (node.weights, node.bias)]
     assert (
-        network.graph.weight_bytes
+        weight_bytes(network.graph)
         == sum(array.nbytes for array in own)
         < sum(array.nbytes for array in held.values())
     )

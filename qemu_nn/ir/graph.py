@@ -113,13 +113,6 @@ class Graph:
         return {**starts, **{node.name: at for at, node in enumerate(self.nodes)}}
 
     @property
-    def weight_bytes(self) -> int:
-        """Bytes of the arrays that its calls read, and of what states hold after reset."""
-        used = {name for node in self.nodes for name in (node.weights, node.bias)}
-        used |= {state.name for state in self.states}
-        return sum(array.nbytes for name, array in self.arrays.items() if name in used)
-
-    @property
     def ops(self) -> set[tuple[str, str]]:
         """The ops of its nodes: pairs (op, type) of the kernel table."""
         return {(node.function.op, node.function.type) for node in self.nodes}
