@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from .api.quantize import quantize
     from .api.run import run
     from .cycles.model import estimate_call
+    from .executorch import from_pytorch
     from .io.version import __version__
     from .ir.preprocessing import Preprocessing
 
@@ -112,6 +113,7 @@ _HOMES = {
     "estimate": "api.estimate",
     "estimate_call": "cycles.model",
     "export": "api.export",
+    "from_pytorch": "executorch",
     "load": "api.network",
     "micro_frontend": "api.micro_frontend",
     "quantize": "api.quantize",
@@ -139,6 +141,7 @@ __all__ = [
     "estimate_call",
     "evaluate",
     "export",
+    "from_pytorch",
     "load",
     "micro_frontend",
     "quantize",

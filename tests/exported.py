@@ -28,6 +28,7 @@ STRICT = "-O2 -Wall -Wextra -Wpedantic -Werror"
 TOOLS = {
     "pc": ("make", "cc"),
     "m4": ("make", "arm-none-eabi-gcc", "qemu-system-arm"),
+    "m55": ("make", "arm-none-eabi-gcc", "qemu-system-arm"),
 }
 
 #: Bytes in which every small call of every function finds its inputs.
