@@ -1,8 +1,9 @@
 """Fits what `qemu_nn.cycles` knows to instruction counts of CMSIS-NN's functions, call by call.
 
-    python -m benchmarks.fit_cycles ../shared/spec/cycles/counts.csv.gz
+    python -m benchmarks.fit_cycles counts.csv.gz networks.json.gz
 
-reads such a file and writes the package's coefficients. It needs SciPy. Printed are, for each
+reads such files (the second one holds the calls of whole networks, and may be missing) and writes
+the package's coefficients. It needs SciPy. Printed are, for each
 function and build, the median and the 90th percentile of the errors of calls that a fit has not
 seen (a sixth of the shapes at a time is left out).
 """
@@ -12,6 +13,7 @@ import gzip
 import hashlib
 import json
 import lzma
+import re
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import nnls
 
-from qemu_nn.cycles.model import CLASSES, DATA, MVE_CLASSES, PATHS
+from qemu_nn.cycles.model import CLASSES, DATA, DEFAULTS, PATHS
 from qemu_nn.cycles.table import COUNTERS, group, parts
 
 FOLDS = 6
@@ -57,9 +59,30 @@ def read(path):
     return found
 
 
+def add_networks(found, path):
+    """Join the calls of whole networks to those of single ones."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        networks = json.load(file)
+    for network in networks:
+        abi = "hard" if "float-abi=hard" in network["compiler"] else "soft"
+        build = (network["core"], network["release"], network["optimization"], abi)
+        for call in network["calls"]:
+            if call["function"] not in COUNTERS:
+                continue
+            recorded = found[build][group(call["function"])]
+            count = sum(call["instructions"]) / len(call["instructions"])
+            mix = {**call["mix"], "branches_taken": call["branches_taken"]}
+            recorded.calls.append((call["function"], json.dumps(call["params"])))
+            recorded.counts.append(count)
+            recorded.mixes.append([mix.get(column, 0) for column in CLASSES.values()])
+            recorded.spans.append((1.0, 1.0))
+
+
 def matrix(recorded, core):
     """Names of parts, and how often each call runs each."""
-    rows = [parts(name, json.loads(text), PATHS[core]) for name, text in recorded.calls]
+    rows = [
+        parts(name, {**DEFAULTS, **json.loads(text)}, PATHS[core]) for name, text in recorded.calls
+    ]
     names = sorted(set().union(*rows))
     return names, np.array([[row.get(name, 0.0) for name in names] for row in rows])
 
@@ -83,6 +106,19 @@ def unseen(counted, counts, calls):
     return errors
 
 
+def fewest(names, counted, counts, calls):
+    """Of all parts, and of those without some kinds, the ones that unseen calls follow best."""
+    found = []
+    for kinds in (r"$^", r"last \d", r"last \d|.* any$"):
+        kept = [at for at, name in enumerate(names) if not re.fullmatch(kinds, name)]
+        if found and len(kept) == len(found[-1][1]):
+            continue
+        errors = np.abs(unseen(counted[:, kept], counts, calls))
+        found.append((np.mean(np.minimum(errors, 0.1)), kept, errors))
+    _, kept, errors = min(found, key=lambda one: one[0])
+    return [names[at] for at in kept], counted[:, kept], errors
+
+
 def significant(value, digits):
     """A number with so many digits, an integer where it is one."""
     rounded = float(f"{value:.{digits}g}")
@@ -94,11 +130,9 @@ def fitted(recorded, core):
     names, counted = matrix(recorded, core)
     counts = np.array(recorded.counts, float)
     mixes = np.array(recorded.mixes, float)
-    errors = np.abs(unseen(counted, counts, recorded.calls))
+    names, counted, errors = fewest(names, counted, counts, recorded.calls)
     wanted = {"instructions": counts}
     wanted.update(zip(CLASSES, mixes.T))
-    if PATHS[core] != "mve":
-        wanted = {name: wanted[name] for name in wanted if name not in MVE_CLASSES}
     if PATHS[core] != "scalar":  # where none of them takes longer than another
         wanted[MAC] = wanted[MAC] + wanted.pop("multiplies")
     found = {name: solve(counted, target, counts) for name, target in wanted.items()}
@@ -106,7 +140,7 @@ def fitted(recorded, core):
     entry = {"parts": [names[at] for at in used]}
     for name, values in found.items():
         if values.any():
-            digits = 4 if name == "instructions" else 3
+            digits = 4 if name == "instructions" else 2
             entry[name] = [significant(float(values[at]), digits) for at in used]
     functions, by_function = np.array([name for name, _ in recorded.calls]), {}
     spans = np.array(recorded.spans)
@@ -119,19 +153,21 @@ def fitted(recorded, core):
     return entry, by_function
 
 
-def main(path):
+def main(calls, networks=None):
     """Fit all builds, print the errors and write the coefficients."""
-    data, every = {}, []
-    for build, groups in sorted(read(path).items()):
+    data, every, found = {}, [], read(calls)
+    if networks is not None:
+        add_networks(found, networks)
+    for build, groups in sorted(found.items()):
         entries = data[" ".join(build)] = {}
         for name, recorded in sorted(groups.items()):
             entries[name], errors = fitted(recorded, build[0])
-            for function, found in errors.items():
-                every.append(found)
-                middle, most = np.median(found), np.quantile(found, 0.9)
+            for function, own in errors.items():
+                every.append(own)
+                middle, most = np.median(own), np.quantile(own, 0.9)
                 print(*build, f"{function:42} {middle:8.2%} {most:8.2%}", sep="  ")
     errors = np.concatenate(every)
-    fine = np.mean([np.mean(found < 0.03) >= 0.9 for found in every])
+    fine = np.mean([np.mean(own < 0.03) >= 0.9 for own in every])
     print(
         f"{np.mean(errors < 0.03):.1%} of {len(errors)} calls within 3 %, {fine:.0%} of functions"
     )

@@ -42,6 +42,10 @@ analyze -- report layer by layer what quantization cost
 
 >>> print(qemu_nn.analyze("net.qnz", "test.npz").text())
 
+estimate -- say how long a network takes on a device
+
+>>> print(qemu_nn.estimate("net.tflite", board="nucleo-l4r5zi").text())
+
 estimate_call -- say how many instructions one call takes on a device
 
 >>> qemu_nn.estimate_call("arm_relu_q7", {"size": 1000}, release="5.9.0").instructions
@@ -83,6 +87,7 @@ if TYPE_CHECKING:
     from .api.chain import Chain, chain
     from .api.check import check
     from .api.diff import diff
+    from .api.estimate import estimate
     from .api.evaluate import evaluate
     from .api.export import export
     from .api.micro_frontend import micro_frontend
@@ -90,6 +95,7 @@ if TYPE_CHECKING:
     from .api.quantize import quantize
     from .api.run import run
     from .cycles.model import estimate_call
+    from .executorch import from_pytorch
     from .io.version import __version__
     from .ir.preprocessing import Preprocessing
 
@@ -104,8 +110,10 @@ _HOMES = {
     "check": "api.check",
     "diff": "api.diff",
     "chain": "api.chain",
+    "estimate": "api.estimate",
     "estimate_call": "cycles.model",
     "export": "api.export",
+    "from_pytorch": "executorch",
     "load": "api.network",
     "micro_frontend": "api.micro_frontend",
     "quantize": "api.quantize",
@@ -129,9 +137,11 @@ __all__ = [
     "chain",
     "check",
     "diff",
+    "estimate",
     "estimate_call",
     "evaluate",
     "export",
+    "from_pytorch",
     "load",
     "micro_frontend",
     "quantize",

@@ -28,6 +28,7 @@ STRICT = "-O2 -Wall -Wextra -Wpedantic -Werror"
 TOOLS = {
     "pc": ("make", "cc"),
     "m4": ("make", "arm-none-eabi-gcc", "qemu-system-arm"),
+    "m55": ("make", "arm-none-eabi-gcc", "qemu-system-arm"),
 }
 
 #: Bytes in which every small call of every function finds its inputs.
@@ -87,7 +88,10 @@ NEVER_STOPS = {
 }
 
 #: Those that have no such arguments.
-STOPS = ("tflm_rsqrt_s16", "tflm_gather_s8", "tflm_gather_f32")
+STOPS = (
+    *("tflm_rsqrt_s16", "tflm_gather_s8", "tflm_gather_f32"),
+    *(f"tflm_part_{type}" for type in ("s8", "s16", "s32", "f32", "b8")),
+)
 
 
 def every_function(wanted):

@@ -11,7 +11,7 @@ from inspect import isclass, isfunction
 import pytest
 
 import qemu_nn
-from qemu_nn import cmsis, errors, ndk, targets
+from qemu_nn import cmsis, errors, executorch, ndk, targets
 from qemu_nn.analysis.checks import Checks, ModelCheck
 from qemu_nn.analysis.compare import Comparison, Difference, Finding
 from qemu_nn.analysis.evaluation import Evaluation
@@ -56,6 +56,7 @@ def surface():
         *defined_in(targets),
         *defined_in(errors),
     ]
+    things += [getattr(executorch, name) for name in executorch.__all__]
     named = {f"{thing.__module__}.{thing.__qualname__}": thing for thing in things}
     named.update((f"qemu_nn.cmsis.{name}", getattr(cmsis, name)) for name in cmsis.__all__)
     named["qemu_nn.ndk.install"] = ndk.install

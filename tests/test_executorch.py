@@ -3,20 +3,16 @@
 import re
 import warnings
 from fractions import Fraction
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-from published import SHARED
-from tflite_damage import changed
+from recorded_files import PTE
+from tflite_damage import changed, tables
 
 import qemu_nn
 import qemu_nn.cmsis
 from qemu_nn.errors import DeviceWarning, Error, ModelError, Refused
 
-OWN = Path(__file__).parent / "golden" / "executorch.npz"
-FOLDER = SHARED / "pte"
 CORES = {"m4": "cortex-m4", "m55": "cortex-m55", "m3": "cortex-m3", "m0plus": "cortex-m0plus"}
 
 #: Programs that stop on the device, and what is said of them.
@@ -28,36 +24,13 @@ STOPPED = {
 }
 
 
-@cache
-def own():
-    """The project's own recordings: program -> name of an array -> the array."""
-    with np.load(OWN) as arrays:
-        found = {}
-        for key in arrays:
-            program, _, name = key.partition("/")
-            found.setdefault(program, {})[name] = arrays[key]
-        return found
-
-
-def recorded(name):
-    if name in own():
-        return own()[name]
-    with np.load(FOLDER / f"{name}_golden.npz") as arrays:
-        return {key: arrays[key] for key in arrays}
+own, recorded = PTE.own, PTE.arrays
 
 
 @pytest.fixture
 def file(tmp_path):
     """A program by its name, as a file."""
-
-    def file(name):
-        if name not in own():
-            return FOLDER / f"{name}.pte"
-        path = tmp_path / f"{name}.pte"
-        path.write_bytes(own()[name]["file"].tobytes())
-        return path
-
-    return file
+    return lambda name: PTE.file(name, tmp_path)
 
 
 def core(name):
@@ -113,15 +86,8 @@ def wrong(network, results, arrays):
     return count
 
 
-def programs():
-    names = {*own()}
-    if FOLDER.is_dir():
-        names |= {path.stem for path in FOLDER.glob("*.pte")}
-    return sorted(names - {*STOPPED})
-
-
 @pytest.mark.caps
-@pytest.mark.parametrize("name", programs())
+@pytest.mark.parametrize("name", sorted({*PTE.names()} - {*STOPPED}))
 def test_outputs_and_every_call_have_the_device_s_bytes(name, file):
     network, arrays = qemu_nn.load(file(name)), recorded(name)
     x = given(network, arrays)
@@ -145,8 +111,8 @@ def test_a_program_is_the_same_from_a_qnz_file_and_on_threads(name, file, tmp_pa
 
 @pytest.mark.parametrize("name", STOPPED)
 def test_what_stops_is_refused_with_the_reason(name, file):
-    if not FOLDER.is_dir():
-        pytest.skip(f"the recorded programs are not in {FOLDER}")
+    if not PTE.folder.is_dir():
+        pytest.skip(f"the recorded programs are not in {PTE.folder}")
     with pytest.raises(Error, match=re.escape(STOPPED[name])):
         qemu_nn.load(file(name)).session(target=core(name))
 
@@ -184,18 +150,12 @@ def test_a_method_is_chosen_by_its_name(file):
         qemu_nn.load("net.tflite", method="forward")
 
 
-def words(data):
-    """Where the words of the tables are."""
-    size = int.from_bytes(data[16:24], "little") if data[8:12] == b"eh00" else len(data)
-    return np.arange(0, min(size, len(data)) // 4 * 4, 4)
-
-
 @pytest.mark.parametrize("name", sorted(own())[::3])
 def test_a_damaged_program_is_refused_or_harmless(name, tmp_path):
     data, path = own()[name]["file"].tobytes(), tmp_path / "net.pte"
     refused = 0
     for number in range(60):
-        path.write_bytes(changed(data, np.random.default_rng(number), words))
+        path.write_bytes(changed(data, np.random.default_rng(number), tables))
         try:
             network = qemu_nn.load(path)
         except ModelError:

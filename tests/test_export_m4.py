@@ -1,10 +1,14 @@
-"""Exported networks pass their self-test on an emulated Cortex-M4, and fail there as on a PC."""
+"""Exported networks pass their self-test on emulated cores, and fail there as on a PC."""
+
+from pathlib import Path
 
 import exported
+import numpy as np
 import published
 import pytest
 from exported import check, flip, needs, write
 
+import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.targets import profile
 
@@ -35,3 +39,17 @@ def test_every_function_gives_its_goldens(tmp_path, cmsis):
 @pytest.mark.parametrize("name", published.NAMES)
 def test_published_networks_pass_in_their_own_memory(name, tmp_path):
     assert check(write(tmp_path / name, pipeline.load(published.FOLDER / name)), "m4")[0] == 0
+
+
+@pytest.mark.parametrize("core", ["m4", "m55"])
+def test_a_program_of_pytorch_passes_until_a_weight_is_wrong(tmp_path, core):
+    with np.load(Path(__file__).parent / "golden" / "executorch.npz") as programs:
+        (tmp_path / "net.pte").write_bytes(programs[f"linear_{core}/file"].tobytes())
+    folder = write(tmp_path / "net", qemu_nn.load(tmp_path / "net.pte"), target=core)
+    status, lines = check(folder, core)
+    assert (status, lines[-1]) == (0, "PASS: 0 failures")
+    flip(folder, "quantized_linear_1_wt")
+    status, lines = check(folder, core)
+    assert status != 0
+    wrong = {line.split()[1] for line in lines if line.startswith("FAIL layer")}
+    assert {layer.partition("/")[2] for layer in wrong} == {"quantized_linear_1"}

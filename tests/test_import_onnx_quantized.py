@@ -1,11 +1,8 @@
 """Quantized .onnx files, beside what ONNX Runtime computed: each layer within one step of it."""
 
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pytest
-from published import SHARED
+from recorded_files import QDQ
 
 import qemu_nn
 from qemu_nn.errors import ModelError
@@ -14,51 +11,18 @@ from qemu_nn.runtime.single import Calls
 onnx = pytest.importorskip("onnx")
 TensorProto, helper, numpy_helper = onnx.TensorProto, onnx.helper, onnx.numpy_helper
 
-OWN = Path(__file__).parent / "golden" / "onnx_quantized.npz"
-FOLDER = SHARED / "qdq"
-
 #: Elements of a layer that are further away: a division by zero, which a device with this kernel
 #: answers with 0 and ONNX Runtime with an infinity.
 FAR = {"unit_div": 1}
 
-#: Files that are refused, and why.
-REFUSED = {"branchy_s8_pt_asymw": "weights are not symmetric"}
 
-
-@cache
-def own():
-    with np.load(OWN) as arrays:
-        found = {}
-        for key in arrays:
-            name, _, part = key.partition("/")
-            found.setdefault(name, {})[part] = arrays[key]
-        return found
-
-
-def recorded(name):
-    if name in own():
-        return own()[name]
-    with np.load(FOLDER / f"{name}_golden.npz") as arrays:
-        return {key: arrays[key] for key in arrays}
+own, recorded, names = QDQ.own, QDQ.arrays, QDQ.names
 
 
 @pytest.fixture
 def file(tmp_path):
-    def file(name):
-        if name not in own():
-            return FOLDER / f"{name}.onnx"
-        path = tmp_path / f"{name}.onnx"
-        path.write_bytes(own()[name]["file"].tobytes())
-        return path
-
-    return file
-
-
-def names():
-    found = {*own()}
-    if FOLDER.is_dir():
-        found |= {path.stem for path in FOLDER.glob("*.onnx")}
-    return sorted(found - {*REFUSED})
+    """A file by its name."""
+    return lambda name: QDQ.file(name, tmp_path)
 
 
 def inputs(network, arrays):
@@ -120,12 +84,6 @@ def test_predict_is_near_what_onnx_runtime_returns(name, file):
     )
     far = np.abs(got - real) > 3.5 * scale
     assert np.count_nonzero(far) <= FAR.get(name, 0)
-
-
-@pytest.mark.parametrize("name", sorted(REFUSED))
-def test_what_no_function_computes_is_refused_with_the_reason(name, file):
-    with pytest.raises(ModelError, match=REFUSED[name]):
-        qemu_nn.load(file(name))
 
 
 def test_the_network_is_one_like_any_other(file, tmp_path):

@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("tflite")
 import tflite_loops as loops
+from test_tflm_moving import options
 from tflite_damage import changed
 from tflite_loops import LOOPS, MOST, Net, ends, integer
 
@@ -353,12 +354,13 @@ def test_outputs_of_another_type_are_refused(tmp_path):
 def test_a_state_in_a_loop_is_refused(tmp_path):
     net = LOOPS["settles"]()
     body = net.graphs[1]
-    weights = [body.tensor((4, 4), scale=0.1, data=np.ones((4, 4))) for _ in range(2)]
-    state = body.tensor((1, 16), scale=0.5, variable=True)
-    made = loops.bytes_(body, 1, 4)
-    body.operator("SVDF", [body.inputs[0], *weights, -1, state], [made], "SVDFOptions", Rank=1)
+    image, kept = body.tensor((1, 1, 1, 4), scale=0.5), body.tensor((1, 2, 1, 4), scale=0.5)
+    body.operator("RESHAPE", [body.inputs[0]], [image], "ReshapeOptions")
+    body.operator("CUSTOM:CIRCULAR_BUFFER", [image], [kept], custom=options(1))
+    made = loops.bytes_(body, 1, 8)
+    body.operator("RESHAPE", [kept], [made], "ReshapeOptions")
     body.outputs = [made]
-    refused(net, tmp_path, r"SVDF .*: it keeps a state inside of a WHILE, which is not supported")
+    refused(net, tmp_path, r"BUFFER .*: it keeps a state inside of a WHILE, which is not supported")
 
 
 def test_damaged_loops_are_refused_or_read(tmp_path):

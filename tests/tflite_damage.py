@@ -1,4 +1,4 @@
-"""Ways in which a FlatBuffers file can be wrong, such as a .tflite file."""
+"""Ways in which a model file can be wrong: .tflite and .pte, which are FlatBuffers, and .onnx."""
 
 import struct
 from functools import cache
@@ -29,6 +29,17 @@ def structure(data):
         if content.size:
             inside[at : at + content.size] = False
     return np.flatnonzero(inside[: len(data) // 4 * 4 : 4]) * 4
+
+
+def tables(data):
+    """Where the words of a .pte file are that are no constants in a segment."""
+    size = int.from_bytes(data[16:24], "little") if data[8:12] == b"eh00" else len(data)
+    return np.arange(0, min(size, len(data)) // 4 * 4, 4)
+
+
+def every_word(data):
+    """Where all words of a file are."""
+    return np.arange(0, len(data) // 4 * 4, 4)
 
 
 def changed(data, rng, words=structure):

@@ -38,7 +38,8 @@ enum {
     QN_F_MINIMUM = 5,
     QN_F_SQUARED_DIFFERENCE = 6,
     QN_F_FLOOR_DIV = 7,
-    QN_F_FLOOR_MOD = 8
+    QN_F_FLOOR_MOD = 8,
+    QN_F_PRELU = 9
 };
 enum {
     QN_F_EQUAL = 0,
@@ -49,7 +50,7 @@ enum {
     QN_F_LESS_EQUAL = 5
 };
 enum { QN_F_AVERAGE_POOL = 0, QN_F_MAX_POOL = 1, QN_F_L2_POOL = 2 };
-enum { QN_F_SUM = 0, QN_F_MEAN = 1 };
+enum { QN_F_SUM = 0, QN_F_MEAN = 1, QN_F_REDUCE_MAX = 2, QN_F_REDUCE_MIN = 3 };
 enum { QN_F_KEEP_ALL = 0, QN_F_KEEP_RELU = 1, QN_F_KEEP_RELU_N1_TO_1 = 2, QN_F_KEEP_RELU6 = 3 };
 
 typedef struct qn_s_float_cast {

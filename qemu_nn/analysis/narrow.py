@@ -19,6 +19,11 @@ _COLUMNS = {
     "macs": ("macs", 13),
     "weight_bytes": ("weights", 11),
     "parameters": ("parameters", 13),
+    "instructions": ("instructions", 13),
+    "least": ("cycles from", 13),
+    "cycles": ("usual", 13),
+    "most": ("to", 13),
+    "share": ("share", 6),
 }
 
 

@@ -18,6 +18,7 @@ from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..lower.dequantize import dequantized
 from ..lower.meaning import stranger
+from ..lower.unknown import formatted
 from ..runtime.accumulate_s8 import is_affine
 from ..runtime.cluster import cluster, reduce_blocks
 from ..runtime.sanity import tell
@@ -127,6 +128,7 @@ def analyze(
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     how = Reading.of(limit, index, shuffle, seed, labels=labels, **given)
     if reference is None and is_affine(graph):
+        graph = formatted(graph)
         reference = dequantized(graph)
     if reference is None:
         raise Error(

@@ -430,7 +430,7 @@ def load(
 
     Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), and
     network.json (or its folder), which describes firmware.
-    Float networks: .onnx, .h5, .hdf5, .keras, .pb, and .prototxt with `weights` beside it.
+    Float networks: .onnx, .h5, .hdf5, .keras, .pb, .pt2, and .prototxt with `weights` beside it.
 
     Parameters
     ----------
@@ -492,6 +492,11 @@ def load(
         from ..importers import device
 
         return Network(device.load(path))
+    if path.suffix in (".pt", ".pth"):
+        raise ModelError(
+            f"{path} is PyTorch's own way to keep objects, not a network to read; write the "
+            "network with torch.onnx.export() or torch.export.save()"
+        )
     have = ", ".join([".qnz", "network.json", *QUANTIZED_FORMATS, *FLOAT_FORMATS])
     raise ModelError(f"this version cannot read {path}; it reads: {have}")
 

@@ -14,6 +14,7 @@ from ..io.arguments import as_path, shown
 from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format
 from ..lower.dequantize import dequantized
+from ..lower.unknown import formatted
 from ..npu.numpy_net import NumpyLayers
 from ..optimize import optimize
 from ..runtime.accumulate_s8 import is_affine
@@ -152,7 +153,9 @@ def _own_reference(network: Network) -> Optional[Real]:
     if network.reference is not None:
         return Real(network.reference)
     try:
-        return Real(dequantized(network.graph), True) if is_affine(network.graph) else None
+        return (
+            Real(dequantized(formatted(network.graph)), True) if is_affine(network.graph) else None
+        )
     except Error:  # a call without a meaning in real numbers
         return None
 

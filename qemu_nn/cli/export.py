@@ -43,7 +43,8 @@ def export(
 ) -> None:
     """Write MODEL as C that calls CMSIS-NN, with a self-test.
 
-    `make` in the folder builds the self-test for this PC, `make m4` for an emulated Cortex-M4.
+    `make` in the folder builds the self-test for this PC, `make m4` for an emulated Cortex-M4,
+    `make m55` for an emulated Cortex-M55.
     """
     network = pipeline.load_quantized(model)
     x = inputs_of(network.graph, inputs) if inputs else None

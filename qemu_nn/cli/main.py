@@ -30,6 +30,7 @@ from .bench import bench, variants
 from .check import check
 from .data_options import prepared, reading
 from .diff import diff
+from .estimate import asked, cycles, print_estimate
 from .evaluate import evaluate
 from .export import export
 from .inputs import inputs_of
@@ -136,6 +137,7 @@ def demo(output: Path) -> None:
 @form("json", "csv")
 @variant
 @fit
+@cycles
 @device
 @click.pass_context
 def info(
@@ -150,14 +152,15 @@ def info(
     variant: Optional[str],
     fit: Optional[str],
     stack: int,
-    **names: str,
+    **names: Any,
 ) -> None:
     """Print the layers of MODEL: shapes, formats, costs.
 
     --full has kernels, shifts and addresses, too. For a float network: the inputs, outputs and
     parameters of each operator. For a .tflite file that does not run: its operators, why, and what
-    TensorFlow Lite Micro says; the exit code is 2.
+    TensorFlow Lite Micro says; the exit code is 2. With --cycles: how long an inference takes.
     """
+    timing = asked(ctx, names)
     try:
         part = {"input": input_tensor, "output": output_tensor, "method": method}
         network = pipeline.load(model, weights=weights, **part)
@@ -168,10 +171,14 @@ def info(
         say(getattr(operators, form or "text")())
         ctx.exit(FAULT)
     if isinstance(network, pipeline.FloatNetwork):
-        if fit is not None:
-            raise Error(f"{model} is a float network: quantize it first to see whether it fits")
+        if fit is not None or timing is not None:
+            what = "whether it fits" if fit else "how long it takes"
+            raise Error(f"{model} is a float network: quantize it first to see {what}")
         table = float_table(network.graph)
         say(getattr(table, form)() if form else float_text(network.graph, full))
+        return
+    if timing is not None:
+        print_estimate(ctx, network, timing, names, form, full)
         return
     found = fitted(ctx, network, fit, stack, names)
     summary = pipeline.describe(network, variant=variant, **names)

@@ -36,11 +36,12 @@ class Counts(dict[str, float]):
         """Count a loop that is entered `times`, over `length` elements.
 
         blocks: how many elements an iteration takes, the largest first; a loop of single elements
-        takes what is left. That something is left is a part of its own.
+        takes what is left. That there are blocks, and that something is left, are parts, too.
         """
         self.add(name, times)
         for block in blocks:
             self.add(f"{name}/{block}", times * (length // block))
+            self.add(f"{name}/{block} any", times * (length >= block))
             length %= block
         self.add(f"{name}/1", times * length)
         if blocks:
@@ -87,8 +88,6 @@ class Counts(dict[str, float]):
         self.add(f"{name} heads", times * (head > 0))
         self.add(f"{name}/head", times * head)
         self.loop(name, times, size - head, 16, 4)
-        self.add(f"{name}/16 any", times * (size - head >= 16))
-        self.add(f"{name}/4 any", times * ((size - head) % 16 >= 4))
 
     def _bytes(self, name: str, times: float, size: int) -> None:
         self.add(name, times)

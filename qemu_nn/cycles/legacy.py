@@ -17,6 +17,11 @@ def _axis(p: Params, axis: str) -> tuple[int, int, int, int, int]:
     return (values[0], values[1], values[2], values[3], values[4])
 
 
+def _before(out: int, kernel: int, stride: int, pad: int) -> int:
+    """Positions of a window that lie before the input, of all outputs along an axis."""
+    return sum(min(max(pad - at * stride, 0), kernel) for at in range(out))
+
+
 class _Window:
     """How often a window meets the input, for both axes."""
 
@@ -26,6 +31,7 @@ class _Window:
         self.high, self.wide = down[1], across[1]
         self.kernel_y, self.kernel_x = down[2], across[2]
         self.pad_y, self.pad_x = down[4], across[4]
+        self.above, self.left = _before(*down[1:]), _before(*across[1:])
         self.pixels = self.high * self.wide
         self.kernel = self.kernel_y * self.kernel_x
         self.valid = sum(self.rows) * sum(self.columns)
@@ -40,8 +46,13 @@ def _plain(c: Counts, w: _Window, channels: int, inner: int) -> None:
     c.add("outputs", channels * w.pixels)
     c.add("kernel rows", channels * w.pixels * w.kernel_y)
     c.add("taps", channels * w.pixels * w.kernel)
-    c.add("valid rows", channels * sum(w.rows) * w.wide * w.kernel_x)
-    c.add("valid columns", channels * sum(w.columns) * w.high * w.kernel_y)
+    rows, columns = w.high * w.kernel_y, w.wide * w.kernel_x
+    below = rows - w.above - sum(w.rows)
+    c.add("valid rows", channels * sum(w.rows) * w.wide)
+    c.add("above", channels * w.above * columns)
+    c.add("left", channels * (rows - w.above) * w.left)
+    c.add("below", channels * below * (columns - w.left))
+    c.add("right", channels * sum(w.rows) * (columns - w.left - sum(w.columns)))
     c.add("valid", channels * w.valid)
     if inner:
         c.add("products", channels * w.valid * inner)
@@ -74,15 +85,17 @@ def convolve(size: int, fast: bool = False) -> Counter:
         c.add("taps", edge)
         c.add("taps above", (w.high * w.kernel_y - sum(w.rows)) * w.wide * w.kernel_x)
         _widen(c, "widen", valid, channels, size)
-        c.loop("clear", edge - valid, 2 * channels, 16, 4)
-        columns = 2 * (w.pixels // 2)
+        c.gaps("clear", edge - valid, 2 * channels, "dsp")
         n = w.kernel * channels
-        step = 4 if size == 1 else 2
-        c.add("column pairs", columns // 2)
-        c.loop("blocks", columns // 2 * (outputs // 2), n, step)
-        c.loop("block", columns // 2 * (outputs % 2), n, step)
+        if size == 2:  # pairs of a row; what is left over in one is not computed
+            c.add("column pairs", w.high * (w.wide // 2))
+            c.loop("blocks", w.high * (w.wide // 2) * (outputs // 2), n, 2)
+            return
+        c.add("column pairs", w.pixels // 2)
+        c.loop("blocks", w.pixels // 2 * (outputs // 2), n, 4)
+        c.loop("block", w.pixels // 2 * (outputs % 2), n, 4)
         c.add("odd column", w.pixels % 2)
-        c.loop("column", w.pixels % 2 * outputs, n, step)
+        c.loop("column", w.pixels % 2 * outputs, n, 4)
 
     return count
 
@@ -91,7 +104,7 @@ def _widen(c: Counts, name: str, times: float, length: int, size: int) -> None:
     if size == 1:
         c.loop(name, times, length, 4)
     else:
-        c.loop(name, times, 2 * length, 64, 16, 4)
+        c.patches(name, times, 2 * length, "dsp")
 
 
 def convolve_plain_q15(c: Counts, p: Params, path: str) -> None:
@@ -107,7 +120,7 @@ def convolve_plain_q15(c: Counts, p: Params, path: str) -> None:
     c.add("taps", w.pixels * w.kernel)
     c.add("taps above", (w.high * w.kernel_y - sum(w.rows)) * w.wide * w.kernel_x)
     _widen(c, "copy", w.valid, channels, 2)
-    c.loop("clear", w.pixels * w.kernel - w.valid, 2 * channels, 16, 4)
+    c.gaps("clear", w.pixels * w.kernel - w.valid, 2 * channels, "dsp")
     c.loop("column", w.pixels * outputs, w.kernel * channels, 4)
 
 
@@ -122,8 +135,8 @@ def depthwise(c: Counts, p: Params, path: str) -> None:
     c.add("kernel rows", w.pixels * w.kernel_y)
     c.add("taps", w.pixels * w.kernel)
     c.add("taps above", (w.high * w.kernel_y - sum(w.rows)) * w.wide * w.kernel_x)
-    c.loop("copy", w.valid, channels, 64, 16, 4)
-    c.loop("clear", w.pixels * w.kernel - w.valid, channels, 16, 4)
+    c.patches("copy", w.valid, channels, "dsp")
+    c.gaps("clear", w.pixels * w.kernel - w.valid, channels, "dsp")
     c.loop("quads", w.pixels * (channels // 4), w.kernel, 2)
     c.loop("singles", w.pixels * (channels % 4), w.kernel)
 
@@ -163,7 +176,7 @@ def pool(average: bool) -> Counter:
                 c.loop(f"{name} widen", times, length, 4)
                 c.add(f"{name} scale", times * length)
             else:
-                c.loop(f"{name} copy", times, length, 64, 16, 4)
+                c.patches(f"{name} copy", times, length, "dsp")
             c.loop(f"{name} others", taps_of - times, length, 4)
 
     return count

@@ -36,23 +36,15 @@ STANDS_FOR = {
 #: Class of instructions -> its column in the recorded counts.
 CLASSES = {
     "loads": "load",
-    "stores": "store",
     "multiply-accumulates": "mac",  # and multiplies, but for a Cortex-M3
     "multiplies": "mul",
     "divides": "divide",
     "branches taken": "branches_taken",
-    "vector loads": "mve_load",
-    "vector stores": "mve_store",
-    "vector products": "mve_mac",
-    "other vector": "mve_other",
-    "loop ends": "loop",
 }
 
-#: Those of them that only Helium has.
-MVE_CLASSES = ("vector loads", "vector stores", "vector products", "other vector", "loop ends")
 
-OPTIMIZATIONS = ("-O2", "-O3", "-Os", "-Ofast")
-FLOAT_ABIS = ("hard", "soft")
+#: Arguments that may be missing.
+DEFAULTS = {"bias": 1, "bias_is_int32": 0, "rhs_offset": 0}
 
 
 @dataclass(frozen=True)
@@ -80,8 +72,8 @@ class CallEstimate:
         Between these they lie, whatever the data are: by the recorded inputs, and by the errors
         of unseen calls, of which nine in ten are smaller than the margin that is added here.
     mix : mapping of str to int
-        What `instructions` are made of, by the classes of CLASSES; other instructions are the
-        rest. Branches taken are counted among others, too.
+        What `instructions` are made of, by the classes of CLASSES. The rest are other ones; with
+        Helium all vector instructions are among these.
     """
 
     function: str
@@ -161,7 +153,7 @@ def _counted(function: str, params: Params, path: str, data: str) -> Mapping[str
     """How often each part of a call runs."""
     try:
         given = {name: operator.index(value) for name, value in params.items()}
-        counted = parts(function, {"bias": 1, "bias_is_int32": 0, **given}, path, data)
+        counted = parts(function, {**DEFAULTS, **given}, path, data)
     except KeyError as missing:
         raise Error(f"{function} lacks the argument {missing}") from None
     except (AttributeError, TypeError, ValueError, ZeroDivisionError):
@@ -195,12 +187,11 @@ def _entry(
         raise Error(f"no instruction counts of {wanted}; have: {choices}")
     entry = entries.get(group(function))
     if entry is None or function not in entry["spans"]:
-        releases = sorted(
-            {build.split()[1] for build, found in builds.items() if _knows(found, function)}
-        )
+        known = [build.split()[:2] for build, found in builds.items() if _knows(found, function)]
+        places = sorted({f"CMSIS {number} on {place}" for place, number in known})
         raise Error(
             f"no instruction counts of {function} in CMSIS {release} on {counted_on}; "
-            f"it is known of CMSIS {' and '.join(releases)}"
+            f"have: {', '.join(places)}"
         )
     return entry, abi
 

@@ -55,7 +55,6 @@ def vector_s8(c: Counts, path: str, times: float, rows: int, n: int, offset: boo
             c.vectors(name, entered, n, 16)
         elif path == "dsp":
             c.loop(name, entered, n, 32, 4)
-            c.add(f"{name}/32 only", entered * (n >= 32))
         else:
             c.loop(name, entered, n)
         c.add(f"{name} offset", offset * entered)

@@ -82,8 +82,8 @@ def write(
     names = (*_TEMPLATES, *(_PREPROCESS if values["preprocess"]["raw"] else ()), "Makefile")
     contents = {name: _rendered(name, values) for name in names}
     contents.update(_functions(memory.calls, plan.profile))
-    for name in ("startup.c", "mps2_an386.ld"):
-        contents[f"mps2/{name}"] = _template(name)
+    for path in ("mps2/startup.c", "mps2/mps2_an386.ld", "mps3/mps3_an547.ld"):
+        contents[path] = _template(path.partition("/")[2])
     if one:
         contents["layers.h"] = one_header(graph, named)
     for path, text in contents.items():

@@ -30,6 +30,7 @@ from . import (
     tflm_float_axes,
     tflm_movement,
     tflm_places,
+    tflm_prelu,
     tflm_reduce,
     tflm_signal,
     tflm_truth,
@@ -44,9 +45,9 @@ FUNCTIONS: dict[str, Function] = {
         *(convolve, fully_connected, pool, activation, elementwise),
         *(s8_convolve, s8_transpose, s8_depthwise, s8_dense, s8_matmul, s8_svdf, s8_lstm),
         *(s8_elementwise, s8_softmax, s8_movement, s8_operands, s8_primitives),
-        *(tflm, tflm_elementwise, tflm_truth, tflm_movement, tflm_places, tflm_control),
-        *(tflm_float, tflm_float_axes, tflm_signal, tflm_reduce, micro_frontend),
-        *(executorch, executorch_portable),
+        *(tflm, tflm_prelu, tflm_elementwise, tflm_truth, tflm_movement, tflm_places),
+        *(tflm_control, tflm_float, tflm_float_axes, tflm_signal, tflm_reduce),
+        *(micro_frontend, executorch, executorch_portable),
     )
     for function in family.FUNCTIONS
 }

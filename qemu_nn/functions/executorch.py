@@ -2,9 +2,12 @@
 
 from random import Random
 
+import numpy as np
+
 from .base import Function
 from .drawing import Drawn, ends, length, limits
 from .extents import DTYPES, vector
+from .meaning import Call, Meant, Real, computed
 from .tflm_float import bits
 
 _CASE = {"length": 4096}
@@ -38,6 +41,7 @@ def _quantize(type: str) -> Function:
         inputs=(vector("input", "float32", "length"),),
         output=vector("output", DTYPES[type], "length"),
         draw=_draw_quantize,
+        meaning=computed(lambda x: x),
         cases=({**_CASE, "zero_point": 3, "scale_bits": bits(0.05), **own},),
     )
 
@@ -52,11 +56,41 @@ def _div(type: str) -> Function:
         inputs=(vector("input1", dtype, "length"), vector("input2", dtype, "length")),
         output=vector("output", dtype, "length"),
         draw=_draw_div,
+        meaning=computed(lambda x, y: np.where(y == 0, 0, x / y), inputs=2),
         cases=({**_CASE, **dict(zip(_ZEROS, (3, -7, 5))), "factor_bits": bits(20.0)},),
     )
 
 
+def _looked_up(call: Call) -> Meant:
+    """The results of the table, and straight lines between them."""
+    assert call.weights is not None
+    places = call.source.scale * (np.arange(-128, 128) - call.source.zero_point)
+    results = call.output.scale * (call.weights.astype(float) - call.output.zero_point)
+
+    def between(x: np.ndarray) -> np.ndarray:
+        return np.asarray(np.interp(x, places, results))
+
+    return Meant((Real(between),), (None,))
+
+
+def _activation() -> Function:
+    return Function(
+        name="executorch_quantized_activation_s8",
+        op="lookup",
+        type="s8",
+        params=("length",),
+        inputs=(vector("input", "int8", "length"),),
+        output=vector("output", "int8", "length"),
+        weights=vector("lut", "int8", 256),
+        note="lut: the results of -128, -127, ... 127.",
+        draw=lambda rng, function: {"length": length(rng)},
+        cases=(_CASE,),
+        meaning=_looked_up,
+    )
+
+
 FUNCTIONS = (
+    _activation(),
     *(_quantize(type) for type in ("s8", "s16")),
     *(_div(type) for type in ("s8", "s16")),
 )

@@ -7,9 +7,9 @@ from typing import Optional
 
 import numpy as np
 
-from ..operators import Identity, Operator, PRelu, Relu, Sigmoid, Tanh
+from ..operators import Identity, Operator, Relu, Sigmoid, Tanh
 from .base import Function, Params
-from .drawing import SIZES, Draw, Drawn, length, limits
+from .drawing import Draw, Drawn, length, limits
 from .extents import Array, vector
 from .meaning import Call, Meaning, Meant, same
 from .s8_elementwise import DTYPES, combine
@@ -166,42 +166,6 @@ def _leaky_relu(type: str) -> Function:
     )
 
 
-def _draw_prelu(rng: Random, function: Function) -> Drawn:
-    drawn = {"outer": rng.choice(SIZES), "inner": length(rng), **_draw_zeros(rng, function)}
-    if function.type == "s16":
-        drawn.update(input_zero_point=0, output_zero_point=0)
-    drawn["alpha_zero_point"] = rng.randint(*limits("int8"))
-    for which, scale in (("identity", 1.0), ("alpha", 1 / 128)):
-        factor = quantize_multiplier(scale * math.exp(rng.uniform(-2, 1)))
-        drawn[f"{which}_multiplier"], drawn[f"{which}_shift"] = factor
-    return drawn
-
-
-def _slopes(call: Call) -> Meant:
-    """The slopes are what the negative half is multiplied by, relative to the other half."""
-    assert call.weights is not None
-    whole = call.factor("identity_multiplier", "identity_shift") or 1.0
-    steps = call.weights.astype(float) - call.params["alpha_zero_point"]
-    slopes = steps * call.factor("alpha_multiplier", "alpha_shift") / whole
-    return Meant((PRelu(slopes.reshape(-1)),), (call.sides[0],))
-
-
-def _prelu(type: str) -> Function:
-    zeros = _CASE_ZEROS if type == "s8" else dict.fromkeys(_ZERO_POINTS, 0)
-    return Function(
-        name=f"tflm_prelu_{type}",
-        op="prelu",
-        type=type,
-        params=("outer", "inner", *_ZERO_POINTS, "alpha_zero_point", *_PAIRS),
-        inputs=(Array("input", DTYPES[type], ("outer", "inner")),),
-        output=Array("output", DTYPES[type], ("outer", "inner")),
-        weights=vector("alpha", "int8", "inner"),
-        draw=_draw_prelu,
-        cases=({"outer": 576, "inner": 16, **zeros, "alpha_zero_point": 5, **_PAIRS},),
-        meaning=_slopes,
-    )
-
-
 def _logistic_case(op: str, type: str) -> Params:
     """Of usual scales."""
     if type == "s16":
@@ -273,7 +237,6 @@ FUNCTIONS = (
     ),
     *(_relu(type) for type in _BOTH),
     *(_leaky_relu(type) for type in _BOTH),
-    *(_prelu(type) for type in _BOTH),
     *(_logistic(op, type) for op in ("logistic", "tanh") for type in _BOTH),
     *(_mean(op, type) for op in ("mean", "sum") for type in _BOTH),
 )

@@ -80,6 +80,12 @@ DIFFERENCES: Mapping[str, Difference] = {
         "recorded from both kernels",
         kernels="reference",
     ),
+    "weights_unpacked": Difference(
+        "CONV_2D, DEPTHWISE_CONV_2D",
+        "weights of 4 bits are unpacked first, and computed as those of 8 bits",
+        "micro/kernels/conv.cc, micro/kernels/depthwise_conv.cc",
+        kernels="reference",
+    ),
     "dense_16x8_bias32": Difference(
         "FULLY_CONNECTED",
         "of 16 bits, a bias of INT32 is read as INT64",
@@ -98,6 +104,12 @@ DIFFERENCES: Mapping[str, Difference] = {
         "an int8 output of more than two axes is computed as one of two",
         "micro/kernels/fully_connected.cc",
         kernels="reference",
+    ),
+    "dense_points_zero": Difference(
+        "FULLY_CONNECTED",
+        "of an int8 output with more than two axes the zero point of weights is not looked at",
+        "micro/kernels/cmsis_nn/fully_connected.cc",
+        kernels=KERNELS[0],
     ),
     "svdf_limits": Difference(
         "SVDF",

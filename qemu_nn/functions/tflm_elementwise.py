@@ -170,10 +170,14 @@ def _log_soft() -> Function:
     return _one("log_softmax", "log_softmax", "s8", params, draw, scales, meaning)
 
 
+#: Rows over their lengths.
+NORMALIZED = _rows(_normal)
+
+
 def _l2() -> Function:
     params = ("num_rows", "row_size", "input_zero_point")
     case = {"input_zero_point": 3}
-    return _one("l2_normalization", "l2_norm", "s8", params, _draw_l2, case, _rows(_normal))
+    return _one("l2_normalization", "l2_norm", "s8", params, _draw_l2, case, NORMALIZED)
 
 
 # ---- several ----

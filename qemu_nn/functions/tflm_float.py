@@ -1,14 +1,15 @@
-"""Operators of TensorFlow Lite Micro on each element of float32 or int32, and conversions."""
+"""Operators of TensorFlow Lite Micro on each element of float32 and wide integers; conversions."""
 
 from collections.abc import Mapping
 from random import Random
-from typing import Optional
+from typing import Callable, Optional
 
 import numpy as np
 
 from .base import Function, Params
 from .drawing import Draw, Drawn, length, limits, only_length
 from .extents import DTYPES, vector
+from .meaning import Call, Meaning, Meant, Real, computed
 
 #: Types that are converted, and what is computed, as csrc/include/qn_params_f.h counts them.
 TYPES = ("s8", "s16", "s32", "u32", "f32", "b8")
@@ -18,7 +19,7 @@ UNARY = (
 )
 BINARY = (
     *("add", "sub", "mul", "div", "maximum", "minimum", "squared_difference"),
-    *("floor_div", "floor_mod"),
+    *("floor_div", "floor_mod", "prelu"),
 )
 COMPARE = ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
 
@@ -62,6 +63,43 @@ def _draw_activation(rng: Random, function: Function) -> Drawn:
     return {"length": length(rng), "activation": rng.randrange(len(ACTIVATIONS))}
 
 
+# ---- meaning ----
+
+
+def _elu(x: np.ndarray) -> np.ndarray:
+    return np.where(x < 0, np.expm1(x), x)
+
+
+_REAL: dict[str, Callable[..., np.ndarray]] = {
+    **{"neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "square": np.square, "exp": np.exp},
+    **{"log": np.log, "sin": np.sin, "cos": np.cos, "ceil": np.ceil, "floor": np.floor},
+    **{"round": np.rint, "tanh": np.tanh, "rsqrt": lambda x: 1 / np.sqrt(x)},
+    **{"relu": lambda x: np.maximum(x, 0), "relu6": lambda x: np.clip(x, 0, 6)},
+    **{"elu": _elu, "logistic": lambda x: 1 / (1 + np.exp(-x))},
+    **{"hard_swish": lambda x: x * np.clip(x + 3, 0, 6) / 6, "add": np.add, "sub": np.subtract},
+    **{"mul": np.multiply, "div": np.divide, "squared_difference": lambda x, y: (x - y) ** 2},
+    **{"maximum": np.maximum, "minimum": np.minimum},
+    **{"floor_div": np.floor_divide, "floor_mod": np.mod},
+}
+
+#: What fused activations keep, as ACTIVATIONS counts them.
+_KEPT = ((-np.inf, np.inf), (0, np.inf), (-1, 1), (0, 6))
+
+
+def _leaky(call: Call) -> Meant:
+    slope = float(np.int32(call.params["alpha_bits"]).view(np.float32))
+    return Meant((Real(lambda x: np.where(x < 0, slope * x, x)),), (None,))
+
+
+def _pair_of(what: str) -> Meaning:
+    def meant(call: Call) -> Meant:
+        low, high = _KEPT[call.params.get("activation", 0)]
+        own = Real(lambda x, y: np.clip(_REAL[what](x, y), low, high))
+        return Meant((own,), (None, None))
+
+    return meant
+
+
 # ---- declarations ----
 
 
@@ -75,6 +113,7 @@ def _each(
     fixed: Mapping[str, int] = {},
     draw: Optional[Draw] = None,
     case: Mapping[str, int] = {},
+    meaning: Optional[Meaning] = None,
 ) -> Function:
     """A function of each element, or of each pair: inputs by their names, with their types."""
     arrays = tuple(vector(array, DTYPES[own], "length") for array, own in inputs.items())
@@ -89,6 +128,7 @@ def _each(
         note=REAL_NOTE if output == "f32" and op in ("unary", "binary") else "",
         draw=draw or only_length(),
         cases=({**_CASE, **case},),
+        meaning=meaning,
     )
 
 
@@ -113,6 +153,7 @@ def _quantize(op: str, source: str, target: str) -> Function:
         params=("zero_point", "scale_bits"),
         draw=_draw_quantize,
         case={"zero_point": 0 if "16" in source + target else 3, "scale_bits": bits(0.05)},
+        meaning=computed(lambda x: x),
     )
 
 
@@ -128,6 +169,7 @@ def _unary(what: str) -> Function:
         fixed={"what": UNARY.index(what), **({} if slope else {"alpha_bits": 0})},
         draw=_draw_slope if slope else None,
         case={"alpha_bits": bits(0.1)} if slope else {},
+        meaning=_leaky if slope else computed(_REAL[what]),
     )
 
 
@@ -143,6 +185,7 @@ def _binary(what: str, type: str) -> Function:
         fixed={"what": BINARY.index(what), **({} if ends else {"activation": 0})},
         draw=_draw_activation if ends else None,
         case={"activation": 0} if ends else {},
+        meaning=_pair_of(what),
     )
 
 
@@ -164,5 +207,6 @@ FUNCTIONS = (
     *(_unary(what) for what in UNARY),
     *(_binary(what, "f32") for what in BINARY),
     *(_binary(what, "s32") for what in _OF_INTEGERS),
+    *(_binary(what, "s64") for what in ("maximum", "minimum")),
     *(_compare(what, type) for what in COMPARE for type in ("f32", "s32", "s64")),
 )

@@ -1,16 +1,22 @@
 """Operators of TensorFlow Lite Micro on rows, images and matrices of float32."""
 
+from dataclasses import dataclass
 from random import Random
 
+import numpy as np
+
+from ..operators import Operator, Shape
 from .base import Function
 from .drawing import SIZES, Drawn
 from .extents import Array, Either, Extent, Largest
+from .meaning import Call, Meant, Real
 from .s8_operands import width
+from .tflm_elementwise import NORMALIZED
 from .tflm_float import ACTIVATIONS, REAL_NOTE, bits
 
 #: What is computed, as csrc/include/qn_params_f.h counts them.
 POOLS = ("average", "max", "l2")
-SUMS = ("sum", "mean")
+SUMS = ("sum", "mean", "reduce_max", "reduce_min")
 
 _ROWS: tuple[str, ...] = ("num_rows", "row_size")
 _ENDS: tuple[str, ...] = ("input_h", "input_w", "channels", "output_h", "output_w")
@@ -66,6 +72,40 @@ def _draw_matmul(rng: Random, function: Function) -> Drawn:
     return {**drawn, "adj_x": rng.randrange(2), "adj_y": rng.randrange(2)}
 
 
+# ---- meaning ----
+
+
+def _softmaxed(call: Call) -> Meant:
+    beta = float(np.int32(call.params.get("beta_bits", bits(1))).view(np.float32))
+
+    def compute(x: np.ndarray) -> np.ndarray:
+        less = beta * (x - x.max(-1, keepdims=True))
+        sums = np.exp(less).sum(-1, keepdims=True)
+        return less - np.log(sums) if call.function.fixed["is_log"] else np.exp(less) / sums
+
+    return Meant((Real(compute),), (call.sides[0],))
+
+
+@dataclass(frozen=True)
+class _Sums(Operator):
+    """Sums or means over the axes 1 and 3 of five."""
+
+    mean: bool
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The axes that stay."""
+        return inputs[0][::2]
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The sums of each sample."""
+        (x,) = inputs
+        return x.mean((2, 4)) if self.mean else x.sum((2, 4))
+
+
+def _reduced(call: Call) -> Meant:
+    return Meant((_Sums(call.function.name == "tflm_mean_f32"),), (call.sides[0],))
+
+
 # ---- declarations ----
 
 
@@ -81,6 +121,7 @@ def _softmax(log: bool) -> Function:
         fixed={"is_log": int(log), **({"beta_bits": bits(1)} if log else {})},
         note=REAL_NOTE,
         draw=_draw_softmax,
+        meaning=_softmaxed,
         cases=({"num_rows": 1, "row_size": 10, **dict.fromkeys(beta, bits(1))},),
     )
 
@@ -114,6 +155,7 @@ def _reduce(kind: str) -> Function:
         fixed={"what": SUMS.index(kind)},
         note=REAL_NOTE,
         draw=_draw_reduce,
+        meaning=_reduced,
         cases=(dict(zip(_AXES, (1, 49, 1, 1, 64))),),
     )
 
@@ -134,6 +176,19 @@ FUNCTIONS = (
         cases=(dict(zip(("batches", *_ENDS, *_FLAGS), (1, 8, 8, 16, 16, 16, 0, 1))),),
     ),
     *(_reduce(kind) for kind in SUMS),
+    Function(
+        name="tflm_l2_normalization_f32",
+        op="l2_norm",
+        type="f32",
+        params=_ROWS,
+        inputs=(Array("input", "float32", _ROWS),),
+        output=Array("output", "float32", _ROWS),
+        fixed={"input_zero_point": 0},
+        note=REAL_NOTE,
+        draw=_draw_softmax,
+        cases=({"num_rows": 1, "row_size": 64},),
+        meaning=NORMALIZED,
+    ),
     Function(
         name="tflm_batch_matmul_f32",
         op="float_matmul",

@@ -49,6 +49,14 @@ def _draw_update(rng: Random, function: Function) -> Drawn:
     return {**dict(zip(_SIDES, sides)), **dict(zip(_UPDATES, updates)), "rank": rank}
 
 
+def _draw_part(rng: Random, function: Function) -> Drawn:
+    """All starts are inside."""
+    rank = rng.randint(1, 3)
+    updates = [1] * (6 - rank) + [rng.randint(1, 4) for _ in range(rank)]
+    sides = [1] * (6 - rank) + [n + _BELOW - 1 + rng.randint(0, 2) for n in updates[6 - rank :]]
+    return {**dict(zip(_SIDES, sides)), **dict(zip(_UPDATES, updates)), "rank": rank}
+
+
 def _draw_circular(rng: Random, function: Function) -> Drawn:
     return {name: rng.choice(SIZES) for name in ("slots", "depth", "period")}
 
@@ -106,6 +114,29 @@ class _Sums(Operator):
         return sums[:, :, ::-1] if self.reverse else sums
 
 
+@dataclass(frozen=True)
+class _Part(Operator):
+    """As many elements along each axis from the starts on, which the second input holds."""
+
+    sides: Shape
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """That of the part."""
+        return self.sides
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Of each sample its own part."""
+        x, starts = inputs[0], inputs[1].astype(int)
+        first = [0] * (len(self.sides) - starts.shape[1])
+        chosen = ((*first, *row) for row in starts.tolist())
+        spans = (tuple(map(slice, own, np.add(own, self.sides))) for own in chosen)
+        return np.stack([sample[span] for sample, span in zip(x, spans)])
+
+
+def _taken(call: Call) -> Meant:
+    return Meant((_Part(tuple(call.params[name] for name in _UPDATES)),), tuple(call.sides))
+
+
 def _gathered(call: Call) -> Meant:
     steps = tuple(call.params[name] for name in _STEPS[: call.params["depth"]])
     return Meant((_Gather(steps),), tuple(call.sides))
@@ -159,6 +190,26 @@ def _update(type: str) -> Function:
     )
 
 
+def _part(type: str) -> Function:
+    return Function(
+        name=f"tflm_part_{type}",
+        op="part",
+        type="any",
+        fixed=width(type),
+        params=(*_SIDES, *_UPDATES, "rank"),
+        inputs=(
+            Array("input", DTYPES[type], _SIDES),
+            Array("starts", "int32", ("rank",), below=_BELOW),
+        ),
+        output=Array("output", DTYPES[type], _UPDATES),
+        note="As many elements of the input as `update` says, from the starts on. The call fails "
+        "where these are not inside of the input.",
+        draw=_draw_part,
+        cases=(_UPDATE,),
+        meaning=_taken,
+    )
+
+
 def _hold(type: str) -> Function:
     return Function(
         name=f"tflm_hold_{type}",
@@ -198,6 +249,7 @@ def _cumsum(type: str, more: tuple[str, ...], case: dict[str, int]) -> Function:
 FUNCTIONS = (
     *(_gather(type) for type in ("s8", "f32")),
     *(_update(type) for type in ("s8", "s16", "s32", "f32")),
+    *(_part(type) for type in ("s8", "s16", "s32", "f32", "b8")),
     Function(
         name="tflm_circular_buffer_s8",
         op="circular_buffer",

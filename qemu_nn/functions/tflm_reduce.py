@@ -8,7 +8,7 @@ import numpy as np
 from ..operators import Operator, Shape
 from .base import Function
 from .drawing import SIZES, Drawn
-from .extents import Array, Extent
+from .extents import DTYPES, Array, Extent
 from .meaning import Call, Meaning, Meant
 from .s8_operands import width
 
@@ -71,13 +71,13 @@ def _reduce(kind: str, type: str, dtype: str, meaning: str) -> Function:
     )
 
 
-def _arg(kind: str) -> Function:
+def _arg(kind: str, type: str) -> Function:
     return Function(
-        name=f"tflm_arg_{kind}_s8",
+        name=f"tflm_arg_{kind}_{type}",
         op=f"arg_{kind}",
-        type="s8",
+        type=type,
         params=_ONE,
-        inputs=(Array("input", "int8", _ONE),),
+        inputs=(Array("input", DTYPES[type], _ONE),),
         output=Array("output", "int32", KEPT[:2]),
         fixed={**_NO_SCALES, "reduced_1": 1, "kept_2": 1},
         draw=draw_axes,
@@ -151,6 +151,6 @@ _BILINEAR = Function(
 FUNCTIONS = (
     *(_reduce(kind, "s8", "int8", kind) for kind in ("max", "min")),
     _reduce("all", "b8", "bool", ""),
-    *(_arg(kind) for kind in ("max", "min")),
+    *(_arg(kind, type) for type in ("s8", "f32") for kind in ("max", "min")),
     _BILINEAR,
 )

@@ -73,5 +73,5 @@ FUNCTIONS = (
     *(_compare(name, "s8") for name in COMPARISONS),
     *(_compare(name, "b8") for name in COMPARISONS[:2]),
     *(_logical("logical_and"), _logical("logical_or"), _logical("logical_not", 1)),
-    *(_select(type) for type in ("s8", "s16", "f32")),
+    *(_select(type) for type in ("s8", "s16", "f32", "s32")),
 )

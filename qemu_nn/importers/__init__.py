@@ -18,6 +18,7 @@ FLOAT_FORMATS = {
     ".keras": "keras",
     ".pb": "tensorflow",
     ".prototxt": "caffe",
+    ".pt2": "pt2",
 }
 
 #: File name suffix -> the module here that reads quantized networks of that format.

@@ -12,7 +12,10 @@ from ..errors import Error
 _SOURCE = "."
 
 #: What is imported -> what pip calls it, where that is something else.
-_PACKAGES = {"google": "protobuf", "PIL": "pillow", "sklearn": "scikit-learn"}
+_PACKAGES = {
+    **{"google": "protobuf", "PIL": "pillow", "sklearn": "scikit-learn"},
+    "tosa_serializer": "tosa-tools",
+}
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:

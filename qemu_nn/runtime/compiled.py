@@ -28,9 +28,9 @@ _LOOK = 1000.0
 
 #: Of a row that fails while it runs, which is where the device stops, too.
 _FAILED = (
-    "a layer failed, as it does on the device: RSQRT below 0, GATHER outside its input, or DIV by "
-    "0 or of a numerator so small that its scales shift it by more than 31 bits; keep such "
-    "inputs from it"
+    "a layer failed, as it does on the device: RSQRT below 0, GATHER or SLICE outside its input, "
+    "or DIV by 0 or of a numerator so small that its scales shift it by more than 31 bits; keep "
+    "such inputs from it"
 )
 
 

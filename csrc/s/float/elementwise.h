@@ -1,4 +1,4 @@
-/* Operators of TensorFlow Lite Micro on each element of float32 or int32, or on each pair.
+/* Operators of TensorFlow Lite Micro on each element of float32, int32 or int64, or on each pair.
  *
  *   unary    out = f(in) of float32, f as `what` says. exp, log, sin, cos, tanh, elu (e^x - 1 where
  *            x < 0) and sqrt are the real number, rounded once (common/real.h). All others are steps of
@@ -8,8 +8,10 @@
  *   binary   out = in[0] op in[1]. add, sub, mul and div end with the limits of the fused activation,
  *            which are finite without one too: an infinity becomes the largest float32. maximum is
  *            in[0] > in[1] ? in[0] : in[1], and minimum likewise; floor_div floor of the quotient in
- *            double precision; floor_mod fmod, plus the divisor where their signs differ.
- *            int32: modulo 2^32; quotients toward zero, without floor_div and floor_mod
+ *            double precision; floor_mod fmod, plus the divisor where their signs differ; prelu
+ *            in[0] >= 0 ? in[0] : in[0] * in[1].
+ *            int32: modulo 2^32; quotients toward zero, without floor_div, floor_mod and prelu.
+ *            int64: maximum and minimum alone
  *   compare  out = in[0] op in[1], a byte of 0 or 1: false with a NaN, but not_equal
  *
  * Undefined in C++, here as on a Cortex-M: x / 0 of int32 is 0, and -2^31 / -1 is -2^31. floor_div by 0

@@ -86,23 +86,28 @@ int s_unary_f32_ref(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-static int binary_check(const qn_s_float_binary *p, int32_t last, qn_sizes *sizes, char *why) {
+static int binary_check(const qn_s_float_binary *p, int32_t first, int32_t last, int32_t element,
+                        qn_sizes *sizes, char *why) {
     const s_range all[] = {
-        {"length", p->length, 0, S_REAL_MOST},
-        {"what", p->what, QN_F_ADD, last},
+        {"length", p->length, 0, S_REAL_MOST / element * 4},
+        {"what", p->what, first, last},
         {"activation", p->activation, QN_F_KEEP_ALL, QN_F_KEEP_RELU6},
     };
-    sizes->in[0] = sizes->in[1] = sizes->out = (int64_t)p->length * 4;
+    sizes->in[0] = sizes->in[1] = sizes->out = (int64_t)p->length * element;
     sizes->in_place = 1;
     return s_in_ranges(all, sizeof all / sizeof all[0], why);
 }
 
 int s_binary_f32_check(const void *params, qn_sizes *sizes, char *why) {
-    return binary_check(params, QN_F_FLOOR_MOD, sizes, why);
+    return binary_check(params, QN_F_ADD, QN_F_PRELU, 4, sizes, why);
 }
 
 int s_binary_s32_check(const void *params, qn_sizes *sizes, char *why) {
-    return binary_check(params, QN_F_SQUARED_DIFFERENCE, sizes, why);
+    return binary_check(params, QN_F_ADD, QN_F_SQUARED_DIFFERENCE, 4, sizes, why);
+}
+
+int s_binary_s64_check(const void *params, qn_sizes *sizes, char *why) {
+    return binary_check(params, QN_F_MAXIMUM, QN_F_MINIMUM, 8, sizes, why);
 }
 
 static float floor_div(float a, float b) {
@@ -137,8 +142,10 @@ static float binary(const qn_s_float_binary *p, float a, float b) {
             return difference * difference;
         case QN_F_FLOOR_DIV:
             return floor_div(a, b);
-        default:
+        case QN_F_FLOOR_MOD:
             return floor_mod(a, b);
+        default:
+            return a >= 0 ? a : a * b;
     }
 }
 
@@ -195,6 +202,17 @@ int s_binary_s32_ref(const void *params, const qn_buffers *b) {
     int32_t *out = b->out;
     for (int32_t i = 0; i < p->length; i++) {
         out[i] = binary_s32(p, first[i], second[i]);
+    }
+    return QN_OK;
+}
+
+int s_binary_s64_ref(const void *params, const qn_buffers *b) {
+    const qn_s_float_binary *p = params;
+    const int64_t *first = b->in[0], *second = b->in[1];
+    int64_t *out = b->out;
+    for (int32_t i = 0; i < p->length; i++) {
+        const int larger = first[i] > second[i];
+        out[i] = larger == (p->what == QN_F_MAXIMUM) ? first[i] : second[i];
     }
     return QN_OK;
 }

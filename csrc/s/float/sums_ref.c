@@ -1,11 +1,13 @@
-/* SUM, MEAN and BATCH_MATMUL of float32, plain. */
+/* Reductions, L2_NORMALIZATION and BATCH_MATMUL of float32, plain. */
+#include <float.h>
+
 #include "sums.h"
 
 int s_reduce_f32_check(const void *params, qn_sizes *sizes, char *why) {
     const qn_s_float_reduce *p = params;
     const int32_t sides[] = {p->kept_0, p->reduced_0, p->kept_1, p->reduced_1, p->kept_2};
     const s_range all[] = {
-        {"what", p->what, QN_F_SUM, QN_F_MEAN},    {"kept_0", p->kept_0, 1, INT32_MAX},
+        {"what", p->what, QN_F_SUM, QN_F_REDUCE_MIN},    {"kept_0", p->kept_0, 1, INT32_MAX},
         {"reduced_0", p->reduced_0, 1, INT32_MAX}, {"kept_1", p->kept_1, 1, INT32_MAX},
         {"reduced_1", p->reduced_1, 1, INT32_MAX}, {"kept_2", p->kept_2, 1, INT32_MAX},
     };
@@ -22,19 +24,33 @@ int s_reduce_f32_check(const void *params, qn_sizes *sizes, char *why) {
     return QN_OK;
 }
 
+static float reduced(int32_t what, float a, float x) {
+    switch (what) {
+        case QN_F_REDUCE_MAX:
+            return x > a ? x : a;
+        case QN_F_REDUCE_MIN:
+            return x < a ? x : a;
+        default:
+            return a + x;
+    }
+}
+
 int s_reduce_f32_ref(const void *params, const qn_buffers *b) {
     const qn_s_float_reduce *p = params;
     const float *in = b->in[0];
     float *out = b->out;
     const float count = (float)((int64_t)p->reduced_0 * p->reduced_1);
+    const float start = p->what == QN_F_REDUCE_MAX   ? -FLT_MAX
+                        : p->what == QN_F_REDUCE_MIN ? FLT_MAX
+                                                     : 0.0f;
     for (int64_t i = 0; i < (int64_t)p->kept_0 * p->kept_1 * p->kept_2; i++) {
         const int64_t kept_2 = i % p->kept_2, kept_1 = i / p->kept_2 % p->kept_1;
         const int64_t kept_0 = i / p->kept_2 / p->kept_1;
-        float sum = 0;
+        float sum = start;
         for (int32_t r0 = 0; r0 < p->reduced_0; r0++) {
             const int64_t row = (kept_0 * p->reduced_0 + r0) * p->kept_1 + kept_1;
             for (int32_t r1 = 0; r1 < p->reduced_1; r1++) {
-                sum += in[(row * p->reduced_1 + r1) * p->kept_2 + kept_2];
+                sum = reduced(p->what, sum, in[(row * p->reduced_1 + r1) * p->kept_2 + kept_2]);
             }
         }
         out[i] = p->what == QN_F_MEAN ? sum / count : sum;
@@ -113,6 +129,77 @@ int s_float_bmm_ref(const void *params, const qn_buffers *b) {
                 (int64_t)(p->rhs_n > 1 ? n : 0) * p->rhs_h + (p->rhs_h > 1 ? h : 0);
             multiply(p, lhs + of_lhs * left, rhs + of_rhs * right, out);
             out += (int64_t)p->rows * p->columns;
+        }
+    }
+    return QN_OK;
+}
+
+int s_arg_f32_check(const void *params, qn_sizes *sizes, char *why) {
+    const qn_s_mean *p = params;
+    const int32_t sides[] = {p->kept_0, p->reduced_0, p->kept_1};
+    const s_range all[] = {
+        {"kept_0", p->kept_0, 1, INT32_MAX}, {"reduced_0", p->reduced_0, 1, INT32_MAX},
+        {"kept_1", p->kept_1, 1, INT32_MAX}, {"reduced_1", p->reduced_1, 1, 1},
+        {"kept_2", p->kept_2, 1, 1},
+    };
+    const int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
+    const int64_t elements = status == QN_OK ? s_elements(4, sides, 3) : 0;
+    if (elements < 0) {
+        return s_too_large("input", why);
+    }
+    sizes->in[0] = elements * 4;
+    sizes->out = status == QN_OK ? sizes->in[0] / p->reduced_0 : 0;
+    return status;
+}
+
+static int arg(const qn_s_mean *p, const qn_buffers *b, float sign) {
+    int32_t *out = b->out;
+    for (int64_t i = 0; i < (int64_t)p->kept_0 * p->kept_1; i++) {
+        const int64_t outer = i / p->kept_1 * p->reduced_0 * p->kept_1 + i % p->kept_1;
+        const float *in = (const float *)b->in[0] + outer;
+        int32_t best = 0;
+        for (int32_t r = 1; r < p->reduced_0; r++) {
+            const float value = sign * in[(int64_t)r * p->kept_1];
+            const float held = sign * in[(int64_t)best * p->kept_1];
+            best = value > held || (held != held && value == value) ? r : best;
+        }
+        out[i] = best;
+    }
+    return QN_OK;
+}
+
+int s_arg_max_f32_ref(const void *params, const qn_buffers *b) { return arg(params, b, 1.0f); }
+
+int s_arg_min_f32_ref(const void *params, const qn_buffers *b) { return arg(params, b, -1.0f); }
+
+int s_l2_norm_f32_check(const void *params, qn_sizes *sizes, char *why) {
+    const qn_s_l2_norm *p = params;
+    const int32_t sides[] = {p->num_rows, p->row_size};
+    const s_range all[] = {
+        {"num_rows", p->num_rows, 1, INT32_MAX},
+        {"row_size", p->row_size, 1, INT32_MAX},
+        {"input_zero_point", p->input_zero_point, 0, 0},
+    };
+    const int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
+    const int64_t elements = status == QN_OK ? s_elements(4, sides, 2) : 0;
+    sizes->in[0] = sizes->out = elements * 4;
+    sizes->in_place = 1;
+    return elements < 0 ? s_too_large("input", why) : status;
+}
+
+int s_l2_norm_f32_ref(const void *params, const qn_buffers *b) {
+    const qn_s_l2_norm *p = params;
+    const float *in = b->in[0];
+    float *out = b->out;
+    for (int32_t row = 0; row < p->num_rows; row++, in += p->row_size, out += p->row_size) {
+        float sum = 0;
+        for (int32_t i = 0; i < p->row_size; i++) {
+            const float square = in[i] * in[i];
+            sum += square;
+        }
+        const float root = qn_sqrt_f32(sum), norm = root < 1e-6f ? 1e-6f : root;
+        for (int32_t i = 0; i < p->row_size; i++) {
+            out[i] = in[i] / norm;
         }
     }
     return QN_OK;

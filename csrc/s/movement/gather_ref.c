@@ -104,6 +104,14 @@ int s_update_check(const void *params, qn_sizes *sizes, char *why) {
     return sizes->out < 0 ? QN_REFUSED : QN_OK;
 }
 
+int s_part_check(const void *params, qn_sizes *sizes, char *why) {
+    const int status = s_update_check(params, sizes, why);
+    sizes->out = sizes->in[1];
+    sizes->in[1] = sizes->in[2];
+    sizes->in[2] = 0;
+    return status;
+}
+
 static int64_t start(const qn_s_update *p, const s_updated *u, const int32_t *starts, int axis) {
     const int own = axis - AXES + p->rank;
     return own < 0 ? 0 : qn_clamp(starts[own], 0, u->side[axis] - u->update[axis]);
@@ -125,6 +133,32 @@ int s_update_ref(const void *params, const qn_buffers *b) {
             pitch *= u.side[axis];
         }
         memcpy(out + index * p->element, in, (size_t)(line * p->element));
+    }
+    return QN_OK;
+}
+
+int s_part_ref(const void *params, const qn_buffers *b) {
+    const qn_s_update *p = params;
+    const s_updated u = updated(p);
+    const int64_t line = u.update[AXES - 1], count = s_elements(p->element, u.update, AXES);
+    const int32_t *starts = b->in[1];
+    const int8_t *in = b->in[0];
+    int8_t *out = b->out;
+    int64_t from[AXES] = {0};
+    for (int axis = AXES - p->rank; axis < AXES; axis++) {
+        from[axis] = starts[axis - AXES + p->rank];
+        if (from[axis] < 0 || from[axis] > u.side[axis] - u.update[axis]) {
+            return QN_REFUSED;
+        }
+    }
+    for (int64_t i = 0; i < count; i += line, out += line * p->element) {
+        int64_t rest = i, index = 0, pitch = 1;
+        for (int axis = AXES - 1; axis >= 0; axis--) {
+            index += pitch * (from[axis] + rest % u.update[axis]);
+            rest /= u.update[axis];
+            pitch *= u.side[axis];
+        }
+        memcpy(out, in + index * p->element, (size_t)(line * p->element));
     }
     return QN_OK;
 }

@@ -140,9 +140,13 @@ int64_t s_resize_nearest_avx2_columns(const void *params) {
     return ((const qn_s_resize *)params)->output_w * (int64_t)sizeof(int32_t);
 }
 
-/* Short runs, for which a call of memcpy() takes longer than its work. */
+/* Most runs are short: a call of memcpy() takes longer than their work. */
 static inline void copy_run(const char *from, int64_t bytes, char *to) {
     int64_t i = 0;
+    if (bytes > 32) {
+        memcpy(to, from, (size_t)bytes);
+        return;
+    }
     for (; i + 16 <= bytes; i += 16) {
         _mm_storeu_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Optional
 
 from ...errors import Error, ModelError
 from ...ir.graph import Graph, Tensor
@@ -13,7 +14,7 @@ from .call import Call, Converter
 from .cortex_m import CORTEX_M
 from .images import IMAGES
 from .portable import PORTABLE
-from .program import FileTensor, Program
+from .program import FileTensor, Instruction, Program
 from .real import REAL
 
 #: Operator -> what adds its calls to a network.
@@ -37,7 +38,23 @@ def load(path: Path, method: str = "forward") -> Graph:
         raise ModelError(f"{path.name}: {error}") from None
 
 
-def _network(program: Program) -> Graph:
+#: Number of an instruction -> what holds each tensor that it writes; None where no call makes it.
+Results = dict[int, tuple[Optional[Value], ...]]
+
+
+def load_with_results(path: Path) -> tuple[Graph, Results]:
+    """The network of the method "forward", and which of its tensors hold what an instruction wrote.
+
+    Raises as load().
+    """
+    results: Results = {}
+    try:
+        return _network(Program(path, "forward"), results), results
+    except Error as error:
+        raise ModelError(f"{path.name}: {error}") from None
+
+
+def _network(program: Program, results: Optional[Results] = None) -> Graph:
     _check_names(program)
     builder, inputs = Builder(program), []
     for number, index in enumerate(program.inputs):
@@ -49,6 +66,8 @@ def _network(program: Program) -> Graph:
             CONVERTERS[instruction.name](Call(instruction, program, builder))
         except Error as error:
             raise ModelError(f"{instruction}: {error}") from None
+        if results is not None:
+            results[instruction.index] = _written(program, builder, instruction)
     outputs = []
     for index in program.outputs:
         tensor = program.value(index)
@@ -64,6 +83,20 @@ def _network(program: Program) -> Graph:
         outputs=tuple(dict.fromkeys(outputs)),
         arrays=builder.arrays,
     )
+
+
+def _written(
+    program: Program, builder: Builder, instruction: Instruction
+) -> tuple[Optional[Value], ...]:
+    """What holds the tensors that an instruction returns: the last of its arguments."""
+    made = program.value(instruction.args[-1])
+    found: list[Optional[Value]] = []
+    for tensor in made if isinstance(made, list) else [made]:
+        try:
+            found.append(builder.read(tensor))
+        except Error:  # such as indices that nobody reads
+            found.append(None)
+    return tuple(found)
 
 
 def _input(builder: Builder, tensor: object, name: str) -> Tensor:

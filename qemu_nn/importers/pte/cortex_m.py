@@ -83,8 +83,9 @@ def _operands(call: Call, first: int, second: int, output: FileTensor) -> list[V
             f"it takes {sizes}: the device's kernel refuses that, and the program stops"
         )
     count = output.nbytes // channels[0]
-    pixel = Value(values[small].name, "int8", (1, channels[0]))
-    values[small] = call.spread("spread", pixel, (count, channels[0]))
+    shape = output.shape if output.shape[-1] == channels[0] else (count, channels[0])
+    pixel = Value(values[small].name, "int8", (1,) * (len(shape) - 1) + (channels[0],))
+    values[small] = call.spread("spread", pixel, shape)
     return values
 
 
@@ -137,7 +138,8 @@ def activation(call: Call) -> None:
     x, table = call.value(0, "int8"), call.constant(1, "int8")
     if table.size != 256:
         raise ModelError(f"its table has {table.size} elements; it must have 256")
-    call.put("tflm_elu_s8", {"length": x.size}, [x], call.tensor(2, "int8"), table.reshape(-1))
+    function = "executorch_quantized_activation_s8"
+    call.put(function, {"length": x.size}, [x], call.tensor(2, "int8"), table.reshape(-1))
 
 
 def choose(call: Call, function: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Optional
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ...functions.scaling import (
 from ...functions.softmax_tables import exp_lut, one_by_one_lut
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format, same_type
-from .operands import one
+from .operands import broadcasts, one, rows_of
 from .scaling import activation_range, multiplier
 
 #: By how much of it the scale of 16-bit results may differ: their kernels do not look at it.
@@ -48,7 +49,7 @@ def softmax(call: Call) -> None:
     _fixed(output, function, _NEAR if output.dtype == "int16" else 0.0)
     if not beta > 0:
         raise ModelError(f"its beta must be positive, not {beta}")
-    rows = {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
+    rows = rows_of(x)
     if kind == "s16":
         mult, shift = softmax_scaling_s16(beta, x.scale)
         tables = exp_lut(), one_by_one_lut()
@@ -120,29 +121,37 @@ def _leaky(x: Value, output: Value, alpha: float, real: type[np.floating]) -> di
 
 
 def prelu(call: Call) -> None:
-    """PRELU, whose slopes the file holds, of int8."""
+    """PRELU: slopes of int8 that the file holds, or any tensor of them that broadcasts."""
     call.counts(2, 2)
-    x, output, slopes = call.value(), call.output(), call.described(1)
-    tensor, alpha = call.constant(1, "INT8")
-    same_type(x, output)
+    output, slopes = call.output(), call.described(1)
+    broadcasts(call, 2, output)
+    if slopes.dtype != "int8":
+        raise ModelError(f"its slopes are {slopes.dtype}; they must be int8")
     function = call.function({each: f"tflm_prelu_{each}" for each in ("s8", "s16")}, output)
-    own = alpha.reshape(tensor.shape[_leading_ones(tensor.shape) :])
-    rank = len(output.shape)
-    try:
-        whole = np.broadcast_to(own, output.shape[rank - own.ndim :])
-    except ValueError:
-        whole = np.empty(0, np.int8)
-    if x.shape != output.shape or not whole.size:
-        shapes = f"{list(x.shape)} and the slopes {list(tensor.shape)}"
-        raise ModelError(f"{shapes} do not come to {list(output.shape)}")
-    params = {"outer": x.size // whole.size, "inner": whole.size}
+    x, held = call.brought(0), _slopes(call, output)
+    same_type(x, output)
+    inner = output.size if held is None else held.size
+    params = {"outer": output.size // inner, "inner": inner}
     params.update(input_zero_point=x.zero, output_zero_point=output.zero)
     params["alpha_zero_point"] = slopes.zero
     scales = (("identity", x.scale), ("alpha", x.scale * slopes.scale))
     for name, scale in scales:
         factor, shift = multiplier(scale / output.scale)
         params.update({f"{name}_multiplier": factor, f"{name}_shift": shift})
-    call.put(function, params, [x], output, whole.reshape(-1))
+    inputs = [call.spread(x, output)]
+    if held is None:
+        function = function.replace("prelu", "prelu_tensor")
+        inputs.append(call.operand(1, output))
+    call.put(function, params, inputs, output, held)
+
+
+def _slopes(call: Call, output: Value) -> Optional[np.ndarray]:
+    """Slopes that the file holds, for as many of the last axes as they have; else None."""
+    tensor = call.tensor(1)
+    if tensor.data is None or call.builder.has(tensor.index):
+        return None
+    own = tensor.data.reshape(tensor.shape[_leading_ones(tensor.shape) :])
+    return np.broadcast_to(own, output.shape[len(output.shape) - own.ndim :]).reshape(-1)
 
 
 def _leading_ones(shape: Sequence[int]) -> int:

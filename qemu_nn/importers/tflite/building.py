@@ -11,9 +11,9 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from ...functions import FUNCTIONS
+from ...functions import FUNCTIONS, Function
 from ...ir.graph import Build, Loop, Node, Tensor
-from ..arguments import ARRAY_LIMIT, CALL_LIMIT, check_spent
+from ..arguments import ARRAY_LIMIT, CALL_LIMIT, SUFFIXES, check_spent
 from .pace import Pace
 from .reading import FileTensor, Model
 from .values import BARE as BARE
@@ -45,6 +45,7 @@ class Builder:
         self.loops: list[Loop] = []
         self.where = Inside()
         self._inside = [0]
+        self._kept: dict[tuple[int, int], Value] = {}
 
     def inside(self, model: Model, where: Optional[Inside] = None) -> Builder:
         """The same network, where another graph of the file is computed."""
@@ -85,14 +86,19 @@ class Builder:
         return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor, *more))
 
     def state(self, tensor: FileTensor) -> Value:
-        """A variable, which a call reads and writes, and which lives on until the next run."""
+        """A variable, which a call reads and writes, and which lives on until the next run.
+
+        A graph that is computed in several places has it once.
+        """
         if not tensor.variable or tensor.index in self._values:
             raise ModelError(f"its state, {tensor}, is not a variable of its own")
-        self.refuse_guarded()
-        value = self._values[tensor.index] = self.constant(tensor)
-        reset = np.full(value.shape, value.zero, value.dtype) if value.dtype == "int8" else None
-        self.keep(value, reset)
-        return value
+        place = self.model.number, tensor.index
+        if place not in self._kept:
+            value = self._kept[place] = self.constant(tensor)
+            reset = np.full(value.shape, value.zero, value.dtype) if value.dtype == "int8" else None
+            self.keep(value, reset)
+        self._values[tensor.index] = self._kept[place]
+        return self._kept[place]
 
     def refuse_guarded(self) -> None:
         """Refuse a state in a branch, which must stay what it is where the branch is not taken,
@@ -140,16 +146,41 @@ class Builder:
     def end(self, indices: Sequence[int]) -> tuple[str, ...]:
         """The names of the network's outputs, each once.
 
-        Where one is another tensor in another shape, the call that makes that one now makes this.
+        Where one is another tensor in another shape, the call that makes that one now makes this;
+        what no call makes, or makes for another output, is copied.
         """
-        names = dict.fromkeys(self.value(index).name for index in indices)
-        direct = {self.value(index).name for index in indices if index not in self._aliases}
-        for index in indices:
-            name = self.value(index).name
-            if index in self._aliases and names[name] is None and name not in direct:
-                self.rename(name, self._aliases[index])
-                names[name] = self._aliases[index].name
-        return tuple(new or name for name, new in names.items())
+        names: list[str] = []
+        new: dict[str, str] = {}
+        ends = dict.fromkeys(indices)
+        plain = {self.value(i).name for i in ends if self.has(i) and i not in self._aliases}
+        for index in ends:
+            value, output = self._ending(index), self._aliases.get(index)
+            name = new.get(value.name, value.name)
+            taken = name in names or (output is not None and value.name in plain)
+            if taken or all(node.name != name for node in self.nodes):
+                name = self._copied(replace(value, name=name), output)
+            elif output is not None:
+                self.rename(name, output)
+                new[value.name] = name = output.name
+            names.append(name)
+        return tuple(names)
+
+    def _ending(self, index: int) -> Value:
+        """What an output of the network is, which may be a constant."""
+        tensor = self.model.tensor(index)
+        if self.has(index) or tensor.data is None:
+            return self.value(index)
+        value = self.constant(tensor, *BARE)
+        function = f"tflm_constant_{SUFFIXES[value.dtype]}"
+        self.call(function, {"length": value.size}, [], value, tensor.data.reshape(-1))
+        return value
+
+    def _copied(self, value: Value, output: Optional[Value]) -> str:
+        """The name of a copy of a tensor, in the shape of an output."""
+        made = output or replace(value, name=self.part(value.name, "copy"))
+        function = f"tflm_read_variable_{SUFFIXES[value.dtype]}"
+        self.call(function, {"length": value.size}, [value], made)
+        return made.name
 
     def rename(self, name: str, output: Value) -> None:
         """Say what a call makes instead; those that read it read that."""
@@ -165,6 +196,12 @@ class Builder:
         """A new name for an earlier part of what an operator comes to."""
         return self._unique(f"{name}/{part}")
 
+    def declared_function(self, name: str) -> Function:
+        """A function by its name; ModelError where there is none for these types."""
+        if name not in FUNCTIONS:
+            raise ModelError(f"its types are not supported: there is no {name}")
+        return FUNCTIONS[name]
+
     def call(
         self,
         function: str,
@@ -175,9 +212,7 @@ class Builder:
         bias: Optional[np.ndarray] = None,
     ) -> None:
         """Add a call of a function that makes `output`."""
-        if function not in FUNCTIONS:
-            raise ModelError(f"its types are not supported: there is no {function}")
-        declared = FUNCTIONS[function]
+        declared = self.declared_function(function)
         names = tuple(value.name for value in inputs)
         if len(self.nodes) == CALL_LIMIT:
             raise ModelError(f"the network needs more than {CALL_LIMIT} calls")

@@ -10,7 +10,6 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ...errors import ModelError
-from ...functions import FUNCTIONS
 from ...ir.graph import Build
 from ..arguments import SUFFIXES as SUFFIXES
 from .building import PLAIN, Builder, Value
@@ -115,7 +114,7 @@ class Call:
 
         states: those that only such builds keep; at first they are their zero points.
         """
-        declared = FUNCTIONS[function]
+        declared = self.builder.declared_function(function)
         for state in states:
             self.builder.reset(state, np.full(state.size, state.zero, state.dtype))
         kept = tuple(state.tensor for state in states)

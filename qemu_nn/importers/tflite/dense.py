@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import ModelError
 from ..arguments import moves, sides
 from .building import Value
-from .call import SUFFIXES, Call, Converter, same_type
+from .call import SUFFIXES, Call, Converter, Options, same_type
 from .reading import FileTensor
 from .scaling import multiplier, multipliers
 from .shaping import expect
@@ -25,28 +25,22 @@ def fully_connected(call: Call) -> None:
     """
     call.counts(2, 3)
     options, x, output = call.options("FullyConnectedOptions"), call.value(), call.output()
+    if call.tensor(1).data is None:
+        _computed(call, options, x, output)
+        return
     weights, data, suffix = weighted(call, same_type(x, output))
-    form = options.choice("WeightsFormat", "FullyConnectedOptionsWeightsFormat")
-    if form != "DEFAULT":
-        raise ModelError(f"its weights are stored as {form}; only DEFAULT is supported")
-    if len(weights.shape) != 2 or min(weights.shape) < 1:
-        raise ModelError(f"its weights, {weights}, must be [out, in], not {list(weights.shape)}")
-    rows, columns = weights.shape
-    if x.size % columns or output.size != x.size // columns * rows:
-        raise ModelError(
-            f"its weights {list(weights.shape)} do not fit its input {list(x.shape)} and its "
-            f"output {list(output.shape)}"
-        )
+    rows, columns = _sides(options, weights, x, output)
+    zero = _zero_point(weights, suffix)
     params = {
         **{"batches": x.size // columns, "input_c": columns, "output_c": rows},
-        **{"input_offset": -x.zero, "filter_offset": 0, "output_offset": output.zero},
+        **{"input_offset": -x.zero, "filter_offset": -zero, "output_offset": output.zero},
         **options.activation(output),
     }
     values = bias(call, 2, SUFFIXES[x.dtype], rows, "INT32")
     if values is None:
         values = np.zeros(rows, np.int32 if x.dtype == "int8" else np.int64)
     as_points = suffix == "s8" and len(output.shape) > 2 and columns % 4 == 0
-    scales = filter_scales(weights, 0)
+    scales = filter_scales(weights, 0, zeros=True)
     if len(weights.scales) > 1:
         if suffix != "s8":
             raise ModelError(
@@ -62,6 +56,8 @@ def fully_connected(call: Call) -> None:
         pairs = np.repeat(multipliers([product / output.scale]), rows, axis=1)
         if as_points:
             call.warn(_STOPS)
+        if as_points and zero:
+            call.warn(f"the zero point of its weights, {zero}, is not looked at")
     channels = np.stack([values, *pairs])
     if len(weights.scales) > 1:
         as_rows: _Called = ("arm_fully_connected_per_channel_s8", params, data, channels)
@@ -79,6 +75,52 @@ def fully_connected(call: Call) -> None:
     elif suffix == "s16" and not call.given(2):
         call.otherwise("dense_16x8_narrow", _NARROW, own, data, values.astype(np.int32))
     call.put(function, own, [x], output, arrays[0], arrays[1])
+
+
+def _sides(options: Options, weights: FileTensor, x: Value, output: Value) -> tuple[int, int]:
+    """Rows and columns of the matrix, which must fit what it reads and makes."""
+    form = options.choice("WeightsFormat", "FullyConnectedOptionsWeightsFormat")
+    if form != "DEFAULT":
+        raise ModelError(f"its weights are stored as {form}; only DEFAULT is supported")
+    if len(weights.shape) != 2 or min(weights.shape) < 1:
+        raise ModelError(f"its weights, {weights}, must be [out, in], not {list(weights.shape)}")
+    rows, columns = weights.shape
+    if x.size % columns or output.size != x.size // columns * rows:
+        raise ModelError(
+            f"its weights {list(weights.shape)} do not fit its input {list(x.shape)} and its "
+            f"output {list(output.shape)}"
+        )
+    return rows, columns
+
+
+def _zero_point(weights: FileTensor, suffix: str) -> int:
+    """What stands for 0 in weights; of 8 bits and with one scale it may be any number."""
+    zero = int(weights.zeros[0]) if len(weights.zeros) == 1 else int(weights.zeros.any())
+    if zero and (suffix != "s8" or len(weights.zeros) != 1 or not -128 <= zero <= 127):
+        raise ModelError(f"its weights, {weights}, have zero points other than 0")
+    return zero
+
+
+def _computed(call: Call, options: Options, x: Value, output: Value) -> None:
+    """A layer whose weights are computed: a product of two matrices, one of them transposed."""
+    weights, y = call.tensor(1), call.value(1)
+    rows, columns = _sides(options, weights, x, output)
+    if same_type(x, y, output) != "s8":
+        raise ModelError(f"its weights are computed, which {x.dtype} is not supported with")
+    if call.given(2) and call.constant(2, "INT32")[1].any():
+        raise ModelError("its weights are computed; then it must have no bias but zeros")
+    count = x.size // columns
+    if len(output.shape) > 2 and columns % 4 == 0 and y.zero:
+        why = f"the zero point of its weights, {y.zero}, is not looked at; kernels='reference' has"
+        call.refused("dense_points_zero", f"{why} it")
+    product = float(np.float32(x.scale) * np.float32(y.scale))
+    pair = dict(zip(("multiplier", "shift"), multiplier(product / output.scale)))
+    params = {
+        **{**sides("lhs", (count, columns)), **sides("rhs", (rows, columns)), **pair},
+        **{"lhs_offset": -x.zero, "rhs_offset": -y.zero, "output_offset": output.zero},
+        **{"adj_x": 0, "adj_y": 1, **options.activation(output)},
+    }
+    call.put("arm_batch_matmul_s8", params, [x, y], output)
 
 
 #: Of 16 bits, with a bias and sums of 32.

@@ -15,7 +15,7 @@ from ...functions.scaling import (
 from ...functions.tflm_tables import elu_table
 from .building import Value
 from .call import Call, Converter, same_type
-from .operands import one, operands
+from .operands import one, operands, rows_of
 from .scaling import multiplier
 
 #: Most tensors of ADD_N, whose sum is within 32 bits.
@@ -64,9 +64,7 @@ def log_softmax(call: Call) -> None:
             f"its output has the scale {output.scale:g} and the zero point {output.zero}; it must "
             "have 0.0625 and 127"
         )
-    depth = x.shape[-1] if x.shape else 1
-    rows = {"num_rows": x.size // depth, "row_size": depth}
-    call.put("tflm_log_softmax_s8", {**rows, **log_softmax_scaling(x.scale)}, [x], output)
+    call.put("tflm_log_softmax_s8", {**rows_of(x), **log_softmax_scaling(x.scale)}, [x], output)
 
 
 def l2_normalization(call: Call) -> None:
@@ -79,8 +77,7 @@ def l2_normalization(call: Call) -> None:
         raise ModelError(f"its fused activation is {kind}; TensorFlow Lite Micro takes NONE alone")
     if len(x.shape) > 4:
         raise ModelError(f"its input {list(x.shape)} has more than 4 axes")
-    depth = x.shape[-1] if x.shape else 1
-    params = {"num_rows": x.size // depth, "row_size": depth, "input_zero_point": x.zero}
+    params = {**rows_of(x), "input_zero_point": x.zero}
     call.put("tflm_l2_normalization_s8", params, [x], output)
 
 
@@ -132,10 +129,10 @@ def add_n(call: Call) -> None:
     """ADD_N: its tensors joined into one, and that summed."""
     count = len(call.operator.inputs)
     call.counts(2, _ADDED)
-    output = call.output()
-    values = [call.brought(index) for index in range(count)]
-    same_type(*values, output)
-    _of(call, output, "s8")
+    output = call.output(0, "FLOAT32")
+    values = [call.brought(index, "FLOAT32") for index in range(count)]
+    suffix = same_type(*values, output)
+    _of(call, output, "s8", "f32")
     first = values[0]
     for value in values:
         if (value.shape, value.scale, value.zero) != (output.shape, first.scale, first.zero):
@@ -144,7 +141,11 @@ def add_n(call: Call) -> None:
     for at, value in enumerate(values[1:], 1):
         sizes = {"outer": 1, "inner1": at * output.size, "inner2": output.size}
         stacked = Value(first.name, (at + 1, output.size), first.dtype, first.scale, first.zero)
-        whole = call.part("joined", stacked, "tflm_concatenation_s8", sizes, [whole, value])
+        whole = call.part("joined", stacked, f"tflm_concatenation_{suffix}", sizes, [whole, value])
+    if suffix == "f32":
+        axes = {"kept_0": 1, "reduced_0": count, "kept_1": 1, "reduced_1": 1}
+        call.put("tflm_sum_f32", {**axes, "kept_2": output.size}, [whole], output)
+        return
     factor, shift = quantize_multiplier(2 * first.scale / (2**20 * output.scale))
     params = {"count": count, "length": output.size, **_zeros(first, output)}
     call.put("tflm_add_n_s8", {**params, "multiplier": factor, "shift": shift}, [whole], output)

@@ -32,6 +32,15 @@ def broadcasts(call: Call, count: int, output: Value) -> None:
         raise ModelError(f"{spelled} do not broadcast to {list(output.shape)}")
 
 
+def rows_of(x: Value) -> dict[str, int]:
+    """The rows of a tensor along its last axis, as arguments."""
+    if not x.shape:
+        raise ModelError(
+            f"{x.name[:60]!r} is one number without an axis, of which it makes nothing"
+        )
+    return {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
+
+
 def operands(call: Call, *more: str) -> tuple[Value, Value, Value]:
     """Both inputs in the shape of the output, and that; more: types that all three may hold."""
     call.counts(2, 2)

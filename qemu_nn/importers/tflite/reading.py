@@ -105,13 +105,13 @@ def parse(path: Path, data: bytes) -> Model:
 
 
 class Model:
-    """A graph of a file. inputs, outputs: indices of its tensors."""
+    """A graph of a file. number: its place among these; inputs, outputs: indices of its tensors."""
 
     def __init__(self, name: str, root: Table, number: int) -> None:
         self.name = name
         self._read: dict[int, FileTensor] = {}
         self._ends = 0
-        self._root, self._number = root, number
+        self._root, self.number = root, number
         self._graph = root.member("Subgraphs", "SubGraph", number)
         self.inputs = self._indices(self._graph, "Inputs")
         self.outputs = self._indices(self._graph, "Outputs")
@@ -130,6 +130,10 @@ class Model:
             self._read[index] = self._tensor(index)
         return self._read[index]
 
+    def hold(self, index: int, data: np.ndarray) -> None:
+        """Say what numbers a tensor holds that an operator makes of constants alone."""
+        self._read[index] = replace(self.tensor(index), data=data)
+
     def memory(self, tensor: FileTensor, size: int) -> Optional[np.ndarray]:
         """The file's bytes from a constant's first one on, as a device has them that reads the
         file; None for other tensors, and beyond the end of the file."""
@@ -142,7 +146,7 @@ class Model:
 
     def _operators(self) -> int:
         count = self._graph.count("Operators")
-        least = 0 if self._number else 1  # what a branch makes may be what it is given
+        least = 0 if self.number else 1  # what a branch makes may be what it is given
         if not least <= count <= _OPERATOR_LIMIT:
             raise ModelError(f"it has {count} operators; 1 to {_OPERATOR_LIMIT} are supported")
         names = vars(library("BuiltinOperator")).items()

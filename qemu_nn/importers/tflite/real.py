@@ -11,10 +11,10 @@ from ...functions import FUNCTIONS
 from ...functions.tflm_float import ACTIVATED, ACTIVATIONS, COMPARE, UNARY, bits
 from .building import BARE, Value
 from .call import SUFFIXES, Call, Converter, Options, same_type
-from .operands import operands
-from .reducing import grouped
+from .operands import operands, rows_of
+from .reducing import axes_of, grouped
 from .scaling import multiplier
-from .shaping import axis_of, expect
+from .shaping import expect
 from .windows import image, pooled
 
 #: Types of the file that stand for themselves.
@@ -144,6 +144,8 @@ def binary(call: Call, what: str) -> None:
     if what == "add" and output.dtype == "int32" and params["activation"]:
         call.warn("the fused activation is ignored, as always of int32")
         params["activation"] = 0
+    if what == "prelu" and len(output.shape) > 4:
+        raise ModelError(f"it has {len(output.shape)} axes; TensorFlow Lite Micro takes up to 4")
     if what == "floor_div" or (what == "div" and output.dtype == "int32"):
         _refuse_zeros(call)
     call.put(function, params, [first, second], output)
@@ -172,7 +174,7 @@ def compare(call: Call, what: str) -> None:
 def softmax(call: Call, log: bool) -> None:
     """SOFTMAX and LOG_SOFTMAX of the last axis."""
     x, output = _pair(call, *_WIDE)
-    params = {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
+    params = rows_of(x)
     if not log:
         params["beta_bits"] = bits(call.options("SoftmaxOptions").number("Beta"))
     name = "log_softmax" if log else "softmax"
@@ -213,11 +215,19 @@ def resize(call: Call) -> None:
     call.put(_of(call, "resize_bilinear", x, output), params, [x], output)
 
 
+def normalize(call: Call) -> None:
+    """L2_NORMALIZATION of the last axis."""
+    x, output = _pair(call, *_WIDE)
+    if _activation(call.options("L2NormOptions")):
+        raise ModelError("it has a fused activation; TensorFlow Lite Micro takes NONE alone")
+    call.put(_of(call, "l2_normalization", x, output), rows_of(x), [x], output)
+
+
 def reduce(call: Call, kind: str) -> None:
-    """MEAN and SUM over any axes."""
+    """MEAN, SUM, REDUCE_MAX and REDUCE_MIN over any axes."""
     call.counts(2, 2)
     x, output = call.value(0, *_WIDE), call.output(0, *_WIDE)
-    params = grouped(call, x, output, {axis_of(axis, len(x.shape)) for axis in call.integers(1)})
+    params = grouped(call, x, output, axes_of(call, len(x.shape)))
     call.put(_of(call, kind, x, output), params, [x], output)
 
 
@@ -245,7 +255,7 @@ def matmul(call: Call) -> None:
 
 _BINARY = {
     **{name.upper(): name for name in (*ACTIVATED, "maximum", "minimum")},
-    **{name.upper(): name for name in ("squared_difference", "floor_div", "floor_mod")},
+    **{name.upper(): name for name in ("squared_difference", "floor_div", "floor_mod", "prelu")},
 }
 
 #: Operator -> what adds its calls, of real numbers and of integers without a format.
@@ -264,5 +274,8 @@ REAL: dict[str, Converter] = {
     "RESIZE_BILINEAR": resize,
     "MEAN": partial(reduce, kind="mean"),
     "SUM": partial(reduce, kind="sum"),
+    "REDUCE_MAX": partial(reduce, kind="reduce_max"),
+    "REDUCE_MIN": partial(reduce, kind="reduce_min"),
+    "L2_NORMALIZATION": normalize,
     "BATCH_MATMUL": matmul,
 }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...errors import ModelError
-from .call import Call, Converter, same_format, same_type
+from .call import SUFFIXES, Call, Converter, same_format, same_type
 from .reading import FileTensor
 from .scaling import multiplier
+from .values import Value
 from .windows import bias, filter_scales
 
 #: Scales between the parts of an LSTM: what sigmoid and tanh read, and what they make.
@@ -96,6 +99,7 @@ def svdf(call: Call) -> None:
     for name, factor in zip(("in", "out"), factors):
         params[f"{name}_multiplier"], params[f"{name}_shift"] = multiplier(factor)
     weights = np.concatenate([feature.reshape(-1), time.reshape(-1)]).astype(state.dtype)
+    used = _used(call, state)
     function = "arm_svdf_s8" if state.dtype == "int8" else "arm_svdf_state_s16_s8"
     if state.dtype == "int8" and not state.zero:
         limits = {"in_act_min": -128, "in_act_max": 127}
@@ -106,7 +110,29 @@ def svdf(call: Call) -> None:
         limits = {"in_act_min": -128 + zero, "in_act_max": 127 + zero, "newest_offset": zero}
         start = (values - zero * sums).astype(np.uint64).astype(np.uint32).view(np.int32)
         call.otherwise("svdf_limits", "tflm_svdf_s8", {**own, **limits}, weights, start)
-    call.put(function, params, [x, state], output, weights, values)
+    call.put(function, params, [x, used], output, weights, values)
+    _keep(call, state, used)
+
+
+def _used(call: Call, state: Value) -> Value:
+    """A state, or in a branch of IF a copy, which becomes the state where the branch is taken."""
+    if call.builder.where.guard is None:
+        return state
+    copy = replace(state, name=call.builder.part(state.name, "branch"))
+    call.builder.keep(copy)
+    function, params = f"tflm_assign_variable_{SUFFIXES[state.dtype]}", {"length": state.size}
+    call.part("begun", state, function, params, [copy, state])
+    return copy
+
+
+def _keep(call: Call, state: Value, used: Value) -> None:
+    guard = call.builder.where.guard
+    if guard is None:
+        return
+    suffix, params = SUFFIXES[state.dtype], {"length": state.size}
+    ends = [used, state] if guard.holds else [state, used]
+    kept = call.part("kept", state, f"tflm_choose_{suffix}", params, [guard.condition, *ends])
+    call.part("assigned", state, f"tflm_assign_variable_{suffix}", params, [state, kept])
 
 
 def _in_float32(first: float, second: float, third: float) -> float:

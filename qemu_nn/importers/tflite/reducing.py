@@ -13,7 +13,8 @@ from .scaling import multiplier
 from .shaping import axis_of, expect
 
 
-def _axes(call: Call, rank: int) -> set[int]:
+def axes_of(call: Call, rank: int) -> set[int]:
+    """The axes that the second input names."""
     tensor = call.tensor(1)
     if tensor.type != "INT32":
         raise ModelError(f"its axes, {tensor}, are {tensor.type}; they must be INT32")
@@ -33,7 +34,7 @@ def mean(call: Call, kind: str) -> None:
     x, output = call.value(), call.output()
     factor, shift = multiplier(x.scale / output.scale)
     params = {
-        **grouped(call, x, output, _axes(call, len(x.shape))),
+        **grouped(call, x, output, axes_of(call, len(x.shape))),
         **{"input_zero_point": x.zero, "output_zero_point": output.zero},
         **{"multiplier": factor, "shift": shift},
     }
@@ -46,7 +47,7 @@ def reduce(call: Call, kind: str) -> None:
     x, output = call.value(), call.output()
     same_format(x, output)
     function = call.function({"s8": f"tflm_reduce_{kind}_s8"}, x)
-    call.put(function, grouped(call, x, output, _axes(call, len(x.shape))), [x], output)
+    call.put(function, grouped(call, x, output, axes_of(call, len(x.shape))), [x], output)
 
 
 def reduce_all(call: Call) -> None:
@@ -55,15 +56,15 @@ def reduce_all(call: Call) -> None:
     x, output = call.value(0, "BOOL"), call.output(0, "BOOL")
     if (x.dtype, output.dtype) != ("bool", "bool"):
         raise ModelError(f"its input is {x.dtype}, its output {output.dtype}; both must be bool")
-    params = grouped(call, x, output, _axes(call, len(x.shape)))
+    params = grouped(call, x, output, axes_of(call, len(x.shape)))
     call.put("tflm_reduce_all_b8", params, [x], output)
 
 
 def arg(call: Call, kind: str) -> None:
     """ARG_MAX and ARG_MIN along one axis, which goes."""
     call.counts(2, 2)
-    x, output = call.value(), call.output(0, "INT32")
-    axes = _axes(call, len(x.shape))
+    x, output = call.value(0, "FLOAT32"), call.output(0, "INT32")
+    axes = axes_of(call, len(x.shape))
     if len(axes) != 1:
         raise ModelError(f"it has {len(axes)} axes; it must have one")
     axis = axes.pop()
@@ -75,7 +76,8 @@ def arg(call: Call, kind: str) -> None:
         "reduced_0": x.shape[axis],
         "kept_1": math.prod(x.shape[axis + 1 :]),
     }
-    call.put(call.function({"s8": f"tflm_arg_{kind}_s8"}, x), params, [x], output)
+    names = {suffix: f"tflm_arg_{kind}_{suffix}" for suffix in ("s8", "f32")}
+    call.put(call.function(names, x), params, [x], output)
 
 
 def _groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:

@@ -115,7 +115,12 @@ def pack(call: Call) -> None:
 
 def _rescaled(call: Call, part: Value, output: Value) -> Value:
     """A part in the scale of the output; TensorFlow Lite had this for uint8 alone."""
-    if (part.scale, part.zero) == (output.scale, output.zero) or part.dtype != "uint8":
+    if (part.scale, part.zero) == (output.scale, output.zero):
+        return part
+    if part.dtype == "int16" == output.dtype:
+        call.warn(f"{part.name[:60]!r} has another scale than its output, which is not looked at")
+        return replace(part, scale=output.scale, zero=output.zero)
+    if part.dtype != "uint8":
         return part
     like = replace(output, shape=part.shape)
     params = {"length": part.size, "output_zero_point": output.zero}

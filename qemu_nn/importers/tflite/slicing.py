@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from ...errors import ModelError
-from .call import Call, Converter, same_format, same_type
-from .shaping import EVERY, axis_of, expect, moved, of_types
+from .call import SUFFIXES, Call, Converter, same_format, same_type
+from .shaping import EVERY, axis_of, bring, expect, moved, of_types
 from .values import Value
 from .windows import image
 
@@ -98,6 +100,9 @@ def slice_(call: Call) -> None:
     """SLICE: a beginning and a size for each axis; -1 is the rest."""
     call.counts(3, 3)
     x, output = moved(call, 3, ("INT8", "INT16", "INT32", "FLOAT32", "BOOL"))
+    if call.tensor(1).data is None or call.tensor(2).data is None:
+        _part(call, x, output)
+        return
     begins, sizes = call.integers(1), call.integers(2)
     if len(begins) != len(x.shape) or len(sizes) != len(x.shape):
         raise ModelError(
@@ -106,6 +111,52 @@ def slice_(call: Call) -> None:
     counts = [n - b if s == -1 else s for n, b, s in zip(x.shape, begins, sizes)]
     expect(output, counts)
     _slice(call, x, [(b, 1, n) for b, n in zip(begins, counts)], output)
+
+
+def _part(call: Call, x: Value, output: Value) -> None:
+    """A slice that begins at computed places, or has computed sizes, which must be the output's.
+
+    Where the device would read or write other memory, the call fails, as GATHER's does.
+    """
+    rank = len(x.shape)
+    for index, name in ((1, "begins"), (2, "sizes")):
+        tensor = call.tensor(index)
+        if tensor.type != "INT32" or tensor.shape != (rank,):
+            raise ModelError(
+                f"its {name}, {tensor}, must be INT32 {[rank]} where they are computed"
+            )
+    inside = len(output.shape) == rank and all(a <= b for a, b in zip(output.shape, x.shape))
+    if not 1 <= rank <= 5 or not inside:
+        raise ModelError(f"its output {list(output.shape)} is no part of {list(x.shape)}")
+    params = {"rank": rank}
+    for name, shape in (("side", x.shape), ("update", output.shape)):
+        whole = (*[1] * (6 - rank), *shape)
+        params.update({f"{name}_{i}": side for i, side in enumerate(whole)})
+    call.put(f"tflm_part_{SUFFIXES[x.dtype]}", params, [x, _begins(call, x, output)], output)
+
+
+def _begins(call: Call, x: Value, output: Value) -> Value:
+    """The begins, or -1 where the size is neither the output's nor -1 for a rest as large."""
+    begins, known = call.brought(1, "INT32"), call.tensor(2).data
+    if known is not None and known.tolist() == list(output.shape):
+        return begins
+    sizes = call.brought(2, "INT32")
+    like, number = replace(begins, shape=(len(x.shape),)), {"length": len(x.shape)}
+    numbers = lambda name, values: bring(call, name, like, np.array(values, np.int32))  # noqa: E731
+    truth = replace(like, dtype="bool")
+    rest = np.subtract(x.shape, output.shape)
+
+    def both(part: str, function: str, first: Value, second: Value) -> Value:
+        return call.part(part, truth, function, number, [first, second])
+
+    size = both("size", "tflm_equal_s32", sizes, numbers("sides", output.shape))
+    whole = both("whole", "tflm_equal_s32", sizes, numbers("rests", [-1] * len(x.shape)))
+    last = both("last", "tflm_equal_s32", begins, numbers("ends", rest))
+    fits = both(
+        "fits", "tflm_logical_or_b8", size, both("rest", "tflm_logical_and_b8", whole, last)
+    )
+    ends = [fits, begins, numbers("outside", [-1] * len(x.shape))]
+    return call.part("begins", like, "tflm_select_s32", number, ends)
 
 
 def strided_slice(call: Call) -> None:

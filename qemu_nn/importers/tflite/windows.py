@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Optional
 
@@ -57,14 +58,14 @@ def _window(
     return params
 
 
-def filter_scales(weights: FileTensor, axis: int) -> np.ndarray:
-    """Scales of weights along an axis, one for each element; their zero points must be 0."""
+def filter_scales(weights: FileTensor, axis: int, zeros: bool = False) -> np.ndarray:
+    """Scales of weights along an axis, one for each element; zeros: may zero points be there?"""
     count, scales = weights.shape[axis], weights.scales
     if count > _CHANNEL_LIMIT:
         raise ModelError(
             f"its weights, {weights}, have {count} channels; up to {_CHANNEL_LIMIT} are supported"
         )
-    if weights.zeros.any() or len(weights.zeros) not in (0, len(scales)):
+    if (weights.zeros.any() and not zeros) or len(weights.zeros) not in (0, len(scales)):
         raise ModelError(f"its weights, {weights}, have zero points other than 0")
     if len(scales) not in (1, count):
         raise ModelError(f"its weights, {weights}, have {len(scales)} scales for {count} channels")
@@ -127,6 +128,16 @@ def weighted(call: Call, suffix: str) -> tuple[FileTensor, np.ndarray, str]:
     return tensor, data, "s4"
 
 
+def _unpacked(
+    call: Call, function: str, params: dict[str, int], data: np.ndarray, rows: np.ndarray
+) -> None:
+    """Say that the reference kernels make bytes of weights of 4 bits."""
+    pairs = data.reshape(-1).view(np.uint8)
+    halves = np.stack([pairs << 4, pairs & 0xF0], axis=1).view(np.int8) >> 4
+    whole = halves.reshape(-1)[: math.prod(call.tensor(1).shape)]
+    call.otherwise("weights_unpacked", function, params, whole.reshape(call.tensor(1).shape), rows)
+
+
 def convolve(call: Call) -> None:
     """CONV_2D, also grouped.
 
@@ -155,6 +166,8 @@ def convolve(call: Call) -> None:
         params["bias_is_int32"] = int(not call.given(2) or call.tensor(2).type == "INT32")
         wide = params if call.given(2) else {**params, "bias_is_int32": 0}
         call.otherwise("convolve_16x8_wide", "tflm_convolve_s16", wide, data, rows)
+    if suffix == "s4":
+        _unpacked(call, "arm_convolve_wrapper_s8", params, data, rows)
     call.put(f"arm_convolve_wrapper_{suffix}", params, [x], output, data, rows)
 
 
@@ -186,6 +199,8 @@ def depthwise(call: Call) -> None:
         **_offsets(x, output),
         **options.activation(output),
     }
+    if suffix == "s4":
+        _unpacked(call, "arm_depthwise_conv_wrapper_s8", params, data, rows)
     call.put(f"arm_depthwise_conv_wrapper_{suffix}", params, [x], output, data, rows)
 
 

@@ -141,7 +141,8 @@ class Builder:
         results = np.clip(np.rint(steps.astype(np.float64)) + to.zero_point, -128, 127)
         made = replace(value, name=name, format=to)
         params = {"length": value.size}
-        return self.call("tflm_elu_s8", params, [value], made, results.astype(np.int8))
+        table = results.astype(np.int8)
+        return self.call("executorch_quantized_activation_s8", params, [value], made, table)
 
     def rescaled(self, value: Int, to: Format, name: str) -> Int:
         """The same real numbers in another format."""

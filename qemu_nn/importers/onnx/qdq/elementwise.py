@@ -40,6 +40,24 @@ def _made(name: str, like: Int, form: Format) -> Int:
     return replace(like, name=name, format=form)
 
 
+def _combined(
+    site: Site, function: str, scaling: Callable[[float, float, float], dict[str, int]]
+) -> Pending:
+    """A call of both operands; scaling: its multipliers, of the scales of all three tensors."""
+    one, two = _pair(site)
+
+    def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+        params = {
+            **scaling(one.format.scale, two.format.scale, form.scale),
+            **{"input_1_offset": -one.format.zero_point, "input_2_offset": -two.format.zero_point},
+            **{"out_offset": form.zero_point, "block_size": one.size},
+            **activation_limits(*ends, form),
+        }
+        return site.builder.call(function, params, [one, two], _made(name, one, form))
+
+    return Pending(emit, one.shape, clamps=True)
+
+
 def add(site: Site, sign: int = 1) -> Pending:
     """Add and Sub; of a product of matrices and a constant, its bias."""
     for index in range(2):
@@ -48,38 +66,21 @@ def add(site: Site, sign: int = 1) -> Pending:
         product = isinstance(value, Pending) and value.matrix is not None and sign == 1
         if product and isinstance(other, (Fixed, np.ndarray)):
             return replace(value, emit=value.matrix(other), matrix=None)
-    one, two = _pair(site)
 
-    def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        params = {
-            **add_scaling(one.format.scale, two.format.scale, form.scale),
-            **{"input_1_offset": -one.format.zero_point, "input_2_offset": -two.format.zero_point},
-            **{"out_offset": form.zero_point, "block_size": one.size},
-            **activation_limits(*ends, form),
-        }
-        params["input_2_mult"] *= sign
-        made = _made(name, one, form)
-        return site.builder.call("arm_elementwise_add_s8", params, [one, two], made)
+    def scaling(one: float, two: float, made: float) -> dict[str, int]:
+        params = add_scaling(one, two, made)
+        return {**params, "input_2_mult": sign * params["input_2_mult"]}
 
-    return Pending(emit, one.shape, clamps=True)
+    return _combined(site, "arm_elementwise_add_s8", scaling)
 
 
 def multiply(site: Site) -> Pending:
     """Mul."""
-    one, two = _pair(site)
 
-    def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        factor = quantize_multiplier(one.format.scale * two.format.scale / form.scale)
-        params = {
-            **{"input_1_offset": -one.format.zero_point, "input_2_offset": -two.format.zero_point},
-            **{"out_offset": form.zero_point, "block_size": one.size},
-            **dict(zip(("out_mult", "out_shift"), factor)),
-            **activation_limits(*ends, form),
-        }
-        made = _made(name, one, form)
-        return site.builder.call("arm_elementwise_mul_s8", params, [one, two], made)
+    def scaling(one: float, two: float, made: float) -> dict[str, int]:
+        return dict(zip(("out_mult", "out_shift"), quantize_multiplier(one * two / made)))
 
-    return Pending(emit, one.shape, clamps=True)
+    return _combined(site, "arm_elementwise_mul_s8", scaling)
 
 
 def divide(site: Site) -> Pending:

@@ -94,6 +94,8 @@ def _shape(builder: Builder, model: Model, name: str) -> Shape:
 
 
 def _convert(builder: Builder, node: Node, shapes: dict[str, Shape]) -> None:
+    if not node.inputs or not node.outputs:
+        raise ModelError(f"it has {len(node.inputs)} inputs and {len(node.outputs)} outputs")
     if node.op == _QUANTIZE:
         builder.values[node.outputs[0]] = _quantize(builder, node, shapes)
     elif node.op == _DEQUANTIZE:

@@ -63,6 +63,12 @@ class Fixed:
         found: np.ndarray = (self.data - self._along(self.zero)) * self._along(self.scale)
         return found
 
+    @property
+    def symmetric(self) -> np.ndarray:
+        """The integers less their zero points."""
+        found: np.ndarray = self.data - self._along(self.zero).astype(np.int64)
+        return found
+
     def _along(self, numbers: np.ndarray) -> np.ndarray:
         numbers = np.asarray(numbers, np.float64)
         if numbers.size == 1:

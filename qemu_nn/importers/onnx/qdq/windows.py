@@ -57,12 +57,12 @@ def offsets(x: Format, output: Format, ends: tuple[float, float]) -> dict[str, i
 
 
 def weights_of(call: Call, index: int, axis: int) -> Fixed:
-    """The weights, symmetric, whose scales are along an axis or one for all."""
-    weights = call.inputs[index]
+    """The weights less their zero points, whose scales are along an axis or one for all."""
+    weights = call.inputs[index] if index < len(call.inputs) else None
     if not isinstance(weights, Fixed):
         raise ModelError("its weights must be quantized constants")
     if weights.zero.any():
-        raise ModelError("its weights are not symmetric: their zero point must be 0")
+        weights = replace(weights, data=weights.symmetric, zero=np.zeros(weights.zero.shape))
     if weights.scale.size > 1 and weights.axis % weights.data.ndim != axis:
         raise ModelError("its weights have a scale for each of something other than channels")
     return weights
@@ -103,14 +103,31 @@ def convolve(site: Site) -> Pending:
         }
         rows = per_channel(x.format, weights, form, bias)
         made = Int(name, shape, LAST, form)
-        if single:
+        filters, function, taken = weights.data.transpose(0, 2, 3, 1), "arm_convolve_wrapper_s8", x
+        if _is_wide(weights.data):
+            taken, filters = _doubled(site, x, filters)
+            params.update(input_c=2 * depth, filter_c=2 * own)
+        elif single:
             filters = weights.data[:, 0].transpose(1, 2, 0)[None]
             function = "arm_depthwise_conv_wrapper_s8"
-        else:
-            filters, function = weights.data.transpose(0, 2, 3, 1), "arm_convolve_wrapper_s8"
-        return site.builder.call(function, params, [x], made, filters.astype(np.int8), rows)
+        return site.builder.call(function, params, [taken], made, filters.astype(np.int8), rows)
 
     return Pending(emit, shape, clamps=True)
+
+
+def _is_wide(data: np.ndarray) -> bool:
+    """Whether weights less their zero point do not fit int8."""
+    return bool(data.size) and (data.min() < -128 or data.max() > 127)
+
+
+def _doubled(site: Site, x: Int, filters: np.ndarray) -> tuple[Int, np.ndarray]:
+    """The channels of each group twice, and filters in two parts for both: their sums are exact."""
+    whole = replace(x, name=f"{x.name}/twice", shape=(2 * x.shape[0], *x.shape[1:]))
+    own = filters.shape[-1]
+    params = {"outer": x.size // own, "inner1": own, "inner2": own}
+    twice = site.builder.call("tflm_concatenation_s8", params, [x, x], whole)
+    lower = filters // 2
+    return twice, np.concatenate([lower, filters - lower], -1)
 
 
 def transpose_conv(site: Site) -> Pending:
@@ -143,9 +160,12 @@ def transpose_conv(site: Site) -> Pending:
         params = {"batches": 1, "input_c": depth, "output_c": count, **places}
         params.update(offsets(x.format, form, ends))
         rows = per_channel(x.format, weights, form, bias)
-        filters = weights.data.transpose(1, 2, 3, 0).astype(np.int8)
+        filters, taken = weights.data.transpose(1, 2, 3, 0), x
+        if _is_wide(weights.data):
+            taken, filters = _doubled(site, x, filters)
+            params.update(input_c=2 * depth)
         function, made = "arm_transpose_conv_wrapper_s8", Int(name, shape, LAST, form)
-        return site.builder.call(function, params, [x], made, filters, rows)
+        return site.builder.call(function, params, [taken], made, filters.astype(np.int8), rows)
 
     return Pending(emit, shape, clamps=True)
 

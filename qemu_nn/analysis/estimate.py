@@ -1,0 +1,82 @@
+"""How long a network takes on a device, layer by layer and in all."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .narrow import narrow
+from .summary import facts_text
+from .table import Cell, Table
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Instructions and cycles of a network on a device; estimate() returns it.
+
+    Attributes
+    ----------
+    facts : mapping of str to value
+        Facts about the whole: instructions, cycles, milliseconds, and what they hold for.
+    layers : Table
+        A row for each layer; None where nothing is known of a layer's function.
+    instructions, low, high : int
+        Of an inference on uniformly random data, and the range whatever the data are, without
+        the layers that nothing is known of.
+    cycles : tuple of three int
+        Least, usual and most cycles of an inference.
+    """
+
+    facts: Mapping[str, Cell]
+    layers: Table
+    instructions: int
+    low: int
+    high: int
+    cycles: tuple[int, int, int]
+
+    def __repr__(self) -> str:
+        return f"Estimate\n{facts_text(self.facts)}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>{self.layers.html()}"
+
+    def text(self, full: bool = False) -> str:
+        """The estimate for a terminal.
+
+        Parameters
+        ----------
+        full : bool, default False
+            Every column, however wide; without it at most 120 columns, with short names.
+
+        Returns
+        -------
+        str
+            The table, then a line for each fact.
+        """
+        table = self.layers if full else narrow(self.layers)
+        return f"{table.text()}\n\n{facts_text(self.facts)}"
+
+    def csv(self) -> str:
+        """The layers as CSV.
+
+        Returns
+        -------
+        str
+            A line for each layer, behind one with the names of the columns.
+        """
+        return self.layers.csv()
+
+    def json(self) -> str:
+        """The estimate as JSON.
+
+        Returns
+        -------
+        str
+            One object: the facts, totals as numbers, and the list of layers.
+        """
+        least, usual, most = self.cycles
+        cycles = {"least_cycles": least, "cycles": usual, "most_cycles": most}
+        total = {"instructions": self.instructions, "low": self.low, "high": self.high, **cycles}
+        return json.dumps({**self.facts, **total, "layers": self.layers.records()}, indent=2)

@@ -1,0 +1,202 @@
+"""How long a network takes on a device: instructions, cycles, milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Optional
+
+from ..analysis.estimate import Estimate
+from ..analysis.table import Cell, Table
+from ..cycles import boards
+from ..cycles.boards import Board
+from ..cycles.model import CLASSES, PATHS, STANDS_FOR, CallEstimate, estimate_call
+from ..cycles.table import COUNTERS
+from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, cycles
+from ..errors import Error
+from ..functions.extents import extent
+from ..ir.graph import Graph, Node
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, resolve
+from .network import Network, quantized
+
+_COLUMNS = ("layer", "function", "instructions", "low", "high", "least", "cycles", "most", "share")
+
+#: What the function that sums weights for another one is called.
+_SUMS = "arm_vector_sum_s8"
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A layer's calls, none where nothing is known of its function, and their cycles."""
+
+    node: Node
+    calls: tuple[CallEstimate, ...]
+    cycles: Range
+
+
+def estimate(
+    network: Network,
+    target: Optional[str] = None,
+    board: Optional[str] = None,
+    clock: Optional[float] = None,
+    optimization: str = "-O3",
+    float_abi: str = "hard",
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    tflm: str = DEFAULT_TFLM,
+) -> Estimate:
+    """Estimate how long an inference takes on a device, layer by layer.
+
+    Parameters
+    ----------
+    network : Network or str or Path
+        A quantized network, or its file.
+    target : str, optional
+        A core ("m4") or a chip ("stm32f411"); default: that of `board`, "cortex-m4" without one.
+    board : str, optional
+        A board of cycles.boards.BOARDS, "nucleo-l4r5zi": its clock, and weights that come from
+        its flash. Without one, memory answers at once.
+    clock : float, optional
+        MHz, where it is not the board's.
+    optimization, float_abi : str
+        As estimate_call() takes them.
+    cmsis, rounding, tflm : str, optional
+        As Network.session() takes them.
+
+    Returns
+    -------
+    Estimate
+        A table of layers, totals, and what they hold for.
+
+    Raises
+    ------
+    Error
+        There are no instruction counts of the core, the release or the compiler's setting, none
+        of any layer, or the device could not run the network.
+
+    Examples
+    --------
+    >>> print(estimate("net.tflite", target="m4").text())
+    """
+    place = None if board is None else boards.board(board)
+    core = resolve(target or (place.core if place else DEFAULT_CORE))
+    if place is not None and core != place.core:
+        raise Error(f"{place.name} has a {place.core}, not a {core}; leave the target out")
+    megahertz = _megahertz(clock, place)
+    plan = quantized(network).session(core, cmsis, rounding, tflm=tflm).plan
+    setting = (core, plan.profile.cmsis, optimization, float_abi)
+    layers = [_layer(plan.graph, node, setting, place) for node in plan.graph.nodes]
+    if not any(layer.calls for layer in layers):
+        names = ", ".join(sorted({layer.node.function.name for layer in layers}))
+        raise Error(f"there are no instruction counts of any layer; the network calls {names}")
+    facts = _facts(plan.graph.name, layers, setting, place, megahertz)
+    calls = [call for layer in layers for call in layer.calls]
+    total = sum(call.instructions for call in calls)
+    low, high = sum(call.low for call in calls), sum(call.high for call in calls)
+    return Estimate(facts, _table(layers), total, low, high, _all_cycles(layers))
+
+
+def _megahertz(clock: Optional[float], board: Optional[Board]) -> Optional[float]:
+    if clock is None:
+        return board.clock if board else None
+    if isinstance(clock, bool) or not isinstance(clock, (int, float)) or not 0 < clock < 1e5:
+        raise Error(f"clock must be a number of MHz above 0, is {clock!r}")
+    return float(clock)
+
+
+def _layer(
+    graph: Graph, node: Node, setting: tuple[str, str, str, str], board: Optional[Board]
+) -> _Layer:
+    calls = tuple(_calls(node, setting))
+    size = 0 if node.weights is None else graph.arrays[node.weights].nbytes
+    waited = boards.stalls(board, node.function.name, node.params, size) if calls else 0.0
+    timing, spent = TIMINGS[setting[0]], [0.0, waited, waited]
+    for call in calls:
+        for at, more in enumerate(cycles(call.instructions, call.mix, timing)):
+            spent[at] += more * (call.low / call.instructions, 1, call.high / call.instructions)[at]
+    return _Layer(node, calls, (spent[0], spent[1], spent[2]))
+
+
+def _calls(node: Node, setting: tuple[str, str, str, str]) -> Iterator[CallEstimate]:
+    """What a layer calls: its function and, with Helium, what sums its weights before."""
+    function, core = node.function, setting[0]
+    path = PATHS.get(STANDS_FOR.get(core, core))
+    if path is None:  # the sentence of an unknown core, whatever the function is
+        estimate_call(next(iter(COUNTERS)), {}, *setting)
+    if function.name not in COUNTERS:
+        return
+    params = {**node.params, "bias": int(node.bias is not None)}
+    sums = function.order.sums if function.order else ()
+    if path == "mve" and sums and function.buffer_bytes(node.params, path):
+        columns, rows = (extent(size, node.params) for size in sums[:2])
+        yield estimate_call(_SUMS, {"cols": columns, "rows": rows, "rhs_offset": 0}, *setting)
+    yield estimate_call(function.name, params, *setting)
+
+
+def _all_cycles(layers: list[_Layer]) -> tuple[int, int, int]:
+    least, usual, most = (round(sum(layer.cycles[at] for layer in layers)) for at in range(3))
+    return (least, usual, most)
+
+
+def _table(layers: list[_Layer]) -> Table:
+    usual = _all_cycles(layers)[1]
+    rows: list[tuple[Cell, ...]] = []
+    for layer in layers:
+        own = (layer.node.name, layer.node.function.name)
+        if not layer.calls:
+            rows.append((*own, *(None,) * (len(_COLUMNS) - len(own))))
+            continue
+        counts = (
+            sum(getattr(call, name) for call in layer.calls)
+            for name in ("instructions", "low", "high")
+        )
+        share = f"{layer.cycles[1] / usual:.1%}"
+        rows.append((*own, *counts, *map(round, layer.cycles), share))
+    return Table(_COLUMNS, tuple(rows))
+
+
+def _facts(
+    name: str,
+    layers: list[_Layer],
+    setting: tuple[str, str, str, str],
+    board: Optional[Board],
+    megahertz: Optional[float],
+) -> dict[str, Cell]:
+    """The facts of the whole, in sentences."""
+    calls = [call for layer in layers for call in layer.calls]
+    total = sum(call.instructions for call in calls)
+    core, release, optimization, _ = setting
+    least, usual, most = _all_cycles(layers)
+    low, high = sum(call.low for call in calls), sum(call.high for call in calls)
+    facts: dict[str, Cell] = {
+        "network": name,
+        "device": f"{core}, CMSIS {release}, GCC {optimization}, {calls[0].float_abi} float",
+        "instructions": f"{total:,} ({low:,} to {high:,})",
+        "made_of": _made_of(calls, total),
+        "cycles": f"{usual:,} ({least:,} to {most:,})",
+    }
+    if megahertz is not None:
+        shown = " to ".join(f"{count / megahertz / 1000:.3g}" for count in (least, most))
+        time = f"{usual / megahertz / 1000:.3g} ms at {megahertz:g} MHz ({shown} ms)"
+        facts["time"] = time
+    if board is not None:
+        facts["board"] = f"{board.name}: flash reads {board.line} bytes, {board.waits} wait states"
+    if calls[0].counted_on != core:
+        facts["counts"] = f"of {calls[0].counted_on}, which has the same instructions"
+    timing = TIMINGS[core]
+    facts["timing"] = timing.source
+    facts["validated"] = timing.proven or NOT_VALIDATED
+    unknown = sorted({layer.node.function.name for layer in layers if not layer.calls})
+    if unknown:
+        count = sum(not layer.calls for layer in layers)
+        facts["not_counted"] = f"{count} layers: nothing is known of {', '.join(unknown)}"
+    return facts
+
+
+def _made_of(calls: list[CallEstimate], total: int) -> str:
+    made: dict[str, int] = {}
+    for call in calls:
+        for name, count in call.mix.items():
+            made[name] = made.get(name, 0) + count
+    mix: Mapping[str, float] = {name: made.get(name, 0) / total for name in CLASSES}
+    return ", ".join(f"{share:.0%} {name}" for name, share in mix.items() if share >= 0.005)

@@ -1,0 +1,60 @@
+"""`qemu-nn info --cycles`: how long a network takes on a device."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+import click
+from click.core import ParameterSource
+
+from ..api.network import Network
+from ..errors import Error
+from ..targets import KERNELS
+from .options import say
+
+_OPTIONS = ("board", "clock", "optimization", "float_abi")
+
+
+def cycles(verb: Callable[..., None]) -> Callable[..., None]:
+    """The options that ask for instructions, cycles and milliseconds."""
+    for name, kind, default, text in (
+        ("--float-abi", str, "hard", "hard or soft."),
+        ("--optimization", str, "-O3", "-O2, -O3, -Os or -Ofast."),
+        ("--clock", float, None, "MHz, where it is not the board's."),
+        ("--board", str, None, "a board, whose core is then the target, such as nucleo-l4r5zi."),
+    ):
+        verb = click.option(
+            name, type=kind, default=default, show_default=True, help=f"With --cycles: {text}"
+        )(verb)
+    return click.option(
+        "--cycles", is_flag=True, help="Estimate instructions, cycles and time of each layer."
+    )(verb)
+
+
+def asked(ctx: click.Context, names: dict[str, Any]) -> Optional[dict[str, Any]]:
+    """The options of cycles(), taken out of all; None where no estimate is wanted."""
+    wanted, how = names.pop("cycles"), {name: names.pop(name) for name in _OPTIONS}
+    given = [name for name in how if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    if given and not wanted:
+        raise Error(f"--{given[0].replace('_', '-')} belongs to --cycles: give that, too")
+    return how if wanted else None
+
+
+def print_estimate(
+    ctx: click.Context,
+    network: Network,
+    how: dict[str, Any],
+    names: dict[str, str],
+    form: Optional[str],
+    full: bool,
+) -> None:
+    """Print how long a network takes; how: the options of cycles(), names: those of a device."""
+    from ..api.estimate import estimate
+
+    if names["kernels"] != KERNELS[0]:
+        raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {names['kernels']!r}")
+    own = ctx.get_parameter_source("target") is not ParameterSource.DEFAULT
+    target = names["target"] if own or not how["board"] else None
+    build: dict[str, Any] = {name: names[name] for name in ("cmsis", "rounding", "tflm")}
+    found = estimate(network, target, **how, **build)
+    say(getattr(found, form)() if form else found.text(full))

@@ -1,0 +1,96 @@
+"""Boards as data: clock, flash and cache; and how long weights take to come from flash."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Optional
+
+from ..chips import CHIPS
+from ..errors import Error
+from ..io.arguments import have, shown
+from .counts import Params
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board at its highest clock, its weights in flash on the chip.
+
+    Attributes
+    ----------
+    name : str
+        What its maker calls it, in small letters.
+    chip : str
+        A chip of chips.CHIPS.
+    clock : float
+        MHz.
+    waits : int
+        Wait states of flash at that clock, with the core's highest supply voltage.
+    line : int
+        Bytes that flash reads at once.
+    cache : int
+        Bytes of cache that data come through; 0 where they come past it.
+    source : str
+        The document that says so.
+    """
+
+    name: str
+    chip: str
+    clock: float
+    waits: int
+    line: int
+    cache: int
+    source: str
+
+    @property
+    def core(self) -> str:
+        """The core of its chip."""
+        return CHIPS[self.chip].core
+
+
+_ROWS = (
+    ("nucleo-f103rb", "stm32f103c8", 72, 2, 8, 0, "RM0008, PM0075"),
+    ("nucleo-f411re", "stm32f411", 100, 3, 16, 128, "RM0383"),
+    ("stm32f407g-disc1", "stm32f407", 168, 5, 16, 128, "RM0090"),
+    ("nucleo-f446re", "stm32f446", 180, 5, 16, 128, "RM0390"),
+    ("nucleo-l476rg", "stm32l476", 80, 4, 8, 256, "RM0351"),
+    ("nucleo-l4r5zi", "stm32l4r5", 120, 5, 8, 256, "RM0432, dual bank"),
+    ("nucleo-f746zg", "stm32f746", 216, 7, 32, 4096, "RM0385"),
+    ("nucleo-f767zi", "stm32f767", 216, 7, 32, 16384, "RM0410, single bank"),
+)
+
+#: Name -> board.
+BOARDS = {row[0]: Board(*row) for row in _ROWS}
+
+
+def board(name: str) -> Board:
+    """The board of a name: "nucleo-l4r5zi", or what it begins with."""
+    word = "".join(name.lower().split()) if isinstance(name, str) else ""
+    found = [known for known in BOARDS if word and known.startswith(word)]
+    if len(found) != 1:
+        raise Error(f"no board {shown(name)}; {have(BOARDS, name)}")
+    return BOARDS[found[0]]
+
+
+def stalls(board: Optional[Board], function: str, params: Params, weights: int) -> float:
+    """Cycles that a core waits for a call's weights, each line of flash after the other.
+
+    Layers whose weights do not fit into the cache read them again for every two pixels; those of
+    1 x 1 kernels take two rows of weights through all pixels.
+    """
+    if board is None:
+        return 0.0
+    passes = 1.0 if weights <= board.cache else _passes(function, params)
+    return passes * weights / board.line * board.waits
+
+
+def _passes(function: str, params: Params) -> float:
+    """How often a call reads all its weights."""
+    if re.match("arm_(depthwise|convolve)", function) is None:
+        return float(params.get("batches", 1))
+    kernel = [value for name, value in params.items() if re.match("(filter_[hw]|dim_kernel)", name)]
+    if max(kernel, default=1) == 1:
+        return 1.0
+    sides = [v for name, v in params.items() if re.match("(output_[hw]|dim_im_out)", name)]
+    pixels = sides[0] * sides[-1]
+    return pixels if "depthwise" in function else -(-pixels // 2)

@@ -1,0 +1,97 @@
+"""How a recorded node differs from what the device computes, and why."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..analysis.causes import likely_cause
+from ..analysis.compare import Finding, difference
+from ..analysis.golden_set import Entry, Goldens
+from ..ir.formats import differing
+from ..runtime.samples import as_numbers
+from ..runtime.session import other_profiles
+from ..targets import Profile, resolve
+from .program import Loaded
+
+#: What the device does that the Python reference of an operator does not, where that is known.
+_REASONS = {
+    "quantized_avg_pool2d": "the device rounds the average of integers, halves away from zero; the "
+    "reference rounds its real numbers, halves to even",
+    "quantized_div": "the device rounds halves away from zero, the reference to even",
+    "quantized_transpose_conv2d": "CMSIS-NN puts rows too high and leaves the last ones unwritten "
+    "where the padding is no multiple of the stride (issue 230 of CMSIS-NN)",
+    "quantize_per_tensor": "Helium takes 16 values at a time another way: halves may differ by one",
+    "cat": "the device joins memory, whatever the order of axes in it",
+    "minimum": "the device reads the logical sizes of tensors whose channels lie last",
+    "maximum": "the device reads the logical sizes of tensors whose channels lie last",
+    "transpose": "the device reads the logical sizes of tensors whose channels lie last",
+    "softmax": "the device reads the logical sizes of tensors whose channels lie last",
+    "view_copy": "the device copies memory, whatever the order of axes in it",
+}
+
+
+@dataclass(frozen=True)
+class Finder:
+    """What a device computes of one input, and what tells why something else was recorded.
+
+    own: node -> the device's value. reference: whether the Python reference is what was recorded.
+    """
+
+    loaded: Loaded
+    inputs: Any
+    target: str
+    own: Mapping[str, np.ndarray]
+    reference: bool
+
+    def finding(self, name: str, recorded: Any) -> Finding:
+        """The comparison of one node."""
+        want = np.ascontiguousarray(self.own[name])
+        got = np.ascontiguousarray(as_numbers(recorded, f"the node {name}"))
+        unlike, differs = "", None
+        if (got.dtype, got.size) != (want.dtype, want.size):
+            unlike = (
+                f"it is {got.dtype} {list(got.shape)}, but the device's is {want.dtype} "
+                f"{list(want.shape)}"
+            )
+        elif differing(got.ravel(), want.ravel()).any():
+            differs = difference(want, got.ravel(), self._cause(name, want, got.ravel()))
+        source = Path("reference" if self.reference else "recorded")
+        return Finding(name, name, source, want.size, want.nbytes, differs, unlike)
+
+    def _cause(self, name: str, want: np.ndarray, got: np.ndarray) -> str:
+        known = _REASONS.get(self.loaded.operators[name])
+        if self.reference and known:
+            return known
+        crc = zlib.crc32(want.tobytes())
+        others = {who: sums[name] for who, sums in self._others.items()}
+        entry = Entry(name, 0, name, want.dtype.name, want.shape, crc, others)
+        goldens = Goldens(Path(), 1, self._profile, resolve(self.target), (entry,))
+        return likely_cause(goldens, entry, want, got, self._twins)
+
+    @cached_property
+    def _profile(self) -> Profile:
+        return self.loaded.network.profile(self.target)
+
+    @cached_property
+    def _twins(self) -> dict[int, str]:
+        return {crc: name for name, crc in reversed([*_sums(self.own).items()])}
+
+    @cached_property
+    def _others(self) -> dict[str, dict[str, int]]:
+        """Other profile in words -> the CRC-32 of each node there."""
+        x, found = self.loaded.inputs(self.inputs), {}
+        for profile, session in other_profiles(self.loaded.network.graph, self._profile).items():
+            made = {**x, **session.run(x, trace=True)}
+            found[str(profile)] = _sums(self.loaded.of(made))
+        return found
+
+
+def _sums(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
+    return {name: zlib.crc32(np.ascontiguousarray(a).tobytes()) for name, a in arrays.items()}

@@ -1,0 +1,12 @@
+"""PyTorch and ExecuTorch, which are imported with the first call that needs them."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from ..io.extras import require
+
+
+def library(name: str) -> ModuleType:
+    """A module of PyTorch or ExecuTorch; Error with the pip command where it is missing."""
+    return require(name, "executorch", "a program of PyTorch")

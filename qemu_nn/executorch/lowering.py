@@ -1,0 +1,111 @@
+"""From a module to a program: ExecuTorch's quantizer and passes for Cortex-M."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..errors import Error
+from ..io.arguments import shown
+from ..targets import resolve
+from .libraries import library
+
+
+def lower(
+    module: Any,
+    example_inputs: Sequence[Any],
+    calibration: Iterable[Any],
+    target: str = "cortex-m55",
+    explicit_layout: bool = False,
+) -> Any:
+    """Quantize and lower a module with ExecuTorch's Cortex-M quantizer and passes.
+
+    Images go through the program with their channels last in memory, as the backend wants it.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        A float network; it is not changed.
+    example_inputs : sequence of torch.Tensor
+        What the module takes, of the shapes that the program is for.
+    calibration : iterable
+        Samples from which the quantizer takes ranges: each a sequence of tensors as
+        example_inputs, or a tensor where there is one input.
+    target : str, default "cortex-m55"
+        A core ("m4") or a chip ("stm32f411"), for which the program is made.
+    explicit_layout : bool, default False
+        Use ExecuTorch's experimental passes with layouts as operators, which also lower
+        convolutions of one dimension.
+
+    Returns
+    -------
+    executorch.exir.EdgeProgramManager
+        The program; its to_executorch() makes the .pte file for the device.
+
+    Raises
+    ------
+    Error
+        An argument has another type, there is no calibration data, PyTorch or ExecuTorch is
+        missing, or ExecuTorch cannot lower the module.
+    """
+    torch = library("torch")
+    if not isinstance(module, torch.nn.Module):
+        raise Error(f"from PyTorch comes a torch.nn.Module, not {shown(module)}")
+    examples = _last(torch, example_inputs, "example_inputs")
+    samples = [_last(torch, sample, "a calibration sample") for sample in calibration]
+    if not samples:
+        raise Error("calibration holds no samples; give some, each as example_inputs")
+    config = _target_config(target)
+    module = copy.deepcopy(module).eval().to(memory_format=torch.channels_last)
+    try:
+        return _lowered(torch, module, examples, samples, config, explicit_layout)
+    except Error:
+        raise
+    except Exception as error:
+        said = str(error).strip().partition("\n")[0][:300] or type(error).__name__
+        raise Error(f"ExecuTorch cannot lower {type(module).__name__}: {said}") from error
+
+
+def _lowered(
+    torch: Any, module: Any, examples: tuple, samples: list, config: Any, explicit: bool
+) -> Any:
+    pt2e = library("torchao.quantization.pt2e.quantize_pt2e")
+    exir = library("executorch.exir")
+    edge = library("executorch.backends.cortex_m.edge_compile_config")
+    quantizer = library("executorch.backends.cortex_m.quantizer.quantizer")
+    passes = library("executorch.backends.cortex_m.passes.cortex_m_pass_manager")
+    exported = torch.export.export(module, examples)
+    prepared = pt2e.prepare_pt2e(
+        exported.module(check_guards=False),
+        quantizer.CortexMQuantizer(use_explicit_layout=explicit),
+    )
+    for sample in samples:
+        prepared(*sample)
+    quantized = torch.export.export(pt2e.convert_pt2e(prepared), examples)
+    settings = edge.cortex_m_edge_compile_config()
+    program = exir.to_edge(quantized, compile_config=settings).exported_program()
+    manager = passes.CortexMPassManager(program, target_config=config, use_explicit_layout=explicit)
+    return exir.EdgeProgramManager(manager.transform(), compile_config=settings)
+
+
+def _target_config(target: str) -> Any:
+    """ExecuTorch's words for a core."""
+    configs = library("executorch.backends.cortex_m.target_config")
+    core = resolve(target)
+    try:
+        return configs.CortexMTargetConfig.from_target_string(core.replace("m0+", "m0plus"))
+    except ValueError:
+        raise Error(f"ExecuTorch's Cortex-M backend has no {core}") from None
+
+
+def _last(torch: Any, inputs: Any, what: str) -> tuple:
+    """The tensors of a sample, images with their channels last in memory."""
+    parts = (inputs,) if isinstance(inputs, torch.Tensor) else inputs
+    if not isinstance(parts, (list, tuple)) or not parts:
+        raise Error(f"{what} must be a tensor or a sequence of tensors, not {shown(inputs)}")
+    for part in parts:
+        if not isinstance(part, torch.Tensor):
+            raise Error(f"{what} holds {shown(part)}, which is no tensor")
+    last = torch.channels_last
+    return tuple(p.to(memory_format=last) if p.dim() == 4 else p for p in parts)

@@ -1,0 +1,149 @@
+"""A lowered program, and the network that its .pte file would hold."""
+
+from __future__ import annotations
+
+import copy
+import math
+import operator
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..api.network import Network
+from ..errors import Error
+from ..importers.pte import load_with_results
+from ..importers.pte.building import Value
+from ..io.arguments import shown
+from ..runtime.inputs import by_name
+from ..runtime.samples import as_numbers
+from .libraries import library
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a device computes of a program; run() returns it.
+
+    Attributes
+    ----------
+    outputs : tuple of ndarray
+        What the program returns, in its logical shapes and types.
+    nodes : mapping of str to ndarray
+        The same of every node of the graph that becomes an instruction, by the node's name, in
+        their order; of a node that makes several tensors the `getitem` nodes that take them.
+    """
+
+    outputs: tuple[np.ndarray, ...]
+    nodes: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The network that a program's .pte file would hold.
+
+    values: node of the program -> what holds its value in the network; operators: node -> its
+    operator's name, without the library's. program: as torch.export holds it.
+    """
+
+    network: Network
+    values: Mapping[str, Value]
+    operators: Mapping[str, str]
+    program: Any = None
+
+    def inputs(self, given: Any) -> dict[str, np.ndarray]:
+        """What the network takes, by the names of its inputs: one sample, as it lies in memory."""
+        tensors = self.network.graph.inputs
+        arrays = by_name(self.network.graph, _single(given), as_numbers)
+        found = {}
+        for tensor in tensors:
+            array = arrays[tensor.name]
+            if (array.dtype, array.size) != (tensor.dtype, math.prod(tensor.shape)):
+                raise Error(
+                    f"the input {tensor.name!r} must be {tensor.dtype} {list(tensor.logical)}, but "
+                    f"is {array.dtype} {list(array.shape)}"
+                )
+            found[tensor.name] = tensor.to_memory(array.reshape(1, *tensor.logical))
+        return found
+
+    def run(self, inputs: Any, target: str) -> Result:
+        """What a core computes of one sample."""
+        x = self.inputs(inputs)
+        made = {**x, **self.network.session(target=target).run(x, trace=True)}
+        tensors, outputs = self.network.graph.tensors, []
+        for name in self.network.graph.outputs:
+            outputs.append(tensors[name].from_memory(made[name])[0])
+        return Result(tuple(outputs), self.of(made))
+
+    def of(self, made: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The value of each node, in its logical shape, from those of the network's tensors."""
+        return {name: _logical(made[value.name][0], value) for name, value in self.values.items()}
+
+
+def _logical(array: np.ndarray, value: Value) -> np.ndarray:
+    shaped = array.reshape(value.shape)
+    return shaped.transpose(np.argsort(value.order)) if value.order else shaped
+
+
+def loaded(program: Any, name: str = "program") -> Loaded:
+    """A lowered program, written as its file and read again under a name."""
+    program = _exported(program)
+    nodes, content = _file(program)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"{name}.pte")
+        path.write_bytes(content)
+        graph, results = load_with_results(path)
+    values, operators = {}, {}
+    for at, node in nodes.items():
+        for name, value in zip(names_of(node), results.get(at, ())):
+            if value is not None:
+                values[name] = value
+                operators[name] = node.target._schema.name.partition("::")[2]
+    return Loaded(Network(graph), values, operators, program)
+
+
+def _exported(program: Any) -> Any:
+    torch = library("torch")
+    if not isinstance(program, torch.export.ExportedProgram) and hasattr(program, "to_executorch"):
+        program = program.exported_program()
+    if not isinstance(program, torch.export.ExportedProgram):
+        raise Error(
+            "a program is an EdgeProgramManager or an ExportedProgram after the cortex_m passes, "
+            f"not {shown(program)}"
+        )
+    return program
+
+
+def _single(given: Any) -> Any:
+    """The only input, where it comes as a sequence, as ExecuTorch's inputs do."""
+    return given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
+
+
+def _file(program: Any) -> tuple[dict[int, Any], bytes]:
+    """Number of each instruction -> the node of the graph that it stands for; and the .pte file.
+
+    Each node gets a handle of its own, which ExecuTorch carries through to the instruction. Views
+    stay instructions, so that they have values, too.
+    """
+    exir = library("executorch.exir")
+    edge = library("executorch.backends.cortex_m.edge_compile_config")
+    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+    program = copy.deepcopy(program)  # which to_executorch() would change
+    copies = (node for node in program.graph.nodes if node.op == "call_function")
+    for handle, node in enumerate(copies, 1):
+        node.meta["debug_handle"] = handle
+    manager = exir.EdgeProgramManager(program, compile_config=edge.cortex_m_edge_compile_config())
+    made = manager.to_executorch(exir.ExecutorchBackendConfig(remove_view_copy=False))
+    handles = made.debug_handle_map.get("forward", {})
+    found = {at: nodes[one - 1] for at, one in handles.items() if isinstance(one, int)}
+    return found, bytes(made.buffer)
+
+
+def names_of(node: Any) -> list[str]:
+    """The names of the values that a node makes: its own, or those of the nodes that take each."""
+    parts = {user.args[1]: user.name for user in node.users if user.target is operator.getitem}
+    if not parts:
+        return [node.name]
+    return [parts.get(at, f"{node.name}[{at}]") for at in range(max(parts) + 1)]

@@ -1,0 +1,84 @@
+"""What ExecuTorch's own Python says of each node, given what the device has in its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .libraries import library
+from .program import Loaded, names_of
+
+
+def reference(loaded: Loaded, inputs: Any, own: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The value of each node by the reference implementation of its operator, where that runs.
+
+    own: what the device computes of the same inputs, which the nodes behind it take.
+    """
+    torch = library("torch")
+    found: dict[str, np.ndarray] = {}
+
+    class Replay(torch.fx.Interpreter):  # type: ignore[name-defined]
+        """Runs the graph, and goes on from each node with the device's value."""
+
+        def run_node(self, node: Any) -> Any:
+            try:
+                made = super().run_node(node)
+            except Exception:  # PyTorch, too, has operators that do not run on int8
+                if not any(name in own for name in names_of(node)):
+                    raise
+                return _instead(torch, node, own)
+            if node.name not in own or not isinstance(made, torch.Tensor):
+                return made
+            found[node.name] = made.detach().numpy().copy()
+            return _like(torch, made, own[node.name])
+
+    program = loaded.program
+    with torch.no_grad():
+        replay = Replay(program.graph_module)
+        replay.run(*_arguments(torch, program, _tensors(torch, loaded, inputs)))
+    return found
+
+
+def _like(torch: Any, made: Any, array: np.ndarray) -> Any:
+    """The device's value, lying in memory as the reference's does."""
+    device = torch.from_numpy(np.ascontiguousarray(array))
+    if device.shape != made.shape or device.dtype != made.dtype:
+        return made
+    return torch.empty_strided(made.shape, made.stride(), dtype=made.dtype).copy_(device)
+
+
+def _instead(torch: Any, node: Any, own: Mapping[str, np.ndarray]) -> Any:
+    """The device's values of a node that has no reference."""
+    made, names = node.meta["val"], names_of(node)
+    if not isinstance(made, (list, tuple)):
+        return _like(torch, made, own[node.name])
+    return tuple(
+        _like(torch, one, own[name]) if name in own else None for one, name in zip(made, names)
+    )
+
+
+def _arguments(torch: Any, program: Any, inputs: list[Any]) -> list[Any]:
+    """What a graph takes: parameters and constants, and the inputs, in its order."""
+    user, kinds = iter(inputs), torch.export.graph_signature.InputKind
+    arguments = []
+    for spec in program.graph_signature.input_specs:
+        if spec.kind is kinds.USER_INPUT:
+            arguments.append(next(user))
+        elif spec.target in program.state_dict:
+            arguments.append(program.state_dict[spec.target])
+        else:
+            arguments.append(program.constants[spec.target])
+    return arguments
+
+
+def _tensors(torch: Any, loaded: Loaded, inputs: Any) -> list[Any]:
+    """The inputs as tensors, which lie in memory as the device's do."""
+    arrays, tensors = loaded.inputs(inputs), loaded.network.graph.inputs
+    found = []
+    for tensor in tensors:
+        memory = torch.from_numpy(np.ascontiguousarray(arrays[tensor.name][0]))
+        back = np.argsort(tensor.order).tolist()
+        found.append(memory.permute(back) if back else memory)
+    return found

@@ -1,0 +1,120 @@
+"""torch.export: float networks from .pt2 files, by way of PyTorch's own exporter to ONNX.
+
+PyTorch runs code that such a file may hold, as its own page says; so a file is looked through
+before, and refused if it is more than a graph of ATen operators and arrays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Optional
+
+from ..errors import Error, ModelError
+from ..io.extras import require
+from ..io.files import MEGABYTE, read_bytes
+from ..ir.float_graph import FloatGraph
+from . import onnx
+
+#: Most bytes of a file, and of what it unpacks to.
+_LIMIT = 512 * MEGABYTE
+
+#: Records of an archive, behind its name: those that are read, and those that nobody executes.
+_JSON = re.compile(r"models/model\.json|data/(weights|constants)/model_\w+_config\.json")
+_KNOWN = re.compile(
+    r"data/(weights/weight|constants/tensor)_\d+|data/sample_inputs/model\.pt|archive_format"
+    r"|archive_version|byteorder|\.data/\w+|\.format_version|\.storage_alignment"
+)
+_SAMPLES = "data/sample_inputs/model.pt"
+
+#: Keys of the JSON with what PyTorch would look up or compute -> what they may hold.
+_HARMLESS = {
+    "target": re.compile(r"torch\.ops\.aten\.\w+\.\w+|_?operator\.getitem"),
+    "expr_str": re.compile(r"-?\d+|[A-Za-z_]\w*"),
+    "path_name": re.compile(r"(weight|tensor)_\d+"),
+}
+_EMPTY = ("guards_code", "use_pickle", "as_custom_obj", "custom_obj_values")
+
+
+def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> FloatGraph:
+    """The float network of a file, as PyTorch writes it in ONNX; tensors have the names there.
+
+    Raises ModelError with one sentence for a file that is damaged, that holds more than a graph of
+    ATen operators, or that uses what is not supported; Error where PyTorch is missing.
+    """
+    samples = _look_through(path)
+    torch = require("torch", "pt2", "reading .pt2 files")
+    require("onnxscript", "pt2", "reading .pt2 files")
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder, f"{path.stem}.onnx")
+        _convert(torch, path, samples, written)
+        try:
+            return onnx.load(written, input, output)
+        except Error as error:
+            raise ModelError(str(error).replace(written.name, path.name)) from None
+
+
+def _look_through(path: Path) -> bytes:
+    """The pickled samples of a file in which nothing else is code; they are looked at later."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(read_bytes(path, _LIMIT))) as archive:
+            records = {name.partition("/")[2]: name for name in archive.namelist()}
+            if sum(entry.file_size for entry in archive.infolist()) > _LIMIT:
+                raise ModelError(f"{path.name}: it unpacks to more than 512 MiB")
+            texts = [archive.read(name) for part, name in records.items() if _JSON.fullmatch(part)]
+            samples = archive.read(records[_SAMPLES]) if _SAMPLES in records else b""
+        found = [json.loads(text) for text in texts]
+    except (zipfile.BadZipFile, ValueError, RecursionError, NotImplementedError, RuntimeError):
+        raise ModelError(f"{path.name}: it is no file of torch.export, or damaged") from None
+    if "models/model.json" not in records:
+        raise ModelError(f"{path.name}: it is no file of torch.export: it has no model.json")
+    for part in records:
+        if not (_JSON.fullmatch(part) or _KNOWN.fullmatch(part)):
+            raise _refused(path, f"the record {part[:80]!r}")
+    for key, value in (pair for each in found for pair in _pairs(each)):
+        allowed = _HARMLESS.get(key)
+        if allowed is not None and not (isinstance(value, str) and allowed.fullmatch(value)):
+            raise _refused(path, f"the {key} {str(value)[:80]!r}")
+        if key in _EMPTY and value:
+            raise _refused(path, f"{key}, which may be code")
+    return samples
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    """The keys of all mappings in a value, with what they hold."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            yield from one.items()
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
+
+
+def _convert(torch: ModuleType, path: Path, samples: bytes, written: Path) -> None:
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            if samples:  # PyTorch would try again, and then run what is pickled
+                torch.load(io.BytesIO(samples), weights_only=True)
+            program = torch.export.load(path)
+            torch.onnx.export(program, (), str(written), dynamo=True, verbose=False)
+    except Exception as error:
+        said = str(error).strip().partition("\n")[0][:200] or type(error).__name__
+        raise ModelError(f"{path.name}: PyTorch cannot make ONNX of it: {said}") from None
+
+
+def _refused(path: Path, what: str) -> ModelError:
+    return ModelError(
+        f"{path.name}: it holds {what}, and is not handed to PyTorch, which may run code of a "
+        "file; if you trust it, make ONNX of it yourself with torch.onnx.export()"
+    )

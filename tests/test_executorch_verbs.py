@@ -1,0 +1,132 @@
+"""What there is for any network, for .pte files: commands, goldens, analysis, exports."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from exported import check, needs, write
+from recorded_files import PTE, QDQ
+
+import qemu_nn
+from qemu_nn.api import golden as pipeline
+from qemu_nn.cli.main import main
+from qemu_nn.lower.unknown import formatted
+
+#: A network of layers, one of several inputs and functions, one of float operators.
+SOME = ("view_flatten_conv_linear_m4", "lstm_cell_manual_m4", "softmax_dim1_m55")
+
+CORES = {"m4": "cortex-m4", "m55": "cortex-m55"}
+
+
+def core(name):
+    return CORES[name.rsplit("_", 1)[-1]]
+
+
+def inputs(name):
+    """Two samples in the program's logical shapes, by name where there are several."""
+    arrays = PTE.arrays(name)
+    count = sum(key.startswith("in0_") for key in arrays)
+    x = [np.stack([arrays[f"in{s}_{j}"] for s in range(2)]) for j in range(count)]
+    return {f"input{j}": each for j, each in enumerate(x)} if count > 1 else x[0]
+
+
+def invoke(*arguments):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_every_command_takes_a_program(name, tmp_path):
+    model, x = PTE.file(name, tmp_path), inputs(name)
+    data = tmp_path / ("x.npz" if isinstance(x, dict) else "x.npy")
+    np.savez(data, **x) if isinstance(x, dict) else np.save(data, x)
+    how = ("--target", core(name))
+    described = json.loads(invoke("info", model, *how, "--json"))
+    assert len(described["layers"]) == len(qemu_nn.load(model).graph.nodes)
+    invoke("run", model, "-i", data, *how, "-o", tmp_path / "out.npz")
+    arrays, graph = PTE.arrays(name), qemu_nn.load(model).graph
+    with np.load(tmp_path / "out.npz") as found:
+        for j, output in enumerate(graph.outputs):
+            assert found[output][1].tobytes() == arrays[f"out1_{j}"].tobytes()
+    invoke("golden", model, "-i", data, *how, "-o", tmp_path / "golden")
+    assert "are equal" in invoke("compare", tmp_path / "golden", tmp_path / "golden")
+    assert "sqnr" in invoke("analyze", model, "-d", data, *how)
+    assert "net" in invoke("bench", model, *how, "--batch", "1", "--turns", "1")
+
+
+def test_variants_tell_where_cores_part(tmp_path):
+    model, x = PTE.file("linear_m55", tmp_path), inputs("linear_m55")
+    np.save(tmp_path / "x.npy", x)
+    said = invoke("variants", model, "-i", tmp_path / "x.npy")
+    assert "the bias is lost" in said
+    assert "quantized_linear_1" in said
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_the_dequantized_meaning_is_near(name, tmp_path):
+    network = qemu_nn.load(PTE.file(name, tmp_path))
+    report = qemu_nn.analyze(network, inputs(name), target=core(name))
+    layers = json.loads(report.json())["layers"]
+    assert {layer["layer"] for layer in layers} >= {
+        node.name for node in network.graph.nodes if node.output.dtype == "int8"
+    }
+    for layer in layers:  # inputs may saturate; what follows is rounded to steps
+        if "quantize_per_tensor" not in layer["layer"] and layer["sqnr_single_db"] is not None:
+            assert layer["sqnr_single_db"] > (5 if name.startswith("lstm") else 18), layer
+
+
+def test_scales_that_a_program_does_not_say_follow_from_its_multipliers(tmp_path):
+    graph = qemu_nn.load(PTE.file("lstm_cell_manual_m4", tmp_path)).graph
+    found = formatted(graph).tensors
+    assert all(t.scale is not None for t in found.values() if t.dtype == "int8")
+    given = {name: t for name, t in graph.tensors.items() if t.scale is not None}
+    assert given
+    assert all(found[name] == tensor for name, tensor in given.items())
+    outputs = [node for node in graph.nodes if node.function.op == "dequantize"]
+    for node in outputs:
+        scale = float(np.int32(node.params["scale_bits"]).view(np.float32))
+        assert found[node.inputs[0]].scale == pytest.approx(scale)
+    (add,) = [node for node in graph.nodes if node.function.op == "elementwise_add"][:1]
+    first, second = (found[name].scale for name in add.inputs)
+    ratio = np.ldexp(float(add.params["input_1_mult"]), add.params["input_1_shift"])
+    ratio /= np.ldexp(float(add.params["input_2_mult"]), add.params["input_2_shift"])
+    assert first / second == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize("name", ["unit_sigmoid", "unit_hardswish", "unit_leakyrelu"])
+def test_a_table_stands_for_its_own_function(name, tmp_path):
+    pytest.importorskip("onnx")
+    network, arrays = qemu_nn.load(QDQ.file(name, tmp_path)), QDQ.arrays(name)
+    report = qemu_nn.analyze(network, arrays["x0"])
+    layers = json.loads(report.json())["layers"]
+    assert all(layer["sqnr_whole_db"] is None or layer["sqnr_whole_db"] > 30 for layer in layers)
+
+
+def test_a_stream_of_samples_gives_what_a_run_gives(tmp_path):
+    name = "view_flatten_conv_linear_m4"
+    session = qemu_nn.load(PTE.file(name, tmp_path)).session(target=core(name))
+    x = inputs(name)
+    whole = session.predict(x)
+    assert (np.concatenate([session.predict(each) for each in x]) == whole.reshape(-1, 6)).all()
+
+
+@pytest.mark.compiles
+@needs("pc")
+@pytest.mark.parametrize("name", SOME)
+def test_exported_c_passes_its_self_test(name, tmp_path):
+    network = pipeline.Network(qemu_nn.load(PTE.file(name, tmp_path)).graph)
+    folder = write(tmp_path / "net", network, x=inputs(name), target=core(name))
+    status, lines = check(folder)
+    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
+
+
+@pytest.mark.compiles
+@needs("m4")
+def test_exported_c_passes_on_an_emulated_device(tmp_path):
+    name = "view_flatten_conv_linear_m4"
+    network = pipeline.Network(qemu_nn.load(PTE.file(name, tmp_path)).graph)
+    folder = write(tmp_path / "net", network, x=inputs(name), target=core(name))
+    status, lines = check(folder, "m4")
+    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
