@@ -18,6 +18,7 @@ from ..importers import (
     load_quantized_onnx,
 )
 from ..io.arguments import as_count, as_path, as_text, shown
+from ..ir.builds import weight_bytes
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
@@ -272,7 +273,7 @@ class Network:
 
         found, stack = find_chip(chip), as_count(stack, "stack", 0)
         session = self.session(found.core, cmsis, rounding, kernels=kernels, tflm=tflm)
-        weights = sum(array.nbytes for array in self.graph.arrays.values())
+        weights = weight_bytes(self.graph)
         return Fit(self.graph.name, found, weights, buffers(session.plan), stack)
 
     def save(self, path: Union[str, Path]) -> None:
