@@ -6,7 +6,8 @@
 #include "../include/qn.h"
 #include "profiles.h"
 
-/* Of what runs once, at plan time: small code rather than fast, and so what only this calls. */
+/* Of what runs once, at plan time, and passes over no weights: small code rather than fast, and so
+ * what only this calls. */
 #if defined(__GNUC__)
 #pragma GCC diagnostic error "-Wmissing-prototypes"
 #define QN_ONCE __attribute__((cold))
@@ -44,7 +45,7 @@ int32_t qn_always_pays(const void *params);
 #define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack) \
     QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)                      \
     QN_ON_##cpu(QN_ONCE int64_t packed(const void *);                                 \
-                QN_ONCE void pack(const void *, const void *, const void *, void *);)
+                void pack(const void *, const void *, const void *, void *);)
 #define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, pays) \
     QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)           \
     QN_ON_##cpu(int32_t pays(const void *);)

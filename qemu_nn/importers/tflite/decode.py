@@ -115,7 +115,7 @@ def _huffman(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndar
     data, end = encoded.tobytes() + bytes(8), 8 * len(encoded)
     symbols, at = [], 0
     for _ in range(math.prod(made.shape)):
-        place, used = 0, first
+        start, place, used = at, 0, first
         while at <= end:
             window = int.from_bytes(data[at >> 3 : (at >> 3) + 5], "big")
             place += window >> 40 - (at & 7) - used & (1 << used) - 1
@@ -130,7 +130,7 @@ def _huffman(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndar
         else:
             raise _short(made)
         at -= max(used - count, 0)  # a symbol may need fewer bits than were looked at
-        if at > end:
+        if not start < at <= end:  # a symbol of no bits would never come to an end
             raise _short(made)
         symbols.append(entry & 0xFFFF)
     return np.array(symbols, np.uint16).astype(made.dtype)
