@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import json
 import lzma
+import re
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -105,6 +106,19 @@ def unseen(counted, counts, calls):
     return errors
 
 
+def fewest(names, counted, counts, calls):
+    """Of all parts, and of those without some kinds, the ones that unseen calls follow best."""
+    found = []
+    for kinds in (r"$^", r"last \d", r"last \d|.* any$"):
+        kept = [at for at, name in enumerate(names) if not re.fullmatch(kinds, name)]
+        if found and len(kept) == len(found[-1][1]):
+            continue
+        errors = np.abs(unseen(counted[:, kept], counts, calls))
+        found.append((np.mean(np.minimum(errors, 0.1)), kept, errors))
+    _, kept, errors = min(found, key=lambda one: one[0])
+    return [names[at] for at in kept], counted[:, kept], errors
+
+
 def significant(value, digits):
     """A number with so many digits, an integer where it is one."""
     rounded = float(f"{value:.{digits}g}")
@@ -116,7 +130,7 @@ def fitted(recorded, core):
     names, counted = matrix(recorded, core)
     counts = np.array(recorded.counts, float)
     mixes = np.array(recorded.mixes, float)
-    errors = np.abs(unseen(counted, counts, recorded.calls))
+    names, counted, errors = fewest(names, counted, counts, recorded.calls)
     wanted = {"instructions": counts}
     wanted.update(zip(CLASSES, mixes.T))
     if PATHS[core] != "scalar":  # where none of them takes longer than another

@@ -1,6 +1,8 @@
 """What `bench --against` calls slower, on files that are made."""
 
+import importlib.util
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -43,6 +45,8 @@ def slower(before, now):
 
 
 LENET = "lenet5, batch 1, threads 1"
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BASELINES = sorted((BENCHMARKS / "baselines").glob("*.json"))
 
 
 def test_a_busy_host_slows_the_plain_rows_as_well():
@@ -90,6 +94,18 @@ def test_rows_are_held_against_the_plain_row_and_the_worst_comes_first():
     assert slower(before, both) == []
 
 
+def test_calls_of_one_shape_are_told_apart_by_their_order():
+    names = ("join_any.avx2", "join_any.ref")
+    bytes_, words = (
+        [row(name, best) for name, best in zip(names, pair)] for pair in [(1, 4), (2, 4)]
+    )
+    before = run(kernels=[*bytes_, *words])
+    late = run(kernels=[*bytes_, row(names[0], 8), words[1]])
+    assert slower(before, late) == ["join_any.avx2, 4 -> 4 (2)"]
+    busy = run(kernels=[*bytes_, row(names[0], 4), row(names[1], 8)])
+    assert slower(before, busy) == []
+
+
 def test_only_what_both_have_is_compared():
     before = run(line("lenet5", OURS, 10.0), line("lenet5", OURS, 10.0, batch=32))
     assert changes(before, run(line("lenet5", OURS, 10.0))) == {LENET: 0.0}
@@ -124,6 +140,34 @@ def test_the_plain_rows_of_a_network_are_timed_beside_it_by_the_sample():
     records = {record["runtime"]: record for record in table.records()}
     assert records[PLAIN]["best_us"] > 0
     assert records[OURS]["times_ours"] == 1
+
+
+# ---- what is kept in the repository ----
+
+
+@pytest.mark.parametrize("path", BASELINES, ids=lambda path: path.stem)
+def test_a_baseline_can_be_compared_with(path):
+    kept = against.read_run(path)
+    assert kept.host["processor"]
+    assert all(one.ours for one in kept.measured.values())
+    assert all(name in verb._NETWORKS for name, _, _ in kept.networks)
+    assert set(changes(kept, kept).values()) == {0.0}
+    assert slower(kept, kept) == []
+
+
+def test_what_asv_times_runs():
+    settings = json.loads((BENCHMARKS / "asv.conf.json").read_text(encoding="utf-8"))
+    file = BENCHMARKS / settings["benchmark_dir"] / "networks.py"
+    spec = importlib.util.spec_from_file_location("timed_by_asv", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    suite = module.Networks()
+    assert set(suite.params) <= set(verb._NETWORKS)
+    suite.setup("empty")
+    suite.time_one_sample("empty")
+    loading = module.Loading()
+    loading.setup()
+    loading.time_plan()
 
 
 # ---- the verb ----

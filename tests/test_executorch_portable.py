@@ -152,6 +152,7 @@ def test_functions_of_each_number(tmp_path):
     found = made(tmp_path, "aten::sigmoid.out", [x], ("in0",), (40,))
     grown = np.exp(-x.astype(float)).astype(F)
     same(found, F(1) / (F(1) + grown))
+    same(made(tmp_path, "aten::relu.out", [x], ("in0",), (40,)), np.where(x < 0, F(0), x))
     below = np.expm1(np.minimum(x, 0).astype(float)).astype(F)
     for alpha, scale in ((1.0, 1.0), (0.7, 1.0), (1.673, 1.0507)):
         found = made(tmp_path, "aten::elu.out", [x], ("in0", alpha, scale, 1.0), (40,))

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("flatbuffers", reason="the library flatbuffers writes the files")
-from pte_files import LAST, codes, made, same
+from pte_files import LAST, Program, codes, made, same
+
+import qemu_nn
+from qemu_nn.errors import ModelError
 
 
 def rolled(x, weights, bias, stride, pad, sides):
@@ -56,3 +59,41 @@ def test_the_rows_of_a_transposed_convolution_lie_where_the_kernel_puts_them(
     whole = rows.ravel()[: want.size]
     want[: whole.size] = whole
     same(found, want.reshape(batches, side, side, 2).transpose(0, 3, 1, 2))
+
+
+def over(tmp_path, dtype):
+    """A transposed convolution whose output lies where an input was."""
+    program = Program()
+    before = program.tensor(dtype, (200,), at=0)
+    x = program.tensor("int8", (1, 3, 4, 4), LAST)
+    out = program.tensor("int8", (1, 2, 8, 8), LAST, at=0)
+    scaling = [program.tensor("int32", (2,), data=[n, n]) for n in (2**30, -7)]
+    weights = program.tensor("int8", (2, 4, 4, 3), data=codes(2, 4, 4, 3, seed=2))
+    scratch = [program.tensor("uint8", (16,)) for _ in range(2)]
+    program.call(
+        "cortex_m::quantized_transpose_conv2d.out",
+        *(x, weights, None, [2, 2], [1, 1], [0, 0], [1, 1], 0, 0, *scaling, -128, 127),
+        *(*scratch, out),
+    )
+    return qemu_nn.load(program.write(tmp_path / "net.pte", [before, x], [out]))
+
+
+def test_rows_that_are_never_written_hold_what_lay_there(tmp_path):
+    network, x, held = over(tmp_path, "int8"), codes(1, 3, 4, 4), codes(200, seed=3)
+    out = network.session(target="cortex-m4").predict([held, x])
+    last = out.reshape(2, 8, 8).transpose(1, 2, 0)[7]
+    assert (last.ravel() == held[112:128]).all()
+
+
+def test_rows_that_hold_anything_else_are_refused(tmp_path):
+    with pytest.raises(ModelError, match="hold what was in memory where other instructions write"):
+        over(tmp_path, "float32")
+
+
+def test_a_stride_that_no_memory_holds_is_refused(tmp_path):
+    x, w, scaling = codes(1, 1, 4, 4), codes(1, 2, 2, 1), np.full(1, 2**30, np.int32)
+    none = np.zeros(0, np.uint8)
+    args = ("in0", w, None, [2**30, 1], [1, 0], [0, 0], [1, 1], 0, 0, scaling, scaling, -128, 127)
+    name = "cortex_m::quantized_transpose_conv2d.out"
+    with pytest.raises(ModelError, match="more than 65535 rows"):
+        made(tmp_path, name, [x], (*args, none, none), (1, 1, 8, 8), LAST, [LAST])

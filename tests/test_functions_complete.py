@@ -33,7 +33,6 @@ MEANINGLESS = {
     "nn_activation": "networks reach it inside of an LSTM alone",
     "reduce_all": "truth values have no scale",
     **dict.fromkeys(("arg_max", "arg_min"), "it makes indices, not real numbers"),
-    "batch_matmul": "no float operator multiplies two tensors that are computed",
     "cast": "it changes the type of numbers",
     **dict.fromkeys(
         (

@@ -1,12 +1,19 @@
 """The planner chooses the row that is fastest where rows were measured, within 5 percent."""
 
+import json
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from hosts import needs_x86
 from layer_calls import same_s8, square
 
+from qemu_nn.bench.rows import bits
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.kernels.devices import profile_for
+from qemu_nn.testing.builder import Builder
+from qemu_nn.testing.cases import CASES
 
 #: As much of the fastest row's speed the chosen one has at least.
 LEAST = 0.95
@@ -72,3 +79,57 @@ def test_the_chosen_row_is_as_fast_as_the_fastest_that_was_measured(
 def test_the_first_layer_of_the_keyword_spotter_is_left_to_vectors(monkeypatch):
     """Its other layers are faster on tiles, and the network was slower by a tenth."""
     assert chosen(monkeypatch, AMX_SERVER, *keyword_spotter()) == "avx512vnni"
+
+
+# ---- processors whose rows `bench --rows --save` has timed ----
+
+BASELINES = Path(__file__).parents[1] / "benchmarks" / "baselines"
+KEPT = {path.stem: path.read_text(encoding="utf-8") for path in sorted(BASELINES.glob("*.json"))}
+TIMED = {name: json.loads(text) for name, text in KEPT.items() if '"kernels"' in text}
+
+#: Cases that the planner leaves to a slower row -> why.
+EXCEPTIONS = {}
+
+
+def timed(content):
+    """Each case that a file has, and the microseconds of its variants; of calls that differ in
+    other arguments than shapes, none, as a file does not tell them apart."""
+    names = Counter((f"{c.declared.op}_{c.declared.type}", str(c)) for c in CASES)
+    found = {}
+    for line in content["kernels"]:
+        op, _, variant = line["row"].rpartition(".")
+        found.setdefault((op, line["shape"]), {})[variant] = line["best_us"]
+    for case in CASES:
+        call = (f"{case.declared.op}_{case.declared.type}", str(case))
+        if names[call] == 1 and call in found:
+            yield " ".join(call), case, found[call]
+
+
+@needs_x86
+@pytest.mark.parametrize("name", TIMED)
+def test_the_chosen_row_is_the_fastest_of_every_case_that_was_timed(monkeypatch, name):
+    host = [s for s in TIMED[name]["host"]["instruction sets"].split() if s in kernels.FEATURES]
+    monkeypatch.setattr(kernels, "HOST", sum(kernels.FEATURES[each] for each in host))
+    monkeypatch.delenv(kernels.CAP, raising=False)
+    wrong = {}
+    for case_name, case, times in timed(TIMED[name]):
+        function = case.declared
+        rows = kernels.rows_of(function.op, function.type)
+        if not any(row.kind == "fast" for row in rows):
+            continue
+        params = kernels.make_params(rows[0].op, bits(rows[0]), struct_of(case))
+        able = [r for r in rows if r.serves(bits(rows[0]), params) and r.variant in times]
+        chosen = kernels.choose(rows, bits(rows[0]), params).variant
+        fastest = min((times[row.variant] for row in able if row.kind != "model"), default=0)
+        if LEAST * times.get(chosen, 0) > fastest and case_name not in EXCEPTIONS:
+            wrong[case_name] = (chosen, times)
+    assert wrong == {}
+
+
+def struct_of(case):
+    """The fields of a case's struct, shifts among them."""
+    function = case.declared
+    first = (*function.inputs, function.output)[0]
+    builder = Builder("case", first.shape(case.params), first.dtype)
+    builder.call("call", case.function, case.params)
+    return function.struct_values(builder.graph().nodes[-1].params)

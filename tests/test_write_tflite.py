@@ -174,6 +174,36 @@ def test_an_operator_code_stands_once(tmp_path):
     assert (model.OperatorCodesLength(), model.Subgraphs(0).OperatorsLength()) == (1, 5)
 
 
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 7, 8])
+@pytest.mark.parametrize("axis", [0, 2])
+def test_a_concatenation_of_several_tensors_is_one_operator(count, axis, tmp_path):
+    import tflite
+
+    x = np.random.default_rng(count).normal(size=(8, 4, 4, 2))
+    nodes = [(f"p{i}", Pool("max", (i + 1, 1)), ("x",)) for i in range(min(count, 4))]
+    if axis == 2:
+        nodes = [(name, Pool("max", (1, 1)), sources) for name, _, sources in nodes]
+    parts = tuple(f"p{i % 4}" for i in range(count))
+    made = affine([*nodes, ("all", Concat(axis), parts)], x)
+    assert_same(made, saved(made, tmp_path))
+    graph = tflite.Model.GetRootAs((tmp_path / "net.tflite").read_bytes()).Subgraphs(0)
+    inputs = [graph.Operators(i).InputsLength() for i in range(graph.OperatorsLength())]
+    assert [n for n in inputs if n > 1] == [count]
+
+
+def test_what_others_read_of_a_concatenation_stays_an_operator(tmp_path):
+    x = np.random.default_rng(9).normal(size=(8, 4, 4, 2))
+    nodes = [
+        ("a", Pool("max", (2, 2), (2, 2)), ("x",)),
+        ("b", Concat(2), ("a", "a")),
+        ("c", Concat(2), ("b", "a")),
+        ("d", Concat(2), ("a", "c")),  # not as neighbours are joined
+        ("e", Concat(0), ("d", "d")),
+    ]
+    made = affine(nodes, x, outputs=("b", "e"))
+    assert_same(made, saved(made, tmp_path))
+
+
 def test_several_outputs_keep_their_names_and_shapes(tmp_path):
     x = np.random.default_rng(3).normal(size=(8, 4, 4, 2))
     nodes = [

@@ -6,8 +6,12 @@
 #include "../include/qn.h"
 #include "profiles.h"
 
+/* Of what runs once, at plan time: small code rather than fast, and so what only this calls. */
 #if defined(__GNUC__)
 #pragma GCC diagnostic error "-Wmissing-prototypes"
+#define QN_ONCE __attribute__((cold))
+#else
+#define QN_ONCE
 #endif
 
 /* No scratch memory, nothing to pack, no shape on which the next row is faster. */
@@ -33,13 +37,14 @@ int32_t qn_always_pays(const void *params);
 #define QN_ON_AMX QN_ON_X86
 #define QN_ON_NEON QN_ON_ARM64
 
-#define QN_OP(arithmetic, op, type, params, check) int check(const void *, qn_sizes *, char *);
+#define QN_OP(arithmetic, op, type, params, check) \
+    QN_ONCE int check(const void *, qn_sizes *, char *);
 #define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch) \
-    QN_ON_##cpu(int run(const void *, const qn_buffers *); int64_t scratch(const void *);)
+    QN_ON_##cpu(int run(const void *, const qn_buffers *); QN_ONCE int64_t scratch(const void *);)
 #define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack) \
     QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)                      \
-    QN_ON_##cpu(int64_t packed(const void *);                                         \
-                void pack(const void *, const void *, const void *, void *);)
+    QN_ON_##cpu(QN_ONCE int64_t packed(const void *);                                 \
+                QN_ONCE void pack(const void *, const void *, const void *, void *);)
 #define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, pays) \
     QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)           \
     QN_ON_##cpu(int32_t pays(const void *);)

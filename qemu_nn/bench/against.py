@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -76,21 +77,28 @@ def run_of(content: Fields) -> Run:
         else:
             one.beside[runtime] = _figure(line, "median_us")
     rows = content.objects("kernels") if "kernels" in content else []
-    plain = {_op(line): _figure(line, "us") for line in reversed(rows) if _is_plain(line)}
-    for line in rows:
-        if not _is_plain(line):
-            beside = {PLAIN: plain[_op(line)]} if _op(line) in plain else {}
-            name = f"{line.text('row')}, {line.text('shape')}"
-            measured.setdefault(name, Measured(_figure(line, "us"), beside))
+    measured.update(_measured_rows(rows))
     return Run(content.object("host").values, measured, tuple(networks), bool(rows))
 
 
-def _op(line: Fields) -> tuple[str, str]:
-    return line.text("row").rpartition(".")[0], line.text("shape")
-
-
-def _is_plain(line: Fields) -> bool:
-    return line.text("row") in _PLAIN_ROWS
+def _measured_rows(lines: Sequence[Fields]) -> dict[str, Measured]:
+    """Rows by name and shape; a number more where calls of other arguments have the same shape."""
+    figures: dict[tuple[str, str, int], Figure] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    plain: dict[str, str] = {}
+    for line in lines:
+        row, shape = line.text("row"), line.text("shape")
+        seen[row, shape] += 1
+        figures[row, shape, seen[row, shape]] = _figure(line, "us")
+        if row in _PLAIN_ROWS:
+            plain.setdefault(row.rpartition(".")[0], row)
+    measured = {}
+    for (row, shape, number), figure in figures.items():
+        unit = figures.get((plain.get(row.rpartition(".")[0], ""), shape, number))
+        if row not in _PLAIN_ROWS:
+            name = f"{row}, {shape}" + (f" ({number})" if number > 1 else "")
+            measured[name] = Measured(figure, {PLAIN: unit} if unit else {})
+    return measured
 
 
 def _figure(line: Fields, median: str) -> Figure:

@@ -236,8 +236,12 @@ def transpose_s8(c: Counts, p: Params, path: str) -> None:
     for times in (batches * high, batches * filled):
         c.copies("initial", times * wide * bias, 4 * channels, path)
         c.fills("cleared", times * (not bias), 4 * channels * wide, path)
-    outputs = batches * p["output_h"] * p["output_w"]
-    c.add("output rows", batches * p["output_h"])
+    last = p["input_h"] * p["stride_h"]
+    end = p["pad_h"] + p["output_h"]
+    tail = range(last, last + max(p["filter_h"] - p["stride_h"], 0))
+    lines = batches * (filled + sum(p["pad_h"] <= row < end for row in tail))
+    outputs = lines * p["output_w"]
+    c.add("output rows", lines)
     c.add("pixels", outputs)
     c.add("outputs", outputs * (-(-channels // 4) if path == "mve" else channels))
     parts = (

@@ -48,6 +48,7 @@ def _plain(c: Counts, w: _Window, channels: int, inner: int) -> None:
     c.add("taps", channels * w.pixels * w.kernel)
     rows, columns = w.high * w.kernel_y, w.wide * w.kernel_x
     below = rows - w.above - sum(w.rows)
+    c.add("valid rows", channels * sum(w.rows) * w.wide)
     c.add("above", channels * w.above * columns)
     c.add("left", channels * (rows - w.above) * w.left)
     c.add("below", channels * below * (columns - w.left))

@@ -187,12 +187,11 @@ def _entry(
         raise Error(f"no instruction counts of {wanted}; have: {choices}")
     entry = entries.get(group(function))
     if entry is None or function not in entry["spans"]:
-        releases = sorted(
-            {build.split()[1] for build, found in builds.items() if _knows(found, function)}
-        )
+        known = [build.split()[:2] for build, found in builds.items() if _knows(found, function)]
+        places = sorted({f"CMSIS {number} on {place}" for place, number in known})
         raise Error(
             f"no instruction counts of {function} in CMSIS {release} on {counted_on}; "
-            f"it is known of CMSIS {' and '.join(releases)}"
+            f"have: {', '.join(places)}"
         )
     return entry, abi
 

@@ -75,6 +75,8 @@ def elements(argument: str, *blocks: int) -> Counter:
             for lanes in (4, 8, 16):
                 c.vectors(f"vectors of {lanes}", 1, length, lanes)
         c.loop("elements", 1, length, *blocks)
+        for left in range(2, min(blocks[0], 4)):  # what is left over may be without a loop
+            c.add(f"last {left}", length % blocks[0] == left)
 
     return count
 

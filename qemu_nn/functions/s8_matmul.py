@@ -1,10 +1,15 @@
 """Products of matrices of the s8 and s16 API."""
 
+from dataclasses import dataclass
 from random import Random
 
+import numpy as np
+
+from ..operators import Operator, Shape
 from .base import Function, Params
 from .drawing import SIZES, Drawn, ends, output_offset, scale
 from .extents import Array, Largest
+from .meaning import Call, Meant
 from .s8_dense import row_sums
 from .s8_weighted import PER_TENSOR, RANGE
 from .s8_windows import DTYPES
@@ -62,6 +67,25 @@ def _draw(rng: Random, function: Function) -> dict[str, int]:
     return {**p, **pair, **offset, **ends(rng, function.output.dtype)}
 
 
+@dataclass(frozen=True)
+class _Products(Operator):
+    """Matrices times transposed ones, pair by pair."""
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The pairs of both, and the rows of each."""
+        (*outer, rows, _), (*other, columns, _) = inputs
+        return (*np.broadcast_shapes(outer, other), rows, columns)
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The products."""
+        one, two = inputs
+        return np.matmul(one, np.swapaxes(two, -1, -2))
+
+
+def _meant(call: Call) -> Meant:
+    return Meant((_Products(),), tuple(call.sides))
+
+
 def _square(size: int, shift: int, low: int, high: int) -> Params:
     """A case of two matrices, one pair of them."""
     sides = {f"{side}_{axis}": 1 for side in ("lhs", "rhs") for axis in "nh"}
@@ -87,6 +111,7 @@ def _batch_matmul(type: str, case: Params) -> Function:
         draw=_draw,
         cases=(case,),
         macs=(*_PRODUCTS, "lhs_w", "rhs_w", "lhs_c"),
+        meaning=_meant,
         note="rhs is stored transposed; adj_x and adj_y say what the caller has done." + ignored,
     )
 

@@ -14,6 +14,9 @@ SUFFIXES = {dtype: suffix for suffix, dtype in DTYPES.items()}
 #: may come to many: no device has as many.
 ARRAY_LIMIT, CALL_LIMIT = 256 * 2**20, 5000
 
+#: Most elements of a side of an image, and most cells of a window with gaps.
+SIDE_LIMIT, CELL_LIMIT = 65535, 1024
+
 #: Most axes that a call moves.
 MOVES = 6
 

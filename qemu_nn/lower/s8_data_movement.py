@@ -29,21 +29,28 @@ def named(stem: str, sides: Shape, names: str = _AXES) -> dict[str, int]:
 
 
 def concatenate(site: S8Site, operator: Concat) -> None:
-    """Concatenation, two tensors at a time."""
+    """Concatenation, two tensors at a time: neighbours, then what these have made."""
     site.same_formats()
-    axis, first = operator.axis, site.sources[0]
-    outer, inner = math.prod(site.shapes[0][:axis]), math.prod(site.shapes[0][axis + 1 :])
-    joined = site.shapes[0][axis]
-    if len(site.sources) == 1:
+    axis, shape = operator.axis, site.shapes[0]
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    parts = [(source, sides[axis]) for source, sides in zip(site.sources, site.shapes)]
+    if len(parts) == 1:
         raise ModelError("it concatenates a single tensor")
-    for index, (source, shape) in enumerate(zip(site.sources[1:], site.shapes[1:-1]), 2):
-        sides = {"inner1": joined * inner, "inner2": shape[axis] * inner}
-        joined += shape[axis]
-        part = "" if index == len(site.sources) else f"first{index}"
-        whole = (*shape[:axis], joined, *shape[axis + 1 :])
-        params = {"outer": outer, **sides}
-        function = f"tflm_concatenation_{site.suffix}"
-        first = site.call(function, params, part=part, shape=whole, sources=(first, source))
+    count = 1
+    while len(parts) > 1:
+        made = []
+        for (first, before), (second, behind) in zip(parts[::2], parts[1::2]):
+            count, whole = count + 1, before + behind
+            params = {"outer": outer, "inner1": before * inner, "inner2": behind * inner}
+            name = site.call(
+                f"tflm_concatenation_{site.suffix}",
+                params,
+                part="" if len(parts) == 2 else f"first{count}",
+                shape=(*shape[:axis], whole, *shape[axis + 1 :]),
+                sources=(first, second),
+            )
+            made.append((name, whole))
+        parts = made + parts[len(parts) // 2 * 2 :]
 
 
 def slice_axis(site: S8Site, operator: Slice) -> None:

@@ -41,4 +41,9 @@
 /* has_hidden_state of TensorFlow Lite Micro's own kernel. */
 enum { S_LSTM_OWN = 2 };
 
+/* Of the cell state, if it is scratch memory. */
+static inline int64_t s_lstm_state_bytes(const qn_s_lstm *p) {
+    return p->has_cell_state ? 0 : (int64_t)p->batch_size * p->hidden_size * 2;
+}
+
 #endif

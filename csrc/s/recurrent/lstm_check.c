@@ -100,7 +100,4 @@ int s_lstm_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return check(params, &(kind){2, 8, 7}, sizes, why);
 }
 
-int64_t s_lstm_cell_bytes(const void *params) {
-    const qn_s_lstm *p = params;
-    return p->has_cell_state ? 0 : (int64_t)p->batch_size * p->hidden_size * 2;
-}
+int64_t s_lstm_cell_bytes(const void *params) { return s_lstm_state_bytes(params); }

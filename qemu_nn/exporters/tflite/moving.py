@@ -35,9 +35,9 @@ def _fitting(held: Shape, sides: Sequence[int], ahead: int) -> tuple[Shape, int]
 
 
 def join(site: Site) -> None:
-    """CONCATENATION of two tensors."""
-    outer, first, second = (site.params[name] for name in ("outer", "inner1", "inner2"))
-    shapes, made = [site.shape(0), site.shape(1)], site.whole
+    """CONCATENATION of two tensors or more."""
+    outer, made = site.params["outer"], site.whole
+    shapes = [site.shape(index) for index in range(len(site.node.inputs))]
     axes = [
         i
         for i in range(len(made))
@@ -48,7 +48,8 @@ def join(site: Site) -> None:
     if axes:
         axis = axes[-1]
     else:
-        shapes, made, axis = [(outer, first), (outer, second)], (outer, first + second), 1
+        shapes, axis = [(outer, math.prod(shape) // outer) for shape in shapes], 1
+        made = (outer, sum(inner for _, inner in shapes))
     inputs = [site.takes(i, shape) for i, shape in enumerate(shapes)]
     site.put("CONCATENATION", inputs, "ConcatenationOptions", made, Axis=axis)
 

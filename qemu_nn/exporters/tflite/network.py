@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from ...errors import ModelError
@@ -9,6 +10,7 @@ from ...ir.graph import Graph, Node
 from .building import File, Site, whole
 from .dense import DENSE
 from .elementwise import ELEMENTWISE, limited, pair
+from .joining import joined
 from .moving import MOVING
 from .real import REAL, activated
 from .recurrent import RECURRENT, first_run
@@ -32,11 +34,12 @@ def converted(graph: Graph) -> tuple[Graph, list[FileGraph]]:
     _check(graph)
     graph = rewritten(graph)
     file = File(graph, _copies(graph))
+    joins, inside = joined(graph)
     inputs = [file.hold(tensor, whole(tensor.shape)) for tensor in graph.inputs]
     for node in graph.nodes:
-        if node.name in file.copies:
+        if node.name in file.copies or node.name in inside:
             continue
-        site = Site(node, file)
+        site = Site(replace(node, inputs=joins.get(node.name, node.inputs)), file)
         if node.function.name not in MAKERS:
             raise site.refused("no operator of .tflite files stands for it; save it as .qnz")
         try:

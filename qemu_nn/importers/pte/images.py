@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions.tflm_float import bits
-from ..arguments import SUFFIXES, sides
+from ..arguments import CELL_LIMIT, SIDE_LIMIT, SUFFIXES, sides
 from .building import Value
 from .call import LAST, Call, Converter
 from .program import FileTensor
@@ -62,8 +62,10 @@ def max_pool(call: Call) -> None:
 
 def _gapped(call: Call, x: Value, p: dict[str, int], output: FileTensor) -> None:
     """The largest number under windows with gaps: of each of their cells all that it meets."""
-    if x.dtype != "int8":
-        raise ModelError("its windows have gaps, which is supported for int8 alone")
+    if x.dtype != "int8" or p["filter_h"] * p["filter_w"] > CELL_LIMIT:
+        raise ModelError(
+            f"its windows have gaps, which is supported for int8 and up to {CELL_LIMIT} cells alone"
+        )
     pre, post = [0, 0, 0, 0], [0, 0, 0, 0]
     for at, axis in enumerate("hw", 1):
         reach = (p[f"output_{axis}"] - 1) * p[f"stride_{axis}"] + 1
@@ -123,8 +125,8 @@ def _ratios(call: Call, source: FileTensor, output: FileTensor, at: int) -> list
         ratios = [wanted / side for wanted, side in pairs]
     else:
         raise ModelError("it must have two sizes or two factors")
-    if not all(0 < ratio <= 65535 for ratio in ratios):
-        raise ModelError(f"it makes sizes {ratios} times as large")
+    if not all(0 < ratio <= SIDE_LIMIT for ratio in ratios) or max(output.sizes[2:]) > SIDE_LIMIT:
+        raise ModelError(f"it makes {output} of {source}, {ratios} times as large")
     return ratios
 
 

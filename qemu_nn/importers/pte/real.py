@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions.tflm_float import bits
+from ..arguments import same_bytes
 from .building import Value
 from .call import Call, Converter
 from .portable import axis_of, bound, turned
@@ -107,6 +108,12 @@ def elu(call: Call) -> None:
     call.put("tflm_neg_f32", length, [x], output)
 
 
+def relu(call: Call) -> None:
+    """relu, of float32."""
+    x, output = _single(call, 3)
+    bound(call, x, [0.0, None], output)
+
+
 def hardtanh(call: Call) -> None:
     """hardtanh, of float32: both limits, one after the other."""
     x, output = _single(call, 5)
@@ -141,7 +148,7 @@ def softmax(call: Call, log: bool = False) -> None:
     call.same_order(source, output)
     rank = len(source.sizes)
     axis = axis_of(call, 1, rank)
-    if source.moved and math.prod(source.sizes[:axis]) * source.sizes[axis] > 1:
+    if not same_bytes(source.sizes, source.order, range(rank)):
         raise ModelError(
             f"it takes axis {axis} of {source}, whose channels lie last: the device's kernel "
             "writes beyond its output, or only a part of it"
@@ -173,6 +180,7 @@ REAL: dict[str, Converter] = {
     "aten::log.out": partial(unary, function="tflm_log_f32"),
     "aten::sqrt.out": partial(unary, function="tflm_sqrt_f32"),
     "aten::tanh.out": partial(unary, function="tflm_tanh_f32"),
+    "aten::relu.out": relu,
     "aten::sigmoid.out": sigmoid,
     "aten::leaky_relu.out": leaky_relu,
     "aten::elu.out": elu,

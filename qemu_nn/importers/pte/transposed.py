@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
+from ..arguments import SIDE_LIMIT
 from .building import Value
 from .call import Call, Converter
 from .windows import channels, ends, window
@@ -38,6 +39,8 @@ def transpose_conv(call: Call, last: bool = False) -> None:
         **{"input_offset": call.integer(7), "output_offset": call.integer(8)},
         **{"act_min": call.integer(11), "act_max": call.integer(12)},
     }
+    if max(params["stride_h"] * x[1], params["pad_h"]) > SIDE_LIMIT:
+        raise ModelError(f"its stride and padding make more than {SIDE_LIMIT} rows")
     rows = channels(call, count, (2, 9, 10))
     turned = params["stride_h"] <= 2 and params["stride_w"] <= 2 and x[3] > 16
     made = out[1] if turned else _rows(params)

@@ -121,12 +121,13 @@ def _is_wide(data: np.ndarray) -> bool:
 
 
 def _doubled(site: Site, x: Int, filters: np.ndarray) -> tuple[Int, np.ndarray]:
-    """Each channel of an image twice, and the halves of filters for both: their sums are exact."""
+    """The channels of each group twice, and filters in two parts for both: their sums are exact."""
     whole = replace(x, name=f"{x.name}/twice", shape=(2 * x.shape[0], *x.shape[1:]))
-    params = {**sides("input", (1, 1, x.size, 1)), **sides("output", (1, 1, x.size, 2))}
-    twice = site.builder.call("tflm_broadcast_s8", params, [x], whole)
+    own = filters.shape[-1]
+    params = {"outer": x.size // own, "inner1": own, "inner2": own}
+    twice = site.builder.call("tflm_concatenation_s8", params, [x, x], whole)
     lower = filters // 2
-    return twice, np.stack([lower, filters - lower], -1).reshape(*filters.shape[:3], -1)
+    return twice, np.concatenate([lower, filters - lower], -1)
 
 
 def transpose_conv(site: Site) -> Pending:

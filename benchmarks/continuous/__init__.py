@@ -1,0 +1,1 @@
+"""Times that asv takes at two commits."""

@@ -1,0 +1,37 @@
+"""Concatenations of several tensors, which networks compute two at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ...ir.graph import Graph
+
+
+def joined(graph: Graph) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+    """The concatenations that operators stand for, with all that each of them joins, and the calls
+    that become a part of another one's operator.
+
+    A reader joins neighbours two by two, and again what these make: of n parts, the last call has
+    the largest power of two below n to its left.
+    """
+    readers = Counter(name for node in graph.nodes for name in node.inputs)
+    readers.update(graph.outputs)
+    calls = {node.name: node for node in graph.nodes if "concatenation" in node.function.name}
+    joins: dict[str, tuple[str, ...]] = {}
+    inside: set[str] = set()
+    for name, node in calls.items():
+        parts = []
+        for source in node.inputs:
+            call = calls.get(source)
+            own = call is not None and readers[source] == 1
+            if own and call is not None:
+                own = call.params["outer"] == node.params["outer"]
+                own = own and call.output.format == node.output.format
+            parts.append(joins[source] if own else (source,))
+        left, right = map(len, parts)
+        if left & (left - 1) or right > left:
+            joins[name] = node.inputs
+        else:
+            joins[name] = (*parts[0], *parts[1])
+            inside |= {source for source, of in zip(node.inputs, parts) if of != (source,)}
+    return joins, inside
