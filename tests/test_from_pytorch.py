@@ -81,6 +81,19 @@ def test_only_the_average_parts_from_the_python_reference(program, images):
     assert all("halves away from zero" in finding.difference.cause for finding in differ)
 
 
+@pytest.mark.parametrize("padding", [0, 1])
+def test_a_transposed_convolution_parts_where_its_padding_is_no_multiple_of_its_stride(padding):
+    torch.manual_seed(17)
+    decoder = torch.nn.Sequential(
+        torch.nn.ConvTranspose2d(4, 2, 3, stride=2, padding=padding), torch.nn.ReLU()
+    )
+    x = torch.linspace(-1, 1, 64).reshape(1, 4, 4, 4)
+    comparison = executorch.compare(executorch.lower(decoder, x, [x]), x)
+    assert comparison.same == (padding == 0)
+    if padding:
+        assert "issue 230" in comparison.first.difference.cause
+
+
 def test_a_recording_is_held_against_the_device(program, images):
     recorded = dict(executorch.run(program, images[1], target="m4").nodes)
     executorch.assert_same(program, images[1], recorded, target="m4")

@@ -61,6 +61,27 @@ def test_files_of_another_kind_are_named(content, tmp_path):
         qemu_nn.load(tmp_path / "net.pt")
 
 
+def test_damaged_files_end_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    whole = bytearray(archive(tmp_path / "net.pt2", **{"byteorder": "little"}).read_bytes())
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        content = whole.copy()
+        for place in rng.integers(len(whole), size=3):
+            content[place] = rng.integers(256)
+        (tmp_path / "net.pt2").write_bytes(content[: rng.integers(len(whole) // 2, len(whole) * 2)])
+        with pytest.raises(Error):
+            qemu_nn.load(tmp_path / "net.pt2")
+
+
+def test_two_records_of_one_name_are_refused(tmp_path):
+    path = archive(tmp_path / "net.pt2")
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("other/models/model.json", "{}")
+    with pytest.raises(ModelError, match="two records of one name"):
+        qemu_nn.load(path)
+
+
 def test_without_pytorch_the_sentence_has_the_pip_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(Error, match=r"needs torch, .*: pip install '\.\[pt2\]'"):

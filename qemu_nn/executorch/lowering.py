@@ -27,7 +27,7 @@ def lower(
     ----------
     module : torch.nn.Module
         A float network; it is not changed.
-    example_inputs : sequence of torch.Tensor
+    example_inputs : torch.Tensor or sequence of torch.Tensor
         What the module takes, of the shapes that the program is for.
     calibration : iterable
         Samples from which the quantizer takes ranges: each a sequence of tensors as

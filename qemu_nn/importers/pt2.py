@@ -13,6 +13,7 @@ import re
 import tempfile
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -67,12 +68,16 @@ def _look_through(path: Path) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(read_bytes(path, _LIMIT))) as archive:
             records = {name.partition("/")[2]: name for name in archive.namelist()}
+            if len(records) < len(archive.namelist()):
+                raise ModelError(f"{path.name}: it has two records of one name")
             if sum(entry.file_size for entry in archive.infolist()) > _LIMIT:
                 raise ModelError(f"{path.name}: it unpacks to more than 512 MiB")
             texts = [archive.read(name) for part, name in records.items() if _JSON.fullmatch(part)]
             samples = archive.read(records[_SAMPLES]) if _SAMPLES in records else b""
         found = [json.loads(text) for text in texts]
-    except (zipfile.BadZipFile, ValueError, RecursionError, NotImplementedError, RuntimeError):
+    except Error:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError):
         raise ModelError(f"{path.name}: it is no file of torch.export, or damaged") from None
     if "models/model.json" not in records:
         raise ModelError(f"{path.name}: it is no file of torch.export: it has no model.json")
