@@ -3,7 +3,6 @@
 usage: python tests/planned.py HEADER
 """
 
-import os
 import sys
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from qemu_nn._native import ffi
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.npu_networks import NPU_NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS
-from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU, profile
 
@@ -29,7 +27,7 @@ def bytes_in_c(name, data):
 def network(label, graph, device):
     """C arrays of a network: its steps, an input, and what plain rows make of it; and its row in a
     table of all."""
-    session = Session(graph, device)
+    session = Session(graph, device, variant="plain")
     x = random_inputs(graph, 1)
     results = session.run(x)
     text, steps = bytes_in_c(f"{label}_x", x.tobytes()), []
@@ -60,7 +58,6 @@ def network(label, graph, device):
 
 
 def main(path):
-    os.environ[kernels.CAP] = "none"
     texts, rows = [], []
     for made, device in DEVICES:
         for name, make in made.items():

@@ -59,7 +59,7 @@ def docstring_lines(text):
 
 
 def test_files_stay_short():
-    limits = {".py": 300, ".c": 260, ".h": 240, ".inc": 240, "kernels.inc": 720}
+    limits = {".py": 300, ".c": 260, ".h": 240, ".inc": 240, "kernels.inc": 760}
     for path in sources("csrc", {".c", ".h", ".inc"}) + sources("qemu_nn", {".py"}):
         if path.name == "activation_tables.h":
             continue

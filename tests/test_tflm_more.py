@@ -14,6 +14,7 @@ from tflite_files import File
 
 import qemu_nn
 from qemu_nn.errors import Error, ModelError
+from qemu_nn.ir.builds import weight_bytes
 
 with np.load(Path(__file__).parent / "golden" / "tflm_more.npz") as _arrays:
     RECORDED = dict(_arrays)
@@ -253,6 +254,17 @@ def test_computed_weights_with_a_bias_are_refused(value, match, tmp_path):
         qemu_nn.load(path)
 
 
+def test_weights_of_4_bits_count_once(tmp_path):
+    network = load("depthwise_s4_odd", tmp_path)
+    held = network.graph.arrays
+    own = [held[name] for node in network.graph.nodes for name in (node.weights, node.bias)]
+    assert (
+        weight_bytes(network.graph)
+        == sum(array.nbytes for array in own)
+        < sum(array.nbytes for array in held.values())
+    )
+
+
 # ---- ends ----
 
 
@@ -272,3 +284,19 @@ def test_a_network_that_is_a_conversion_alone_has_it(x, want, tmp_path):
     net.operator("QUANTIZE", [real], [net.output((1, 2), 0.5, 3)])
     session = qemu_nn.load(net.save(tmp_path)).session()
     assert session.run(np.float32([x]))["output"].tolist() == [want]
+
+
+@pytest.mark.parametrize(
+    "name", ["ends_reshape_two", "ends_const", "ends_through", "alone_squeeze_int16"]
+)
+def test_copies_are_reshapes_in_a_file_that_is_written(name, tmp_path):
+    load(name, tmp_path).save(tmp_path / "written.tflite")
+    network = qemu_nn.load(tmp_path / "written.tflite")
+    assert wrong(network, name, network.session(**BUILD).run(given(network, name))) == {}
+
+
+def test_a_state_of_a_branch_is_not_written(tmp_path):
+    network = load("svdf_in_if_int8", tmp_path)
+    with pytest.raises(Error, match=r"it copies a state, as branches do; save it as \.qnz"):
+        network.save(tmp_path / "written.tflite")
+    assert not (tmp_path / "written.tflite").exists()

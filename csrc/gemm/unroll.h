@@ -3,7 +3,11 @@
 #ifndef QN_GEMM_UNROLL_H
 #define QN_GEMM_UNROLL_H
 
+#if defined(__GNUC__)
 #define QN_INLINE static inline __attribute__((always_inline))
+#else
+#define QN_INLINE static inline
+#endif
 
 /* A pointer that the compiler may not take apart: sums of many addresses stay sums of few. */
 #define QN_OPAQUE(pointer) __asm__("" : "+r"(pointer))

@@ -102,4 +102,14 @@ static inline int epilogue_pack_lane(int32_t *rows, int lanes, int lane, epilogu
     return 1;
 }
 
+/* The shift that the channel of a lane was given. */
+static inline int32_t epilogue_shift(const int32_t *rows, int lanes, int lane, epilogue_kind kind,
+                                     const s_epilogue *last) {
+    const int32_t right = rows[RIGHT * lanes + lane], left = rows[LEFT * lanes + lane];
+    if (kind == EPILOGUE_QUICK) {
+        return -right;
+    }
+    return qn_rounding(last->profile) == QN_SINGLE ? 31 - right : left - right;
+}
+
 #endif

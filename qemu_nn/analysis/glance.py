@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ..errors import cut
 from ..functions.extents import extent
+from ..ir.builds import weight_bytes
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Tensor
 from .float_table import float_table
@@ -50,7 +51,7 @@ def of_calls(graph: Graph, from_float: bool, notes: int, preprocessing: str = ""
         starts: _listed([_tensor(tensor) for tensor in graph.inputs]),
         "outputs": _listed([_tensor(t) for t in tensors if t.name in graph.outputs]),
         "macs": sum(macs),
-        "weight_bytes": sum(array.nbytes for array in graph.arrays.values()),
+        "weight_bytes": weight_bytes(graph),
         "float_reference": "yes" if from_float else "no",
     }
     if notes:

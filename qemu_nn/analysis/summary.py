@@ -10,6 +10,7 @@ from typing import Optional
 
 from ..errors import cut
 from ..functions.extents import extent
+from ..ir.builds import weight_bytes
 from ..ir.graph import Graph, Node, Tensor
 from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan
@@ -130,7 +131,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
         "profile": str(plan.profile),
         **_ends(plan.graph),
         "macs": sum(_macs(node) for node in plan.graph.nodes),
-        "weight_bytes": sum(array.nbytes for array in plan.graph.arrays.values()),
+        "weight_bytes": weight_bytes(plan.graph),
         **_memory(plan.graph, buffers, arena),
         "scratch_bytes": max(total.values()),
     }

@@ -18,6 +18,7 @@ from ..importers import (
     load_quantized_onnx,
 )
 from ..io.arguments import as_count, as_path, as_text, shown
+from ..ir.builds import weight_bytes
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
@@ -112,8 +113,8 @@ class Network:
         rounding : str, optional
             A rounding of targets.ROUNDINGS; default: as Arm ships the release.
         variant : str, optional
-            A variant of the kernel table, such as "ref" or "avx2", for all layers that have a row
-            of that name; default: the best rows of this host. It never changes a bit.
+            A variant of the kernel table, such as "avx2", or "plain", for all layers that have
+            such a row; default: the best rows of this host. It never changes a bit.
         threads : int, default 1
             Threads that share the samples of a batch.
         kernels : str, default "cmsis-nn"
@@ -272,7 +273,7 @@ class Network:
 
         found, stack = find_chip(chip), as_count(stack, "stack", 0)
         session = self.session(found.core, cmsis, rounding, kernels=kernels, tflm=tflm)
-        weights = sum(array.nbytes for array in self.graph.arrays.values())
+        weights = weight_bytes(self.graph)
         return Fit(self.graph.name, found, weights, buffers(session.plan), stack)
 
     def save(self, path: Union[str, Path]) -> None:

@@ -115,19 +115,22 @@ def _figure(line: Fields, median: str) -> Figure:
 def compare(before: Run, now: Run) -> Table:
     """A line for all that both have measured, the change in percent (above 0: slower).
 
-    Compared are best turns, as the least disturbed, in the unit of what was timed in the same
-    turns of either run, where both have such a thing. The noise is what such a ratio may differ by:
-    the spreads of its times, which are independent, and FLOOR.
+    Compared are best turns, as the least disturbed: by themselves, and in the unit of what was
+    timed in the same turns of either run, where both have such a thing. The smaller change counts,
+    as what became slower shows it in both; between two processors, only that in the unit does. The
+    noise is what such a ratio may differ by: the spreads of its times, which are independent, and
+    FLOOR.
     """
+    same = before.host.get("processor") == now.host.get("processor")
     lines = []
     for name, new in now.measured.items():
         old = before.measured.get(name)
         if old is not None and old.ours and new.ours:
-            lines.append((name, *_change(old, new)))
+            lines.append((name, *_change(old, new, same)))
     return Table(_COLUMNS, tuple(lines))
 
 
-def _change(old: Measured, new: Measured) -> tuple[Cell, ...]:
+def _change(old: Measured, new: Measured, same: bool) -> tuple[Cell, ...]:
     assert old.ours is not None
     assert new.ours is not None
     unit = next((name for name in _YARDSTICKS if name in old.beside and name in new.beside), None)
@@ -135,6 +138,8 @@ def _change(old: Measured, new: Measured) -> tuple[Cell, ...]:
     if unit is not None:
         pairs.append((new.beside[unit], old.beside[unit]))
     ratio = math.prod(b.best / a.best for a, b in pairs)
+    if same:
+        ratio = min(ratio, new.ours.best / old.ours.best)
     noise = math.hypot(FLOOR, *(figure.spread for pair in pairs for figure in pair))
     percent = (round(100 * (ratio - 1), 1), round(100 * noise, 1))
     return (unit, old.ours.best, new.ours.best, *percent)

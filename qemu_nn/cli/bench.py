@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import click
 
@@ -32,6 +34,7 @@ from ..io.version import __version__
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
 from ..runtime.tuned import save_tuned, tuned_rows
+from ..testing.cases import CASES, Case
 from .data_options import reading, reading_of
 from .inputs import inputs_of
 from .options import PATH, cluster, device, form, inputs, say, state, variant
@@ -125,7 +128,8 @@ def bench(
     if save:
         write_bytes(save, report.json().encode())
     if before:
-        ctx.exit(_compared(before, report, form))
+        again = partial(_measured, device=_axes(names), variant=variant, turns=turns, plain=True)
+        ctx.exit(_compared(before, report, wanted, again, form))
     say(getattr(report, form or "text")())
 
 
@@ -160,7 +164,12 @@ def _wanted(
 
 
 def _measured(
-    wanted: _Wanted, device: dict[str, str], variant: Optional[str], turns: int, plain: bool
+    wanted: _Wanted,
+    device: dict[str, str],
+    variant: Optional[str],
+    turns: int,
+    plain: bool,
+    cases: Iterable[Case] = CASES,
 ) -> Report:
     tables: dict[str, Table] = {}
     notes: tuple[str, ...] = ()
@@ -169,18 +178,35 @@ def _measured(
         sizes = (wanted.batches, wanted.threads, turns, plain)
         tables["networks"], notes = contest(graphs, device, variant, *sizes)
     if wanted.rows:
-        tables["kernels"] = time_rows(turns=turns)
+        tables["kernels"] = time_rows(cases, turns=turns)
     return Report(host(__version__), tables, notes)
 
 
-def _compared(before: Run, report: Report, form: Optional[str]) -> int:
-    """Print what became slower; the exit code."""
-    now = run_of(parse_json(report.json().encode(), "this run"))
+def _run(report: Report) -> Run:
+    return run_of(parse_json(report.json().encode(), "this run"))
+
+
+def _compared(
+    before: Run,
+    report: Report,
+    wanted: _Wanted,
+    again: Callable[..., Report],
+    form: Optional[str],
+) -> int:
+    """Print what became slower, and was so when measured once more; the exit code."""
+    now = _run(report)
     note = unlike(before, now)
     table = compare(before, now)
     if not table.rows:
         raise Error("the file has no figures of what was measured now; name networks that it has")
     found = slower(table)
+    if found.rows:
+        what = {str(row[0]) for row in found.rows}
+        cases = [case for case in CASES if any(f", {case}" in name for name in what)]
+        networks = tuple(n for n in wanted.networks if any(w.startswith(f"{n}, ") for w in what))
+        rest = replace(wanted, networks=networks, rows=bool(wanted.rows and cases))
+        found = slower(compare(before, _run(again(rest, cases=cases))))
+        found = Table(found.columns, tuple(row for row in found.rows if row[0] in what))
     if form:
         say(getattr(found, form)())
     else:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PATH = click.Path(path_type=Path)
 
 variant = click.option(
-    "--variant", help="Variant of the kernels to run wherever it exists, such as ref."
+    "--variant", help="Variant of the kernels to run wherever it exists, such as avx2, or plain."
 )
 state = click.option(
     "--state", type=PATH, help="Initial state of a recurrent network: [N, *shape]."

@@ -19,6 +19,13 @@ def built(graph: Graph, profile: Profile) -> Graph:
     return replace(graph, nodes=nodes, states=(*graph.states, *_more_states(graph, profile)))
 
 
+def weight_bytes(graph: Graph) -> int:
+    """Bytes of the arrays that its calls read, and of what states hold after reset."""
+    used = {name for node in graph.nodes for name in (node.weights, node.bias)}
+    used |= {state.name for state in graph.states}
+    return sum(array.nbytes for name, array in graph.arrays.items() if name in used)
+
+
 def with_states(graph: Graph, profile: Profile) -> Graph:
     """The network of a profile's build where that keeps more states; else the network as it is."""
     return built(graph, profile) if _more_states(graph, profile) else graph

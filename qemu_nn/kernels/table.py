@@ -67,6 +67,10 @@ class Row:
         """The names of the CPU features that it needs."""
         return tuple(name for name, bit in FEATURES.items() if self.cpu & bit)
 
+    def is_called(self, variant: Optional[str]) -> bool:
+        """Is this the row's variant, or is it "plain", whatever the plain row's own name is?"""
+        return variant == self.variant or variant == self.kind == "plain"
+
     def claims(self, profile: Profile) -> bool:
         """Does this row promise the bits of this profile?"""
         return bool(self.profiles >> profile.number & 1)
@@ -179,7 +183,7 @@ def choose(
         usual = ("plain", "fast") if keep_input else ("plain",)
         return next(row for row in able if row.kind in usual and row.pays(params))
     for row in able:
-        if row.variant == variant:
+        if row.is_called(variant):
             return row
     choices = have([row.variant for row in able], variant)
     raise Error(f"no variant {variant!r} of {op} has the bits of '{profile}' here; {choices}")

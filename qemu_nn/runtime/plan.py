@@ -91,7 +91,7 @@ def plan(
     graph = built(graph, profile)
     tuned = {} if plain else tuned_rows()
     steps = tuple(_step(graph, node, profile, variant, tuned, plain) for node in graph.nodes)
-    if variant is not None and all(step.row.variant != variant for step in steps):
+    if variant is not None and not any(step.row.is_called(variant) for step in steps):
         calls = [(row, step.params) for step in steps for row in _rows(step.node)]
         raise Error(_lacking(calls, graph.name, profile, variant))
     if threads > 1 and not trace and not graph.states and not graph.loops:
@@ -141,7 +141,7 @@ def _step(
     try:
         sizes = kernels.check(rows[0], params)
         found = tuned.get(call_of(node)) if tuned else None
-        named = [row for row in rows if row.variant == variant]
+        named = [row for row in rows if row.is_called(variant)]
         named += [row for row in rows if row.variant == found and row.kind == "fast"]
         able = (row for row in named if row.serves(profile, params))
         row = next(able, None) or kernels.choose(rows, profile, params, keep_input=not plain)
@@ -259,7 +259,7 @@ def _reason(
     if row != chosen:
         what = "scratch memory" if row.kind == "model" else "destroyed input"
         return f"the device's {what} is read, and {chosen.variant} leaves other bytes there"
-    if row.variant == variant:
+    if row.is_called(variant):
         return "asked for"
     claiming = [other for other in rows if other.claims(profile) and other.kind != "model"]
     if len(claiming) == 1:
@@ -275,7 +275,7 @@ def _lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, v
     calls: each row that computes a call of the network, and its parameters.
     """
     able = sorted({row.variant for row, params in calls if row.serves(profile, params)})
-    named = [row for row, _ in calls if row.variant == variant and row.claims(profile)]
+    named = [row for row, _ in calls if row.is_called(variant) and row.claims(profile)]
     absent = [row for row in named if not row.runs_here()]
     if absent:
         needs = " and ".join(absent[0].features)

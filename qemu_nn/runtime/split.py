@@ -13,7 +13,12 @@ Part = tuple[int, int]
 
 #: Multiply-accumulates, and bytes of inputs and output, in a microsecond. The networks of the
 #: benchmarks take between a half and twice what this says.
-_PACES = {"wide": (250_000, 12_000), "fast": (50_000, 4_000), "plain": (1_000, 500)}
+_PACES = {
+    "wide": (250_000, 12_000),
+    "fast": (50_000, 4_000),
+    "portable": (15_000, 1_000),
+    "plain": (1_000, 500),
+}
 _WIDE = kernels.FEATURES["avx512vnni"] | kernels.FEATURES["amx"]
 
 #: Microseconds from which a call is cut, and that a part takes at least: handing one over costs
@@ -29,8 +34,8 @@ _ALIGNMENT = 64
 
 def microseconds(row: Row, macs: int, sizes: Sizes) -> float:
     """What a call takes, about."""
-    kind = "wide" if row.cpu & _WIDE else "fast" if row.kind == "fast" else "plain"
-    products, moved = _PACES[kind]
+    any_host = "portable" if row.kind == "fast" else "plain"
+    products, moved = _PACES["wide" if row.cpu & _WIDE else "fast" if row.cpu else any_host]
     return macs / products + (sum(sizes.inputs) + sizes.output) / moved
 
 

@@ -33,8 +33,8 @@ static int takes_relu(const qn_op *op) {
 }
 static int is_known(const qn_op *op) {
     int s8 = !strcmp(op->params, "qn_s_conv") || !strcmp(op->params, "qn_s_depthwise") ||
-             !strcmp(op->params, "qn_s_fc");
-    return takes_relu(op) || (s8 && !strcmp(op->type, "s8"));
+             !strcmp(op->params, "qn_s_fc") || !strcmp(op->params, "qn_s_transpose_conv");
+    return takes_relu(op) || (s8 && (!strcmp(op->type, "s8") || !strcmp(op->type, "s4")));
 }
 
 typedef union params {
@@ -44,6 +44,7 @@ typedef union params {
     qn_s_conv s_conv;
     qn_s_depthwise s_depthwise;
     qn_s_fc s_fc;
+    qn_s_transpose_conv s_transpose_conv;
 } params;
 
 /* An output that a window of `kernel` taps reaches, and an input that is about as large. */
@@ -128,6 +129,28 @@ static void random_s_depthwise(qn_s_depthwise *p) {
     random_range(&p->input_offset, &p->output_offset, &p->act_min, &p->act_max);
 }
 
+/* An input and a window of a transposed convolution, and the output that they make. */
+static void random_up(int32_t *in, int32_t *kernel, int32_t *padding, int32_t *stride,
+                      int32_t *out) {
+    *in = between(1, 8);
+    *kernel = between(1, 5);
+    *stride = between(1, 3);
+    *padding = between(0, *kernel - 1);
+    const int32_t fits = (*in - 1) * *stride + *kernel - *padding - between(0, *padding);
+    *out = fits > 1 ? fits : 1;
+}
+
+static void random_s_transpose_conv(qn_s_transpose_conv *p) {
+    random_up(&p->input_w, &p->filter_w, &p->pad_w, &p->stride_w, &p->output_w);
+    random_up(&p->input_h, &p->filter_h, &p->pad_h, &p->stride_h, &p->output_h);
+    p->dilation_w = p->dilation_h = 1;
+    p->batches = between(1, 2);
+    p->kernel = QN_S_WRAPPER;
+    p->input_c = random_channels();
+    p->output_c = random_channels();
+    random_range(&p->input_offset, &p->output_offset, &p->act_min, &p->act_max);
+}
+
 static void random_s_fc(qn_s_fc *p, int per_channel) {
     p->batches = between(1, 50);
     p->input_c = between(1, 150);
@@ -148,6 +171,11 @@ static int64_t macs(const qn_op *op, const params *p) {
     if (!strcmp(op->params, "qn_s_depthwise")) {
         const qn_s_depthwise *c = &p->s_depthwise;
         return (int64_t)c->batches * c->output_h * c->output_w * c->input_c * c->ch_mult *
+               c->filter_h * c->filter_w;
+    }
+    if (!strcmp(op->params, "qn_s_transpose_conv")) {
+        const qn_s_transpose_conv *c = &p->s_transpose_conv;
+        return (int64_t)c->batches * c->input_h * c->input_w * c->input_c * c->output_c *
                c->filter_h * c->filter_w;
     }
     if (!strcmp(op->params, "qn_s_conv")) {
@@ -178,6 +206,8 @@ static int random_call(const qn_kernel *row, int32_t profile, int relu, params *
             random_s_fc(&p->s_fc, strstr(op->op, "per_channel") != NULL);
         } else if (!strcmp(op->params, "qn_s_depthwise")) {
             random_s_depthwise(&p->s_depthwise);
+        } else if (!strcmp(op->params, "qn_s_transpose_conv")) {
+            random_s_transpose_conv(&p->s_transpose_conv);
         } else {
             random_s_conv(&p->s_conv);
         }

@@ -1,6 +1,4 @@
-/* Scaling and energy of the Signal library, in loops without branches. */
-#include <string.h>
-
+/* Scaling of the Signal library, in loops without branches. */
 #include "spectrum.h"
 
 /* m of spectrum.h, as it is found where -32768 counts: each is a new start. */
@@ -43,19 +41,5 @@ int s_signal_auto_scale_s16_portable(const void *params, const qn_buffers *b) {
 
 int s_signal_scale_bits_s16_portable(const void *params, const qn_buffers *b) {
     *(int32_t *)b->out = scale_bits(params, b->in[0]);
-    return QN_OK;
-}
-
-int s_signal_energy_s16_portable(const void *params, const qn_buffers *b) {
-    const qn_signal_energy *p = params;
-    const int16_t *in = b->in[0];
-    uint32_t *out = b->out;
-    const size_t behind = (size_t)(p->length - p->end_index);
-    memset(out, 0, (size_t)p->start_index * sizeof *out);
-    memset(out + p->end_index, 0, behind * sizeof *out);
-    for (int32_t i = p->start_index; i < p->end_index; i++) {
-        const int32_t real = in[2 * i], imaginary = in[2 * i + 1];
-        out[i] = (uint32_t)(real * real) + (uint32_t)(imaginary * imaginary);
-    }
     return QN_OK;
 }

@@ -1,11 +1,10 @@
-/* Functions of one byte, as tables: what the plain row makes of every byte, made once, at plan time, and
- * looked up 64 bytes at a time.
+/* Functions of one byte, as tables, looked up 64 bytes at a time.
  *
  * VPSHUFB looks up 16 entries by the low half of a byte, and answers 0 where its top bit is set. Bytes
  * 0..127 go through eight such tables, each time less 16, saturated: byte x meets tables 0..x/16 and
  * then stays negative. So table k holds what changes from entries 16k-16.. to 16k.., by XOR. Bytes
  * 128..255 do the same with their top bit turned. */
-#include "../affine.h"
+#include "table.h"
 
 #if QN_HAS_X86
 
@@ -14,16 +13,6 @@
 #include "../../gemm/target_avx2.inc"
 
 #include "../../gemm/edge_avx2.inc"
-
-enum { ENTRIES = 256, SIXTEENTH = 16 };
-
-/* The steps of a table, of bytes 0..127 and then of the others. */
-static void pack_steps(const uint8_t *table, uint8_t *steps) {
-    for (int i = 0; i < ENTRIES; i++) {
-        const int first = i % (ENTRIES / 2) < SIXTEENTH;
-        steps[i] = (uint8_t)(table[i] ^ (first ? 0 : table[i - SIXTEENTH]));
-    }
-}
 
 static inline void look_up_half(const uint8_t *steps, __m256i x[2], __m256i found[2]) {
     for (int k = 0; k < ENTRIES / 2; k += SIXTEENTH) {
@@ -48,14 +37,14 @@ static inline void look_up(const uint8_t *steps, const __m256i bytes[2], __m256i
 
 /* In place or not. */
 static int run_bytes(const qn_buffers *b, int64_t length) {
-    const uint8_t *in = b->in[0];
+    const uint8_t *in = b->in[0], *steps = s_steps_of(b, 1);
     uint8_t *out = b->out;
     for (int64_t i = 0; i < length; i += 64) {
         const int64_t left = length - i, more = left > 32 ? left - 32 : 0;
         const __m256i bytes[2] = {load_32(in + i, left),
                                   more ? load_32(in + i + 32, more) : _mm256_setzero_si256()};
         __m256i found[2];
-        look_up(b->packed, bytes, found);
+        look_up(steps, bytes, found);
         store_32(out + i, left, found[0]);
         if (more) {
             store_32(out + i + 32, more, found[1]);
@@ -66,7 +55,7 @@ static int run_bytes(const qn_buffers *b, int64_t length) {
 
 /* 32 bytes to halfwords, by a table of the low bytes and one of the high ones. */
 static int run_halfwords(const qn_buffers *b, int64_t length) {
-    const uint8_t *in = b->in[0], *steps = b->packed;
+    const uint8_t *in = b->in[0], *steps = s_steps_of(b, 2);
     int16_t *out = b->out;
     for (int64_t i = 0; i < length; i += 32) {
         const int64_t available = 2 * (length - i);
@@ -84,36 +73,6 @@ static int run_halfwords(const qn_buffers *b, int64_t length) {
 }
 
 #include "../../gemm/target_end.inc"
-
-typedef int plain_row(const void *params, const qn_buffers *b);
-
-/* params: those of a call of 256 bytes. */
-static void pack_table(plain_row *plain, const void *params, const void *weights, int width,
-                       uint8_t *packed) {
-    uint8_t every[ENTRIES], one[ENTRIES];
-    uint16_t values[ENTRIES];
-    for (int i = 0; i < ENTRIES; i++) {
-        every[i] = (uint8_t)i;
-    }
-    const qn_buffers b = {.in = {every}, .weights = weights, .out = values};
-    (void)plain(params, &b);
-    for (int part = 0; part < width; part++) {
-        for (int i = 0; i < ENTRIES; i++) {
-            memcpy(one + i, (const uint8_t *)values + i * width + part, 1);
-        }
-        pack_steps(one, packed + part * ENTRIES);
-    }
-}
-
-int64_t s_table_packed(const void *params) {
-    (void)params;
-    return ENTRIES;
-}
-
-int64_t s_table_wide_packed(const void *params) {
-    (void)params;
-    return 2 * ENTRIES;
-}
 
 int s_requantize_table(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_requantize *)params)->length);
@@ -133,67 +92,6 @@ int s_rescale_table(const void *params, const qn_buffers *b) {
 
 int s_logistic_table(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_logistic *)params)->length);
-}
-
-static void pack_requantize(plain_row *plain, const void *params, int width, void *packed) {
-    qn_s_requantize every = *(const qn_s_requantize *)params;
-    every.length = ENTRIES;
-    pack_table(plain, &every, NULL, width, packed);
-}
-
-void s_requantize_s8_s8_table(const void *params, const void *weights, const void *bias,
-                              void *packed) {
-    (void)weights, (void)bias;
-    pack_requantize(s_requantize_s8_s8_ref, params, 1, packed);
-}
-
-void s_requantize_s8_u8_table(const void *params, const void *weights, const void *bias,
-                              void *packed) {
-    (void)weights, (void)bias;
-    pack_requantize(s_requantize_s8_u8_ref, params, 1, packed);
-}
-
-void s_requantize_u8_s8_table(const void *params, const void *weights, const void *bias,
-                              void *packed) {
-    (void)weights, (void)bias;
-    pack_requantize(s_requantize_u8_s8_ref, params, 1, packed);
-}
-
-void s_requantize_s8_s16_table(const void *params, const void *weights, const void *bias,
-                               void *packed) {
-    (void)weights, (void)bias;
-    pack_requantize(s_requantize_s8_s16_ref, params, 2, packed);
-}
-
-void s_leaky_relu_s8_table(const void *params, const void *weights, const void *bias,
-                           void *packed) {
-    (void)weights, (void)bias;
-    qn_s_leaky_relu every = *(const qn_s_leaky_relu *)params;
-    every.length = ENTRIES;
-    pack_table(s_leaky_relu_s8_ref, &every, NULL, 1, packed);
-}
-
-void s_rescale_u8_table(const void *params, const void *weights, const void *bias, void *packed) {
-    (void)bias;
-    qn_s_rescale every = *(const qn_s_rescale *)params;
-    every.length = ENTRIES;
-    pack_table(s_rescale_u8_ref, &every, weights, 1, packed);
-}
-
-static void pack_logistic(plain_row *plain, const void *params, void *packed) {
-    qn_s_logistic every = *(const qn_s_logistic *)params;
-    every.length = ENTRIES;
-    pack_table(plain, &every, NULL, 1, packed);
-}
-
-void s_logistic_s8_table(const void *params, const void *weights, const void *bias, void *packed) {
-    (void)weights, (void)bias;
-    pack_logistic(s_logistic_s8_ref, params, packed);
-}
-
-void s_tanh_s8_table(const void *params, const void *weights, const void *bias, void *packed) {
-    (void)weights, (void)bias;
-    pack_logistic(s_tanh_s8_ref, params, packed);
 }
 
 #endif

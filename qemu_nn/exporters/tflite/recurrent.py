@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...errors import ModelError
 from ...functions.scaling import quantize_multiplier
 from ...ir.graph import Tensor
 from .building import File, Site, described, little_endian, whole
@@ -43,13 +44,24 @@ def handle(file: File, state: Tensor) -> int:
     return file.handles[state.name]
 
 
+def _is_state(site: Site, index: int) -> bool:
+    return any(site.node.inputs[index] == state.name for state in site.file.graph.states)
+
+
 def read(site: Site) -> None:
-    """READ_VARIABLE."""
+    """READ_VARIABLE; of what is no state, which is copied, RESHAPE."""
+    if not _is_state(site, 0):
+        shape = site.whole
+        size = site.file.constant(np.array(shape, np.int32))
+        site.put("RESHAPE", [site.takes(0), size], "ReshapeOptions", NewShape=shape)
+        return
     site.put("READ_VARIABLE", [handle(site.file, site.source())], "ReadVariableOptions")
 
 
 def assign(site: Site) -> None:
     """ASSIGN_VARIABLE."""
+    if _is_state(site, 1):
+        raise ModelError("it copies a state, as branches do; save it as .qnz")
     inputs = [handle(site.file, site.source()), site.takes(1, whole(site.source().shape))]
     site.file.operate("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
 

@@ -1,10 +1,6 @@
-/* What moves and picks elements, on AVX2: axes of a walk that go on where the one inside of them ends
- * are one. */
+/* What moves and picks elements, a run at a time: axes of a walk that go on where the one inside of them
+ * ends are one. */
 #include "walk.h"
-
-#if QN_HAS_X86
-
-#include "../../gemm/target_avx2.inc"
 
 /* The axes of a walk that are left, outermost first. */
 typedef struct short_walk {
@@ -89,27 +85,27 @@ static int walked(s_walk whole, const qn_buffers *b, int element) {
     return QN_OK;
 }
 
-int s_transpose_s8_avx2(const void *params, const qn_buffers *b) {
+int s_transpose_s8_portable(const void *params, const qn_buffers *b) {
     return walked(s_walk_of_transpose(params), b, 1);
 }
 
-int s_permute_avx2(const void *params, const qn_buffers *b) {
+int s_permute_portable(const void *params, const qn_buffers *b) {
     const qn_s_permute *p = params;
     return walked(s_walk_of_permute(p), b, p->element);
 }
 
-int s_slice_avx2(const void *params, const qn_buffers *b) {
+int s_slice_portable(const void *params, const qn_buffers *b) {
     const qn_s_slice *p = params;
     return walked(s_walk_of_slice(p), b, p->element);
 }
 
-int s_broadcast_avx2(const void *params, const qn_buffers *b) {
+int s_broadcast_portable(const void *params, const qn_buffers *b) {
     const qn_s_broadcast *p = params;
     return walked(s_walk_of_broadcast(p), b, p->element);
 }
 
 /* Rows of the image, or pixels where channels are padded, and before each of them what is filled. */
-int s_pad_avx2(const void *params, const qn_buffers *b) {
+int s_pad_portable(const void *params, const qn_buffers *b) {
     const qn_s_pad *p = params;
     const int64_t element = p->element;
     const int64_t channels = (int64_t)p->pre_c + p->input_c + p->post_c;
@@ -136,7 +132,7 @@ int s_pad_avx2(const void *params, const qn_buffers *b) {
 }
 
 /* Scratch: the column of the input for each of the output. */
-int64_t s_resize_nearest_avx2_columns(const void *params) {
+int64_t s_resize_nearest_portable_columns(const void *params) {
     return ((const qn_s_resize *)params)->output_w * (int64_t)sizeof(int32_t);
 }
 
@@ -148,11 +144,11 @@ static inline void copy_run(const char *from, int64_t bytes, char *to) {
         return;
     }
     for (; i + 16 <= bytes; i += 16) {
-        _mm_storeu_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
+        memcpy(to + i, from + i, 16);
     }
     if (i < bytes && bytes >= 16) {
         i = bytes - 16; /* once more in part */
-        _mm_storeu_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
+        memcpy(to + i, from + i, 16);
         return;
     }
     for (; i < bytes; i++) {
@@ -160,7 +156,7 @@ static inline void copy_run(const char *from, int64_t bytes, char *to) {
     }
 }
 
-int s_join_avx2(const void *params, const qn_buffers *b) {
+int s_join_portable(const void *params, const qn_buffers *b) {
     const qn_s_join *p = params;
     const int64_t bytes1 = (int64_t)p->inner1 * p->element,
                   bytes2 = (int64_t)p->inner2 * p->element;
@@ -183,7 +179,7 @@ static inline void resize_row(const qn_s_resize *p, const char *row, int64_t pix
     }
 }
 
-int s_resize_nearest_avx2(const void *params, const qn_buffers *b) {
+int s_resize_nearest_portable(const void *params, const qn_buffers *b) {
     const qn_s_resize *p = params;
     const int64_t pixel = (int64_t)p->channels * p->element, row = p->output_w * pixel;
     const char *in = b->in[0];
@@ -208,7 +204,3 @@ int s_resize_nearest_avx2(const void *params, const qn_buffers *b) {
     }
     return QN_OK;
 }
-
-#include "../../gemm/target_end.inc"
-
-#endif
