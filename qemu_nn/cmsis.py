@@ -163,8 +163,8 @@ def invoke(
     rows = kernels.rows_of(function.op, function.type)
     struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
     sizes = kernels.check(rows[0], struct)
-    keep_input = not (in_place and sizes.destroys)
-    row = kernels.choose(rows, wanted, struct, variant, keep_input)
+    usual = "plain" if in_place and sizes.destroys else None
+    row = kernels.choose(rows, wanted, struct, variant or usual)
     given = {
         array.name: _argument(function, array, arguments[array.name], params)
         if arguments.get(array.name) is not None

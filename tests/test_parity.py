@@ -14,7 +14,7 @@ from qemu_nn.cli.spelling import spelled
 
 #: Verb -> the functions whose arguments it has as options.
 CALLS = {
-    "info": (load, pipeline.describe, qemu_nn.Network.fit),
+    "info": (load, pipeline.describe, qemu_nn.Network.fit, qemu_nn.estimate),
     "run": (qemu_nn.run,),
     "golden": (pipeline.golden,),
     "compare": (pipeline.compare,),
@@ -48,6 +48,7 @@ OWN = {
 #: Verb -> options of its own, and why.
 EXCEPT = {
     "check": {"golden": "what golden() and compare() do"},
+    "info": {"cycles": "what estimate() does"},
 }
 
 #: How data are chosen, prepared and spread over machines: the command line has an option for each

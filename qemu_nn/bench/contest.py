@@ -81,7 +81,7 @@ def _ours(session: Session, x: np.ndarray) -> Callable[[], object]:
 
 def _plain(graph: Graph, profile: Profile, x: np.ndarray) -> Callable[[], object]:
     """One sample on the rows that define the bits."""
-    compiled, one = Compiled(plan(graph, profile, plain=True), 1), x[:1]
+    compiled, one = Compiled(plan(graph, profile, "plain"), 1), x[:1]
     batch = Batch(one.shape, (1,), 1, 1)
     return lambda: compiled.run(one, batch, None)
 

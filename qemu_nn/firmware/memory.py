@@ -160,7 +160,7 @@ def _plain(plan: Plan, step: Step) -> Step:
     if step.row.kind == "model":
         return step
     rows = rows_of(step.row.op.name, step.row.op.type)
-    return replace(step, row=choose(rows, plan.profile, step.params, keep_input=False))
+    return replace(step, row=choose(rows, plan.profile, step.params, "plain"))
 
 
 def _copy(

@@ -168,20 +168,18 @@ def choose(
     profile: Profile,
     params: Any,
     variant: Optional[str] = None,
-    keep_input: bool = True,
 ) -> Row:
     """The row that gives the bits of `profile`: the named variant, or the best this host can run.
 
-    A model of the device's own way is chosen only by name. keep_input=False: the input must be
-    left as the device leaves it, which fast rows do not do.
+    A model of the device's own way is chosen only by name. What a call leaves of an input that the
+    device destroys is right after "plain" rows alone.
     """
     op = rows[0].op
     if not any(row.claims(profile) for row in rows):
         raise Refused(f"no kernel of {op} has the bits of '{profile}'; have: {_claimed(rows)}")
     able = [row for row in rows if row.serves(profile, params)]
     if variant is None:
-        usual = ("plain", "fast") if keep_input else ("plain",)
-        return next(row for row in able if row.kind in usual and row.pays(params))
+        return next(row for row in able if row.kind in ("plain", "fast") and row.pays(params))
     for row in able:
         if row.is_called(variant):
             return row

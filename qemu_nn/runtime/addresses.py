@@ -187,7 +187,7 @@ def _firmware_addresses(
             row = access.device_row
         elif row.kind == "fast" and (index in seen.destroyed or (trace and access.destroys)):
             rows = rows_of(row.op.name, row.op.type)
-            row = choose(rows, profile, step.params, keep_input=False)
+            row = choose(rows, profile, step.params, "plain")
         needed = step.scratch_bytes if row is step.row else row.scratch(step.params)
         given = access.scratch if row == access.device_row else None
         scratch = given.start if given else cleared

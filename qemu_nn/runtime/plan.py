@@ -80,17 +80,16 @@ def plan(
     variant: Optional[str] = None,
     trace: bool = False,
     threads: int = 1,
-    plain: bool = False,
 ) -> Plan:
     """Choose rows and addresses. Raises the contract's errors, with the layer's name in front.
 
     variant: the row to run wherever an op has one of that name; trace: return every layer's
     output, and as clobber.<layer> what is left of an input that a layer destroys. threads: that
-    share the large calls of a sample. plain: only rows that define the bits.
+    share the large calls of a sample.
     """
     graph = built(graph, profile)
-    tuned = {} if plain else tuned_rows()
-    steps = tuple(_step(graph, node, profile, variant, tuned, plain) for node in graph.nodes)
+    tuned = tuned_rows()
+    steps = tuple(_step(graph, node, profile, variant, tuned) for node in graph.nodes)
     if variant is not None and not any(step.row.is_called(variant) for step in steps):
         calls = [(row, step.params) for step in steps for row in _rows(step.node)]
         raise Error(_lacking(calls, graph.name, profile, variant))
@@ -134,7 +133,6 @@ def _step(
     profile: Profile,
     variant: Optional[str],
     tuned: Mapping[str, str],
-    plain: bool,
 ) -> Step:
     rows = _rows(node)
     params = kernels.make_params(rows[0].op, profile, node.function.struct_values(node.params))
@@ -144,7 +142,7 @@ def _step(
         named = [row for row in rows if row.is_called(variant)]
         named += [row for row in rows if row.variant == found and row.kind == "fast"]
         able = (row for row in named if row.serves(profile, params))
-        row = next(able, None) or kernels.choose(rows, profile, params, keep_input=not plain)
+        row = next(able, None) or kernels.choose(rows, profile, params)
     except Error as error:
         where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
         raise type(error)(f"{where}: {error}") from None
