@@ -7,9 +7,9 @@ int s_reduce_f32_check(const void *params, qn_sizes *sizes, char *why) {
     const qn_s_float_reduce *p = params;
     const int32_t sides[] = {p->kept_0, p->reduced_0, p->kept_1, p->reduced_1, p->kept_2};
     const s_range all[] = {
-        {"what", p->what, QN_F_SUM, QN_F_REDUCE_MIN},    {"kept_0", p->kept_0, 1, INT32_MAX},
-        {"reduced_0", p->reduced_0, 1, INT32_MAX}, {"kept_1", p->kept_1, 1, INT32_MAX},
-        {"reduced_1", p->reduced_1, 1, INT32_MAX}, {"kept_2", p->kept_2, 1, INT32_MAX},
+        {"what", p->what, QN_F_SUM, QN_F_REDUCE_MIN}, {"kept_0", p->kept_0, 1, INT32_MAX},
+        {"reduced_0", p->reduced_0, 1, INT32_MAX},    {"kept_1", p->kept_1, 1, INT32_MAX},
+        {"reduced_1", p->reduced_1, 1, INT32_MAX},    {"kept_2", p->kept_2, 1, INT32_MAX},
     };
     int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
     if (status != QN_OK) {
