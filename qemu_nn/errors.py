@@ -31,10 +31,9 @@ def printable(text: str, kept: str = "") -> str:
     str
         The text, with \\x1b for an escape.
     """
-    return "".join(
-        c if c.isprintable() or c in kept else c.encode("unicode_escape", "surrogatepass").decode()
-        for c in text
-    )
+    strange = (c for c in set(text) if not (c.isprintable() or c in kept))
+    escapes = {ord(c): c.encode("unicode_escape", "surrogatepass").decode() for c in strange}
+    return text.translate(escapes)
 
 
 def cut(text: str, longest: int = 40) -> str:
