@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from ..analysis.estimate import Estimate
 from ..analysis.table import Cell, Table
@@ -32,6 +32,15 @@ class _Layer:
     node: Node
     calls: tuple[CallEstimate, ...]
     cycles: Range
+
+
+class _Total(NamedTuple):
+    """What all layers come to, as Estimate has it."""
+
+    instructions: int
+    low: int
+    high: int
+    cycles: tuple[int, int, int]
 
 
 def estimate(
@@ -89,11 +98,9 @@ def estimate(
     if not any(layer.calls for layer in layers):
         names = ", ".join(sorted({layer.node.function.name for layer in layers}))
         raise Error(f"there are no instruction counts of any layer; the network calls {names}")
-    facts = _facts(plan.graph.name, layers, setting, place, megahertz)
-    calls = [call for layer in layers for call in layer.calls]
-    total = sum(call.instructions for call in calls)
-    low, high = sum(call.low for call in calls), sum(call.high for call in calls)
-    return Estimate(facts, _table(layers), total, low, high, _all_cycles(layers))
+    total = _total(layers)
+    facts = _facts(plan.graph.name, layers, total, setting, place, megahertz)
+    return Estimate(facts, _table(layers, total.cycles[1]), *total)
 
 
 def _megahertz(clock: Optional[float], board: Optional[Board]) -> Optional[float]:
@@ -133,13 +140,16 @@ def _calls(node: Node, setting: tuple[str, str, str, str]) -> Iterator[CallEstim
     yield estimate_call(function.name, params, *setting)
 
 
-def _all_cycles(layers: list[_Layer]) -> tuple[int, int, int]:
+def _total(layers: list[_Layer]) -> _Total:
+    calls = [call for layer in layers for call in layer.calls]
+    instructions, low, high = (
+        sum(getattr(call, name) for call in calls) for name in ("instructions", "low", "high")
+    )
     least, usual, most = (round(sum(layer.cycles[at] for layer in layers)) for at in range(3))
-    return (least, usual, most)
+    return _Total(instructions, low, high, (least, usual, most))
 
 
-def _table(layers: list[_Layer]) -> Table:
-    usual = _all_cycles(layers)[1]
+def _table(layers: list[_Layer], usual: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for layer in layers:
         own = (layer.node.name, layer.node.function.name)
@@ -158,21 +168,20 @@ def _table(layers: list[_Layer]) -> Table:
 def _facts(
     name: str,
     layers: list[_Layer],
+    total: _Total,
     setting: tuple[str, str, str, str],
     board: Optional[Board],
     megahertz: Optional[float],
 ) -> dict[str, Cell]:
     """The facts of the whole, in sentences."""
     calls = [call for layer in layers for call in layer.calls]
-    total = sum(call.instructions for call in calls)
     core, release, optimization, _ = setting
-    least, usual, most = _all_cycles(layers)
-    low, high = sum(call.low for call in calls), sum(call.high for call in calls)
+    least, usual, most = total.cycles
     facts: dict[str, Cell] = {
         "network": name,
         "device": f"{core}, CMSIS {release}, GCC {optimization}, {calls[0].float_abi} float",
-        "instructions": f"{total:,} ({low:,} to {high:,})",
-        "made_of": _made_of(calls, total),
+        "instructions": f"{total.instructions:,} ({total.low:,} to {total.high:,})",
+        "made_of": _made_of(calls, total.instructions),
         "cycles": f"{usual:,} ({least:,} to {most:,})",
     }
     if megahertz is not None:

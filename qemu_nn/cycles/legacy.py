@@ -60,6 +60,15 @@ def _plain(c: Counts, w: _Window, channels: int, inner: int) -> None:
             c.add(f"products/{block}", channels * w.valid * (inner // block))
 
 
+def _positions(c: Counts, w: _Window, asked: int) -> None:
+    """The outputs, and the positions of the kernel of those that ask whether it meets the input."""
+    c.add("lines", w.high)
+    c.add("pixels", w.pixels)
+    c.add("kernel rows", asked * w.kernel_y)
+    c.add("taps", asked * w.kernel)
+    c.add("taps above", (w.high * w.kernel_y - sum(w.rows)) * w.wide * w.kernel_x)
+
+
 def convolve(size: int, fast: bool = False) -> Counter:
     """A convolution with patches in a buffer, two columns at a time; size: bytes of an element.
 
@@ -72,8 +81,6 @@ def convolve(size: int, fast: bool = False) -> Counter:
         if path != "dsp":
             _plain(c, w, outputs, channels)
             return
-        c.add("lines", w.high)
-        c.add("pixels", w.pixels)
         middle = 0
         if fast:
             middle = max(w.high - 2 * w.pad_y, 0) * max(w.wide - 2 * w.pad_x, 0)
@@ -81,9 +88,7 @@ def convolve(size: int, fast: bool = False) -> Counter:
             _widen(c, "rows", middle * w.kernel_y, channels * w.kernel_x, size)
         valid = w.valid - middle * w.kernel
         edge = (w.pixels - middle) * w.kernel
-        c.add("kernel rows", (w.pixels - middle) * w.kernel_y)
-        c.add("taps", edge)
-        c.add("taps above", (w.high * w.kernel_y - sum(w.rows)) * w.wide * w.kernel_x)
+        _positions(c, w, w.pixels - middle)
         _widen(c, "widen", valid, channels, size)
         c.gaps("clear", edge - valid, 2 * channels, "dsp")
         n = w.kernel * channels
@@ -114,11 +119,7 @@ def convolve_plain_q15(c: Counts, p: Params, path: str) -> None:
     if path != "dsp":
         _plain(c, w, outputs, channels)
         return
-    c.add("lines", w.high)
-    c.add("pixels", w.pixels)
-    c.add("kernel rows", w.pixels * w.kernel_y)
-    c.add("taps", w.pixels * w.kernel)
-    c.add("taps above", (w.high * w.kernel_y - sum(w.rows)) * w.wide * w.kernel_x)
+    _positions(c, w, w.pixels)
     _widen(c, "copy", w.valid, channels, 2)
     c.gaps("clear", w.pixels * w.kernel - w.valid, 2 * channels, "dsp")
     c.loop("column", w.pixels * outputs, w.kernel * channels, 4)
@@ -130,11 +131,7 @@ def depthwise(c: Counts, p: Params, path: str) -> None:
     if path != "dsp":
         _plain(c, w, channels, 0)
         return
-    c.add("lines", w.high)
-    c.add("pixels", w.pixels)
-    c.add("kernel rows", w.pixels * w.kernel_y)
-    c.add("taps", w.pixels * w.kernel)
-    c.add("taps above", (w.high * w.kernel_y - sum(w.rows)) * w.wide * w.kernel_x)
+    _positions(c, w, w.pixels)
     c.patches("copy", w.valid, channels, "dsp")
     c.gaps("clear", w.pixels * w.kernel - w.valid, channels, "dsp")
     c.loop("quads", w.pixels * (channels // 4), w.kernel, 2)
