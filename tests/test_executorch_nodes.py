@@ -3,11 +3,10 @@
 import re
 import sys
 import warnings
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from recorded_files import PTE
 
 import qemu_nn
 from qemu_nn import executorch
@@ -16,18 +15,7 @@ from qemu_nn.executorch.findings import Finder
 from qemu_nn.executorch.program import Loaded
 from qemu_nn.importers.pte import load_with_results
 
-OWN = Path(__file__).parent / "golden" / "executorch.npz"
 CORES = {"m4": "cortex-m4", "m55": "cortex-m55", "m3": "cortex-m3", "m0plus": "cortex-m0plus"}
-
-
-@cache
-def recordings():
-    with np.load(OWN) as arrays:
-        found = {}
-        for key in arrays:
-            program, _, name = key.partition("/")
-            found.setdefault(program, {})[name] = arrays[key]
-        return found
 
 
 def core(name):
@@ -37,7 +25,7 @@ def core(name):
 def loaded(name, tmp_path):
     """A recorded program as ExecuTorch's would be, its nodes called after their instructions."""
     path = tmp_path / f"{name}.pte"
-    path.write_bytes(recordings()[name]["file"].tobytes())
+    path.write_bytes(PTE.own()[name]["file"].tobytes())
     graph, results = load_with_results(path)
     values = {}
     for number, made in results.items():
@@ -48,7 +36,7 @@ def loaded(name, tmp_path):
 
 
 def inputs(name, sample=0):
-    arrays = recordings()[name]
+    arrays = PTE.own()[name]
     count = sum(key.startswith(f"in{sample}_") for key in arrays)
     return [arrays[f"in{sample}_{number}"] for number in range(count)]
 
@@ -57,9 +45,9 @@ def inputs(name, sample=0):
 LIBM = ("elu_m55",)
 
 
-@pytest.mark.parametrize("name", sorted(set(recordings()) - {*LIBM}))
+@pytest.mark.parametrize("name", sorted(set(PTE.own()) - {*LIBM}))
 def test_every_instruction_s_value_is_what_the_device_wrote(name, tmp_path):
-    program, arrays = loaded(name, tmp_path), recordings()[name]
+    program, arrays = loaded(name, tmp_path), PTE.own()[name]
     result = program.run(inputs(name), core(name))
     assert result.nodes
     for key, array in arrays.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .counts import Counts, Params, taps
+from .counts import Counter, Counts, Params, taps
 from .products import columns, matrices_s8
 
 #: Up to so many products the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
@@ -91,16 +91,28 @@ def _is_1_x_n(p: Params) -> bool:
     return in_a_row and p["stride_w"] * p["input_c"] % 4 == 0 and p["input_c"] == p["filter_c"]
 
 
-def convolve_wrapper_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_wrapper_s8: the function that fits."""
-    if _is_1x1(p):
-        whole = p["stride_h"] == p["stride_w"] == 1
-        (convolve_1x1_s8_fast if whole else convolve_1x1_s8)(c, p, path)
-    elif _is_1_x_n(p):
-        c.add("in a row", 1)
-        convolve_1_x_n_s8(c, p, path)
-    else:
-        convolve_s8(c, p, path)
+def _wrapper(fast: Counter, one: Counter, row: Counter, rest: Counter) -> Counter:
+    """A wrapper: the function that fits, of those for one pixel, for one row and for any kernel.
+
+    fast: of one pixel without stride.
+    """
+
+    def count(c: Counts, p: Params, path: str) -> None:
+        if _is_1x1(p):
+            whole = p["stride_h"] == p["stride_w"] == 1
+            (fast if whole else one)(c, p, path)
+        elif _is_1_x_n(p):
+            c.add("in a row", 1)
+            row(c, p, path)
+        else:
+            rest(c, p, path)
+
+    return count
+
+
+convolve_wrapper_s8 = _wrapper(
+    convolve_1x1_s8_fast, convolve_1x1_s8, convolve_1_x_n_s8, convolve_s8
+)
 
 
 def convolve_s16(c: Counts, p: Params, path: str) -> None:
@@ -237,17 +249,16 @@ def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
         c.loop("edge rows", p["batches"] * p["output_c"], across[at] * p["input_c"], 32, 16)
 
 
-def convolve_wrapper_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_wrapper_s4: the function that fits."""
-    if _is_1x1(p):
-        whole = p["stride_h"] == p["stride_w"] == 1
-        (convolve_1x1_s4_fast if whole else convolve_1x1_s4)(c, p, path)
-    elif _is_1_x_n(p):
-        c.add("in a row", 1)
-        convolve_1_x_n_s4(c, p, path)
-    elif path == "mve" and p["filter_h"] * p["filter_w"] * p["input_c"] % 2 == 0:
+def _convolve_any_s4(c: Counts, p: Params, path: str) -> None:
+    """What arm_convolve_wrapper_s4 calls for kernels of several rows."""
+    if path == "mve" and p["filter_h"] * p["filter_w"] * p["input_c"] % 2 == 0:
         c.add("even", 1)
         with c.within("even"):
             convolve_even_s4(c, p, path)
     else:
         convolve_s4(c, p, path)
+
+
+convolve_wrapper_s4 = _wrapper(
+    convolve_1x1_s4_fast, convolve_1x1_s4, convolve_1_x_n_s4, _convolve_any_s4
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Callable
 
 #: Scalar C arguments of a call.
 Params = Mapping[str, int]
@@ -109,6 +110,10 @@ class Counts(dict[str, float]):
         offsets = range(0, 4, {0: 4, 2: 2}.get(size % 4, 1))
         for target in offsets:
             self.fills(name, times / len(offsets), size, path, target)
+
+
+#: Counts the parts of a call from its scalar arguments, on a path through the library.
+Counter = Callable[[Counts, Params, str], None]
 
 
 def inside(size: int, out: int, kernel: int, stride: int, pad: int, dilation: int = 1) -> list[int]:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
-
-from .counts import Counts, Params, inside
-
-#: Counts the parts of a call from its scalar arguments, on a path through the library.
-Counter = Callable[[Counts, Params, str], None]
+from .counts import Counter, Counts, Params, inside
 
 
 def _axis(p: Params, axis: str) -> tuple[int, int, int, int, int]:

@@ -40,6 +40,18 @@
 
 enum { S_PCAN_LUT = 125 };
 
+/* The one array of weights of filter_bank. */
+typedef struct s_filter_tables {
+    const int16_t *weights, *unweights, *starts, *weight_starts, *widths;
+} s_filter_tables;
+
+static inline s_filter_tables s_filter_tables_of(const qn_signal_filter_bank *p,
+                                                 const int16_t *weights) {
+    const int16_t *unweights = weights + p->num_weights, *starts = unweights + p->num_weights;
+    const int64_t count = (int64_t)p->num_channels + 1;
+    return (s_filter_tables){weights, unweights, starts, starts + count, starts + 2 * count};
+}
+
 /* Entry i is round(2^16 * (log2(1 + i/128) - i/128)). */
 /* clang-format off */
 static const uint16_t s_log_u16[129] = {

@@ -24,18 +24,15 @@ int s_signal_filter_bank_check(const void *params, qn_sizes *sizes, char *why) {
 int s_signal_filter_bank_u32_ref(const void *params, const qn_buffers *b) {
     const qn_signal_filter_bank *p = params;
     const uint32_t *in = b->in[0];
-    const int16_t *weights = b->weights, *unweights = weights + p->num_weights;
-    const int16_t *starts = unweights + p->num_weights;
-    const int16_t *weight_starts = starts + p->num_channels + 1;
-    const int16_t *widths = weight_starts + p->num_channels + 1;
+    const s_filter_tables t = s_filter_tables_of(p, b->weights);
     uint64_t *out = b->out, weighted = 0;
     for (int32_t c = 0; c <= p->num_channels; c++) {
         uint64_t unweighted = 0;
-        for (int32_t j = 0; j < widths[c]; j++) {
-            const int32_t at = starts[c] + j, w = weight_starts[c] + j;
+        for (int32_t j = 0; j < t.widths[c]; j++) {
+            const int32_t at = t.starts[c] + j, w = t.weight_starts[c] + j;
             if (at >= 0 && at < p->length && w >= 0 && w < p->num_weights) {
-                weighted += (uint64_t)(int64_t)weights[w] * in[at];
-                unweighted += (uint64_t)(int64_t)unweights[w] * in[at];
+                weighted += (uint64_t)(int64_t)t.weights[w] * in[at];
+                unweighted += (uint64_t)(int64_t)t.unweights[w] * in[at];
             }
         }
         if (c > 0) {

@@ -49,15 +49,12 @@ static inline void add_up(const channel *c, const uint32_t *in, const int16_t *w
 
 int s_signal_filter_bank_u32_avx2(const void *params, const qn_buffers *b) {
     const qn_signal_filter_bank *p = params;
-    const int16_t *weights = b->weights, *unweights = weights + p->num_weights;
-    const int16_t *starts = unweights + p->num_weights;
-    const int16_t *weight_starts = starts + p->num_channels + 1;
-    const int16_t *widths = weight_starts + p->num_channels + 1;
+    const s_filter_tables t = s_filter_tables_of(p, b->weights);
     uint64_t *out = b->out, before = 0;
     for (int32_t c = 0; c <= p->num_channels; c++) {
-        const channel of = channel_of(p, starts[c], weight_starts[c], widths[c]);
+        const channel of = channel_of(p, t.starts[c], t.weight_starts[c], t.widths[c]);
         uint64_t sums[2];
-        add_up(&of, b->in[0], weights, unweights, sums);
+        add_up(&of, b->in[0], t.weights, t.unweights, sums);
         if (c > 0) {
             out[c - 1] = before + sums[0];
         }
