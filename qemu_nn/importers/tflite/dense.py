@@ -32,7 +32,7 @@ def fully_connected(call: Call) -> None:
         _computed(call, options, x, output)
         return
     weights, data, suffix = weighted(call, same_type(x, output))
-    rows, columns = _sides(options, weights, x, output)
+    rows, depth = _sides(options, weights, x, output)
     params = _params(options, x, output, weights, _zero_point(weights, suffix))
     values = bias(call, 2, SUFFIXES[x.dtype], rows, "INT32")
     if values is None:
@@ -47,12 +47,11 @@ def fully_connected(call: Call) -> None:
     else:
         pair = _pair(call, x.scale, float(scales[0]), output)
         as_rows = (f"arm_fully_connected_{suffix}", {**params, **pair}, data, values)
-        channels = np.stack(
-            [values, *np.repeat(np.int32([[n] for n in pair.values()]), rows, axis=1)]
-        )
+        columns = np.array([[number] for number in pair.values()], np.int32)
+        channels = np.stack([values, *np.repeat(columns, rows, axis=1)])
     if suffix == "s16":
         _of_16_bits(call, options, as_rows, channels, (x, output))
-    elif suffix == "s8" and len(output.shape) > 2 and columns % 4 == 0:
+    elif suffix == "s8" and len(output.shape) > 2 and depth % 4 == 0:
         _as_points(call, as_rows, channels, (x, output))
     else:
         function, own, *arrays = as_rows

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from ...errors import ModelError
-from ..arguments import moves
+from ..arguments import groups, moves
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format, same_type
 from .scaling import multiplier
@@ -34,12 +34,12 @@ def grouped(call: Call, x: Value, output: Value, axes: set[int]) -> tuple[Value,
     runs = _runs(x.shape, axes)
     if sum(reduced for reduced, _ in runs) > 2:
         order = sorted(range(len(runs)), key=lambda at: runs[at][0])
-        whole = [side for _, side in runs]
-        runs = [(kind, math.prod(n for own, n in runs if own == kind)) for kind in (False, True)]
-        like = replace(x, name=output.name, shape=tuple(side for _, side in runs))
+        shape = [math.prod(n for own, n in runs if own == kind) for kind in (False, True)]
+        like = replace(x, name=output.name, shape=tuple(shape))
         function = f"tflm_transpose_{SUFFIXES[x.dtype]}"
-        x = call.part("together", like, function, moves(whole, order), [x])
-    return x, _groups(runs)
+        params = moves([side for _, side in runs], order)
+        x, axes = call.part("together", like, function, params, [x]), {1}
+    return x, groups(x.shape, axes)
 
 
 def mean(call: Call, kind: str) -> None:
@@ -48,9 +48,9 @@ def mean(call: Call, kind: str) -> None:
     x, output = call.value(), call.output()
     factor, shift = multiplier(x.scale / output.scale)
     suffix = same_type(x, output)
-    x, groups = grouped(call, x, output, axes_of(call, len(x.shape)))
+    x, sides = grouped(call, x, output, axes_of(call, len(x.shape)))
     params = {
-        **groups,
+        **sides,
         **{"input_zero_point": x.zero, "output_zero_point": output.zero},
         **{"multiplier": factor, "shift": shift},
     }
@@ -63,8 +63,8 @@ def reduce(call: Call, kind: str) -> None:
     x, output = call.value(), call.output()
     same_format(x, output)
     function = call.function({"s8": f"tflm_reduce_{kind}_s8"}, x)
-    x, groups = grouped(call, x, output, axes_of(call, len(x.shape)))
-    call.put(function, groups, [x], output)
+    x, sides = grouped(call, x, output, axes_of(call, len(x.shape)))
+    call.put(function, sides, [x], output)
 
 
 def reduce_all(call: Call) -> None:
@@ -73,8 +73,8 @@ def reduce_all(call: Call) -> None:
     x, output = call.value(0, "BOOL"), call.output(0, "BOOL")
     if (x.dtype, output.dtype) != ("bool", "bool"):
         raise ModelError(f"its input is {x.dtype}, its output {output.dtype}; both must be bool")
-    x, groups = grouped(call, x, output, axes_of(call, len(x.shape)))
-    call.put("tflm_reduce_all_b8", groups, [x], output)
+    x, sides = grouped(call, x, output, axes_of(call, len(x.shape)))
+    call.put("tflm_reduce_all_b8", sides, [x], output)
 
 
 def arg(call: Call, kind: str) -> None:
@@ -106,16 +106,6 @@ def _runs(shape: Sequence[int], axes: set[int]) -> list[tuple[bool, int]]:
         before = runs.pop()[1] if runs and runs[-1][0] == (axis in axes) else 1
         runs.append((axis in axes, before * side))
     return runs
-
-
-def _groups(runs: Sequence[tuple[bool, int]]) -> dict[str, int]:
-    """Kept and reduced axes by turns as arguments, the first and the last kept."""
-    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
-    groups, at = dict.fromkeys(names, 1), 0
-    for reduced, side in runs:
-        at += at % 2 != reduced
-        groups[names[at]] = side
-    return groups
 
 
 REDUCING: dict[str, Converter] = {
