@@ -35,7 +35,8 @@ int s_requantize_s16_s32_avx2(const void *params, const qn_buffers *b) {
 int s_leaky_relu_s16_avx2(const void *params, const qn_buffers *b) {
     const qn_s_leaky_relu *p = params;
     const exact identity = exact_of(p->profile, p->identity_multiplier, p->identity_shift);
-    const int32_t sign = qn_asr(p->alpha_multiplier, 31), factor = (p->alpha_multiplier ^ sign) - sign;
+    const int32_t sign = qn_asr(p->alpha_multiplier, 31),
+                  factor = (p->alpha_multiplier ^ sign) - sign;
     const exact alpha = exact_of(p->profile, factor, p->alpha_shift);
     const __m256i signs = _mm256_set1_epi32(sign);
     const bounds last = bounds_of(p->output_zero_point, INT16_MIN, INT16_MAX);
