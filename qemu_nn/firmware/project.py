@@ -17,7 +17,7 @@ from ..io.files import reason
 from ..runtime.host import Host
 from ..runtime.plan import Plan
 from ..targets import Profile
-from . import stand_in
+from . import link, stand_in
 from .context import context
 from .folder import Listed, checksum, earlier_files, replacing
 from .golden import About, GoldenSet
@@ -84,6 +84,9 @@ def write(
     contents.update(_functions(memory.calls, plan.profile))
     for path in ("mps2/startup.c", "mps2/mps2_an386.ld", "mps3/mps3_an547.ld"):
         contents[path] = _template(path.partition("/")[2])
+    contents.update({path: _template(name) for path, name in link.FILES.items()})
+    values["link"] = link.values(graph, about)
+    contents["link/link_network.c"] = _rendered("link_network.c", values)
     if one:
         contents["layers.h"] = one_header(graph, named)
     for path, text in contents.items():
