@@ -258,4 +258,3 @@ def _row(layer: LayerCheck) -> tuple[Cell, ...]:
     own = (layer.layer, layer.function, "same" if layer.same else "DIFFERS")
     count = None if layer.count is None else round(layer.count)
     return (*own, layer.elements, layer.differing, count, layer.estimate)
-

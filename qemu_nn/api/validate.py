@@ -149,7 +149,7 @@ def _reached(network: Network, on: str, given: dict[str, str], wait: float) -> I
         program = Path(folder) / "export"
         export(network, program, **{"target": BOARDS[name].core, **given})
         built = emulator.build(program, name)
-        device = Device(emulator.Emulator(built, BOARDS[name].machine), on, wait)
+        device = Device(emulator.Emulator(built, BOARDS[name].emulator), on, wait)
         try:
             yield device
         finally:

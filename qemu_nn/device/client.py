@@ -209,7 +209,8 @@ def _described(text: bytes) -> Described:
         said = json.loads(text.decode("ascii"))
         words = {name: _word(said, name) for name in (*names, "functions")}
         inputs, outputs = (
-            tuple((str(name), int(size)) for name, size in said[key]) for key in ("inputs", "outputs")
+            tuple((str(name), int(size)) for name, size in said[key])
+            for key in ("inputs", "outputs")
         )
     except (ValueError, TypeError, LookupError, RecursionError):
         raise Malformed("the device does not say which network it has") from None

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -57,14 +58,14 @@ def _complaint(text: str) -> str:
 class Emulator(Socket):
     """A program on an emulated board: the transport to its serial port.
 
-    machine: what QEMU calls the board.
+    board: QEMU's arguments that choose it.
     """
 
-    def __init__(self, program: Path, machine: str) -> None:
+    def __init__(self, program: Path, board: Sequence[str]) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
             self._process = subprocess.Popen(
-                command(program, machine, f"tcp:127.0.0.1:{port},nodelay=on"),
+                command(program, board, f"tcp:127.0.0.1:{port},nodelay=on"),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -109,8 +110,7 @@ class Emulator(Socket):
         return lines[-1] if lines else f"exit status {self._process.returncode}"
 
 
-def command(program: Path, machine: str, serial: str) -> list[str]:
+def command(program: Path, board: Sequence[str], serial: str) -> list[str]:
     """What runs a program on a board, whose serial port goes to a character device of QEMU's."""
     how = ["-display", "none", "-monitor", "none", "-semihosting", "-icount", f"shift={_SHIFT}"]
-    kernel = ["-M", machine, "-kernel", str(program)]
-    return ["qemu-system-arm", *how, *kernel, "-serial", serial]
+    return ["qemu-system-arm", *board, *how, "-kernel", str(program), "-serial", serial]

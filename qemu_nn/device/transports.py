@@ -217,4 +217,3 @@ def _serial(place: str) -> Serial:
         return Serial(serial.Serial(port, int(baud), write_timeout=_SEND, **own))
     except (OSError, ValueError) as error:
         raise Error(f"cannot open the serial port {port!r}: {error}") from None
-

@@ -18,6 +18,7 @@ FILES = {
     "link/pc.c": "link_pc.c",
     "link/uart.h": "link_uart.h",
     "link/uart_cmsdk.c": "link_uart_cmsdk.c",
+    "link/uart_nrf51.c": "link_uart_nrf51.c",
     **{
         f"link/examples/{name}": f"link_{name}"
         for name in ("arduino.ino", "semihosting.c", "stm32_hal.c", "zephyr.c")
