@@ -147,7 +147,8 @@ def _reached(network: Network, on: str, given: dict[str, str], wait: float) -> I
         raise Error(f"no emulated board {name!r}; {have(BOARDS, name)}")
     with TemporaryDirectory(prefix="qemu_nn_validate_") as folder:
         program = Path(folder) / "export"
-        export(network, program, **{"target": BOARDS[name].core, **given})
+        build: dict[str, Any] = {"target": BOARDS[name].core, **given}
+        export(network, program, **build)
         built = emulator.build(program, name)
         device = Device(emulator.Emulator(built, BOARDS[name].emulator), on, wait)
         try:
@@ -205,7 +206,7 @@ def _validated(
     turns = range(samples)
     for sample in progress(turns) if progress else turns:
         own = {name: values[sample : sample + 1] for name, values in x.items()}
-        for attempt in range(_RESETS):
+        for _ in range(_RESETS):
             try:
                 findings.take(device, sample, own)
                 break
@@ -213,7 +214,7 @@ def _validated(
                 resets += 1
                 _meet_again(device, session, on)
         else:
-            raise Error(f"{on}: the device was reset {attempt + 1} times in sample {sample}")
+            raise Error(f"{on}: the device was reset {_RESETS} times in sample {sample}")
     return Validation(
         network=graph.name,
         profile=str(session.profile),

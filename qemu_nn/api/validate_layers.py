@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from .network import Network
 
 #: Layers whose first difference is explained: it takes a run of every other profile.
 _EXPLAINED = 5
+
+#: What of a profile an estimate depends on, beside the core.
+_BUILD = ("cmsis", "rounding", "tflm")
 
 #: What is likely where nothing is recognized: the layer's inputs were right.
 _ALONE = "its inputs were right, so it is this layer: weights, arguments, function or compiler"
@@ -208,12 +211,12 @@ class Findings:
         if not self._counts:
             return
         profile = self._session.profile
-        build = {"cmsis": profile.cmsis, "rounding": profile.rounding, "tflm": profile.tflm}
+        how: dict[str, Any] = {name: getattr(profile, name) for name in _BUILD}
         with suppress(Error):
-            network = Network(self._session.graph)
-            for row in estimate(network, core, **build).layers.records():
-                if row[self._counts] is not None:
-                    yield row["layer"], row[self._counts]
+            for row in estimate(Network(self._session.graph), core, **how).layers.records():
+                name, count = row["layer"], row[self._counts]
+                if isinstance(name, str) and isinstance(count, int):
+                    yield name, count
 
 
 def _same(got: np.ndarray, want: np.ndarray) -> bool:

@@ -102,8 +102,9 @@ def main() -> None:
     MODEL is a .qnz file, a .tflite file, a network.json, or a folder that holds a network.json.
     Arrays are .npy files, or .npz files with the arrays x (inputs) and y (labels).
 
-    Exit codes: 0 for success, 1 if compare or validate finds a difference, check a network that does not run,
-    --fit a chip that is too small, or ndk check a broken limit, 2 if the input is at fault.
+    Exit codes: 0 for success, 1 if compare or validate finds a difference, check a network that
+    does not run, --fit a chip that is too small, or ndk check a broken limit, 2 if the input is at
+    fault.
     """
 
 

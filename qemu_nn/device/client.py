@@ -85,9 +85,9 @@ class Device:
     ) -> tuple[Report, list[bytes]]:
         """Run the network once: the last report, and its outputs.
 
-        inputs: little-endian bytes of each; first: a recurrent network starts anew; layers: bytes of
-        each layer's result; layer_done: is given the results, and may answer with another to put
-        in its place; without it the network does not stop at layers. Raises Restarted, Error.
+        inputs: little-endian bytes of each; first: a recurrent network starts anew; layers: each
+        layer's bytes; layer_done: is given the results, and may answer with another to put in its
+        place; without it the network does not stop at layers. Raises Restarted, Error.
         """
         for index, content in enumerate(inputs):
             self._write(protocol.INPUT, index, content)

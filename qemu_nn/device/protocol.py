@@ -142,7 +142,8 @@ def _frame(piece: bytes) -> Optional[Frame]:
     plain, check = plain[: -_CHECK.size], plain[-_CHECK.size :]
     if _CHECK.pack(zlib.crc32(plain)) != check:
         return None
-    return Frame(*_HEADER.unpack_from(plain), plain[_HEADER.size :])
+    kind, number, session = _HEADER.unpack_from(plain)
+    return Frame(kind, number, session, plain[_HEADER.size :])
 
 
 # ---- contents ----

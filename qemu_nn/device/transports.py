@@ -56,7 +56,7 @@ class Socket:
         self._socket.settimeout(timeout)
         try:
             received = self._socket.recv(_MOST)
-        except socket.timeout:  # noqa: UP041 (another class before Python 3.10)
+        except socket.timeout:
             return b""
         except OSError as error:
             raise Closed(f"the connection broke: {error.strerror or error}") from None

@@ -1,4 +1,4 @@
-"""The device's end of `qemu-nn validate`, as files of an export: docs/protocol.md says what it speaks."""
+"""The device's end of `qemu-nn validate`, as files of an export; docs/protocol.md defines it."""
 
 from __future__ import annotations
 
