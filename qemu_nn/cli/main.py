@@ -188,6 +188,8 @@ def info(
         say(json.dumps({**json.loads(summary.json()), "fit": found.record()}, indent=2))
     else:
         say(getattr(summary, form)() if form else summary.text(full))
+    for note in network.notes if form is None else ():
+        say(f"note: {note}")
     if found:
         if form is None:
             say(f"\n{found.text()}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 
 from ...errors import ModelError
+from ..arguments import groups
 from .building import Value
 from .call import Call, Converter, same_format, same_type
 from .scaling import multiplier
@@ -25,7 +25,7 @@ def grouped(call: Call, x: Value, output: Value, axes: set[int]) -> dict[str, in
     """The reduced axes as arguments, which must make that output."""
     keep = call.options("ReducerOptions").flag("KeepDims")
     expect(output, [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes])
-    return _groups(x.shape, axes)
+    return groups(x.shape, axes)
 
 
 def mean(call: Call, kind: str) -> None:
@@ -78,22 +78,6 @@ def arg(call: Call, kind: str) -> None:
     }
     names = {suffix: f"tflm_arg_{kind}_{suffix}" for suffix in ("s8", "f32")}
     call.put(call.function(names, x), params, [x], output)
-
-
-def _groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
-    """Kept and reduced axes by turns, neighbours of a kind as one, the first and last kept."""
-    turns: list[list[int]] = [[]]  # groups of even number are kept
-    for axis, side in enumerate(shape):
-        if side == 1:
-            continue
-        if (len(turns) - 1) % 2 != (axis in axes):
-            turns.append([])
-        turns[-1].append(side)
-    if len(turns) > 5:
-        raise ModelError(f"it reduces {len(turns) // 2} groups of axes; up to 2 are supported")
-    turns += [[] for _ in range(5 - len(turns))]
-    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
-    return {name: math.prod(group) for name, group in zip(names, turns)}
 
 
 REDUCING: dict[str, Converter] = {
