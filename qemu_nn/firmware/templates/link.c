@@ -144,7 +144,7 @@ static void hello(uint8_t sequence) {
     send(at + length);
 }
 
-/* Where the run is; and of a layer as much of the result as there is room for. */
+/* Where the run is; and of a layer the beginning of its result. */
 static void report(uint8_t kind, uint8_t sequence) {
     size_t length = strlen(layer), at = answer(kind | ANSWER, sequence), more;
     length = length < 40 ? length : 40;
