@@ -181,7 +181,7 @@ def test_what_a_pool_leaves_of_its_input_is_known_of_cores_that_leave_all_of_it(
 def test_rounding_is_recognized_where_no_profile_has_these_bits(made, tmp_path):
     lower = np.arange(256).reshape(8, 8, 4) % 5 == 0
     for change, words in (
-        (lambda v: v - lower, "the device truncates"),
+        (lambda v: v - lower, "it was truncated"),
         (lambda v: v + lower, "every difference is +1 or -1"),
         (lambda v: v - lower + 2 * (lower & (np.arange(4) == 1)), "every difference is +1 or -1"),
     ):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from exported import check, needs, write
-from recorded_files import PTE, QDQ
+from recorded_files import PTE, QDQ, QDQ_CASES
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
@@ -142,3 +142,15 @@ def test_exported_c_passes_on_an_emulated_device(tmp_path):
     folder = write(tmp_path / "net", network, x=inputs(name), target=core(name))
     status, lines = check(folder, "m4")
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
+
+
+@pytest.mark.parametrize(
+    ("archive", "name"), [(QDQ, "branchy_s8_pc"), (QDQ_CASES, "s16_add"), (QDQ, "unit_add")]
+)
+def test_evaluate_takes_the_file_s_own_order_of_axes(archive, name, tmp_path):
+    pytest.importorskip("onnx")
+    network = qemu_nn.load(archive.file(name, tmp_path))
+    rng, inputs = np.random.default_rng(0), network.graph.inputs
+    x = {t.name: rng.uniform(*t.format.ends, (3, *t.logical)) / 2 for t in inputs}
+    found = qemu_nn.evaluate(network, x if len(x) > 1 else x[inputs[0].name])
+    assert found.figures["sqnr_db"] > 20
