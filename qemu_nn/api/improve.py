@@ -16,14 +16,14 @@ from ..errors import Error
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..operators import Conv, Dense, Identity, Operator, Reshape
-from ..quantizer.search import Search
+from ..quantizer.search import Given, Score, Search, search
 from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, Seen, largest
 from ..runtime.cluster import Compute, computing
 from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
 from .data import Batch
-from .searching import Job, Progress, searched
+from .searching import Job, Progress
 
 LOGGER = logging.getLogger("qemu_nn.quantize")
 
@@ -183,6 +183,19 @@ def _holder(graph: FloatGraph, name: str) -> str:
 
 
 @dataclass(frozen=True)
+class _Closeness:
+    """Scores formats that a search tries."""
+
+    job: Job
+    judge: Judge
+
+    def __call__(self, tried: Given) -> Score:
+        """The signal-to-noise ratio alone, whatever labels say."""
+        trial = Trial(self.job, self.job.formats(tried), self.job.graph)
+        return Score(0.0, self.judge(trial))
+
+
+@dataclass(frozen=True)
 class _Stage:
     """One step on its way: from where, on which data. The others are not seen, so that they also
     judge ranges."""
@@ -230,14 +243,16 @@ class _Stage:
         return [(f"{found[n][0]}, " if found[n][0] else "", found[n][1]) for n in better[:_TRIES]]
 
     def _search(self) -> Iterator[tuple[str, Trial]]:
-        job = self.now.job
-        digest = hashlib.sha256()
+        job, how = self.now.job, self.plan.search
+        variables = job.scheme.variables(job.graph, job.formats({}), job.given)
+        digest = hashlib.sha256(self.fit.x.tobytes())
+        digest.update(repr((variables, job.given, job.scheme.profile, how.span)).encode())
         for node in job.graph.nodes:
             digest.update(np.asarray(getattr(node.operator, "weights", 0)).tobytes())
         half = self.plan.until - (self.plan.until - time.monotonic()) / 2
-        plan = replace(self.plan, until=half)
-        how = replace(self.plan.search, key=digest.hexdigest())
-        tried = searched(job, [Batch(self.fit.x, None)], how, plan.turns)
+        turns = replace(self.plan, until=half).turns
+        how = replace(how, key=digest.hexdigest())
+        tried = search(variables, {}, _Closeness(job, self.fit), how, turns)
         if tried:
             yield "", Trial(job, job.formats(tried), job.graph)
 
