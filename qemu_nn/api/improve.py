@@ -13,6 +13,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..errors import Error
+from ..ir.builds import weight_bytes
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..operators import Conv, Dense, Identity, Operator, Reshape
@@ -44,11 +45,13 @@ WEIGHT_METHODS = ("minmax", "mse")
 
 @dataclass(frozen=True)
 class Plan:
-    """Which steps to take, in their order, until when by time.monotonic(); how to search."""
+    """Which steps to take, in their order, until when by time.monotonic(), within which flash; how
+    to search."""
 
     steps: tuple[str, ...]
     until: float
     search: Search
+    flash: float = math.inf
     progress: Optional[Progress] = None
 
     def turns(self, turns: Iterable) -> Iterator:
@@ -89,26 +92,31 @@ class Trial:
 class Judge:
     """How close a trial's scores are to the float network's, on inputs x.
 
-    scores: the float network's, by output.
+    scores: the float network's, by output. flash: the most bytes of weights.
     """
 
     x: np.ndarray
     scores: dict[str, np.ndarray]
+    flash: float = math.inf
 
     def __call__(self, trial: Trial) -> float:
         """Signal-to-noise ratio of the scores in decibels, averaged over outputs; minus infinity
-        where no device has these formats."""
+        where no device has these formats, or not the flash."""
         try:
             graph = trial.scored()
+            if weight_bytes(graph) > self.flash:
+                return -math.inf
+            session = Session(graph, trial.job.scheme.profile)
+            got = session.run(graph.input.format.quantize(self.x))
         except Error:
             return -math.inf
-        got = Session(graph, trial.job.scheme.profile).run(graph.input.format.quantize(self.x))
         ratios = [_ratio(graph, name, got[name], real) for name, real in self.scores.items()]
         return sum(ratios) / len(ratios)
 
     def part(self, rows: slice) -> Judge:
         """The same on some of the samples."""
-        return Judge(self.x[rows], {name: real[rows] for name, real in self.scores.items()})
+        scores = {name: real[rows] for name, real in self.scores.items()}
+        return replace(self, x=self.x[rows], scores=scores)
 
 
 def _ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
@@ -125,7 +133,7 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
     x = np.concatenate([batch.x for batch in kept])
     if len(x) < 2:
         raise Error("steps= and effort='best' need two samples: one to fit, and one to judge")
-    judge = _judge(job, x)
+    judge = replace(judge_of(job, x), flash=plan.flash)
     fit, held_back = judge.part(slice(0, None, 2)), judge.part(slice(1, None, 2))
     now = Trial(job, formats, job.graph)
     best = start = held_back(now)
@@ -169,7 +177,8 @@ def _single(operator: Operator) -> Operator:
     return replace(operator, weights=operator.weights.astype(np.float32), bias=bias)
 
 
-def _judge(job: Job, x: np.ndarray) -> Judge:
+def judge_of(job: Job, x: np.ndarray) -> Judge:
+    """What scores networks for a job on inputs x."""
     graph = job.scheme.prepare(job.graph, softmax=False)[0]
     held = {_holder(graph, name): value for name, value in evaluate(graph, x).items()}
     return Judge(x, {name: value.reshape(len(x), -1) for name, value in held.items()})
