@@ -41,6 +41,8 @@ _TINY = 1e-30
 #: Methods for activations and for weights that the step "formats" compares.
 METHODS = ("minmax", "mse", "kl", 99.99, 99.9)
 WEIGHT_METHODS = ("minmax", "mse")
+#: Pairs of them that are tried with every network of another step before formats.
+RESCALED = (("minmax", "minmax"), ("mse", "minmax"), ("mse", "mse"), (99.9, "mse"))
 
 
 @dataclass(frozen=True)
@@ -228,9 +230,10 @@ class _Stage:
         for label, graph in self.plan.turns(step.candidates(job.graph, seen)):
             observed = self._observed(graph)
             yield from _assigned(label, observed)
-            # What is scaled anew may want ranges of another kind.
-            scheme = job.scheme.with_methods("mse", "mse")
-            yield from _assigned(f"{label}, with mse", replace(observed, scheme=scheme))
+            for method, weights in RESCALED:  # new scales may want ranges of another kind
+                scheme = job.scheme.with_methods(method, weights)
+                more = f"{label}, with {method} and {weights}"
+                yield from _assigned(more, replace(observed, scheme=scheme))
 
     def _methods(self) -> Iterator[tuple[str, Trial]]:
         for method in METHODS:
