@@ -244,6 +244,16 @@ def test_steps_help_on_other_data_and_are_told(name, gain):
     assert better.notes == again.notes
 
 
+@pytest.mark.parametrize("name", ["power2", "affine"])
+def test_analysis_compares_scaled_channels_with_what_they_stand_for(name):
+    net, x = FloatNetwork(network(slope=0.0)), inputs(24)
+    quantized = qemu_nn.quantize(net, x, scheme=name, steps=["average", "equalize", "round"])
+    report = qemu_nn.analyze(quantized, x)
+    assert min(layer.whole.sqnr for layer in report.layers) > 15
+    real, other = (evaluate(each, x)["dense"] for each in (net.graph, quantized.reference))
+    np.testing.assert_allclose(other, real, rtol=1e-4, atol=1e-5 * np.abs(real).max())
+
+
 def test_a_softmax_stays():
     quantized = qemu_nn.quantize(classifier(), data(), steps=["equalize", "round"])
     assert "prob" in quantized.graph.outputs

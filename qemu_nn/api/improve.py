@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import Error
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
-from ..operators import Identity, Reshape
+from ..operators import Conv, Dense, Identity, Operator, Reshape
 from ..quantizer.search import Search
 from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, Seen, largest
@@ -29,6 +29,10 @@ LOGGER = logging.getLogger("qemu_nn.quantize")
 
 #: Samples that the network is observed on at a time, and values of a traced run at most.
 _BATCH, _TRACED = 64, 1 << 25
+
+#: So many networks of a step are judged, those that fit best: a range that fits tightly may be too
+#: narrow for other data.
+_TRIES = 3
 
 #: Energies below it are no signal, and no noise.
 _TINY = 1e-30
@@ -62,10 +66,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Trial:
-    """A network with formats for all of it; what the device is to compute."""
+    """A network with formats for all of it; what the device is to compute.
+
+    real: the network before its weights were made to lie on the grids of the formats.
+    """
 
     job: Job
     formats: Any
+    real: FloatGraph
 
     def lowered(self) -> Graph:
         """The calls."""
@@ -119,7 +127,7 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
         raise Error("steps= and effort='best' need two samples: one to fit, and one to judge")
     judge = _judge(job, x)
     fit, held_back = judge.part(slice(0, None, 2)), judge.part(slice(1, None, 2))
-    now = Trial(job, formats)
+    now = Trial(job, formats, job.graph)
     best = start = held_back(now)
     notes = [f"{job.graph.name}: {start:.1f} dB before any step, on data held back"]
     with computing(fit, plan.search.client, plan.search.threads) as compute:
@@ -128,16 +136,37 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
                 notes.append(f"{name}: there was no time for it")
                 continue
             began = time.monotonic()
-            label, tried = _Stage(now, x, fit, compute, plan).take(name)
-            reached = held_back(tried) if tried is not now else best
-            if tried is now or reached < best:
-                outcome = "it does not help, and is left out"
-            else:
-                outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
-                now, best = tried, reached
+            outcome = "it does not help, and is left out"
+            for label, tried in _Stage(now, fit, compute, plan).take(name):
+                reached = held_back(tried)
+                if reached >= best:
+                    outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
+                    now, best = tried, reached
+                    break
             LOGGER.info("%s: %s; %.1f s", name, outcome, time.monotonic() - began)
             notes.append(f"{name}: {outcome}")
-    return replace(now.job, notes=(*now.job.notes, *notes)), now.formats
+    reference = _reference(job.reference, now.real) if now.real is not job.graph else job.reference
+    return replace(now.job, reference=reference, notes=(*now.job.notes, *notes)), now.formats
+
+
+def _reference(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
+    """The float network with the device's part of it replaced by one of the same function.
+
+    So analysis compares each tensor with the real values that it stands for.
+    """
+    first = next(i for i, node in enumerate(whole.nodes) if part.input in node.inputs)
+    made = {node.name for node in part.nodes}
+    behind = [node for node in whole.nodes[first:] if node.name not in made]
+    own = [replace(node, operator=_single(node.operator)) for node in part.nodes]
+    return whole.with_nodes([*whole.nodes[:first], *own, *behind])
+
+
+def _single(operator: Operator) -> Operator:
+    """A layer with weights of 32 bits, as files have them."""
+    if not isinstance(operator, (Conv, Dense)):
+        return operator
+    bias = None if operator.bias is None else operator.bias.astype(np.float32)
+    return replace(operator, weights=operator.weights.astype(np.float32), bias=bias)
 
 
 def _judge(job: Job, x: np.ndarray) -> Judge:
@@ -155,27 +184,25 @@ def _holder(graph: FloatGraph, name: str) -> str:
 
 @dataclass(frozen=True)
 class _Stage:
-    """One step on its way: from where, on which data."""
+    """One step on its way: from where, on which data. The others are not seen, so that they also
+    judge ranges."""
 
     now: Trial
-    x: np.ndarray
     fit: Judge
     compute: Compute
     plan: Plan
 
-    def take(self, name: str) -> tuple[str, Trial]:
-        """A label, and what the step makes; `now` itself where nothing is better on the data to
-        fit."""
+    def take(self, name: str) -> list[tuple[str, Trial]]:
+        """Labels and networks that a step makes, which are better on the data to fit than that
+        before it, the best first."""
         step = STEPS[name]
-        if isinstance(step, After):
-            return self._best(self._after(step))
-        if isinstance(step, Before):
-            return self._best(self._before(step))
-        return self._best(self._methods()) if name == "formats" else self._search()
+        if isinstance(step, (Before, After)):
+            return self._best(self._before(step) if isinstance(step, Before) else self._after(step))
+        return self._best(self._methods() if name == "formats" else self._search())
 
     def _before(self, step: Before) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
-        seen = Seen(largest(job.graph, self.x), frozenset(job.given), job.scheme.powers)
+        seen = Seen(largest(job.graph, self.fit.x), frozenset(job.given), job.scheme.powers)
         for label, graph in self.plan.turns(step.candidates(job.graph, seen)):
             observed = self._observed(graph)
             yield from _assigned(label, observed)
@@ -191,17 +218,18 @@ class _Stage:
                 yield from _assigned(label, replace(self.now.job, scheme=scheme))
 
     def _observed(self, graph: FloatGraph) -> Job:
-        parts = (self.x[i : i + _BATCH] for i in range(0, len(self.x), _BATCH))
+        x = self.fit.x
+        parts = (x[i : i + _BATCH] for i in range(0, len(x), _BATCH))
         return replace(self.now.job, graph=graph, statistics=observe(graph, parts))
 
-    def _best(self, labelled: Iterable[tuple[str, Trial]]) -> tuple[str, Trial]:
+    def _best(self, labelled: Iterable[tuple[str, Trial]]) -> list[tuple[str, Trial]]:
         found = [("", self.now), *labelled]
         scores = dict(self.compute([trial for _, trial in found]))
-        best = max(range(len(found)), key=lambda number: (scores[number], -number))
-        label, trial = found[best]
-        return f"{label}, " if label else "", trial
+        better = [number for number in range(1, len(found)) if scores[number] > scores[0]]
+        better.sort(key=lambda number: -scores[number])
+        return [(f"{found[n][0]}, " if found[n][0] else "", found[n][1]) for n in better[:_TRIES]]
 
-    def _search(self) -> tuple[str, Trial]:
+    def _search(self) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
         digest = hashlib.sha256()
         for node in job.graph.nodes:
@@ -210,7 +238,8 @@ class _Stage:
         plan = replace(self.plan, until=half)
         how = replace(self.plan.search, key=digest.hexdigest())
         tried = searched(job, [Batch(self.fit.x, None)], how, plan.turns)
-        return "", Trial(job, job.formats(tried)) if tried else self.now
+        if tried:
+            yield "", Trial(job, job.formats(tried), job.graph)
 
     def _after(self, step: After) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
@@ -221,7 +250,7 @@ class _Stage:
 
 def _assigned(label: str, job: Job) -> Iterator[tuple[str, Trial]]:
     try:
-        yield label, Trial(job, job.formats({}))
+        yield label, Trial(job, job.formats({}), job.graph)
     except Error:  # no device has these formats
         return
 
@@ -231,7 +260,7 @@ def _held(now: Trial, x: np.ndarray, plan: Plan) -> Held:
     job, formats = now.job, now.formats
     most = max(2, _TRACED // sum(math.prod(shape) for shape in job.graph.shapes.values()))
     x = x[:: math.ceil(len(x) / most)]
-    real = evaluate(job.graph, x, trace=True)
+    real = evaluate(now.real, x, trace=True)
 
     def measure(graph: FloatGraph) -> Callable[[str], np.ndarray]:
         lowered = job.scheme.lower(graph, formats)
@@ -248,4 +277,4 @@ def _held(now: Trial, x: np.ndarray, plan: Plan) -> Held:
 
         return values
 
-    return Held(formats, job.graph, real.__getitem__, measure, plan.turns)
+    return Held(formats, now.real, real.__getitem__, measure, plan.turns)
