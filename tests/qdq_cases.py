@@ -333,6 +333,9 @@ QLINEAR = {
     "QLinearSoftmax": lambda f: integers(
         f, "QLinearSoftmax", (4, 9), out=1 / 256, axis=-1, opset=13
     ),
+    "QLinearSoftmax_fine": lambda f: integers(
+        f, "QLinearSoftmax", (4, 9), out=1 / 900, axis=-1, opset=13
+    ),
 }
 
 #: Of these the input must be symmetric.
