@@ -133,6 +133,15 @@ typedef struct qn_s_float_reduce {
     int32_t kept_0, reduced_0, kept_1, reduced_1, kept_2;
 } qn_s_float_reduce;
 
+/* background: scores of each box before those of classes. limit: boxes of a class that are chosen.
+ * per_box: classes of a chosen box. capacity: rows of the outputs. */
+typedef struct qn_s_detection {
+    int32_t profile;
+    int32_t boxes, box_size, classes, background, max_detections, limit, per_box, capacity;
+    int32_t is_regular, score_threshold_bits, iou_threshold_bits;
+    int32_t y_scale_bits, x_scale_bits, h_scale_bits, w_scale_bits;
+} qn_s_detection;
+
 /* lhs_n, lhs_h, rhs_n, rhs_h: matrices of each operand along the two outer axes. */
 typedef struct qn_s_float_bmm {
     int32_t profile;

@@ -25,6 +25,7 @@ from . import (
     s8_transpose,
     tflm,
     tflm_control,
+    tflm_detection,
     tflm_elementwise,
     tflm_float,
     tflm_float_axes,
@@ -46,7 +47,7 @@ FUNCTIONS: dict[str, Function] = {
         *(s8_convolve, s8_transpose, s8_depthwise, s8_dense, s8_matmul, s8_svdf, s8_lstm),
         *(s8_elementwise, s8_softmax, s8_movement, s8_operands, s8_primitives),
         *(tflm, tflm_prelu, tflm_elementwise, tflm_truth, tflm_movement, tflm_places),
-        *(tflm_control, tflm_float, tflm_float_axes, tflm_signal, tflm_reduce),
+        *(tflm_control, tflm_float, tflm_float_axes, tflm_signal, tflm_reduce, tflm_detection),
         *(micro_frontend, executorch, executorch_portable),
     )
     for function in family.FUNCTIONS

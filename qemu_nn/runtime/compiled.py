@@ -29,8 +29,9 @@ _LOOK = 1000.0
 #: Of a row that fails while it runs, which is where the device stops, too.
 _FAILED = (
     "a layer failed, as it does on the device: RSQRT below 0, GATHER or SLICE outside its input, "
-    "or DIV by 0 or of a numerator so small that its scales shift it by more than 31 bits; keep "
-    "such inputs from it"
+    "TFLite_Detection_PostProcess of a box without an area or of scores that are no numbers, or "
+    "DIV by 0 or of a numerator so small that its scales shift it by more than 31 bits; keep such "
+    "inputs from it"
 )
 
 

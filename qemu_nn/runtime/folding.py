@@ -147,7 +147,8 @@ def _padded(step: Step, pad: Step, profile: Profile) -> Optional[Step]:
         return None
     sides = {f"input_{axis}": around[f"input_{axis}"] for axis in "hw"}
     pads = {f"pad_{axis}": p[f"pad_{axis}"] + around[f"pre_{axis}"] for axis in "hw"}
-    node = replace(step.node, params={**p, **sides, **pads}, inputs=pad.node.inputs)
+    own = {**p, **sides, **pads}
+    node = replace(step.node, params=own, inputs=pad.node.inputs, builds=())  # of this build
     params = kernels.make_params(step.row.op, profile, node.function.struct_values(node.params))
     try:
         sizes = kernels.check(step.row, params)

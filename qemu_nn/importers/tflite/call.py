@@ -43,14 +43,21 @@ class Call:
 
     def custom(self, *names: str) -> Options:
         """The options of a custom operator, of these names and no others."""
-        data = self.operator.table.numbers("CustomOptions")
-        if not data.size:
-            raise ModelError(f"it lacks its options ({', '.join(names)})")
-        found = Map(data.astype("uint8").tobytes())
+        found = self._map(f"it lacks its options ({', '.join(names)})")
         if sorted(found.numbers) != sorted(names):
             have = ", ".join(found.numbers)
             raise ModelError(f"its options are {have}; they must be {', '.join(sorted(names))}")
         return Options(found)
+
+    def optional(self) -> Options:
+        """The options of a custom operator, of any names; those that are not there are 0."""
+        return Options(self._map("it lacks its options"))
+
+    def _map(self, missing: str) -> Map:
+        data = self.operator.table.numbers("CustomOptions")
+        if not data.size:
+            raise ModelError(missing)
+        return Map(data.astype("uint8").tobytes())
 
     # Tensors
 

@@ -7,10 +7,20 @@ numbers, and a byte for the type of each. Every distance is checked before it is
 
 from __future__ import annotations
 
+import math
+import struct
+from typing import Union
+
 from ...errors import ModelError
 
 #: Types of a packed byte: kind << 2 | two bits for the width of what it leads to.
-_INT, _UINT, _MAP, _BOOL = 1, 2, 9, 26
+_NULL, _INT, _UINT, _FLOAT, _MAP, _BOOL = 0, 1, 2, 3, 9, 26
+
+#: Bytes of a real number -> how it is stored.
+_REALS = {4: "<f", 8: "<d"}
+
+#: A number of either kind.
+_Number = Union[int, float]
 
 #: Most options of an operator, and longest name of one.
 _COUNT_LIMIT, _NAME_LIMIT = 64, 100
@@ -37,9 +47,9 @@ class Map:
         if list(self.numbers) != sorted(self.numbers) or len(self.numbers) != count:
             raise ModelError("its options are not in alphabetical order")
 
-    def number(self, field: str) -> int:
-        """A number by its name."""
-        return self.numbers[field]
+    def number(self, field: str) -> _Number:
+        """A number by its name; 0 if it is not there, as for the framework."""
+        return self.numbers.get(field, 0)
 
     def _root(self) -> tuple[int, int]:
         """Where the map is, and the width of its numbers."""
@@ -64,13 +74,23 @@ class Map:
             raise _damaged()
         return self._data[start:end].decode("ascii", "backslashreplace")
 
-    def _value(self, start: int, width: int, count: int, index: int) -> int:
+    def _value(self, start: int, width: int, count: int, index: int) -> _Number:
         kind = self._unsigned(start + count * width + index, 1) >> 2
-        if kind not in (_INT, _UINT, _BOOL):
-            raise ModelError(f"its option number {index + 1} is not an integer or a truth value")
+        if kind not in (_NULL, _INT, _UINT, _FLOAT, _BOOL):
+            raise ModelError(f"its option number {index + 1} is not a number or a truth value")
         number = self._unsigned(start + index * width, width)
-        signed = kind != _BOOL and number >> (8 * width - 1)
+        if kind == _FLOAT:
+            return self._real(start + index * width, width, index)
+        signed = kind == _INT and number >> (8 * width - 1)
         return number - (1 << 8 * width) if signed else number
+
+    def _real(self, at: int, width: int, index: int) -> float:
+        value = (
+            struct.unpack_from(_REALS[width], self._data, at)[0] if width in _REALS else math.nan
+        )
+        if not math.isfinite(value):
+            raise ModelError(f"its option number {index + 1} is not a finite float32 or float64")
+        return float(value)
 
     def _unsigned(self, at: int, width: int) -> int:
         if not 0 <= at <= len(self._data) - width:

@@ -17,6 +17,7 @@ from .comparison import COMPARISON
 from .control import CONTROL, branches, fix_unassigned, loop
 from .decode import DECODING
 from .dense import DENSE
+from .detection import DETECTION
 from .elementwise import ELEMENTWISE
 from .filling import FILLING
 from .places import PLACES
@@ -50,6 +51,7 @@ CONVERTERS: dict[str, Converter] = {
     **STREAMING,
     **CONTROL,
     **DECODING,
+    **DETECTION,
     **SIGNAL,
     **STREAMS,
 }

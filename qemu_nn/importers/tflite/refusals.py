@@ -52,7 +52,7 @@ REFUSALS = (
     Refusal("EMBEDDING_LOOKUP", "INT64", "lookup->type != kTfLiteInt32 ({number} != 2)"),
     Refusal("REDUCE_MAX REDUCE_MIN", "INT16", "Only float32 and int8 types are supported."),
     Refusal("CAST", "UINT8 INT64", "Input type {type} ({number}) not supported."),
-    Refusal("CAST", "UINT8 INT64", "Output type {type} ({number}) not supported.", -1),
+    Refusal("CAST", "UINT8 BOOL INT64", "Output type {type} ({number}) not supported.", -1),
     Refusal(
         "FLOOR_DIV FLOOR_MOD", "INT32 INT16 INT8", "Type '{type}' is not supported by {operator}."
     ),

@@ -1,0 +1,101 @@
+"""TFLite_Detection_PostProcess: the boxes that a detector has found, and the best of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ...errors import ModelError
+from ...functions.tflm_float import bits
+from .call import Call, Converter, Options
+from .shaping import of_types
+from .slicing import sliced
+from .values import Value
+
+#: Numbers of a box, and detections of a class where the options do not say.
+_CORNERS, _PER_CLASS = 4, 100
+
+#: Most of anything that is counted.
+_MOST = 65535
+
+_SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
+
+
+def _real(options: Options, field: str) -> float:
+    with np.errstate(over="ignore"):
+        value = float(np.float32(options.number(field)))
+    if not math.isfinite(value):
+        raise ModelError(f"its option {field} must be a finite float32")
+    return value
+
+
+def _reals(options: Options) -> dict[str, int]:
+    """Thresholds and scales, as bits."""
+    overlap = _real(options, "nms_iou_threshold")
+    if not 0 < overlap <= 1:
+        raise ModelError(
+            f"its option nms_iou_threshold is {overlap:g}; it must be above 0 and up to 1"
+        )
+    made = {"score_threshold_bits": bits(_real(options, "nms_score_threshold"))}
+    made["iou_threshold_bits"] = bits(overlap)
+    for name in _SCALES:
+        scale = _real(options, name)
+        if not scale:
+            raise ModelError(f"its option {name} must not be 0")
+        made[f"{name}_bits"] = bits(scale)
+    return made
+
+
+def _sizes(options: Options, x: Value, scores: Value, anchors: Value) -> dict[str, int]:
+    """What is counted, of inputs that fit each other."""
+    if len(x.shape) != 3 or x.shape[0] != 1 or x.shape[2] < _CORNERS:
+        raise ModelError(f"its boxes {list(x.shape)} must be [1, boxes, 4 or more]")
+    boxes, classes = x.shape[1], options.integer("num_classes", 1, _MOST)
+    fits = (1, boxes, classes), (1, boxes, classes + 1)
+    if scores.shape not in fits or anchors.shape != (boxes, _CORNERS):
+        raise ModelError(
+            f"its scores {list(scores.shape)} and anchors {list(anchors.shape)} do not fit {boxes} "
+            f"boxes of {classes} classes"
+        )
+    most, regular = options.integer("max_detections", 1, _MOST), options.flag("use_regular_nms")
+    limit, per_box = most, 1
+    if regular:
+        given = "detections_per_class" in options.table.numbers
+        limit = options.integer("detections_per_class", 1) if given else _PER_CLASS
+    else:
+        per_box = min(options.integer("max_classes_per_detection", 1), classes)
+    return {
+        **{"boxes": boxes, "box_size": x.shape[2], "classes": classes},
+        **{"background": scores.shape[2] - classes, "max_detections": most},
+        **{"limit": min(limit, _MOST), "per_box": per_box, "is_regular": int(regular)},
+    }
+
+
+def detect(call: Call) -> None:
+    """TFLite_Detection_PostProcess, of real numbers: boxes, their classes, scores, how many."""
+    call.counts(3, 3, 4)
+    options, real = call.optional(), ("FLOAT32",)
+    for index in range(3):
+        of_types(call, index, real)
+    inputs = [call.brought(index, *real) for index in range(3)]
+    outputs = [call.output(at, *real) for at in range(4)]
+    params = {**_sizes(options, *inputs), **_reals(options), "capacity": outputs[1].size}
+    counts = [_CORNERS * outputs[1].size, *[outputs[1].size] * 2, 1]
+    for output, count in zip(outputs, counts):
+        if (output.dtype, output.size) != ("float32", count):
+            raise ModelError(
+                f"its output {output.name[:60]!r} is {output.dtype} {list(output.shape)}; it must "
+                f"be {count} of float32"
+            )
+    if not params["is_regular"]:
+        call.warn("what the device leaves in rows behind the last detection is 0 here")
+    like = replace(outputs[0], shape=(sum(counts),))
+    found = call.part("detections", like, "tflm_detection_f32", params, inputs)
+    for at, (output, count) in enumerate(zip(outputs, counts)):
+        span = (sum(counts[:at]), 1, count)
+        call.put("tflm_slice_f32", sliced(found.shape, [span]), [found], output, at=at)
+
+
+DETECTION: dict[str, Converter] = {"TFLite_Detection_PostProcess": detect}
