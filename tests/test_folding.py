@@ -227,11 +227,48 @@ def test_what_depends_on_no_input_is_made_once():
     first = session.run(x)["again"]
     np.testing.assert_array_equal(session.run(x)["again"], first)
     kernel = {row[0]: row[-1] for row in summarize(session.plan, {"arena": 1}).layers.rows}
-    assert kernel["wide"] == "once, at plan time"
+    assert kernel["wide"] == "left out"
 
 
 def test_a_constant_that_a_run_returns_is_a_call():
     assert same_bytes(with_constant().graph("wide", "again")) == ["wide", "sum", "again"]
+
+
+def copying(most=127):
+    """A layer whose output goes through a minimum and is reshaped."""
+    drawn = simple()
+    drawn.call("most", "tflm_constant_s8", {"length": 1}, [], np.full(1, most, np.int8))
+    sides = dict(zip("nhwc", (1, 8, 9, 5)))
+    params = {f"input1_{axis}": side for axis, side in sides.items()}
+    params.update({f"input2_{axis}": 1 for axis in "nhwc"})
+    drawn.call("clipped", "arm_minimum_s8", params, ["layer", "most"])
+    drawn.call("flat", "arm_reshape_s8", {"total_size": 360}, ["clipped"])
+    drawn.tensors["flat"] = drawn.tensors["clipped"]
+    drawn.pad("wider", "flat", (1, 1), (1, 1), -7)
+    return drawn
+
+
+def test_what_copies_is_left_out():
+    assert same_bytes(copying().graph(), 3) == ["layer", "wider"]
+    assert same_bytes(copying().graph("wider", "flat"), 3) == ["layer", "flat", "wider"]
+    assert same_bytes(copying(126).graph(), 3) == ["layer", "clipped", "wider"]
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_variable_is_read_where_it_is_unless_it_was_written_since(early):
+    length = {"length": 8 * 9 * 6}
+    drawn = Drawing((8, 9, 6))
+    kept = drawn.tensors["kept"] = Tensor("kept", (8, 9, 6), "int8", scale=0.1)
+    drawn.call("old", "tflm_read_variable_s8", length, ["kept"])
+    drawn.tensors["old"] = kept
+    drawn.window("layer", "old", "convolve", (3, 3), (1, 1), 7)
+    drawn.call("kept =", "tflm_assign_variable_s8", length, ["kept", "x"])
+    nodes = drawn.nodes if early else [drawn.nodes[i] for i in (0, 2, 1)]
+    graph = Graph("kept", (drawn.input,), tuple(nodes), ("layer",), drawn.arrays, states=(kept,))
+    x, session = random_inputs(graph, 2, 3), Session(graph, DEVICE)
+    want = session.run(x, trace=True)["layer"]
+    np.testing.assert_array_equal(session.run(x)["layer"], want)
+    assert ("old" in [step.node.name for step in session.plan.steps]) is not early
 
 
 def test_loops_around_folded_calls_stay_around_the_others(monkeypatch):

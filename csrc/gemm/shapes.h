@@ -5,9 +5,10 @@
 #include <stdint.h>
 
 /* All _step count bytes of the image; pitch: elements of the output from pixel to pixel. alone: may
- * be 1 where there is but one pixel. */
+ * be 1 where there is but one pixel. together: pixels whose channels these are, see joined.inc; as
+ * good as 1 where it is 0. */
 typedef struct gemm_shape {
-    int32_t rows, columns, channels, alone;
+    int32_t rows, columns, channels, alone, together;
     int32_t runs, steps;
     int64_t row_step, column_step, run_step, pitch;
 } gemm_shape;

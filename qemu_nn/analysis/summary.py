@@ -124,7 +124,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
     rows = tuple(
         (
             *(*_layer(node), *_own(node, arena), *_costs(graph, node, total[node.name])),
-            how.get(node.name, "once, at plan time"),
+            how.get(node.name, "left out"),
         )
         for node in graph.nodes
     )

@@ -42,6 +42,7 @@ def fold(graph: Graph, steps: Sequence[Step], profile: Profile) -> Folded:
     """Apply every rule to the calls of a network that has no memory of its own."""
     made_once = _constants(graph, steps)
     left = [step for step in steps if step.node.name not in made_once]
+    left = _without_copies(graph, left, made_once)
     left = _without_pads(graph, left, profile)
     read = {name for step in left for name in step.node.inputs}
     constants = {name: array for name, array in made_once.items() if name in read}
@@ -104,6 +105,50 @@ def _computed(graph: Graph, step: Step, inputs: Sequence[np.ndarray]) -> np.ndar
     weights, bias = (None if n is None else graph.arrays[n] for n in (node.weights, node.bias))
     kernels.call(step.row, step.params, [array.copy() for array in inputs], output, weights, bias)
     return output
+
+
+# ---- copies ----
+
+#: Elements that leave any other one as it is.
+_NEUTRAL = {"minimum": 127, "maximum": -128}
+
+
+def _without_copies(
+    graph: Graph, steps: Sequence[Step], constants: Mapping[str, np.ndarray]
+) -> list[Step]:
+    """Calls left out that copy, where nothing writes to their input while the copy is read."""
+    if graph.loops:
+        return list(steps)  # the copy of one turn may be read in the next one
+    kept, last_read, writes = _looked_at(graph) | _written(graph), {}, []
+    for at, step in enumerate(steps):
+        last_read.update(dict.fromkeys(step.node.inputs, at))
+        arrays = zip(step.node.function.read(step.node.params), step.node.inputs)
+        writes += [(name, at) for array, name in arrays if array.state]
+    sources: dict[str, str] = {}
+    left = []
+    for at, step in enumerate(steps):
+        node = step.node
+        node = replace(node, inputs=tuple(sources.get(name, name) for name in node.inputs))
+        source, end = _copied(step, node, constants), last_read.get(node.name, at)
+        changed = any(name == source and at < when <= end for name, when in writes)
+        if source and node.name not in kept and not changed:
+            sources[node.name] = source
+        else:
+            left.append(replace(step, node=node))
+    return left
+
+
+def _copied(step: Step, node: Node, constants: Mapping[str, np.ndarray]) -> Optional[str]:
+    """The input that the output of a call equals, if its kind of call says so."""
+    if node.function.op in ("reshape", "read_variable"):
+        return node.inputs[0]
+    if (node.function.op in _NEUTRAL) and node.function.type == "s8":
+        for one, other in (node.inputs, node.inputs[::-1]):
+            values, size = constants.get(one), step.sizes.inputs[node.inputs.index(other)]
+            neutral = values is not None and (values == _NEUTRAL[node.function.op]).all()
+            if neutral and size == step.sizes.output:
+                return other
+    return None
 
 
 # ---- padding in front of a layer that pads ----
