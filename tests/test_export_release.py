@@ -5,10 +5,11 @@ import subprocess
 
 import networks
 import pytest
-from exported import needs, write
+from exported import check, needs, write
 
 from qemu_nn.api import golden as pipeline
 from qemu_nn.firmware.releases import REVISIONS, caveats
+from qemu_nn.ir.graph import Graph, Tensor
 from qemu_nn.targets import RELEASES
 
 pytestmark = pytest.mark.compiles
@@ -76,6 +77,18 @@ def test_make_takes_a_library_of_the_release_alone(demo):
     assert "LIBRARY= is missing" in make(demo, "CMSIS=arm").stderr
     done = make(demo, "CMSIS=arm", f"LIBRARY={library}")
     assert (done.returncode, done.stdout.count("PASS")) == (0, 9), done.stderr
+
+
+@needs("pc")
+def test_the_keyword_projects_pooling_comes_along(tmp_path):
+    size = {"dim_im_in_x": 4, "dim_im_in_y": 2, "ch_im_in": 3, "dim_kernel_x": 2, "dim_kernel_y": 2}
+    size.update(padding_x=0, padding_y=0, stride_x=2, stride_y=2, dim_im_out_x=2, dim_im_out_y=1)
+    pool = networks.node("pool", "arm_avepool_q7_HWC_nonsquare", ["data"], out_lshift=0, **size)
+    entry = Tensor("data", (2, 4, 3), "int8", 7)
+    folder = write(tmp_path / "net", Graph("average", (entry,), (pool,), ("pool",), {}))
+    assert check(folder) == (0, ["PASS x0/pool", "PASS x1/pool", "PASS: 0 failures"])
+    assert "arm_avepool_q7_HWC_nonsquare(" in (folder / "local" / "local_NN.c").read_text()
+    assert "nonsquare" not in (folder / "kernels" / "stand_in.c").read_text()
 
 
 def test_every_release_has_one_revision():

@@ -161,10 +161,9 @@ def _call(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> dict[str, A
 def _array(symbol: str, constant: Constant, cmsis: str) -> dict[str, str]:
     name = ": ".join(filter(None, constant.key))
     words = f"{in_comment(name)}: {dimensions(constant.values.shape)}"
-    return {
-        "comment": comment(words),
-        "definition": definition(symbol, constant.values, cmsis),
-    }
+    text = definition(symbol, constant.values, cmsis)
+    declaration = text.partition(" = ")[0]
+    return {"comment": comment(words), "definition": text, "declaration": declaration}
 
 
 # ---- the calls ----

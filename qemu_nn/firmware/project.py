@@ -136,7 +136,8 @@ def _functions(calls: Iterable[Call], profile: Profile, name: str) -> dict[str, 
             files[header] = _rendered("stand_in.h", content)
         kind = {"own": folder == "tflm", "local": folder == "local"}
         values = {**kind, **stand_in.implementation(group, profile)}
-        files[f"{stem}.c"] = _rendered("stand_in.c", values)
+        if group:
+            files[f"{stem}.c"] = _rendered("stand_in.c", values)
         for path, text in stand_in.sources(group).items():
             there = {f"{other}{path}" for other in _BROUGHT} & contents.keys()
             if not path.endswith(".c") or not there or name != DEFAULT_NAME:
