@@ -18,7 +18,7 @@ from ..io.files import reason
 from ..runtime.host import Host
 from ..runtime.plan import Plan
 from ..targets import Profile
-from . import plain_kernels, stand_in
+from . import link, plain_kernels, stand_in
 from .boards import BOARDS
 from .context import context
 from .folder import Listed, checksum, earlier_files, replacing
@@ -102,6 +102,10 @@ def write(
     contents["boards/report.c"] = _rendered("report.c", values)
     for board in BOARDS.values():
         contents[f"boards/{board.script}"] = _rendered("board.ld", {"board": board})
+    contents.update({path: _template(name) for path, name in link.FILES.items()})
+    values["link"] = link.values(graph, about)
+    for path in ("link/link_network.c", "link/link.mk"):
+        contents[path] = _rendered(path.partition("/")[2], values)
     if one:
         contents["layers.h"] = one_header(graph, named)
     for path, text in contents.items():

@@ -36,6 +36,10 @@ void _fini(void) {}
 /* Any fault or interrupt: nothing here expects one. */
 static void fault(void) { _exit(3); }
 
+/* Where nothing else counts time. */
+void SysTick_Handler(void);
+__attribute__((weak)) void SysTick_Handler(void) { fault(); }
+
 typedef struct vectors {
     const void *stack;
     void (*handlers[15])(void);
@@ -44,5 +48,5 @@ typedef struct vectors {
 __attribute__((section(".vectors"), used)) static const vectors table = {
     &stack_top,
     {reset, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault,
-     fault, fault},
+     fault, SysTick_Handler},
 };
