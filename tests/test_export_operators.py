@@ -60,7 +60,7 @@ def test_states_have_memory_that_nothing_shares(tmp_path):
     network, folder = exported("svdf_s8", tmp_path, target="cortex-m55")
     text = (folder / "network.c").read_text()
     kept = sum(-(-state.nbytes // 16) * 16 for state in network.graph.states)
-    assert "} states_memory;" in text
+    assert "} states_memory;" in (folder / "network.h").read_text()
     assert text.count("memcpy(AT(") - len(network.graph.states) == 1  # the input
     told = pipeline.describe(network, "cortex-m55").facts
     assert f" + states {kept}," in told["activation_memory"]

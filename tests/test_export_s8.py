@@ -168,7 +168,18 @@ def test_functions_that_arm_has_not_come_along_apart(tmp_path, target):
     assert "tflm" not in (folder / "kernels" / "stand_in.c").read_text()
     sources = [path.name for path in folder.rglob("*.c")]
     assert len(set(sources)) == len(sources)
-    assert '#include "tflm.h"' in (folder / "network.c").read_text()
+    assert '#include "tflm/tflm.h"' in (folder / "network.c").read_text()
+
+
+@on_pc
+def test_functions_that_come_along_have_names_of_their_own(tmp_path):
+    folder = write(tmp_path / "net", difference(), name="kws")
+    assert check(folder) == (
+        0,
+        [*(f"PASS x{i}/{n}" for i in (0, 1) for n in ("sub", "sum")), "PASS: 0 failures"],
+    )
+    names = (folder / "tflm" / "names.h").read_text()
+    assert "#define tflm_sub_s8 kws_tflm_sub_s8\n" in names
 
 
 @on_pc

@@ -36,6 +36,7 @@ def export(
     index: Index = None,
     shuffle: bool = False,
     seed: int = 0,
+    name: str = project.DEFAULT_NAME,
 ) -> Firmware:
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `x`.
 
@@ -79,6 +80,9 @@ def export(
         Put the samples into random order.
     seed : int, default 0
         Which order.
+    name : str, default "network"
+        What all public names of the C begin with: functions, types and macros. Networks of
+        different names link together.
 
     Returns
     -------
@@ -96,6 +100,7 @@ def export(
     >>> export("net.qnz", "firmware", target="cortex-m4")
     """
     network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
+    name = project.checked_name(name)
     wanted = network.profile(target, cmsis, rounding, kernels, tflm)
     one_header = as_flag(one_header, "one_header")
     session = Session(network.graph, wanted, trace=True, host=network.host)
@@ -107,5 +112,5 @@ def export(
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x[graph.input.name].shape[1] if graph.states else 1
-        parts = (goldens, steps, one_header, network.host)
+        parts = (goldens, steps, one_header, network.host, name)
         return project.write(fresh, session.plan, said, *parts)

@@ -26,6 +26,12 @@ TOO_LARGE = 1
 @click.option(
     "--layers", type=click.Choice(["one"]), help="one: also write everything as one header."
 )
+@click.option(
+    "--name",
+    default="network",
+    show_default=True,
+    help="What the C's public names begin with: NAME_run().",
+)
 @force
 @fit
 @device
@@ -44,7 +50,7 @@ def export(
     """Write MODEL as C that calls CMSIS-NN, with a self-test.
 
     `make` in the folder builds the self-test for this PC, `make m4` for an emulated Cortex-M4,
-    `make m55` for an emulated Cortex-M55.
+    likewise `make m0`, `m3`, `m7`, `m33` and `m55`.
     """
     network = pipeline.load_quantized(model)
     x = inputs_of(network.graph, inputs) if inputs else None

@@ -19,6 +19,7 @@ from ..functions.prototypes import (
 from ..functions.struct_api import Elements, Member
 from ..ir.graph import Address, Graph
 from ..ir.loops import program
+from ..targets import is_affine
 from .c_text import c_extent, comment, definition, dimensions, in_comment, includes, wrapped
 from .golden import About
 from .memory import Call, Layout
@@ -31,8 +32,13 @@ Buffers = Mapping[str, str]
 _INNER, _OUTER = 8, 4
 
 
-def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dict[str, Any]:
-    """Everything that network.c and .h, parameter.h, weights.h and main.c are made of."""
+def context(
+    graph: Graph, layout: Layout, symbols: Symbols, about: About, name: str
+) -> dict[str, Any]:
+    """Everything that network.c and .h, parameter.h, weights.h and main.c are made of.
+
+    name: the network's in C, with which all public names begin.
+    """
     taken, cmsis = set(symbols.arrays), about.profile.cmsis
     buffers = {name: array_name(name, "memory", taken) for name in layout.buffers}
     tensors = _tensors(graph, layout, symbols, buffers, cmsis)
@@ -48,25 +54,38 @@ def context(graph: Graph, layout: Layout, symbols: Symbols, about: About) -> dic
         }
         for at, (call, layer) in enumerate(zip(layout.calls, symbols.layers))
     ]
+    stays = {
+        call.step.node.name: not graph.loops and layout.stays(at)
+        for at, call in enumerate(layout.calls)
+    }
     read = [f"const {tensor['type']} *{tensor['argument']}" for tensor in inputs.values()]
     written = [f"{tensor['type']} *{tensor['argument']}" for tensor in outputs.values()]
     started = [f"const {tensor['type']} *{tensor['argument']}" for tensor in states.values()]
+    instance = f"{name}_context *context"
     return {
+        "name": name,
+        "NAME": name.upper(),
+        "alignment": "int64_t" if is_affine(cmsis) else "int32_t",
         "title": comment(
             f"{in_comment(graph.name)} for {in_comment(about.core)} ({about.profile}), made by "
             f"qemu_nn {about.version}."
         ),
         "recurrent": bool(graph.states),
-        "run": wrapped("int network_run(", [*read, *written], ")", 0),
-        "start": wrapped("void network_start(", started, ")", 0),
+        "run": wrapped(f"int {name}_run(", [*read, *written], ")", 0),
+        "run_in": wrapped(f"int {name}_run_in(", [instance, *read, *written], ")", 0),
+        "start": wrapped(f"void {name}_start(", started, ")", 0),
+        "start_in": wrapped(f"void {name}_start_in(", [instance, *started], ")", 0),
         "ram": sum(layout.buffers.values()),
         "flash": sum(constant.values.nbytes for constant in symbols.arrays.values()),
-        "buffers": [{"name": buffers[name], "size": size} for name, size in layout.buffers.items()],
+        "buffers": [
+            {"name": buffers[buffer], "size": size, "kept": buffer in layout.kept}
+            for buffer, size in layout.buffers.items()
+        ],
         "headers": sorted({prototype(node.function, cmsis).header for node in graph.nodes}),
         "inputs": [{**each, "macros": symbols.inputs[name]} for name, each in inputs.items()],
         "states": [{**each, "reset": symbols.resets.get(name)} for name, each in states.items()],
         "includes": includes(*(constant.values for constant in symbols.arrays.values())),
-        "outputs": list(outputs.values()),
+        "outputs": [{**each, "stays": stays[name]} for name, each in outputs.items()],
         "events": _events(graph, tensors),
         "layers": layers,
         "arrays": [_array(symbol, array, cmsis) for symbol, array in symbols.arrays.items()],
@@ -87,6 +106,7 @@ def _tensors(
             "words": f"{in_comment(tensor.name)}: {described(tensor)}",
             "type": types[tensor.dtype],
             "pointer": pointer(types[tensor.dtype], at, buffers),
+            "buffer": buffers[at.buffer],
             "size": tensor.nbytes,
             "count": math.prod(tensor.shape),
         }
@@ -141,10 +161,9 @@ def _call(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> dict[str, A
 def _array(symbol: str, constant: Constant, cmsis: str) -> dict[str, str]:
     name = ": ".join(filter(None, constant.key))
     words = f"{in_comment(name)}: {dimensions(constant.values.shape)}"
-    return {
-        "comment": comment(words),
-        "definition": definition(symbol, constant.values, cmsis),
-    }
+    text = definition(symbol, constant.values, cmsis)
+    declaration = text.partition(" = ")[0]
+    return {"comment": comment(words), "definition": text, "declaration": declaration}
 
 
 # ---- the calls ----

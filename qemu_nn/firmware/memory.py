@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Optional
 
@@ -62,12 +62,24 @@ class Call:
 
 @dataclass(frozen=True)
 class Layout:
-    """A network's static memory: buffers (name -> bytes), and where everything is in them."""
+    """A network's memory: buffers (name -> bytes), and where everything is in them."""
 
     buffers: Mapping[str, int]
     inputs: tuple[Address, ...]
     states: Mapping[str, Address]
     calls: tuple[Call, ...]
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """The buffers that outlive a run: those with states in them."""
+        return frozenset(address.buffer for address in self.states.values())
+
+    def stays(self, index: int) -> bool:
+        """Is the result of this call untouched by all calls behind it?"""
+        made = Block(self.calls[index].output, self.calls[index].step.sizes.output)
+        return not any(
+            _meet(made, block) for call in self.calls[index + 1 :] for block in _written(call)
+        )
 
 
 def layout(plan: Plan) -> Layout:
@@ -121,6 +133,22 @@ def buffers(plan: Plan) -> Mapping[str, int]:
         if plan.graph.memory is None:
             raise
         return plan.graph.memory.buffers
+
+
+def _written(call: Call) -> Iterator[Block]:
+    """Where a call writes, and the copy in front of it."""
+    yield Block(call.output, call.step.sizes.output)
+    yield from call.scratch.values()
+    if call.copy:
+        yield Block(call.copy.target, call.copy.nbytes)
+
+
+def _meet(one: Block, other: Block) -> bool:
+    """Do they share bytes?"""
+    first, second = one.address, other.address
+    ends = first.offset + one.nbytes, second.offset + other.nbytes
+    apart = first.offset >= ends[1] or second.offset >= ends[0]
+    return first.buffer == second.buffer and not apart
 
 
 def _blocks(start: Address, sizes: Mapping[str, int]) -> dict[str, Block]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from ..io import core
@@ -30,6 +30,27 @@ def sources(symbols: Iterable[str]) -> dict[str, str]:
             }
         wanted |= needed - found.keys()
     return dict(sorted(found.items()))
+
+
+def renamed(files: Mapping[str, str], lead: str) -> dict[str, str]:
+    """The files of a folder, such that every function that they define begins with `lead`.
+
+    Macros of names.h, which each C file and each header of the folder itself begins with, do it:
+    prototypes of the core are pasted together.
+    """
+    found = {
+        name
+        for path, text in files.items()
+        if path.endswith(".c")
+        for name in _DEFINITION.findall(text)
+    }
+    names = "".join(f"#define {name} {lead}{name}\n" for name in sorted(found))
+    begun = {
+        path: f'#include "{"../" * path.count("/")}names.h"\n{text}'
+        for path, text in files.items()
+        if path.endswith(".c") or (path.endswith(".h") and "/" not in path)
+    }
+    return {**files, **begun, "names.h": f"/* Names that several networks can link. */\n{names}"}
 
 
 @cache

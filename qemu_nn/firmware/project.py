@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Error
-from ..functions.prototypes import is_own
+from ..functions.prototypes import OWN_HEADER
 from ..io.extras import require
 from ..io.files import reason
 from ..runtime.host import Host
 from ..runtime.plan import Plan
 from ..targets import Profile
-from . import link, stand_in
+from . import link, plain_kernels, stand_in
 from .boards import BOARDS
 from .context import context
 from .folder import Listed, checksum, earlier_files, replacing
@@ -25,7 +26,8 @@ from .golden import About, GoldenSet
 from .memory import Call, layout
 from .one_header import one_header
 from .preprocess import preprocess
-from .symbols import symbols
+from .releases import caveats, releases
+from .symbols import DEFAULT_NAME, symbols
 
 FORMAT = "qemu_nn firmware"
 VERSION = 2
@@ -33,6 +35,13 @@ MANIFEST = "manifest.json"
 
 #: The golden set's folder inside of the project's.
 GOLDENS = "goldens"
+
+#: Folders of functions that firmware needs beside CMSIS-NN, and where their headers are.
+_BROUGHT = ("tflm/", "local/")
+_HEADERS = {
+    OWN_HEADER: f"tflm/{OWN_HEADER}",
+    stand_in.LOCAL_HEADER: f"local/{stand_in.LOCAL_HEADER}",
+}
 
 _TEMPLATES = ("network.h", "network.c", "parameter.h", "weights.h", "main.c")
 _PREPROCESS = ("preprocess.h", "preprocess.c")
@@ -62,16 +71,19 @@ def write(
     steps: int,
     one: bool,
     host: Host,
+    name: str = DEFAULT_NAME,
 ) -> Firmware:
     """Write the project into a folder that has the golden set already, for the same profile.
 
     plan: traced; steps: time steps of each golden input, 1 if the network is not recurrent; one:
-    write layers.h, one header of plain macros, too; host: prepares the network's inputs. Raises
-    Error where the network cannot run on a device as it is, or jinja2 is missing.
+    write layers.h, one header of plain macros, too; host: prepares the network's inputs; name: what
+    all public names begin with, as checked_name() takes it. Raises Error where the network cannot
+    run on a device as it is, or jinja2 is missing.
     """
     graph, memory = plan.graph, layout(plan)
-    named = symbols(graph, goldens.stems)
-    values = context(graph, memory, named, about)
+    named = symbols(graph, goldens.stems, name)
+    values = context(graph, memory, named, about, name)
+    values.update(releases(plan.profile), caveats=caveats(graph.nodes))
     values.update(profile=str(plan.profile), samples=goldens.inputs, steps=steps)
     arms = stand_in.arms_headers(values["headers"], plan.profile.cmsis)
     guards = [f"defined({stand_in.guard(header)})" for header in arms]
@@ -80,11 +92,14 @@ def write(
     )
     values["preprocess"] = preprocess(host)
     values["boards"] = list(BOARDS.values())
-    values["own"] = any(is_own(call.step.node.function) for call in memory.calls)
+    functions = _functions(memory.calls, plan.profile, name)
+    values["brought"] = [one for one in _BROUGHT if any(path.startswith(one) for path in functions)]
+    values["headers"] = [_HEADERS.get(header, header) for header in values["headers"]]
     names = (*_TEMPLATES, *(_PREPROCESS if values["preprocess"]["raw"] else ()), "Makefile")
-    contents = {name: _rendered(name, values) for name in names}
-    contents.update(_functions(memory.calls, plan.profile))
+    contents = {path: _rendered(path, values) for path in names}
+    contents.update(functions)
     contents["boards/startup.c"] = _template("startup.c")
+    contents["boards/report.c"] = _rendered("report.c", values)
     for board in BOARDS.values():
         contents[f"boards/{board.script}"] = _rendered("board.ld", {"board": board})
     contents.update({path: _template(name) for path, name in link.FILES.items()})
@@ -100,24 +115,40 @@ def write(
     return Firmware(values["ram"], values["flash"])
 
 
-def _functions(calls: Iterable[Call], profile: Profile) -> dict[str, str]:
-    """The functions of CMSIS-NN that stand in for Arm's, and those that are the network's own."""
+def checked_name(name: object) -> str:
+    """The network's name in C, if C takes it."""
+    if isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w{0,31}", name, re.ASCII):
+        return name
+    raise Error(
+        f"name is {name!r}: what C names begin with is a letter and up to 31 letters, digits and _"
+    )
+
+
+def _functions(calls: Iterable[Call], profile: Profile, name: str) -> dict[str, str]:
+    """The functions that stand in for Arm's, and those that firmware needs beside CMSIS-NN."""
     functions = stand_in.stand_ins(calls)
-    groups = {own: [one for one in functions if one.own == own] for own in (True, False)}
     contents: dict[str, str] = {}
-    for own, group in groups.items():
-        if own and not group:
+    for folder, stem in (("tflm", "tflm"), ("local", "local_NN"), ("kernels", "stand_in")):
+        group = [one for one in functions if one.folder == folder]
+        if folder != "kernels" and not group:
             continue
-        folder, name = ("tflm", "tflm") if own else ("kernels", "stand_in")
+        files: dict[str, str] = {}
         for header, content in stand_in.headers(group, profile.cmsis).items():
-            types = _filled(_template(content["types"]), {"cmsis": profile.cmsis})
-            content["declarations"] = types.rstrip()
-            contents[f"{folder}/{header}"] = _rendered("stand_in.h", content)
-        values = {"own": own, **stand_in.implementation(group, profile)}
-        contents[f"{folder}/{name}.c"] = _rendered("stand_in.c", values)
+            if folder != "local":
+                types = _filled(_template(content["types"]), {"cmsis": profile.cmsis})
+                content["declarations"] = types.rstrip()
+            files[header] = _rendered("stand_in.h", content)
+        kind = {"own": folder == "tflm", "local": folder == "local"}
+        values = {**kind, **stand_in.implementation(group, profile)}
+        if group:
+            files[f"{stem}.c"] = _rendered("stand_in.c", values)
         for path, text in stand_in.sources(group).items():
-            if not path.endswith(".c") or f"tflm/{path}" not in contents:
-                contents[f"{folder}/{path}"] = text
+            there = {f"{other}{path}" for other in _BROUGHT} & contents.keys()
+            if not path.endswith(".c") or not there or name != DEFAULT_NAME:
+                files[path] = text
+        if folder != "kernels" and name != DEFAULT_NAME:
+            files = plain_kernels.renamed(files, f"{name}_")
+        contents.update((f"{folder}/{path}", text) for path, text in files.items())
     return contents
 
 

@@ -24,6 +24,9 @@ from .memory import Call
 _TYPES, _FUNCTIONS = {False: "arm_math.h", True: "arm_nn_types.h"}, "arm_nnfunctions.h"
 
 
+#: The header of ML-KWS-for-MCU, whose functions exports bring along.
+LOCAL_HEADER = "local_NN.h"
+
 _NEEDS = ("spare", "stacked", "joined", "sums")
 
 
@@ -45,9 +48,12 @@ class StandIn:
     sums: bool
 
     @property
-    def own(self) -> bool:
-        """Is it a function that CMSIS-NN does not have?"""
-        return is_own(self.function)
+    def folder(self) -> str:
+        """Its folder in an export: of functions of CMSIS-NN, or of others that firmware needs."""
+        if is_own(self.function):
+            return "tflm"
+        order = self.function.order
+        return "local" if order and order.header == LOCAL_HEADER else "kernels"
 
 
 def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
@@ -109,7 +115,7 @@ def guard(header: str) -> str:
 
 def arms_headers(called: Iterable[str], cmsis: str) -> list[str]:
     """Those of Arm's that a network includes which calls functions of these headers."""
-    own = {OWN_HEADER}
+    own = {OWN_HEADER, LOCAL_HEADER}
     return sorted({*called, _TYPES[is_affine(cmsis)], _FUNCTIONS} - own)
 
 
@@ -119,8 +125,9 @@ def headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any
     prototypes = [prototype(each.function, cmsis) for each in functions]
     prototypes += [VECTOR_SUM] if _wants_sums(functions, cmsis) else []
     always = [_TYPES[is_affine(cmsis)], _FUNCTIONS]
-    if any(one.header == OWN_HEADER for one in prototypes):
-        always = [OWN_HEADER]
+    for brought in (OWN_HEADER, LOCAL_HEADER):
+        if any(one.header == brought for one in prototypes):
+            always = [brought]
     declared: dict[str, list[str]] = {name: [] for name in always}
     for one in prototypes:
         declared.setdefault(one.header, []).append(signature(one, ";"))
@@ -130,6 +137,7 @@ def headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any
             "guard": guard(name),
             "types": always[0],
             "own": name == OWN_HEADER,
+            "local": name == LOCAL_HEADER,
             "prototypes": prototypes,
         }
         for name, prototypes in declared.items()

@@ -30,8 +30,8 @@ _SPELLED = {
     "blockSize": "BLOCK_SIZE",
 }
 
-#: What a layer's macro could be called, but is a template's own.
-_OWN = {"NETWORK_INPUT_SIZE"}
+#: What the network is called in C.
+DEFAULT_NAME = "network"
 
 _TABLES = {number: name for name, number in ENUMERATORS.items()}
 
@@ -113,11 +113,16 @@ def described(tensor: Tensor) -> str:
     return " ".join(filter(None, (tensor.dtype, shape, format_words(tensor))))
 
 
-def symbols(graph: Graph, stems: Mapping[str, str]) -> Symbols:
-    """C names for everything; stems: inputs and layers -> unique words of letters, digits and _."""
-    taken = _OWN | {f"NETWORK_INPUT_{stems[tensor.name]}_SIZE".upper() for tensor in graph.inputs}
+def symbols(graph: Graph, stems: Mapping[str, str], name: str = DEFAULT_NAME) -> Symbols:
+    """C names for everything; stems: inputs and layers -> unique words of letters, digits and _.
+
+    name: the network's in C. Macros and arrays begin with it, unless it is the default one.
+    """
+    ends = ["", *(f"_{stems[tensor.name]}" for tensor in graph.inputs)]
+    taken = {f"{name}_INPUT{end}_SIZE".upper() for end in ends}
+    lead = "" if name == DEFAULT_NAME else f"{name}_"
     tensors = {tensor.name: tensor for tensor in (*graph.inputs, *graph.states)}
-    inputs = {each.name: _numbers(taken, stems[each.name], each) for each in graph.inputs}
+    inputs = {each.name: _numbers(taken, lead + stems[each.name], each) for each in graph.inputs}
     layers: list[Layer] = []
     named: dict[tuple[str, str], str] = {}
     arrays: dict[str, Constant] = {}
@@ -126,21 +131,23 @@ def symbols(graph: Graph, stems: Mapping[str, str]) -> Symbols:
         formats = _formats(node, {name: tensor.frac for name, tensor in tensors.items()})
         tensors[node.name] = node.output
         params = {
-            name: Macro(macro_name(stem, _spelled(node, name), taken), _value(name, value))
-            for name, value in node.params.items()
+            param: Macro(
+                macro_name(lead + stem, _spelled(node, param), taken), _value(param, value)
+            )
+            for param, value in node.params.items()
         }
         own = {}
         for argument, constant in constants(graph, node).items():
             if constant.key not in named:
-                symbol = named[constant.key] = array_name(stem, constant.part, taken)
+                symbol = named[constant.key] = array_name(lead + stem, constant.part, taken)
                 arrays[symbol] = constant
             own[argument] = named[constant.key]
-        numbers = _numbers(taken, stem, node.output, formats)
+        numbers = _numbers(taken, lead + stem, node.output, formats)
         layers.append(Layer(node, stem, formats, params, numbers, own))
     resets = {}
     for state in graph.states:
         if state.name in graph.arrays:
-            resets[state.name] = array_name(stems[state.name], "reset", taken)
+            resets[state.name] = array_name(lead + stems[state.name], "reset", taken)
             key = (state.name, "reset")
             arrays[resets[state.name]] = Constant(key, "reset", graph.arrays[state.name])
     return Symbols(stems, inputs, tuple(layers), arrays, resets)

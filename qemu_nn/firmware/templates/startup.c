@@ -22,8 +22,12 @@ void reset(void) {
 #endif
     memcpy(&data_start, &data_load, (size_t)(&data_end - &data_start));
     memset(&bss_start, 0, (size_t)(&bss_end - &bss_start));
+#ifdef BARE
+    _exit(main());
+#else
     initialise_monitor_handles();
     exit(main());
+#endif
 }
 
 /* newlib's exit() calls it, and -nostartfiles leaves it out. */
