@@ -107,7 +107,7 @@ class Emulator(Socket):
     def _words(self) -> str:
         said = self._process.stderr.read() if self._process.stderr else b""
         lines = said.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else f"exit status {self._process.returncode}"
+        return lines[0] if lines else f"exit status {self._process.returncode}"
 
 
 def command(program: Path, board: Sequence[str], serial: str) -> list[str]:
