@@ -181,9 +181,9 @@ class Evaluation:
         classes : int, default 20
             The most classes that are shown.
 
-        Yields
-        ------
-        Table
+        Returns
+        -------
+        iterator of Table
             Figures of each class, confusions, other profiles.
         """
         if 0 < len(self.classes) <= classes:

@@ -31,6 +31,9 @@ from .validate_layers import Findings
 #: Resets of the device during one sample until it is given up.
 _RESETS = 3
 
+#: Seconds for an answer of QEMU, which takes its time, and says when it ends.
+_EMULATED = 600.0
+
 #: Random samples, and time steps of each, where the caller has no data.
 _SAMPLES, _STEPS = 4, 3
 
@@ -45,7 +48,7 @@ def validate(
     kernels: Optional[str] = None,
     tflm: Optional[str] = None,
     layers: bool = True,
-    timeout: float = client.TIMEOUT,
+    timeout: Optional[float] = None,
     progress: Optional[Callable[[Iterable], Iterable]] = None,
     layout: Optional[str] = None,
     preprocessing: Optional[Preprocessing] = None,
@@ -76,8 +79,9 @@ def validate(
         its network was exported for.
     layers : bool, default True
         Compare every layer; otherwise the outputs alone, which is faster.
-    timeout : float, default 10
-        Seconds that the device may take for an answer, the time of its slowest layer among them.
+    timeout : float, optional
+        Seconds that the device may take for an answer, the time of its slowest layer among them;
+        default: 10, and 600 where QEMU is the device.
     progress : callable, optional
         Wraps the iteration over samples, as tqdm does.
     layout : {"NHWC", "NCHW"}, optional
@@ -114,7 +118,9 @@ def validate(
     network, progress = quantized(network), as_callable(progress, "progress")
     if not isinstance(on, str):
         raise Error("on must be a text, such as 'qemu:m4' or 'serial:/dev/ttyACM0@921600'")
-    wait, layers = as_number(timeout, "timeout"), as_flag(layers, "layers")
+    layers = as_flag(layers, "layers")
+    usual = _EMULATED if on.startswith("qemu:") else client.TIMEOUT
+    wait = usual if timeout is None else as_number(timeout, "timeout")
     if not 0 < wait < 1e6:
         raise Error(f"timeout must be a number of seconds above 0, is {timeout!r}")
     build = {"cmsis": cmsis, "rounding": rounding, "kernels": kernels, "tflm": tflm}
