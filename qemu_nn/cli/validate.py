@@ -44,6 +44,12 @@ DIFFERS = 1
     type=float,
     help="Seconds that the device may take for an answer.  [default: 10; 600 of QEMU]",
 )
+@click.option(
+    "--make",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of qemu:BOARD: a variable for make, such as CFLAGS=-Os; give it again for more.",
+)
 @click.option("--html", type=PATH, help="HTML page to write.")
 @form("json", "csv")
 @click.option("--target", help="Core or chip; by default the board's, or what the device says.")

@@ -28,10 +28,10 @@ _END, _START, _WAIT = 2, 60, 0.5
 _SHIFT = 6
 
 
-def build(folder: Path, board: str, options: tuple[str, ...] = ()) -> Path:
+def build(folder: Path, board: str, variables: Sequence[str] = ()) -> Path:
     """Build an export's end of the link for a board; returns the program.
 
-    options: more arguments of make's. Raises Error where a tool is missing, or the program does
+    variables: of make's, CFLAGS=-Os. Raises Error where a tool is missing, or the program does
     not fit the board's memory.
     """
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
@@ -41,7 +41,7 @@ def build(folder: Path, board: str, options: tuple[str, ...] = ()) -> Path:
             f"an emulated board needs {', '.join(missing)}, which is not installed (Debian: "
             f"apt install {packages})"
         )
-    command = ["make", "-C", str(folder), f"link-{board}", *options]
+    command = ["make", "-C", str(folder), f"link-{board}", *variables]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         raise Error(f"the export does not build for {board}: {_complaint(done.stderr)}")
