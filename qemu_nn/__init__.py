@@ -54,6 +54,10 @@ export -- write C that calls CMSIS-NN, with a self-test
 
 >>> qemu_nn.export("net.qnz", "firmware")
 
+datasheet -- put accuracy, memory and time on one page
+
+>>> page = qemu_nn.datasheet("net.qnz", "test.npz", target="stm32f746").html()
+
 validate -- compare what a device computes with the emulator, layer by layer
 
 >>> print(qemu_nn.validate("net.qnz", on="serial:/dev/ttyACM0@921600"))
@@ -90,6 +94,7 @@ if TYPE_CHECKING:
     from .api.analyze import analyze
     from .api.chain import Chain, chain
     from .api.check import check
+    from .api.datasheet import datasheet
     from .api.diff import diff
     from .api.estimate import estimate
     from .api.evaluate import evaluate
@@ -113,6 +118,7 @@ _HOMES = {
     "analyze": "api.analyze",
     "evaluate": "api.evaluate",
     "check": "api.check",
+    "datasheet": "api.datasheet",
     "diff": "api.diff",
     "chain": "api.chain",
     "estimate": "api.estimate",
@@ -142,6 +148,7 @@ __all__ = [
     "analyze",
     "chain",
     "check",
+    "datasheet",
     "diff",
     "estimate",
     "estimate_call",

@@ -76,3 +76,10 @@ def test_the_verb_exits_with_2_where_there_is_no_device(tmp_path):
 def test_a_timeout_is_a_number_of_seconds(timeout):
     with pytest.raises(Error, match=r"timeout"):
         validate(example()[0], on="command:true", timeout=timeout)
+
+
+def test_variables_of_make_are_for_emulated_boards():
+    with pytest.raises(Error, match="make must be a list"):
+        validate(example()[0], make="CFLAGS=-Os")
+    with pytest.raises(Error, match="is built already"):
+        validate(example()[0], on="command:true", make=["CFLAGS=-Os"])

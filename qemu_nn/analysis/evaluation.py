@@ -72,7 +72,7 @@ class Evaluation:
         return f"Evaluation\n{facts_text(self._facts())}"
 
     def _repr_html_(self) -> str:
-        tables = "".join(table.html() for table in self._tables())
+        tables = "".join(table.html() for table in self.tables())
         return f"<pre>{html.escape(facts_text(self._facts()))}</pre>{tables}"
 
     @property
@@ -88,7 +88,7 @@ class Evaluation:
         str
             A line for each figure, and tables of classes, confusions and other profiles.
         """
-        parts = [facts_text(self._facts()), *(table.text() for table in self._tables())]
+        parts = [facts_text(self._facts()), *(table.text() for table in self.tables())]
         parts += ["\n".join(f"note: {note}" for note in self.notes)] if self.notes else []
         return "\n\n".join(parts)
 
@@ -159,16 +159,36 @@ class Evaluation:
         pandas: Any = require("pandas", "pandas", "a data frame")
         return pandas.DataFrame(self.table().rows, columns=list(self.table().columns))
 
-    def _facts(self) -> dict[str, Cell]:
-        known = {name: _spelled(name, value) for name, value in self.figures.items()}
-        first: dict[str, Cell] = {"network": self.network, "profile": self.profile}
-        return {**first, "kind": self.kind, "samples": self.samples, **known}
+    def main_figures(self) -> dict[str, Cell]:
+        """The figures of the network as they are shown, by name.
 
-    def _tables(self) -> Iterator[Table]:
-        """Per class, label by choice, per profile: what there is, if it is not too long."""
-        if 0 < len(self.classes) <= _SHOWN:
+        Returns
+        -------
+        dict of str to str
+            Shares in percent, ratios in dB, others in four digits.
+        """
+        return {name: _spelled(name, value) for name, value in self.figures.items()}
+
+    def _facts(self) -> dict[str, Cell]:
+        first: dict[str, Cell] = {"network": self.network, "profile": self.profile}
+        return {**first, "kind": self.kind, "samples": self.samples, **self.main_figures()}
+
+    def tables(self, classes: int = _SHOWN) -> Iterator[Table]:
+        """Per class, label by choice, per profile: what there is, if it is not too long.
+
+        Parameters
+        ----------
+        classes : int, default 20
+            The most classes that are shown.
+
+        Returns
+        -------
+        iterator of Table
+            Figures of each class, confusions, other profiles.
+        """
+        if 0 < len(self.classes) <= classes:
             yield Table(("class", *PER_CLASS), tuple(map(_class_row, self.classes)))
-        if self.confusion is not None and len(self.confusion) <= _SHOWN:
+        if self.confusion is not None and len(self.confusion) <= classes:
             names = [row[0] for row in self.classes]
             rows = zip(names, self.confusion.tolist())
             yield Table(("label \\ chosen", *names), tuple((name, *row) for name, row in rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +31,9 @@ from .validate_layers import Findings
 #: Resets of the device during one sample until it is given up.
 _RESETS = 3
 
+#: Seconds for an answer of QEMU, which takes its time, and says when it ends.
+_EMULATED = 600.0
+
 #: Random samples, and time steps of each, where the caller has no data.
 _SAMPLES, _STEPS = 4, 3
 
@@ -45,7 +48,8 @@ def validate(
     kernels: Optional[str] = None,
     tflm: Optional[str] = None,
     layers: bool = True,
-    timeout: float = client.TIMEOUT,
+    timeout: Optional[float] = None,
+    make: Sequence[str] = (),
     progress: Optional[Callable[[Iterable], Iterable]] = None,
     layout: Optional[str] = None,
     preprocessing: Optional[Preprocessing] = None,
@@ -76,8 +80,12 @@ def validate(
         its network was exported for.
     layers : bool, default True
         Compare every layer; otherwise the outputs alone, which is faster.
-    timeout : float, default 10
-        Seconds that the device may take for an answer, the time of its slowest layer among them.
+    timeout : float, optional
+        Seconds that the device may take for an answer, the time of its slowest layer among them;
+        default: 10, and 600 where QEMU is the device.
+    make : sequence of str, optional
+        Of an emulated board: variables for make, such as "CFLAGS=-Os", or what an export's Makefile
+        takes to build Arm's own functions in.
     progress : callable, optional
         Wraps the iteration over samples, as tqdm does.
     layout : {"NHWC", "NCHW"}, optional
@@ -114,14 +122,16 @@ def validate(
     network, progress = quantized(network), as_callable(progress, "progress")
     if not isinstance(on, str):
         raise Error("on must be a text, such as 'qemu:m4' or 'serial:/dev/ttyACM0@921600'")
-    wait, layers = as_number(timeout, "timeout"), as_flag(layers, "layers")
+    layers = as_flag(layers, "layers")
+    usual = _EMULATED if on.startswith("qemu:") else client.TIMEOUT
+    wait = usual if timeout is None else as_number(timeout, "timeout")
     if not 0 < wait < 1e6:
         raise Error(f"timeout must be a number of seconds above 0, is {timeout!r}")
     build = {"cmsis": cmsis, "rounding": rounding, "kernels": kernels, "tflm": tflm}
     given = {name: value for name, value in {"target": target, **build}.items() if value}
     how = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     reading = Reading.of(limit, index, shuffle, seed, **how)
-    with _reached(network, on, given, wait) as device:
+    with _reached(network, on, given, wait, _variables(on, make)) as device:
         device.meet()
         profile = _profile(network, device.network, given)
         session = Session(network.graph, profile, trace=True, host=network.host)
@@ -133,7 +143,9 @@ def validate(
 
 
 @contextmanager
-def _reached(network: Network, on: str, given: dict[str, str], wait: float) -> Iterator[Device]:
+def _reached(
+    network: Network, on: str, given: dict[str, str], wait: float, make: Sequence[str]
+) -> Iterator[Device]:
     """The device; of an emulated one its export is gone when it is closed."""
     kind, _, name = on.partition(":")
     if kind != "qemu":
@@ -149,12 +161,22 @@ def _reached(network: Network, on: str, given: dict[str, str], wait: float) -> I
         program = Path(folder) / "export"
         build: dict[str, Any] = {"target": BOARDS[name].core, **given}
         export(network, program, **build)
-        built = emulator.build(program, name)
+        built = emulator.build(program, name, make)
         device = Device(emulator.Emulator(built, BOARDS[name].emulator), on, wait)
         try:
             yield device
         finally:
             device.close()
+
+
+def _variables(on: str, make: Sequence[str]) -> list[str]:
+    """The variables for make; paths are absolute, as make runs in the export."""
+    if isinstance(make, str) or not all(isinstance(each, str) and "=" in each for each in make):
+        raise Error(f"make must be a list of texts such as 'CFLAGS=-Os', is {make!r}")
+    if make and not on.startswith("qemu:"):
+        raise Error(f"{on} is built already: make (--make) is for qemu:BOARD alone")
+    pairs = [each.partition("=") for each in make]
+    return [f"{name}={Path(v).resolve() if v and Path(v).exists() else v}" for name, _, v in pairs]
 
 
 def _profile(network: Network, said: Described, given: dict[str, str]) -> Profile:

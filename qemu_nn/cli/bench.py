@@ -16,6 +16,7 @@ from ..analysis.variants import builds_text
 from ..api import golden as pipeline
 from ..api.data import coded
 from ..api.network import Network
+from ..api.ranks import ranked, ranks_text
 from ..bench.against import Run, compare, read_run, run_of, slower, unlike
 from ..bench.contest import contest
 from ..bench.networks import NETWORKS
@@ -232,6 +233,9 @@ def _tuned(table: Table, found: dict[str, str], form: Optional[str]) -> str:
 @inputs(" By default random.")
 @reading
 @state
+@click.option(
+    "--cycles", is_flag=True, help="Rank the functions that give the same bits by their cycles."
+)
 @cluster
 @form("json", "csv")
 @device
@@ -239,6 +243,7 @@ def variants(
     what: str,
     inputs: tuple[str, ...],
     state: Optional[Path],
+    cycles: bool,
     client: Optional[str],
     workers: Optional[int],
     form: Optional[str],
@@ -247,7 +252,16 @@ def variants(
     """Show where other cores, releases and roundings give other bits.
 
     KERNEL is a C function (arm_softmax_q7) or an op (softmax); it is compared on random calls.
+    With --cycles: for each layer of MODEL all functions of the target that give its bits, by
+    estimated cycles.
     """
+    if cycles:
+        if inputs or state:
+            raise Error("--cycles compares functions on random inputs: leave --input, --state out")
+        axes = {"target": how["target"], "cmsis": how["cmsis"], "rounding": how["rounding"]}
+        ranks = ranked(_network(what), kernels=how["kernels"], tflm=how["tflm"], **axes)
+        say(getattr(ranks, form)() if form else ranks_text(ranks))
+        return
     if what in NPU_NETWORKS:
         raise Error(f"{what} is a network of the NPU, which has no cores, releases or roundings")
     if what in _NETWORKS or Path(what).exists() or Path(what).suffix:

@@ -52,6 +52,7 @@ from .options import (
     variant,
 )
 from .quantize import import_, quantize
+from .report import report
 from .run import run
 from .sdk import sdk
 from .spelling import spelled
@@ -278,6 +279,6 @@ def kernels(form: Optional[str]) -> None:
 
 for _verb in (
     *(bench, variants, check, diff, import_, quantize, analyze, evaluate),
-    *(export, validate, ndk, sdk),
+    *(report, export, validate, ndk, sdk),
 ):
     main.add_command(_verb)

@@ -10,7 +10,6 @@ from tqdm import tqdm
 
 from ..api.golden import load_quantized
 from ..api.validate import validate as validated
-from ..device.client import TIMEOUT
 from ..errors import Error
 from ..io import files
 from .data_options import prepared, reading
@@ -43,9 +42,13 @@ DIFFERS = 1
 @click.option(
     "--timeout",
     type=float,
-    default=TIMEOUT,
-    show_default=True,
-    help="Seconds that the device may take for an answer.",
+    help="Seconds that the device may take for an answer.  [default: 10; 600 of QEMU]",
+)
+@click.option(
+    "--make",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of qemu:BOARD: a variable for make, such as CFLAGS=-Os; give it again for more.",
 )
 @click.option("--html", type=PATH, help="HTML page to write.")
 @form("json", "csv")

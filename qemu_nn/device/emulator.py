@@ -28,10 +28,10 @@ _END, _START, _WAIT = 2, 60, 0.5
 _SHIFT = 6
 
 
-def build(folder: Path, board: str, options: tuple[str, ...] = ()) -> Path:
+def build(folder: Path, board: str, variables: Sequence[str] = ()) -> Path:
     """Build an export's end of the link for a board; returns the program.
 
-    options: more arguments of make's. Raises Error where a tool is missing, or the program does
+    variables: of make's, CFLAGS=-Os. Raises Error where a tool is missing, or the program does
     not fit the board's memory.
     """
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
@@ -41,7 +41,7 @@ def build(folder: Path, board: str, options: tuple[str, ...] = ()) -> Path:
             f"an emulated board needs {', '.join(missing)}, which is not installed (Debian: "
             f"apt install {packages})"
         )
-    command = ["make", "-C", str(folder), f"link-{board}", *options]
+    command = ["make", "-C", str(folder), f"link-{board}", *variables]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         raise Error(f"the export does not build for {board}: {_complaint(done.stderr)}")
@@ -107,7 +107,7 @@ class Emulator(Socket):
     def _words(self) -> str:
         said = self._process.stderr.read() if self._process.stderr else b""
         lines = said.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else f"exit status {self._process.returncode}"
+        return lines[0] if lines else f"exit status {self._process.returncode}"
 
 
 def command(program: Path, board: Sequence[str], serial: str) -> list[str]:

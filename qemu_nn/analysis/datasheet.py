@@ -1,0 +1,200 @@
+"""The data sheet of a network on a device: accuracy, memory and time on one page."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from .estimate import Estimate
+from .evaluation import Evaluation
+from .fit import Fit
+from .page import page
+from .short_names import short_names
+from .summary import Summary, facts_text
+from .table import Cell, Table
+
+#: Columns of the layers: of the summary, and of the estimate where there is one.
+_SUMMED = ("layer", "function", "output", "format", "macs", "weight_bytes", "scratch_bytes")
+_IN_USE, _TIMED = "bytes_in_use", ("instructions", "least", "cycles", "most", "share")
+
+#: Facts of the summary and the estimate that the sheet repeats as sentences.
+_SAID = ("device", "counts", "timing", "validated", "not_counted", "board", "made_of")
+
+#: Characters of a layer's name on the page, and classes whose table is shown there.
+_LONGEST, _CLASSES = 40, 40
+
+
+@dataclass(frozen=True)
+class DataSheet:
+    """A network on a device, for a design review; datasheet() returns it.
+
+    Attributes
+    ----------
+    network, target, profile : str
+        The network, the device as it was named, and whose arithmetic it is.
+    summary : Summary
+        Layers, formats and costs.
+    evaluation : Evaluation or None
+        How well the device does on data; None without data.
+    fit : Fit or None
+        Flash and RAM against those of the chip; None where the target is a core.
+    estimate : Estimate or None
+        Instructions and cycles; None where nothing is known.
+    notes : tuple of str
+        Sentences on what is left out, and why.
+    """
+
+    network: str
+    target: str
+    profile: str
+    summary: Summary
+    evaluation: Optional[Evaluation] = None
+    fit: Optional[Fit] = None
+    estimate: Optional[Estimate] = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> dict[str, Cell]:
+        """The figures that matter most, by name."""
+        whole = self.summary.facts
+        facts: dict[str, Cell] = {"target": self.target}
+        if self.evaluation is not None:
+            facts.update(self.evaluation.main_figures())
+        facts["flash"] = f"{whole['weight_bytes']:,} bytes of weights"
+        facts["RAM"] = f"{whole['activation_bytes']:,} bytes"
+        facts["multiply-accumulates"] = whole["macs"]
+        if self.estimate is not None:
+            facts["cycles"] = f"{self.estimate.cycles[1]:,}"
+            if "time" in self.estimate.facts:
+                facts["time"] = str(self.estimate.facts["time"]).partition(" (")[0]
+        if self.fit is not None:
+            facts["fits"] = "yes" if self.fit.fits else "no"
+        return facts
+
+    def __repr__(self) -> str:
+        return f"DataSheet of {self.network}\n{facts_text(self.facts)}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>{self.table().html()}"
+
+    def table(self) -> Table:
+        """A row for each layer.
+
+        Returns
+        -------
+        Table
+            Function, output, costs, and instructions and cycles where they are known.
+        """
+        columns = [name for name in (*_SUMMED, _IN_USE) if name in self.summary.layers.columns]
+        times = {} if self.estimate is None else _by_layer(self.estimate.layers)
+        timed = _TIMED if times else ()
+        rows = tuple(
+            (*(row[name] for name in columns), *(times[row["layer"]][name] for name in timed))
+            for row in self.summary.layers.records()
+        )
+        return Table((*columns, *timed), rows)
+
+    def text(self) -> str:
+        """The sheet for a terminal.
+
+        Returns
+        -------
+        str
+            The figures that matter most, and the notes; the page and the JSON have all.
+        """
+        parts = [facts_text({"network": self.network, "profile": self.profile, **self.facts})]
+        return "\n\n".join([*parts, *(f"note: {note}" for note in self._notes())])
+
+    def csv(self) -> str:
+        """The layers as CSV.
+
+        Returns
+        -------
+        str
+            The rows of table().
+        """
+        return self.table().csv()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sheet as numbers, texts, lists and dictionaries.
+
+        Returns
+        -------
+        dict
+            Facts, layers, and what evaluate(), Network.fit() and estimate() say.
+        """
+        timed = None if self.estimate is None else json.loads(self.estimate.json())
+        return {
+            "network": self.network,
+            "target": self.target,
+            "profile": self.profile,
+            "facts": self.summary.facts,
+            "layers": self.table().records(),
+            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
+            "fit": None if self.fit is None else self.fit.record(),
+            "estimate": timed and {k: v for k, v in timed.items() if k != "layers"},
+            "notes": self._notes(),
+        }
+
+    def json(self) -> str:
+        """The sheet as JSON.
+
+        Returns
+        -------
+        str
+            One object, as to_dict() has it.
+        """
+        return json.dumps(self.to_dict(), indent=2)
+
+    def html(self) -> str:
+        """The sheet as one page that needs no other file.
+
+        Returns
+        -------
+        str
+            HTML.
+
+        Raises
+        ------
+        Error
+            jinja2 is missing.
+        """
+        table = self.table()
+        names = short_names([str(row[0]) for row in table.rows], _LONGEST)
+        return page(
+            "datasheet.html",
+            sheet=self,
+            table=table,
+            short=names,
+            charts=self._charts(table),
+            notes=self._notes(),
+            most_classes=_CLASSES,
+        )
+
+    def _charts(self, table: Table) -> list[tuple[str, str, list[tuple[str, int]]]]:
+        """Title, sentence, and a bar for each layer: what its costs are compared by."""
+        rows = table.records()
+        wanted = (
+            ("cycles", "Cycles", "Where the time goes."),
+            ("weight_bytes", "Weights", "Bytes of flash."),
+            (_IN_USE, "Memory", "Bytes of the arena in use while a layer runs."),
+        )
+        return [
+            (title, sentence, [(str(row["layer"]), int(row[name] or 0)) for row in rows])
+            for name, title, sentence in wanted
+            if name in table.columns
+        ]
+
+    def _notes(self) -> list[str]:
+        """What the figures hold for, and what is left out."""
+        estimated: Mapping[str, Cell] = {} if self.estimate is None else self.estimate.facts
+        said = [f"{k.replace('_', ' ')}: {estimated[k]}" for k in _SAID if k in estimated]
+        evaluated = [] if self.evaluation is None else list(self.evaluation.notes)
+        return [*evaluated, *said, *self.notes]
+
+
+def _by_layer(table: Table) -> dict[Cell, dict[str, Cell]]:
+    return {row["layer"]: row for row in table.records()}

@@ -1,0 +1,113 @@
+"""The data sheet of a network: what evaluate(), Network.fit() and estimate() say, on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Callable, Optional, Union
+
+from ..analysis.datasheet import DataSheet
+from ..analysis.evaluation import Evaluation
+from ..analysis.fit import Fit
+from ..chips import named
+from ..cycles.boards import BOARDS
+from ..errors import Error
+from ..io.selection import Index
+from ..ir.preprocessing import Preprocessing
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
+from .estimate import estimate
+from .evaluate import evaluate
+from .golden import describe
+from .network import Network, quantized
+
+
+def datasheet(
+    network: Union[Network, str, Path],
+    data: Any = None,
+    labels: Any = None,
+    *,
+    target: str = DEFAULT_CORE,
+    board: Optional[str] = None,
+    clock: Optional[float] = None,
+    optimization: str = "-O3",
+    float_abi: str = "hard",
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    kernels: str = KERNELS[0],
+    tflm: str = DEFAULT_TFLM,
+    layout: Optional[str] = None,
+    preprocessing: Optional[Preprocessing] = None,
+    front_end: Any = None,
+    limit: Optional[int] = None,
+    index: Index = None,
+    shuffle: bool = False,
+    seed: int = 0,
+    threads: int = 1,
+    progress: Optional[Callable[[Iterable], Iterable]] = None,
+) -> DataSheet:
+    """Put together what a design review asks of a network on a device.
+
+    Accuracy on the device's own bits, flash and RAM against the chip's, instructions, cycles and
+    time, and all of these layer by layer.
+
+    Parameters
+    ----------
+    network : Network or str or Path
+        A quantized network, or its file.
+    data, labels : optional
+        Test data as evaluate() takes them; without them the sheet says nothing of accuracy.
+    target : str, default "cortex-m4"
+        A core ("m4") or a chip ("stm32f746").
+    board, clock, optimization, float_abi : optional
+        As estimate() takes them; default board of a chip: the one that has it, if it is known.
+    cmsis, rounding, kernels, tflm : str, optional
+        As Network.session() takes them.
+    layout, preprocessing, front_end, limit, index, shuffle, seed, threads, progress : optional
+        As evaluate() takes them.
+
+    Returns
+    -------
+    DataSheet
+        html() is the page.
+
+    Raises
+    ------
+    Error
+        A name is unknown, the device could not run the network, or the data do not fit.
+
+    Examples
+    --------
+    >>> sheet = datasheet("net.qnz", "test.npz", target="stm32f746")
+    """
+    network = quantized(network)
+    build: dict[str, Any] = {"cmsis": cmsis, "rounding": rounding, "tflm": tflm}
+    whole = {**build, "kernels": kernels}
+    summary = describe(network, target, **whole)
+    evaluation: Optional[Evaluation] = None
+    if data is not None:
+        selected = {"limit": limit, "index": index, "shuffle": shuffle, "seed": seed}
+        how: dict[str, Any] = {"layout": layout, "preprocessing": preprocessing, **selected}
+        how.update(front_end=front_end, threads=threads, progress=progress, **whole)
+        evaluation = evaluate(network, data, labels, target=target, **how)
+    fit: Optional[Fit] = None
+    if named(target) is not None:
+        fit = network.fit(target, **whole)
+        board = board or _board_with(fit.chip.name)
+    timed, notes = None, []
+    try:
+        if kernels != KERNELS[0]:
+            raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {kernels!r}")
+        timed = estimate(network, target, board, clock, optimization, float_abi, **build)
+    except Error as reason:
+        if board is not None and board not in BOARDS:
+            raise
+        notes.append(f"no cycles: {reason}")
+    profile = str(summary.facts["profile"])
+    name = network.graph.name
+    return DataSheet(name, target, profile, summary, evaluation, fit, timed, tuple(notes))
+
+
+def _board_with(chip: str) -> Optional[str]:
+    """The board of a chip, if there is exactly one."""
+    found = [name for name, board in BOARDS.items() if board.chip == chip]
+    return found[0] if len(found) == 1 else None
