@@ -119,12 +119,12 @@ def fewest(names, counted, counts, calls):
     return [names[at] for at in kept], counted[:, kept], errors
 
 
-#: How xz packs digits in an eighth less than by its preset alone: what comes before tells what comes.
+#: How xz packs digits into an eighth less than by its preset alone.
 AS_TEXT = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
 
 
 def significant(value, digits):
-    """A number with so many digits, an integer where it is one; 0 for what a solver leaves of it."""
+    """A number with so many digits, an integer where it is one; 0 for a solver's noise."""
     rounded = float(f"{value:.{digits}g}") if abs(value) >= 1e-6 else 0.0
     return int(rounded) if rounded.is_integer() else rounded
 
