@@ -230,3 +230,28 @@ def test_a_constant_in_another_file_is_named(tmp_path):
     program.call("aten::mul.out", x, far, out)
     with pytest.raises(ModelError, match=r"another file, as 'layer\.weight'"):
         qemu_nn.load(program.write(tmp_path / "net.pte", [x], [out]))
+
+
+@pytest.mark.parametrize("returns", [True, False])
+def test_a_view_of_a_shape_that_the_program_computes_is_the_same_memory(returns, tmp_path):
+    program = Program()
+    x, y = program.tensor("float32", (2, 3)), program.tensor("float32", (2, 3))
+    view = program.tensor("float32", (3, 2), at=32)
+    out = program.tensor("float32", (3, 2))
+    program.call("aten::neg.out", x, y)
+    program.call("executorch_prim::et_view.default", y, [3, 2], view)
+    if not returns:
+        name, args = program.calls[-1]
+        program.calls[-1] = name, args[:3]
+    program.call("aten::abs.out", view, out)
+    network = qemu_nn.load(program.write(tmp_path / "net.pte", [x], [out]))
+    given = np.arange(6, dtype=F).reshape(1, 2, 3) - 3
+    assert (network.predict(given)[0] == np.abs(given).reshape(3, 2)).all()
+
+
+def test_a_view_with_memory_of_its_own_is_refused(tmp_path):
+    program = Program()
+    x, y = program.tensor("float32", (2, 3)), program.tensor("float32", (3, 2))
+    program.call("executorch_prim::et_view.default", x, [3, 2], y)
+    with pytest.raises(ModelError, match="which has memory of its own"):
+        qemu_nn.load(program.write(tmp_path / "net.pte", [x], [y]))

@@ -124,6 +124,17 @@ def test_predict_returns_the_program_s_own_type(name, dtype, tmp_path):
     assert got.tobytes() == arrays["out0_0"].tobytes()
 
 
+def test_a_program_of_integers_is_compared_in_the_format_that_it_says(tmp_path):
+    arrays = PTE.arrays("linear_m4_i8io")
+    network = qemu_nn.load(PTE.file("linear_m4_i8io", tmp_path))
+    (output,) = network.graph.outputs
+    assert network.graph.tensors[output].spelled == "int8 0.01019*(q+23)"
+    x = np.clip(arrays["in0_0"], 5, 25).reshape(1, 1, -1).repeat(3, 0)  # near 0, which is 15
+    assert qemu_nn.evaluate(network, x).figures["sqnr_db"] > 25
+    report = json.loads(qemu_nn.analyze(network, x).json())
+    assert report["layers"][-1]["sqnr_whole_db"] > 25
+
+
 @pytest.mark.compiles
 @needs("pc")
 @pytest.mark.parametrize("name", SOME)

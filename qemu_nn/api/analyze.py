@@ -129,7 +129,7 @@ def analyze(
     how = Reading.of(limit, index, shuffle, seed, labels=labels, **given)
     if reference is None and is_affine(graph):
         graph = formatted(graph)
-        reference = dequantized(graph)
+        reference, network = dequantized(graph), replace(network, graph=graph)
     if reference is None:
         raise Error(
             f"{graph.name} has no float reference to compare with; quantize it from a float model"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
@@ -133,6 +134,9 @@ def _quantized(
     reference: Any,
     profiles: Union[str, Sequence[Any]],
 ) -> Subject:
+    if network.reference is None and is_affine(network.graph):
+        with suppress(Error):  # where some format has to stay unknown
+            network = replace(network, graph=formatted(network.graph))
     graph, host = network.graph, network.host
     wanted = profile(network)
     others = tuple(Device(host, other) for other in _profiles(network, wanted, profiles))
@@ -153,9 +157,7 @@ def _own_reference(network: Network) -> Optional[Real]:
     if network.reference is not None:
         return Real(network.reference)
     try:
-        return (
-            Real(dequantized(formatted(network.graph)), True) if is_affine(network.graph) else None
-        )
+        return Real(dequantized(network.graph), True) if is_affine(network.graph) else None
     except Error:  # a call without a meaning in real numbers
         return None
 

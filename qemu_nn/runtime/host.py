@@ -177,7 +177,7 @@ class Host:
         return real if self.reference is None else self._behind(self.reference, real)
 
     def answers(self, outputs: Arrays) -> dict[str, np.ndarray]:
-        """The same, but integers that stand for themselves as they are.
+        """The same, but integers as they are where they stand for themselves.
 
         Parameters
         ----------
@@ -187,8 +187,8 @@ class Host:
         Returns
         -------
         dict of str to ndarray, shape (N, *output shape)
-            As scores(); an output of the source file whose number format is not known keeps its
-            type.
+            As scores(); outputs whose number format is not known keep their type, and so do all
+            outputs of a network that takes integers of an unknown format.
 
         Raises
         ------
@@ -198,7 +198,8 @@ class Host:
         found = self.scores(outputs)
         if self.reference is None:
             tensors = self.graph.tensors
-            plain = (name for name in found if tensors[name].spelled is None)
+            strange = any(_stands_for_itself(tensor) for tensor in self.graph.inputs)
+            plain = (name for name in found if strange or _stands_for_itself(tensors[name]))
             found.update((name, tensors[name].from_memory(outputs[name])) for name in plain)
         return found
 
@@ -383,6 +384,11 @@ def predicted(
 def _names(x: Any, name: str) -> bool:
     """Whether x holds the array of one input by its name."""
     return isinstance(x, Mapping) and set(x) == {name}
+
+
+def _stands_for_itself(tensor: Tensor) -> bool:
+    """Whether a tensor holds integers whose format is not known."""
+    return tensor.spelled is None and tensor.dtype != "float32"
 
 
 def _real(tensor: Tensor, values: np.ndarray) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Optional
 
@@ -74,6 +76,7 @@ def _network(program: Program, results: Optional[Results] = None) -> Graph:
         if not isinstance(tensor, FileTensor):
             raise ModelError(f"its output {index} is no tensor")
         outputs.append(builder.read(tensor).name)
+    _tell_formats(program, builder, outputs)
     if {tensor.name for tensor in inputs} & set(outputs):
         raise ModelError("one of its outputs is its input")
     return Graph(
@@ -83,6 +86,19 @@ def _network(program: Program, results: Optional[Results] = None) -> Graph:
         outputs=tuple(dict.fromkeys(outputs)),
         arrays=builder.arrays,
     )
+
+
+def _tell_formats(program: Program, builder: Builder, outputs: list[str]) -> None:
+    """Give outputs of integers the formats that methods without calls say."""
+    for number, name in enumerate(outputs):
+        scale, zero = (program.said(f"output{number}_{what}") for what in ("scale", "zp"))
+        for at, node in enumerate(builder.nodes):
+            tensor = node.output
+            if node.name != name or tensor.scale is not None or scale is None or zero is None:
+                continue
+            if tensor.dtype in ("int8", "int16") and 0 < scale < math.inf and abs(zero) < 2**15:
+                told = replace(tensor, scale=scale, zero_point=int(zero))
+                builder.nodes[at] = replace(node, output=told)
 
 
 def _written(

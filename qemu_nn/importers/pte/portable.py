@@ -31,6 +31,20 @@ def view(call: Call, count: int) -> None:
     call.builder.write(output, x)
 
 
+def same_place(call: Call) -> None:
+    """et_view: another name for the same memory, of a shape that is known when the program runs.
+
+    It may return its output once more, as kernels do.
+    """
+    call.expect(4 if len(call.instruction.args) == 4 else 3)
+    x, source, output = call.value(0), call.tensor(0), call.tensor(2)
+    if output.place not in (None, source.place):
+        raise ModelError(f"it makes {output}, which has memory of its own, a view of {source}")
+    if (x.dtype, x.size) != (output.dtype, math.prod(output.sizes)):
+        raise ModelError(f"it makes {output} of {x.dtype} {list(x.shape)}")
+    call.builder.write(output, x)
+
+
 def _moved(
     call: Call, x: Value, whole: Sequence[int], order: Sequence[int], to: FileTensor
 ) -> None:
@@ -221,6 +235,7 @@ PORTABLE: dict[str, Converter] = {
     "dim_order_ops::_clone_dim_order.out": partial(clone, count=5),
     "dim_order_ops::_to_dim_order_copy.out": partial(clone, count=5),
     "aten::view_copy.out": partial(view, count=4),
+    "executorch_prim::et_view.default": same_place,
     "aten::squeeze_copy.dims_out": partial(view, count=4),
     "aten::unsqueeze_copy.out": partial(view, count=4),
     "aten::permute_copy.out": permute,

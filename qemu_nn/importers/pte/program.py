@@ -15,6 +15,9 @@ from ...io.files import MEGABYTE, read_bytes
 from ...ir.tensors import MEMORY_LIMIT
 from .schema import KINDS, Table
 
+#: Kind of a value that is one number -> the field that holds it.
+_NUMBERS = {"Int": "int_val", "Bool": "bool_val", "Double": "double_val"}
+
 #: Most bytes of a file, and most values, calls, methods and other tables of one.
 _FILE_LIMIT, _VALUES, _CALLS, _METHODS = 512 * MEGABYTE, 100_000, 5000, 1000
 
@@ -116,6 +119,16 @@ class Program:
             self._read[index] = self._value(index)
         return self._read[index]
 
+    def said(self, name: str) -> Optional[float]:
+        """The number that a method without calls stands for; None if there is no such method."""
+        for plan in self._root.tables("execution_plan", "ExecutionPlan", _METHODS):
+            if plan.text("name") == name:
+                values = plan.tables("values", "EValue", _VALUES)
+                found = plan.numbers("outputs", "int32")[:1].tolist()
+                if found and 0 <= found[0] < len(values):
+                    return _number(values[found[0]])
+        return None
+
     def _method(self, name: str) -> Table:
         plans = self._root.tables("execution_plan", "ExecutionPlan", _METHODS)
         names = [plan.text("name") for plan in plans]
@@ -191,7 +204,7 @@ class Program:
         if name in ("TensorList", "OptionalTensorList"):
             items = self._list(held, "items", "int32")
             return [None if item == -1 else self._tensor_at(item) for item in items]
-        return held.number({"Int": "int_val", "Bool": "bool_val", "Double": "double_val"}[name])
+        return held.number(_NUMBERS[name])
 
     def _integer(self, index: int) -> int:
         """An element of a list of integers, each of which is a value of its own."""
@@ -264,6 +277,14 @@ class Program:
         if len(held) < tensor.nbytes:
             raise ModelError(f"it is damaged: {tensor} has {len(held)} bytes in the file")
         return held[: tensor.nbytes]
+
+
+def _number(table: Table) -> Optional[float]:
+    """The number of a value; None if it is something else."""
+    kind = table.number("val_type")
+    name = KINDS[kind] if 0 <= kind < len(KINDS) else ""
+    held = table.table("val", name) if name in _NUMBERS else None
+    return None if held is None else float(held.number(_NUMBERS[name]))
 
 
 def _extents(data: bytes) -> tuple[int, int, int]:
