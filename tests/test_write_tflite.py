@@ -306,8 +306,8 @@ def test_every_recorded_file_is_written_as_the_same_plan_or_refused(path, tmp_pa
                 continue
             written += 1
             assert len(calls(qemu_nn.load(tmp_path / "out.tflite"))) == len(calls(network))
-    assert written or "signal" in path.name or "loops" in path.name
-    words = "no operator|no .tflite file holds|has loops|copies a state"
+    assert written or re.search("signal|loops|detection", path.name)
+    words = "no operator|no .tflite file holds|has loops|copies a state|repeats a tensor in another"
     assert [reason for reason in reasons if not re.search(words, reason)] == []
 
 

@@ -44,7 +44,7 @@ _SCALARS = {
     "max_detections": "The most detections.",
     "limit": "The most boxes that are chosen at a time.",
     "per_box": "Classes of a chosen box.",
-    "capacity": "Detections that the output has room for.",
+    "capacity": "Detections that the output can hold.",
     "is_regular": "1 to choose boxes for each class, 0 by the best class of each box.",
     "slots": "Inputs that are kept.",
     "period": "Calls from one that counts to the next.",

@@ -36,11 +36,11 @@ static int fits(const qn_s_detection *p, char *why) {
                        (long long)rows, (long)p->capacity);
     }
     const int64_t sorted = p->max_detections + (int64_t)s_least(p->limit, p->boxes);
-    const int64_t room = (int64_t)p->max_detections * p->boxes;
-    if (p->is_regular && p->classes > 1 && sorted > room) {
+    const int64_t asked = (int64_t)p->max_detections * p->boxes;
+    if (p->is_regular && p->classes > 1 && sorted > asked) {
         return qn_deny(why, QN_REFUSED,
                        "the device sorts up to %lld numbers in memory for %lld: beside it",
-                       (long long)sorted, (long long)room);
+                       (long long)sorted, (long long)asked);
     }
     return QN_OK;
 }
