@@ -1,5 +1,6 @@
 """Exported networks on emulated boards are compared over the boards' serial ports."""
 
+import shutil
 import socket
 
 import exported
@@ -98,6 +99,21 @@ def test_a_board_of_another_core_in_one_call():
     )
     assert found.same
     assert "m0" in found.profile
+
+
+def test_the_example_of_semihosting(tmp_path):
+    """By the console, without SysTick, whose interrupt would end a character's wait."""
+    folder = exported.write(tmp_path / "net", NETWORK)
+    shutil.copy(folder / "link" / "examples" / "semihosting.c", folder / "link" / "board.c")
+    rules = folder / "link" / "link.mk"
+    rules.write_text(rules.read_text().replace("-DLINK_SYSTICK", ""))
+    program = links.make(folder, "link-m4", "link_m4.elf")
+    board = " ".join(BOARDS["m4"].emulator)
+    console = "-chardev stdio,id=c,signal=off -semihosting-config enable=on,chardev=c"
+    how = f"{board} -display none -monitor none {console} -kernel {program}"
+    where = f"command:qemu-system-arm {how}"
+    found = qemu_nn.validate(NETWORK, IMAGES[:1], where, layers=False, timeout=120)
+    assert found.same
 
 
 def test_an_emulator_that_does_not_start_is_a_sentence(tmp_path):

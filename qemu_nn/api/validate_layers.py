@@ -199,7 +199,7 @@ class Findings:
                 functions[name],
                 record.elements,
                 record.differing,
-                math.fsum(record.counts) / len(record.counts) if record.counts else None,
+                math.fsum(record.counts) / len(record.counts) if any(record.counts) else None,
                 estimates.get(name),
                 record.first,
             )
