@@ -309,10 +309,31 @@ OPERATORS = {
     "argmin": lambda file: arg_max(file, "ArgMin"),
     "mixed": mixed,
     "net": net,
+    "line_conv": lambda file: _layer(
+        file, "Conv", (4, 6, 3), SCALES, 1e-3, shape=(2, 6, 9), pads=[1, 2], strides=[2]
+    ),
+    "line_depthwise": lambda file: _layer(
+        file, "Conv", (4, 1, 5), SCALES, 1e-3, shape=(2, 4, 9), group=4, dilations=[2]
+    ),
+    "line_pool": lambda file: one(
+        file, "MaxPool", 2e-4, shape=(2, 3, 9), kernel_shape=[3], strides=[2], pads=[1, 1]
+    ),
+    "line_mean": lambda file: one(file, "GlobalAveragePool", 1e-4, shape=(2, 3, 9)),
 }
 
 #: Those of which a file of 8 bits is recorded, too: what beside/ holds none of.
-_EIGHT = ("gemm_wide", "conv_wide", "mean", "prelu", "split", "argmax", "argmin", "hardsigmoid")
+_EIGHT = (
+    "gemm_wide",
+    "conv_wide",
+    "mean",
+    "prelu",
+    "split",
+    "argmax",
+    "argmin",
+    "hardsigmoid",
+    "line_conv",
+    "line_mean",
+)
 
 #: Operators on integers, which ONNX Runtime has of 8 bits.
 QLINEAR = {

@@ -21,16 +21,18 @@ from .convolve import CONVOLUTIONS
 from .curves import CURVES
 from .dense import DENSE
 from .elementwise import ELEMENTWISE
+from .lines import of_lines
 from .operators import plain
 from .reducing import REDUCING
 from .shaping import SHAPING
 from .site import Converter, Site
 from .values import Fixed, Int, Pending, Real, Value
-from .windows import WINDOWS
+from .windows import POOLS, WINDOWS
 
 #: Operator -> what makes its calls.
 CONVERTERS: dict[str, Converter] = {
-    **{**CONVOLUTIONS, **WINDOWS, **DENSE},
+    **{name: of_lines(each) for name, each in {**CONVOLUTIONS, **POOLS}.items()},
+    **{**WINDOWS, **DENSE},
     **{**ELEMENTWISE, **CURVES, **SHAPING, **REDUCING},
 }
 

@@ -177,11 +177,11 @@ def resize(site: Site) -> Pending:
     return Pending(emit, shape)
 
 
-WINDOWS: dict[str, Converter] = {
+POOLS: dict[str, Converter] = {
     "MaxPool": partial(pool, kind="max"),
     "AveragePool": partial(pool, kind="average"),
     "GlobalAveragePool": partial(pool, kind="average", whole=True),
     "GlobalMaxPool": partial(pool, kind="max", whole=True),
-    "ReduceMean": mean,
-    "Resize": resize,
 }
+
+WINDOWS: dict[str, Converter] = {"ReduceMean": mean, "Resize": resize}
