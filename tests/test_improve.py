@@ -127,7 +127,7 @@ def on_grid(values, steps, limits):
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_rounding_is_never_worse_than_to_the_nearest(name):
-    graph, x = network(slope=0.0), inputs(40)
+    graph, x = network(slope=0.0), inputs(12)
     _, formats, graph = lowered(name, graph, x)
     real = evaluate(graph, x, trace=True)
     noise = np.random.default_rng(5)
@@ -137,7 +137,7 @@ def test_rounding_is_never_worse_than_to_the_nearest(name):
             continue
         source, grid = real[node.inputs[0]], formats.grid(node)
         device = source + noise.normal(size=source.shape) * 0.01 * source.std()
-        rows = [windows(node.operator, values, 4096) for values in (device, source)]
+        rows = [windows(node.operator, values, 1024) for values in (device, source)]
         near = rounded(node.operator, grid, *rows)
         assert on_grid(matrix(near), grid.weights, grid.weight_limits)
         assert on_grid(near.bias, grid.biases, grid.bias_limits)
@@ -252,10 +252,9 @@ def test_the_same_data_give_the_same_network_on_any_threads():
     assert first.notes == second.notes
 
 
-@pytest.mark.parametrize("name", ["power2", "affine"])
-def test_analysis_compares_scaled_channels_with_what_they_stand_for(name):
-    net, x = FloatNetwork(network(slope=0.0)), inputs(24)
-    quantized = qemu_nn.quantize(net, x, scheme=name, steps=["average", "equalize", "round"])
+def test_analysis_compares_scaled_channels_with_what_they_stand_for():
+    net, x = FloatNetwork(network(slope=0.0)), inputs(8)
+    quantized = qemu_nn.quantize(net, x, scheme="affine", steps=["equalize", "round"])
     report = qemu_nn.analyze(quantized, x)
     assert min(layer.whole.sqnr for layer in report.layers) > 15
     real, other = (evaluate(each, x)["dense"] for each in (net.graph, quantized.reference))
