@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from float_classifiers import classifier, data
+from test_cluster import Client
 
 import qemu_nn
 from qemu_nn.api.golden import FloatNetwork
@@ -242,14 +243,15 @@ def test_steps_help_on_other_data_and_are_told(name, gain):
     assert told == ["average", "equalize", "round", "correct"]
 
 
-def test_the_same_data_give_the_same_network_on_any_threads():
+def test_the_same_data_give_the_same_network_on_threads_and_a_cluster():
     net, x = classifier(softmax=False), data(12)
-    first, second = (
-        qemu_nn.quantize(net, x, steps=["equalize", "formats", "round"], threads=threads)
-        for threads in (1, 2)
+    first, *others = (
+        qemu_nn.quantize(net, x, steps=["formats", "equalize", "round"], **how)
+        for how in ({}, {"threads": 2}, {"client": Client(3)})
     )
-    assert same(first, second)
-    assert first.notes == second.notes
+    for other in others:
+        assert same(first, other)
+        assert first.notes == other.notes
 
 
 def test_analysis_compares_scaled_channels_with_what_they_stand_for():
