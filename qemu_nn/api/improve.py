@@ -236,11 +236,12 @@ class _Stage:
                 yield from _assigned(more, replace(observed, scheme=scheme))
 
     def _methods(self) -> Iterator[tuple[str, Trial]]:
+        observed = self._observed(self.now.job.graph)
         for method in METHODS:
             for weights in WEIGHT_METHODS:
-                scheme = self.now.job.scheme.with_methods(method, weights)
+                scheme = observed.scheme.with_methods(method, weights)
                 label = f"{method} for activations, {weights} for weights"
-                yield from _assigned(label, replace(self.now.job, scheme=scheme))
+                yield from _assigned(label, replace(observed, scheme=scheme))
 
     def _observed(self, graph: FloatGraph) -> Job:
         x = self.fit.x
@@ -255,7 +256,7 @@ class _Stage:
         return [(f"{found[n][0]}, " if found[n][0] else "", found[n][1]) for n in better[:_TRIES]]
 
     def _search(self) -> Iterator[tuple[str, Trial]]:
-        job, how = self.now.job, self.plan.search
+        job, how = self._observed(self.now.job.graph), self.plan.search
         variables = job.scheme.variables(job.graph, job.formats({}), job.given)
         digest = hashlib.sha256(self.fit.x.tobytes())
         digest.update(repr((variables, job.given, job.scheme.profile, how.span)).encode())

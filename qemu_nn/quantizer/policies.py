@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Callable, NamedTuple, Union
 
 import numpy as np
@@ -51,8 +52,11 @@ def percentile(percent: float) -> Policy:
     """The finest format in which so many percent of the data do not saturate."""
     if not 0 < percent <= 100:
         raise Error(f"a percentile must be above 0 and at most 100, is {percent}")
+    return partial(_reaching, percent)
 
-    return lambda statistics, bits: dec_bit(reach(statistics, percent), bits)
+
+def _reaching(percent: float, statistics: Statistics, bits: int) -> int:
+    return dec_bit(reach(statistics, percent), bits)
 
 
 def reach(statistics: Statistics, percent: float) -> float:
