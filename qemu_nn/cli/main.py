@@ -20,7 +20,7 @@ from ..analysis.summary import facts_text
 from ..analysis.table import Cell
 from ..api import check as checking
 from ..api import golden as pipeline
-from ..errors import Error, ModelError, printable
+from ..errors import Error, ModelError, printable, sentence
 from ..io.arrays import read_state
 from ..io.version import __version__
 from ..kernels.table import ROWS
@@ -189,7 +189,7 @@ def info(
     else:
         say(getattr(summary, form)() if form else summary.text(full))
     for note in network.notes if form is None else ():
-        say(f"note: {note}")
+        say(sentence(f"note: {note}"))
     if found:
         if form is None:
             say(f"\n{found.text()}")

@@ -252,7 +252,8 @@ class Turn:
 
     def _restore(self) -> None:
         """Go back to the states before the last time step, which has been left in its middle."""
-        kept = [state.reshape(-1).view(np.uint8) for state in self._states.values()]
+        kept = [np.zeros(0, np.uint8)]  # of a network without states
+        kept += [state.reshape(-1).view(np.uint8) for state in self._states.values()]
         lib.qn_begin(self._call, _address(np.concatenate(kept)))
 
     def load(self, start: np.ndarray) -> None:
