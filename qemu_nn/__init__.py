@@ -54,6 +54,10 @@ export -- write C that calls CMSIS-NN, with a self-test
 
 >>> qemu_nn.export("net.qnz", "firmware")
 
+validate -- compare what a device computes with the emulator, layer by layer
+
+>>> print(qemu_nn.validate("net.qnz", on="serial:/dev/ttyACM0@921600"))
+
 chain -- put networks in a row, each at its own rate: from sound to answer
 
 >>> chain = qemu_nn.chain(qemu_nn.micro_frontend(), "wake_word.tflite", hops=(160, 3))
@@ -94,6 +98,7 @@ if TYPE_CHECKING:
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
     from .api.run import run
+    from .api.validate import validate
     from .cycles.model import estimate_call
     from .executorch import from_pytorch
     from .io.version import __version__
@@ -118,6 +123,7 @@ _HOMES = {
     "micro_frontend": "api.micro_frontend",
     "quantize": "api.quantize",
     "run": "api.run",
+    "validate": "api.validate",
     "__version__": "io.version",
 }
 
@@ -146,6 +152,7 @@ __all__ = [
     "micro_frontend",
     "quantize",
     "run",
+    "validate",
 ]
 
 

@@ -14,6 +14,7 @@ from hosts import HELIUM_ONLY
 from qemu_nn.api import export as delivery
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import DeviceWarning, Error
+from qemu_nn.firmware.boards import BOARDS
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
 from qemu_nn.kernels import table as kernels
@@ -27,8 +28,7 @@ STRICT = "-O2 -Wall -Wextra -Wpedantic -Werror"
 #: Make's target -> the programs it needs.
 TOOLS = {
     "pc": ("make", "cc"),
-    "m4": ("make", "arm-none-eabi-gcc", "qemu-system-arm"),
-    "m55": ("make", "arm-none-eabi-gcc", "qemu-system-arm"),
+    **dict.fromkeys(BOARDS, ("make", "arm-none-eabi-gcc", "qemu-system-arm")),
 }
 
 #: Bytes in which every small call of every function finds its inputs.

@@ -48,3 +48,6 @@ class Recorded:
 
 PTE = Recorded("executorch.npz", "pte", ".pte")
 QDQ = Recorded("onnx_quantized.npz", "qdq", ".onnx")
+
+#: Those of tests/qdq_cases.py, which stand for themselves.
+QDQ_CASES = Recorded("onnx_cases.npz", "onnx_cases", ".onnx")

@@ -37,6 +37,7 @@ class Tree:
         for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE", "qemu_nn/_build.py"):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
+        (root / "qemu_nn" / "__init__.py").touch()  # without it, an installed package comes first
         (root / "qemu_nn" / "io").mkdir()
         (root / "qemu_nn" / "io" / "version.py").write_text('__version__ = "0"\n')
         for name, text in FILES.items():

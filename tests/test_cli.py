@@ -28,7 +28,8 @@ DEMO = Path(qemu_nn.__file__).parent / "demo"
 MODEL, IMAGES = DEMO / "digits.qnz", DEMO / "digits.npz"
 GRU = Path(__file__).parents[2] / "shared" / "models_q7" / "gru"
 VERBS = ["demo", "info", "run", "golden", "compare", "chips", "kernels", "bench", "variants"]
-VERBS += ["check", "diff", "import", "quantize", "analyze", "evaluate", "export", "ndk", "sdk"]
+VERBS += ["check", "diff", "import", "quantize", "analyze", "evaluate", "export", "validate"]
+VERBS += ["ndk", "sdk"]
 
 
 def call(*arguments):

@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import networks
 import numpy as np
@@ -10,11 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qemu_nn.analysis.compare import Comparison, Finding
 from qemu_nn.analysis.dumps import parse_hex
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import Error
 
 LAYERS = ["data", "conv1", "relu1", "pool1", "clobber_pool1", "ip1", "softmax"]
+
+
+def test_nodes_of_a_program_are_not_called_dumps():
+    finding = Finding("relu", "relu", Path("recorded"), 4, 4)
+    assert Comparison((finding,), nodes=True).lines()[-1] == (
+        "all 1 nodes are equal to the device's values"
+    )
+    other = replace(finding, unlike="it is int16")
+    assert str(Comparison((finding, other), nodes=True)).endswith("1 of 2 nodes differ, first relu")
 
 
 def uart(content):
@@ -169,7 +181,7 @@ def test_what_a_pool_leaves_of_its_input_is_known_of_cores_that_leave_all_of_it(
 def test_rounding_is_recognized_where_no_profile_has_these_bits(made, tmp_path):
     lower = np.arange(256).reshape(8, 8, 4) % 5 == 0
     for change, words in (
-        (lambda v: v - lower, "the device truncates"),
+        (lambda v: v - lower, "it was truncated"),
         (lambda v: v + lower, "every difference is +1 or -1"),
         (lambda v: v - lower + 2 * (lower & (np.arange(4) == 1)), "every difference is +1 or -1"),
     ):
@@ -181,7 +193,7 @@ def test_rounding_is_recognized_where_no_profile_has_these_bits(made, tmp_path):
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        ([1, 1, 1], "the device rounds to nearest, the golden truncates"),
+        ([1, 1, 1], "it was rounded to nearest instead of truncated"),
         ([1, -1, 1], "every difference is +1 or -1"),
         ([-1, -1, -1], "every difference is +1 or -1"),
     ],
@@ -202,7 +214,7 @@ def test_the_device_rounds_where_the_golden_truncates(tmp_path, steps, words):
 )
 def test_a_transposed_layout_is_recognized(made, tmp_path, order, layout):
     found = cause(made, tmp_path, "x0/conv1", lambda v: np.ascontiguousarray(v.transpose(order)))
-    assert found == f"transposed: the dump is laid out as {layout}, the golden as HWC"
+    assert found == f"transposed: it is laid out as {layout} instead of HWC"
 
 
 def test_other_likely_causes_are_recognized(made, tmp_path):

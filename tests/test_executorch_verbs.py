@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from exported import check, needs, write
-from recorded_files import PTE, QDQ
+from recorded_files import PTE, QDQ, QDQ_CASES
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
@@ -104,12 +104,24 @@ def test_a_table_stands_for_its_own_function(name, tmp_path):
     assert all(layer["sqnr_whole_db"] is None or layer["sqnr_whole_db"] > 30 for layer in layers)
 
 
-def test_a_stream_of_samples_gives_what_a_run_gives(tmp_path):
-    name = "view_flatten_conv_linear_m4"
+@pytest.mark.parametrize("name", SOME)
+def test_a_stream_of_samples_gives_what_a_run_gives(name, tmp_path):
     session = qemu_nn.load(PTE.file(name, tmp_path)).session(target=core(name))
-    x = inputs(name)
-    whole = session.predict(x)
-    assert (np.concatenate([session.predict(each) for each in x]) == whole.reshape(-1, 6)).all()
+    codes = session.host.codes(inputs(name))
+    named = codes if isinstance(codes, dict) else {session.graph.input.name: codes}
+    want, stream = session.run(codes), session.stream()
+    for number in range(2):
+        got = stream.step({key: array[number] for key, array in named.items()})
+        assert all(got[key].tobytes() == want[key][number].tobytes() for key in want)
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("linear_m4", "float32"), ("linear_m4_i8io", "int8")])
+def test_predict_returns_the_program_s_own_type(name, dtype, tmp_path):
+    arrays = PTE.arrays(name)
+    got = qemu_nn.load(PTE.file(name, tmp_path)).predict(arrays["in0_0"])
+    assert (got.dtype, got.shape) == (arrays["out0_0"].dtype, arrays["out0_0"].shape)
+    assert got.dtype == dtype
+    assert got.tobytes() == arrays["out0_0"].tobytes()
 
 
 @pytest.mark.compiles
@@ -130,3 +142,15 @@ def test_exported_c_passes_on_an_emulated_device(tmp_path):
     folder = write(tmp_path / "net", network, x=inputs(name), target=core(name))
     status, lines = check(folder, "m4")
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
+
+
+@pytest.mark.parametrize(
+    ("archive", "name"), [(QDQ, "branchy_s8_pc"), (QDQ_CASES, "s16_add"), (QDQ, "unit_add")]
+)
+def test_evaluate_takes_the_file_s_own_order_of_axes(archive, name, tmp_path):
+    pytest.importorskip("onnx")
+    network = qemu_nn.load(archive.file(name, tmp_path))
+    rng, inputs = np.random.default_rng(0), network.graph.inputs
+    x = {t.name: rng.uniform(*t.format.ends, (3, *t.logical)) / 2 for t in inputs}
+    found = qemu_nn.evaluate(network, x if len(x) > 1 else x[inputs[0].name])
+    assert found.figures["sqnr_db"] > 20

@@ -10,6 +10,7 @@ from exported import check, flip, needs, write
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
+from qemu_nn.firmware.boards import BOARDS
 from qemu_nn.targets import profile
 
 pytestmark = [needs("m4"), pytest.mark.compiles]
@@ -28,10 +29,14 @@ def test_the_example_passes_until_a_weight_is_wrong(tmp_path):
     assert {line.split()[1] for line in wrong[:-1]} <= {"layer=x0/fc", "layer=x1/fc"}
 
 
-@pytest.mark.parametrize("cmsis", ["5.9.0", "7.0.0"])
-def test_every_function_gives_its_goldens(tmp_path, cmsis):
-    graph = exported.every_function(profile("cortex-m4", cmsis))
-    status, lines = check(write(tmp_path / "all", graph, cmsis=cmsis), "m4")
+@pytest.mark.parametrize(
+    ("board", "cmsis"),
+    [("m4", "5.9.0"), ("m4", "7.0.0"), pytest.param("m55", "7.0.0", marks=pytest.mark.slow)],
+)
+def test_every_function_gives_its_goldens(tmp_path, board, cmsis):
+    core = BOARDS[board].core
+    graph = exported.every_function(profile(core, cmsis))
+    status, lines = check(write(tmp_path / "all", graph, cmsis=cmsis, target=core), board)
     assert status == 0, lines
 
 
@@ -39,6 +44,18 @@ def test_every_function_gives_its_goldens(tmp_path, cmsis):
 @pytest.mark.parametrize("name", published.NAMES)
 def test_published_networks_pass_in_their_own_memory(name, tmp_path):
     assert check(write(tmp_path / name, pipeline.load(published.FOLDER / name)), "m4")[0] == 0
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    network, x, _ = pipeline.example()
+    return write(tmp_path_factory.mktemp("demo"), network, x=x[:1])
+
+
+@pytest.mark.parametrize("board", sorted({*BOARDS} - {"m4"}))
+def test_the_example_passes_on_every_board(demo, board):
+    status, lines = check(demo, board)
+    assert (status, lines[-1], len(lines)) == (0, "PASS: 0 failures", 9)
 
 
 @pytest.mark.parametrize("core", ["m4", "m55"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from recorded_files import QDQ
+from recorded_files import QDQ, QDQ_CASES
 
 import qemu_nn
 from qemu_nn.errors import ModelError
@@ -16,13 +16,22 @@ TensorProto, helper, numpy_helper = onnx.TensorProto, onnx.helper, onnx.numpy_he
 FAR = {"unit_div": 1}
 
 
-own, recorded, names = QDQ.own, QDQ.arrays, QDQ.names
+#: Name of a file -> where it is recorded.
+WHERE = {name: archive for archive in (QDQ, QDQ_CASES) for name in archive.names()}
+
+#: Steps that the softmax of 16 bits may be away, as it reads tables of 513 entries.
+SOFTMAX = 8
+
+
+def recorded(name):
+    """What was recorded with a file."""
+    return WHERE[name].arrays(name)
 
 
 @pytest.fixture
 def file(tmp_path):
     """A file by its name."""
-    return lambda name: QDQ.file(name, tmp_path)
+    return lambda name: WHERE[name].file(name, tmp_path)
 
 
 def inputs(network, arrays):
@@ -34,28 +43,29 @@ def inputs(network, arrays):
 def integers(arrays, tensor):
     """What ONNX Runtime has for a tensor, as it lies in memory; None if it is not recorded."""
     found = arrays.get(f"t0/{tensor.name}")
-    if found is None or found.dtype not in (np.int8, np.uint8):
+    if found is None or found.dtype.kind not in "iu":
         return None
-    shift = 128 if found.dtype == np.uint8 else 0
+    shift = {"uint8": 128, "uint16": 32768}.get(found.dtype.name, 0)
     moved = tensor.to_memory(found.astype(int) - shift)
-    return np.ascontiguousarray(moved.reshape(len(found), *tensor.shape), np.int8)
+    return np.ascontiguousarray(moved.reshape(len(found), *tensor.shape), tensor.dtype)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", WHERE)
 def test_each_layer_is_within_one_step_of_onnx_runtime(name, file):
     network, arrays = qemu_nn.load(file(name)), recorded(name)
     graph, calls = network.graph, Calls(network.graph, network.profile())
     codes = network.host.codes(inputs(network, arrays))
     codes = codes if isinstance(codes, dict) else {graph.input.name: codes}
     count = len(next(iter(codes.values())))
-    values, compared = dict(codes), 0
+    values, compared, most = dict(codes), 0, 1
     for node in graph.nodes:
         given = [values[each] for each in node.inputs] or [np.empty((count, 0), np.int8)]
         made = calls.run(node, given) if node.inputs else constant(graph, node, count)
         want = integers(arrays, node.output)
+        most = SOFTMAX if node.function.name == "arm_softmax_s16" else most
         if want is not None:
             steps = np.abs(made.reshape(want.shape).astype(int) - want)
-            assert np.count_nonzero(steps > 1) <= FAR.get(name, 0), node.name
+            assert np.count_nonzero(steps > most) <= FAR.get(name, 0), node.name
             compared += 1
         values[node.name] = made if want is None else want
     assert compared
@@ -66,7 +76,7 @@ def constant(graph, node, count):
     return np.ascontiguousarray(np.broadcast_to(numbers, (count, *node.output.shape)))
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", QDQ.names())
 def test_predict_is_near_what_onnx_runtime_returns(name, file):
     network, arrays = qemu_nn.load(file(name)), recorded(name)
     want = arrays.get("t0/y")
@@ -113,7 +123,7 @@ CONSTANTS = {
     "s": np.array(0.05, np.float32),
     "z": np.array(3, np.int8),
     "bad": np.array(np.nan, np.float32),
-    "wide": np.array(0, np.int16),
+    "wider": np.array(0, np.int32),
 }
 
 
@@ -141,7 +151,7 @@ def pair(source, target, scale="s", zero="z"):
     [
         ([*pair("x", "a"), helper.make_node("Relu", ["a"], ["y"])], "no QuantizeLinear reads"),
         ([*pair("x", "a", "bad"), *pair("a", "y")], "must be positive and finite"),
-        ([*pair("x", "a", zero="wide"), *pair("a", "y")], "activations of int16"),
+        ([*pair("x", "a", zero="wider"), *pair("a", "y")], "activations of int32"),
         ([*pair("x", "a"), helper.make_node("CumSum", ["a", "z"], ["y"])], "CumSum"),
         (
             [
@@ -171,7 +181,7 @@ def test_functions_of_one_number_have_onnx_runtime_s_rounding(tmp_path):
 
 @pytest.mark.parametrize("name", ["unit_conv_relu", "branchy_s8_pc", "cnn_s8_qop_pc"])
 def test_a_damaged_file_is_refused_or_harmless(name, tmp_path):
-    data, path = bytearray(own()[name]["file"].tobytes()), tmp_path / "net.onnx"
+    data, path = bytearray(QDQ.own()[name]["file"].tobytes()), tmp_path / "net.onnx"
     for number in range(60):
         rng = np.random.default_rng(number)
         damaged = bytearray(data)

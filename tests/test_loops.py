@@ -415,8 +415,9 @@ def test_a_plan_keeps_what_a_loop_reads_in_each_turn(tmp_path):
         made, starts = graph.made, (*graph.inputs, *graph.states)
         at = {t.name: a for t, a in zip(starts, (*plan.inputs, *plan.states))}
         at.update((step.node.name, step.output) for step in plan.steps)
+        at.update((constant.name, constant.address) for constant in plan.constants)
         for loop in graph.loops:
-            own = graph.nodes[loop.first : loop.last]
+            own = [node for node in graph.nodes[loop.first : loop.last] if node.name in at]
             reads = {read for node in own for read in node.inputs if not loop.holds(made[read])}
             for read, node in product(reads, own):
                 end, start = at[read] + graph.tensors[read].nbytes, at[node.name]

@@ -202,9 +202,23 @@ def test_inputs_lie_in_any_order_in_memory(network):
     assert_step(network.session().stream().step(named), want, 0, 0)
 
 
-def test_a_network_without_states_has_no_stream():
-    with pytest.raises(Error, match="is not recurrent and takes no state"):
-        Network(networks.classifier()).session().stream()
+def test_a_step_of_a_network_without_states_is_a_run_on_one_sample():
+    session = Network(networks.classifier()).session()
+    start = session.graph.input
+    x = np.random.default_rng(0).integers(-128, 128, (4, *start.shape)).astype(start.dtype)
+    want, stream = session.run(x), session.stream()
+    other = stream.copy()
+    for number in range(4):
+        for live in (stream, other):
+            got = live.step(x[number])
+            assert {
+                name: (got[name] == want[name][number]).all() for name in want
+            } == dict.fromkeys(want, True)
+    assert stream.state == {}
+    stream.reset()
+    for wrong in (lambda: session.stream(x[0]), lambda: stream.reset(x[0])):
+        with pytest.raises(Error, match="is not recurrent and takes no state"):
+            wrong()
 
 
 def test_a_step_takes_a_while(network, record_property):

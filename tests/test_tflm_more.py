@@ -67,7 +67,15 @@ def test_a_state_in_a_branch_or_a_loop_lives_on_from_step_to_step(name, tmp_path
     assert wrong(network, name, results) == {}
 
 
-SOME = ("slice_begins_int8", "prelu_ch_d_int8", "svdf_in_if_int8", "svdf_in_while_int8")
+SOME = (
+    "dense_tensor_bias",
+    "places64_slice",
+    "leaky_neg_int8",
+    "slice_begins_int8",
+    "prelu_ch_d_int8",
+    "svdf_in_if_int8",
+    "svdf_in_while_int8",
+)
 
 
 @needs("pc")
@@ -126,7 +134,8 @@ def test_a_rest_may_be_computed(tmp_path):
 
 @pytest.mark.parametrize(
     ("type", "shape", "match"),
-    [("INT64", (2,), r"begins, .*, must be INT32 \[2\]"), ("INT32", (3,), "must be INT32"),
+    [("INT64", (2,), "INT32 or INT64 as begins and sizes alike"),
+     ("INT32", (3,), r"must be \[2\] numbers where they are computed"),
      ("INT32", (2,), r"its output \[7, 2\] is no part of \[5, 6\]")],
 )  # fmt: skip
 def test_computed_begins_that_have_no_meaning_are_refused(type, shape, match, tmp_path):
@@ -239,19 +248,82 @@ def test_computed_weights_with_a_zero_point_are_refused_where_they_would_not_cou
         network.session()
 
 
-@pytest.mark.parametrize(("value", "match"), [(0, ""), (1, "it must have no bias but zeros")])
-def test_computed_weights_with_a_bias_are_refused(value, match, tmp_path):
+def computed(folder, length=3, type="INT32", value=0):
+    """The functions of a layer with computed weights and a constant bias."""
     net = File()
-    ends = [net.input((1, 4)), net.input((3, 4)), net.tensor((3,), "INT32", data=[value] * 3)]
-    net.operator("FULLY_CONNECTED", ends, [net.output((1, 3))], "FullyConnectedOptions")
-    path = net.save(tmp_path)
-    if not match:
-        assert [node.function.name for node in qemu_nn.load(path).graph.nodes] == [
-            "arm_batch_matmul_s8"
-        ]
-        return
-    with pytest.raises(ModelError, match=match):
-        qemu_nn.load(path)
+    bias = net.tensor((length,), type, data=[value] * length)
+    ends = [net.input((1, 4)), net.input((3, 4)), bias], [net.output((1, 3))]
+    net.operator("FULLY_CONNECTED", *ends, "FullyConnectedOptions")
+    nodes = qemu_nn.load(net.save(folder)).graph.nodes
+    return [node.function.name for node in nodes]
+
+
+def test_computed_weights_without_a_bias_are_a_product_of_matrices(tmp_path):
+    assert computed(tmp_path) == ["arm_batch_matmul_s8"]
+    assert computed(tmp_path, value=1)[-1] == "tflm_fully_connected_tensor_s8"
+
+
+@pytest.mark.parametrize(("length", "type"), [(4, "INT32"), (3, "INT64"), (3, "INT16")])
+def test_a_bias_that_does_not_fit_computed_weights_is_refused(length, type, tmp_path):
+    with pytest.raises(ModelError, match=r"its bias, .*, is .*; it must be INT32 \[3\]"):
+        computed(tmp_path, length, type)
+
+
+# ---- what devices with CMSIS-NN, or of other months, do not run ----
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "match"),
+    [
+        ("dense_tensor_int16_bias32", {}, "reads it as INT64"),
+        ("dense_tensor_int16", {**BUILD, "tflm": "2026-02"}, "sums of 32 bits are not supported"),
+        ("dense_chan_int16", {}, "a scale for each channel; of 16 bits .* refuses that"),
+        ("conv_groups_int16", {}, "groups of 16 bits as one, which reads beside the weights"),
+        ("leaky_neg_int8", {"tflm": "2026-02"}, "its slope is -0.3; before April 2026"),
+        ("cast_int8_bool", {}, "to truth values since October 2026 only"),
+        ("maximum_five_int8", {}, "up to 4 axes and stops at 5"),
+        ("bmm_five_int8", {"tflm": "2026-10"}, "it takes up to 4 axes, but has 5"),
+        ("bmm_five_float32", {"kernels": "reference"}, "it takes up to 4 axes, but has 5"),
+    ],
+)
+def test_what_a_build_does_not_run_is_refused_with_the_reason(name, build, match, tmp_path):
+    network = load(name, tmp_path)
+    with pytest.raises(Error, match=match):
+        network.session(**build)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["dense_tensor_bias", "dense_given_bias_int16", "leaky_neg_int16", "places64_slice",
+     "places64_update_far", "mean_three_int8", "padv2_scale_int16"],
+)  # fmt: skip
+def test_where_no_kernel_of_cmsis_nn_differs_the_default_build_has_the_same_bits(name, tmp_path):
+    network = load(name, tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = network.session().run(given(network, name))
+    left = wrong(network, name, results)
+    assert left == {} or (name == "leaky_neg_int16" and max(left.values()) < 9)  # its ratios
+
+
+def test_the_low_half_of_a_place_counts(tmp_path):
+    """Of SLICE; DYNAMIC_UPDATE_SLICE clamps all of it before."""
+    begins = np.int64([1, 2, 0]) + 2**32
+    made = sliced(tmp_path, "places64_slice", input_2=begins)["output"]
+    whole = recorded("places64_slice")["input_0"][:1]
+    np.testing.assert_array_equal(made, whole[:, 1:3, 2:4, :3])
+    with pytest.raises(Error, match="GATHER or SLICE outside its input"):
+        sliced(tmp_path, "places64_slice", input_2=[2**31, 0, 0])
+
+
+@pytest.mark.parametrize("name", ["leaky_neg_int8", "mean_three_int8"])
+def test_a_negative_slope_and_three_groups_of_axes_are_written(name, tmp_path):
+    network = load(name, tmp_path)
+    if name == "mean_three_int8":
+        pytest.importorskip("tflite")
+    network.save(tmp_path / "written.tflite")
+    network = qemu_nn.load(tmp_path / "written.tflite")
+    assert wrong(network, name, network.session(**BUILD).run(given(network, name))) == {}
 
 
 def test_weights_of_4_bits_count_once(tmp_path):

@@ -307,8 +307,17 @@ def test_every_recorded_file_is_written_as_the_same_plan_or_refused(path, tmp_pa
             written += 1
             assert len(calls(qemu_nn.load(tmp_path / "out.tflite"))) == len(calls(network))
     assert written or "signal" in path.name or "loops" in path.name
-    words = "no operator|no .tflite file holds|has loops"
+    words = "no operator|no .tflite file holds|has loops|copies a state"
     assert [reason for reason in reasons if not re.search(words, reason)] == []
+
+
+@pytest.mark.parametrize("case", ["dense_weights_zero", "dense_weights_zero_rows"])
+def test_the_zero_point_of_weights_is_written(case, tmp_path):
+    with np.load(GOLDEN / "tflm_more.npz") as stored:
+        (tmp_path / "in.tflite").write_bytes(stored[f"{case}/file"].tobytes())
+    network = qemu_nn.load(tmp_path / "in.tflite")
+    assert network.graph.nodes[-1].params["filter_offset"] != 0
+    assert_same(network, saved(network, tmp_path))
 
 
 @pytest.mark.skipif(not FLOAT.is_dir(), reason="the published float networks are not here")

@@ -1,4 +1,4 @@
-"""Why a dump differs from its golden, where that can be recognized."""
+"""Why what a device computed differs from a golden, where that can be recognized."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def _causes(
     if matching:
         yield f"these are exactly the bits of {_changes(goldens, matching)}"
     if got.size > 1 and (got == got[0]).all():
-        yield f"every element is {got[0]}: the buffer was never written, or the dump came too early"
+        yield f"every element is {got[0]}: the buffer was never written, or was read too early"
     if np.array_equal(got, np.maximum(flat, 0)):
-        yield "ReLU has already been applied: dump the buffer before that call"
+        yield "ReLU has already been applied: read the buffer before that call"
     if crc in twins:
-        yield f"these are the bytes of {twins[crc]}: another buffer, or dumped at another moment"
+        yield f"these are the bytes of {twins[crc]}: another buffer, or read at another moment"
     yield from _layouts(want, got)
     if got.dtype.itemsize > 1 and np.array_equal(got.byteswap(), flat):
         yield f"byte order: each {8 * got.dtype.itemsize}-bit element has its bytes swapped"
     if got.size > 1 and np.array_equal(got[1:], flat[:-1]):
-        yield "everything is shifted by one element: the dump starts one element too early"
+        yield "everything is shifted by one element: it starts one element too early"
     if got.size > 1 and np.array_equal(got[:-1], flat[1:]):
-        yield "everything is shifted by one element: the dump starts one element too late"
+        yield "everything is shifted by one element: it starts one element too late"
     if got.dtype.kind in "iu":
         yield from _rounding(flat, got, own.rounding)
 
@@ -85,7 +85,7 @@ def _layouts(want: np.ndarray, got: np.ndarray) -> Iterator[str]:
     for order in permutations(range(want.ndim)):
         if np.array_equal(got, want.transpose(order).ravel()):
             layout = "".join(names[axis] for axis in order)
-            yield f"transposed: the dump is laid out as {layout}, the golden as {names}"
+            yield f"transposed: it is laid out as {layout} instead of {names}"
 
 
 def _rounding(want: np.ndarray, got: np.ndarray, rounding: str) -> Iterator[str]:
@@ -97,8 +97,8 @@ def _rounding(want: np.ndarray, got: np.ndarray, rounding: str) -> Iterator[str]
     if off.size < 2 or np.abs(off).max() != 1:
         return
     if (off == -1).all() and rounding == "nearest":
-        yield "rounding mode: the device truncates (ARM_NN_TRUNCATE), the golden rounds to nearest"
+        yield "rounding mode: it was truncated (ARM_NN_TRUNCATE) instead of rounded to nearest"
     elif (off == 1).all() and rounding == "truncate":
-        yield "rounding mode: the device rounds to nearest, the golden truncates (ARM_NN_TRUNCATE)"
+        yield "rounding mode: it was rounded to nearest instead of truncated (ARM_NN_TRUNCATE)"
     else:
         yield "rounding mode: every difference is +1 or -1 (nearest against truncate)"

@@ -118,11 +118,14 @@ class Comparison:
         Goldens without a dump.
     strange : tuple of Path
         Files in the dump folder that belong to no golden.
+    nodes : bool
+        Whether these are nodes of a program, held against the device's values, and no dumps.
     """
 
     findings: tuple[Finding, ...]
     missing: tuple[str, ...] = ()
     strange: tuple[Path, ...] = ()
+    nodes: bool = False
 
     @property
     def same(self) -> bool:
@@ -146,10 +149,11 @@ class Comparison:
         lines += [f"missing  {name}" for name in self.missing]
         lines += [f"ignored  {path}: no golden has this name" for path in self.strange]
         total = len(self.findings)
+        what, own = ("nodes", "the device's values") if self.nodes else ("dumps", "their goldens")
         if self.first is None:
-            return [*lines, f"all {total} dumps are equal to their goldens"]
+            return [*lines, f"all {total} {what} are equal to {own}"]
         different = sum(not finding.same for finding in self.findings)
-        return [*lines, f"{different} of {total} dumps differ, first {self.first.name}"]
+        return [*lines, f"{different} of {total} {what} differ, first {self.first.name}"]
 
     def __repr__(self) -> str:
         return f"<Comparison: {self.lines()[-1]}>"

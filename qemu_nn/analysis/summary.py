@@ -120,10 +120,13 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
     }
     total = {name: sum(sizes.values()) for name, sizes in scratch.items()}
     arena = tensor_arena(graph, scratch) if shared else None
+    how = {name: kernel for step in plan.steps for name, kernel in _computed(step)}
     rows = tuple(
-        (*_layer(node), *_own(node, arena), *_costs(graph, node, total[node.name]), kernel)
-        for step in plan.steps
-        for node, kernel in _computed(step)
+        (
+            *(*_layer(node), *_own(node, arena), *_costs(graph, node, total[node.name])),
+            how.get(node.name, "once, at plan time"),
+        )
+        for node in graph.nodes
     )
     layers = Table((*_LAYER, *(_ARENA if arena else _SHIFTS), *_COSTS, "kernel"), rows)
     facts: dict[str, Cell] = {
@@ -156,11 +159,11 @@ def _memory(
     return facts
 
 
-def _computed(step: Step) -> Iterator[tuple[Node, str]]:
+def _computed(step: Step) -> Iterator[tuple[str, str]]:
     """The layers that a step computes, and how."""
-    yield step.node, str(step.row)
-    if step.relu:
-        yield step.relu.node, f"with {step.node.name}"
+    yield step.node.name, str(step.row)
+    for node in (*step.folds, *([step.relu.node] if step.relu else [])):
+        yield node.name, f"with {step.node.name}"
 
 
 def _layer(node: Node) -> tuple[Cell, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import Error
 from ..ir.formats import Format
 from ..ir.preprocessing import Preprocessing
+from ..ir.tensors import Tensor
 from ..runtime.host import Host, resized
 from ..runtime.samples import shaped
 
@@ -72,7 +73,8 @@ class Arrange(Take):
     """Real samples of one input.
 
     shape, layout: what the network takes. given: the layout of images in the data, where their
-    shape does not tell. own: the format of integers of this type in the data.
+    shape does not tell. own: the format of integers of this type in the data. tensor: what keeps
+    the axes of `shape` in another order in memory.
     """
 
     shape: Shape
@@ -80,6 +82,7 @@ class Arrange(Take):
     given: Optional[str] = None
     own: Optional[Format] = None
     preprocessing: Optional[Preprocessing] = None
+    tensor: Optional[Tensor] = None
 
     @property
     def start(self) -> tuple[Shape, Optional[str]]:
@@ -110,7 +113,14 @@ class Arrange(Take):
             raise no_axis(x)
         if steps is not None:
             real = steps.apply(real, self.layout)
+        if self.tensor is not None:
+            real = self.tensor.to_memory(real)
         return real.astype(np.float64 if real.dtype == np.float64 else np.float32)
+
+
+def of_tensor(tensor: Tensor) -> Arrange:
+    """Real samples of one of several inputs, or its own integers."""
+    return Arrange(tensor.logical, None, None, tensor.format, tensor=tensor)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from ..runtime.host import Host
 from ..runtime.inputs import Inputs
 from ..runtime.samples import as_numbers
 from ..runtime.sanity import tell
-from .arrange import Arrange, ByName, Coded, Reals, Shape, Take
+from .arrange import Arrange, ByName, Coded, Reals, Shape, Take, of_tensor
 from .batches import Batch as Batch
 from .batches import Batches as Batches
 from .batches import Blocks as Blocks
@@ -114,7 +114,7 @@ def batches_by_name(
     Reading. Raises Error as batches().
     """
     how = Reading(labels=labels, selection=selection or Selection(), any_labels=any_labels)
-    take = ByName({t.name: Arrange(t.shape, None, None, t.format) for t in tensors})
+    take = ByName({t.name: of_tensor(t) for t in tensors})
     return _batches(source, take, how, size)
 
 
@@ -122,7 +122,7 @@ def real_batches(network: Network, source: Any, how: Reading, size: int = SIZE) 
     """Batches of samples as a network's float reference takes them, of several inputs by name."""
     inputs = network.graph.inputs
     if len(inputs) > 1:
-        take: Take = ByName({t.name: Arrange(t.shape, None, None, t.format) for t in inputs})
+        take: Take = ByName({t.name: of_tensor(t) for t in inputs})
     else:
         take = Reals(_prepared(network.host, how), how.layout)
     return _batches(source, take, how, size)

@@ -53,7 +53,8 @@ class Network:
         The float network that it was quantized from, channels last, whose tensors have the names
         of the layers; None if it did not come from one.
     notes : tuple of str
-        A sentence for each thing that quantize() had to change or make coarser.
+        A sentence for each thing that quantize() had to change or make coarser, or that a file's
+        network computes in another way than the file's own tool.
     preprocessing : Preprocessing or None
         What raw samples, such as pixels, become before they are real inputs.
 
@@ -476,7 +477,7 @@ def load(
     if path.suffix.lower() == ".onnx" and not (input or output or beside):
         integers = load_quantized_onnx(path)
         if integers is not None:
-            return Network(integers)
+            return Network(integers[0], notes=integers[1])
     if path.suffix.lower() in FLOAT_FORMATS:
         return FloatNetwork(load_float(path, input, output, beside))
     if input or output or beside:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -25,24 +25,23 @@ from ..io.arguments import (
 )
 from ..io.selection import Index, Selection
 from ..ir.float_graph import FloatGraph
-from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
-from ..ir.statistics import Statistics
 from ..lower import device_part
 from ..optimize import optimize
-from ..quantizer.search import Given, Score, Search, search
+from ..quantizer.search import Given, Search
 from ..quantizer.statistics import observe
+from ..quantizer.steps import EFFORTS, STEPS
 from ..runtime.cluster import cluster
-from ..runtime.evaluate import each_tensor, evaluate
+from ..runtime.evaluate import each_tensor
 from ..runtime.plan import plan
 from ..runtime.sanity import Gauge, tell
-from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, profile
 from .data import Batch, batches
+from .improve import Plan, improved
 from .network import FloatNetwork, Network, unquantized
 from .schemes import SCHEMES, Overrides, Scheme, scheme_of
-
-Progress = Callable[[Iterable], Iterable]
+from .searching import Job, Progress
+from .searching import searched as searched_formats
 
 
 def quantize(
@@ -56,6 +55,9 @@ def quantize(
     bits: int = 8,
     method: Union[str, float] = "minmax",
     weight_method: Union[str, float] = "minmax",
+    effort: str = "fast",
+    steps: Optional[Sequence[str]] = None,
+    minutes: float = 10.0,
     formats: Optional[Overrides] = None,
     functions: Optional[Mapping[str, str]] = None,
     softmax: bool = True,
@@ -104,6 +106,15 @@ def quantize(
         exact network.
     weight_method : str or float, default "minmax"
         The same for weights, without "search".
+    effort : {"fast", "best"}, default "fast"
+        "best" takes the steps of docs/quantizing.md that make a network more accurate, and keeps
+        those that do, judged on every second sample of the data; `notes` say what each has gained.
+    steps : sequence of str, optional
+        Take these steps only, in their own order: "average", "equalize", "formats", "search",
+        "round", "correct".
+    minutes : float, default 10.0
+        Begin no step, and no layer of a step, after so many minutes; a search takes up to half of
+        them.
     formats : mapping of str to mapping, optional
         Overrides: formats that are given and not chosen, by layer and role. For power2 in fraction
         bits, {"conv1": {"output": 5, "weights": 7, "bias": 6}}; for affine as ranges of outputs,
@@ -132,7 +143,7 @@ def quantize(
     search_range : int, default 3
         How often a search halves a range at most.
     tolerance : float, default 0.0
-        A search ends when its accuracy is at most this much below the float network's.
+        With labels, a search ends when its accuracy is at most this much below the float network's.
     threads : int, default 1
         Candidates of a search that are computed at a time.
     client : dask.distributed.Client or str, optional
@@ -171,14 +182,22 @@ def quantize(
     scheme = one_of(SCHEMES, scheme, "scheme")
     wanted = profile(target, SCHEMES[scheme] if cmsis is None else cmsis, rounding)
     searched = isinstance(method, str) and method == "search"
+    one_of(EFFORTS, effort, "effort")
     first = "minmax" if searched else method
     chosen = scheme_of(scheme, wanted, functions, bits, first, weight_method)
     span = as_count(search_range, "search_range", 0, 64) * chosen.octave
     threads = as_count(threads, "threads", most=MOST_THREADS)
     file = None if resume is None else as_path(resume, "resume")
     how = Search(span, as_number(tolerance, "tolerance"), None, threads, resume=file)
-    if not searched and (client is not None or workers is not None):
-        raise Error("client and workers are for method='search', which alone has many candidates")
+    how_long = as_number(minutes, "minutes")
+    if how_long < 0:
+        raise Error(f"minutes must be 0 or more, not {shown(minutes)}")
+    taken = EFFORTS[effort] if steps is None else _steps(steps)
+    if not searched and not taken and (client is not None or workers is not None):
+        raise Error(
+            "client and workers are for method='search' and effort='best', which alone have many "
+            "candidates"
+        )
     given = {
         layer: as_mapping(roles, f"the formats of {layer}")
         for layer, roles in as_mapping(formats, "formats").items()
@@ -199,17 +218,21 @@ def quantize(
     def inputs() -> Iterable[np.ndarray]:
         for batch in progress(source) if progress else source:
             x = to_device_input(_channels_last(batch.x, network.graph))
-            if searched or not kept:
+            if searched or taken or not kept:
                 kept.append(Batch(x, batch.y))
             yield x
 
     job = replace(job, statistics=observe(job.graph, inputs()))
     tried: Given = {}
-    if searched:
-        with cluster(client, workers) as found:
-            tried = _searched(job, kept, replace(how, client=found), progress)
-    final = job.formats(tried)
-    graph = chosen.lower(job.graph, final)
+    with cluster(client, workers) as found:
+        how = replace(how, client=found)
+        if searched:
+            tried = searched_formats(job, kept, how, progress)
+        final = job.formats(tried)
+        if taken:
+            plan_of_steps = Plan(taken, time.monotonic() + 60 * how_long, how, progress)
+            job, final = improved(job, final, kept, plan_of_steps)
+    graph = job.scheme.lower(job.graph, final)
     plan(graph, wanted)  # the device accepts every call
     gauge, x = Gauge(graph.input), kept[0].x
     gauge.add(graph.input.format.quantize(x), x)
@@ -217,31 +240,15 @@ def quantize(
     return Network(graph, job.reference, (*job.notes, *final.notes), preprocessing)
 
 
-@dataclass(frozen=True)
-class _Job:
-    """One network on its way to one device.
-
-    reference: optimized, channels last. graph: the part that the device computes, in operators that
-    have functions.
-    """
-
-    reference: FloatGraph
-    graph: FloatGraph
-    scheme: Scheme
-    given: Overrides
-    notes: tuple[str, ...]
-    statistics: Mapping[str, Statistics]
-
-    def formats(self, tried: Given) -> Any:
-        """All formats, with those that a search tries."""
-        return self.scheme.assign_formats(self.graph, self.statistics, self.given, tried)
-
-    def lowered(self, tried: Given) -> Graph:
-        """The calls, with the formats that a search tries."""
-        return self.scheme.lower(self.graph, self.formats(tried))
+def _steps(steps: Any) -> tuple[str, ...]:
+    """The steps that are named, in the order in which they are taken."""
+    if isinstance(steps, str) or not isinstance(steps, Iterable):
+        raise Error(f"steps must be a list of {', '.join(STEPS)}, not {shown(steps)}")
+    named = [one_of(STEPS, step, "step") for step in steps]
+    return tuple(step for step in STEPS if step in named)
 
 
-def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool) -> _Job:
+def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool) -> Job:
     reference, notes = optimize(network.graph)
     graph, more = scheme.prepare(device_part(reference), softmax)
     if graph.input != reference.input:
@@ -252,7 +259,7 @@ def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool)
         )
     # What cannot be lowered is known before any data is read.
     scheme.lower(graph, scheme.draft(graph))
-    return _Job(reference, graph, scheme, given, (*notes, *more), {})
+    return Job(reference, graph, scheme, given, (*notes, *more), {})
 
 
 def _channels_last(x: np.ndarray, graph: FloatGraph) -> np.ndarray:
@@ -264,42 +271,3 @@ def _device_input(reference: FloatGraph, name: str, x: np.ndarray) -> np.ndarray
     if name == reference.input:
         return x
     return next(value for tensor, value in each_tensor(reference, x) if tensor == name)
-
-
-def _searched(job: _Job, kept: list[Batch], how: Search, progress: Optional[Progress]) -> Given:
-    """The formats that a search chooses, on all of the data."""
-    x = np.concatenate([batch.x for batch in kept])
-    labels = [batch.y for batch in kept if batch.y is not None]
-    y = np.concatenate(labels) if len(labels) == len(kept) else None
-    job = replace(job, graph=job.scheme.prepare(job.graph, softmax=False)[0])
-    scores = evaluate(job.graph, x)[job.graph.outputs[0]].reshape(len(x), -1)
-    variables = job.scheme.variables(job.graph, job.formats({}), job.given)
-    goal = None if y is None else float(np.mean(scores.argmax(1) == y))
-    digest = hashlib.sha256(x.tobytes())
-    about = (y, *variables, job.given, job.scheme.profile, how.span, how.tolerance)
-    for part in about:
-        digest.update(repr(part.tolist() if isinstance(part, np.ndarray) else part).encode())
-    how = replace(how, goal=goal, key=digest.hexdigest())
-    return search(variables, {}, _Scorer(job, x, y, scores), how, progress or iter)
-
-
-@dataclass(frozen=True)
-class _Scorer:
-    """Scores the exact network on data x with labels y, or against the float scores."""
-
-    job: _Job
-    x: np.ndarray
-    y: Optional[np.ndarray]
-    scores: np.ndarray
-
-    def __call__(self, tried: Given) -> Score:
-        """The score of the network with the formats that are tried."""
-        graph = self.job.lowered(tried)
-        x = graph.input.format.quantize(self.x)
-        session = Session(graph, self.job.scheme.profile)
-        result = session.run(x)[graph.outputs[0]].reshape(len(x), -1)
-        got = graph.node(graph.outputs[0]).output.format.dequantize(result)
-        right = 0.0 if self.y is None else float(np.mean(result.argmax(1) == self.y))
-        error = np.sum((got - self.scores) ** 2, 1)
-        signal = np.maximum(np.sum(self.scores**2, 1), np.finfo(float).tiny)
-        return Score(right, -float(np.mean(np.minimum(error / signal, 1))))

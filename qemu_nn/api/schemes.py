@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -40,12 +40,13 @@ class Scheme(ABC):
     """A way to quantize for one device.
 
     functions: layer -> the C function that it calls. octave: how many steps of a search halve a
-    range.
+    range. powers: whether scales are powers of two.
     """
 
     profile: Profile
     functions: Mapping[str, str] = field(default_factory=dict)
     octave = 1
+    powers = True
 
     @abstractmethod
     def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
@@ -68,6 +69,10 @@ class Scheme(ABC):
     @abstractmethod
     def lower(self, graph: FloatGraph, formats: Any) -> Graph:
         """The calls."""
+
+    @abstractmethod
+    def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
+        """The same scheme with other methods for activations and weights."""
 
     @abstractmethod
     def variables(self, graph: FloatGraph, formats: Any, given: Overrides) -> list[Variable]:
@@ -107,6 +112,10 @@ class PowersOfTwo(Scheme):
         """See lower.lower."""
         return lower(graph, formats, self.profile, self.functions)
 
+    def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
+        """See Scheme."""
+        return replace(self, policy=policy(method), weight_policy=policy(weight_method))
+
     def variables(self, graph: FloatGraph, formats: Formats, given: Overrides) -> list[Variable]:
         """Weights, outputs of layers that have some, biases."""
         variables: list[Variable] = [(n, "weights", f) for n, f in formats.weights.items()]
@@ -123,6 +132,7 @@ class Affine(Scheme):
     activations: Ranges = field(default_factory=Ranges)
     weights: Ranges = field(default_factory=Ranges)
     octave = 2
+    powers = False
 
     def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
         """See lower.prepare_s8."""
@@ -162,6 +172,11 @@ class Affine(Scheme):
     def lower(self, graph: FloatGraph, formats: AffineFormats) -> Graph:
         """See lower.lower_s8."""
         return lower_s8(graph, formats, self.functions)
+
+    def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
+        """See Scheme."""
+        activations = ranges(method, dtype=self._dtype)
+        return replace(self, activations=activations, weights=ranges(weight_method))
 
     def variables(
         self, graph: FloatGraph, formats: AffineFormats, given: Overrides

@@ -51,18 +51,27 @@ class Device:
         return replace(self.host, preprocessing=None)  # samples come prepared
 
     def scores(self, x: Samples) -> dict[str, np.ndarray]:
-        """The scores of samples by output, channels last."""
-        return self._host.scores(self.session.run(self._host.codes(x, _layout(x))))
+        """The scores of samples by output, channels last as they lie in memory."""
+        found = self._host.scores(self.session.run(self._host.codes(*self._given(x))))
+        if self.host.reference is not None:
+            return found
+        tensors = self.host.graph.tensors
+        return {name: tensors[name].to_memory(values) for name, values in found.items()}
 
     def look(self, x: Samples) -> None:
         """Log how samples use the formats of the inputs, or warn where that is odd."""
-        for gauge in self._host.gauges(x, _layout(x)):
+        for gauge in self._host.gauges(*self._given(x)):
             tell(gauge, stacklevel=3)
 
-
-def _layout(x: Samples) -> Optional[str]:
-    """Samples come channels last."""
-    return "NHWC" if not isinstance(x, Mapping) and x.ndim == 4 else None
+    def _given(self, x: Samples) -> tuple[Samples, Optional[str]]:
+        """Samples as users give them, and their layout: they come as they lie in memory."""
+        tensors = {tensor.name: tensor for tensor in self.host.graph.inputs}
+        if isinstance(x, Mapping):
+            return {name: tensors[name].from_memory(part) for name, part in x.items()}, None
+        start = self.host.graph.input
+        if self.host.reference is None and start.order:
+            return start.from_memory(x), None
+        return x, "NHWC" if x.ndim == 4 else None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..analysis.summary import facts_text
 from ..analysis.table import Cell
 from ..api import check as checking
 from ..api import golden as pipeline
-from ..errors import Error, ModelError, printable
+from ..errors import Error, ModelError, printable, sentence
 from ..io.arrays import read_state
 from ..io.version import __version__
 from ..kernels.table import ROWS
@@ -55,6 +55,7 @@ from .quantize import import_, quantize
 from .run import run
 from .sdk import sdk
 from .spelling import spelled
+from .validate import validate
 
 DIFFERS, FAULT, INTERRUPTED = 1, 2, 130
 
@@ -101,8 +102,9 @@ def main() -> None:
     MODEL is a .qnz file, a .tflite file, a network.json, or a folder that holds a network.json.
     Arrays are .npy files, or .npz files with the arrays x (inputs) and y (labels).
 
-    Exit codes: 0 for success, 1 if compare finds a difference, check a network that does not run,
-    --fit a chip that is too small, or ndk check a broken limit, 2 if the input is at fault.
+    Exit codes: 0 for success, 1 if compare or validate finds a difference, check a network that
+    does not run, --fit a chip that is too small, or ndk check a broken limit, 2 if the input is at
+    fault.
     """
 
 
@@ -186,6 +188,8 @@ def info(
         say(json.dumps({**json.loads(summary.json()), "fit": found.record()}, indent=2))
     else:
         say(getattr(summary, form)() if form else summary.text(full))
+    for note in network.notes if form is None else ():
+        say(sentence(f"note: {note}"))
     if found:
         if form is None:
             say(f"\n{found.text()}")
@@ -272,5 +276,8 @@ def kernels(form: Optional[str]) -> None:
     say(getattr(kernel_table(ROWS), form or "text")())
 
 
-for _verb in (bench, variants, check, diff, import_, quantize, analyze, evaluate, export, ndk, sdk):
+for _verb in (
+    *(bench, variants, check, diff, import_, quantize, analyze, evaluate),
+    *(export, validate, ndk, sdk),
+):
     main.add_command(_verb)

@@ -17,6 +17,7 @@ from ..api.tflite_file import check_ending
 from ..errors import Error, sentence
 from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
+from ..quantizer.steps import EFFORTS, STEPS
 from .data_options import data as data_option
 from .data_options import prepared, reading
 from .options import PATH, arithmetic, cluster, method, say, source
@@ -86,6 +87,21 @@ def import_(
     help=f"The same for weights: {_METHODS}.",
 )
 @click.option(
+    "--effort",
+    type=click.Choice([*EFFORTS]),
+    default="fast",
+    show_default=True,
+    help="best: take the steps that make the network more accurate; notes say what each gains.",
+)
+@click.option("--steps", metavar="A,B", help=f"Take these steps only: {', '.join(STEPS)}.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0),
+    default=10.0,
+    show_default=True,
+    help="How long steps may take.",
+)
+@click.option(
     "--format",
     "given",
     multiple=True,
@@ -131,6 +147,7 @@ def quantize(
     data: Path,
     output: Path,
     bits: str,
+    steps: Optional[str],
     given: tuple[str, ...],
     function: tuple[str, ...],
     weights: Optional[Path],
@@ -154,6 +171,7 @@ def quantize(
         network,
         data,
         bits=int(bits),
+        steps=None if steps is None else steps.split(","),
         formats=_formats(given),
         functions=_functions(function),
         progress=_progress,

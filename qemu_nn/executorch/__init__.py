@@ -153,7 +153,8 @@ def compare(
         )
     finder = Finder(device, inputs, target, own, known)
     findings = [finder.finding(name, recorded[name]) for name in own if name in recorded]
-    return Comparison(tuple(findings), tuple(name for name in own if name not in recorded))
+    missing = tuple(name for name in own if name not in recorded)
+    return Comparison(tuple(findings), missing, nodes=True)
 
 
 def assert_same(

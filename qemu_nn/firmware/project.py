@@ -17,7 +17,8 @@ from ..io.files import reason
 from ..runtime.host import Host
 from ..runtime.plan import Plan
 from ..targets import Profile
-from . import stand_in
+from . import link, stand_in
+from .boards import BOARDS
 from .context import context
 from .folder import Listed, checksum, earlier_files, replacing
 from .golden import About, GoldenSet
@@ -78,12 +79,18 @@ def write(
         f"{guard} != defined(NETWORK_STAND_IN)" for guard in guards
     )
     values["preprocess"] = preprocess(host)
+    values["boards"] = list(BOARDS.values())
     values["own"] = any(is_own(call.step.node.function) for call in memory.calls)
     names = (*_TEMPLATES, *(_PREPROCESS if values["preprocess"]["raw"] else ()), "Makefile")
     contents = {name: _rendered(name, values) for name in names}
     contents.update(_functions(memory.calls, plan.profile))
-    for path in ("mps2/startup.c", "mps2/mps2_an386.ld", "mps3/mps3_an547.ld"):
-        contents[path] = _template(path.partition("/")[2])
+    contents["boards/startup.c"] = _template("startup.c")
+    for board in BOARDS.values():
+        contents[f"boards/{board.script}"] = _rendered("board.ld", {"board": board})
+    contents.update({path: _template(name) for path, name in link.FILES.items()})
+    values["link"] = link.values(graph, about)
+    for path in ("link/link_network.c", "link/link.mk"):
+        contents[path] = _rendered(path.partition("/")[2], values)
     if one:
         contents["layers.h"] = one_header(graph, named)
     for path, text in contents.items():

@@ -146,7 +146,17 @@ def real_layer(call: Call, own: Union[Conv, Dense]) -> Union[Conv, Dense]:
     scales = (steps / call.source.scale).reshape(-1, *[1] * (own.weights.ndim - 1))
     bias = bias_row(call.function, call.bias)
     real = None if bias is None else bias * np.broadcast_to(steps, bias.shape)
+    if real is not None and "input_offset" in call.params:
+        real = real + _unmoved(call, own.weights) * steps
+        real += (call.params["output_offset"] - call.output.zero_point) * call.output.scale
     return replace(own, weights=own.weights * scales, bias=real)
+
+
+def _unmoved(call: Call, weights: np.ndarray) -> np.ndarray:
+    """What sums have of a zero point that no offset takes away, as the bias does: of 16 bits."""
+    left = call.source.zero_point + call.params["input_offset"]
+    result: np.ndarray = left * weights.reshape(len(weights), -1).sum(1)
+    return result
 
 
 def windows(call: Call) -> Meant:

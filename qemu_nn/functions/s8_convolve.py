@@ -69,7 +69,8 @@ def _draw(rng: Random, function: Function) -> Drawn:
     if kernel == WRAPPER and rng.randrange(2):
         kernel = rng.choice((POINT, POINT_FAST, ROW))
     p = draw_windows(rng)
-    p.update(_draw_channels(rng, function.type == "s8" and kernel in (WRAPPER, ANY)))
+    grouped = kernel == REFERENCE or (function.type == "s8" and kernel in (WRAPPER, ANY))
+    p.update(_draw_channels(rng, grouped))
     if kernel in (POINT, POINT_FAST):
         p.update(_draw_point(rng, p, kernel == POINT_FAST))
     if kernel == ROW:

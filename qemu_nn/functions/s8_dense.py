@@ -1,13 +1,14 @@
 """Fully connected layers of the s8 and s16 API."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Callable, Optional
 
 import numpy as np
 
-from ..operators import Dense
+from ..operators import Dense, Operator, Shape
 from .base import Function, Params
 from .drawing import MOST_CHANNELS, WIDTHS, Drawn
 from .extents import Array, Either, Extent, stack, vector
@@ -150,6 +151,43 @@ def _scaled(
     )
 
 
+@dataclass(frozen=True)
+class _Products(Operator):
+    """Rows times those of a second matrix, and the third operand added."""
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """The rows of both matrices."""
+        return (inputs[0][0], inputs[1][0])
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Of each sample its own."""
+        x, filter, bias = inputs
+        return np.matmul(x, np.swapaxes(filter, -1, -2)) + bias[:, None]
+
+
+def _tensor(type: str, bias: str, case: Params) -> Function:
+    """Filter and bias are computed."""
+    dtype = DTYPES[type.split("_")[0]]
+    return Function(
+        name=f"tflm_fully_connected_tensor_{type}",
+        op="fully_connected_tensor",
+        type=type,
+        params=(*_DENSE, *_PAIR),
+        inputs=(
+            Array("input", dtype, ("batches", "input_c")),
+            Array("filter", "int8", ("output_c", "input_c")),
+            vector("bias", bias, "output_c"),
+        ),
+        output=Array("output", dtype, ("batches", "output_c")),
+        fixed={"is_per_channel": 0},
+        macs=("batches", "output_c", "input_c"),
+        note="" if type == "s8" else "All offsets are ignored.",
+        draw=weighted_draw(_draw),
+        cases=(case,),
+        meaning=lambda call: Meant((_Products(),), tuple(call.sides)),
+    )
+
+
 _NO_OFFSETS = {"input_offset": 0, "output_offset": 0}
 _WIDE = {**_NO_OFFSETS, "act_min": -32768, "act_max": 32767}
 
@@ -200,4 +238,7 @@ FUNCTIONS = (
         {},
         Struct("cmsis_nn_quant_params", _EITHER, "(int32_t *)"),
     ),
+    _tensor("s8", "int32", _case(64, 10, -10)),
+    _tensor("s16", "int64", _case(64, 10, -9, **_WIDE)),
+    _tensor("s16_s32", "int32", _case(64, 10, -9, **_WIDE)),
 )

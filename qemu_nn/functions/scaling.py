@@ -191,10 +191,14 @@ def logistic_scaling_s16(scale: float, tanh: bool = False) -> tuple[int, int]:
 def leaky_relu_scaling(
     scale: float, output_scale: float, alpha: float, real: type[np.floating] = np.float32
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """(multiplier, shift) of the identity and of alpha of LEAKY_RELU; real: as of sub_scaling()."""
+    """(multiplier, shift) of the identity and of alpha of LEAKY_RELU; real: as of sub_scaling().
+
+    The multiplier of an alpha below 0 is below 0.
+    """
     one, out = real(scale), real(output_scale)
-    identity, negative = one / out, one * real(alpha) / out
-    return quantize_multiplier(float(identity)), quantize_multiplier(float(negative))
+    identity, below = one / out, one * real(abs(alpha)) / out
+    multiplier, shift = quantize_multiplier(float(below))
+    return quantize_multiplier(float(identity)), (-multiplier if alpha < 0 else multiplier, shift)
 
 
 def rescale_factors(scale: float, zero_point: int, output_scale: float) -> np.ndarray:

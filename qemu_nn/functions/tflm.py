@@ -65,6 +65,7 @@ def _draw_leaky_relu(rng: Random, function: Function) -> Drawn:
     p = {"length": length(rng), **_draw_zeros(rng, function)}
     for which in ("identity", "alpha"):
         p[f"{which}_multiplier"], p[f"{which}_shift"] = _draw_factor(rng, function)
+    p["alpha_multiplier"] *= rng.choice((1, 1, -1))
     return p
 
 

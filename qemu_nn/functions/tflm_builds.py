@@ -80,6 +80,12 @@ DIFFERENCES: Mapping[str, Difference] = {
         "recorded from both kernels",
         kernels="reference",
     ),
+    "convolve_16x8_groups": Difference(
+        "CONV_2D",
+        "of 16 bits, groups are computed as one, with what lies behind the weights",
+        "arm_convolve_s16.c",
+        kernels=KERNELS[0],
+    ),
     "weights_unpacked": Difference(
         "CONV_2D, DEPTHWISE_CONV_2D",
         "weights of 4 bits are unpacked first, and computed as those of 8 bits",
@@ -98,6 +104,19 @@ DIFFERENCES: Mapping[str, Difference] = {
         "micro/kernels/fully_connected.cc before April 2026",
         kernels="reference",
         before="2026-04",
+    ),
+    "dense_16x8_bias_type": Difference(
+        "FULLY_CONNECTED",
+        "of 16 bits and without a bias, whose type the options have as INT32, sums have 32 bits",
+        "micro/kernels/fully_connected.cc since April 2026",
+        kernels="reference",
+        since="2026-04",
+    ),
+    "dense_16x8_channels": Difference(
+        "FULLY_CONNECTED",
+        "of 16 bits, weights with a scale for each channel are refused",
+        "micro/kernels/cmsis_nn/fully_connected.cc",
+        kernels=KERNELS[0],
     ),
     "dense_rows": Difference(
         "FULLY_CONNECTED",
@@ -142,6 +161,37 @@ DIFFERENCES: Mapping[str, Difference] = {
         "every order of the axes is computed, the old one too",
         "micro/kernels/transpose.cc",
         kernels="reference",
+    ),
+    "choice_axes": Difference(
+        "MAXIMUM, MINIMUM",
+        "an int8 output of more than four axes stops the program",
+        "micro/kernels/cmsis_nn/maximum_minimum.cc, kernels/internal/runtime_shape.h",
+        kernels=KERNELS[0],
+    ),
+    "matmul_axes": Difference(
+        "BATCH_MATMUL",
+        "up to four axes are taken",
+        "micro/kernels/cmsis_nn/batch_matmul.cc",
+        kernels=KERNELS[0],
+    ),
+    "matmul_axes_2026": Difference(
+        "BATCH_MATMUL",
+        "up to four axes are taken; more are recorded from the Python wheel of 23 October 2026",
+        "micro/kernels/batch_matmul.cc",
+        kernels="reference",
+        before="2026-10",
+    ),
+    "cast_bool": Difference(
+        "CAST",
+        "casts to truth values are refused; the Python wheel of 23 October 2026 has them",
+        "micro/kernels/cast.cc",
+        before="2026-10",
+    ),
+    "leaky_negative": Difference(
+        "LEAKY_RELU",
+        "a slope below 0 is a multiplier below 0, which no function of the framework takes",
+        "kernels/internal/reference/leaky_relu.h before April 2026",
+        before="2026-04",
     ),
     "rows_in_place": Difference(
         "MAXIMUM, MINIMUM",

@@ -201,7 +201,7 @@ def _compare(what: str, type: str) -> Function:
 
 
 FUNCTIONS = (
-    *(_cast(source, target) for source in TYPES for target in TYPES[:5]),
+    *(_cast(source, target) for source in TYPES for target in TYPES),
     *(_quantize("quantize", "f32", type) for type in ("s8", "s16")),
     *(_quantize("dequantize", type, "f32") for type in ("s8", "s16", "u8")),
     *(_unary(what) for what in UNARY),

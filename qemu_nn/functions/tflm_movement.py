@@ -177,5 +177,5 @@ FUNCTIONS = (
     *(_slice(type) for type in DTYPES),
     *(_resize_nearest(type) for type in ("s8", "s16", "f32")),
     *(pad(f"tflm_pad_{type}", type) for type in ("s16", "s32", "f32")),
-    *(_transpose(type) for type in ("s8", "s16", "f32")),
+    *(_transpose(type) for type in ("s8", "s16", "f32", "b8")),
 )

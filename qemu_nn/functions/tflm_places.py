@@ -8,7 +8,7 @@ import numpy as np
 
 from ..operators import Operator, Shape
 from .base import Function
-from .drawing import SIZES, Drawn, length, limits, scale
+from .drawing import SIZES, Drawn, length, limits, only_length, scale
 from .extents import DTYPES, Array, Extent, vector
 from .meaning import Call, Meant
 from .s8_operands import width
@@ -250,6 +250,17 @@ FUNCTIONS = (
     *(_gather(type) for type in ("s8", "f32")),
     *(_update(type) for type in ("s8", "s16", "s32", "f32")),
     *(_part(type) for type in ("s8", "s16", "s32", "f32", "b8")),
+    Function(
+        name="tflm_low_s64",
+        op="low",
+        type="s64",
+        params=("length",),
+        inputs=(vector("input", "int64", "length"),),
+        output=vector("output", "int32", "length"),
+        note="The low 32 bits, which the framework takes of places of 64.",
+        draw=only_length(),
+        cases=({"length": 4096},),
+    ),
     Function(
         name="tflm_circular_buffer_s8",
         op="circular_buffer",

@@ -50,10 +50,11 @@ def load_float(
     return graph
 
 
-def load_quantized_onnx(path: Path) -> Optional[Graph]:
-    """The quantized network of an .onnx file; None where that holds a float network."""
-    graph: Optional[Graph] = importlib.import_module(".onnx", __name__).load_integers(path)
-    return graph
+def load_quantized_onnx(path: Path) -> Optional[tuple[Graph, tuple[str, ...]]]:
+    """The quantized network of an .onnx file and notes on it; None where it is a float network."""
+    found: Optional[tuple[Graph, tuple[str, ...]]]
+    found = importlib.import_module(".onnx", __name__).load_integers(path)
+    return found
 
 
 def load_integers(path: Path, method: Optional[str] = None) -> Graph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ..errors import ModelError
@@ -52,3 +53,19 @@ def moves(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
         **{f"output_{i}": lengths[axis] for i, axis in enumerate(perm)},
         **{f"perm_{i}": axis for i, axis in enumerate(perm)},
     }
+
+
+def groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
+    """Kept and reduced axes by turns, neighbours of a kind as one, the first and last kept."""
+    turns: list[list[int]] = [[]]  # groups of even number are kept
+    for axis, side in enumerate(shape):
+        if side == 1:
+            continue
+        if (len(turns) - 1) % 2 != (axis in axes):
+            turns.append([])
+        turns[-1].append(side)
+    if len(turns) > 5:
+        raise ModelError(f"it reduces {len(turns) // 2} groups of axes; up to 2 are supported")
+    turns += [[] for _ in range(5 - len(turns))]
+    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
+    return {name: math.prod(group) for name, group in zip(names, turns)}

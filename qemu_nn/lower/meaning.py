@@ -126,8 +126,9 @@ def _affine(
     scale = (steps / source.format.scale).reshape(-1, *[1] * (weights.ndim - 1))
     integers = weights.astype(np.int8)
     yield Counterpart(node.name, "weights", operator.weights, integers, scale, _spelled(scale))
-    bias = bias_of(graph, node)
-    if operator.bias is not None and bias is not None:
+    bias, zeros = bias_of(graph, node), (source.zero_point, node.output.zero_point)
+    shifted = node.function.type == "s16" and any(zeros)  # these are part of it
+    if operator.bias is not None and bias is not None and not shifted:
         held = _spelled(steps)
         yield Counterpart(node.name, "bias", operator.bias, bias, steps, held, output / 4)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Optional, Union
@@ -11,9 +12,10 @@ import numpy as np
 from ..errors import Error
 from ..io.arguments import have
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..ir.formats import dec_bit
+from ..ir.formats import dec_bit, limits
 from ..ir.statistics import Statistics, statistics_of
 from ..operators import Conv, Dense, Elementwise
+from .grid import Grid
 from .policies import Policy
 from .rules import FormatGroup, format_groups
 
@@ -41,6 +43,15 @@ class Formats:
     weights: Mapping[str, int]
     biases: Mapping[str, int]
     notes: tuple[str, ...] = ()
+
+    def grid(self, node: FloatNode) -> Grid:
+        """The steps and limits of a layer's weights and bias."""
+        assert isinstance(node.operator, (Conv, Dense))
+        product = self.tensors[node.inputs[0]] + self.weights[node.name]
+        bias = self.biases.get(node.name, product)
+        ends = limits("int8" if self.bits == 8 else "int16")
+        weights = np.full((1, 1, 1), math.ldexp(1.0, -self.weights[node.name]))
+        return Grid(weights, ends, np.full(1, math.ldexp(1.0, -bias)), ends)
 
 
 @dataclass

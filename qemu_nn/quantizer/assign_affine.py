@@ -11,11 +11,12 @@ import numpy as np
 
 from ..errors import Error
 from ..io.arguments import have
-from ..ir.float_graph import FloatGraph
+from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.formats import Format, affine_format, quantize_symmetric
 from ..ir.statistics import Statistics
 from ..operators import Conv, Dense
 from .affine_rules import affine_rule, fixed_formats
+from .grid import Grid
 from .ranges import Ranges
 from .rules import FormatGroup, format_groups
 
@@ -45,6 +46,19 @@ class AffineFormats:
     tensors: Mapping[str, Format]
     weights: Mapping[str, np.ndarray]
     notes: tuple[str, ...] = ()
+
+    def grid(self, node: FloatNode) -> Grid:
+        """The steps and limits of a layer's weights and bias."""
+        operator = node.operator
+        assert isinstance(operator, (Conv, Dense))
+        scales = self.weights[node.name].ravel().astype(np.float64)
+        source = self.tensors[node.inputs[0]]
+        rows = np.broadcast_to(scales, len(operator.weights))
+        groups = operator.groups if isinstance(operator, Conv) else 1
+        most = (_SUM if source.dtype == "int8" else _WIDE_SUM) // 2
+        return Grid(
+            rows.reshape(groups, -1, 1), (-_MOST, _MOST), rows * source.scale, (-most, most)
+        )
 
 
 def assign_affine_formats(

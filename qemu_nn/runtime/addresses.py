@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Callable, Optional
 
@@ -52,11 +52,18 @@ class Addresses:
 
 
 def assign_addresses(
-    graph: Graph, profile: Profile, steps: Sequence[Step], trace: bool
+    graph: Graph,
+    profile: Profile,
+    steps: Sequence[Step],
+    trace: bool,
+    constants: Collection[str] = (),
 ) -> Addresses:
-    """Addresses for every step; trace: what a call leaves of an input it destroys is returned."""
+    """Addresses for every step; trace: what a call leaves of an input it destroys is returned.
+
+    constants: inputs that stay as they are from run to run.
+    """
     if graph.memory is None:
-        return planned_addresses(graph, steps, lambda step: step.scratch_bytes)
+        return planned_addresses(graph, steps, lambda step: step.scratch_bytes, constants=constants)
     return _firmware_addresses(graph, graph.memory, profile, steps, trace)
 
 
@@ -78,10 +85,11 @@ def planned_addresses(
     steps: Sequence[Step],
     scratch_bytes: Callable[[Step], int],
     alignment: int = ALIGNMENT,
+    constants: Collection[str] = (),
 ) -> Addresses:
     """Addresses for a network that brings none; scratch_bytes: what a step needs beside tensors."""
     starts = (*graph.inputs, *graph.states)
-    last_use = _last_uses(graph)
+    last_use = {**_last_uses(graph), **dict.fromkeys(constants, len(graph.nodes))}
     blocks = {t.name: _Block(t.nbytes, -1, last_use[t.name]) for t in starts}
     all_blocks = list(blocks.values())
     scratch: dict[int, _Block] = {}

@@ -75,7 +75,12 @@ class Compiled:
     def _workspace(self) -> tuple[Any, Any, Any]:
         """What one run writes to: an arena for each thread, and where its results are."""
         sizes = [self.plan.arena_bytes] * self._threads
-        arenas = [ffi.from_buffer(aligned_bytes(size)) for size in sizes]
+        memory = [aligned_bytes(size) for size in sizes]
+        for each in self.plan.constants:
+            for arena in memory:
+                end = each.address + each.array.nbytes
+                arena[each.address : end] = each.array.ravel().view(np.uint8)
+        arenas = [ffi.from_buffer(arena) for arena in memory]
         array, outputs = ffi.new("void *[]", arenas), ffi.new("void *[]", len(self.plan.stores))
         begun = ffi.new("int[]", self._plan.task_count)
         ask = lib.qn_python_stops
@@ -115,7 +120,7 @@ class Compiled:
         begins: dict[int, int] = {}
         exits: dict[int, int] = {}
         self._names: list[str] = []
-        for kind, index in program(len(plan.steps), plan.graph.loops):
+        for kind, index in program(len(plan.steps), plan.loops):
             self._names.append(plan.steps[index].node.name if kind == "call" else plan.graph.name)
             if kind == "call":
                 at.append(len(steps))
@@ -247,7 +252,8 @@ class Turn:
 
     def _restore(self) -> None:
         """Go back to the states before the last time step, which has been left in its middle."""
-        kept = [state.reshape(-1).view(np.uint8) for state in self._states.values()]
+        kept = [np.zeros(0, np.uint8)]  # of a network without states
+        kept += [state.reshape(-1).view(np.uint8) for state in self._states.values()]
         lib.qn_begin(self._call, _address(np.concatenate(kept)))
 
     def load(self, start: np.ndarray) -> None:

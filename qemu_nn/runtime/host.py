@@ -176,6 +176,32 @@ class Host:
         real = {name: _real(tensors[name], outputs[name]) for name in self.graph.outputs}
         return real if self.reference is None else self._behind(self.reference, real)
 
+    def answers(self, outputs: Arrays) -> dict[str, np.ndarray]:
+        """The same, but integers that stand for themselves as they are.
+
+        Parameters
+        ----------
+        outputs : mapping of str to ndarray, shape (N, *output shape)
+            What Session.run() returned.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (N, *output shape)
+            As scores(); an output of the source file whose number format is not known keeps its
+            type.
+
+        Raises
+        ------
+        Error
+            As scores().
+        """
+        found = self.scores(outputs)
+        if self.reference is None:
+            tensors = self.graph.tensors
+            plain = (name for name in found if tensors[name].spelled is None)
+            found.update((name, tensors[name].from_memory(outputs[name])) for name in plain)
+        return found
+
     # ---- numbers to integers ----
 
     @property

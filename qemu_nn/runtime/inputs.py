@@ -117,6 +117,10 @@ def packed_state(
 ) -> np.ndarray:
     """All states as C takes them, one behind the other: uint8 [*lead, bytes]."""
     tensors = graph.states
+    if not tensors:
+        if isinstance(state, Mapping) and not state:
+            return np.zeros((*lead, 0), np.uint8)
+        raise Error(f"{graph.name} is not recurrent and takes no state")
     if not isinstance(state, Mapping):
         state = {tensors[0].name: state}
     if set(state) != {t.name for t in tensors}:

@@ -6,16 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
+import numpy as np
+
 from ..errors import Error
 from ..functions.extents import extent
 from ..io.arguments import have
 from ..ir.builds import built
-from ..ir.graph import Graph, Node, Tensor
+from ..ir.graph import Graph, Loop, Node, Tensor
 from ..kernels import table as kernels
 from ..kernels.table import CAP, FEATURES, HOST, Row, cpu_features
 from ..targets import Profile
 from . import split
 from .addresses import Addresses, Offsets, assign_addresses
+from .folding import Folded, fold
 from .step import Step
 from .tuned import call_of, tuned_rows
 
@@ -33,12 +36,22 @@ class Store:
 
 
 @dataclass(frozen=True)
+class Constant:
+    """What no step makes: a tensor that is there before any of them runs."""
+
+    name: str
+    address: int
+    array: np.ndarray
+
+
+@dataclass(frozen=True)
 class Plan:
     """A network ready to run for one profile.
 
     arena_bytes: working memory of one thread. cleared: bytes at its start that are zero when a
-    sample starts, as the memory of a device after reset. stores: what a run returns. conditions:
-    addresses of those of loops.
+    sample starts, as the memory of a device after reset. stores: what a run returns. loops: around
+    the steps; conditions: addresses of theirs. calls: of the device, a step for each node, where
+    steps may stand for several.
     """
 
     graph: Graph
@@ -50,14 +63,10 @@ class Plan:
     arena_bytes: int
     cleared: int
     warnings: tuple[str, ...]
+    calls: tuple[Step, ...]
+    loops: tuple[Loop, ...] = ()
     conditions: tuple[int, ...] = ()
-
-    @property
-    def calls(self) -> tuple[Step, ...]:
-        """A step for each node: rectifiers apart from the steps that apply them."""
-        return tuple(
-            call for step in self.steps for call in (replace(step, relu=None), step.relu) if call
-        )
+    constants: tuple[Constant, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Plan of {self.graph.name[:60]!r} for {self.profile}: {len(self.steps)} steps>"
@@ -68,6 +77,7 @@ class Plan:
         widths = [max(map(len, column)) for column in ([s.node.name for s in self.steps], rows)]
         return "\n".join(
             f"{step.node.name:<{widths[0]}}  {row:<{widths[1]}}  {step.why}"
+            + "".join(f"; with {node.name}" for node in step.folds)
             + (f"; with {step.relu.node.name}" if step.relu else "")
             + (f"; in {len(step.parts)} parts" if step.parts else "")
             for step, row in zip(self.steps, rows)
@@ -91,25 +101,33 @@ def plan(
     tuned = tuned_rows()
     steps = tuple(_step(graph, node, profile, variant, tuned) for node in graph.nodes)
     if variant is not None and not any(step.row.is_called(variant) for step in steps):
-        calls = [(row, step.params) for step in steps for row in _rows(step.node)]
-        raise Error(_lacking(calls, graph.name, profile, variant))
+        able = [(row, step.params) for step in steps for row in _rows(step.node)]
+        raise Error(_lacking(able, graph.name, profile, variant))
+    calls, left = steps, Folded(graph, steps)
+    if variant is None and not trace and graph.memory is None:
+        left = fold(graph, steps, profile)
+    steps = left.steps
     if threads > 1 and not trace and not graph.states and not graph.loops:
         steps = _in_parts(steps, threads)
-    addresses = assign_addresses(graph, profile, steps, trace)
+    addresses = assign_addresses(left.graph, profile, steps, trace, left.constants)
     steps = _at_addresses(steps, addresses, profile, variant)
     if not trace and not graph.loops:
         steps = tuple(_fused(graph, steps))
+    count = len(graph.inputs)
     return Plan(
         graph,
         profile,
         steps,
-        addresses.inputs,
+        addresses.inputs[:count],
         addresses.states,
         tuple(_stores(graph, steps, addresses, trace)),
         addresses.arena_bytes,
         addresses.cleared,
         (*addresses.warnings, *_faults(graph, profile)),
+        calls,
+        left.graph.loops,
         addresses.conditions,
+        tuple(map(Constant, left.constants, addresses.inputs[count:], left.constants.values())),
     )
 
 

@@ -183,7 +183,7 @@ class Session:
         """Run real numbers, and return the real scores that the device's integers stand for.
 
         It is host.scores(run(host.codes(x))): run() between the host's own part, which is to
-        prepare, to round and to scale.
+        prepare, to round and to scale. Integers whose number format is not known come as they are.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Session:
         codes, single = self.host.prepared(x, layout)
         if self._unseen:
             self._look(x, layout)
-        return results(self.host.scores(self.run(codes)), single)
+        return results(self.host.answers(self.run(codes)), single)
 
     def _look(self, x: Any, layout: Optional[str]) -> None:
         """Tell, once, what inputs look like in the network's formats."""
@@ -249,8 +249,8 @@ class Session:
         return Batch(x.shape, lead, lead[0], times, small=x.nbytes <= SMALL)
 
     def _start(self, state: State, lead: tuple[int, ...]) -> np.ndarray:
-        if not self.graph.states:
-            raise Error(f"{self.graph.name} is not recurrent and takes no state")
+        if state is None and not self.graph.states:
+            return packed_state(self.graph, {}, lead)
         if state is None:
             return np.ascontiguousarray(np.broadcast_to(self._reset, (*lead, self._reset.size)))
         return packed_state(self.graph, state, lead)
@@ -260,7 +260,7 @@ class Session:
         return packed_reset(self.graph)
 
     def stream(self, state: State = None) -> Stream:
-        """Begin to run a recurrent network live, one time step in each call.
+        """Begin to run a network live: one time step in each call, or one sample without states.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class Session:
         Raises
         ------
         Error
-            The network is not recurrent, or the state does not fit.
+            There is a state that does not fit, or the network has none.
 
         Examples
         --------

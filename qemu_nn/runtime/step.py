@@ -15,7 +15,8 @@ class Step:
     """One call: the row that runs, its C parameters, and byte offsets into the arena.
 
     spare: offset of a copy of the first input where the call would destroy one that is needed.
-    relu: the rectifier that follows, where the row applies it as well. why: this row runs.
+    relu: the rectifier that follows, where the row applies it as well. folds: calls in front of it
+    that are part of it. why: this row runs.
     cost: microseconds, about. parts: what several threads compute of it at a time, each part with
     part_scratch bytes.
     """
@@ -29,6 +30,7 @@ class Step:
     scratch: int = 0
     spare: Optional[int] = None
     relu: Optional[Step] = None
+    folds: tuple[Node, ...] = ()
     why: str = ""
     cost: float = 0.0
     parts: tuple[Part, ...] = ()

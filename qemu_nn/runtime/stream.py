@@ -1,4 +1,4 @@
-"""A recurrent network live: one time step in each call, its states in between."""
+"""A network live: one time step in each call, and its states in between, if it has any."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from .inputs import Inputs, State, by_name, packed, packed_state
 
 
 class Stream:
-    """One time step of a recurrent network after the other; Session.stream() returns one.
+    """One time step of a network after the other; Session.stream() returns one.
 
-    Several streams of a session may run side by side, each in one thread at a time.
+    A step of a network without states is a run on one sample, without the axis of a batch. Several
+    streams of a session may run side by side, each in one thread at a time.
 
     Parameters
     ----------

@@ -230,7 +230,9 @@ int s_convolve_s16_check(const void *params, qn_sizes *sizes, char *why) {
         {"bias_is_int32", p->bias_is_int32, 0, 1},
     };
     int status = ranges(p, why);
-    status = status == QN_OK ? no_groups(p, why) : status;
+    if (status == QN_OK) {
+        status = p->kernel == QN_S_REFERENCE ? groups_fit(p, why) : no_groups(p, why);
+    }
     status = status == QN_OK ? s_in_ranges(range, sizeof range / sizeof range[0], why) : status;
     status = status == QN_OK ? dsp_stays_inside(p, why) : status;
     return status == QN_OK ? fill(p, 2, 8, sizes, why) : status;

@@ -68,7 +68,9 @@ int s_convolve_s16_ref(const void *params, const qn_buffers *b) {
             at.unpaired = in_pairs && pixels % 2 && pixel == pixels - 1;
             at.alone = s_left_over((s_place){pixel, pixels}) > 0;
             for (int32_t o = 0; o < p->output_c; o++, filter += s_taps(p)) {
-                *out++ = (int16_t)output(p, &q, &at, filter, o);
+                position own = at;
+                own.in += o / (p->output_c / s_groups(p)) * p->filter_c;
+                *out++ = (int16_t)output(p, &q, &own, filter, o);
             }
         }
     }

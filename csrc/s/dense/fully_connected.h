@@ -20,6 +20,9 @@
  * shift) if shift >= 0; larger ones saturate on all other cores (7.0.0: fixed.h).
  * In place: no. Scratch: none.
  *
+ * fully_connected_tensor: the same of s8, s16 and s16_s32 with the filter in in[1] and the bias in
+ * in[2], as TensorFlow Lite Micro takes computed ones.
+ *
  * s16: cores with the DSP extension and Helium have the sum of the first 512 products in 32 bits.
  * That is less than the sum only where all of them are 2^22: 512 times -32768 * -128, multiplier
  * 2^30, shift -15, give -32768 there, 32767 elsewhere. All else is the same on all cores. */

@@ -168,3 +168,45 @@ int s_fully_connected_s16_s32_ref(const void *params, const qn_buffers *b) {
     }
     return QN_OK;
 }
+
+/* Filter and bias as inputs. */
+static int as_inputs(int status, qn_sizes *sizes) {
+    sizes->in[1] = sizes->weights;
+    sizes->in[2] = sizes->bias;
+    sizes->weights = sizes->bias = 0;
+    return status;
+}
+
+static qn_buffers from_inputs(const qn_buffers *b) {
+    qn_buffers own = *b;
+    own.weights = b->in[1];
+    own.bias = b->in[2];
+    return own;
+}
+
+int s_fully_connected_tensor_s8_check(const void *params, qn_sizes *sizes, char *why) {
+    return as_inputs(check(params, &of_s8, sizes, why), sizes);
+}
+
+int s_fully_connected_tensor_s16_check(const void *params, qn_sizes *sizes, char *why) {
+    return as_inputs(check(params, &of_s16, sizes, why), sizes);
+}
+
+int s_fully_connected_tensor_s16_s32_check(const void *params, qn_sizes *sizes, char *why) {
+    return as_inputs(check(params, &of_s16_s32, sizes, why), sizes);
+}
+
+int s_fully_connected_tensor_s8_ref(const void *params, const qn_buffers *b) {
+    const qn_buffers own = from_inputs(b);
+    return s_fully_connected_s8_ref(params, &own);
+}
+
+int s_fully_connected_tensor_s16_ref(const void *params, const qn_buffers *b) {
+    const qn_buffers own = from_inputs(b);
+    return s_fully_connected_s16_ref(params, &own);
+}
+
+int s_fully_connected_tensor_s16_s32_ref(const void *params, const qn_buffers *b) {
+    const qn_buffers own = from_inputs(b);
+    return s_fully_connected_s16_s32_ref(params, &own);
+}

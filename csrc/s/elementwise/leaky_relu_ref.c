@@ -8,7 +8,7 @@ static int check(const qn_s_leaky_relu *p, const s_type *type, qn_sizes *sizes, 
         {"output_zero_point", p->output_zero_point, type->low, type->high},
         {"identity_multiplier", p->identity_multiplier, 0, INT32_MAX},
         {"identity_shift", p->identity_shift, -31, 14},
-        {"alpha_multiplier", p->alpha_multiplier, 0, INT32_MAX},
+        {"alpha_multiplier", p->alpha_multiplier, -INT32_MAX, INT32_MAX},
         {"alpha_shift", p->alpha_shift, -31, 14},
     };
     sizes->in[0] = sizes->out = p->length * type->element;
@@ -27,6 +27,10 @@ int s_leaky_relu_s16_check(const void *params, qn_sizes *sizes, char *why) {
 static int32_t leaking(const qn_s_leaky_relu *p, const s_type *type, int32_t x) {
     const s_epilogue epilogue = {p->profile, p->output_zero_point, type->low, type->high};
     int32_t value = x - p->input_zero_point;
+    if (value < 0 && p->alpha_multiplier < 0) {
+        int32_t scaled = qn_requantize(p->profile, value, -p->alpha_multiplier, p->alpha_shift);
+        return qn_clamp(p->output_zero_point - scaled, type->low, type->high);
+    }
     return value < 0 ? s_output(&epilogue, value, p->alpha_multiplier, p->alpha_shift)
                      : s_output(&epilogue, value, p->identity_multiplier, p->identity_shift);
 }

@@ -2,7 +2,7 @@
  * float32.
  *
  *   cast        out = in in another type: of two integers the low bits; to float32 rounded to nearest;
- *               of float32 toward zero; a bool is 0 or 1
+ *               of float32 toward zero; a bool is 0 or 1, and 1 of all that is not 0
  *   quantize    out = clamp(round(in / scale) + zero_point), the quotient in float32, halves away from
  *               zero, clamped to the type
  *   dequantize  out = scale * (in - zero_point), rounded once
@@ -10,8 +10,8 @@
  * A float32 outside of 32 bits (of int32; of uint32 for casts to it) has no integer in C++. Here it has
  * what the instruction of a Cortex-M makes of it, the nearest that there is, and 0 for NaN; the sum
  * with the zero point is modulo 2^32 and casts to 8 and 16 bits take its low bits, as compilers do it.
- * Axes: vectors of `length` elements, 0..2^28. Ranges: from is one of QN_F_S8..QN_F_B8, to one of
- * QN_F_S8..QN_F_F32; zero_point within the type; scale_bits a positive, finite float32.
+ * Axes: vectors of `length` elements, 0..2^28. Ranges: from and to are each one of
+ * QN_F_S8..QN_F_B8; zero_point within the type; scale_bits a positive, finite float32.
  * In place: casts between types of one size. Scratch: none. All cores and both roundings give the same
  * bits. */
 #ifndef QN_S_FLOAT_CONVERT_H

@@ -47,20 +47,24 @@ CAST(b8_s8, uint8_t, int8_t, x != 0)
 CAST(b8_s16, uint8_t, int16_t, x != 0)
 CAST(b8_s32, uint8_t, int32_t, x != 0)
 CAST(b8_f32, uint8_t, float, x != 0)
+CAST(s8_b8, uint8_t, uint8_t, x != 0)
+CAST(s16_b8, uint16_t, uint8_t, x != 0)
+CAST(s32_b8, uint32_t, uint8_t, x != 0)
+CAST(f32_b8, float, uint8_t, x != 0)
 
 static void copy_1(const void *from, void *to, int32_t n) { memmove(to, from, (size_t)n); }
 static void copy_2(const void *from, void *to, int32_t n) { memmove(to, from, (size_t)n * 2); }
 static void copy_4(const void *from, void *to, int32_t n) { memmove(to, from, (size_t)n * 4); }
 
 int s_cast_portable(const void *params, const qn_buffers *b) {
-    /* From a row's type to a column's: s8, s16, s32, u32, f32; an s32 has the bits of a u32. */
-    static void (*const casts[][5])(const void *, void *, int32_t) = {
-        [QN_F_S8] = {copy_1, s8_s16, s8_s32, s8_s32, s8_f32},
-        [QN_F_S16] = {s16_s8, copy_2, s16_s32, s16_s32, s16_f32},
-        [QN_F_S32] = {s32_s8, s32_s16, copy_4, copy_4, s32_f32},
-        [QN_F_U32] = {s32_s8, s32_s16, copy_4, copy_4, u32_f32},
-        [QN_F_F32] = {f32_s8, f32_s16, f32_s32, f32_u32, copy_4},
-        [QN_F_B8] = {b8_s8, b8_s16, b8_s32, b8_s32, b8_f32},
+    /* From a row's type to a column's: s8, s16, s32, u32, f32, b8; an s32 has the bits of a u32. */
+    static void (*const casts[][6])(const void *, void *, int32_t) = {
+        [QN_F_S8] = {copy_1, s8_s16, s8_s32, s8_s32, s8_f32, s8_b8},
+        [QN_F_S16] = {s16_s8, copy_2, s16_s32, s16_s32, s16_f32, s16_b8},
+        [QN_F_S32] = {s32_s8, s32_s16, copy_4, copy_4, s32_f32, s32_b8},
+        [QN_F_U32] = {s32_s8, s32_s16, copy_4, copy_4, u32_f32, s32_b8},
+        [QN_F_F32] = {f32_s8, f32_s16, f32_s32, f32_u32, copy_4, f32_b8},
+        [QN_F_B8] = {b8_s8, b8_s16, b8_s32, b8_s32, b8_f32, s8_b8},
     };
     const qn_s_float_cast *p = params;
     casts[p->from][p->to](b->in[0], b->out, p->length);

@@ -19,7 +19,7 @@ int s_cast_check(const void *params, qn_sizes *sizes, char *why) {
     const s_range all[] = {
         {"length", p->length, 0, MOST},
         {"from", p->from, QN_F_S8, QN_F_B8},
-        {"to", p->to, QN_F_S8, QN_F_F32},
+        {"to", p->to, QN_F_S8, QN_F_B8},
     };
     sizes->in[0] = p->length * element_of(p->from);
     sizes->out = p->length * element_of(p->to);
@@ -52,6 +52,9 @@ static void store(void *out, int32_t type, int32_t i, int64_t x) {
         case QN_F_S16:
             ((int16_t *)out)[i] = (int16_t)(uint16_t)low;
             break;
+        case QN_F_B8:
+            ((uint8_t *)out)[i] = x != 0;
+            break;
         default:
             ((uint32_t *)out)[i] = low;
     }
@@ -64,6 +67,8 @@ int s_cast_ref(const void *params, const qn_buffers *b) {
     for (int32_t i = 0; i < p->length; i++) {
         if (p->from == QN_F_F32 && p->to == QN_F_F32) {
             out[i] = real[i];
+        } else if (p->from == QN_F_F32 && p->to == QN_F_B8) {
+            store(out, p->to, i, real[i] != 0);
         } else if (p->from == QN_F_F32) {
             const int64_t x = p->to == QN_F_U32 ? truncated(real[i], 0, 0x1p32) : to_s32(real[i]);
             store(out, p->to, i, x);

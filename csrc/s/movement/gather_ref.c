@@ -162,3 +162,20 @@ int s_part_ref(const void *params, const qn_buffers *b) {
     }
     return QN_OK;
 }
+
+int s_low_check(const void *params, qn_sizes *sizes, char *why) {
+    const qn_vector *p = params;
+    sizes->in[0] = (int64_t)p->length * 8;
+    sizes->out = (int64_t)p->length * 4;
+    return qn_in_range("length", p->length, 0, 1 << 28, why);
+}
+
+int s_low_ref(const void *params, const qn_buffers *b) {
+    const qn_vector *p = params;
+    const int64_t *in = b->in[0];
+    int32_t *out = b->out;
+    for (int32_t i = 0; i < p->length; i++) {
+        out[i] = qn_wrap32((uint32_t)(uint64_t)in[i]);
+    }
+    return QN_OK;
+}

@@ -20,8 +20,6 @@ _KIND = "FullyConnectedOptions"
 def fully_connected(site: Site, per_row: bool = False) -> None:
     """FULLY_CONNECTED of rows: input and output have two axes."""
     params, values = site.params, site.array("bias")
-    if params["filter_offset"]:
-        raise ModelError("its weights have a zero point, which is not written; save it as .qnz")
     if per_row:
         values, *rows = values
         pairs = list(zip(*(row.tolist() for row in rows)))

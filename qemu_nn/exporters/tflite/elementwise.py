@@ -100,12 +100,13 @@ def leaky(site: Site) -> None:
     each_way = [(site.params, np.float32)]
     each_way += [(b.params, np.float64) for b in site.node.builds if b.params]
     wanted = [(params["alpha_multiplier"], params["alpha_shift"]) for params, _ in each_way]
+    sign = -1.0 if wanted[0][0] < 0 else 1.0
 
     def given(slope: float) -> list[tuple[int, int]]:
-        return [leaky_relu_scaling(*formats, slope, real)[1] for _, real in each_way]
+        return [leaky_relu_scaling(*formats, sign * slope, real)[1] for _, real in each_way]
 
-    near = factor(*wanted[0]) * formats[1] / formats[0]
-    alpha = found(near, given, wanted, "the slope") if wanted[0][0] else 0.0
+    near = sign * factor(*wanted[0]) * formats[1] / formats[0]
+    alpha = sign * found(near, given, wanted, "the slope") if wanted[0][0] else 0.0
     site.put("LEAKY_RELU", [site.takes(0, site.whole)], "LeakyReluOptions", Alpha=alpha)
 
 

@@ -102,8 +102,8 @@ def channels(
         scales = weight_scales(pairs, *formats, product=product)
     except ModelError as error:
         raise ModelError(f"its weights: {error}") from None
-    array = site.array("weights")
-    return site.file.weights(f"{site.node.name}/weights", array, shape, scales, axis, type=type)
+    array, zero = site.array("weights"), -site.params.get("filter_offset", 0)
+    return site.file.weights(f"{site.node.name}/weights", array, shape, scales, axis, zero, type)
 
 
 def bias(site: Site, weights: int, values: np.ndarray) -> int:

@@ -12,16 +12,29 @@ extern void _exit(int status);
 extern int main(void);
 
 void reset(void);
+void _fini(void);
 
 void reset(void) {
+#ifdef __ARM_FP
+    /* Floating point and Helium are off after reset: CP10 and CP11 in CPACR. */
+    *(volatile uint32_t *)0xe000ed88 |= 0xfu << 20;
+    __asm volatile("dsb\n\tisb" ::: "memory");
+#endif
     memcpy(&data_start, &data_load, (size_t)(&data_end - &data_start));
     memset(&bss_start, 0, (size_t)(&bss_end - &bss_start));
     initialise_monitor_handles();
     exit(main());
 }
 
+/* newlib's exit() calls it, and -nostartfiles leaves it out. */
+void _fini(void) {}
+
 /* Any fault or interrupt: nothing here expects one. */
 static void fault(void) { _exit(3); }
+
+/* Where nothing else counts time. */
+void SysTick_Handler(void);
+__attribute__((weak)) void SysTick_Handler(void) { fault(); }
 
 typedef struct vectors {
     const void *stack;
@@ -31,5 +44,5 @@ typedef struct vectors {
 __attribute__((section(".vectors"), used)) static const vectors table = {
     &stack_top,
     {reset, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault,
-     fault, fault},
+     fault, SysTick_Handler},
 };

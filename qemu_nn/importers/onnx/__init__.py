@@ -22,8 +22,8 @@ def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
     return convert(read(path), input, output)
 
 
-def load_integers(path: Path) -> Optional[Graph]:
-    """The quantized network of a file; None where the file is a float network.
+def load_integers(path: Path) -> Optional[tuple[Graph, tuple[str, ...]]]:
+    """The quantized network of a file and notes on it; None where the file is a float network.
 
     Its calls are those of CMSIS-NN; images have their channels last in memory. Raises as load().
     """

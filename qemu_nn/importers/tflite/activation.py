@@ -104,9 +104,10 @@ def leaky_relu(call: Call) -> None:
     """LEAKY_RELU."""
     x, output = one(call)
     alpha = call.options("LeakyReluOptions").number("Alpha")
-    if alpha < 0:
-        raise ModelError(f"its slope is {alpha:g}; it must not be negative")
     function = f"tflm_leaky_relu_{same_type(x, output)}"
+    if alpha < 0:
+        why = "before April 2026 TensorFlow Lite Micro has no slopes below 0"
+        call.refused("leaky_negative", f"its slope is {alpha:g}; {why}")
     call.otherwise("leaky_ratios_2026", function, _leaky(x, output, alpha, np.float64))
     call.put(function, _leaky(x, output, alpha, np.float32), [x], output)
 

@@ -101,9 +101,12 @@ def choose(call: Call, kind: str) -> None:
     if output.dtype == "int16":
         call.put(function, {"length": output.size}, [first, second], output)
         return
-    if len(output.shape) > 4:
-        raise ModelError(f"its output {list(output.shape)} has more than 4 axes")
-    params = {**sides("input1", output.shape), **sides("input2", output.shape)}
+    shape = output.shape
+    if len(shape) > 4:
+        why = f'its kernel with CMSIS-NN takes up to 4 axes and stops at {len(shape)}; kernels="ref'
+        call.refused("choice_axes", f'{why}erence" has them')
+        shape = (output.size,)
+    params = {**sides("input1", shape), **sides("input2", shape)}
     call.put(function, params, [first, second], output)
 
 
@@ -115,6 +118,8 @@ def _chosen(call: Call, index: int, output: Value) -> Value:
     as the device has them in the file.
     """
     tensor = call.tensor(index)
+    if len(output.shape) > 4:
+        return call.operand(index, output)
     (n, h, *rest), (*_, w, _) = (_image(call.tensor(i).shape) for i in (index, 1 - index))
     if output.dtype != "int8" or h == 1 or rest != [1, 1] or w == 1:
         return call.operand(index, output)

@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import ModelError
 from ..arguments import moves
 from .call import SUFFIXES, Call, Converter, same_format
-from .shaping import expect, moved
+from .shaping import expect, in_format, moved, of_types
 from .slicing import sliced
 from .values import Value
 from .windows import image
@@ -28,7 +28,10 @@ _Border = tuple[int, int, int]
 
 def pad(call: Call) -> None:
     """PAD and PADV2: a border of the number that stands for 0, or of one that is given."""
-    x, output = moved(call, 3, ("INT8", "INT16", "INT32", "FLOAT32"))
+    call.counts(2, 3)
+    types = of_types(call, 0, ("INT8", "INT16", "INT32", "FLOAT32"))
+    x, output = call.brought(0, *types), call.output(0, *types)
+    x = in_format(call, x, output)
     tensor, numbers = call.constant(1, "INT32", "INT64")
     rank = len(x.shape)
     if numbers.shape != (rank, 2) or rank > 5 or numbers.min(initial=0) < 0:
@@ -45,12 +48,13 @@ def pad(call: Call) -> None:
 
 
 def _filling(call: Call, output: Value) -> int:
-    """What a border is made of; of real numbers the bits."""
-    value = np.array(output.zero, output.dtype)
+    """What a border is made of; of real numbers the bits. Formats of int8 are looked at."""
+    value = np.array(output.zero if output.dtype == "int8" else 0, output.dtype)
     if call.given(2):
         own = call.builder.model.tensor(call.operator.inputs[0]).type
         _, numbers = call.constant(2, own)
-        same_format(call.builder.constant(call.tensor(2), own), output)
+        if output.dtype == "int8":
+            same_format(call.builder.constant(call.tensor(2), own), output)
         if numbers.size != 1:
             raise ModelError("it needs one number to pad with")
         value = numbers.reshape(())

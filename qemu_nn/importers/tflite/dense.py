@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Optional
 
 import numpy as np
 
@@ -11,9 +13,10 @@ from ...errors import ModelError
 from ..arguments import moves, sides
 from .building import Value
 from .call import SUFFIXES, Call, Converter, Options, same_type
+from .checked import library
 from .reading import FileTensor
 from .scaling import multiplier, multipliers
-from .shaping import expect
+from .shaping import bring, expect
 from .windows import bias, filter_scales, misread, weighted
 
 
@@ -25,56 +28,101 @@ def fully_connected(call: Call) -> None:
     """
     call.counts(2, 3)
     options, x, output = call.options("FullyConnectedOptions"), call.value(), call.output()
-    if call.tensor(1).data is None:
+    if any(call.given(at) and call.tensor(at).data is None for at in (1, 2)):
         _computed(call, options, x, output)
         return
     weights, data, suffix = weighted(call, same_type(x, output))
-    rows, columns = _sides(options, weights, x, output)
-    zero = _zero_point(weights, suffix)
-    params = {
+    rows, depth = _sides(options, weights, x, output)
+    params = _params(options, x, output, weights, _zero_point(weights, suffix))
+    values = bias(call, 2, SUFFIXES[x.dtype], rows, "INT32")
+    if values is None:
+        values = np.zeros(rows, np.int32 if x.dtype == "int8" else np.int64)
+    scales = filter_scales(weights, 0, zeros=True)
+    if len(weights.scales) > 1:
+        if suffix == "s4":
+            raise ModelError("its weights of 4 bits have a scale for each channel, not one for all")
+        pairs = multipliers(x.scale * float(scale) / output.scale for scale in scales)
+        channels = np.stack([values, *pairs])
+        as_rows: _Called = ("arm_fully_connected_per_channel_s8", params, data, channels)
+    else:
+        pair = _pair(call, x.scale, float(scales[0]), output)
+        as_rows = (f"arm_fully_connected_{suffix}", {**params, **pair}, data, values)
+        columns = np.array([[number] for number in pair.values()], np.int32)
+        channels = np.stack([values, *np.repeat(columns, rows, axis=1)])
+    if suffix == "s16":
+        _of_16_bits(call, options, as_rows, channels, (x, output))
+    elif suffix == "s8" and len(output.shape) > 2 and depth % 4 == 0:
+        _as_points(call, as_rows, channels, (x, output))
+    else:
+        function, own, *arrays = as_rows
+        call.put(function, own, [x], output, arrays[0], arrays[1])
+
+
+def _params(
+    options: Options, x: Value, output: Value, weights: FileTensor, zero: int
+) -> dict[str, int]:
+    """Sizes, offsets and limits; zero: what stands for 0 in weights."""
+    rows, columns = weights.shape
+    return {
         **{"batches": x.size // columns, "input_c": columns, "output_c": rows},
         **{"input_offset": -x.zero, "filter_offset": -zero, "output_offset": output.zero},
         **options.activation(output),
     }
-    values = bias(call, 2, SUFFIXES[x.dtype], rows, "INT32")
-    if values is None:
-        values = np.zeros(rows, np.int32 if x.dtype == "int8" else np.int64)
-    as_points = suffix == "s8" and len(output.shape) > 2 and columns % 4 == 0
-    scales = filter_scales(weights, 0, zeros=True)
-    if len(weights.scales) > 1:
-        if suffix != "s8":
-            raise ModelError(
-                f"its weights have a scale for each channel; with {x.dtype} they must have one "
-                "for all"
-            )
-        pairs = multipliers(x.scale * float(scale) / output.scale for scale in scales)
-    else:
-        scale = float(scales[0])
-        if call.given(2):
-            _check_bias(call.tensor(2), x.scale * scale, output)
-        product = float(np.float32(x.scale) * np.float32(scale))  # in float32, unlike convolutions
-        pairs = np.repeat(multipliers([product / output.scale]), rows, axis=1)
-        if as_points:
-            call.warn(_STOPS)
-        if as_points and zero:
+
+
+def _pair(call: Call, scale: float, own: float, output: Value) -> dict[str, int]:
+    """Multiplier and shift of weights with one scale: products in float32, unlike convolutions."""
+    if call.given(2):
+        _check_bias(call.tensor(2), scale * own, output)
+    product = float(np.float32(scale) * np.float32(own))
+    return dict(zip(("multiplier", "shift"), multiplier(product / output.scale)))
+
+
+def _as_points(call: Call, as_rows: _Called, channels: np.ndarray, ends: _Ends) -> None:
+    """A layer of 8 bits on more than two axes, which is a convolution of 1 x 1 with CMSIS-NN."""
+    params, data = as_rows[1:3]
+    zero = -params["filter_offset"]
+    if len(call.tensor(1).scales) == 1:
+        call.warn(_STOPS)
+        if zero:
             call.warn(f"the zero point of its weights, {zero}, is not looked at")
-    channels = np.stack([values, *pairs])
-    if len(weights.scales) > 1:
-        as_rows: _Called = ("arm_fully_connected_per_channel_s8", params, data, channels)
-    else:
-        pair = dict(zip(("multiplier", "shift"), map(int, pairs[:, 0])))
-        as_rows = (f"arm_fully_connected_{suffix}", {**params, **pair}, data, values)
-    function, own, *arrays = as_rows
-    if as_points:
-        call.otherwise("dense_rows", *as_rows)
-        function, own, arrays = "arm_convolve_1x1_s8_fast", _points(params), [data, channels]
-    if suffix == "s16" and values.dtype == np.int32:
-        function = _NARROW
-        why = f'{misread(call.tensor(2))}, or choose kernels="reference"'
-        call.refused("dense_16x8_bias32", why)
-    elif suffix == "s16" and not call.given(2):
-        call.otherwise("dense_16x8_narrow", _NARROW, own, data, values.astype(np.int32))
-    call.put(function, own, [x], output, arrays[0], arrays[1])
+    call.otherwise("dense_rows", *as_rows)
+    points = {name: n for name, n in _points(params).items() if name not in ("multiplier", "shift")}
+    call.put("arm_convolve_1x1_s8_fast", points, ends[:1], ends[1], data, channels)
+
+
+def _of_16_bits(
+    call: Call, options: Options, as_rows: _Called, channels: np.ndarray, ends: _Ends
+) -> None:
+    """A layer of 16 bits; with a scale for each channel it is a convolution of one pixel.
+
+    Sums have 32 bits where the bias has, and in some builds where there is none.
+    """
+    (x, output), (function, params, data, values) = ends, as_rows
+    narrow, short, own = _NARROW, values.astype(np.int32), params
+    short_own = own
+    if len(call.tensor(1).scales) > 1:
+        function = narrow = "tflm_convolve_s16"
+        values = short = channels.astype(np.int64)
+        own, short_own = ({**_points(params), "bias_is_int32": flag} for flag in (0, 1))
+        call.refused("dense_16x8_channels", _ONE_SCALE)
+    if not call.given(2):
+        for difference in _narrow_builds(options):
+            call.otherwise(difference, narrow, short_own, data, short)
+    elif call.tensor(2).type == "INT32":
+        call.refused("dense_16x8_bias32", _misread(call))
+        function, own, values = narrow, short_own, short
+    call.put(function, own, [x], output, data, values)
+
+
+def _misread(call: Call) -> str:
+    return f'{misread(call.tensor(2))}, or choose kernels="reference"'
+
+
+def _narrow_builds(options: Options) -> list[str]:
+    """Of 16 bits and without a bias, the builds that have sums of 32 bits."""
+    narrow = options.integer("QuantizedBiasType") == library("TensorType").INT32
+    return ["dense_16x8_narrow", *(["dense_16x8_bias_type"] if narrow else [])]
 
 
 def _sides(options: Options, weights: FileTensor, x: Value, output: Value) -> tuple[int, int]:
@@ -102,32 +150,77 @@ def _zero_point(weights: FileTensor, suffix: str) -> int:
 
 
 def _computed(call: Call, options: Options, x: Value, output: Value) -> None:
-    """A layer whose weights are computed: a product of two matrices, one of them transposed."""
-    weights, y = call.tensor(1), call.value(1)
+    """A layer whose weights or bias are computed.
+
+    Of 8 bits and without a bias it is a product of two matrices, one of them transposed.
+    """
+    weights, y = call.tensor(1), call.brought(1)
     rows, columns = _sides(options, weights, x, output)
-    if same_type(x, y, output) != "s8":
-        raise ModelError(f"its weights are computed, which {x.dtype} is not supported with")
-    if call.given(2) and call.constant(2, "INT32")[1].any():
-        raise ModelError("its weights are computed; then it must have no bias but zeros")
-    count = x.size // columns
-    if len(output.shape) > 2 and columns % 4 == 0 and y.zero:
-        why = f"the zero point of its weights, {y.zero}, is not looked at; kernels='reference' has"
-        call.refused("dense_points_zero", f"{why} it")
-    product = float(np.float32(x.scale) * np.float32(y.scale))
-    pair = dict(zip(("multiplier", "shift"), multiplier(product / output.scale)))
+    suffix = same_type(x, output)
+    if y.dtype != "int8":
+        raise ModelError(f"its weights, {weights}, are {y.dtype}; they must be int8")
+    if suffix == "s16" and y.zero:
+        raise ModelError(f"its weights, {weights}, have zero points other than 0")
+    added = _added(call, suffix, replace(output, shape=(rows,)))
     params = {
-        **{**sides("lhs", (count, columns)), **sides("rhs", (rows, columns)), **pair},
-        **{"lhs_offset": -x.zero, "rhs_offset": -y.zero, "output_offset": output.zero},
-        **{"adj_x": 0, "adj_y": 1, **options.activation(output)},
+        **_params(options, x, output, weights, y.zero),
+        **_pair(call, x.scale, y.scale, output),
     }
-    call.put("arm_batch_matmul_s8", params, [x, y], output)
+    if suffix == "s8" and len(output.shape) > 2 and columns % 4 == 0:
+        if y.zero:
+            why = f"the zero point of its weights, {y.zero}, is not looked at; kernels='reference'"
+            call.refused("dense_points_zero", f"{why} has it")
+        call.warn(_STOPS)
+    if added is None:
+        offsets = {"lhs_offset": -x.zero, "rhs_offset": -y.zero}
+        whole = {**sides("lhs", (x.size // columns, columns)), **sides("rhs", (rows, columns))}
+        kept = ("output_offset", "act_min", "act_max", "multiplier", "shift")
+        own = {**whole, **offsets, "adj_x": 0, "adj_y": 1, **{name: params[name] for name in kept}}
+        call.put("arm_batch_matmul_s8", own, [x, y], output)
+        return
+    if added.dtype == "int32" and suffix == "s16":
+        call.refused("dense_16x8_bias32", _misread(call))
+        suffix = "s16_s32"
+    elif suffix == "s16" and not call.given(2):
+        for difference in _narrow_builds(options):
+            call.refused(difference, _NO_SHORT_SUMS)
+    call.put(f"tflm_fully_connected_tensor_{suffix}", params, [x, y, added], output)
+
+
+def _added(call: Call, suffix: str, like: Value) -> Optional[Value]:
+    """The bias as a tensor; None of 8 bits where it adds nothing. like: its shape."""
+    wide = replace(like, dtype="int64" if suffix == "s16" else "int32", scale=1.0, zero=0)
+    if not call.given(2):
+        return (
+            bring(call, "bias", wide, np.zeros(wide.size, wide.dtype)) if suffix == "s16" else None
+        )
+    types = ("INT32", "INT64") if suffix == "s16" else ("INT32",)
+    tensor = call.tensor(2)
+    if tensor.type not in types or math.prod(tensor.shape) != wide.size:
+        raise ModelError(
+            f"its bias, {tensor}, is {tensor.type} {list(tensor.shape)}; it must be "
+            f"{' or '.join(types)} [{wide.size}]"
+        )
+    if suffix == "s8" and tensor.data is not None and not tensor.data.any():
+        return None
+    return call.brought(2, *types)
 
 
 #: Of 16 bits, with a bias and sums of 32.
 _NARROW = "tflm_fully_connected_s16_s32"
 
-#: Function, scalar arguments, weights and bias of a call.
+#: What CMSIS-NN's kernel takes of 16 bits.
+_ONE_SCALE = (
+    "its weights have a scale for each channel; of 16 bits TensorFlow Lite Micro with CMSIS-NN "
+    'refuses that; give them one for all, or choose kernels="reference"'
+)
+
+#: Of 16 bits, with computed weights, where builds have sums of 32 bits.
+_NO_SHORT_SUMS = "its weights are computed and it has no bias; sums of 32 bits are not supported"
+
+#: Function, scalar arguments, weights and bias of a call; its input and its output.
 _Called = tuple[str, dict[str, int], np.ndarray, np.ndarray]
+_Ends = tuple[Value, Value]
 
 
 #: Of weights with one scale that are computed as a convolution.
@@ -155,30 +248,48 @@ def _check_bias(tensor: FileTensor, product: float, output: Value) -> None:
         )
 
 
+def outer_axes(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+    """The axes of a product before rows and columns, of two operands that broadcast."""
+    for shape in (first, second):
+        if len(shape) < 2 or min(shape) < 1:
+            raise ModelError(f"its input {list(shape)} must have rows and columns")
+    try:
+        return tuple(np.broadcast_shapes(tuple(first[:-2]), tuple(second[:-2])))
+    except ValueError:
+        raise ModelError(f"{list(first)} and {list(second)} cannot be multiplied") from None
+
+
+def folded(call: Call, x: Value, y: Value, outer: tuple[int, ...]) -> tuple[Value, Value]:
+    """Operands with up to four axes; where they have more, all but rows and columns as one."""
+    if len(outer) <= 2:
+        return x, y
+    wide = [replace(value, shape=(*outer, *value.shape[-2:])) for value in (x, y)]
+    x, y = (call.spread(value, own) for value, own in zip((x, y), wide))
+    for difference in ("matmul_axes", "matmul_axes_2026"):
+        more = 'kernels="reference" with tflm="2026-10" takes more'
+        call.refused(difference, f"it takes up to 4 axes, but has {len(outer) + 2}; {more}")
+    count = math.prod(outer)
+    return replace(x, shape=(count, *x.shape[-2:])), replace(y, shape=(count, *y.shape[-2:]))
+
+
 def batch_matmul(call: Call) -> None:
     """BATCH_MATMUL of two tensors, either of which may be a constant, and transposed."""
     call.counts(2, 2)
     options, output = call.options("BatchMatMulOptions"), call.output()
     flags = {"adj_x": options.flag("AdjX"), "adj_y": options.flag("AdjY")}
-    for at in (0, 1):
-        shape = call.tensor(at).shape
-        if not 2 <= len(shape) <= 4 or min(shape) < 1:
-            raise ModelError(f"its input {list(shape)} must have 2 to 4 axes")
+    outer = outer_axes(call.tensor(0).shape, call.tensor(1).shape)
     x, y = _matrices(call, 0, flags["adj_x"]), _matrices(call, 1, not flags["adj_y"])
-    left, right = ((1,) * (4 - len(v.shape)) + v.shape for v in (x, y))
-    outer = tuple(map(max, zip(left[:2], right[:2])))
-    whole = (*outer, left[2], right[2])
-    fits = all(1 in pair or pair[0] == pair[1] for pair in zip(left[:2], right[:2]))
-    if left[3] != right[3] or not fits:
+    if x.shape[-1] != y.shape[-1]:
         shapes = " and ".join(str(list(call.tensor(at).shape)) for at in (0, 1))
         raise ModelError(f"{shapes} cannot be multiplied")
-    expect(output, whole[4 - max(len(x.shape), len(y.shape)) :])
+    expect(output, (*outer, x.shape[-2], y.shape[-2]))
     suffix, limits = same_type(x, y, output), np.iinfo(output.dtype)
     product = float(np.float32(x.scale) * np.float32(y.scale))
     factor, shift = multiplier(product / output.scale)
+    x, y = folded(call, x, y, outer)
     params = {
-        **sides("lhs", left),
-        **sides("rhs", right),
+        **sides("lhs", x.shape),
+        **sides("rhs", y.shape),
         **{name: int(flag) for name, flag in flags.items()},
         **{"lhs_offset": -x.zero, "rhs_offset": -y.zero, "output_offset": output.zero},
         **{"act_min": int(limits.min), "act_max": int(limits.max)},

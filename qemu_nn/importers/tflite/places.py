@@ -162,20 +162,24 @@ def update(call: Call) -> None:
         whole = (*[1] * (6 - rank), *shape)
         params.update({f"{name}_{i}": side for i, side in enumerate(whole)})
     like = replace(output, shape=(rank,), dtype="int32", scale=1.0, zero=0)
-    inputs = [x, part, _starts(call, like)]
+    inputs = [x, part, _starts(call, like, np.subtract(x.shape, part.shape))]
     call.put(f"tflm_update_{SUFFIXES[x.dtype]}", params, inputs, output)
 
 
-def _starts(call: Call, like: Value) -> Value:
+def _starts(call: Call, like: Value, most: np.ndarray) -> Value:
+    """The starts; those of 64 bits are clamped before their low halves are taken. most: of each."""
     tensor = call.tensor(2)
     if tensor.shape != like.shape:
         raise ModelError(f"its starts, {tensor}, must be {like.size} numbers")
-    if tensor.type == "INT64" and tensor.data is not None:
-        near = np.clip(tensor.data, -1, 2**31 - 1).astype(np.int32)
-        return bring(call, "starts", like, near)
-    if tensor.type != "INT32":
-        raise ModelError(f"its starts, {tensor}, are {tensor.type}; computed ones must be INT32")
-    return call.brought(2, "INT32")
+    of_types(call, 2, ("INT32", "INT64"))
+    starts, length = call.brought(2, "INT32", "INT64"), {"length": like.size}
+    if starts.dtype == "int32":
+        return starts
+    wide = replace(like, dtype="int64")
+    for name, ends in (("maximum", np.zeros_like(most)), ("minimum", most)):
+        limit = bring(call, name, wide, ends.astype(np.int64))
+        starts = call.part("starts", wide, f"tflm_{name}_s64", length, [starts, limit])
+    return call.part("low", like, "tflm_low_s64", length, [starts])
 
 
 def cumsum(call: Call) -> None:

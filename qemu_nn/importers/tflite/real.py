@@ -11,6 +11,7 @@ from ...functions import FUNCTIONS
 from ...functions.tflm_float import ACTIVATED, ACTIVATIONS, COMPARE, UNARY, bits
 from .building import BARE, Value
 from .call import SUFFIXES, Call, Converter, Options, same_type
+from .dense import folded, outer_axes
 from .operands import operands, rows_of
 from .reducing import axes_of, grouped
 from .scaling import multiplier
@@ -81,6 +82,10 @@ def cast(call: Call) -> None:
     function = f"tflm_cast_{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
     if function not in FUNCTIONS:
         raise ModelError(f"TensorFlow Lite Micro does not cast {x.dtype} to {output.dtype}")
+    if output.dtype == "bool":
+        call.refused(
+            "cast_bool", 'it casts to truth values since October 2026 only: tflm="2026-10"'
+        )
     call.put(function, {"length": x.size}, [x], output)
 
 
@@ -227,8 +232,9 @@ def reduce(call: Call, kind: str) -> None:
     """MEAN, SUM, REDUCE_MAX and REDUCE_MIN over any axes."""
     call.counts(2, 2)
     x, output = call.value(0, *_WIDE), call.output(0, *_WIDE)
-    params = grouped(call, x, output, axes_of(call, len(x.shape)))
-    call.put(_of(call, kind, x, output), params, [x], output)
+    function = _of(call, kind, x, output)
+    x, groups = grouped(call, x, output, axes_of(call, len(x.shape)))
+    call.put(function, groups, [x], output)
 
 
 def matmul(call: Call) -> None:
@@ -237,20 +243,19 @@ def matmul(call: Call) -> None:
     options, output = call.options("BatchMatMulOptions"), call.output(0, *_WIDE)
     flags = {"adj_x": options.flag("AdjX"), "adj_y": options.flag("AdjY")}
     x, y = call.brought(0, *_WIDE), call.brought(1, *_WIDE)
-    if not all(2 <= len(value.shape) <= 4 for value in (x, y)):
-        raise ModelError(f"{list(x.shape)} and {list(y.shape)} must have 2 to 4 axes")
-    left, right = ((1,) * (4 - len(value.shape)) + value.shape for value in (x, y))
-    rows, depth = left[:1:-1] if flags["adj_x"] else left[2:]
-    deep, columns = right[:1:-1] if flags["adj_y"] else right[2:]
-    outer = tuple(map(max, zip(left[:2], right[:2])))
-    fits = all(1 in pair or pair[0] == pair[1] for pair in zip(left[:2], right[:2]))
-    if depth != deep or not fits:
+    function = _of(call, "batch_matmul", x, y, output)
+    outer = outer_axes(x.shape, y.shape)
+    rows, depth = x.shape[:-3:-1] if flags["adj_x"] else x.shape[-2:]
+    deep, columns = y.shape[:-3:-1] if flags["adj_y"] else y.shape[-2:]
+    if depth != deep:
         raise ModelError(f"{list(x.shape)} and {list(y.shape)} cannot be multiplied")
-    expect(output, (*outer, rows, columns)[4 - max(len(x.shape), len(y.shape)) :])
-    params = dict(zip(("lhs_n", "lhs_h", "rhs_n", "rhs_h"), (*left[:2], *right[:2])))
-    params.update({"rows": rows, "depth": depth, "columns": columns})
+    expect(output, (*outer, rows, columns))
+    params = {"rows": rows, "depth": depth, "columns": columns}
     params.update({name: int(flag) for name, flag in flags.items()})
-    call.put(_of(call, "batch_matmul", x, y, output), params, [x, y], output)
+    x, y = folded(call, x, y, outer)
+    for name, value in (("lhs", x), ("rhs", y)):
+        params.update(zip((f"{name}_n", f"{name}_h"), (1, 1, *value.shape[:-2])[-2:]))
+    call.put(function, params, [x, y], output)
 
 
 _BINARY = {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from ...errors import ModelError
+from ..arguments import groups, moves
 from .building import Value
-from .call import Call, Converter, same_format, same_type
+from .call import SUFFIXES, Call, Converter, same_format, same_type
 from .scaling import multiplier
 from .shaping import axis_of, expect
 
@@ -21,11 +23,23 @@ def axes_of(call: Call, rank: int) -> set[int]:
     return {axis_of(axis, rank) for axis in call.integers(1)}
 
 
-def grouped(call: Call, x: Value, output: Value, axes: set[int]) -> dict[str, int]:
-    """The reduced axes as arguments, which must make that output."""
+def grouped(call: Call, x: Value, output: Value, axes: set[int]) -> tuple[Value, dict[str, int]]:
+    """What has to be reduced, and its axes as arguments, which must make that output.
+
+    Calls reduce two groups of axes. More are brought together first, in their order, so that sums
+    of real numbers stay in theirs.
+    """
     keep = call.options("ReducerOptions").flag("KeepDims")
     expect(output, [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes])
-    return _groups(x.shape, axes)
+    runs = _runs(x.shape, axes)
+    if sum(reduced for reduced, _ in runs) > 2:
+        order = sorted(range(len(runs)), key=lambda at: runs[at][0])
+        shape = [math.prod(n for own, n in runs if own == kind) for kind in (False, True)]
+        like = replace(x, name=output.name, shape=tuple(shape))
+        function = f"tflm_transpose_{SUFFIXES[x.dtype]}"
+        params = moves([side for _, side in runs], order)
+        x, axes = call.part("together", like, function, params, [x]), {1}
+    return x, groups(x.shape, axes)
 
 
 def mean(call: Call, kind: str) -> None:
@@ -33,12 +47,14 @@ def mean(call: Call, kind: str) -> None:
     call.counts(2, 2)
     x, output = call.value(), call.output()
     factor, shift = multiplier(x.scale / output.scale)
+    suffix = same_type(x, output)
+    x, sides = grouped(call, x, output, axes_of(call, len(x.shape)))
     params = {
-        **grouped(call, x, output, axes_of(call, len(x.shape))),
+        **sides,
         **{"input_zero_point": x.zero, "output_zero_point": output.zero},
         **{"multiplier": factor, "shift": shift},
     }
-    call.put(f"tflm_{kind}_{same_type(x, output)}", params, [x], output)
+    call.put(f"tflm_{kind}_{suffix}", params, [x], output)
 
 
 def reduce(call: Call, kind: str) -> None:
@@ -47,7 +63,8 @@ def reduce(call: Call, kind: str) -> None:
     x, output = call.value(), call.output()
     same_format(x, output)
     function = call.function({"s8": f"tflm_reduce_{kind}_s8"}, x)
-    call.put(function, grouped(call, x, output, axes_of(call, len(x.shape))), [x], output)
+    x, sides = grouped(call, x, output, axes_of(call, len(x.shape)))
+    call.put(function, sides, [x], output)
 
 
 def reduce_all(call: Call) -> None:
@@ -56,8 +73,8 @@ def reduce_all(call: Call) -> None:
     x, output = call.value(0, "BOOL"), call.output(0, "BOOL")
     if (x.dtype, output.dtype) != ("bool", "bool"):
         raise ModelError(f"its input is {x.dtype}, its output {output.dtype}; both must be bool")
-    params = grouped(call, x, output, axes_of(call, len(x.shape)))
-    call.put("tflm_reduce_all_b8", params, [x], output)
+    x, sides = grouped(call, x, output, axes_of(call, len(x.shape)))
+    call.put("tflm_reduce_all_b8", sides, [x], output)
 
 
 def arg(call: Call, kind: str) -> None:
@@ -80,20 +97,15 @@ def arg(call: Call, kind: str) -> None:
     call.put(call.function(names, x), params, [x], output)
 
 
-def _groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
-    """Kept and reduced axes by turns, neighbours of a kind as one, the first and last kept."""
-    turns: list[list[int]] = [[]]  # groups of even number are kept
+def _runs(shape: Sequence[int], axes: set[int]) -> list[tuple[bool, int]]:
+    """Neighbouring axes of a kind as one: whether they are reduced, and how many elements."""
+    runs: list[tuple[bool, int]] = []
     for axis, side in enumerate(shape):
         if side == 1:
             continue
-        if (len(turns) - 1) % 2 != (axis in axes):
-            turns.append([])
-        turns[-1].append(side)
-    if len(turns) > 5:
-        raise ModelError(f"it reduces {len(turns) // 2} groups of axes; up to 2 are supported")
-    turns += [[] for _ in range(5 - len(turns))]
-    names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
-    return {name: math.prod(group) for name, group in zip(names, turns)}
+        before = runs.pop()[1] if runs and runs[-1][0] == (axis in axes) else 1
+        runs.append((axis in axes, before * side))
+    return runs
 
 
 REDUCING: dict[str, Converter] = {

@@ -47,9 +47,12 @@ class Refusal:
 
 REFUSALS = (
     Refusal("GATHER", "INT16", "Type '{type}' is not supported by gather."),
+    Refusal("GATHER", "INT64", "Positions of type '{type}' are not supported by gather.", 1),
+    Refusal("GATHER_ND", "INT64", "Indices of type '{type}' are not supported by gather_nd.", 1),
+    Refusal("EMBEDDING_LOOKUP", "INT64", "lookup->type != kTfLiteInt32 ({number} != 2)"),
     Refusal("REDUCE_MAX REDUCE_MIN", "INT16", "Only float32 and int8 types are supported."),
     Refusal("CAST", "UINT8 INT64", "Input type {type} ({number}) not supported."),
-    Refusal("CAST", "UINT8 BOOL INT64", "Output type {type} ({number}) not supported.", -1),
+    Refusal("CAST", "UINT8 INT64", "Output type {type} ({number}) not supported.", -1),
     Refusal(
         "FLOOR_DIV FLOOR_MOD", "INT32 INT16 INT8", "Type '{type}' is not supported by {operator}."
     ),
@@ -76,8 +79,11 @@ def _hybrid(model: Model, operator: Operator) -> str:
     return "Hybrid models are not supported on TFLite Micro." if mixed else ""
 
 
-def _sliced(_: Model, operator: Operator) -> str:
-    """An ellipsis, or new axes."""
+def _sliced(model: Model, operator: Operator) -> str:
+    """Computed places, an ellipsis, or new axes."""
+    for index, name in zip(operator.inputs[1:], ("begin", "end", "strides")):
+        if model.tensor(index).data is None:
+            return f"Non-constant >{name}< tensor is not supported"
     table = operator.table.table("BuiltinOptions", "StridedSliceOptions")
     masks = [table and Options(table).integer(name) for name in ("EllipsisMask", "NewAxisMask")]
     return "output_shape->data[shape_size] != dim_shape (1 != 0)" if any(masks) else ""

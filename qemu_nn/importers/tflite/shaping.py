@@ -34,7 +34,7 @@ def of_types(call: Call, index: int, types: Sequence[str]) -> tuple[str, ...]:
     """The types of which TensorFlow Lite Micro has an operator, if an input is of one of them."""
     tensor = call.tensor(index)
     if tensor.type not in types:
-        names = f"{', '.join(types[:-1])} and {types[-1]}"
+        names = " and ".join(filter(None, (", ".join(types[:-1]), types[-1])))
         raise ModelError(f"TensorFlow Lite Micro has it for {names}, but {tensor} is {tensor.type}")
     return tuple(types)
 
@@ -46,6 +46,24 @@ def moved(call: Call, most: int, types: Sequence[str] = EVERY) -> tuple[Value, V
     x, output = call.brought(0, *types), call.output(0, *types)
     same_format(x, output)
     return x, output
+
+
+def in_format(call: Call, x: Value, output: Value) -> Value:
+    """A tensor as if it had the format of the output, where the framework looks at types alone."""
+    if x.dtype != output.dtype or (x.scale, x.zero) == (output.scale, output.zero):
+        same_format(x, output)
+        return x
+    call.warn(f"{x.name[:60]!r} has another scale than its output, which is not looked at")
+    return replace(x, scale=output.scale, zero=output.zero)
+
+
+def low(call: Call, index: int) -> Value:
+    """Places, of which those of 64 bits have their low halves taken."""
+    places = call.brought(index, "INT32", "INT64")
+    if places.dtype == "int32":
+        return places
+    like = replace(places, dtype="int32")
+    return call.part("low", like, "tflm_low_s64", {"length": places.size}, [places])
 
 
 def bring(call: Call, part: str, like: Value, numbers: np.ndarray) -> Value:
@@ -118,8 +136,7 @@ def _rescaled(call: Call, part: Value, output: Value) -> Value:
     if (part.scale, part.zero) == (output.scale, output.zero):
         return part
     if part.dtype == "int16" == output.dtype:
-        call.warn(f"{part.name[:60]!r} has another scale than its output, which is not looked at")
-        return replace(part, scale=output.scale, zero=output.zero)
+        return in_format(call, part, output)
     if part.dtype != "uint8":
         return part
     like = replace(output, shape=part.shape)

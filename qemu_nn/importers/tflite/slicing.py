@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import ModelError
 from .call import SUFFIXES, Call, Converter, same_format, same_type
-from .shaping import EVERY, axis_of, bring, expect, moved, of_types
+from .shaping import EVERY, axis_of, bring, expect, low, moved, of_types
 from .values import Value
 from .windows import image
 
@@ -119,11 +119,13 @@ def _part(call: Call, x: Value, output: Value) -> None:
     Where the device would read or write other memory, the call fails, as GATHER's does.
     """
     rank = len(x.shape)
+    own = call.tensor(1).type
     for index, name in ((1, "begins"), (2, "sizes")):
         tensor = call.tensor(index)
-        if tensor.type != "INT32" or tensor.shape != (rank,):
+        if tensor.type != own or own not in ("INT32", "INT64") or tensor.shape != (rank,):
             raise ModelError(
-                f"its {name}, {tensor}, must be INT32 {[rank]} where they are computed"
+                f"its {name}, {tensor}, must be {[rank]} numbers where they are computed, INT32 or "
+                "INT64 as begins and sizes alike"
             )
     inside = len(output.shape) == rank and all(a <= b for a, b in zip(output.shape, x.shape))
     if not 1 <= rank <= 5 or not inside:
@@ -137,10 +139,10 @@ def _part(call: Call, x: Value, output: Value) -> None:
 
 def _begins(call: Call, x: Value, output: Value) -> Value:
     """The begins, or -1 where the size is neither the output's nor -1 for a rest as large."""
-    begins, known = call.brought(1, "INT32"), call.tensor(2).data
+    begins, known = low(call, 1), call.tensor(2).data
     if known is not None and known.tolist() == list(output.shape):
         return begins
-    sizes = call.brought(2, "INT32")
+    sizes = low(call, 2)
     like, number = replace(begins, shape=(len(x.shape),)), {"length": len(x.shape)}
     numbers = lambda name, values: bring(call, name, like, np.array(values, np.int32))  # noqa: E731
     truth = replace(like, dtype="bool")
@@ -172,6 +174,9 @@ def strided_slice(call: Call) -> None:
     }
     if masks["Ellipsis"] or masks["NewAxis"] or options.flag("Offset"):
         raise ModelError("ellipses, new axes and relative ends are not supported")
+    for at, name in ((1, "begin"), (2, "end"), (3, "strides")):
+        if call.tensor(at).data is None:
+            raise ModelError(f"its {name}, {call.tensor(at)}, must be a constant, as on the device")
     lists = [call.integers(at) for at in (1, 2, 3)]
     if any(len(numbers) != len(x.shape) for numbers in lists):
         raise ModelError(f"it has {list(map(len, lists))} ends and strides for {len(x.shape)} axes")

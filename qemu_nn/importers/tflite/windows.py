@@ -138,6 +138,13 @@ def _unpacked(
     call.otherwise("weights_unpacked", function, params, whole.reshape(call.tensor(1).shape), rows)
 
 
+#: What CMSIS-NN does with groups of 16 bits.
+_ONE_GROUP = (
+    "CMSIS-NN computes groups of 16 bits as one, which reads beside the weights; "
+    'kernels="reference" computes them'
+)
+
+
 def convolve(call: Call) -> None:
     """CONV_2D, also grouped.
 
@@ -165,6 +172,10 @@ def convolve(call: Call) -> None:
     if suffix == "s16":
         params["bias_is_int32"] = int(not call.given(2) or call.tensor(2).type == "INT32")
         wide = params if call.given(2) else {**params, "bias_is_int32": 0}
+        if own != depth:
+            call.refused("convolve_16x8_groups", _ONE_GROUP)
+            call.put("tflm_convolve_s16", wide, [x], output, data, rows)
+            return
         call.otherwise("convolve_16x8_wide", "tflm_convolve_s16", wide, data, rows)
     if suffix == "s4":
         _unpacked(call, "arm_convolve_wrapper_s8", params, data, rows)

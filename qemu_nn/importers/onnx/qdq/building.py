@@ -10,12 +10,15 @@ import numpy as np
 
 from ....errors import ModelError
 from ....functions import FUNCTIONS
+from ....functions.scaling import quantize_multiplier
 from ....ir.formats import Format
 from ....ir.graph import Node, Tensor
 from ....operators import Shape
-from ...arguments import CALL_LIMIT, check_spent, moves, same_bytes, sides
+from ...arguments import CALL_LIMIT, SUFFIXES, check_spent, moves, same_bytes, sides
 from ..reading import Model
 from .values import Fixed, Int, Real, Value, order_of
+
+_RESCALED = "these tensors are brought into another format by a call of their own"
 
 
 class Builder:
@@ -31,6 +34,7 @@ class Builder:
         self.arrays: dict[str, np.ndarray] = {}
         self.inputs: list[Tensor] = []
         self.values: dict[str, Value] = {}
+        self.notes: dict[str, list[str]] = {}
         self._model = model
         self._names: set[str] = set()
         self._ended: set[str] = set()
@@ -52,6 +56,12 @@ class Builder:
         """Count elements of computed constants."""
         self._spent += elements
         check_spent(self._spent)
+
+    def note(self, what: str, name: str) -> None:
+        """Keep what the user should know of a tensor, beside others of which it is true."""
+        names = self.notes.setdefault(what, [])
+        if name not in names:
+            names.append(name)
 
     def unique(self, name: str) -> str:
         """A name that no other tensor has."""
@@ -78,7 +88,15 @@ class Builder:
         """Add a call that makes `output`."""
         if len(self.nodes) == CALL_LIMIT:
             raise ModelError(f"the network needs more than {CALL_LIMIT} calls")
+        if function not in FUNCTIONS:
+            raise ModelError(f"there is no function for its type: {function}")
         declared = FUNCTIONS[function]
+        made, wanted = declared.output.dtype, output.format.dtype
+        if made != wanted:
+            raise ModelError(
+                f"it reads {made} and makes {wanted}: give both the same type, with a pair of "
+                "QuantizeLinear and DequantizeLinear between them"
+            )
         output = replace(output, name=self.unique(output.name))
         taken = {name: params[name] for name in declared.params}
         self.nodes.append(
@@ -105,7 +123,8 @@ class Builder:
         made = [at for at, node in enumerate(self.nodes) if node.name == value.name]
         if not made:  # an input as it is: a call copies it
             params = moves(value.memory, range(len(value.order)))
-            return self.call("tflm_transpose_s8", params, [value], replace(value, name=name)).name
+            copy = f"tflm_transpose_{value.kind}"
+            return self.call(copy, params, [value], replace(value, name=name)).name
         if value.name in self._ended:
             return value.name
         new = name if name == value.name else self.unique(name)
@@ -128,7 +147,8 @@ class Builder:
             return replace(value, order=order)
         moved = replace(value, name=f"{value.name}/moved", order=order)
         places = [value.order.index(axis) for axis in order]
-        return self.call("tflm_transpose_s8", moves(value.memory, places), [value], moved)
+        function = f"tflm_transpose_{value.kind}"
+        return self.call(function, moves(value.memory, places), [value], moved)
 
     def table(self, value: Int, to: Format, name: str, function: Callable) -> Int:
         """A function of each integer, as 256 results: in float32, halves to even."""
@@ -148,19 +168,32 @@ class Builder:
         """The same real numbers in another format."""
         if value.format == to:
             return value
-        return self.table(value, to, name, lambda x: x)
+        self.note(_RESCALED, name)
+        if (value.kind, to.dtype) == ("s8", "int8"):
+            return self.table(value, to, name, lambda x: x)
+        types = f"{value.kind}_{SUFFIXES[to.dtype]}"
+        made = replace(value, name=name, format=to)
+        return self.call(f"tflm_requantize_{types}", rescaling(value, to), [value], made)
+
+    def widened(self, value: Int) -> Int:
+        """The same integers in 16 bits."""
+        if value.kind != "s8":
+            return value
+        wide = replace(value.format, dtype="int16")
+        made = replace(value, name=f"{value.name}/wide", format=wide)
+        return self.call("tflm_cast_s8_s16", {"length": value.size}, [value], made)
 
     def constant(self, value: Fixed, shape: Shape) -> Int:
         """A quantized constant as integers that a call brings, in the rank of `shape`."""
         if value.scale.size != 1 or value.zero.size != 1:
             raise ModelError("it reads a constant with a scale for each channel")
-        form = Format("int8", float(value.scale.reshape(())), int(value.zero.reshape(())))
+        form = Format(value.dtype, float(value.scale.reshape(())), int(value.zero.reshape(())))
         data = value.data.reshape((1,) * (len(shape) - value.data.ndim) + value.data.shape)
         if data.ndim > len(shape):
             data = data.reshape(data.shape[data.ndim - len(shape) :])
         whole = Int("constant", data.shape, order_of(data.shape), form)
-        flat = data.transpose(whole.order).astype(np.int8).reshape(-1)
-        return self.call("tflm_constant_s8", {"length": flat.size}, [], whole, flat)
+        flat = data.transpose(whole.order).astype(value.dtype).reshape(-1)
+        return self.call(f"tflm_constant_{whole.kind}", {"length": flat.size}, [], whole, flat)
 
     def spread(self, value: Int, shape: Shape) -> Int:
         """A value in a shape that it broadcasts to."""
@@ -173,7 +206,14 @@ class Builder:
         inner, outer = value.memory, tuple(shape[axis] for axis in order)
         whole = replace(value, name=f"{value.name}/whole", shape=shape)
         params = {**sides("input", inner), **sides("output", outer)}
-        return self.call("tflm_broadcast_s8", params, [value], whole)
+        return self.call(f"tflm_broadcast_{value.kind}", params, [value], whole)
+
+
+def rescaling(value: Int, to: Format) -> dict[str, int]:
+    """The arguments of a change of format."""
+    factor, shift = quantize_multiplier(value.format.scale / to.scale)
+    zeros = {"input_zero_point": value.format.zero_point, "output_zero_point": to.zero_point}
+    return {"length": value.size, **zeros, "multiplier": factor, "shift": shift}
 
 
 def _renamed(held: Value, old: str, new: str) -> Value:
@@ -198,4 +238,6 @@ def tensor_of(value: Int) -> Tensor:
     in_order = value.order == tuple(range(len(value.order)))
     form, shape = value.format, value.memory or (1,)
     order = () if in_order else value.order
+    if form.dtype in ("float32", "int32"):  # which stand for themselves
+        return Tensor(value.name, shape, form.dtype, order=order)
     return Tensor(value.name, shape, form.dtype, None, form.scale, form.zero_point, order)

@@ -4,45 +4,60 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
 from ....errors import ModelError
 from ....functions.scaling import quantize_multiplier
-from ....ir.formats import Format
+from ....ir.formats import Format, activation_limits
 from ...arguments import moves, sides
+from .layers import fitting, made_of
+from .real import step, through
 from .site import Converter, Site
 from .values import Emit, Fixed, Int, Pending
-from .windows import offsets, per_channel
 
 
-def _product(site: Site, x: Int, weights: np.ndarray, held: Fixed, given: Any) -> Emit:
-    """Rows of x times a matrix [out, in]."""
-    rows, columns = weights.shape
-    scales, zeros = held.scale.astype(np.float64).reshape(-1), held.zero.reshape(-1)
-    if len(set(zeros.tolist())) > 1 or (scales.size > 1 and zeros.any()):
-        raise ModelError("its weights have a zero point for each channel")
-    bias = site.bias(given, np.broadcast_to(x.format.scale * scales, rows))
-    whole = Fixed(held.data, held.scale, np.zeros(1), 0)
+def _product(site: Site, x: Int, held: Fixed, data: np.ndarray, given: Any) -> Emit:
+    """Rows of x times a matrix; data: it, or it less its zero points, as [out, in]."""
+    rows, columns = data.shape
+    weights = made_of(site, x, held, data, given)
+    zero = 0 if held.zero.size > 1 else -int(held.zero.reshape(()))
+    single = x.kind == "s8" and held.scale.size == 1
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        params = {
-            **{"batches": x.size // columns, "input_c": columns, "output_c": rows},
-            **{"filter_offset": -int(zeros[0]), **offsets(x.format, form, ends)},
-        }
+        params, channels = weights.last_step(site, x.format, form, name, ends)
         shape = (*x.shape[:-1], rows)
         made = Int(name, shape, tuple(range(len(shape))), form)
-        own = weights.astype(np.int8)
-        if scales.size > 1:
-            channels = per_channel(x.format, whole, form, bias)
+        params = {**params, "batches": x.size // columns, "output_c": rows, "filter_offset": zero}
+        taken, filters = (x, data.astype(np.int8)) if single else fitting(site, x, data)
+        params["input_c"] = taken.shape[-1]
+        if x.kind == "s16" and held.scale.size > 1:
+            function, params = "arm_convolve_wrapper_s16", _points(params)
+            return site.builder.call(function, params, [taken], made, filters, channels)
+        if held.scale.size > 1:
             function = "arm_fully_connected_per_channel_s8"
-            return site.builder.call(function, params, [x], made, own, channels)
-        factor = quantize_multiplier(x.format.scale * float(scales[0]) / form.scale)
-        params.update(zip(("multiplier", "shift"), factor))
-        return site.builder.call("arm_fully_connected_s8", params, [x], made, own, bias)
+            return site.builder.call(function, params, [taken], made, filters, channels)
+        params.update(zip(("multiplier", "shift"), map(int, channels[1:, 0])))
+        function = f"arm_fully_connected_{x.kind}"
+        return site.builder.call(function, params, [taken], made, filters, channels[0])
 
     return emit
+
+
+def _points(params: dict[str, int]) -> dict[str, int]:
+    """Rows as an image of so many pixels."""
+    ones = ("input_w", "output_w", "filter_h", "filter_w", "stride_h", "stride_w", "dilation_h")
+    count, depth = params["batches"], params["input_c"]
+    made = {**params, **dict.fromkeys((*ones, "dilation_w"), 1), "pad_h": 0, "pad_w": 0}
+    return {**made, "batches": 1, "input_h": count, "output_h": count, "filter_c": depth}
+
+
+def _matrix(x: Int, held: Fixed) -> np.ndarray:
+    """A matrix with its zero point where a function takes one, and less its zero points if not."""
+    if x.kind == "s8" and held.scale.size == 1 and held.zero.size == 1:
+        return held.data
+    return held.symmetric
 
 
 def _rows(site: Site, x: Int, columns: int) -> Int:
@@ -61,10 +76,10 @@ def gemm(site: Site) -> Pending:
         raise ModelError("its matrix must be a quantized constant")
     turned = bool(call.integer("transB", 0))
     _check_axis(held, 0 if turned else 1)
-    weights = held.data if turned else held.data.T
+    weights = _matrix(x, held) if turned else _matrix(x, held).T
     x = _rows(site, x, weights.shape[1])
     given: Any = call.inputs[2] if len(call.inputs) > 2 else None
-    emit = _product(site, x, weights, held, given)
+    emit = _product(site, x, held, weights, given)
     return Pending(emit, (*x.shape[:-1], len(weights)), clamps=True)
 
 
@@ -82,13 +97,13 @@ def matmul(site: Site) -> Pending:
     if held.data.ndim != 2:
         raise ModelError(f"its constant {list(held.data.shape)} must be a matrix")
     _check_axis(held, 1)
-    weights = held.data.T
+    weights = _matrix(x, held).T
     x = _rows(site, x, weights.shape[1])
     return Pending(
-        _product(site, x, weights, held, None),
+        _product(site, x, held, weights, None),
         (*x.shape[:-1], len(weights)),
         clamps=True,
-        matrix=lambda bias: _product(site, x, weights, held, bias),
+        matrix=lambda bias: _product(site, x, held, weights, bias),
     )
 
 
@@ -99,26 +114,46 @@ def _matrices(site: Site, x: Int, y: Int) -> Pending:
         raise ModelError(f"{[1, *x.shape]} and {[1, *y.shape]} cannot be multiplied here")
     plain = range(len(x.shape))
     x, y = site.builder.ordered(x, plain), site.builder.ordered(y, plain)
-    outer, depth, columns = math.prod(y.shape[:-2]), y.shape[-2], y.shape[-1]
-    turned = replace(y, name=f"{y.name}/swapped", shape=(*y.shape[:-2], columns, depth))
-    params = moves((outer, depth, columns), (0, 2, 1))
-    y = site.builder.call("tflm_transpose_s8", params, [y], turned)
-    shape = (*x.shape[:-1], columns)
+    if x.kind != y.kind:
+        x, y = site.builder.widened(x), site.builder.widened(y)
+    shape = (*x.shape[:-1], y.shape[-1])
+    shifted = x.format.zero_point or y.format.zero_point
+    in_real = x.kind == "s16" and bool(shifted)
+    if not in_real:
+        outer, depth, columns = math.prod(y.shape[:-2]), y.shape[-2], y.shape[-1]
+        turned = replace(y, name=f"{y.name}/swapped", shape=(*y.shape[:-2], columns, depth))
+        params = moves((outer, depth, columns), (0, 2, 1))
+        y = site.builder.call(f"tflm_transpose_{y.kind}", params, [y], turned)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+        if in_real or (x.kind == "s16" and form.zero_point):
+            product = _in_real(site, x, y, in_real)
+            return through(site.builder, [x, y], form, name, product, ends)
         factor = quantize_multiplier(x.format.scale * y.format.scale / form.scale)
-        kept = offsets(x.format, form, ends)
-        product = {
+        params = {
             **sides("lhs", x.shape),
             **sides("rhs", y.shape),
-            **{"adj_x": 0, "adj_y": 0, **kept},
+            **{"adj_x": 0, "adj_y": 0, "output_offset": form.zero_point},
             **{"lhs_offset": -x.format.zero_point, "rhs_offset": -y.format.zero_point},
+            **activation_limits(*ends, form),
             **dict(zip(("multiplier", "shift"), factor)),
         }
         made = Int(name, shape, tuple(range(len(shape))), form)
-        return site.builder.call("arm_batch_matmul_s8", product, [x, y], made)
+        return site.builder.call(f"arm_batch_matmul_{x.kind}", params, [x, y], made)
 
     return Pending(emit, shape, clamps=True)
+
+
+def _in_real(site: Site, x: Int, y: Int, plain: bool) -> Callable[[Int, Int], Int]:
+    """The product of two tensors in float32; plain: whether the right one is not transposed."""
+    *outer, rows, depth = (1, 1, *x.shape)[-4:]
+    columns = y.shape[-1 if plain else -2]
+    params = {
+        **dict(zip(("lhs_n", "lhs_h", "rhs_n", "rhs_h"), (*outer, *outer))),
+        **{"rows": rows, "depth": depth, "columns": columns, "adj_x": 0, "adj_y": int(not plain)},
+    }
+    shape = (*x.shape[:-1], columns)
+    return lambda left, right: step(site.builder, "batch_matmul", [left, right], params, shape)
 
 
 DENSE: dict[str, Converter] = {"Gemm": gemm, "MatMul": matmul}

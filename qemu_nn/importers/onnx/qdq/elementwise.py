@@ -1,8 +1,7 @@
-"""Element-wise operators and functions of quantized files."""
+"""Element-wise operators of two tensors, and softmax, of quantized files."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, Callable
@@ -10,16 +9,28 @@ from typing import Any, Callable
 import numpy as np
 
 from ....errors import ModelError
-from ....functions.scaling import add_scaling, quantize_multiplier, softmax_scaling
+from ....functions.scaling import (
+    add_scaling,
+    quantize_multiplier,
+    softmax_scaling,
+    softmax_scaling_s16,
+)
+from ....functions.softmax_tables import exp_lut, one_by_one_lut
 from ....functions.tflm_float import bits
 from ....ir.formats import Format, activation_limits
 from ...arguments import sides
-from ..call import Call
+from .building import rescaling
+from .real import constant, step, through
 from .site import Converter, Site
-from .values import Fixed, Int, Pending, broadcast
+from .values import Fixed, Int, Pending, Real, broadcast
 
-#: The format that softmax writes.
-_SOFTMAX = Format("int8", 1 / 256, -128)
+#: The formats that softmax writes.
+_SOFTMAX, _SOFTMAX_16 = Format("int8", 1 / 256, -128), Format("int16", 1 / 32768)
+
+_TABLES = (
+    "CMSIS-NN's softmax of 16 bits reads tables of 513 entries, so that these may be a few steps "
+    "of 2^-15 away from ONNX Runtime"
+)
 
 
 def _pair(site: Site) -> tuple[Int, Int]:
@@ -41,21 +52,47 @@ def _made(name: str, like: Int, form: Format) -> Int:
 
 
 def _combined(
-    site: Site, function: str, scaling: Callable[[float, float, float], dict[str, int]]
+    site: Site,
+    function: str,
+    real: str,
+    scaling: Callable[[float, float, float], dict[str, int]],
 ) -> Pending:
-    """A call of both operands; scaling: its multipliers, of the scales of all three tensors."""
+    """A call of both operands; scaling: its multipliers, of the scales of all three tensors.
+
+    real: the function of float32, for 16 bits with zero points, which CMSIS-NN's have not.
+    """
     one, two = _pair(site)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+        zeros = one.format.zero_point, two.format.zero_point, form.zero_point
+        if one.kind == "s16" and any(zeros):
+            compute = partial(_in_real, site, real)
+            return through(site.builder, [one, two], form, name, compute, ends)
         params = {
             **scaling(one.format.scale, two.format.scale, form.scale),
-            **{"input_1_offset": -one.format.zero_point, "input_2_offset": -two.format.zero_point},
-            **{"out_offset": form.zero_point, "block_size": one.size},
+            **{"input_1_offset": -zeros[0], "input_2_offset": -zeros[1]},
+            **{"out_offset": zeros[2], "block_size": one.size},
             **activation_limits(*ends, form),
         }
-        return site.builder.call(function, params, [one, two], _made(name, one, form))
+        called = f"{function}_{one.kind}"
+        return site.builder.call(called, params, [one, two], _made(name, one, form))
 
     return Pending(emit, one.shape, clamps=True)
+
+
+def _in_real(site: Site, real: str, one: Int, two: Int) -> Int:
+    return step(site.builder, real, [one, two], {"length": one.size, "activation": 0})
+
+
+def _bits(site: Site) -> int:
+    """How far to the left sums shift their inputs, as TensorFlow Lite has it for each type."""
+    wide = any(_dtype(site.call.value(index)) == "int16" for index in range(2))
+    return 15 if wide else 20
+
+
+def _dtype(value: Any) -> str:
+    held = value.integers if isinstance(value, Real) else value
+    return held.format.dtype if isinstance(held, Int) else getattr(held, "dtype", "int8")
 
 
 def add(site: Site, sign: int = 1) -> Pending:
@@ -66,12 +103,15 @@ def add(site: Site, sign: int = 1) -> Pending:
         product = isinstance(value, Pending) and value.matrix is not None and sign == 1
         if product and isinstance(other, (Fixed, np.ndarray)):
             return replace(value, emit=value.matrix(other), matrix=None)
+    left, name, factor = _bits(site), "arm_elementwise_add", sign
+    if sign < 0 and left == 15:  # whose multipliers cannot be negative
+        name, factor = "tflm_sub", 1
 
     def scaling(one: float, two: float, made: float) -> dict[str, int]:
-        params = add_scaling(one, two, made)
-        return {**params, "input_2_mult": sign * params["input_2_mult"]}
+        params = add_scaling(one, two, made, left)
+        return {**params, "input_2_mult": factor * params["input_2_mult"]}
 
-    return _combined(site, "arm_elementwise_add_s8", scaling)
+    return _combined(site, name, "sub" if sign < 0 else "add", scaling)
 
 
 def multiply(site: Site) -> Pending:
@@ -80,7 +120,7 @@ def multiply(site: Site) -> Pending:
     def scaling(one: float, two: float, made: float) -> dict[str, int]:
         return dict(zip(("out_mult", "out_shift"), quantize_multiplier(one * two / made)))
 
-    return _combined(site, "arm_elementwise_mul_s8", scaling)
+    return _combined(site, "arm_elementwise_mul", "mul", scaling)
 
 
 def divide(site: Site) -> Pending:
@@ -92,13 +132,13 @@ def divide(site: Site) -> Pending:
         zeros = (one.format.zero_point, two.format.zero_point, form.zero_point)
         params = dict(zip(("zero_point_1", "zero_point_2", "output_zero_point"), zeros))
         params.update(length=one.size, factor_bits=bits(factor))
-        made = _made(name, one, form)
-        return site.builder.call("executorch_quantized_div_s8", params, [one, two], made)
+        function, made = f"executorch_quantized_div_{one.kind}", _made(name, one, form)
+        return site.builder.call(function, params, [one, two], made)
 
     return Pending(emit, one.shape)
 
 
-def choose(site: Site, function: str) -> Pending:
+def choose(site: Site, what: str) -> Pending:
     """Max and Min: of operands in the format of the output."""
     if len(site.call.inputs) != 2:
         raise ModelError(f"it has {len(site.call.inputs)} inputs; only 2 are supported")
@@ -107,7 +147,10 @@ def choose(site: Site, function: str) -> Pending:
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
         first = site.builder.rescaled(one, form, f"{name}/first")
         second = site.builder.rescaled(two, form, f"{name}/second")
-        params = {**sides("input1", first.memory), **sides("input2", second.memory)}
+        params = {"length": one.size}
+        params.update(sides("input1", first.memory) if first.kind == "s8" else {})
+        params.update(sides("input2", second.memory) if first.kind == "s8" else {})
+        function = f"{'arm' if first.kind == 's8' else 'tflm'}_{what}_{first.kind}"
         return site.builder.call(function, params, [first, second], _made(name, one, form))
 
     return Pending(emit, one.shape)
@@ -117,107 +160,88 @@ def softmax(site: Site) -> Pending:
     """Softmax along the last axis."""
     x, axis = site.integers(0), site.call.integer("axis", -1)
     rank = len(x.shape) + 1
-    plain = axis in (-1, rank - 1) or (site.builder.opset < 13 and rank == 2)
+    opset = site.call.integer("opset", site.builder.opset)  # which operators on integers have
+    plain = axis in (-1, rank - 1) or (opset < 13 and rank == 2)
     if not plain:
         raise ModelError(f"it runs along axis {axis}; the functions take the last one")
     x = site.builder.ordered(x, range(len(x.shape)))
-    row = x.shape[-1]
+    rows = {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
+    own = _SOFTMAX if x.kind == "s8" else _SOFTMAX_16
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        mult, shift, least = softmax_scaling(1.0, x.format.scale)
-        params = {"num_rows": x.size // row, "row_size": row}
-        params.update(mult=mult, shift=shift, diff_min=least)
-        made = _made(name if form == _SOFTMAX else f"{name}/softmax", x, _SOFTMAX)
-        made = site.builder.call("arm_softmax_s8", params, [x], made)
+        made = _made(name if form == own else f"{name}/softmax", x, own)
+        if x.kind == "s16":
+            mult, shift = softmax_scaling_s16(1.0, x.format.scale)
+            params = {**rows, "mult": mult, "shift": shift}
+            tables = exp_lut(), one_by_one_lut()
+            site.builder.note(_TABLES, name)
+            made = site.builder.call("arm_softmax_s16", params, [x], made, *tables)
+        else:
+            mult, shift, least = softmax_scaling(1.0, x.format.scale)
+            params = {**rows, "mult": mult, "shift": shift, "diff_min": least}
+            made = site.builder.call("arm_softmax_s8", params, [x], made)
         return site.builder.rescaled(made, form, name)
 
     return Pending(emit, x.shape)
 
 
-# ---- functions of one number ----
-
-Curve = Callable[[np.ndarray], np.ndarray]
-
-
-def _curve(site: Site, function: Curve) -> Pending:
+def prelu(site: Site) -> Pending:
+    """PRelu, of slopes that the file holds."""
     x = site.integers(0)
+    held: Any = site.call.value(1)
+    slopes = _slopes(held)
+    scale, zero = float(slopes.scale.reshape(())), int(slopes.zero.reshape(()))
+    whole = _along(slopes.data, x)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        return site.builder.table(x, form, name, function)
+        if x.kind == "s16":
+            real = _along(held if isinstance(held, np.ndarray) else slopes.real, x)
+            return through(site.builder, [x], form, name, partial(_sloped, site, real))
+        own = whole[:1] if (whole == whole[0]).all() else whole
+        params = {"outer": x.size // own.size, "inner": own.size, **rescaling(x, form)}
+        params["alpha_zero_point"] = zero
+        factors = {"identity": x.format.scale / form.scale}
+        factors["alpha"] = factors["identity"] * scale
+        for kind, factor in factors.items():
+            pair = quantize_multiplier(factor)
+            params.update(zip((f"{kind}_multiplier", f"{kind}_shift"), pair))
+        made, data = _made(name, x, form), own.astype(np.int8).reshape(-1)
+        return site.builder.call("tflm_prelu_s8", params, [x], made, data)
 
     return Pending(emit, x.shape)
 
 
-def clamp(site: Site, limits: Callable[[Call], tuple[float, float]]) -> Pending:
-    """Relu and Clip: fused into the call in front of them, or a table."""
-    low, high = limits(site.call)
-    if not low <= high:
-        raise ModelError(f"its limits {low} and {high} leave no values between them")
-    value: Any = site.call.value(0)
-    if isinstance(value, Pending) and value.clamps:
-        ends = tuple(min(max(end, low), high) for end in value.ends)
-        return replace(value, ends=(ends[0], ends[1]), matrix=None)
-    return _curve(site, lambda x: np.clip(x, np.float32(low), np.float32(high)))
+def _along(numbers: np.ndarray, x: Int) -> np.ndarray:
+    """A number for each element of a tensor, as these lie in memory, in rows of its last axis."""
+    own = numbers.reshape(numbers.shape[-len(x.shape) :] if numbers.ndim else (1,))
+    if broadcast(x.shape, own.shape) != x.shape:
+        raise ModelError(f"its slopes {list(own.shape)} do not fit {list(x.shape)}")
+    return np.broadcast_to(own, x.shape).transpose(x.order).reshape(-1, x.memory[-1])
 
 
-def _clip_limits(call: Call) -> tuple[float, float]:
-    return call.limit("min", 1, -math.inf), call.limit("max", 2, math.inf)
+def _slopes(given: Any) -> Fixed:
+    """Slopes in 8 bits; those of floats are rounded to them."""
+    if isinstance(given, np.ndarray) and given.dtype.kind == "f" and np.isfinite(given).all():
+        scale = np.float32(max(float(np.abs(given).max(initial=0.0)) / 127, 2.0**-20))
+        codes = np.rint(given / scale).astype(np.int64)
+        given = Fixed(codes, scale.reshape(1), np.zeros(1, np.int64), 0)
+    if not isinstance(given, Fixed) or given.dtype != "int8" or given.scale.size != 1:
+        raise ModelError("its slopes must be a constant of 8 bits with one scale, or of floats")
+    return given
 
 
-def _leaky(site: Site) -> Pending:
-    alpha = np.float32(site.call.number("alpha", 0.01))
-    return _curve(site, lambda x: np.where(x < 0, alpha * x, x))
+def _sloped(site: Site, slopes: np.ndarray, x: Int) -> Int:
+    other = constant(site.builder, x, slopes)
+    return step(site.builder, "prelu", [x, other], {"length": x.size})
 
-
-def _elu(site: Site) -> Pending:
-    alpha = site.call.number("alpha", 1.0)
-    return _curve(site, lambda x: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0.0)), x))
-
-
-def _hard_sigmoid(site: Site) -> Pending:
-    alpha, beta = site.call.number("alpha", 0.2), site.call.number("beta", 0.5)
-    one, two = np.float32(alpha), np.float32(beta)
-    return _curve(site, lambda x: np.clip(one * x + two, 0, 1))
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    found: np.ndarray = 1 / (1 + np.exp(-x.astype(np.float64)))
-    return found
-
-
-def _gelu(x: np.ndarray) -> np.ndarray:
-    return np.array([0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x.astype(float)])
-
-
-_CURVES: dict[str, Curve] = {
-    "Sigmoid": _sigmoid,
-    "Tanh": lambda x: np.tanh(x.astype(np.float64)),
-    "HardSwish": lambda x: x * np.clip(x / np.float32(6) + np.float32(0.5), 0, 1),
-    "Gelu": _gelu,
-    "com.microsoft.Gelu": _gelu,
-    "Erf": lambda x: np.array([math.erf(v) for v in x.astype(float)]),
-    "Exp": lambda x: np.exp(x.astype(np.float64)),
-    "Log": lambda x: np.log(x.astype(np.float64)),
-    "Sqrt": lambda x: np.sqrt(x.astype(np.float64)),
-    "Abs": np.abs,
-    "Neg": np.negative,
-    "Softplus": lambda x: np.log1p(np.exp(x.astype(np.float64))),
-    "Floor": np.floor,
-    "Ceil": np.ceil,
-}
 
 ELEMENTWISE: dict[str, Converter] = {
     "Add": add,
     "Sub": partial(add, sign=-1),
     "Mul": multiply,
     "Div": divide,
-    "Max": partial(choose, function="arm_maximum_s8"),
-    "Min": partial(choose, function="arm_minimum_s8"),
+    "Max": partial(choose, what="maximum"),
+    "Min": partial(choose, what="minimum"),
     "Softmax": softmax,
-    "Relu": partial(clamp, limits=lambda call: (0.0, math.inf)),
-    "Clip": partial(clamp, limits=_clip_limits),
-    "LeakyRelu": _leaky,
-    "Elu": _elu,
-    "HardSigmoid": _hard_sigmoid,
-    **{name: partial(_curve, function=function) for name, function in _CURVES.items()},
+    "PRelu": prelu,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -17,16 +17,22 @@ from ..call import Call
 from ..folding import FOLDS, fold
 from ..reading import Model, Node
 from .building import Builder
+from .convolve import CONVOLUTIONS
+from .curves import CURVES
 from .dense import DENSE
 from .elementwise import ELEMENTWISE
 from .operators import plain
+from .reducing import REDUCING
 from .shaping import SHAPING
 from .site import Converter, Site
 from .values import Fixed, Int, Pending, Real, Value
 from .windows import WINDOWS
 
 #: Operator -> what makes its calls.
-CONVERTERS: dict[str, Converter] = {**WINDOWS, **DENSE, **ELEMENTWISE, **SHAPING}
+CONVERTERS: dict[str, Converter] = {
+    **{**CONVOLUTIONS, **WINDOWS, **DENSE},
+    **{**ELEMENTWISE, **CURVES, **SHAPING, **REDUCING},
+}
 
 _QUANTIZE, _DEQUANTIZE = ("QuantizeLinear", "DequantizeLinear")
 
@@ -34,7 +40,19 @@ _QUANTIZE, _DEQUANTIZE = ("QuantizeLinear", "DequantizeLinear")
 _MOVES = {*SHAPING, "MaxPool", "GlobalMaxPool"}
 
 #: Element types of activations: what is added to make them int8.
-_SHIFTS = {"int8": 0, "uint8": -128}
+_SHIFTS = {"int8": 0, "uint8": -128, "int16": 0, "uint16": -32768}
+
+#: Operators that choose scales while they run.
+_DYNAMIC = {"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"}
+
+#: Most names of tensors in one note.
+_NAMED = 6
+
+#: What is true of every such network.
+_NOTE = (
+    "its integers are those of CMSIS-NN's arithmetic, which rounds in other places than ONNX "
+    "Runtime: given the same inputs, a layer may be one step away from it"
+)
 
 _ALL = (-math.inf, math.inf)
 
@@ -42,27 +60,22 @@ _ALL = (-math.inf, math.inf)
 def is_quantized(model: Model) -> bool:
     """Whether a file holds integers: pairs of QuantizeLinear and DequantizeLinear, or QLinear..."""
     names = {node.op.rpartition(".")[2] for node in model.nodes}
-    return bool(names & {_QUANTIZE, _DEQUANTIZE, "QGemm"}) or any(
+    return bool(names & {_QUANTIZE, _DEQUANTIZE, "QGemm", *_DYNAMIC}) or any(
         name.startswith("QLinear") for name in names
     )
 
 
-def convert(model: Model) -> Graph:
-    """The network of a quantized file, between its first and its last integers."""
+def convert(model: Model) -> tuple[Graph, tuple[str, ...]]:
+    """The network of a quantized file, between its first and its last integers; and notes on it."""
     try:
         return _network(model)
     except Error as error:
         raise ModelError(f"{model.name}: {error}") from None
 
 
-def _network(model: Model) -> Graph:
+def _network(model: Model) -> tuple[Graph, tuple[str, ...]]:
     nodes = plain(model)
-    unknown = sorted({node.op for node in nodes} - {*CONVERTERS, *FOLDS, _QUANTIZE, _DEQUANTIZE})
-    if unknown:
-        raise ModelError(
-            "it has operators that are not supported in quantized files: "
-            f"{', '.join(unknown)[:400]}"
-        )
+    _check_names({node.op for node in nodes})
     builder = Builder(model)
     shapes = {name: _shape(builder, model, name) for name in model.inputs}
     for node in nodes:
@@ -71,12 +84,36 @@ def _network(model: Model) -> Graph:
         except Error as error:
             raise ModelError(f"{node}: {error}") from None
     outputs = [_output(builder, name) for name in model.outputs]
-    return Graph(
+    graph = Graph(
         name=Path(model.name).stem,
         inputs=tuple(builder.inputs),
         nodes=tuple(builder.nodes),
         outputs=tuple(dict.fromkeys(outputs)),
         arrays=builder.arrays,
+    )
+    said = [f"{what}: {_some(names)}" for what, names in builder.notes.items()]
+    return graph, (_NOTE, *said)
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _check_names(names: set[str]) -> None:
+    """Refuse all operators that are not supported, at once."""
+    unknown = sorted(names - {*CONVERTERS, *FOLDS, _QUANTIZE, _DEQUANTIZE})
+    if not unknown:
+        return
+    why = ""
+    if {name.rpartition(".")[2] for name in unknown} & _DYNAMIC:
+        why = (
+            ". Dynamic quantization chooses scales for each input, which the device's functions "
+            "cannot: quantize the file statically, with quantize_static and calibration data"
+        )
+    raise ModelError(
+        "it has operators that are not supported in quantized files: "
+        f"{', '.join(unknown)[:400]}{why}"
     )
 
 
@@ -114,14 +151,20 @@ def _operate(builder: Builder, node: Node) -> None:
     if node.op not in CONVERTERS:
         raise ModelError("it is supported for constants alone")
     made = CONVERTERS[node.op](Site(call, builder))
-    first = inputs[0]
-    if isinstance(first, Int) and node.op in _MOVES:  # on integers, which keep their format
-        builder.values[node.outputs[0]] = made.emit(first.format, node.outputs[0], _ALL)
-    elif isinstance(first, Real) and node.op in SHAPING and node.op != "Concat":
-        held = made.emit(first.integers.format, node.outputs[0], _ALL)
-        builder.values[node.outputs[0]] = Real(held)
-    else:
-        builder.values[node.outputs[0]] = made
+    for name, each in zip(node.outputs, made if isinstance(made, tuple) else (made,)):
+        if name:
+            builder.values[name] = _held(node.op, name, inputs[0], each)
+
+
+def _held(op: str, name: str, first: Any, made: Union[Pending, Int]) -> Value:
+    """What an output of a node stands for."""
+    if isinstance(made, Int):
+        return made
+    if isinstance(first, Int) and op in _MOVES:  # on integers, which keep their format
+        return made.emit(first.format, name, _ALL)
+    if isinstance(first, Real) and op in SHAPING and op != "Concat":
+        return Real(made.emit(first.integers.format, name, _ALL))
+    return made
 
 
 def _format(builder: Builder, node: Node) -> tuple[np.ndarray, np.ndarray, str]:
@@ -142,13 +185,14 @@ def _format(builder: Builder, node: Node) -> tuple[np.ndarray, np.ndarray, str]:
 
 
 def _tensor_format(builder: Builder, node: Node) -> Format:
-    """The format of activations: one scale, of int8, or of uint8 as int8."""
+    """The format of activations: one scale, of int8 or int16, or of uint8 or uint16 as these."""
     scale, zero, dtype = _format(builder, node)
     if dtype not in _SHIFTS:
         raise ModelError(f"activations of {dtype} are not supported; have: {', '.join(_SHIFTS)}")
     if scale.size != 1:
         raise ModelError("activations have one scale, not one for each channel")
-    return Format("int8", float(scale.reshape(())), int(zero.reshape(())) + _SHIFTS[dtype])
+    signed = dtype.replace("u", "")
+    return Format(signed, float(scale.reshape(())), int(zero.reshape(())) + _SHIFTS[dtype])
 
 
 def _quantize(builder: Builder, node: Node, shapes: dict[str, Shape]) -> Value:
@@ -163,8 +207,8 @@ def _quantize(builder: Builder, node: Node, shapes: dict[str, Shape]) -> Value:
         return builder.rescaled(value.integers, form, name)
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         scale, zero = np.array([form.scale], np.float32), np.array([form.zero_point])
-        codes = np.clip(np.rint(value / scale) + zero, -128, 127)
-        return Fixed(codes.astype(np.int64), scale, zero, 0)
+        codes = np.clip(np.rint(value / scale) + zero, *form.limits)
+        return Fixed(codes.astype(np.int64), scale, zero, 0, form.dtype)
     raise ModelError("it quantizes what is quantized already")
 
 
@@ -184,7 +228,7 @@ def _dequantize(builder: Builder, node: Node, shapes: dict[str, Shape]) -> Value
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu":
         raise ModelError("its input must be integers")
     scale, zero, _ = _format(builder, node)
-    shift = 128 if value.dtype == np.uint8 else 0
+    shift = -_SHIFTS.get(value.dtype.name, 0)
     axis = node.attributes.get("axis", 1)
     axis = axis if isinstance(axis, int) else 1
     if scale.size > 1 and not (
@@ -193,7 +237,8 @@ def _dequantize(builder: Builder, node: Node, shapes: dict[str, Shape]) -> Value
         raise ModelError(f"it has {scale.size} scales, but its constant is {list(value.shape)}")
     if zero.size == 1 and scale.size > 1:
         zero = np.full(scale.size, int(zero.reshape(())))
-    return Fixed(value.astype(np.int64) - shift, scale.reshape(-1), zero.reshape(-1) - shift, axis)
+    data, zero = value.astype(np.int64) - shift, zero.reshape(-1) - shift
+    return Fixed(data, scale.reshape(-1), zero, axis, f"int{8 * value.dtype.itemsize}")
 
 
 def _output(builder: Builder, name: str) -> str:

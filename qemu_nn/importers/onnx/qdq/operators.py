@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ....errors import ModelError
 from ..reading import Model, Node
 
 #: Operator on integers -> the one on real numbers, and where its inputs are: pairs of a tensor, its
@@ -19,6 +20,7 @@ _FORMS: dict[str, tuple[str, tuple[tuple[int, int, int], ...], tuple[int, int], 
     "com.microsoft.QLinearSoftmax": ("Softmax", ((0, 1, 2),), (3, 4), -1),
     "com.microsoft.QLinearGlobalAveragePool": ("GlobalAveragePool", ((0, 1, 2),), (3, 4), -1),
     "com.microsoft.QLinearAveragePool": ("AveragePool", ((0, 1, 2),), (3, 4), -1),
+    "com.microsoft.QLinearReduceMean": ("ReduceMean", ((0, 1, 2),), (3, 4), -1),
 }
 
 _CONCAT = "com.microsoft.QLinearConcat"
@@ -49,6 +51,8 @@ def _pair(op: str, name: str, inputs: tuple[str, ...], output: str, axis: int = 
 
 def _expanded(node: Node, stem: str) -> list[Node]:
     op, tensors, ends, bias = _FORMS[node.op]
+    if node.attributes.get("channels_last", 0):
+        raise ModelError(f"{node}: its channels are last, which is not supported")
     nodes, inputs = [], []
     matrix_axis = 1 if op in ("Gemm", "MatMul") and not node.attributes.get("transB", 0) else 0
     for number, places in enumerate(tensors):

@@ -13,6 +13,7 @@ from ....errors import ModelError
 from ....ir.formats import Format
 from ....operators import Shape
 from ...arguments import sides
+from .layers import pad_function
 from .site import Converter, Site, moved
 from .values import Fixed, Int, Pending, order_of
 
@@ -134,7 +135,9 @@ def concatenate(site: Site) -> Pending:
             sums = (*first[:axis], joined.shape[axis] + part.shape[axis], *first[axis + 1 :])
             made = Int(name if last else f"{name}/first{number}", sums, order, form)
             params = {"outer": outer, "inner1": joined.size // outer, "inner2": part.size // outer}
-            joined = site.builder.call("tflm_concatenation_s8", params, [joined, part], made)
+            joined = site.builder.call(
+                f"tflm_concatenation_{joined.kind}", params, [joined, part], made
+            )
         return joined
 
     return Pending(emit, shape)
@@ -163,6 +166,11 @@ def slice_(site: Site) -> Pending:
             raise ModelError("it slices the batch, or backwards")
         start, end, _ = slice(start, end).indices(x.shape[place])
         spans[place] = (start, step, len(range(start, end, step)))
+    return _cut(site, x, spans)
+
+
+def _cut(site: Site, x: Int, spans: Sequence[tuple[int, int, int]]) -> Pending:
+    """Of each axis, so many elements from a place on, in steps."""
     shape = tuple(count for _, _, count in spans)
     if min(shape) < 1:
         raise ModelError(f"it leaves nothing of {[1, *x.shape]}")
@@ -174,9 +182,32 @@ def slice_(site: Site) -> Pending:
             names = (f"input_{i}", f"begin_{i}", f"stride_{i}", f"output_{i}")
             params.update(zip(names, numbers))
         made = replace(x, name=name, shape=shape)
-        return site.builder.call("tflm_slice_s8", params, [x], made)
+        return site.builder.call(f"tflm_slice_{x.kind}", params, [x], made)
 
     return moved(site, x, shape, put, ())
+
+
+def split(site: Site) -> tuple[Pending, ...]:
+    """Split along an axis, into equal parts or into parts of given sizes."""
+    call, x = site.call, site.integers(0)
+    rank, parts = len(x.shape) + 1, len(call.node.outputs)
+    axis = call.integer("axis", 0) % rank - 1
+    if axis < 0:
+        raise ModelError("it splits the batch")
+    side = x.shape[axis]
+    each = -(-side // parts)
+    sizes = call.integers("split", at=1)
+    if sizes is None:
+        sizes = [min(each, side - each * i) for i in range(parts)]
+    if len(sizes) != parts or sum(sizes) != side or min(sizes) < 1:
+        raise ModelError(f"it splits {side} into {parts} parts of {sizes}")
+    found, start = [], 0
+    for size in sizes:
+        spans = [(0, 1, n) for n in x.shape]
+        spans[axis] = (start, 1, size)
+        found.append(_cut(site, x, spans))
+        start += size
+    return tuple(found)
 
 
 def pad(site: Site) -> Pending:
@@ -198,13 +229,14 @@ def pad(site: Site) -> Pending:
     shape = tuple(a + n + b for a, n, b in zip(before, x.shape, after))
 
     def put(x: Int, name: str) -> Int:
-        code = int(np.clip(np.rint(value / x.format.scale) + x.format.zero_point, -128, 127))
+        code = int(np.clip(np.rint(value / x.format.scale) + x.format.zero_point, *x.format.limits))
         params = {"pad_value": code, **sides("input", x.memory)}
         for which, numbers in (("pre", before), ("post", after)):
             zeros = (0,) * (4 - len(x.order))
             own = (*zeros, *(numbers[axis] for axis in x.order))
             params.update(sides(which, own))
-        return site.builder.call("arm_pad_s8", params, [x], replace(x, name=name, shape=shape))
+        made = replace(x, name=name, shape=shape)
+        return site.builder.call(pad_function(x), params, [x], made)
 
     return moved(site, x, shape, put, ())
 
@@ -223,6 +255,7 @@ SHAPING: dict[str, Converter] = {
     "Transpose": transpose,
     "Concat": concatenate,
     "Slice": slice_,
+    "Split": split,
     "Pad": pad,
     "Identity": same,
     "Dropout": same,

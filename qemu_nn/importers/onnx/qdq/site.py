@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, Union
 
 import numpy as np
 
@@ -51,8 +51,11 @@ class Site:
         return self.builder.ordered(value, LAST)
 
     def operands(self, rank: int) -> list[Int]:
-        """Both inputs, either of which may be a quantized constant."""
-        return [self._operand(index, rank) for index in range(2)]
+        """Both inputs in one type, either of which may be a quantized constant."""
+        both = [self._operand(index, rank) for index in range(2)]
+        if len({value.kind for value in both}) > 1:
+            both = [self.builder.widened(value) for value in both]
+        return both
 
     def _operand(self, index: int, rank: int) -> Int:
         value: Any = self.call.value(index)
@@ -61,28 +64,30 @@ class Site:
         return self.integers(index)
 
     def bias(self, given: Any, steps: np.ndarray) -> np.ndarray:
-        """A bias in steps of the products, int32; zeros where there is none."""
+        """A bias in steps of the products, int64; zeros where there is none."""
         if given is None:
-            return np.zeros(steps.size, np.int32)
+            return np.zeros(steps.size, np.int64)
         if isinstance(given, Fixed):
             scale = np.broadcast_to(given.scale.astype(np.float64).reshape(-1), steps.size)
             if given.data.size == steps.size and np.allclose(scale, steps, rtol=_CLOSE, atol=0):
-                return given.data.reshape(-1).astype(np.int32)
+                return given.data.reshape(-1).astype(np.int64)
             real = given.real
         elif isinstance(given, np.ndarray) and given.dtype == np.int32 and given.size == steps.size:
-            return given.reshape(-1)  # of an operator on integers: in these steps already
+            return given.reshape(-1).astype(
+                np.int64
+            )  # of an operator on integers: in these steps already
         elif isinstance(given, np.ndarray) and given.dtype.kind == "f":
             real = given.astype(np.float64)
         else:
             raise ModelError("its bias must be a constant")
         if real.size != steps.size or not np.isfinite(real).all():
             raise ModelError(f"its bias must be {steps.size} finite numbers")
-        whole = np.rint(real.reshape(-1) / steps)
-        return np.clip(whole, -(2**31), 2**31 - 1).astype(np.int32)
+        return np.clip(np.rint(real.reshape(-1) / steps), -(2.0**53), 2.0**53).astype(np.int64)
 
 
-#: Converts one node; what it makes is emitted when its QuantizeLinear is there.
-Converter = Callable[[Site], Pending]
+#: Converts one node; what it makes is emitted when its QuantizeLinear is there, but for integers
+#: that need none. Of a node of several outputs one for each.
+Converter = Callable[[Site], Union[Pending, Int, tuple[Pending, ...]]]
 
 
 def moved(

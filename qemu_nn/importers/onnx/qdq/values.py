@@ -12,6 +12,7 @@ import numpy as np
 from ....errors import ModelError
 from ....ir.formats import Format
 from ....operators import Shape
+from ...arguments import SUFFIXES
 
 #: How the axes of an image [C, H, W] lie in memory: channels last.
 LAST = (1, 2, 0)
@@ -36,6 +37,11 @@ class Int:
         return tuple(self.shape[axis] for axis in self.order)
 
     @property
+    def kind(self) -> str:
+        """How functions of its type are called: s8, s16."""
+        return SUFFIXES[self.format.dtype]
+
+    @property
     def size(self) -> int:
         """Elements of one sample."""
         return math.prod(self.shape)
@@ -50,12 +56,16 @@ class Real:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A constant of integers: data - zero, times scale, both for all or along an axis."""
+    """A constant of integers: data - zero, times scale, both for all or along an axis.
+
+    dtype: what data fit, int8 or int16.
+    """
 
     data: np.ndarray
     scale: np.ndarray
     zero: np.ndarray
     axis: int
+    dtype: str = "int8"
 
     @property
     def real(self) -> np.ndarray:

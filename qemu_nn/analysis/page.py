@@ -1,0 +1,28 @@
+"""Pages of HTML that need no other file, from the templates of this package."""
+
+from __future__ import annotations
+
+from datetime import date
+from importlib import resources
+from typing import Any
+
+from ..io.extras import require
+from ..io.version import __version__
+
+_FOLDER = "templates"
+
+
+def page(template: str, **values: Any) -> str:
+    """A template filled with values, `made` and `style` among them: what made it, and page.css.
+
+    Raises Error where jinja2 is missing.
+    """
+    jinja2: Any = require("jinja2", "report", "a report as a page")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    made = f"qemu_nn {__version__}, {date.today().isoformat()}"
+    style = jinja2.utils.markupsafe.Markup(_text("page.css"))
+    return str(environment.from_string(_text(template)).render(made=made, style=style, **values))
+
+
+def _text(name: str) -> str:
+    return resources.files(__package__).joinpath(_FOLDER).joinpath(name).read_text("utf-8")

@@ -1,0 +1,260 @@
+"""A device held against the emulator: what its layers computed, and how long they took."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Optional
+
+from .compare import Difference, spell_position
+from .page import page
+from .summary import facts_text
+from .table import Cell, Table
+
+_COLUMNS = ("layer", "function", "verdict", "elements", "differing", "counted", "estimated")
+
+
+@dataclass(frozen=True)
+class First:
+    """The first element of a layer that differs.
+
+    Attributes
+    ----------
+    sample : int
+        The sample, counted from 0.
+    step : int or None
+        Its time step, of a recurrent network.
+    difference : Difference
+        The element, both values, how many elements of this result differ, and the likely cause.
+    """
+
+    sample: int
+    step: Optional[int]
+    difference: Difference
+
+    def text(self) -> str:
+        """The element in words.
+
+        Returns
+        -------
+        str
+            Sample, position, and both values.
+        """
+        d = self.difference
+        step = "" if self.step is None else f", time step {self.step}"
+        return (
+            f"sample {self.sample}{step}: index={d.index} {spell_position(d.position)} "
+            f"got={d.got} want={d.want}, {d.differing} elements differ, by {d.largest} at most"
+        )
+
+
+@dataclass(frozen=True)
+class LayerCheck:
+    """What a device computed in one layer, in all samples.
+
+    Attributes
+    ----------
+    layer, function : str
+        The layer, and the C function that computes it.
+    elements, differing : int
+        Elements that were compared, and those that differ.
+    count : float or None
+        Mean of what the device counted while the layer ran; None where it has no counter.
+    estimate : int or None
+        What estimate() says of the same; None where nothing is known.
+    first : First or None
+        The first element that differs.
+    """
+
+    layer: str
+    function: str
+    elements: int
+    differing: int
+    count: Optional[float] = None
+    estimate: Optional[int] = None
+    first: Optional[First] = None
+
+    @property
+    def same(self) -> bool:
+        """Whether all elements are equal."""
+        return self.first is None
+
+
+@dataclass(frozen=True)
+class Validation:
+    """A device held against the emulator; validate() returns it.
+
+    Attributes
+    ----------
+    network, profile, device : str
+        What was run, whose arithmetic it has, and where the device is.
+    functions : str
+        The device's functions: "CMSIS-NN", or "stand-in" for those that an export brings along.
+    samples, steps : int
+        Samples that were sent, and time steps of each; 1 if the network is not recurrent.
+    layers : tuple of LayerCheck
+        What was compared, in program order: all layers, or the outputs alone.
+    counts : str
+        What the device counts: "cycles", "instructions", or "".
+    clock : int
+        Hz of the device; 0 if it does not say.
+    repeated, restarts : int
+        Requests that were sent again, and how often the device was reset meanwhile.
+    """
+
+    network: str
+    profile: str
+    device: str
+    functions: str
+    samples: int
+    steps: int
+    layers: tuple[LayerCheck, ...]
+    counts: str = ""
+    clock: int = 0
+    repeated: int = 0
+    restarts: int = 0
+
+    @property
+    def same(self) -> bool:
+        """Whether all that the device computed is equal, to the bit."""
+        return all(layer.same for layer in self.layers)
+
+    @property
+    def first(self) -> Optional[LayerCheck]:
+        """The first layer in program order that differs; None where all are equal."""
+        return next((layer for layer in self.layers if not layer.same), None)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: same, or the layer that differs first."""
+        if self.first is None:
+            elements = sum(layer.elements for layer in self.layers)
+            return f"same: {elements:,} elements of {len(self.layers)} layers, to the bit"
+        wrong = sum(not layer.same for layer in self.layers)
+        return f"DIFFERS: {wrong} of {len(self.layers)} layers, first {self.first.layer}"
+
+    @property
+    def facts(self) -> dict[str, Cell]:
+        """What is known of the whole, by name."""
+        facts: dict[str, Cell] = {
+            "network": self.network,
+            "profile": self.profile,
+            "device": self.device,
+            "functions": self.functions,
+            "samples": self.samples,
+        }
+        if self.steps > 1:
+            facts["time_steps"] = self.steps
+        counted = [layer.count for layer in self.layers if layer.count is not None]
+        if counted:
+            facts[self.counts] = f"{sum(counted):,.0f} for an input"
+            if self.clock and self.counts == "cycles":
+                time = 1e3 * sum(counted) / self.clock
+                facts["time"] = f"{time:.3g} ms at {self.clock / 1e6:g} MHz"
+        for name in ("repeated", "restarts"):
+            if getattr(self, name):
+                facts[name] = getattr(self, name)
+        facts["verdict"] = self.verdict
+        return facts
+
+    def __repr__(self) -> str:
+        return f"Validation\n{facts_text(self.facts)}"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(facts_text(self.facts))}</pre>{self.table().html()}"
+
+    def table(self) -> Table:
+        """A row for each layer.
+
+        Returns
+        -------
+        Table
+            Verdict, elements, and what the device counted beside the estimate, where there is any.
+        """
+        timed = any(layer.count is not None for layer in self.layers)
+        rows = tuple(_row(layer) for layer in self.layers)
+        table = Table(_COLUMNS, rows)
+        return table if timed else table.part(*_COLUMNS[:-2])
+
+    def text(self) -> str:
+        """The whole for a terminal.
+
+        Returns
+        -------
+        str
+            The table, each layer's first difference with its likely cause, and the facts.
+        """
+        parts = [self.table().text()]
+        for layer, sentence, cause in self._findings():
+            parts.append(f"{layer}: {sentence}\n  likely cause: {cause}")
+        return "\n\n".join([*parts, facts_text(self.facts), *self._notes()])
+
+    def csv(self) -> str:
+        """The layers as CSV.
+
+        Returns
+        -------
+        str
+            The rows of table().
+        """
+        return self.table().csv()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The validation as numbers, texts, lists and dictionaries.
+
+        Returns
+        -------
+        dict
+            The attributes by name, and "same".
+        """
+        return {"same": self.same, **asdict(self)}
+
+    def json(self) -> str:
+        """The validation as JSON.
+
+        Returns
+        -------
+        str
+            One object, as to_dict() has it.
+        """
+        return json.dumps(self.to_dict(), indent=2)
+
+    def html(self) -> str:
+        """The validation as one page that needs no other file.
+
+        Returns
+        -------
+        str
+            HTML.
+
+        Raises
+        ------
+        Error
+            jinja2 is missing.
+        """
+        return page("validation.html", result=self, findings=self._findings(), notes=self._notes())
+
+    def _findings(self) -> list[tuple[str, str, str]]:
+        """Layer, first difference and likely cause of each that differs."""
+        firsts = [(layer.layer, layer.first) for layer in self.layers if layer.first is not None]
+        return [(name, first.text(), first.difference.cause) for name, first in firsts]
+
+    def _notes(self) -> list[str]:
+        """What should be known about the figures."""
+        timed = any(layer.count is not None and layer.estimate for layer in self.layers)
+        if timed and self.functions == "stand-in":
+            return [
+                "note: the device ran the functions of kernels/, which stand in for Arm's; the "
+                "estimate is of Arm's"
+            ]
+        return []
+
+
+def _row(layer: LayerCheck) -> tuple[Cell, ...]:
+    own = (layer.layer, layer.function, "same" if layer.same else "DIFFERS")
+    count = None if layer.count is None else round(layer.count)
+    return (*own, layer.elements, layer.differing, count, layer.estimate)

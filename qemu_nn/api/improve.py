@@ -1,0 +1,280 @@
+"""Takes the steps that make a quantized network more accurate, and keeps those that do."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ..errors import Error
+from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph
+from ..operators import Conv, Dense, Identity, Operator, Reshape
+from ..quantizer.search import Search
+from ..quantizer.statistics import observe
+from ..quantizer.steps import STEPS, After, Before, Held, Seen, largest
+from ..runtime.cluster import Compute, computing
+from ..runtime.evaluate import evaluate
+from ..runtime.session import Session
+from .data import Batch
+from .searching import Job, Progress, searched
+
+LOGGER = logging.getLogger("qemu_nn.quantize")
+
+#: Samples that the network is observed on at a time, and values of a traced run at most.
+_BATCH, _TRACED = 64, 1 << 25
+
+#: So many networks of a step are judged, those that fit best: a range that fits tightly may be too
+#: narrow for other data.
+_TRIES = 3
+
+#: Energies below it are no signal, and no noise.
+_TINY = 1e-30
+
+#: Methods for activations and for weights that the step "formats" compares.
+METHODS = ("minmax", "mse", "kl", 99.99, 99.9)
+WEIGHT_METHODS = ("minmax", "mse")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which steps to take, in their order, until when by time.monotonic(); how to search."""
+
+    steps: tuple[str, ...]
+    until: float
+    search: Search
+    progress: Optional[Progress] = None
+
+    def turns(self, turns: Iterable) -> Iterator:
+        """Those turns that there is time for."""
+        for turn in self.progress(turns) if self.progress else turns:
+            if time.monotonic() >= self.until:
+                return
+            yield turn
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.until
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A network with formats for all of it; what the device is to compute.
+
+    real: the network before its weights were made to lie on the grids of the formats.
+    """
+
+    job: Job
+    formats: Any
+    real: FloatGraph
+
+    def lowered(self) -> Graph:
+        """The calls."""
+        return self.job.scheme.lower(self.job.graph, self.formats)
+
+    def scored(self) -> Graph:
+        """The calls up to the scores, without a softmax behind them."""
+        graph = self.job.scheme.prepare(self.job.graph, softmax=False)[0]
+        return self.job.scheme.lower(graph, self.formats)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How close a trial's scores are to the float network's, on inputs x.
+
+    scores: the float network's, by output.
+    """
+
+    x: np.ndarray
+    scores: dict[str, np.ndarray]
+
+    def __call__(self, trial: Trial) -> float:
+        """Signal-to-noise ratio of the scores in decibels, averaged over outputs; minus infinity
+        where no device has these formats."""
+        try:
+            graph = trial.scored()
+        except Error:
+            return -math.inf
+        got = Session(graph, trial.job.scheme.profile).run(graph.input.format.quantize(self.x))
+        ratios = [_ratio(graph, name, got[name], real) for name, real in self.scores.items()]
+        return sum(ratios) / len(ratios)
+
+    def part(self, rows: slice) -> Judge:
+        """The same on some of the samples."""
+        return Judge(self.x[rows], {name: real[rows] for name, real in self.scores.items()})
+
+
+def _ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
+    values = graph.node(name).output.format.dequantize(got).reshape(real.shape)
+    error, signal = (float(np.sum(each**2, dtype=np.float64)) for each in (values - real, real))
+    return 10 * math.log10(max(signal, _TINY) / max(error, _TINY))
+
+
+def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple[Job, Any]:
+    """A network of the same function up to rounding, with a note for each step, and its formats.
+
+    Half of the samples fit a step; it is kept if the other half do not score worse with it.
+    """
+    x = np.concatenate([batch.x for batch in kept])
+    if len(x) < 2:
+        raise Error("steps= and effort='best' need two samples: one to fit, and one to judge")
+    judge = _judge(job, x)
+    fit, held_back = judge.part(slice(0, None, 2)), judge.part(slice(1, None, 2))
+    now = Trial(job, formats, job.graph)
+    best = start = held_back(now)
+    notes = [f"{job.graph.name}: {start:.1f} dB before any step, on data held back"]
+    with computing(fit, plan.search.client, plan.search.threads) as compute:
+        for name in plan.steps:
+            if plan.late:
+                notes.append(f"{name}: there was no time for it")
+                continue
+            began = time.monotonic()
+            outcome = "it does not help, and is left out"
+            for label, tried in _Stage(now, fit, compute, plan).take(name):
+                reached = held_back(tried)
+                if reached >= best:
+                    outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
+                    now, best = tried, reached
+                    break
+            LOGGER.info("%s: %s; %.1f s", name, outcome, time.monotonic() - began)
+            notes.append(f"{name}: {outcome}")
+    reference = _reference(job.reference, now.real) if now.real is not job.graph else job.reference
+    return replace(now.job, reference=reference, notes=(*now.job.notes, *notes)), now.formats
+
+
+def _reference(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
+    """The float network with the device's part of it replaced by one of the same function.
+
+    So analysis compares each tensor with the real values that it stands for.
+    """
+    first = next(i for i, node in enumerate(whole.nodes) if part.input in node.inputs)
+    made = {node.name for node in part.nodes}
+    behind = [node for node in whole.nodes[first:] if node.name not in made]
+    own = [replace(node, operator=_single(node.operator)) for node in part.nodes]
+    return whole.with_nodes([*whole.nodes[:first], *own, *behind])
+
+
+def _single(operator: Operator) -> Operator:
+    """A layer with weights of 32 bits, as files have them."""
+    if not isinstance(operator, (Conv, Dense)):
+        return operator
+    bias = None if operator.bias is None else operator.bias.astype(np.float32)
+    return replace(operator, weights=operator.weights.astype(np.float32), bias=bias)
+
+
+def _judge(job: Job, x: np.ndarray) -> Judge:
+    graph = job.scheme.prepare(job.graph, softmax=False)[0]
+    held = {_holder(graph, name): value for name, value in evaluate(graph, x).items()}
+    return Judge(x, {name: value.reshape(len(x), -1) for name, value in held.items()})
+
+
+def _holder(graph: FloatGraph, name: str) -> str:
+    """The tensor that holds the values of another on the device, where nothing moves."""
+    while name not in graph.starts and type(graph.node(name).operator) in (Reshape, Identity):
+        name = graph.node(name).inputs[0]
+    return name
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """One step on its way: from where, on which data. The others are not seen, so that they also
+    judge ranges."""
+
+    now: Trial
+    fit: Judge
+    compute: Compute
+    plan: Plan
+
+    def take(self, name: str) -> list[tuple[str, Trial]]:
+        """Labels and networks that a step makes, which are better on the data to fit than that
+        before it, the best first."""
+        step = STEPS[name]
+        if isinstance(step, (Before, After)):
+            return self._best(self._before(step) if isinstance(step, Before) else self._after(step))
+        return self._best(self._methods() if name == "formats" else self._search())
+
+    def _before(self, step: Before) -> Iterator[tuple[str, Trial]]:
+        job = self.now.job
+        seen = Seen(largest(job.graph, self.fit.x), frozenset(job.given), job.scheme.powers)
+        for label, graph in self.plan.turns(step.candidates(job.graph, seen)):
+            observed = self._observed(graph)
+            yield from _assigned(label, observed)
+            # What is scaled anew may want ranges of another kind.
+            scheme = job.scheme.with_methods("mse", "mse")
+            yield from _assigned(f"{label}, with mse", replace(observed, scheme=scheme))
+
+    def _methods(self) -> Iterator[tuple[str, Trial]]:
+        for method in METHODS:
+            for weights in WEIGHT_METHODS:
+                scheme = self.now.job.scheme.with_methods(method, weights)
+                label = f"{method} for activations, {weights} for weights"
+                yield from _assigned(label, replace(self.now.job, scheme=scheme))
+
+    def _observed(self, graph: FloatGraph) -> Job:
+        x = self.fit.x
+        parts = (x[i : i + _BATCH] for i in range(0, len(x), _BATCH))
+        return replace(self.now.job, graph=graph, statistics=observe(graph, parts))
+
+    def _best(self, labelled: Iterable[tuple[str, Trial]]) -> list[tuple[str, Trial]]:
+        found = [("", self.now), *labelled]
+        scores = dict(self.compute([trial for _, trial in found]))
+        better = [number for number in range(1, len(found)) if scores[number] > scores[0]]
+        better.sort(key=lambda number: -scores[number])
+        return [(f"{found[n][0]}, " if found[n][0] else "", found[n][1]) for n in better[:_TRIES]]
+
+    def _search(self) -> Iterator[tuple[str, Trial]]:
+        job = self.now.job
+        digest = hashlib.sha256()
+        for node in job.graph.nodes:
+            digest.update(np.asarray(getattr(node.operator, "weights", 0)).tobytes())
+        half = self.plan.until - (self.plan.until - time.monotonic()) / 2
+        plan = replace(self.plan, until=half)
+        how = replace(self.plan.search, key=digest.hexdigest())
+        tried = searched(job, [Batch(self.fit.x, None)], how, plan.turns)
+        if tried:
+            yield "", Trial(job, job.formats(tried), job.graph)
+
+    def _after(self, step: After) -> Iterator[tuple[str, Trial]]:
+        job = self.now.job
+        held = _held(self.now, self.fit.x, self.plan)
+        for label, graph in step.candidates(job.graph, held):
+            yield label, replace(self.now, job=replace(job, graph=graph))
+
+
+def _assigned(label: str, job: Job) -> Iterator[tuple[str, Trial]]:
+    try:
+        yield label, Trial(job, job.formats({}), job.graph)
+    except Error:  # no device has these formats
+        return
+
+
+def _held(now: Trial, x: np.ndarray, plan: Plan) -> Held:
+    """What steps need that leave formats as they are."""
+    job, formats = now.job, now.formats
+    most = max(2, _TRACED // sum(math.prod(shape) for shape in job.graph.shapes.values()))
+    x = x[:: math.ceil(len(x) / most)]
+    real = evaluate(now.real, x, trace=True)
+
+    def measure(graph: FloatGraph) -> Callable[[str], np.ndarray]:
+        lowered = job.scheme.lower(graph, formats)
+        codes = lowered.input.format.quantize(x)
+        traced = {
+            lowered.input.name: codes,
+            **Session(lowered, job.scheme.profile).run(codes, trace=True),
+        }
+
+        def values(name: str) -> np.ndarray:
+            held = _holder(graph, name)
+            codes = lowered.tensors[held].format.dequantize(traced[held])
+            return codes.reshape(-1, *graph.shapes[name])
+
+        return values
+
+    return Held(formats, now.real, real.__getitem__, measure, plan.turns)

@@ -1,0 +1,242 @@
+"""Holds a device against the emulator: inputs out, every layer's output back, byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Callable, Optional, Union
+
+import numpy as np
+
+from ..analysis.validation import Validation
+from ..device import client, emulator
+from ..device.client import Described, Device, Restarted
+from ..device.transports import connected
+from ..errors import Error
+from ..firmware.boards import BOARDS
+from ..io.arguments import as_callable, as_flag, as_number, have
+from ..io.selection import Index
+from ..ir.preprocessing import Preprocessing
+from ..runtime.inputs import by_name
+from ..runtime.session import Session, random_inputs
+from ..targets import Profile
+from .data import Reading, coded
+from .export import export
+from .network import Network, quantized
+from .qnz import model_hash
+from .validate_layers import Findings
+
+#: Resets of the device during one sample until it is given up.
+_RESETS = 3
+
+#: Random samples, and time steps of each, where the caller has no data.
+_SAMPLES, _STEPS = 4, 3
+
+
+def validate(
+    network: Union[Network, str, Path],
+    data: Any = None,
+    on: str = "qemu:m4",
+    target: Optional[str] = None,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    kernels: Optional[str] = None,
+    tflm: Optional[str] = None,
+    layers: bool = True,
+    timeout: float = client.TIMEOUT,
+    progress: Optional[Callable[[Iterable], Iterable]] = None,
+    layout: Optional[str] = None,
+    preprocessing: Optional[Preprocessing] = None,
+    front_end: Any = None,
+    limit: Optional[int] = None,
+    index: Index = None,
+    shuffle: bool = False,
+    seed: int = 0,
+) -> Validation:
+    """Send inputs to a device that runs the network, and compare what each layer computes.
+
+    A layer that differs does not affect those behind it: its result is replaced on the device by
+    the right one.
+
+    Parameters
+    ----------
+    network : Network or str or Path
+        A quantized network, or its file.
+    data : ndarray of the input's integers, shape (N, *input shape), or data, optional
+        Inputs; of a recurrent network (N, T, *input shape). Or samples as docs/data.md lists
+        them, of real numbers, too. Default: four random inputs, always the same.
+    on : str, default "qemu:m4"
+        Where the device is. "qemu:BOARD" exports the network, builds it and runs it on an emulated
+        board of firmware.boards.BOARDS; "serial:PORT@BAUD", "tcp:HOST:PORT" and
+        "command:PROGRAM ARGUMENTS" reach one that has an export with link/ in its firmware.
+    target, cmsis, rounding, kernels, tflm : str, optional
+        As Network.session() takes them; default: the board's core, or what the device says that
+        its network was exported for.
+    layers : bool, default True
+        Compare every layer; otherwise the outputs alone, which is faster.
+    timeout : float, default 10
+        Seconds that the device may take for an answer, the time of its slowest layer among them.
+    progress : callable, optional
+        Wraps the iteration over samples, as tqdm does.
+    layout : {"NHWC", "NCHW"}, optional
+        The layout of images in the data, where their shape does not tell.
+    preprocessing : Preprocessing, optional
+        What raw samples become; default: what the network says.
+    front_end : Chain or str or Path, optional
+        The chain that makes the network's features of WAV files, or its chain.json.
+    limit : int, optional
+        Use so many samples at most.
+    index : int, str, slice or sequence of int, optional
+        Use these samples: numbers from 0, or text such as "0,5,10:20".
+    shuffle : bool, default False
+        Put the samples into random order.
+    seed : int, default 0
+        Which order.
+
+    Returns
+    -------
+    Validation
+        Verdict, layers with their first differences and likely causes, and what the device
+        counted beside the estimate; print it to read it.
+
+    Raises
+    ------
+    Error
+        There is no device, it does not answer, or has another network; a tool is missing; the data
+        do not fit.
+
+    Examples
+    --------
+    >>> print(validate("net.qnz", "test.npz", on="serial:/dev/ttyACM0@921600"))
+    """
+    network, progress = quantized(network), as_callable(progress, "progress")
+    if not isinstance(on, str):
+        raise Error("on must be a text, such as 'qemu:m4' or 'serial:/dev/ttyACM0@921600'")
+    wait, layers = as_number(timeout, "timeout"), as_flag(layers, "layers")
+    if not 0 < wait < 1e6:
+        raise Error(f"timeout must be a number of seconds above 0, is {timeout!r}")
+    build = {"cmsis": cmsis, "rounding": rounding, "kernels": kernels, "tflm": tflm}
+    given = {name: value for name, value in {"target": target, **build}.items() if value}
+    how = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
+    reading = Reading.of(limit, index, shuffle, seed, **how)
+    with _reached(network, on, given, wait) as device:
+        device.meet()
+        profile = _profile(network, device.network, given)
+        session = Session(network.graph, profile, trace=True, host=network.host)
+        graph = session.graph
+        if data is None:
+            data = random_inputs(graph, _SAMPLES, _STEPS if graph.states else 1)
+        x = by_name(graph, coded(session.host, data, reading))
+        return _validated(device, session, x, on, layers, progress)
+
+
+@contextmanager
+def _reached(network: Network, on: str, given: dict[str, str], wait: float) -> Iterator[Device]:
+    """The device; of an emulated one its export is gone when it is closed."""
+    kind, _, name = on.partition(":")
+    if kind != "qemu":
+        device = Device(connected(on), on, wait)
+        try:
+            yield device
+        finally:
+            device.close()
+        return
+    if name not in BOARDS:
+        raise Error(f"no emulated board {name!r}; {have(BOARDS, name)}")
+    with TemporaryDirectory(prefix="qemu_nn_validate_") as folder:
+        program = Path(folder) / "export"
+        build: dict[str, Any] = {"target": BOARDS[name].core, **given}
+        export(network, program, **build)
+        built = emulator.build(program, name)
+        device = Device(emulator.Emulator(built, BOARDS[name].emulator), on, wait)
+        try:
+            yield device
+        finally:
+            device.close()
+
+
+def _profile(network: Network, said: Described, given: dict[str, str]) -> Profile:
+    """Whose bits the device has; Error where the caller named another profile."""
+    names = ("cmsis", "rounding", "kernels", "tflm")
+    own = {name: getattr(said, name) for name in names}
+    profile = network.profile(said.path, **own)
+    wanted = network.profile(given.get("target", said.path), **{**own, **_rest(given)})
+    if wanted != profile:
+        raise Error(
+            f"the device's network was exported for {profile}, not for {wanted}: leave --target, "
+            "--cmsis, --rounding, --kernels and --tflm (target, ...) out, or flash an export for it"
+        )
+    return profile
+
+
+def _rest(given: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in given.items() if name != "target"}
+
+
+def _check_network(device: Device, session: Session) -> None:
+    """Error where another network is on the device, or the same with other weights."""
+    graph, said = session.graph, device.network
+    if said.model != model_hash(graph):
+        raise Error(
+            f"the device has another network: {said.network!r} with the hash {said.model[:12]}, "
+            f"but {graph.name!r} has {model_hash(graph)[:12]}; export it again and flash it"
+        )
+    sizes = tuple(tensor.nbytes for tensor in graph.inputs)
+    outputs = tuple(graph.tensors[name].nbytes for name in graph.outputs)
+    if tuple(size for _, size in said.inputs) != sizes or len(said.outputs) != len(outputs):
+        raise Error(f"the device's inputs or outputs are not those of {graph.name!r}")
+
+
+def _validated(
+    device: Device,
+    session: Session,
+    x: dict[str, np.ndarray],
+    on: str,
+    layers: bool,
+    progress: Optional[Callable[[Iterable], Iterable]],
+) -> Validation:
+    _check_network(device, session)
+    graph = session.graph
+    first = x[graph.input.name]
+    samples, steps = len(first), first.shape[1] if graph.states else 1
+    findings = Findings(session, layers, device.hello.counts)
+    resets = 0
+    turns = range(samples)
+    for sample in progress(turns) if progress else turns:
+        own = {name: values[sample : sample + 1] for name, values in x.items()}
+        for _ in range(_RESETS):
+            try:
+                findings.take(device, sample, own)
+                break
+            except Restarted:
+                resets += 1
+                _meet_again(device, session, on)
+        else:
+            raise Error(f"{on}: the device was reset {_RESETS} times in sample {sample}")
+    return Validation(
+        network=graph.name,
+        profile=str(session.profile),
+        device=on,
+        functions=device.network.functions,
+        samples=samples,
+        steps=steps,
+        layers=findings.layers(device.network.core),
+        counts=device.hello.counts,
+        clock=device.hello.clock,
+        repeated=device.repeated,
+        restarts=resets,
+    )
+
+
+def _meet_again(device: Device, session: Session, on: str) -> None:
+    """Begin a new session with a device that was reset; it may be so again meanwhile."""
+    for _ in range(_RESETS):
+        try:
+            device.meet()
+            _check_network(device, session)
+            return
+        except Restarted:
+            continue
+    raise Error(f"{on}: the device is reset again and again")

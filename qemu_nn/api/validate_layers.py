@@ -1,0 +1,223 @@
+"""What a device computes, layer by layer, held against a traced session."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+import numpy as np
+
+from ..analysis.causes import likely_cause
+from ..analysis.compare import difference
+from ..analysis.dumps import as_stored, stored
+from ..analysis.golden_set import Entry, Goldens
+from ..analysis.validation import First, LayerCheck
+from ..device.client import Device
+from ..device.protocol import Report
+from ..errors import Error
+from ..firmware.golden import Names, crc32
+from ..ir.formats import differing
+from ..ir.graph import Graph
+from ..runtime.plan import CLOBBER
+from ..runtime.session import Session, other_profiles
+from ..targets import core_words, cores_of
+from .estimate import estimate
+from .network import Network
+
+#: Layers whose first difference is explained: it takes a run of every other profile.
+_EXPLAINED = 5
+
+#: What of a profile an estimate depends on, beside the core.
+_BUILD = ("cmsis", "rounding", "tflm")
+
+#: What is likely where nothing is recognized: the layer's inputs were right.
+_ALONE = "its inputs were right, so it is this layer: weights, arguments, function or compiler"
+
+
+@dataclass
+class _Record:
+    """What is known of one layer so far. counts: of the device's counter."""
+
+    elements: int = 0
+    differing: int = 0
+    first: Optional[First] = None
+    counts: list[int] = field(default_factory=list)
+
+
+class Findings:
+    """Layers as a device computes them, sample after sample.
+
+    layers: all of them, or the outputs alone; counts: what the device counts, or "".
+    """
+
+    def __init__(self, session: Session, layers: bool, counts: str) -> None:
+        graph = session.graph
+        inner = {at for at in range(len(graph.nodes)) for loop in graph.loops if loop.holds(at)}
+        outer = [node.name for at, node in enumerate(graph.nodes) if at not in inner]
+        self._session = session
+        self._layers = layers
+        self._counts = counts
+        self._names = outer if layers else list(graph.outputs)
+        self._records = {name: _Record() for name in self._names}
+        self._others: Optional[list[Session]] = None
+        self._explained = 0
+        self._by_stem: dict[str, str] = {}
+
+    def take(self, device: Device, sample: int, x: Mapping[str, np.ndarray]) -> None:
+        """Run one sample on both and compare; x: input -> [1, *shape], or [1, T, *shape].
+
+        Raises Restarted, after which nothing of the sample counts.
+        """
+        graph = self._session.graph
+        traced = self._session.run(x, trace=True)
+        trace = {name: as_stored(values[0]) for name, values in traced.items()}
+        self._name(graph, trace)
+        steps = range(x[graph.input.name].shape[1]) if graph.states else (None,)
+        taken = [
+            one
+            for step in steps
+            for one in self._step(device, {name: x[name][0] for name in x}, trace, step)
+        ]
+        for layer, step, got, count in taken:
+            self._keep(layer, sample, step, got, trace, x)
+            if count is not None:
+                self._records[layer].counts.append(count)
+
+    def _name(self, graph: Graph, trace: Mapping[str, np.ndarray]) -> None:
+        """What the export calls each layer: goldens have the names in this order."""
+        if self._by_stem:
+            return
+        names = Names()
+        every = (*(t.name for t in graph.states), *(t.name for t in graph.inputs), *trace)
+        stems = {name: names[name] for name in every}
+        self._by_stem = {stems[name]: name for name in self._names}
+
+    def _step(
+        self,
+        device: Device,
+        x: Mapping[str, np.ndarray],
+        trace: Mapping[str, np.ndarray],
+        step: Optional[int],
+    ) -> list[tuple[str, Optional[int], np.ndarray, Optional[int]]]:
+        """One run of the device: layer, time step, result and count of each that it reported."""
+        graph = self._session.graph
+        at = () if step is None else step
+        taken: list[tuple[str, Optional[int], np.ndarray, Optional[int]]] = []
+        want = {name: np.ascontiguousarray(values[at]) for name, values in trace.items()}
+
+        def layer_done(report: Report, content: bytes) -> Optional[bytes]:
+            name = self._by_stem[report.layer]
+            got = np.frombuffer(content, stored(graph.tensors[name].dtype))
+            taken.append((name, step, got, report.count if self._counts else None))
+            return None if _same(got, want[name]) else want[name].tobytes()
+
+        sizes = {stem: want[name].nbytes for stem, name in self._by_stem.items()}
+        inputs = [as_stored(x[tensor.name][at]).tobytes() for tensor in graph.inputs]
+        started = device.run(inputs, not step, sizes, layer_done if self._layers else None)
+        self._check_complete(taken)
+        for name, content in zip(graph.outputs, started[1]):
+            got = np.frombuffer(content, stored(graph.tensors[name].dtype))
+            if not self._layers or not _same(got, want[name]):
+                taken.append((name, step, got, None))
+        return taken
+
+    def _check_complete(self, taken: list) -> None:
+        if self._layers and [one[0] for one in taken] != self._names:
+            missing = [name for name in self._names if name not in {one[0] for one in taken}]
+            what = f"did not report layer {missing[0]!r}" if missing else "reported a layer twice"
+            raise Error(
+                f"the device {what}: compile network.c with -DNETWORK_TEST, or call "
+                "link_layer_done() after each layer"
+            )
+
+    def _keep(
+        self,
+        layer: str,
+        sample: int,
+        step: Optional[int],
+        got: np.ndarray,
+        trace: Mapping[str, np.ndarray],
+        x: Mapping[str, np.ndarray],
+    ) -> None:
+        record = self._records[layer]
+        want = trace[layer] if step is None else trace[layer][step]
+        record.elements += got.size
+        wrong = differing(got, want.ravel())
+        record.differing += int(np.count_nonzero(wrong))
+        if not wrong.any() or record.first is not None:
+            return
+        cause = _ALONE
+        if self._explained < _EXPLAINED:
+            self._explained += 1
+            cause = self._cause(layer, step, got, want, trace, x) or _ALONE
+        record.first = First(sample, step, difference(want, got, cause))
+
+    def _cause(
+        self,
+        layer: str,
+        step: Optional[int],
+        got: np.ndarray,
+        want: np.ndarray,
+        trace: Mapping[str, np.ndarray],
+        x: Mapping[str, np.ndarray],
+    ) -> str:
+        """The diagnosis of compare(), with what the other profiles compute of this sample."""
+        profile = self._session.profile
+        at = () if step is None else step
+        others: dict[str, int] = {}
+        for other in self._rest():
+            with suppress(Error):
+                result = other.run(x, trace=True)[layer][0][at]
+                others[str(other.profile)] = crc32(as_stored(result))
+        twins: dict[int, str] = {}
+        for name, values in trace.items():
+            if name != layer and not name.startswith(CLOBBER):
+                twins.setdefault(crc32(values[at]), name)
+        entry = Entry(layer, 0, layer, want.dtype.name, want.shape, crc32(want), others)
+        core = core_words(cores_of([profile.path]))
+        goldens = Goldens(Path(), 1, profile, core, (entry,))
+        return likely_cause(goldens, entry, want, got, twins)
+
+    def _rest(self) -> list[Session]:
+        if self._others is None:
+            found = other_profiles(self._session.graph, self._session.profile)
+            self._others = list(found.values())
+        return self._others
+
+    def layers(self, core: str) -> tuple[LayerCheck, ...]:
+        """All layers, with the estimate of a core for each."""
+        graph = self._session.graph
+        functions = {node.name: node.function.name for node in graph.nodes}
+        estimates = dict(self._estimates(core))
+        return tuple(
+            LayerCheck(
+                name,
+                functions[name],
+                record.elements,
+                record.differing,
+                math.fsum(record.counts) / len(record.counts) if record.counts else None,
+                estimates.get(name),
+                record.first,
+            )
+            for name, record in self._records.items()
+        )
+
+    def _estimates(self, core: str) -> Iterator[tuple[str, int]]:
+        """What estimate() says of each layer, where it knows."""
+        if not self._counts:
+            return
+        profile = self._session.profile
+        how: dict[str, Any] = {name: getattr(profile, name) for name in _BUILD}
+        with suppress(Error):
+            for row in estimate(Network(self._session.graph), core, **how).layers.records():
+                name, count = row["layer"], row[self._counts]
+                if isinstance(name, str) and isinstance(count, int):
+                    yield name, count
+
+
+def _same(got: np.ndarray, want: np.ndarray) -> bool:
+    return not differing(got, want.ravel()).any()

@@ -1,0 +1,85 @@
+"""The verb that holds a device against the emulator: validate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Optional
+
+import click
+from tqdm import tqdm
+
+from ..api.golden import load_quantized
+from ..api.validate import validate as validated
+from ..device.client import TIMEOUT
+from ..errors import Error
+from ..io import files
+from .data_options import prepared, reading
+from .inputs import inputs_of
+from .options import PATH, form, inputs, say
+
+#: The exit code where a device differs.
+DIFFERS = 1
+
+
+@click.command()
+@click.argument("model", type=PATH)
+@click.option(
+    "--on",
+    "place",
+    default="qemu:m4",
+    show_default=True,
+    metavar="WHERE",
+    help="qemu:BOARD (m0, m3, m4, m7, m33, m55), serial:PORT@BAUD, tcp:HOST:PORT or "
+    "command:PROGRAM.",
+)
+@inputs(" By default random.")
+@reading
+@click.option(
+    "--layers/--outputs",
+    default=True,
+    show_default=True,
+    help="Compare every layer, or the outputs alone.",
+)
+@click.option(
+    "--timeout",
+    type=float,
+    default=TIMEOUT,
+    show_default=True,
+    help="Seconds that the device may take for an answer.",
+)
+@click.option("--html", type=PATH, help="HTML page to write.")
+@form("json", "csv")
+@click.option("--target", help="Core or chip; by default the board's, or what the device says.")
+@click.option("--cmsis", help="CMSIS release; by default as for export, or what the device says.")
+@click.option("--rounding", help="Rounding; by default as Arm ships it, or what the device says.")
+@click.option("--kernels", help="Kernels of TensorFlow Lite Micro, as for export.")
+@click.option("--tflm", metavar="YYYY-MM", help="Month of TensorFlow Lite Micro, as for export.")
+@click.pass_context
+def validate(
+    ctx: click.Context,
+    model: Path,
+    place: str,
+    inputs: tuple[str, ...],
+    html: Optional[Path],
+    form: Optional[str],
+    **how: Any,
+) -> None:
+    """Compare a device that runs MODEL with the emulator, byte by byte.
+
+    Sends inputs to the device, receives what every layer computes, and says same, or the first
+    layer and element that differ with the likely cause. qemu:BOARD exports MODEL and runs it on an
+    emulated board; other devices run an export with link/ in their firmware. Exits with 1 if
+    anything differs, with 2 if there is no device.
+    """
+    if html is not None and not html.parent.is_dir():
+        raise Error(f"there is no folder {html.parent} for {html.name}: create it first")
+    network = load_quantized(model)
+    data = inputs_of(network.graph, inputs) if inputs else None
+    how = prepared(network, how)
+    found = validated(
+        network, data, place, progress=lambda turns: tqdm(turns, disable=None, leave=False), **how
+    )
+    if html is not None:
+        files.write_bytes(html, found.html().encode("utf-8"))
+    say(getattr(found, form or "text")())
+    ctx.exit(0 if found.same else DIFFERS)

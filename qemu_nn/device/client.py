@@ -1,0 +1,223 @@
+"""Speaks with a device over the link: each request is sent until it is answered."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from ..errors import Error
+from . import protocol
+from .protocol import Frame, Hello, Malformed, Report
+from .transports import Closed, Transport
+
+#: Seconds that a device may take for an answer, unless the caller says.
+TIMEOUT = 10.0
+
+#: Seconds of silence until a request is sent again; each time twice as many.
+_PATIENCE = 0.25
+
+#: Most bytes of a description.
+_LONGEST = 1 << 16
+
+
+class Restarted(Exception):
+    """The device has forgotten the session: it was reset."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """The network of a device. model: its hash; core, path, cmsis, rounding, kernels, tflm: whose
+    bits it has; functions: "stand-in", or "CMSIS-NN" for Arm's own; inputs, outputs: names and
+    bytes."""
+
+    network: str
+    model: str
+    core: str
+    path: str
+    cmsis: str
+    rounding: str
+    kernels: str
+    tflm: str
+    functions: str
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
+
+
+class Device:
+    """A device at the other end of a transport.
+
+    timeout: seconds that it may take for an answer. After meet(), hello says what it is, and
+    network which network it has. Raises Error where it does not answer or goes away.
+    """
+
+    hello: Hello
+    network: Described
+
+    def __init__(self, transport: Transport, where: str, timeout: float = TIMEOUT) -> None:
+        self._transport = transport
+        self._where = where
+        self._timeout = timeout
+        self._decoder = protocol.Decoder()
+        self._number = self._session = self._run = 0
+        self.repeated = 0  # requests that were sent again
+
+    def meet(self) -> None:
+        """Begin a session, whatever the device was doing."""
+        self._session = int.from_bytes(os.urandom(2), "little") or 1
+        self._run = 0
+        try:
+            self.hello = protocol.hello_of(self._asked(protocol.HELLO, b"").content)
+            text = self._read(protocol.DESCRIPTION, 0, 0, min(self.hello.description, _LONGEST))
+            self.network = _described(text)
+        except Malformed as reason:
+            raise Error(f"{self._where}: {reason}") from None
+
+    def run(
+        self,
+        inputs: Sequence[bytes],
+        first: bool,
+        layers: Mapping[str, int],
+        layer_done: Optional[Callable[[Report, bytes], Optional[bytes]]],
+    ) -> tuple[Report, list[bytes]]:
+        """Run the network once: the last report, and its outputs.
+
+        inputs: little-endian bytes of each; first: a recurrent network starts anew; layers: each
+        layer's bytes; layer_done: is given the results, and may answer with another to put in its
+        place; without it the network does not stop at layers. Raises Restarted, Error.
+        """
+        for index, content in enumerate(inputs):
+            self._write(protocol.INPUT, index, content)
+        self._run = self._run % 0xFFFF + 1
+        how = (protocol.STOP_AT_LAYERS if layer_done else 0) | (protocol.FIRST if first else 0)
+        report = self._reported(protocol.START, protocol.start_content(self._run, how))
+        while report.state != protocol.ENDED and layer_done is not None:
+            self._expect(report, layers)
+            rest = self._read(protocol.RESULT, 0, len(report.beginning), report.size)
+            other = layer_done(report, report.beginning + rest)
+            if other is not None:
+                self._write(protocol.RESULT, 0, other)
+            step = protocol.step_content(self._run, report.stop)
+            report = self._reported(protocol.STEP, step)
+        if report.status:
+            raise Error(
+                f"{self._where}: layer {report.status} of the network on the device refuses its "
+                "arguments"
+            )
+        sizes = [size for _, size in self.network.outputs]
+        return report, [self._read(protocol.OUTPUT, at, 0, size) for at, size in enumerate(sizes)]
+
+    def _expect(self, report: Report, layers: Mapping[str, int]) -> None:
+        if layers.get(report.layer) == report.size:
+            return
+        wanted = layers.get(report.layer)
+        has = "the network has no such layer" if wanted is None else f"the network's has {wanted}"
+        raise Error(
+            f"{self._where}: the device has computed layer {report.layer!r} of {report.size} "
+            f"bytes, but {has}"
+        )
+
+    def close(self) -> None:
+        """Let go of the device."""
+        self._transport.close()
+
+    def _reported(self, kind: int, content: bytes) -> Report:
+        try:
+            report = protocol.report_of(self._asked(kind, content).content)
+        except Malformed as reason:
+            raise Error(f"{self._where}: {reason}") from None
+        if report.run != self._run:
+            raise Restarted
+        return report
+
+    def _write(self, what: int, index: int, content: bytes) -> None:
+        most = self.hello.buffer - protocol.AROUND - 6
+        for at in range(0, len(content), most):
+            piece = protocol.write_content(what, index, at, content[at : at + most])
+            self._asked(protocol.WRITE, piece)
+
+    def _read(self, what: int, index: int, start: int, end: int) -> bytes:
+        most, pieces = self.hello.buffer - protocol.AROUND, []
+        for at in range(start, end, most):
+            size = min(most, end - at)
+            piece = self._asked(protocol.READ, protocol.read_content(what, index, at, size)).content
+            if len(piece) != size:
+                raise Error(f"{self._where}: the device sent {len(piece)} bytes instead of {size}")
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _asked(self, kind: int, content: bytes) -> Frame:
+        """The answer to a request, which is sent until there is one."""
+        self._number = (self._number + 1) % 256
+        request = protocol.encoded(Frame(kind, self._number, self._session, content))
+        end, patience = time.monotonic() + self._timeout, _PATIENCE
+        try:
+            while True:
+                self._transport.write(request)
+                for frame in self._until(end, patience):
+                    if frame.number == self._number and frame.kind >= protocol.ANSWER:
+                        return self._checked(kind, frame)
+                if time.monotonic() >= end:
+                    raise Error(self._silence())
+                patience *= 2
+                self.repeated += 1
+        except Closed as reason:
+            raise Error(f"{self._where}: {reason}") from None
+
+    def _until(self, end: float, patience: float) -> Iterator[Frame]:
+        """The frames that come until then, or until there is silence for so long."""
+        while (left := end - time.monotonic()) > 0:
+            received = self._transport.read(min(left, patience))
+            if not received:
+                return
+            yield from self._decoder.feed(received)
+
+    def _checked(self, kind: int, frame: Frame) -> Frame:
+        if frame.kind == kind | protocol.ANSWER:
+            return frame
+        reason = frame.content[0] if frame.kind == protocol.REFUSAL and frame.content else None
+        if reason == protocol.STRANGER:
+            raise Restarted
+        words = {
+            protocol.UNKNOWN: "does not know this request",
+            protocol.OUTSIDE: "has no such memory",
+            protocol.NOT_NOW: "cannot do this now",
+        }
+        raise Error(
+            f"{self._where}: the device refused request {kind}: it "
+            f"{words.get(reason or 0, 'says nothing that is understood')}"
+        )
+
+    def _silence(self) -> str:
+        if self._run:
+            what, hint = "stopped answering", "it hangs, or a layer takes longer"
+        else:
+            what, hint = "does not answer", "it is another program, port or speed, or it hangs"
+        return (
+            f"the device at {self._where} {what}: nothing that is a frame came within "
+            f"{self._timeout:g} seconds; {hint} (a longer wait: --timeout)"
+        )
+
+
+def _described(text: bytes) -> Described:
+    """The description, which a stranger may have written. Raises Malformed."""
+    names = ("network", "model", "core", "path", "cmsis", "rounding", "kernels", "tflm")
+    try:
+        said = json.loads(text.decode("ascii"))
+        words = {name: _word(said, name) for name in (*names, "functions")}
+        inputs, outputs = (
+            tuple((str(name), int(size)) for name, size in said[key])
+            for key in ("inputs", "outputs")
+        )
+    except (ValueError, TypeError, LookupError, RecursionError):
+        raise Malformed("the device does not say which network it has") from None
+    return Described(**words, inputs=inputs, outputs=outputs)
+
+
+def _word(said: Mapping[str, Any], name: str) -> str:
+    if not isinstance(said[name], str):
+        raise ValueError
+    return str(said[name])

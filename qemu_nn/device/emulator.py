@@ -1,0 +1,116 @@
+"""An export, built for a board and run on it by QEMU, with the board's serial port as a socket."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import Error
+from .transports import Closed, Socket
+
+#: Programs that build and run an export, and where Debian has them.
+_TOOLS = {
+    "make": "make",
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    "qemu-system-arm": "qemu-system-arm",
+}
+
+#: Seconds until a program that does not end is killed, and until QEMU has opened its serial port,
+#: at a time so many.
+_END, _START, _WAIT = 2, 60, 0.5
+
+#: 2^6 ns for each instruction: the device counts these by its clock (link/board.c).
+_SHIFT = 6
+
+
+def build(folder: Path, board: str, options: tuple[str, ...] = ()) -> Path:
+    """Build an export's end of the link for a board; returns the program.
+
+    options: more arguments of make's. Raises Error where a tool is missing, or the program does
+    not fit the board's memory.
+    """
+    missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
+    if missing:
+        packages = " ".join(_TOOLS[tool] for tool in missing)
+        raise Error(
+            f"an emulated board needs {', '.join(missing)}, which is not installed (Debian: "
+            f"apt install {packages})"
+        )
+    command = ["make", "-C", str(folder), f"link-{board}", *options]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        raise Error(f"the export does not build for {board}: {_complaint(done.stderr)}")
+    return folder / "build" / f"link_{board}.elf"
+
+
+def _complaint(text: str) -> str:
+    """The line that says what is wrong: the first error, or the last line there is."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["make says nothing"]
+    wrong = [line for line in lines if "error" in line or "overflowed" in line]
+    return wrong[0] if wrong else lines[-1]
+
+
+class Emulator(Socket):
+    """A program on an emulated board: the transport to its serial port.
+
+    board: QEMU's arguments that choose it.
+    """
+
+    def __init__(self, program: Path, board: Sequence[str]) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            self._process = subprocess.Popen(
+                command(program, board, f"tcp:127.0.0.1:{port},nodelay=on"),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+            connection = self._accepted(server)
+        super().__init__(connection)
+
+    def _accepted(self, server: socket.socket) -> socket.socket:
+        """The connection that QEMU opens when it has made the board."""
+        server.settimeout(_WAIT)
+        end = time.monotonic() + _START
+        while time.monotonic() < end and self._process.poll() is None:
+            with suppress(OSError):
+                return server.accept()[0]
+        self._end()
+        raise Error(f"QEMU does not start: {self._words()}")
+
+    def read(self, timeout: float) -> bytes:
+        """See Transport."""
+        try:
+            return super().read(timeout)
+        except Closed:
+            self._end()
+            raise Closed(f"the emulated board stopped: {self._words()}") from None
+
+    def close(self) -> None:
+        """See Transport."""
+        super().close()
+        self._end()
+
+    def _end(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _words(self) -> str:
+        said = self._process.stderr.read() if self._process.stderr else b""
+        lines = said.decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else f"exit status {self._process.returncode}"
+
+
+def command(program: Path, board: Sequence[str], serial: str) -> list[str]:
+    """What runs a program on a board, whose serial port goes to a character device of QEMU's."""
+    how = ["-display", "none", "-monitor", "none", "-semihosting", "-icount", f"shift={_SHIFT}"]
+    return ["qemu-system-arm", *board, *how, "-kernel", str(program), "-serial", serial]

@@ -1,0 +1,219 @@
+"""Ways to a device: a socket, a serial port or pseudo terminal, a program's standard streams."""
+
+from __future__ import annotations
+
+import os
+import queue
+import shlex
+import socket
+import subprocess
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..errors import Error
+from ..io.extras import require
+
+#: Bytes that are read at once.
+_MOST = 1 << 16
+
+#: Baud of a serial port whose name says nothing of it.
+_BAUD = 115200
+
+#: Seconds until a host that does not answer is given up, and one that does not take what is sent;
+#: and until a program that does not end is killed.
+_CONNECT, _SEND, _END = 10, 10, 2
+
+
+class Closed(Exception):
+    """The other end is gone; the text says what of it is known."""
+
+
+class Transport(Protocol):
+    """A stream of bytes to a device and back."""
+
+    def read(self, timeout: float) -> bytes:
+        """What has come, at least a byte, or none after so many seconds. Raises Closed."""
+
+    def write(self, content: bytes) -> None:
+        """Send all of it. Raises Closed."""
+
+    def close(self) -> None:
+        """Let go of the device."""
+
+
+class Socket:
+    """A connected socket."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        if connected.family != getattr(socket, "AF_UNIX", None):
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def read(self, timeout: float) -> bytes:
+        """See Transport."""
+        self._socket.settimeout(timeout)
+        try:
+            received = self._socket.recv(_MOST)
+        except socket.timeout:
+            return b""
+        except OSError as error:
+            raise Closed(f"the connection broke: {error.strerror or error}") from None
+        if not received:
+            raise Closed("the device closed the connection")
+        return received
+
+    def write(self, content: bytes) -> None:
+        """See Transport."""
+        self._socket.settimeout(_SEND)
+        try:
+            self._socket.sendall(content)
+        except OSError as error:
+            raise Closed(f"the connection broke: {error.strerror or error}") from None
+
+    def close(self) -> None:
+        """See Transport."""
+        self._socket.close()
+
+
+class Serial:
+    """A serial port, by pyserial; port: a serial.Serial."""
+
+    def __init__(self, port: Any) -> None:
+        self._port = port
+
+    def read(self, timeout: float) -> bytes:
+        """See Transport."""
+        try:
+            self._port.timeout = timeout
+            first = self._port.read(1)
+            return bytes(first + self._port.read(min(self._port.in_waiting, _MOST)))
+        except OSError as error:  # of which pyserial's errors are
+            raise Closed(f"the serial port is gone: {error}") from None
+
+    def write(self, content: bytes) -> None:
+        """See Transport."""
+        try:
+            self._port.write(content)
+            self._port.flush()  # so that silence is the device's
+        except OSError as error:
+            raise Closed(f"the serial port is gone: {error}") from None
+
+    def close(self) -> None:
+        """See Transport."""
+        self._port.close()
+
+
+class Command:
+    """A program that speaks on its standard streams; a thread reads them, as not every system
+    waits for several at a time."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._name = arguments[0]
+        try:
+            self._process = subprocess.Popen(
+                arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise Error(f"cannot start {self._name!r}: {reason}") from None
+        self._received: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=self._pump, daemon=True).start()
+
+    def _pump(self) -> None:
+        stream: Any = self._process.stdout
+        while True:
+            piece = stream.read(_MOST)
+            self._received.put(piece)
+            if not piece:
+                return
+
+    def read(self, timeout: float) -> bytes:
+        """See Transport."""
+        try:
+            received = self._received.get(timeout=timeout)
+        except queue.Empty:
+            return b""
+        if not received:
+            self._received.put(b"")  # for whoever reads again
+            raise Closed(self._ended())
+        return received
+
+    def write(self, content: bytes) -> None:
+        """See Transport."""
+        stream: Any = self._process.stdin
+        try:
+            while content:
+                content = content[stream.write(content) :]
+        except OSError:
+            raise Closed(self._ended()) from None
+
+    def _ended(self) -> str:
+        try:
+            status = self._process.wait(_END)
+        except subprocess.TimeoutExpired:
+            return f"{self._name!r} closed its standard streams"
+        return f"{self._name!r} ended with exit status {status}"
+
+    def close(self) -> None:
+        """See Transport."""
+        stream: Any = self._process.stdin
+        with suppress(OSError):
+            stream.close()
+        try:
+            self._process.wait(_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def connected(where: str) -> Transport:
+    """The device at "serial:PORT[@BAUD]", "tcp:HOST:PORT" or "command:PROGRAM ARGUMENTS".
+
+    Raises Error where there is none.
+    """
+    kind, _, place = where.partition(":")
+    if kind == "serial" and place:
+        return _serial(place)
+    if kind == "tcp" and place:
+        return _tcp(place)
+    if kind == "command" and place.strip():
+        return Command(_words(place))
+    raise Error(
+        f"no device {where!r}: it is qemu:BOARD, serial:PORT@BAUD, tcp:HOST:PORT or command:PROGRAM"
+    )
+
+
+def _words(text: str) -> list[str]:
+    if Path(text).exists():  # a path may have spaces and backslashes in it
+        return [text]
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise Error(f"the command {text!r} cannot be read: {error}") from None
+
+
+def _tcp(place: str) -> Socket:
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise Error(f"'tcp:{place}' is no address: it is tcp:HOST:PORT, such as tcp:10.0.0.7:5555")
+    try:
+        return Socket(socket.create_connection((host.strip("[]"), int(port)), _CONNECT))
+    except OSError as error:
+        reason = error.strerror or error
+        raise Error(f"no device at tcp:{place}: {reason}") from None
+
+
+def _serial(place: str) -> Serial:
+    port, at, baud = place.rpartition("@")
+    if not at:
+        port, baud = place, str(_BAUD)
+    if not baud.isdecimal() or not 0 < int(baud) < 10**8:
+        raise Error(f"{baud!r} is no speed of a serial port: it is serial:PORT@BAUD, in baud")
+    own = {"exclusive": True} if os.name == "posix" else {}  # keeps other programs off it
+    serial: Any = require("serial", "serial", "a serial port")
+    try:
+        return Serial(serial.Serial(port, int(baud), write_timeout=_SEND, **own))
+    except (OSError, ValueError) as error:
+        raise Error(f"cannot open the serial port {port!r}: {error}") from None

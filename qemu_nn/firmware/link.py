@@ -1,0 +1,67 @@
+"""The device's end of `qemu-nn validate`, as files of an export; docs/protocol.md defines it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..ir.graph import Graph, Tensor
+from .golden import About
+
+#: Path in an export -> template.
+FILES = {
+    "link/link.h": "link.h",
+    "link/link.c": "link.c",
+    "link/cycles.h": "link_cycles.h",
+    "link/board.c": "link_board.c",
+    "link/pc.c": "link_pc.c",
+    "link/uart.h": "link_uart.h",
+    "link/uart_cmsdk.c": "link_uart_cmsdk.c",
+    "link/uart_nrf51.c": "link_uart_nrf51.c",
+    **{
+        f"link/examples/{name}": f"link_{name}"
+        for name in ("arduino.ino", "semihosting.c", "stm32_hal.c", "zephyr.c")
+    },
+}
+
+#: Characters of C text in a line.
+_LINE = 80
+
+
+def description(graph: Graph, about: About) -> list[str]:
+    """The lines of a C string with JSON that says which network a device has.
+
+    The JSON object is not closed yet: the compiler knows what else there is.
+    """
+    profile = about.profile
+    said = {
+        "network": graph.name[:80],
+        "model": about.model,
+        "qemu_nn": about.version,
+        "core": about.core,
+        "path": profile.path,
+        "cmsis": profile.cmsis,
+        "rounding": profile.rounding,
+        "kernels": profile.kernels,
+        "tflm": profile.tflm,
+        "inputs": _sizes(graph.inputs),
+        "outputs": _sizes([graph.tensors[name] for name in graph.outputs]),
+    }
+    text = json.dumps(said).rstrip("}") + ", "
+    pieces = [text[i : i + _LINE] for i in range(0, len(text), _LINE)]
+    return ['"' + _escaped(piece) + '"' for piece in pieces]
+
+
+def _sizes(tensors: Sequence[Tensor]) -> list[list[Any]]:
+    return [[tensor.name[:80], tensor.nbytes] for tensor in tensors]
+
+
+def _escaped(text: str) -> str:
+    """ASCII such that C reads it as it is, without trigraphs."""
+    return "".join("\\" + c if c in '"\\?' else c for c in text)
+
+
+def values(graph: Graph, about: About) -> Mapping[str, Any]:
+    """What link_network.c says, as `link` of its template."""
+    return {"description": description(graph, about)}

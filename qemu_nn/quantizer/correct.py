@@ -1,0 +1,69 @@
+"""Corrects biases by the mean error that the exact integer network is measured to have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Callable
+
+import numpy as np
+
+from ..ir.float_graph import FloatGraph, FloatNode
+from ..operators import Conv, Dense
+from .fusion import clamps
+from .grid import Grid
+
+#: A channel that an activation cuts off nearly always moves as if so much of it passed.
+_LEAST_PASSING = 0.05
+#: How often a layer is corrected, as an activation hides a part of each correction.
+_TURNS = 3
+
+#: Name of a tensor -> its real values [n, ...].
+Values = Callable[[str], np.ndarray]
+
+
+def corrected(
+    graph: FloatGraph,
+    name: str,
+    grid: Grid,
+    real: Values,
+    measure: Callable[[FloatGraph], Values],
+) -> FloatGraph:
+    """The network with the bias of one layer on its grid such that the mean of every output channel
+    is as near to the real one as it gets.
+
+    real: the values that tensors should have. measure: runs the integer network. The error is that
+    behind the activation, which only clamps, as what it cuts off does not matter. A channel whose
+    error does not fall keeps its bias.
+    """
+    node = graph.node(name)
+    seen = clamps(graph).get(name)
+    assert isinstance(node.operator, (Conv, Dense))
+    assert seen is not None
+    wanted = _means(real(seen.tensor))
+    rows = len(node.operator.weights)
+    bias = node.operator.bias
+    bias = np.zeros(rows) if bias is None else grid.bias(bias.astype(np.float64))
+    got = measure(_with_bias(graph, node, bias))(seen.tensor)
+    for _ in range(_TURNS):
+        error = _means(got) - wanted
+        passing = _means((got > seen.low) & (got < seen.high))
+        tried = grid.bias(bias - error / np.maximum(passing, _LEAST_PASSING))
+        moved = measure(_with_bias(graph, node, tried))(seen.tensor)
+        better = np.abs(_means(moved) - wanted) < np.abs(error)
+        if not better.any():
+            break
+        bias = np.where(better, tried, bias)
+        got = np.where(better, moved, got)
+    return _with_bias(graph, node, bias)
+
+
+def _means(values: np.ndarray) -> np.ndarray:
+    """Of every channel, the last axis."""
+    result: np.ndarray = values.reshape(-1, values.shape[-1]).mean(0, dtype=np.float64)
+    return result
+
+
+def _with_bias(graph: FloatGraph, node: FloatNode, bias: np.ndarray) -> FloatGraph:
+    assert isinstance(node.operator, (Conv, Dense))
+    changed = replace(node, operator=replace(node.operator, bias=bias))
+    return graph.with_nodes(changed if each.name == node.name else each for each in graph.nodes)

@@ -1,0 +1,151 @@
+"""The steps that make a quantized network more accurate, in the order in which they are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Callable
+
+import numpy as np
+
+from ..ir.float_graph import FloatGraph
+from ..operators import Conv, Dense
+from ..runtime.evaluate import each_tensor
+from .averages import convolved
+from .correct import Values, corrected
+from .equalize import STRENGTHS, equalized
+from .rounding import rounded
+from .windows import windows
+
+#: Rows that a layer is rounded by at most, and bytes of them.
+_ROWS, _BYTES = 1 << 15, 1 << 28
+
+#: What ends a loop over layers when the time is up.
+Turns = Callable[[Iterable], Iterable]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known of a network before its formats are assigned.
+
+    largest: tensor -> the largest magnitude of each element of its last axis. fixed: layers whose
+    formats are given, which stay as they are. powers: whether scales are powers of two.
+    """
+
+    largest: Mapping[str, np.ndarray]
+    fixed: frozenset[str]
+    powers: bool
+
+
+@dataclass(frozen=True)
+class Before:
+    """A step before formats are assigned: networks that compute the same as the one given.
+
+    candidates(graph, seen) yields a label and a network each.
+    """
+
+    candidates: Callable[[FloatGraph, Seen], Iterator[tuple[str, FloatGraph]]]
+
+
+@dataclass(frozen=True)
+class After:
+    """A step with formats held fixed: networks of other weights and biases, which lie on the grids
+    of the formats. candidates(graph, held) yields a label and a network each."""
+
+    candidates: Callable[[FloatGraph, Held], Iterator[tuple[str, FloatGraph]]]
+
+
+@dataclass(frozen=True)
+class Assigning:
+    """A step that chooses formats, which the loop over steps does itself."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a step needs while formats are held fixed.
+
+    formats: theirs. graph: the network of real weights. real: its values. measure: runs a network
+    of parameters on the grids on the same data, exactly, and gives its real values. turns: wraps
+    loops over layers.
+    """
+
+    formats: Any
+    graph: FloatGraph
+    real: Values
+    measure: Callable[[FloatGraph], Values]
+    turns: Turns
+
+
+def largest(graph: FloatGraph, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Tensor -> the largest magnitude of each element of its last axis, on inputs x."""
+    return {
+        name: np.abs(values).reshape(-1, values.shape[-1]).max(0).astype(np.float64)
+        for name, values in each_tensor(graph, x)
+        if values.ndim > 1
+    }
+
+
+def _average(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+    changed = convolved(graph, seen.fixed)
+    names = [new.name for old, new in zip(graph.nodes, changed.nodes) if new is not old]
+    if names:
+        yield f"convolutions compute {', '.join(names)}", changed
+
+
+def _equalize(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+    for strength in STRENGTHS:
+        for fill in (False, True) if seen.powers else (False,):
+            label = f"by {strength.name}" + (", to powers of two" if fill else "")
+            yield label, equalized(graph, seen.largest, strength, fill, seen.fixed)
+
+
+def _round(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
+    yield "near the real weights", _rounded(graph, held, refit=False)
+    yield "near the real sums", _rounded(graph, held, refit=True)
+
+
+def _rounded(graph: FloatGraph, held: Held, refit: bool) -> FloatGraph:
+    """Each layer in turn, on what the layers before it make of the data now."""
+    for name in held.turns(_layers(graph)):
+        source = graph.node(name).inputs[0]
+        node = held.graph.node(name)
+        operator = node.operator
+        assert isinstance(operator, (Conv, Dense))
+        most = min(_ROWS, _BYTES // (8 * operator.weights[0].size * _groups(operator)))
+        device, real = (
+            windows(operator, values(source), most) for values in (held.measure(graph), held.real)
+        )
+        near = rounded(operator, held.formats.grid(node), device, real if refit else device)
+        graph = graph.with_nodes(
+            replace(each, operator=near) if each.name == name else each for each in graph.nodes
+        )
+    return graph
+
+
+def _correct(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
+    for name in held.turns(_layers(graph)):
+        grid = held.formats.grid(graph.node(name))
+        graph = corrected(graph, name, grid, held.real, held.measure)
+    yield "", graph
+
+
+def _layers(graph: FloatGraph) -> list[str]:
+    return [node.name for node in graph.nodes if isinstance(node.operator, (Conv, Dense))]
+
+
+def _groups(operator: Any) -> int:
+    return operator.groups if isinstance(operator, Conv) else 1
+
+
+#: Name -> step, in the order in which they are taken.
+STEPS: Mapping[str, Any] = {
+    "average": Before(_average),
+    "equalize": Before(_equalize),
+    "formats": Assigning(),
+    "search": Assigning(),
+    "round": After(_round),
+    "correct": After(_correct),
+}
+
+#: Effort -> its steps.
+EFFORTS: Mapping[str, tuple[str, ...]] = {"fast": (), "best": tuple(STEPS)}

@@ -1,0 +1,50 @@
+"""Layers as products of matrices: the windows of their inputs as rows, their weights as columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Optional, Union
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from ..operators import Conv, Dense, base
+
+Weighted = Union[Conv, Dense]
+
+
+def matrix(operator: Weighted) -> np.ndarray:
+    """The weights [groups, out / groups, taps], float64."""
+    groups = operator.groups if isinstance(operator, Conv) else 1
+    return operator.weights.astype(np.float64).reshape(groups, len(operator.weights) // groups, -1)
+
+
+def with_matrix(operator: Weighted, weights: np.ndarray, bias: Optional[np.ndarray]) -> Weighted:
+    """The layer with other weights, as matrix() has them, and another bias."""
+    return replace(operator, weights=weights.reshape(operator.weights.shape), bias=bias)
+
+
+def windows(operator: Weighted, x: np.ndarray, most: int) -> np.ndarray:
+    """Rows [groups, n, taps] of the inputs x [N, ...], which the weights are multiplied with.
+
+    most: how many rows are taken of all, spread evenly over samples and positions.
+    """
+    if isinstance(operator, Dense):
+        flat = x.reshape(-1, x.shape[-1])
+        return flat[_spread(len(flat), most)].astype(np.float64)[None]
+    x = base.padded(base.to_nhwc(x, operator.layout), operator.pads)
+    span = tuple(d * (k - 1) + 1 for d, k in zip(operator.dilation, operator.kernel))
+    cells = sliding_window_view(x, span, (1, 2))
+    cells = cells[:, :: operator.stride[0], :: operator.stride[1]]
+    cells = cells[..., :: operator.dilation[0], :: operator.dilation[1]]
+    at = np.unravel_index(_spread(int(np.prod(cells.shape[:3])), most), cells.shape[:3])
+    rows = cells[at].astype(np.float64)  # [n, channels, y, x]
+    rows = rows.reshape(len(rows), operator.groups, -1, *rows.shape[2:])
+    return rows.transpose(1, 0, 3, 4, 2).reshape(operator.groups, len(rows), -1)
+
+
+def _spread(count: int, most: int) -> np.ndarray:
+    """So many of `count` indices, evenly, but in step with no axis."""
+    if count <= most:
+        return np.arange(count)
+    return np.unique((np.arange(most) * (count / most)).astype(np.int64))

@@ -1,0 +1,158 @@
+"""Calls that need not run: those that become part of another one, or are made once, at plan time.
+
+Nothing changes but what lies between: whoever looks there (a trace) plans without this.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Optional
+
+import numpy as np
+
+from ..errors import Error
+from ..ir.graph import Graph, Loop, Node
+from ..kernels import table as kernels
+from ..targets import Profile
+from .step import Step
+
+#: Structs of parameters of the layers that take a padded image.
+_WINDOWS = ("qn_s_conv", "qn_s_depthwise")
+
+#: Axes that such a layer has no padding for.
+_WHOLE = ("pre_n", "pre_c", "post_n", "post_c")
+
+
+@dataclass(frozen=True)
+class Folded:
+    """What is left to run of a network.
+
+    graph: its calls are those of the steps; what is made once comes as inputs behind its own.
+    constants: these, by name.
+    """
+
+    graph: Graph
+    steps: tuple[Step, ...]
+    constants: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+def fold(graph: Graph, steps: Sequence[Step], profile: Profile) -> Folded:
+    """Apply every rule to the calls of a network that has no memory of its own."""
+    made_once = _constants(graph, steps)
+    left = [step for step in steps if step.node.name not in made_once]
+    left = _without_pads(graph, left, profile)
+    read = {name for step in left for name in step.node.inputs}
+    constants = {name: array for name, array in made_once.items() if name in read}
+    tensors = tuple(graph.node(name).output for name in constants)
+    rest = replace(
+        graph,
+        inputs=(*graph.inputs, *tensors),
+        nodes=tuple(step.node for step in left),
+        loops=_moved(graph, left),
+    )
+    return Folded(rest, tuple(left), constants)
+
+
+def _moved(graph: Graph, left: Iterable[Step]) -> tuple[Loop, ...]:
+    """The loops around the calls that are left."""
+    made, before = graph.made, [0] * (len(graph.nodes) + 1)
+    for step in left:
+        before[made[step.node.name] + 1] = 1
+    counts = np.cumsum(before).tolist()
+    return tuple(
+        replace(loop, first=counts[loop.first], test=counts[loop.test], last=counts[loop.last])
+        for loop in graph.loops
+    )
+
+
+def _written(graph: Graph) -> set[str]:
+    """Tensors that another call than the one that makes them writes to."""
+    return {
+        name
+        for node in graph.nodes
+        for array, name in zip(node.function.read(node.params), node.inputs)
+        if array.state
+    }
+
+
+def _looked_at(graph: Graph) -> set[str]:
+    """Tensors that something else than a call reads."""
+    return {*graph.outputs, *(loop.condition for loop in graph.loops)}
+
+
+# ---- what depends on no input ----
+
+
+def _constants(graph: Graph, steps: Sequence[Step]) -> dict[str, np.ndarray]:
+    """What calls make that read nothing but each other's outputs."""
+    found: dict[str, np.ndarray] = {}
+    kept = _looked_at(graph) | _written(graph)
+    for step in steps:
+        node = step.node
+        if node.name not in kept and all(name in found for name in node.inputs):
+            try:
+                found[node.name] = _computed(graph, step, [found[name] for name in node.inputs])
+            except Error:
+                continue  # fails in each run, as the device does
+    return found
+
+
+def _computed(graph: Graph, step: Step, inputs: Sequence[np.ndarray]) -> np.ndarray:
+    node, output = step.node, np.zeros(step.node.output.shape, step.node.output.dtype)
+    weights, bias = (None if n is None else graph.arrays[n] for n in (node.weights, node.bias))
+    kernels.call(step.row, step.params, [array.copy() for array in inputs], output, weights, bias)
+    return output
+
+
+# ---- padding in front of a layer that pads ----
+
+
+def _without_pads(graph: Graph, steps: Sequence[Step], profile: Profile) -> list[Step]:
+    """Padding calls left out where the only layer that reads them pads with the same value."""
+    if profile.path == "mve" and profile.rounding == "single":
+        return list(steps)  # bits of a sum depend on the place of its pixel
+    reads = Counter(name for step in steps for name in step.node.inputs)
+    kept = _looked_at(graph) | _written(graph)
+    pads = {s.node.name: s for s in steps if s.row.op.params == "qn_s_pad"}
+    gone: set[str] = set()
+    left = []
+    for step in steps:
+        pad = pads.get(step.node.inputs[0]) if step.node.inputs else None
+        merged = None
+        if pad and reads[pad.node.name] == 1 and not kept & {pad.node.name, *pad.node.inputs}:
+            merged = _padded(step, pad, profile) if _together(graph, pad.node, step.node) else None
+        if pad and merged:
+            gone.add(pad.node.name)
+        left.append(merged or step)
+    return [step for step in left if step.node.name not in gone]
+
+
+def _together(graph: Graph, one: Node, other: Node) -> bool:
+    """Are two calls in the same loops?"""
+    made = graph.made
+    return all(loop.holds(made[one.name]) == loop.holds(made[other.name]) for loop in graph.loops)
+
+
+def _padded(step: Step, pad: Step, profile: Profile) -> Optional[Step]:
+    """The layer on the image as it is before padding, if its row computes that."""
+    p, around = step.node.params, pad.node.params
+    if step.row.op.params not in _WINDOWS or step.row.kind != "fast":
+        return None
+    edge = 0 if step.row.op.type == "s16" else -p["input_offset"]
+    image = (p["batches"], p["input_h"], p["input_w"], p["input_c"])
+    after = pad.node.function.output.shape(around)
+    if around["pad_value"] != edge or image != after or any(around[name] for name in _WHOLE):
+        return None
+    sides = {f"input_{axis}": around[f"input_{axis}"] for axis in "hw"}
+    pads = {f"pad_{axis}": p[f"pad_{axis}"] + around[f"pre_{axis}"] for axis in "hw"}
+    node = replace(step.node, params={**p, **sides, **pads}, inputs=pad.node.inputs)
+    params = kernels.make_params(step.row.op, profile, node.function.struct_values(node.params))
+    try:
+        sizes = kernels.check(step.row, params)
+    except Error:
+        return None  # the device's function takes no such padding
+    if not step.row.takes(params):
+        return None
+    return replace(step, node=node, params=params, sizes=sizes, folds=(pad.node,))

@@ -1,0 +1,311 @@
+"""The steps that make quantized networks more accurate do what each of them claims."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from float_classifiers import classifier, data
+
+import qemu_nn
+from qemu_nn.api.golden import FloatNetwork
+from qemu_nn.api.schemes import scheme_of
+from qemu_nn.cli.main import main
+from qemu_nn.errors import Error
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape
+from qemu_nn.quantizer.averages import convolved
+from qemu_nn.quantizer.correct import corrected
+from qemu_nn.quantizer.equalize import STRENGTHS, channel_groups, equalized
+from qemu_nn.quantizer.rounding import loss, rounded, sums
+from qemu_nn.quantizer.statistics import observe
+from qemu_nn.quantizer.steps import STEPS, largest
+from qemu_nn.quantizer.windows import matrix, windows
+from qemu_nn.runtime.evaluate import evaluate
+from qemu_nn.targets import profile
+
+
+def network(limit=None, slope=0.25, seed=3):
+    """Two branches that are added, a depthwise layer, pools, and a fully connected layer behind;
+    channels of very different size."""
+    rng = np.random.default_rng(seed)
+
+    def conv(out, size, depth, groups=1):
+        spread = 2.0 ** rng.uniform(-3, 3, (out, 1, 1, 1))
+        weights = rng.normal(size=(out, size, size, depth)) / size * spread
+        pads = (size // 2,) * 4
+        return Conv(weights, rng.normal(size=out) * spread.ravel(), pads=pads, groups=groups)
+
+    nodes = [
+        FloatNode("first", conv(8, 3, 2), ("x",)),
+        FloatNode("relu", Relu(limit=limit), ("first",)),
+        FloatNode("depthwise", conv(8, 3, 1, groups=8), ("relu",)),
+        FloatNode("leaky", Relu(slope=slope), ("depthwise",)),
+        FloatNode("point", conv(8, 1, 8), ("leaky",)),
+        FloatNode("side", conv(8, 1, 8), ("leaky",)),
+        FloatNode("sum", Elementwise("add"), ("point", "side")),
+        FloatNode("relu2", Relu(), ("sum",)),
+        FloatNode("pool", Pool("average", (3, 3), (3, 3)), ("relu2",)),
+        FloatNode("flat", Reshape((32,)), ("pool",)),
+        FloatNode("dense", Dense(rng.normal(size=(5, 32)) / 9, rng.normal(size=5)), ("flat",)),
+    ]
+    return FloatGraph("net", "x", (6, 6, 2), "NHWC", tuple(nodes), ("dense",))
+
+
+def inputs(count=12, seed=4):
+    return np.random.default_rng(seed).normal(size=(count, 6, 6, 2))
+
+
+@pytest.mark.parametrize("strength", STRENGTHS, ids=lambda each: each.name)
+@pytest.mark.parametrize("fill", [False, True])
+def test_equalizing_leaves_the_real_function_as_it_is(strength, fill):
+    graph, x = network(), inputs()
+    result = equalized(graph, largest(graph, x), strength, fill)
+    changed = [a.name for a, b in zip(graph.nodes, result.nodes) if a is not b]
+    assert changed == ["first", "depthwise", "point", "side", "dense"]
+    real, other = (evaluate(each, x)["dense"] for each in (graph, result))
+    np.testing.assert_allclose(other, real, rtol=1e-12, atol=1e-12 * np.abs(real).max())
+
+
+def test_equalized_activations_reach_equally_far():
+    graph, x = network(), inputs()
+    strength = next(each for each in STRENGTHS if each.name == "activations")
+    seen = largest(equalized(graph, largest(graph, x), strength, fill=True), x)
+    for tensor in ("first", "depthwise"):
+        assert seen[tensor].min() > 0.99 * seen[tensor].max()
+    top = max(seen[name].max() for name in ("point", "side", "sum", "relu2"))
+    assert 0.99 < 2 ** np.ceil(np.log2(top)) / top < 1.01
+
+
+def test_what_does_not_commute_with_scaling_is_left_alone():
+    whole = {name for group in channel_groups(network()) for name in group.tensors}
+    limited = {name for group in channel_groups(network(limit=6.0)) for name in group.tensors}
+    assert whole - limited == {"first", "relu"}
+    assert not whole & {"x", "dense"}
+
+
+def test_layers_with_given_formats_stay():
+    graph, x = network(), inputs()
+    result = equalized(graph, largest(graph, x), STRENGTHS[0], fixed={"point"})
+    changed = [a.name for a, b in zip(graph.nodes, result.nodes) if a is not b]
+    assert changed == ["first", "depthwise"]
+
+
+def test_averages_by_convolutions_are_the_same():
+    graph, x = network(), inputs()
+    result = convolved(graph)
+    assert isinstance(result.node("pool").operator, Conv)
+    for name in ("pool", "dense"):
+        real, other = (evaluate(each, x, trace=True)[name] for each in (graph, result))
+        np.testing.assert_allclose(other, real, rtol=1e-12, atol=1e-12)
+
+
+SCHEMES = {
+    "power2": ("power2", "5.9.0", 8),
+    "power2-16": ("power2", "5.9.0", 16),
+    "affine": ("affine", "7.0.0", 8),
+    "affine-16": ("affine", "7.0.0", 16),
+}
+
+
+def scheme(name):
+    kind, cmsis, bits = SCHEMES[name]
+    return scheme_of(kind, profile("cortex-m4", cmsis, None), None, bits, "minmax", "minmax")
+
+
+def lowered(name, graph, x):
+    """A network's scheme, formats, and its graph in operators that have functions."""
+    own = scheme(name)
+    prepared, _ = own.prepare(graph)
+    return own, own.assign_formats(prepared, observe(prepared, [x]), {}), prepared
+
+
+def on_grid(values, steps, limits):
+    integers = values / steps
+    inside = (np.rint(integers) >= limits[0]) & (np.rint(integers) <= limits[1])
+    return np.allclose(integers, np.rint(integers), atol=1e-6) and inside.all()
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_rounding_is_never_worse_than_to_the_nearest(name):
+    graph, x = network(slope=0.0), inputs(40)
+    _, formats, graph = lowered(name, graph, x)
+    real = evaluate(graph, x, trace=True)
+    noise = np.random.default_rng(5)
+    gained = 0.0
+    for node in graph.nodes:
+        if not isinstance(node.operator, (Conv, Dense)):
+            continue
+        source, grid = real[node.inputs[0]], formats.grid(node)
+        device = source + noise.normal(size=source.shape) * 0.01 * source.std()
+        rows = [windows(node.operator, values, 4096) for values in (device, source)]
+        near = rounded(node.operator, grid, *rows)
+        assert on_grid(matrix(near), grid.weights, grid.weight_limits)
+        assert on_grid(near.bias, grid.biases, grid.bias_limits)
+        plain = np.rint(matrix(node.operator) / grid.weights).clip(*grid.weight_limits)
+        weights = matrix(node.operator)
+        bias = np.asarray(node.operator.bias).reshape(weights.shape[:2])
+        found = sums(*rows, weights, bias)
+
+        def error(values, offsets, found=found):
+            columns = offsets.reshape(*values.shape[:2], 1)
+            return loss(found, np.concatenate([values, columns], axis=2)).sum()
+
+        nearest = error(plain * grid.weights, grid.bias(np.asarray(node.operator.bias)))
+        chosen = error(matrix(near), near.bias)
+        assert chosen <= nearest + 1e-9 * abs(nearest)
+        gained += nearest - chosen
+    assert gained > 0
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_parameters_on_the_grid_become_these_integers(name):
+    graph, x = network(slope=0.0), inputs(20)
+    own, formats, graph = lowered(name, graph, x)
+    device = own.lower(graph, formats)
+    nodes = []
+    for node in graph.nodes:
+        if isinstance(node.operator, Conv):
+            grid = formats.grid(node)
+            rows = windows(node.operator, evaluate(graph, x, trace=True)[node.inputs[0]], 512)
+            near = rounded(node.operator, grid, rows, rows)
+            node = FloatNode(node.name, near, node.inputs)
+        nodes.append(node)
+    changed = own.lower(graph.with_nodes(nodes), formats)
+    assert [(n.function, n.params) for n in changed.nodes] == [
+        (n.function, n.params) for n in device.nodes
+    ]
+    point = next(node for node in nodes if node.name == "point")
+    array = next(n.weights for n in changed.nodes if n.weights and "point" in n.weights)
+    integers = matrix(point.operator) / formats.grid(point).weights
+    assert np.array_equal(changed.arrays[array].reshape(-1), np.rint(integers).ravel())
+
+
+def test_correcting_removes_the_mean_error():
+    graph, x = network(), inputs(40)
+    own, formats, graph = lowered("affine", graph, x)
+    real = evaluate(graph, x, trace=True)
+    shifted = [
+        FloatNode(
+            n.name, Conv(n.operator.weights * 1.02, n.operator.bias, pads=(1, 1, 1, 1)), n.inputs
+        )
+        if n.name == "first"
+        else n
+        for n in graph.nodes
+    ]
+    from qemu_nn.runtime.session import Session
+
+    def measure(now):
+        device = own.lower(now, formats)
+        traced = Session(device, own.profile).run(device.input.format.quantize(x), trace=True)
+        return lambda name: device.tensors[name].format.dequantize(traced[name])
+
+    def mean_error(now):
+        return np.abs((measure(now)("relu") - real["relu"]).mean((0, 1, 2)))
+
+    start = graph.with_nodes(shifted)
+    grid = formats.grid(graph.node("first"))
+    result = corrected(start, "first", grid, real.__getitem__, measure)
+    before, after = mean_error(start), mean_error(result)
+    assert (after <= before).all()
+    assert after.max() < before.max() / 5
+    assert on_grid(result.node("first").operator.bias, grid.biases, grid.bias_limits)
+
+
+def same(first, second):
+    ours, theirs = first.graph, second.graph
+    return ours.nodes == theirs.nodes and all(
+        np.array_equal(ours.arrays[name], theirs.arrays[name]) for name in ours.arrays
+    )
+
+
+def closeness(quantized, x):
+    real = evaluate(quantized.reference, x)["dense"]
+    return 10 * np.log10((real**2).sum() / ((real - quantized.predict(x)) ** 2).sum())
+
+
+@pytest.mark.parametrize(
+    "how", [{"effort": "fast"}, {"steps": []}, {"effort": "best", "minutes": 0}]
+)
+def test_without_effort_nothing_changes(how):
+    net, x = classifier(softmax=False), data()
+    assert same(qemu_nn.quantize(net, x, **how), qemu_nn.quantize(net, x))
+
+
+@pytest.mark.parametrize(("name", "gain"), [("power2", 3), ("affine", 2)])
+def test_steps_help_on_other_data_and_are_told(name, gain):
+    net, x, other = FloatNetwork(network(slope=0.0)), inputs(24), inputs(40, seed=6)
+    plain = qemu_nn.quantize(net, x, scheme=name)
+    steps = ["round", "equalize", "correct", "average"]
+    better = qemu_nn.quantize(net, x, scheme=name, steps=steps)
+    assert closeness(better, other) > closeness(plain, other) + gain
+    told = [note.split(":")[0] for note in better.notes[-4:]]
+    assert told == ["average", "equalize", "round", "correct"]
+    again = qemu_nn.quantize(net, x, scheme=name, steps=steps, threads=2)
+    assert same(better, again)
+    assert better.notes == again.notes
+
+
+@pytest.mark.parametrize("name", ["power2", "affine"])
+def test_analysis_compares_scaled_channels_with_what_they_stand_for(name):
+    net, x = FloatNetwork(network(slope=0.0)), inputs(24)
+    quantized = qemu_nn.quantize(net, x, scheme=name, steps=["average", "equalize", "round"])
+    report = qemu_nn.analyze(quantized, x)
+    assert min(layer.whole.sqnr for layer in report.layers) > 15
+    real, other = (evaluate(each, x)["dense"] for each in (net.graph, quantized.reference))
+    np.testing.assert_allclose(other, real, rtol=1e-4, atol=1e-5 * np.abs(real).max())
+
+
+def test_a_softmax_stays():
+    quantized = qemu_nn.quantize(classifier(), data(), steps=["equalize", "round"])
+    assert "prob" in quantized.graph.outputs
+
+
+def test_a_search_among_the_steps_goes_on_where_it_was(tmp_path):
+    how = {"steps": ["search", "round"], "search_range": 1}
+    file = tmp_path / "search.json"
+    first = qemu_nn.quantize(classifier(softmax=False), data(), **how, resume=file)
+    written = file.read_bytes()
+    second = qemu_nn.quantize(classifier(softmax=False), data(), **how, resume=file)
+    assert same(first, second)
+    assert file.read_bytes() == written
+
+
+def test_without_time_each_step_is_told():
+    quantized = qemu_nn.quantize(classifier(), data(), effort="best", minutes=0)
+    assert quantized.notes[-len(STEPS) :] == tuple(
+        f"{name}: there was no time for it" for name in STEPS
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"effort": "most"}, "'most'"),
+        ({"steps": "round"}, "steps must be a list of"),
+        ({"steps": ["rund"]}, "round"),
+        ({"minutes": -1}, "minutes must be 0 or more, not -1"),
+        ({"workers": 2}, "effort='best'"),
+    ],
+)
+def test_what_no_step_understands_is_told(how, words):
+    with pytest.raises(Error) as caught:
+        qemu_nn.quantize(classifier(), data(), **how)
+    assert words in str(caught.value)
+
+
+def test_one_sample_cannot_fit_and_judge():
+    with pytest.raises(Error, match="need two samples: one to fit, and one to judge"):
+        qemu_nn.quantize(classifier(), data(1), steps=["round"])
+
+
+def test_the_command_line_takes_steps_by_commas(tmp_path):
+    classifier().save(tmp_path / "net.qnz")
+    np.save(tmp_path / "x.npy", data())
+    files = [str(tmp_path / name) for name in ("net.qnz", "x.npy", "out.qnz")]
+    arguments = ["quantize", files[0], "--data", files[1], "-o", files[2]]
+    done = CliRunner().invoke(main, [*arguments, "--steps", "equalize,correct", "--minutes", "5"])
+    assert done.exit_code == 0, done.output
+    assert "note: equalize: " in done.output.replace("\n", " ").lower()
+    wrong = CliRunner().invoke(main, [*arguments, "--steps", "equalise"])
+    assert wrong.exit_code != 0
+    assert "equalize" in wrong.output
+    assert isinstance(qemu_nn.load(files[0]), FloatNetwork)

@@ -1,0 +1,117 @@
+"""Exported networks on emulated boards are compared over the boards' serial ports."""
+
+import socket
+
+import exported
+import links
+import pytest
+
+import qemu_nn
+from qemu_nn.api import validate as validation
+from qemu_nn.api.golden import example
+from qemu_nn.device import emulator
+from qemu_nn.device.emulator import Emulator
+from qemu_nn.errors import Error
+from qemu_nn.firmware.boards import BOARDS
+
+pytestmark = [exported.needs("m4"), pytest.mark.compiles]
+
+NETWORK, IMAGES, _ = example()
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("link") / "digits"
+    exported.write(folder, NETWORK)
+    return folder
+
+
+def on_board(monkeypatch, folder, wrap=lambda transport: transport, board="m4"):
+    """Let any place be an emulated board that runs an export."""
+    program = links.make(folder, f"link-{board}", f"link_{board}.elf")
+    monkeypatch.setattr(
+        validation, "connected", lambda where: wrap(Emulator(program, BOARDS[board].emulator))
+    )
+    return "tcp:the:board"
+
+
+def test_a_data_set_of_digits_is_the_same_and_counted(monkeypatch, export):
+    found = qemu_nn.validate(NETWORK, IMAGES[:40], on_board(monkeypatch, export))
+    assert (found.same, found.samples, found.counts) == (True, 40, "instructions")
+    counts = {layer.layer: layer.count for layer in found.layers}
+    assert counts["conv2"] > counts["fc"] > counts["softmax"] > 100
+    assert {layer.layer for layer in found.layers if layer.estimate} == set(counts)
+    assert "stand in for Arm's" in found.text()
+
+
+def test_a_damaged_line_and_a_wrong_weight(monkeypatch, export):
+    exported.flip(export, "fc_wt")
+    line = links.noise(1, 900), links.noise(2, 900)
+    where = on_board(monkeypatch, export, lambda transport: links.Line(transport, *line))
+    found = qemu_nn.validate(NETWORK, IMAGES[:4], where, timeout=120)
+    assert [layer.layer for layer in found.layers if not layer.same] == ["fc"]
+    assert found.first.first.difference.cause.startswith("its inputs were right")
+    assert found.repeated > 0
+
+
+def test_a_reset_of_the_board_in_the_middle(monkeypatch, export):
+    """The emulator's monitor resets the board while a run stands at a layer."""
+    asked = []
+
+    class WithMonitor(Emulator):
+        def __init__(self, *arguments):
+            server = socket.create_server(("127.0.0.1", 0))
+            port = server.getsockname()[1]
+            command = emulator.command
+
+            def monitored(*how):
+                words = command(*how)
+                words[words.index("-monitor") + 1] = f"tcp:127.0.0.1:{port}"
+                return words
+
+            monkeypatch.setattr(emulator, "command", monitored)
+            super().__init__(*arguments)
+            self._monitor, _ = server.accept()
+            server.close()
+
+        def write(self, content):
+            asked.append(content)
+            if len(asked) in (12, 40):
+                self._monitor.sendall(b"system_reset\n")
+            super().write(content)
+
+        def close(self):
+            self._monitor.close()
+            super().close()
+
+    program = links.make(export, "link-m4", "link_m4.elf")
+    board = BOARDS["m4"].emulator
+    monkeypatch.setattr(validation, "connected", lambda where: WithMonitor(program, board))
+    found = qemu_nn.validate(NETWORK, IMAGES[:4], "tcp:the:board", timeout=60)
+    assert found.restarts >= 1
+    assert found.samples == 4
+
+
+def test_a_board_of_another_core_in_one_call():
+    found = qemu_nn.validate(NETWORK, IMAGES[:2], "qemu:m0", layers=False)
+    assert found.same
+    assert "m0" in found.profile
+
+
+def test_an_emulator_that_does_not_start_is_a_sentence(tmp_path):
+    with pytest.raises(Error, match=r"QEMU does not start: .*no_such_board"):
+        Emulator(tmp_path / "none.elf", ("-M", "no_such_board"))
+
+
+def test_a_missing_tool_is_named(monkeypatch, export):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(
+        Error, match=r"needs make, arm-none-eabi-gcc, qemu-system-arm, which is not"
+    ):
+        emulator.build(export, "m4")
+
+
+def test_a_program_that_does_not_build_is_a_sentence(export, tmp_path):
+    (tmp_path / "Makefile").write_text("link-m4:\n\techo 'x.c:1: error: wrong' >&2; false\n")
+    with pytest.raises(Error, match=r"does not build for m4: x.c:1: error: wrong"):
+        emulator.build(tmp_path, "m4")
