@@ -12,7 +12,7 @@
 typedef int8_t input;
 typedef uint8_t pixel;
 typedef int8_t weight;
-enum { PER_STEP = 4, OFFSET = 128, STRIPS = 0 };
+enum { PER_STEP = 4, OFFSET = 128 };
 
 #define ROW(layer, part) s_##layer##_amx##part
 

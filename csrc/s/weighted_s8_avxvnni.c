@@ -13,7 +13,7 @@
 typedef int8_t input;
 typedef uint8_t pixel;
 typedef int8_t weight;
-enum { PER_STEP = 4, OFFSET = 128, STRIPS = 1 };
+enum { PER_STEP = 4, OFFSET = 128 };
 #define vec_dot vec_dot_u8_s8
 
 #define ROW(layer, part) s_##layer##_avxvnni##part

@@ -10,7 +10,7 @@ enum { LANES = 16 }; /* channels that go together */
 typedef int8_t input;
 typedef int16_t pixel;
 typedef int16_t weight;
-enum { PER_STEP = 2, OFFSET = 0, STRIPS = 1 };
+enum { PER_STEP = 2, OFFSET = 0 };
 
 #define ROW(layer, part) s_##layer##_portable##part
 
