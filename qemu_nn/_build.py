@@ -37,8 +37,10 @@ def _compile_args() -> list[str]:
 
 
 def _link_args() -> list[str]:
-    """How it is linked; on Linux functions lie by name, so that those that are compiled for several
-    instruction sets are neighbours, of which a wheel's compression finds what they have in common."""
+    """On Linux functions lie by name: what several instruction sets share lies side by side.
+
+    The compression of wheels looks back 32 KiB, and finds it there.
+    """
     if os.name == "nt":
         return []
     by_name = ["-Wl,--sort-section=name"] if sys.platform.startswith("linux") else []
