@@ -2,15 +2,14 @@
 
 import bz2
 import hashlib
-import io
 import json
 import os
+import platform
 import re
 import shlex
 import shutil
 import subprocess
 import time
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -76,7 +75,7 @@ class BuildChanged(build_ext):
 
     def compile_if_changed(self, built, source, suffix, before, after, defines):
         if "-O3" in after and "Free Software Foundation" in self.surroundings[0]:
-            after = [*after, *AS_FAST_AND_SMALLER]
+            after = [*after, *AS_FAST_AND_SMALLER, *smaller_still(source)]
         record = Path(built + ".json")
         command = [*self.compiler.compiler_so, *before, source, *after, *self.surroundings]
         try:
@@ -103,6 +102,22 @@ AS_FAST_AND_SMALLER = [
     *("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"),
     "-fno-asynchronous-unwind-tables",
 ]
+
+#: Files that nobody waits for: tables, contracts, models of devices.
+COLD = r"_(check|dsp)\.c|/(registry|cpu)\.c|_native\.c"
+
+#: Plain rows of which every one stands behind a fast row, where AVX2 is.
+BEHIND_AVX2 = r"/(q|recurrent)/\w+_ref\d*\.c|/(convolve|depthwise)(_mve|_s4)?_ref\.c"
+
+
+def smaller_still(source):
+    """Options that make a C file smaller, and nothing slower that users wait for."""
+    x86 = platform.machine().lower() in ("x86_64", "amd64")
+    if re.search(f"{COLD}|{BEHIND_AVX2}" if x86 else COLD, Path(source).as_posix()):
+        return ["-Os"]
+    if re.search("_(avx|amx)", Path(source).stem):  # intrinsics: these passes only lengthen them
+        return ["-fno-schedule-insns2", "-fno-tree-pre"]
+    return []
 
 
 def is_plain(source):
@@ -142,12 +157,11 @@ class BuildWithKernels(build_py):
         for path in sorted(files):
             (package / path.parent).mkdir(parents=True, exist_ok=True)
             shutil.copy(path, package / path)
-        whole = io.BytesIO()
-        with zipfile.ZipFile(whole, "w") as archive:
-            for path in sorted(included(p for p in plain if {"q", "s"} & {*p.parts}) - files):
-                entry = zipfile.ZipInfo(path.relative_to("csrc").as_posix())  # of no certain time
-                archive.writestr(entry, path.read_bytes())
-        (package / "csrc" / "kernels.zip.bz2").write_bytes(bz2.compress(whole.getvalue()))
+        rest = sorted(included(p for p in plain if {"q", "s"} & {*p.parts}) - files)
+        texts = {p.relative_to("csrc").as_posix(): p.read_text(encoding="utf-8") for p in rest}
+        (package / "csrc" / "kernels.json.bz2").write_bytes(
+            bz2.compress(json.dumps(texts).encode())
+        )
 
 
 setup(

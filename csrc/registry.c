@@ -32,7 +32,7 @@ int32_t qn_always_pays(const void *params) {
 #define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack) \
     QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, qn_always_pays)
 #define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, pays) \
-    QN_ON_##cpu({#kind, #variant, #run, &op##_##type, profiles, QN_CPU_##cpu, run, scratch, \
+    QN_ON_##cpu({&op##_##type, #kind, #variant, #run, profiles, QN_CPU_##cpu, run, scratch, \
                  packed, pack, pays},)
 /* clang-format on */
 static const qn_kernel kernels[] = {

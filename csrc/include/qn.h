@@ -83,8 +83,8 @@ typedef struct qn_op {
  * Fast rows never write to an input, and clamp to 0 from below where params.relu is set; plain
  * rows and models do not look at it. */
 typedef struct qn_kernel {
-    const char *kind, *variant, *symbol;
     const qn_op *op;
+    char kind[8], variant[16], symbol[48]; /* text in place: a loader has nothing to do for it */
     uint64_t profiles;
     uint32_t cpu;
     int (*run)(const void *params, const qn_buffers *buffers);

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import bz2
-import io
-import zipfile
+import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from ..errors import Error
 
 #: In the folder of an installed package: the files that no application compiles, which exports
 #: copy. One stream of all of them has a fifth less than a stream for each.
-_ARCHIVE = "kernels.zip.bz2"
+_ARCHIVE = "kernels.json.bz2"
 
 
 def folder() -> Path:
@@ -35,7 +34,5 @@ def texts() -> Mapping[str, str]:
         for path in sorted(core.rglob("*.[chi]*"))
     }
     if (core / _ARCHIVE).is_file():
-        whole = io.BytesIO(bz2.decompress((core / _ARCHIVE).read_bytes()))
-        with zipfile.ZipFile(whole) as archive:
-            found.update({name: archive.read(name).decode() for name in archive.namelist()})
+        found.update(json.loads(bz2.decompress((core / _ARCHIVE).read_bytes())))
     return found
