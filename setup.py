@@ -107,7 +107,7 @@ AS_FAST_AND_SMALLER = [
 
 def is_plain(source):
     """Is a C file none of the fast rows?"""
-    return not re.search("_(avx|amx|neon|portable)", Path(source).stem)
+    return not re.search("_(avx|amx|neon|i8mm|portable)", Path(source).stem)
 
 
 def included(paths):

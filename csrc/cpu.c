@@ -81,12 +81,33 @@ uint32_t qn_cpu_features(void) {
 #include <sys/auxv.h>
 #endif
 
+#if defined(__linux__)
+/* Makers, as MIDR_EL1 has them, whose products of matrices are slower than their dot products. */
+static const unsigned slower_makers[] = {0x61 /* Apple */};
+
+static int is_slower_maker(void) {
+    uint64_t id;
+    __asm__("mrs %0, midr_el1" : "=r"(id)); /* which Linux answers */
+    for (size_t i = 0; i < sizeof slower_makers / sizeof slower_makers[0]; i++) {
+        if ((id >> 24 & 0xff) == slower_makers[i]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+#endif
+
 uint32_t qn_cpu_features(void) {
 #if defined(__linux__)
-    enum { ASIMDDP = 1 << 20 };
-    return getauxval(AT_HWCAP) & ASIMDDP ? QN_CPU_NEON : 0;
+    enum { ASIMDDP = 1 << 20, CPUID = 1 << 11, I8MM = 1 << 13 }; /* of HWCAP, HWCAP, HWCAP2 */
+    const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+    if (!(first & ASIMDDP)) {
+        return 0;
+    }
+    const int pairs = second & I8MM && first & CPUID && !is_slower_maker();
+    return QN_CPU_NEON | (pairs ? QN_CPU_I8MM : 0);
 #elif defined(__APPLE__)
-    return QN_CPU_NEON; /* every Apple processor of this architecture has the dot products */
+    return QN_CPU_NEON; /* which every Apple processor of this architecture has, and is faster with */
 #else
     return 0;
 #endif

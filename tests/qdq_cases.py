@@ -70,7 +70,7 @@ class File:
             [onnx.ValueInfoProto(name=name) for name in self.outputs],
             [numpy_helper.from_array(array, name) for name, array in self.constants.items()],
         )
-        opset = [helper.make_opsetid("", 21)]
+        opset = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=opset, ir_version=10)
 
 
@@ -201,6 +201,33 @@ def net(file):
     file.end("y", 1 / 65535 if file.dtype == "uint16" else 1 / 32767, 0)
 
 
+def integers(file, op, shape=(2, 3, 4, 5), count=1, out=0.04, domain="com.microsoft", **attributes):
+    """An operator on integers: tensors with their formats, then the format of the output."""
+    given = []
+    for name, scale in zip("xz"[:count], (0.05, 0.03)):
+        file.inputs.append((name, shape))
+        form = file.format(name, scale, dtype=file.dtype)
+        given += [file.add("QuantizeLinear", [name, *form], f"{name}_q"), *form]
+    end = file.format("y", out, dtype=file.dtype)
+    named = [*end, *given] if op == "QLinearConcat" else [*given, *end]
+    file.outputs.append(file.add(op, named, "y_q", domain=domain, **attributes))
+
+
+def integer_layer(file, op, shape, weights, domain="", **attributes):
+    """A layer on integers, with weights for each output channel and a bias, if it takes one."""
+    file.inputs.append(("x", shape))
+    form, end = file.format("x", 0.05, dtype=file.dtype), file.format("y", 2.0, dtype=file.dtype)
+    x = file.add("QuantizeLinear", ["x", *form], "x_q")
+    file.constants["w"] = file.rng.integers(-127, 128, weights).astype(np.int8)
+    file.constants["w_s"] = np.array(SCALES if op == "QLinearConv" else 0.01, np.float32)
+    file.constants["w_z"] = np.zeros(np.shape(file.constants["w_s"]), np.int8)
+    file.constants["b"] = file.rng.integers(-5000, 5000, 4).astype(np.int32)
+    middle = [x, *form, "w", "w_s", "w_z"]
+    orders = {"QLinearConv": [*middle, *end, "b"], "QGemm": [*middle, "b", *end]}
+    made = file.add(op, orders.get(op, [*middle, *end]), "y_q", domain=domain, **attributes)
+    file.outputs.append(made)
+
+
 _SLOPES = np.array([0.1, 0.25, -0.5], np.float32).reshape(3, 1, 1)
 _LONG = np.int64
 
@@ -287,6 +314,30 @@ OPERATORS = {
 #: Those of which a file of 8 bits is recorded, too: what beside/ holds none of.
 _EIGHT = ("gemm_wide", "conv_wide", "mean", "prelu", "split", "argmax", "argmin", "hardsigmoid")
 
+#: Operators on integers, which ONNX Runtime has of 8 bits.
+QLINEAR = {
+    "QLinearConv": lambda f: integer_layer(
+        f, "QLinearConv", (2, 3, 6, 7), (4, 3, 3, 3), pads=[1, 1, 1, 1]
+    ),
+    "QLinearMatMul": lambda f: integer_layer(f, "QLinearMatMul", (3, 10), (10, 4)),
+    "QGemm": lambda f: integer_layer(f, "QGemm", (3, 10), (4, 10), "com.microsoft", transB=1),
+    "QLinearAdd": lambda f: integers(f, "QLinearAdd", count=2),
+    "QLinearMul": lambda f: integers(f, "QLinearMul", count=2, out=0.2),
+    "QLinearConcat": lambda f: integers(f, "QLinearConcat", count=2, axis=1),
+    "QLinearAveragePool": lambda f: integers(
+        f, "QLinearAveragePool", kernel_shape=[2, 2], strides=[2, 2]
+    ),
+    "QLinearGlobalAveragePool": lambda f: integers(f, "QLinearGlobalAveragePool", out=0.02),
+    "QLinearSigmoid": lambda f: integers(f, "QLinearSigmoid", out=1 / 256),
+    "QLinearLeakyRelu": lambda f: integers(f, "QLinearLeakyRelu", alpha=0.1),
+    "QLinearSoftmax": lambda f: integers(
+        f, "QLinearSoftmax", (4, 9), out=1 / 256, axis=-1, opset=13
+    ),
+    "QLinearSoftmax_fine": lambda f: integers(
+        f, "QLinearSoftmax", (4, 9), out=1 / 900, axis=-1, opset=13
+    ),
+}
+
 #: Of these the input must be symmetric.
 _SYMMETRIC = {"transposed": transposed}
 
@@ -307,6 +358,9 @@ def cases():
             file = File(number, dtype, zero, 1 if dtype != "uint8" else 256)
             make(file)
             found[f"{kind}_{name}"] = file
+    for number, (name, make) in enumerate(QLINEAR.items(), len(found)):
+        found[name] = File(number, "uint8", 131)
+        make(found[name])
     return found
 
 

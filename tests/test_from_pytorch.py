@@ -168,3 +168,31 @@ def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
         )
         assert said == wanted
     assert "PASS: 0 failures" in output.getvalue()
+
+
+def test_the_guide_s_steps_are_torch_s_lstm_and_go_both_ways(tmp_path):
+    page = (Path(__file__).parents[1] / "docs" / "importing.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(class Steps.*?)```", page, re.DOTALL)
+    found = {"torch": torch}
+    exec(block, found)
+    torch.manual_seed(1)
+    lstm, x = torch.nn.LSTM(3, 4, batch_first=True).eval(), torch.randn(16, 5, 3)
+    steps = found["Steps"](lstm).eval()
+    want = lstm(x)[0][:, -1].detach().numpy()
+    assert np.abs(steps(x).detach().numpy() - want).max() < 1e-6
+    with redirect_stdout(StringIO()):
+        torch.onnx.export(steps, (x[:1],), str(tmp_path / "net.onnx"), dynamo=True)
+        lowered = qemu_nn.from_pytorch(steps, (x[:1],), [(v[None],) for v in x], target="m4")
+    network = qemu_nn.quantize(qemu_nn.load(tmp_path / "net.onnx"), x.numpy(), scheme="affine")
+    assert np.abs(network.predict(x.numpy()) - want).max() < 0.05
+    assert np.abs(lowered.session("m4").predict(x[:1].numpy()) - want[:1]).max() < 0.05
+
+
+def test_torch_s_own_lstm_is_refused_with_a_way_out(tmp_path):
+    lstm, x = torch.nn.LSTM(3, 4, batch_first=True).eval(), torch.randn(1, 5, 3)
+    with redirect_stdout(StringIO()):
+        torch.onnx.export(lstm, (x,), str(tmp_path / "net.onnx"), dynamo=True)
+    with pytest.raises(Error, match="write its steps"):
+        qemu_nn.load(tmp_path / "net.onnx", output=None)
+    with pytest.raises(Error, match=r"as steps of torch\.nn\.Linear"):
+        qemu_nn.from_pytorch(lstm, (x,), [(x,)], target="m4")

@@ -31,6 +31,7 @@ def ones(*shape):
 REFUSED = {
     "an operator that is not known": (node("QuantizeLinear", "x"), (4,), {}, "not supported"),
     "an operator of another domain": (node("Relu", "x", domain="own"), (4,), {}, "not supported"),
+    "a recurrent operator": (node("LSTM", "x w w", hidden_size=3), (4,), W, "write its steps"),
     "an operator for constants": (node("Range", "x i i"), (4,), {"i": ints(0)}, "for constants"),
     "conv with computed weights": (node("Conv", "x x"), IMAGE, {}, "must be a constant"),
     "conv of features": (node("Conv", "x w"), (4,), W, r"not \[1, 4\]"),

@@ -1,4 +1,5 @@
-"""The planner chooses the row that is fastest where rows were measured, within 5 percent."""
+"""The planner chooses the row that is fastest where rows were measured, within 5 percent; where
+tiles are concerned, see docs/decisions/042-tiles.md."""
 
 import json
 from collections import Counter
@@ -40,7 +41,8 @@ def keyword_spotter():
     return name, {**given, "ch_im_in": 1, "ch_im_out": 64, "bias_shift": 0, "out_shift": 7}
 
 
-#: Billions of products a second that rows reached on that processor, one thread.
+#: Billions of products a second that rows reached on that processor, one thread; those on tiles
+#: before decision 42, since when they do less of everything for the same products.
 MEASURED = [
     (RGB, square(RGB, 32, 3, 32, 5), {"amx": 75, "avx512vnni": 158}),
     (FAST, square(FAST, 16, 32, 16, 5), {"amx": 290, "avx512vnni": 190}),
@@ -68,11 +70,14 @@ def chosen(monkeypatch, host, name, params):
 
 @needs_x86
 @pytest.mark.parametrize(("name", "params", "rates"), MEASURED)
-def test_the_chosen_row_is_as_fast_as_the_fastest_that_was_measured(
+def test_tiles_are_chosen_wherever_they_were_measured_to_be_faster(
     monkeypatch, name, params, rates
 ):
-    variant = chosen(monkeypatch, AMX_SERVER, name, params)
-    assert rates[variant] >= LEAST * max(rates.values())
+    """Elsewhere a prediction says whether they are (tests/test_amx.py holds it)."""
+    if LEAST * rates["amx"] > rates["avx512vnni"]:
+        assert chosen(monkeypatch, AMX_SERVER, name, params) == "amx"
+    without = chosen(monkeypatch, AMX_SERVER[:-1], name, params)
+    assert without == "avx512vnni"
 
 
 @needs_x86

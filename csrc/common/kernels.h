@@ -37,6 +37,7 @@ int32_t qn_always_pays(const void *params);
 #define QN_ON_AVX512VNNI QN_ON_X86
 #define QN_ON_AMX QN_ON_X86
 #define QN_ON_NEON QN_ON_ARM64
+#define QN_ON_I8MM QN_ON_ARM64
 
 #define QN_OP(arithmetic, op, type, params, check) \
     QN_ONCE int check(const void *, qn_sizes *, char *);

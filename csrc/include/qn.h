@@ -23,14 +23,16 @@ enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3, QN_FORKED = -100, QN_S
 enum { QN_INPUTS = 3, QN_WHY = 256 };
 
 /* Instruction sets of the host that fast rows need, as bits from old to new: a cap on one allows
- * those below it. NEON means its dot products. */
+ * those below it. NEON means its dot products, I8MM
+ * its products of matrices, where they are the faster ones. */
 enum qn_cpu {
     QN_CPU_ANY = 0,
     QN_CPU_AVX2 = 1,
     QN_CPU_AVXVNNI = 2,
     QN_CPU_AVX512VNNI = 4,
     QN_CPU_AMX = 8,
-    QN_CPU_NEON = 16
+    QN_CPU_NEON = 16,
+    QN_CPU_I8MM = 32
 };
 
 /* A profile says whose bits they are: 8 * release + 2 * path + rounding.

@@ -22,6 +22,8 @@ enum { PER_STEP = 4, OFFSET = 128, LOWEST = INT8_MIN, HIGHEST = INT8_MAX };
 
 #include "convolve_fast.inc"
 
+int64_t ROW(_scratch)(const void *params) { return convolve_scratch(params); }
+
 #include "../gemm/target_end.inc"
 
 #endif

@@ -24,6 +24,8 @@ static inline __m256i widened(__m128i bytes) { return _mm256_cvtepu8_epi16(bytes
 
 #include "convolve_fast.inc"
 
+int64_t ROW(_scratch)(const void *params) { return convolve_scratch(params); }
+
 #include "../gemm/target_end.inc"
 
 #endif

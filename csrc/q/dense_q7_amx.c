@@ -9,10 +9,11 @@
 
 #include "epilogue_q7_avx512.inc"
 
-typedef uint8_t pixel;
+typedef int8_t pixel;
 typedef int8_t weight;
-enum { PER_STEP = 4, OFFSET = 128 };
+enum { PER_STEP = 4, OFFSET = 0 };
 
+#define TILE_DOT TILE_DOT_S8
 #define ROW(layer, part) q_##layer##_q7_amx##part
 
 #include "../gemm/amx_tile.inc"

@@ -109,7 +109,9 @@ static const peak peaks[] = {
 
 #if defined(__clang__)
 #define WITH_DOTPROD __attribute__((target("dotprod")))
+#define WITH_I8MM __attribute__((target("i8mm")))
 #else
+#define WITH_I8MM __attribute__((target("arch=armv8.2-a+i8mm")))
 #define WITH_DOTPROD __attribute__((target("arch=armv8.2-a+dotprod")))
 #endif
 
@@ -131,6 +133,18 @@ WITH_DOTPROD static void run_neon_8(int64_t rounds) {
     }
 }
 
+WITH_I8MM static void run_i8mm(int64_t rounds) {
+    while (rounds--) {
+        __asm__ volatile(
+            ".rept 4\n"
+            ".irp chain, v0.4s, v1.4s, v2.4s, v3.4s, v4.4s, v5.4s, v6.4s, v7.4s,"
+            " v16.4s, v17.4s, v18.4s, v19.4s, v20.4s, v21.4s, v22.4s, v23.4s\n"
+            "smmla \\chain, v24.16b, v25.16b\n"
+            ".endr\n.endr" ::
+                : CLOBBERED);
+    }
+}
+
 static void run_neon_16(int64_t rounds) {
     while (rounds--) {
         __asm__ volatile(
@@ -146,6 +160,8 @@ static void run_neon_16(int64_t rounds) {
 static const peak peaks[] = {
     {QN_CPU_NEON, 8, REPEATS * CHAINS * 16, run_neon_8},
     {QN_CPU_NEON, 16, REPEATS * CHAINS * 4, run_neon_16},
+    {QN_CPU_I8MM, 8, REPEATS * CHAINS * 32, run_i8mm},
+    {QN_CPU_I8MM, 16, REPEATS * CHAINS * 4, run_neon_16},
 };
 
 #else

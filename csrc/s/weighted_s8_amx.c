@@ -10,10 +10,11 @@
 #include "epilogue_avx512.inc"
 
 typedef int8_t input;
-typedef uint8_t pixel;
+typedef int8_t pixel;
 typedef int8_t weight;
-enum { PER_STEP = 4, OFFSET = 128 };
+enum { PER_STEP = 4, OFFSET = 0 };
 
+#define TILE_DOT TILE_DOT_S8
 #define ROW(layer, part) s_##layer##_amx##part
 
 #include "../gemm/strips_avx512.inc"

@@ -191,16 +191,23 @@ def tensor_shape(tensor: Tensor) -> str:
     return f"{tensor.dtype} {'x'.join(map(str, tensor.shape))}"
 
 
+def end_shape(tensor: Tensor) -> str:
+    """Type and shape in memory, and the source file's shape where its axes are in another order."""
+    if tensor.logical == tensor.shape:
+        return tensor_shape(tensor)
+    return f"{tensor_shape(tensor)} ({'x'.join(map(str, tensor.logical))} in the file)"
+
+
 def tensor_words(tensor: Tensor) -> str:
     """Type, shape and format, where there is one."""
     spelled = tensor.spelled if tensor.scale is None else str(tensor.format)
-    return f"{tensor_shape(tensor)} {spelled or ''}".strip()
+    return f"{end_shape(tensor)} {spelled or ''}".strip()
 
 
 def _ends(graph: Graph) -> dict[str, Cell]:
     """The facts of what goes in, what comes out and what stays."""
     first, tensors = graph.input, graph.tensors
-    facts: dict[str, Cell] = {"input": tensor_shape(first), "input_format": first.spelled}
+    facts: dict[str, Cell] = {"input": end_shape(first), "input_format": first.spelled}
     if len(graph.inputs) > 1:
         facts = {"inputs": _named(graph.inputs)}
     facts["outputs"] = _named([tensors[name] for name in graph.outputs])

@@ -13,17 +13,18 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..errors import Error
+from ..ir.builds import weight_bytes
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..operators import Conv, Dense, Identity, Operator, Reshape
-from ..quantizer.search import Search
+from ..quantizer.search import Given, Score, Search, search
 from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, Seen, largest
 from ..runtime.cluster import Compute, computing
 from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
 from .data import Batch
-from .searching import Job, Progress, searched
+from .searching import Job, Progress
 
 LOGGER = logging.getLogger("qemu_nn.quantize")
 
@@ -40,15 +41,19 @@ _TINY = 1e-30
 #: Methods for activations and for weights that the step "formats" compares.
 METHODS = ("minmax", "mse", "kl", 99.99, 99.9)
 WEIGHT_METHODS = ("minmax", "mse")
+#: Pairs of them that are tried with every network of another step before formats.
+RESCALED = (("minmax", "minmax"), ("mse", "minmax"), ("mse", "mse"), (99.9, "mse"))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which steps to take, in their order, until when by time.monotonic(); how to search."""
+    """Which steps to take, in their order, until when by time.monotonic(), within which flash; how
+    to search."""
 
     steps: tuple[str, ...]
     until: float
     search: Search
+    flash: float = math.inf
     progress: Optional[Progress] = None
 
     def turns(self, turns: Iterable) -> Iterator:
@@ -89,26 +94,31 @@ class Trial:
 class Judge:
     """How close a trial's scores are to the float network's, on inputs x.
 
-    scores: the float network's, by output.
+    scores: the float network's, by output. flash: the most bytes of weights.
     """
 
     x: np.ndarray
     scores: dict[str, np.ndarray]
+    flash: float = math.inf
 
     def __call__(self, trial: Trial) -> float:
         """Signal-to-noise ratio of the scores in decibels, averaged over outputs; minus infinity
-        where no device has these formats."""
+        where no device has these formats, or not the flash."""
         try:
             graph = trial.scored()
+            if weight_bytes(graph) > self.flash:
+                return -math.inf
+            session = Session(graph, trial.job.scheme.profile)
+            got = session.run(graph.input.format.quantize(self.x))
         except Error:
             return -math.inf
-        got = Session(graph, trial.job.scheme.profile).run(graph.input.format.quantize(self.x))
         ratios = [_ratio(graph, name, got[name], real) for name, real in self.scores.items()]
         return sum(ratios) / len(ratios)
 
     def part(self, rows: slice) -> Judge:
         """The same on some of the samples."""
-        return Judge(self.x[rows], {name: real[rows] for name, real in self.scores.items()})
+        scores = {name: real[rows] for name, real in self.scores.items()}
+        return replace(self, x=self.x[rows], scores=scores)
 
 
 def _ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
@@ -125,7 +135,7 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
     x = np.concatenate([batch.x for batch in kept])
     if len(x) < 2:
         raise Error("steps= and effort='best' need two samples: one to fit, and one to judge")
-    judge = _judge(job, x)
+    judge = replace(judge_of(job, x), flash=plan.flash)
     fit, held_back = judge.part(slice(0, None, 2)), judge.part(slice(1, None, 2))
     now = Trial(job, formats, job.graph)
     best = start = held_back(now)
@@ -169,7 +179,8 @@ def _single(operator: Operator) -> Operator:
     return replace(operator, weights=operator.weights.astype(np.float32), bias=bias)
 
 
-def _judge(job: Job, x: np.ndarray) -> Judge:
+def judge_of(job: Job, x: np.ndarray) -> Judge:
+    """What scores networks for a job on inputs x."""
     graph = job.scheme.prepare(job.graph, softmax=False)[0]
     held = {_holder(graph, name): value for name, value in evaluate(graph, x).items()}
     return Judge(x, {name: value.reshape(len(x), -1) for name, value in held.items()})
@@ -180,6 +191,19 @@ def _holder(graph: FloatGraph, name: str) -> str:
     while name not in graph.starts and type(graph.node(name).operator) in (Reshape, Identity):
         name = graph.node(name).inputs[0]
     return name
+
+
+@dataclass(frozen=True)
+class _Closeness:
+    """Scores formats that a search tries."""
+
+    job: Job
+    judge: Judge
+
+    def __call__(self, tried: Given) -> Score:
+        """The signal-to-noise ratio alone, whatever labels say."""
+        trial = Trial(self.job, self.job.formats(tried), self.job.graph)
+        return Score(0.0, self.judge(trial))
 
 
 @dataclass(frozen=True)
@@ -206,9 +230,10 @@ class _Stage:
         for label, graph in self.plan.turns(step.candidates(job.graph, seen)):
             observed = self._observed(graph)
             yield from _assigned(label, observed)
-            # What is scaled anew may want ranges of another kind.
-            scheme = job.scheme.with_methods("mse", "mse")
-            yield from _assigned(f"{label}, with mse", replace(observed, scheme=scheme))
+            for method, weights in RESCALED:  # new scales may want ranges of another kind
+                scheme = job.scheme.with_methods(method, weights)
+                more = f"{label}, with {method} and {weights}"
+                yield from _assigned(more, replace(observed, scheme=scheme))
 
     def _methods(self) -> Iterator[tuple[str, Trial]]:
         for method in METHODS:
@@ -230,14 +255,16 @@ class _Stage:
         return [(f"{found[n][0]}, " if found[n][0] else "", found[n][1]) for n in better[:_TRIES]]
 
     def _search(self) -> Iterator[tuple[str, Trial]]:
-        job = self.now.job
-        digest = hashlib.sha256()
+        job, how = self.now.job, self.plan.search
+        variables = job.scheme.variables(job.graph, job.formats({}), job.given)
+        digest = hashlib.sha256(self.fit.x.tobytes())
+        digest.update(repr((variables, job.given, job.scheme.profile, how.span)).encode())
         for node in job.graph.nodes:
             digest.update(np.asarray(getattr(node.operator, "weights", 0)).tobytes())
         half = self.plan.until - (self.plan.until - time.monotonic()) / 2
-        plan = replace(self.plan, until=half)
-        how = replace(self.plan.search, key=digest.hexdigest())
-        tried = searched(job, [Batch(self.fit.x, None)], how, plan.turns)
+        turns = replace(self.plan, until=half).turns
+        how = replace(how, key=digest.hexdigest())
+        tried = search(variables, {}, _Closeness(job, self.fit), how, turns)
         if tried:
             yield "", Trial(job, job.formats(tried), job.graph)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -42,6 +43,7 @@ from .network import FloatNetwork, Network, unquantized
 from .schemes import SCHEMES, Overrides, Scheme, scheme_of
 from .searching import Job, Progress
 from .searching import searched as searched_formats
+from .widths import narrowed
 
 
 def quantize(
@@ -58,6 +60,7 @@ def quantize(
     effort: str = "fast",
     steps: Optional[Sequence[str]] = None,
     minutes: float = 10.0,
+    flash: Optional[int] = None,
     formats: Optional[Overrides] = None,
     functions: Optional[Mapping[str, str]] = None,
     softmax: bool = True,
@@ -110,11 +113,14 @@ def quantize(
         "best" takes the steps of docs/quantizing.md that make a network more accurate, and keeps
         those that do, judged on every second sample of the data; `notes` say what each has gained.
     steps : sequence of str, optional
-        Take these steps only, in their own order: "average", "equalize", "formats", "search",
+        Take these steps alone, in their order: "average", "formats", "equalize", "search",
         "round", "correct".
     minutes : float, default 10.0
         Begin no step, and no layer of a step, after so many minutes; a search takes up to half of
         them.
+    flash : int, optional
+        The most bytes of weights and biases. As many layers as needed get weights of 4 bits, those
+        first that cost the least; `notes` say what each costs. For scheme="affine" with bits=8.
     formats : mapping of str to mapping, optional
         Overrides: formats that are given and not chosen, by layer and role. For power2 in fraction
         bits, {"conv1": {"output": 5, "weights": 7, "bias": 6}}; for affine as ranges of outputs,
@@ -193,10 +199,17 @@ def quantize(
     if how_long < 0:
         raise Error(f"minutes must be 0 or more, not {shown(minutes)}")
     taken = EFFORTS[effort] if steps is None else _steps(steps)
-    if not searched and not taken and (client is not None or workers is not None):
+    if flash is not None:
+        flash = as_count(flash, "flash")
+        if scheme != "affine" or bits != 8:
+            raise Error(
+                "flash= is for scheme='affine' with bits=8: no other functions take weights of 4 "
+                "bits in some layers and of 8 in others"
+            )
+    if not searched and not taken and flash is None and (client is not None or workers is not None):
         raise Error(
-            "client and workers are for method='search' and effort='best', which alone have many "
-            "candidates"
+            "client and workers are for method='search', effort='best' and flash=, which alone "
+            "have many candidates"
         )
     given = {
         layer: as_mapping(roles, f"the formats of {layer}")
@@ -218,7 +231,7 @@ def quantize(
     def inputs() -> Iterable[np.ndarray]:
         for batch in progress(source) if progress else source:
             x = to_device_input(_channels_last(batch.x, network.graph))
-            if searched or taken or not kept:
+            if searched or taken or flash or not kept:
                 kept.append(Batch(x, batch.y))
             yield x
 
@@ -226,12 +239,15 @@ def quantize(
     tried: Given = {}
     with cluster(client, workers) as found:
         how = replace(how, client=found)
+        if flash is not None:
+            job = narrowed(job, kept, flash, how)
         if searched:
             tried = searched_formats(job, kept, how, progress)
         final = job.formats(tried)
         if taken:
-            plan_of_steps = Plan(taken, time.monotonic() + 60 * how_long, how, progress)
-            job, final = improved(job, final, kept, plan_of_steps)
+            until = time.monotonic() + 60 * how_long
+            way = Plan(taken, until, how, math.inf if flash is None else flash, progress)
+            job, final = improved(job, final, kept, way)
     graph = job.scheme.lower(job.graph, final)
     plan(graph, wanted)  # the device accepts every call
     gauge, x = Gauge(graph.input), kept[0].x

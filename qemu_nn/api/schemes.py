@@ -15,7 +15,7 @@ from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.statistics import Statistics, statistics_of
 from ..lower import lower, lower_s8, prepare, prepare_s8
-from ..lower.s8_weighted import PER_ROW
+from ..lower.s8_weighted import NARROW, PER_ROW
 from ..quantizer.affine_rules import affine_rule, fixed_formats
 from ..quantizer.assign import Formats, assign_formats
 from ..quantizer.assign_affine import AffineFormats, assign_affine_formats
@@ -147,6 +147,7 @@ class Affine(Scheme):
             Ranges(dtype=self._dtype),
             Ranges(),
             per_row=self._per_row,
+            narrow=self._narrow,
         )
 
     def assign_formats(
@@ -158,7 +159,9 @@ class Affine(Scheme):
     ) -> AffineFormats:
         """See quantizer.assign_affine_formats; narrower ranges are tried."""
         return assign_affine_formats(
-            graph, statistics, self.activations, self.weights, given, tried, self._per_row
+            *(graph, statistics, self.activations, self.weights, given, tried),
+            per_row=self._per_row,
+            narrow=self._narrow,
         )
 
     @property
@@ -168,6 +171,10 @@ class Affine(Scheme):
     @property
     def _per_row(self) -> set[str]:
         return {name for name, function in self.functions.items() if function == PER_ROW}
+
+    @property
+    def _narrow(self) -> set[str]:
+        return {name for name, function in self.functions.items() if function.endswith(NARROW)}
 
     def lower(self, graph: FloatGraph, formats: AffineFormats) -> Graph:
         """See lower.lower_s8."""

@@ -102,6 +102,11 @@ def import_(
     help="How long steps may take.",
 )
 @click.option(
+    "--flash",
+    type=click.IntRange(1),
+    help="Most bytes of weights and biases: layers get weights of 4 bits. For --scheme affine.",
+)
+@click.option(
     "--format",
     "given",
     multiple=True,

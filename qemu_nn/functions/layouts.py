@@ -114,6 +114,13 @@ def unpack(packed: np.ndarray, rows: int, columns: int, stream: str) -> np.ndarr
     return matrix.reshape(rows, columns)
 
 
+def pack_nibbles(weights: np.ndarray) -> np.ndarray:
+    """Weights in -8..7, two in a byte, the first in the low half; unpack_nibbles() undoes it."""
+    flat = np.asarray(weights, np.int8).ravel()
+    pairs = np.append(flat, np.zeros(flat.size % 2, np.int8)).reshape(-1, 2)
+    return (pairs[:, 0] & 15) | (pairs[:, 1] << 4)
+
+
 def unpack_nibbles(packed: np.ndarray, count: int) -> np.ndarray:
     """So many weights of 4 bits, int8 in -8..7, from two in a byte, the first in the low half."""
     pairs = np.asarray(packed, np.int8).ravel()

@@ -132,4 +132,5 @@ def _site(
         tuple(formats.tensors[name] for name in tensors),
         clamp.ends,
         formats.weights.get(node.name),
+        formats.most(node.name),
     )

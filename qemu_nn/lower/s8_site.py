@@ -25,12 +25,14 @@ class S8Site(AnySite):
     """An operator whose tensors each have a scale and a zero point.
 
     formats: of the inputs, then of the output. ends: real values that the output is clamped to.
-    scales: of the weights, broadcast to them; None where there are none.
+    scales: of the weights, broadcast to them; None where there are none. most: the largest integer
+    of a weight.
     """
 
     formats: tuple[Format, ...]
     ends: tuple[float, float]
     scales: Optional[np.ndarray]
+    most: int
 
     @property
     def output(self) -> Format:

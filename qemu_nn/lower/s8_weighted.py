@@ -8,18 +8,22 @@ from typing import Optional
 import numpy as np
 
 from ..errors import ModelError
+from ..functions.layouts import pack_nibbles
 from ..ir.formats import quantize_symmetric
-from ..operators import Conv, Dense, Pool
+from ..operators import Conv, Dense, Operator, Pool
 from .s8_site import S8Site
 
-#: Weights lie in -127..127, biases in 32 bits; with activations of 16 in 64, of which 48 are used.
-_MOST, _MOST_BIAS, _MOST_WIDE_BIAS = 127, 2**31 - 1, 2**47 - 1
+#: Biases have 32 bits; with activations of 16 they have 64, of which 48 are used.
+_MOST_BIAS, _MOST_WIDE_BIAS = 2**31 - 1, 2**47 - 1
 
 #: arm_depthwise_conv_fast_s16 takes fewer elements of a window.
 _FAST_TAPS = 512
 
 #: The largest shift of sums of 64 bits.
 _LARGEST_WIDE_SHIFT = 7
+
+#: The end of the names of functions with weights of 4 bits.
+NARROW = "s4"
 
 PER_ROW = "arm_fully_connected_per_channel_s8"
 
@@ -56,11 +60,13 @@ def convolve(site: S8Site, conv: Conv) -> None:
     if conv.depthwise:
         function = site.choose(_depthwise(site, conv, out // channels))
         filters = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))[None]
-        site.call(function, {**params, "ch_mult": out // channels}, filters, rows)
+        site.call(
+            function, {**params, "ch_mult": out // channels}, _packed(function, filters), rows
+        )
         return
     function = site.choose(_plain(site, conv))
     params.update(filter_c=conv.weights.shape[3], output_c=out, bias_is_int32=0)
-    site.call(function, params, weights, rows)
+    site.call(function, params, _packed(function, weights), rows)
 
 
 def fully_connected(site: S8Site, dense: Dense) -> None:
@@ -72,7 +78,11 @@ def fully_connected(site: S8Site, dense: Dense) -> None:
     if site.wide:
         choices = [("arm_fully_connected_s16", True)]
     else:
-        choices = [("arm_fully_connected_s8", not each), (PER_ROW, each or rows == 1)]
+        choices = [
+            ("arm_fully_connected_s8", not each),
+            (PER_ROW, each or rows == 1),
+            (f"arm_fully_connected_{NARROW}", not each),
+        ]
     function = site.choose(choices)
     params = {"batches": batches, "input_c": columns, "output_c": rows, **_offsets(site)}
     weights = _integers(site, dense.weights)
@@ -82,7 +92,7 @@ def fully_connected(site: S8Site, dense: Dense) -> None:
     # As TensorFlow Lite Micro: the product of two scales in float32, here alone.
     product = np.float32(site.formats[0].scale) * np.float32(site.scales.item())
     params["multiplier"], params["shift"] = _scaling(site, float(product) / site.output.scale)
-    site.call(function, params, weights, _bias(site, dense.bias, rows))
+    site.call(function, params, _packed(function, weights), _bias(site, dense.bias, rows))
 
 
 def pool(site: S8Site, operator: Pool) -> None:
@@ -104,6 +114,8 @@ def _plain(site: S8Site, conv: Conv) -> list[tuple[str, bool]]:
         ("arm_convolve_s8", True),
         ("arm_convolve_1x1_s8", point),
         ("arm_convolve_1x1_s8_fast", point and conv.stride == (1, 1)),
+        (f"arm_convolve_wrapper_{NARROW}", conv.groups == 1),
+        (f"arm_convolve_{NARROW}", conv.groups == 1),
     ]
 
 
@@ -122,12 +134,28 @@ def _depthwise(site: S8Site, conv: Conv, multiplier: int) -> list[tuple[str, boo
         ("arm_depthwise_conv_s8", True),
         ("arm_depthwise_conv_s8_opt", single),
         ("arm_depthwise_conv_3x3_s8", single and small),
+        (f"arm_depthwise_conv_wrapper_{NARROW}", True),
+        (f"arm_depthwise_conv_{NARROW}", True),
     ]
+
+
+def narrow_function(operator: Operator) -> Optional[str]:
+    """The function for a layer with weights of 4 bits; None if there is none."""
+    if isinstance(operator, Dense):
+        return f"arm_fully_connected_{NARROW}"
+    if not isinstance(operator, Conv) or (operator.groups > 1 and not operator.depthwise):
+        return None
+    stem = "arm_depthwise_conv" if operator.depthwise else "arm_convolve"
+    return f"{stem}_wrapper_{NARROW}"
 
 
 def _integers(site: S8Site, real: np.ndarray) -> np.ndarray:
     assert site.scales is not None
-    return quantize_symmetric(real, site.scales, _MOST).astype(np.int8)
+    return quantize_symmetric(real, site.scales, site.most).astype(np.int8)
+
+
+def _packed(function: str, weights: np.ndarray) -> np.ndarray:
+    return pack_nibbles(weights) if function.endswith(NARROW) else weights
 
 
 def _bias(site: S8Site, real: Optional[np.ndarray], rows: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from ..ir.formats import Format, affine_format, quantize_symmetric
 from ..ir.statistics import Statistics
 from ..operators import Conv, Dense
 from .affine_rules import affine_rule, fixed_formats
+from .fusion import clamps
 from .grid import Grid
 from .ranges import Ranges
 from .rules import FormatGroup, format_groups
@@ -28,6 +29,8 @@ Narrowed = Mapping[str, Mapping[str, int]]
 #: The largest integer of a weight; what sums stay below, of 32 bits, and of 64, which are rescaled
 #: in 48.
 _MOST, _SUM, _WIDE_SUM = 127, 2**31 - 1, 2**47
+#: The largest integer of a weight of 4 bits.
+_MOST_NARROW = 7
 #: Type of activations -> the largest magnitude that weights meet.
 _INPUT = {"int8": 255, "int16": 32768}
 #: Weights of a smaller magnitude become zeros.
@@ -40,12 +43,18 @@ _OCTAVES = 128
 class AffineFormats:
     """tensors: their formats. weights: node -> scales that broadcast to them, float32 values.
 
-    notes: a sentence for each layer with coarser weights than its method asked for.
+    notes: a sentence for each layer with coarser weights than its method asked for. narrow: layers
+    with weights of 4 bits.
     """
 
     tensors: Mapping[str, Format]
     weights: Mapping[str, np.ndarray]
     notes: tuple[str, ...] = ()
+    narrow: frozenset[str] = frozenset()
+
+    def most(self, name: str) -> int:
+        """The largest integer of a layer's weights."""
+        return _MOST_NARROW if name in self.narrow else _MOST
 
     def grid(self, node: FloatNode) -> Grid:
         """The steps and limits of a layer's weights and bias."""
@@ -55,10 +64,9 @@ class AffineFormats:
         source = self.tensors[node.inputs[0]]
         rows = np.broadcast_to(scales, len(operator.weights))
         groups = operator.groups if isinstance(operator, Conv) else 1
-        most = (_SUM if source.dtype == "int8" else _WIDE_SUM) // 2
-        return Grid(
-            rows.reshape(groups, -1, 1), (-_MOST, _MOST), rows * source.scale, (-most, most)
-        )
+        bias = (_SUM if source.dtype == "int8" else _WIDE_SUM) // 2
+        most = self.most(node.name)
+        return Grid(rows.reshape(groups, -1, 1), (-most, most), rows * source.scale, (-bias, bias))
 
 
 def assign_affine_formats(
@@ -69,11 +77,13 @@ def assign_affine_formats(
     given: Optional[GivenRanges] = None,
     narrowed: Optional[Narrowed] = None,
     per_row: Collection[str] = (),
+    narrow: Collection[str] = (),
 ) -> AffineFormats:
     """Formats by the methods, of the type of activations', in which the sums of every layer fit.
 
     statistics: of every tensor of the graph. per_row: fully connected layers whose weights have a
-    scale for each row; those of convolutions always have one for each output channel.
+    scale for each row; those of convolutions always have one for each output channel. narrow:
+    layers whose weights have 4 bits, by their own names or those of activations in their calls.
     Raises Error for ranges that no format has.
     """
     given, narrowed = given or {}, narrowed or {}
@@ -90,17 +100,19 @@ def assign_affine_formats(
         tensors.update(dict.fromkeys(group.tensors, chosen))
     scales: dict[str, np.ndarray] = {}
     notes = []
+    small = frozenset(n for n, clamp in clamps(graph).items() if {n, clamp.tensor} & {*narrow})
     for node in graph.nodes:
         operator = node.operator
         if isinstance(operator, (Conv, Dense)):
+            most = _MOST_NARROW if node.name in small else _MOST
             step = narrowed.get(node.name, {}).get("weights", 0)
             whole = isinstance(operator, Dense) and node.name not in per_row
-            wanted = _weight_scales(operator, weights, whole) * 2 ** (-step / 2)
+            wanted = _weight_scales(operator, weights, whole, most) * 2 ** (-step / 2)
             source = tensors[node.inputs[0]]
-            scales[node.name] = _without_overflow(operator, wanted, source)
+            scales[node.name] = _without_overflow(operator, wanted, source, most)
             if not np.array_equal(scales[node.name], wanted.astype(np.float32)):
                 notes.append(f"{node.name}: its weights are coarser, so that 32 bits hold its sums")
-    return AffineFormats(tensors, scales, tuple(notes))
+    return AffineFormats(tensors, scales, tuple(notes), small)
 
 
 def _range(
@@ -124,18 +136,20 @@ def _rows(array: np.ndarray) -> np.ndarray:
     return np.asarray(array, np.float64).reshape(len(array), -1)
 
 
-def _weight_scales(operator: Union[Conv, Dense], chosen: Ranges, whole: bool) -> np.ndarray:
+def _weight_scales(
+    operator: Union[Conv, Dense], chosen: Ranges, whole: bool, most: int
+) -> np.ndarray:
     """One for all, or one for each output channel; channels of zeros have the largest."""
     rows = _rows(operator.weights)
     parts: Iterable[np.ndarray] = [rows] if whole else rows
-    largest = np.array([chosen.of_weights(part, _MOST) for part in parts])
+    largest = np.array([chosen.of_weights(part, most) for part in parts])
     largest[largest < _SMALLEST] = max(largest.max(), _SMALLEST)
-    scales = largest / _MOST
+    scales = largest / most
     return scales.reshape(-1, *[1] * (operator.weights.ndim - 1))
 
 
 def _without_overflow(
-    operator: Union[Conv, Dense], scales: np.ndarray, source: Format
+    operator: Union[Conv, Dense], scales: np.ndarray, source: Format, most: int
 ) -> np.ndarray:
     """Scales, as float32, with which the sums of every input fit.
 
@@ -146,7 +160,7 @@ def _without_overflow(
     bias = np.zeros(1) if operator.bias is None else np.abs(operator.bias).astype(np.float64)
     wide = source.dtype == "int16"
     for _ in range(_OCTAVES):
-        integers = np.abs(quantize_symmetric(operator.weights, scales, _MOST))
+        integers = np.abs(quantize_symmetric(operator.weights, scales, most))
         products = _INPUT[source.dtype] * _rows(integers).sum(1)
         steps = scales.ravel().astype(np.float64) * source.scale
         fits = products + bias / steps < (_WIDE_SUM if wide else _SUM)

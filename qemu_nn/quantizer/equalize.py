@@ -17,6 +17,8 @@ from ..operators.base import Shape
 _SMALLEST = 1e-4
 #: How much a channel is scaled at most.
 _MOST = 2.0**8
+#: How full a power of two gets: an eighth is left for larger values of other data.
+_FULL = 0.875
 #: How often all groups are scaled in turn, as each changes the weights of its neighbours.
 _SWEEPS = 3
 
@@ -189,8 +191,8 @@ def equalized(
     """The same function, with the channels of every group scaled to use formats alike.
 
     seen: tensor -> the largest magnitude of each element of its last axis, on data. fill: also
-    scale each group so that its largest value is just below a power of two. fixed: layers and
-    tensors that stay as they are.
+    scale each group so that its largest value fills a power of two, but for some headroom. fixed:
+    layers and tensors that stay as they are.
     """
     seen = dict(seen)
     groups = [
@@ -209,7 +211,7 @@ def equalized(
                     logs += exponent * np.log2(np.maximum(part / _most(part), _SMALLEST))
             factors = np.clip(2.0 ** (logs - np.median(logs)), 1 / _MOST, _MOST)
             largest = _most(values * factors)
-            wanted = _most(values) if not fill else 2.0 ** math.ceil(math.log2(largest)) * 0.996
+            wanted = _most(values) if not fill else 2.0 ** math.ceil(math.log2(largest)) * _FULL
             factors *= wanted / largest
             graph = scaled(graph, group, factors)
             for name in group.tensors:

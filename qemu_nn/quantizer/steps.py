@@ -140,8 +140,8 @@ def _groups(operator: Any) -> int:
 #: Name -> step, in the order in which they are taken.
 STEPS: Mapping[str, Any] = {
     "average": Before(_average),
-    "equalize": Before(_equalize),
     "formats": Assigning(),
+    "equalize": Before(_equalize),
     "search": Assigning(),
     "round": After(_round),
     "correct": After(_correct),

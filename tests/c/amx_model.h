@@ -25,6 +25,12 @@ static _Thread_local model_tile model_tiles[MODEL_TILES];
         }                                                                               \
     } while (0)
 
+/* Instructions so far, of all files that include this. */
+typedef struct model_count {
+    long loads, stores, dots;
+} model_count;
+__attribute__((weak)) _Thread_local model_count model_counted;
+
 static inline model_tile *model_configured(int number) {
     MODEL_DEMAND(number >= 0 && number < MODEL_TILES);
     MODEL_DEMAND(model_tiles[number].rows > 0 && model_tiles[number].bytes > 0);
@@ -64,6 +70,7 @@ static inline void model_demand_lines(const void *rows, int64_t stride) {
 static inline void model_load(int number, const void *from, int64_t stride) {
     model_demand_lines(from, stride);
     model_tile *tile = model_configured(number);
+    model_counted.loads++;
     memset(tile->data, 0, sizeof tile->data);
     for (int r = 0; r < tile->rows; r++) {
         memcpy(tile->data[r], (const uint8_t *)from + r * stride, (size_t)tile->bytes);
@@ -73,24 +80,26 @@ static inline void model_load(int number, const void *from, int64_t stride) {
 static inline void model_store(int number, void *to, int64_t stride) {
     model_demand_lines(to, stride);
     const model_tile *tile = model_configured(number);
+    model_counted.stores++;
     for (int r = 0; r < tile->rows; r++) {
         memcpy((uint8_t *)to + r * stride, tile->data[r], (size_t)tile->bytes);
     }
 }
 
-/* Four unsigned bytes by four signed ones. */
-static inline uint32_t model_products(const uint8_t *a, const uint8_t *b) {
+/* Four bytes, signed or not, by four signed ones. */
+static inline uint32_t model_products(int is_signed, const uint8_t *a, const uint8_t *b) {
     uint32_t sum = 0;
     for (int i = 0; i < 4; i++) {
-        sum += (uint32_t)(a[i] * (int8_t)b[i]);
+        sum += (uint32_t)((is_signed ? (int8_t)a[i] : a[i]) * (int8_t)b[i]);
     }
     return sum;
 }
 
 /* sums[m][n] += the products of dwords a[m][k] and b[k][n], for every k. */
-static inline void model_dot(int sums, int pixels, int weights) {
+static inline void model_dot(int is_signed, int sums, int pixels, int weights) {
     model_tile *c = model_configured(sums);
     const model_tile *a = model_configured(pixels), *b = model_configured(weights);
+    model_counted.dots++;
     MODEL_DEMAND(sums != pixels && pixels != weights && weights != sums);
     MODEL_DEMAND(a->bytes % 4 == 0 && b->bytes % 4 == 0 && c->bytes % 4 == 0);
     MODEL_DEMAND(c->rows == a->rows && c->bytes == b->bytes && a->bytes / 4 == b->rows);
@@ -99,7 +108,7 @@ static inline void model_dot(int sums, int pixels, int weights) {
         memcpy(row, c->data[m], sizeof row);
         for (int k = 0; k < a->bytes / 4; k++) {
             for (int n = 0; n < c->bytes / 4; n++) {
-                row[n] += model_products(a->data[m] + 4 * k, b->data[k] + 4 * n);
+                row[n] += model_products(is_signed, a->data[m] + 4 * k, b->data[k] + 4 * n);
             }
         }
         memcpy(c->data[m], row, (size_t)c->bytes);
@@ -110,6 +119,7 @@ static inline void model_dot(int sums, int pixels, int weights) {
 #define TILE_RELEASE() model_release()
 #define TILE_LOAD(tile, from, stride) model_load(tile, from, stride)
 #define TILE_STORE(tile, to, stride) model_store(tile, to, stride)
-#define TILE_DOT(sums, pixels, weights) model_dot(sums, pixels, weights)
+#define TILE_DOT_S8(sums, pixels, weights) model_dot(1, sums, pixels, weights)
+#define TILE_DOT_U8(sums, pixels, weights) model_dot(0, sums, pixels, weights)
 
 #endif

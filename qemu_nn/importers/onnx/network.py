@@ -21,11 +21,21 @@ from .windows import WINDOWS
 #: Operator -> what adds its meaning to a network.
 CONVERTERS: dict[str, Converter] = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
 
+#: Operators that take a whole sequence, whose time comes before the batch.
+_RECURRENT = ("LSTM", "GRU", "RNN")
+
 
 def convert(model: Model, input: Optional[str], output: Optional[str]) -> FloatGraph:
     """The network between an input and an output, named or the file's own."""
     outputs = model.outputs if output is None else (output,)
     nodes, start = _cut(model, input, outputs)
+    for node in nodes:
+        if node.op in _RECURRENT:
+            raise ModelError(
+                f"{model.name}: {node}: recurrent operators are not read; write its steps with "
+                "torch.nn.Linear, sigmoid, tanh and products, as docs/importing.md does for "
+                "torch.nn.LSTM with its trained weights"
+            )
     shape = _shape(model, start)
     builder = _built(model, nodes, start, shape)
     for name in outputs:

@@ -114,7 +114,8 @@ def _check_names(program: Program) -> None:
     if absent:
         raise ModelError(
             f"no device can load it: ExecuTorch's portable kernels lack {', '.join(absent)}; "
-            "write the model so that the cortex_m passes lower them"
+            "write the model so that the cortex_m passes lower them, and torch.nn.LSTM and GRU as "
+            "steps of torch.nn.Linear (docs/importing.md)"
         )
     if unknown:
         text = ", ".join(re.sub(r"[^\w:.]", "?", name) for name in unknown[:20])

@@ -26,6 +26,7 @@ from .values import Fixed, Int, Pending, Real, broadcast
 
 #: The formats that softmax writes.
 _SOFTMAX, _SOFTMAX_16 = Format("int8", 1 / 256, -128), Format("int16", 1 / 32768)
+_SOFTMAX_FINE = Format("int16", 1 / 65536, -32768)
 
 _TABLES = (
     "CMSIS-NN's softmax of 16 bits reads tables of 513 entries, so that these may be a few steps "
@@ -166,23 +167,32 @@ def softmax(site: Site) -> Pending:
         raise ModelError(f"it runs along axis {axis}; the functions take the last one")
     x = site.builder.ordered(x, range(len(x.shape)))
     rows = {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
-    own = _SOFTMAX if x.kind == "s8" else _SOFTMAX_16
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+        function, own = _softmax_of(x, form)
         made = _made(name if form == own else f"{name}/softmax", x, own)
         if x.kind == "s16":
             mult, shift = softmax_scaling_s16(1.0, x.format.scale)
             params = {**rows, "mult": mult, "shift": shift}
             tables = exp_lut(), one_by_one_lut()
             site.builder.note(_TABLES, name)
-            made = site.builder.call("arm_softmax_s16", params, [x], made, *tables)
+            made = site.builder.call(function, params, [x], made, *tables)
         else:
             mult, shift, least = softmax_scaling(1.0, x.format.scale)
             params = {**rows, "mult": mult, "shift": shift, "diff_min": least}
-            made = site.builder.call("arm_softmax_s8", params, [x], made)
+            made = site.builder.call(function, params, [x], made)
         return site.builder.rescaled(made, form, name)
 
     return Pending(emit, x.shape)
+
+
+def _softmax_of(x: Int, form: Format) -> tuple[str, Format]:
+    """The softmax that is near enough to a format, and what it writes."""
+    if x.kind == "s16":
+        return "arm_softmax_s16", _SOFTMAX_16
+    if form.scale < _SOFTMAX.scale:
+        return "arm_softmax_s8_s16", _SOFTMAX_FINE
+    return "arm_softmax_s8", _SOFTMAX
 
 
 def prelu(site: Site) -> Pending:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+
+import numpy as np
 
 from ....errors import ModelError
 from ....ir.formats import Format
 from ...arguments import groups
 from ..call import Call
 from .building import rescaling
-from .layers import padded
+from .layers import Weights, padded
 from .places import geometry
 from .real import step, through
 from .site import Converter, Site
@@ -43,6 +45,9 @@ def pool(site: Site, kind: str, whole: bool = False) -> Pending:
     function = "arm_max_pool" if kind == "max" else "arm_avgpool"
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+        finer = kind == "average" and x.format.scale > form.scale
+        if finer and _inside(places):  # where a second rounding would be more than a step
+            return _average(site, x, places, form, name)
         low, high = x.format.limits
         params = {"batches": 1, "channels": depth, **places, "act_min": low, "act_max": high}
         same = x.format == form
@@ -51,6 +56,30 @@ def pool(site: Site, kind: str, whole: bool = False) -> Pending:
         return site.builder.rescaled(made, form, name)
 
     return Pending(emit, shape)
+
+
+def _inside(places: Mapping[str, int]) -> bool:
+    """Whether all windows lie in the image."""
+    return all(
+        places[f"pad_{axis}"] == 0
+        and (places[f"output_{axis}"] - 1) * places[f"stride_{axis}"] + places[f"filter_{axis}"]
+        <= places[f"input_{axis}"]
+        for axis in "hw"
+    )
+
+
+def _average(site: Site, x: Int, places: Mapping[str, int], form: Format, name: str) -> Int:
+    """Averages in a finer format, as a convolution of each channel with ones."""
+    depth, cells = x.shape[0], places["filter_h"] * places["filter_w"]
+    ones = np.ones((depth, places["filter_h"], places["filter_w"], 1), np.int64)
+    weights = Weights(ones, np.full(depth, 1 / cells), np.zeros(depth, np.int64))
+    params, rows = weights.last_step(site, x.format, form, name, (-math.inf, math.inf))
+    params = {**params, **places, "batches": 1, "input_c": depth, "ch_mult": 1}
+    params.update(dilation_h=1, dilation_w=1)
+    made = Int(name, (depth, places["output_h"], places["output_w"]), LAST, form)
+    filters = np.ones((1, *ones.shape[1:3], depth), np.int8)
+    function = f"arm_depthwise_conv_wrapper_{x.kind}"
+    return site.builder.call(function, params, [x], made, filters, rows)
 
 
 def _padded_size(call: Call, size: Sequence[int]) -> tuple[int, int]:
