@@ -166,7 +166,7 @@ def test_functions_that_arm_has_not_come_along_apart(tmp_path, target):
     )
     assert "tflm_sub_s8(" in (folder / "tflm" / "tflm.c").read_text()
     assert "tflm" not in (folder / "kernels" / "stand_in.c").read_text()
-    sources = [path.name for path in folder.rglob("*.c")]
+    sources = [path.name for path in folder.rglob("*.c") if path.parent.name != "src"]
     assert len(set(sources)) == len(sources)
     assert '#include "tflm/tflm.h"' in (folder / "network.c").read_text()
 

@@ -18,7 +18,7 @@ from ..io.files import reason
 from ..runtime.host import Host
 from ..runtime.plan import Plan
 from ..targets import Profile
-from . import link, plain_kernels, stand_in
+from . import builds, link, plain_kernels, stand_in
 from .boards import BOARDS
 from .context import context
 from .folder import Listed, checksum, earlier_files, replacing
@@ -95,6 +95,22 @@ def write(
     functions = _functions(memory.calls, plan.profile, name)
     values["brought"] = [one for one in _BROUGHT if any(path.startswith(one) for path in functions)]
     values["headers"] = [_HEADERS.get(header, header) for header in values["headers"]]
+    values["link"] = link.values(graph, about)
+    contents = _contents(values, functions)
+    if one:
+        contents["layers.h"] = one_header(graph, named)
+    for path, text in contents.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text.encode("utf-8"))
+    _write_manifest(folder, about)
+    return Firmware(values["ram"], values["flash"])
+
+
+def _contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict[str, str]:
+    """Path -> text of all that the templates make of these values, and of the functions.
+
+    Adds the lists of sources to the values.
+    """
     names = (*_TEMPLATES, *(_PREPROCESS if values["preprocess"]["raw"] else ()), "Makefile")
     contents = {path: _rendered(path, values) for path in names}
     contents.update(functions)
@@ -103,16 +119,12 @@ def write(
     for board in BOARDS.values():
         contents[f"boards/{board.script}"] = _rendered("board.ld", {"board": board})
     contents.update({path: _template(name) for path, name in link.FILES.items()})
-    values["link"] = link.values(graph, about)
+    values.update(builds.sources(contents))
+    contents.update({path: _rendered(name, values) for path, name in builds.FILES.items()})
+    contents.update(builds.arduino(values["sources"], values["name"]))
     for path in ("link/link_network.c", "link/link.mk"):
         contents[path] = _rendered(path.partition("/")[2], values)
-    if one:
-        contents["layers.h"] = one_header(graph, named)
-    for path, text in contents.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(text.encode("utf-8"))
-    _write_manifest(folder, about)
-    return Firmware(values["ram"], values["flash"])
+    return contents
 
 
 def checked_name(name: object) -> str:

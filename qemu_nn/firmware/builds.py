@@ -1,0 +1,32 @@
+"""What other build systems than make need in an export: CMake, CMSIS-Toolbox, Zephyr, Arduino."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+#: Path in an export -> template.
+FILES = {
+    "CMakeLists.txt": "CMakeLists.txt",
+    "network.clayer.yml": "clayer.yml",
+    "zephyr/module.yml": "zephyr_module.yml",
+    "zephyr/Kconfig": "zephyr_Kconfig",
+    "zephyr/CMakeLists.txt": "zephyr_CMakeLists.txt",
+    "library.properties": "library.properties",
+}
+
+_BROUGHT = ("network.c", "preprocess.c", "tflm/", "local/")
+
+
+def sources(paths: Iterable[str]) -> dict[str, list[str]]:
+    """The C files of the network, and those that stand in for Arm's, of an export's paths."""
+    found = sorted(path for path in paths if path.endswith(".c"))
+    return {
+        "sources": [path for path in found if path.startswith(_BROUGHT)],
+        "kernels": [path for path in found if path.startswith("kernels/")],
+    }
+
+
+def arduino(sources: Iterable[str], name: str) -> dict[str, str]:
+    """The folder src/ of a library for Arduino: it compiles what is there, and nothing else."""
+    files = {f"src/{path.replace('/', '_')}": f'#include "../{path}"\n' for path in sources}
+    return {**files, f"src/{name}.h": '#include "../network.h"\n'}
