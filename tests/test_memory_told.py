@@ -65,8 +65,8 @@ def test_info_the_header_and_the_reports_of_the_export_agree(name, core, tmp_pat
         warnings.simplefilter("ignore", DeviceWarning)
         written = qemu_nn.export(network, tmp_path / "firmware", target=core)
         told = pipeline.describe(network, core).facts
-    header, source = ((tmp_path / "firmware" / f"network.{end}").read_text() for end in "hc")
-    declared = sum(map(int, re.findall(r"int8_t bytes\[(\d+)\];", source)))
+    header = (tmp_path / "firmware" / "network.h").read_text()
+    declared = sum(map(int, re.findall(r"int8_t bytes\[(\d+)\];", header)))
     assert told["activation_bytes"] == written.ram == declared
     assert f"#define NETWORK_RAM {declared}\n" in header
     parts = re.findall(r"\w+ ([\d,]+)(?: \+|,|$)", told["activation_memory"])

@@ -140,7 +140,10 @@ def check_writes(function, row, rng, seed):
         start = np.full(function.output.shape(arguments), fill).astype(function.output.dtype)
         output, intact = guarded(start, canaries)
         inputs = [guarded(arguments[array.name], canaries) for array in function.inputs]
-        kernels.call(row, struct, [array for array, _ in inputs], output, weights, bias)
+        try:
+            kernels.call(row, struct, [array for array, _ in inputs], output, weights, bias)
+        except Refused:  # for the values of its inputs
+            output[...] = 0
         results.append(output.copy())
         assert intact(), f"{row} wrote outside of its output"
         assert all(check() for _, check in inputs), f"{row} wrote beside its input"
