@@ -31,8 +31,14 @@ def printable(text: str, kept: str = "") -> str:
     str
         The text, with \\x1b for an escape.
     """
-    strange = (c for c in set(text) if not (c.isprintable() or c in kept))
-    escapes = {ord(c): c.encode("unicode_escape", "surrogatepass").decode() for c in strange}
+    if text.isprintable():
+        return text
+    escapes = {
+        ord(c): c
+        if c.isprintable() or c in kept
+        else c.encode("unicode_escape", "surrogatepass").decode()
+        for c in set(text)
+    }
     return text.translate(escapes)
 
 

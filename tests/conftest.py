@@ -1,4 +1,4 @@
-"""How hypothesis runs here: the same examples every time, and whatever fails can be run again; ten
+"""How hypothesis runs here: the same examples every time, and whatever fails can be run again; many
 times as many others with --hypothesis-profile=long. And the C core as tests of instructions that
 this host lacks want it."""
 
@@ -16,7 +16,7 @@ os.environ[CACHE] = "none"  # what somebody has measured on this host changes no
 HOW = {"deadline": None, "print_blob": True, "report_multiple_bugs": False}
 SLOW_HOST = [HealthCheck.too_slow]
 settings.register_profile(
-    "same", derandomize=True, max_examples=40, suppress_health_check=SLOW_HOST, **HOW
+    "same", derandomize=True, max_examples=25, suppress_health_check=SLOW_HOST, **HOW
 )
 settings.register_profile("long", max_examples=400, suppress_health_check=SLOW_HOST, **HOW)
 settings.load_profile("same")

@@ -32,7 +32,7 @@ NETWORKS = {
     "recurrent": Network(recurrent()),
     "affine": Network(affine_networks.small()),
     "float": float_network(),
-    "many": Network(many(3000)),
+    "many": Network(many(300)),
 }
 
 

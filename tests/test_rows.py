@@ -79,7 +79,7 @@ def compare_with_plain(function, row, rng):
 
 
 @pytest.mark.parametrize(("function", "row"), list(rows_beside_plain_ones()))
-@settings(max_examples=40)
+@settings(max_examples=25)  # 500 below
 @given(rng=DRAWN)
 def test_a_row_equals_the_plain_row_of_each_profile_it_claims(function, row, rng):
     compare_with_plain(function, row, rng)
