@@ -111,6 +111,8 @@ def plan(
         steps = _in_parts(steps, threads)
     addresses = assign_addresses(left.graph, profile, steps, trace, left.constants)
     steps = _at_addresses(steps, addresses, profile, variant)
+    if graph.memory is not None:
+        calls = steps  # none is folded, and some addresses ask for another row
     if not trace and not graph.loops:
         steps = tuple(_fused(graph, steps))
     count = len(graph.inputs)
