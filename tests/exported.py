@@ -89,7 +89,7 @@ NEVER_STOPS = {
 
 #: Those that have no such arguments.
 STOPS = (
-    *("tflm_rsqrt_s16", "tflm_gather_s8", "tflm_gather_f32"),
+    *("tflm_rsqrt_s16", "tflm_gather_s8", "tflm_gather_f32", "tflm_detection_f32"),
     *(f"tflm_part_{type}" for type in ("s8", "s16", "s32", "f32", "b8")),
 )
 
