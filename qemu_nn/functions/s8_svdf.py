@@ -138,7 +138,7 @@ def _svdf(name: str, type: str, dtype: str, order: Order, case: Params) -> Funct
 
 def _draw_own(rng: Random, function: Function) -> dict[str, int]:
     drawn = {name: value for name, value in _draw(rng, function).items() if name != "state_offset"}
-    return {**drawn, "newest_offset": rng.randint(-128, 127)}
+    return {**drawn, "newest_offset": rng.choice((0, rng.randint(-128, 127)))}
 
 
 def _own(arm: Function) -> Function:
