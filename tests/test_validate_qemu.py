@@ -39,7 +39,7 @@ def on_board(monkeypatch, folder, wrap=lambda transport: transport, board="m4"):
 def test_a_data_set_of_digits_is_the_same_and_counted(monkeypatch, export):
     found = qemu_nn.validate(NETWORK, IMAGES[:40], on_board(monkeypatch, export))
     assert (found.same, found.samples, found.counts) == (True, 40, "instructions")
-    counts = {layer.layer: layer.count for layer in found.layers}
+    counts = {layer.layer: layer.counted for layer in found.layers}
     assert counts["conv2"] > counts["fc"] > counts["softmax"] > 100
     assert {layer.layer for layer in found.layers if layer.estimate} == set(counts)
     assert "stand in for Arm's" in found.text()

@@ -59,7 +59,7 @@ class LayerCheck:
         The layer, and the C function that computes it.
     elements, differing : int
         Elements that were compared, and those that differ.
-    count : float or None
+    counted : float or None
         Mean of what the device counted while the layer ran; None where it has no counter.
     estimate : int or None
         What estimate() says of the same; None where nothing is known.
@@ -71,7 +71,7 @@ class LayerCheck:
     function: str
     elements: int
     differing: int
-    count: Optional[float] = None
+    counted: Optional[float] = None
     estimate: Optional[int] = None
     first: Optional[First] = None
 
@@ -146,7 +146,7 @@ class Validation:
         }
         if self.steps > 1:
             facts["time_steps"] = self.steps
-        counted = [layer.count for layer in self.layers if layer.count is not None]
+        counted = [layer.counted for layer in self.layers if layer.counted is not None]
         if counted:
             facts[self.counts] = f"{sum(counted):,.0f} for an input"
             if self.clock and self.counts == "cycles":
@@ -175,7 +175,7 @@ class Validation:
         Table
             Verdict, elements, and what the device counted beside the estimate, where there is any.
         """
-        timed = any(layer.count is not None for layer in self.layers)
+        timed = any(layer.counted is not None for layer in self.layers)
         rows = tuple(_row(layer) for layer in self.layers)
         table = Table(_COLUMNS, rows)
         return table if timed else table.part(*_COLUMNS[:-2])
@@ -245,7 +245,7 @@ class Validation:
 
     def _notes(self) -> list[str]:
         """What should be known about the figures."""
-        timed = any(layer.count is not None and layer.estimate for layer in self.layers)
+        timed = any(layer.counted is not None and layer.estimate for layer in self.layers)
         if timed and self.functions == "stand-in":
             return [
                 "note: the device ran the functions of kernels/, which stand in for Arm's; the "
@@ -256,5 +256,5 @@ class Validation:
 
 def _row(layer: LayerCheck) -> tuple[Cell, ...]:
     own = (layer.layer, layer.function, "same" if layer.same else "DIFFERS")
-    count = None if layer.count is None else round(layer.count)
-    return (*own, layer.elements, layer.differing, count, layer.estimate)
+    counted = None if layer.counted is None else round(layer.counted)
+    return (*own, layer.elements, layer.differing, counted, layer.estimate)
