@@ -76,6 +76,19 @@ def test_an_unknown_board_is_a_sentence():
         qemu_nn.datasheet(NETWORK, board="bluepill")
 
 
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"target": "m4", "clock": -3}, "clock"),
+        ({"target": "m4", "optimization": "-O1"}, "-O1"),
+        ({"target": "stm32f746", "board": "nucleo-l4r5zi"}, "is cortex-m4, not cortex-m7"),
+    ],
+)
+def test_what_estimate_refuses_is_refused(how, reason):
+    with pytest.raises(Error, match=reason):
+        qemu_nn.datasheet(NETWORK, **how)
+
+
 def test_the_verb_writes_the_page_and_prints_json(tmp_path):
     pytest.importorskip("jinja2", reason="a page needs jinja2")
     page = tmp_path / "report.html"

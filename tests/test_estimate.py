@@ -98,7 +98,7 @@ def test_what_nothing_public_holds_is_said_not_to_be_validated(digits):
     [
         ({"target": "cortex-m0+"}, "no instruction counts of cortex-m0\\+; have: cortex-m3"),
         ({"board": "nucleo"}, "no board 'nucleo'; have: nucleo-f103rb"),
-        ({"board": "nucleo-l4r5zi", "target": "m7"}, "has a cortex-m4, not a cortex-m7"),
+        ({"board": "nucleo-l4r5zi", "target": "m7"}, "is cortex-m4, not cortex-m7"),
         ({"clock": -1}, "clock must be a number of MHz above 0, is -1"),
         ({"cmsis": "5.6.0", "target": "m4", "optimization": "-O0"}, "have: CMSIS 5.6.0 -O2"),
     ],

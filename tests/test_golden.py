@@ -12,6 +12,7 @@ import pytest
 
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import DeviceWarning, Error, Refused
+from qemu_nn.firmware.golden import Names
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import all_profiles
 
@@ -323,3 +324,11 @@ def test_other_devices_may_stop_at_an_input(tmp_path, monkeypatch):
     assert not any("truncate" in other for other in others)
     with pytest.raises(Refused, match="a layer failed"):
         write(tmp_path / "other", rounding="truncate")
+
+
+def test_names_of_layers_differ_within_40_characters():
+    names = Names()
+    stems = [names[f"{'a' * 60}/{i}"] for i in range(12)]
+    assert len({stem.lower() for stem in stems}) == 12
+    assert max(map(len, stems)) == 40
+    assert names[f"{'a' * 60}/3"] == stems[3]

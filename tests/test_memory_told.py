@@ -19,7 +19,7 @@ from qemu_nn.operators import Conv, Elementwise, Relu
 pytest.importorskip("jinja2", reason="export needs jinja2")
 
 
-def quantized(scheme):
+def quantized(scheme, bits=8):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(20, 8, 8, 2)).astype(np.float32)
     nodes = (
@@ -28,7 +28,7 @@ def quantized(scheme):
         FloatNode("sum", Elementwise("add"), ("relu", "conv")),
     )
     graph = FloatGraph("net", "x", (8, 8, 2), "NHWC", nodes, ("sum",))
-    return qemu_nn.quantize(pipeline.FloatNetwork(graph), x, scheme=scheme).graph
+    return qemu_nn.quantize(pipeline.FloatNetwork(graph), x, scheme=scheme, bits=bits).graph
 
 
 def with_a_buffer_that_nothing_uses():
@@ -54,6 +54,7 @@ GRAPHS = {
     "tflite with states": lambda tmp_path: case("svdf_s8")(tmp_path),
     "quantized to powers of two": lambda _: quantized("power2"),
     "quantized affine": lambda _: quantized("affine"),
+    "quantized to 16 bits": lambda _: quantized("affine", 16),
 }
 
 
@@ -69,5 +70,6 @@ def test_info_the_header_and_the_reports_of_the_export_agree(name, core, tmp_pat
     declared = sum(map(int, re.findall(r"int8_t bytes\[(\d+)\];", header)))
     assert told["activation_bytes"] == written.ram == declared
     assert f"#define NETWORK_RAM {declared}\n" in header
+    assert f"#define NETWORK_FLASH {told['weight_bytes']}\n" in header
     parts = re.findall(r"\w+ ([\d,]+)(?: \+|,|$)", told["activation_memory"])
     assert sum(int(part.replace(",", "")) for part in parts) == declared

@@ -130,9 +130,13 @@ class Validation:
         """One sentence: same, or the layer that differs first."""
         if self.first is None:
             elements = sum(layer.elements for layer in self.layers)
-            return f"same: {elements:,} elements of {len(self.layers)} layers, to the bit"
+            return f"same: {elements:,} elements of {self._count(len(self.layers))}, to the bit"
         wrong = sum(not layer.same for layer in self.layers)
-        return f"DIFFERS: {wrong} of {len(self.layers)} layers, first {self.first.layer}"
+        return f"DIFFERS: {wrong} of {self._count(len(self.layers))}, first {self.first.layer}"
+
+    @staticmethod
+    def _count(layers: int) -> str:
+        return f"{layers} layer" + "s" * (layers != 1)
 
     @property
     def facts(self) -> dict[str, Cell]:

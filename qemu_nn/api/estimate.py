@@ -90,7 +90,7 @@ def estimate(
     place = None if board is None else boards.board(board)
     core = resolve(target or (place.core if place else DEFAULT_CORE))
     if place is not None and core != place.core:
-        raise Error(f"{place.name} has a {place.core}, not a {core}; leave the target out")
+        raise Error(f"the core of {place.name} is {place.core}, not {core}; leave the target out")
     megahertz = _megahertz(clock, place)
     plan = quantized(network).session(core, cmsis, rounding, tflm=tflm).plan
     setting = (core, plan.profile.cmsis, optimization, float_abi)

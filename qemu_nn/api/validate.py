@@ -18,6 +18,7 @@ from ..errors import Error
 from ..firmware.boards import BOARDS
 from ..io.arguments import as_callable, as_flag, as_number, have
 from ..io.selection import Index
+from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..runtime.inputs import by_name
 from ..runtime.session import Session, random_inputs
@@ -133,8 +134,12 @@ def validate(
     reading = Reading.of(limit, index, shuffle, seed, **how)
     with _reached(network, on, given, wait, _variables(on, make)) as device:
         device.meet()
-        profile = _profile(network, device.network, given)
-        session = Session(network.graph, profile, trace=True, host=network.host)
+        try:
+            profile = _profile(network, device.network, given)
+            session = Session(network.graph, profile, trace=True, host=network.host)
+        except Error:
+            _check_model(device, network.graph)  # whose reason comes first
+            raise
         graph = session.graph
         if data is None:
             data = random_inputs(graph, _SAMPLES, _STEPS if graph.states else 1)
@@ -197,14 +202,20 @@ def _rest(given: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in given.items() if name != "target"}
 
 
-def _check_network(device: Device, session: Session) -> None:
+def _check_model(device: Device, graph: Graph) -> None:
     """Error where another network is on the device, or the same with other weights."""
-    graph, said = session.graph, device.network
+    said = device.network
     if said.model != model_hash(graph):
         raise Error(
             f"the device has another network: {said.network!r} with the hash {said.model[:12]}, "
             f"but {graph.name!r} has {model_hash(graph)[:12]}; export it again and flash it"
         )
+
+
+def _check_network(device: Device, session: Session) -> None:
+    """Error where another network is on the device, or one of other inputs or outputs."""
+    graph, said = session.graph, device.network
+    _check_model(device, graph)
     sizes = tuple(tensor.nbytes for tensor in graph.inputs)
     outputs = tuple(graph.tensors[name].nbytes for name in graph.outputs)
     if tuple(size for _, size in said.inputs) != sizes or len(said.outputs) != len(outputs):

@@ -36,6 +36,7 @@ _BUILD = ("cmsis", "rounding", "tflm")
 
 #: What is likely where nothing is recognized: the layer's inputs were right.
 _ALONE = "its inputs were right, so it is this layer: weights, arguments, function or compiler"
+_UNKNOWN = "it is this layer or one before it: compare every layer"
 
 
 @dataclass
@@ -150,10 +151,10 @@ class Findings:
         record.differing += int(np.count_nonzero(wrong))
         if not wrong.any() or record.first is not None:
             return
-        cause = _ALONE
+        alone = cause = _ALONE if self._layers else _UNKNOWN
         if self._explained < _EXPLAINED:
             self._explained += 1
-            cause = self._cause(layer, step, got, want, trace, x) or _ALONE
+            cause = self._cause(layer, step, got, want, trace, x) or alone
         record.first = First(sample, step, difference(want, got, cause))
 
     def _cause(

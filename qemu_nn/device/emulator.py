@@ -38,7 +38,7 @@ def build(folder: Path, board: str, variables: Sequence[str] = ()) -> Path:
     if missing:
         packages = " ".join(_TOOLS[tool] for tool in missing)
         raise Error(
-            f"an emulated board needs {', '.join(missing)}, which is not installed (Debian: "
+            f"an emulated board needs what is not installed: {', '.join(missing)} (Debian: "
             f"apt install {packages})"
         )
     command = ["make", "-C", str(folder), f"link-{board}", *variables]

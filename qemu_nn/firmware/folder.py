@@ -88,8 +88,7 @@ def _check_replaceable(folder: Path, listed: Callable[[Path], Listed], force: bo
         more = f" and {len(edited) - 1} more" if len(edited) > 1 else ""
         raise Error(
             f"{folder} holds {edited[0]!r}{more}, edited since this program wrote it, or written "
-            "by an older release: name another folder, or overwrite this one with --force "
-            "(force=True)"
+            "by an older release: name another folder, or overwrite this one with force=True"
         )
 
 

@@ -166,7 +166,8 @@ def _listed(folder: Path) -> Listed:
 
 
 class Names:
-    """Layer names made into names that every file system and C accept; each its own, always.
+    """Layer names made into names that every file system and C accept; each its own, always, and of
+    40 characters at most, which the link to a device sends.
 
     Of a name that is several, as TFLite's converter joins them ("relu;conv;bias"), the first.
     """
@@ -181,7 +182,8 @@ class Names:
             name = stem = re.sub(r"[^A-Za-z0-9_]", "_", layer.partition(";")[0])[:40] or "_"
             while name.lower() in self._taken:
                 self._next[stem] = self._next.get(stem, 1) + 1
-                name = f"{stem}_{self._next[stem]}"
+                end = f"_{self._next[stem]}"
+                name = stem[: 40 - len(end)] + end
             self._taken.add(name.lower())
             self.stems[layer] = name
         return self.stems[layer]

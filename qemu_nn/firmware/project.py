@@ -129,11 +129,14 @@ def _contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict[str,
 
 def checked_name(name: object) -> str:
     """The network's name in C, if C takes it."""
-    if isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w{0,31}", name, re.ASCII):
-        return name
-    raise Error(
-        f"name is {name!r}: what C names begin with is a letter and up to 31 letters, digits and _"
-    )
+    if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w{0,31}", name, re.ASCII)):
+        raise Error(
+            f"name is {name!r}: what C names begin with is a letter and up to 31 letters, digits "
+            "and _"
+        )
+    if name.lower() == "link":
+        raise Error(f"name is {name!r}, but link/ has names that begin so: take another")
+    return name
 
 
 def _functions(calls: Iterable[Call], profile: Profile, name: str) -> dict[str, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from ..errors import Refused
 from ..functions.tflm_builds import DIFFERENCES
 from ..targets import Profile
@@ -23,7 +25,13 @@ def weight_bytes(graph: Graph) -> int:
     """Bytes of the arrays that its calls read, and of what states hold after reset."""
     used = {name for node in graph.nodes for name in (node.weights, node.bias)}
     used |= {state.name for state in graph.states}
-    return sum(array.nbytes for name, array in graph.arrays.items() if name in used)
+    return sum(_stored_bytes(array) for name, array in graph.arrays.items() if name in used)
+
+
+def _stored_bytes(array: np.ndarray) -> int:
+    """On the device, where of rows of 64-bit biases, multipliers and shifts the latter have 32."""
+    rows = array.dtype == np.int64 and array.ndim == 2 and len(array) == 3
+    return array.nbytes - 8 * array.shape[1] if rows else array.nbytes
 
 
 def with_states(graph: Graph, profile: Profile) -> Graph:
