@@ -126,7 +126,7 @@ def test_what_was_edited_since_is_overwritten_by_force_alone(written, tmp_path):
     path.write_text(generated + "/* mine */\n")
     before = contents(tmp_path)
     name = path.relative_to(tmp_path / "folder").as_posix()
-    with pytest.raises(Error, match=f"holds '{name}', edited since this program .*--force"):
+    with pytest.raises(Error, match=f"holds '{name}', edited since this program .*force=True"):
         write()
     assert contents(tmp_path) == before
     write(force=True)

@@ -53,7 +53,7 @@ static void random_axis(int32_t *in, int32_t *kernel, int32_t *padding, int32_t 
     int one = between(0, 3) == 0; /* 1 x 1 */
     *kernel = one ? 1 : between(1, 5);
     *padding = one ? 0 : between(0, *kernel);
-    *stride = one ? 1 : between(1, 3);
+    *stride = one && between(0, 1) ? 1 : between(1, 3);
     *out = between(0, 4) ? between(1, 20) : 1;
     int32_t fits = (*out - 1) * *stride + *kernel - 2 * *padding + between(-2, 2);
     *in = fits > 1 ? fits : 1;
@@ -102,6 +102,16 @@ static void random_range(int32_t *in, int32_t *out, int32_t *least, int32_t *mos
     *most = narrow ? between(*least, 127) : 127;
 }
 
+/* Windows of one pixel of whole blocks, which rows may read from the image itself, unless they
+ * leave it. */
+static void random_point(qn_s_conv *p) {
+    p->filter_h = p->filter_w = 1;
+    p->pad_h = p->pad_w = 0;
+    p->input_c = p->filter_c = 64 * between(1, 2);
+    p->input_h = p->output_h;
+    p->input_w = p->output_w;
+}
+
 static void random_s_conv(qn_s_conv *p) {
     int32_t groups = between(0, 3) ? 1 : between(2, 3), dilated = between(0, 2) == 0;
     random_axis(&p->input_w, &p->filter_w, &p->pad_w, &p->stride_w, &p->output_w);
@@ -113,6 +123,9 @@ static void random_s_conv(qn_s_conv *p) {
     p->filter_c = random_channels();
     p->input_c = groups * p->filter_c;
     p->output_c = groups * random_channels();
+    if (between(0, 7) == 0) {
+        random_point(p);
+    }
     random_range(&p->input_offset, &p->output_offset, &p->act_min, &p->act_max);
 }
 
