@@ -4,15 +4,19 @@ import json
 from pathlib import Path
 
 import networks
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import qemu_nn
 from qemu_nn.api.golden import example
-from qemu_nn.api.network import Network
-from qemu_nn.api.ranks import ranked
+from qemu_nn.api.network import FloatNetwork, Network
+from qemu_nn.api.ranks import quickest, ranked
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.operators import Conv
+from qemu_nn.targets import profile
 
 FOLDER = Path(qemu_nn.__file__).parent / "demo"
 
@@ -70,3 +74,79 @@ def test_where_there_is_no_choice_or_no_count_it_says_so():
         ranked(example()[0], kernels="reference")
     with pytest.raises(Error, match="m0"):
         ranked(Network(networks.classifier()), "m0")
+
+
+def test_a_layer_of_interleaved_weights_is_ranked_beside_the_plain_one():
+    rows = by_layer(ranked(example()[0]))["fc"]
+    assert {row["function"] for row in rows} >= {
+        "arm_fully_connected_q7",
+        "arm_fully_connected_q7_opt",
+    }
+    assert [row["function"] for row in rows if row["used"] == "yes"] == [rows[0]["function"]]
+
+
+RNG = np.random.default_rng(3)
+DATA = RNG.normal(size=(16, 10, 10, 8))
+
+
+def float_network(kernel, stride=(1, 1), pads=(0, 0, 0, 0), channels=8):
+    weights = RNG.normal(size=(channels, *kernel, 8)) / 9
+    conv = FloatNode("conv", Conv(weights, None, stride, pads), ("x",))
+    return FloatNetwork(FloatGraph("net", "x", (10, 10, 8), "NHWC", (conv,), ("conv",)))
+
+
+def outputs(network, target, cmsis=None):
+    x = np.random.default_rng(0).integers(-128, 128, (8, 10, 10, 8), np.int8)
+    return network.session(target, cmsis).run(x)["conv"]
+
+
+def test_a_target_gets_the_function_of_the_fewest_cycles_and_the_same_bits():
+    network, where = float_network((3, 3), pads=(1, 1, 1, 1)), ("m3", "5.6.0")
+    plain = qemu_nn.quantize(network, DATA, cmsis="5.6.0")
+    quick = qemu_nn.quantize(network, DATA, target="m3", cmsis="5.6.0")
+    rows = by_layer(ranked(plain, *where))["conv"]
+    assert plain.graph.nodes[0].function.name == "arm_convolve_HWC_q7_fast"
+    assert quick.graph.nodes[0].function.name == rows[0]["function"] != rows[-1]["function"]
+    assert [row["function"] for row in rows if row["used"] == "yes"] != [rows[0]["function"]]
+    assert [note for note in quick.notes if "fewer cycles on cortex-m3, same bits" in note]
+    assert not [note for note in plain.notes if "fewer cycles" in note]
+    np.testing.assert_array_equal(outputs(quick, *where), outputs(plain, *where))
+
+
+def test_a_function_that_the_user_names_stays():
+    named = {"conv": "arm_convolve_HWC_q7_fast"}
+    network = float_network((3, 3), pads=(1, 1, 1, 1))
+    quick = qemu_nn.quantize(network, DATA, target="m3", cmsis="5.6.0", functions=named)
+    assert quick.graph.nodes[0].function.name == named["conv"]
+
+
+def test_without_counts_or_bits_of_its_own_nothing_changes():
+    network = float_network((3, 3), pads=(1, 1, 1, 1))
+    plain = qemu_nn.quantize(network, DATA, cmsis="5.6.0").graph
+    for target in ("m0", "dsp"):
+        assert quickest(plain, target, profile(target, "5.6.0"), ()) == (plain, ())
+
+
+def test_a_note_says_where_functions_part():
+    """With DSP instructions _fast does not take windows that reach beyond the image."""
+    plain = {"conv": "arm_convolve_HWC_q7_basic"}
+    network = float_network((3, 3), pads=(1, 1, 2, 2))
+    graph = qemu_nn.quantize(network, DATA, functions=plain).graph
+    quick, notes = quickest(graph, "m3", profile("m3"), ())
+    assert quick.nodes[0].function.name == "arm_convolve_HWC_q7_fast_nonsquare"
+    assert notes[0].startswith("conv: arm_convolve_HWC_q7_fast_nonsquare instead of")
+    assert notes[1].startswith("Cortex-M4, M7, M33, M35P refuse one of these functions")
+
+
+def test_files_of_an_affine_network_have_the_operator_and_not_the_function(tmp_path):
+    pytest.importorskip("tflite", reason="needs the reader of .tflite files")
+    pytest.importorskip("flatbuffers", reason="needs the writer of .tflite files")
+    network = float_network((1, 1), (2, 2), channels=64)
+    quick = qemu_nn.quantize(network, DATA, scheme="affine", target="m3")
+    assert quick.graph.nodes[0].function.name == "arm_convolve_s8"
+    quick.save(tmp_path / "net.tflite")
+    read = qemu_nn.load(tmp_path / "net.tflite")
+    assert read.graph.nodes[0].function.name == "arm_convolve_wrapper_s8"
+    x = np.random.default_rng(0).integers(-128, 128, (8, 10, 10, 8), np.int8)
+    (ours,), (theirs,) = (n.session("m3").run(x).values() for n in (quick, read))
+    np.testing.assert_array_equal(ours, theirs)

@@ -124,6 +124,16 @@ def _layer(
     return _Layer(node, calls, (spent[0], spent[1], spent[2]))
 
 
+def usual_cycles(graph: Graph, node: Node, setting: tuple[str, str, str, str]) -> Optional[float]:
+    """What a layer usually takes on a core (core, release, optimization, float ABI), without waits
+    for flash; None where there are no instruction counts."""
+    try:
+        layer = _layer(graph, node, setting, None)
+    except Error:
+        return None
+    return layer.cycles[1] if layer.calls else None
+
+
 def _calls(node: Node, setting: tuple[str, str, str, str]) -> Iterator[CallEstimate]:
     """What a layer calls: its function and, with Helium, what sums its weights before."""
     function, core = node.function, setting[0]

@@ -40,6 +40,7 @@ from ..targets import DEFAULT_CORE, profile
 from .data import Batch, batches
 from .improve import Plan, improved
 from .network import FloatNetwork, Network, unquantized
+from .ranks import quickest
 from .schemes import SCHEMES, Overrides, Scheme, scheme_of
 from .searching import Job, Progress
 from .searching import searched as searched_formats
@@ -51,7 +52,7 @@ def quantize(
     data: Any,
     *,
     scheme: str = "power2",
-    target: str = DEFAULT_CORE,
+    target: Optional[str] = None,
     cmsis: Optional[str] = None,
     rounding: Optional[str] = None,
     bits: int = 8,
@@ -95,8 +96,10 @@ def quantize(
         TensorFlow Lite's scheme for the s8 functions, with a scale and a zero point for each
         tensor, and a weight scale for each output channel of a convolution; with bits=16 its 16x8
         scheme, for the s16 functions: activations of 16 bits without zero points, weights of 8.
-    target : str, default "cortex-m4"
-        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
+    target : str, optional
+        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS; default: "cortex-m4". Of
+        several functions that give a layer's bits, a core or chip that is named gets the one of
+        the fewest estimated cycles on it; `notes` say what that gains.
     cmsis : str, optional
         A release of targets.RELEASES; default: "5.9.0" for power2, "7.0.0" for affine.
     rounding : str, optional
@@ -186,7 +189,7 @@ def quantize(
     network, progress = unquantized(network), as_callable(progress, "progress")
     softmax = as_flag(softmax, "softmax")
     scheme = one_of(SCHEMES, scheme, "scheme")
-    wanted = profile(target, SCHEMES[scheme] if cmsis is None else cmsis, rounding)
+    wanted = profile(target or DEFAULT_CORE, SCHEMES[scheme] if cmsis is None else cmsis, rounding)
     searched = isinstance(method, str) and method == "search"
     one_of(EFFORTS, effort, "effort")
     first = "minmax" if searched else method
@@ -248,12 +251,14 @@ def quantize(
             until = time.monotonic() + 60 * how_long
             way = Plan(taken, until, how, math.inf if flash is None else flash, progress)
             job, final = improved(job, final, kept, way)
-    graph = job.scheme.lower(job.graph, final)
+    graph, choices = job.scheme.lower(job.graph, final), ()
+    if target is not None:
+        graph, choices = quickest(graph, target, wanted, {*(functions or {}).values()})
     plan(graph, wanted)  # the device accepts every call
     gauge, x = Gauge(graph.input), kept[0].x
     gauge.add(graph.input.format.quantize(x), x)
     tell(gauge)
-    return Network(graph, job.reference, (*job.notes, *final.notes), preprocessing)
+    return Network(graph, job.reference, (*job.notes, *final.notes, *choices), preprocessing)
 
 
 def _steps(steps: Any) -> tuple[str, ...]:

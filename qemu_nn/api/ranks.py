@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Optional
@@ -12,20 +13,32 @@ import numpy as np
 
 from ..analysis.table import Cell, Table
 from ..cycles.table import COUNTERS
-from ..errors import Error
-from ..functions import FUNCTIONS, Function
+from ..errors import DeviceWarning, Error
+from ..functions import FUNCTIONS, Function, layouts
 from ..ir.formats import differing
 from ..ir.graph import Graph, Node
 from ..runtime.plan import CLOBBER
 from ..runtime.session import Session, random_inputs
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
-from .estimate import estimate
+from ..targets import (
+    DEFAULT_CORE,
+    DEFAULT_TFLM,
+    KERNELS,
+    PATHS,
+    Profile,
+    core_words,
+    cores_of,
+    resolve,
+)
+from .estimate import estimate, usual_cycles
 from .network import Network
 
 _COLUMNS = ("layer", "rank", "function", "instructions", "least", "cycles", "most", "used")
 
 #: What is left of a function's name is what all that compute the same have in common.
 _OWN_WORDS = re.compile(r"_(basic|fast|RGB|nonsquare|wrapper|opt|even|1x1|1_x_n|3x3)(?=_|$)")
+
+#: The part of a layer's cycles that a choice gains at least: less, an estimate cannot tell.
+_WORTH = 0.01
 
 #: Random inputs on which two functions must give the same bits.
 _INPUTS = 4
@@ -52,16 +65,57 @@ def ranked(
     wanted = _computed(graph, profile)
     assert wanted is not None
     rows: list[tuple[Cell, ...]] = []
-    for at, node in enumerate(graph.nodes):
+    for node in graph.nodes:
         found = {node.function.name: own[node.name]}
-        for other in _others(node):
-            nodes = (*graph.nodes[:at], other, *graph.nodes[at + 1 :])
-            swapped = replace(graph, nodes=nodes)
+        for other, swapped in _others(graph, node):
             if _same(_computed(swapped, profile), wanted):
                 found[other.function.name] = _estimated(swapped, target, build)[node.name]
         if len(found) > 1:
             rows += _rows(node, found)
     return Table(_COLUMNS, tuple(rows))
+
+
+def quickest(
+    graph: Graph, target: str, profile: Profile, named: Collection[str]
+) -> tuple[Graph, tuple[str, ...]]:
+    """The network with the function of the fewest cycles for each layer, and a note for each change.
+
+    Of the functions that give a layer's bits; those that are `named` stay. Nothing is changed where
+    there are no instruction counts. Notes say on which other cores the bits are not those of before.
+    """
+    setting = (resolve(target), profile.cmsis, "-O3", "hard")
+    start, wanted = graph, _computed(graph, profile)
+    notes: list[str] = []
+    for name in [node.name for node in graph.nodes]:
+        node = graph.node(name)
+        own = usual_cycles(graph, node, setting)
+        if own is None or node.function.name in named or wanted is None:
+            continue
+        timed = [(usual_cycles(g, n, setting), n, g) for n, g in _others(graph, node)]
+        faster = [one for one in timed if one[0] is not None and one[0] <= own * (1 - _WORTH)]
+        for cycles, other, swapped in sorted(faster, key=lambda one: one[0] or 0):
+            if _same(_computed(swapped, profile), wanted):
+                graph = swapped
+                gain = f"{100 - 100 * (cycles or 0) / own:.0f} % fewer cycles on {setting[0]}"
+                was = node.function.name
+                notes.append(f"{name}: {other.function.name} instead of {was}, {gain}, same bits")
+                break
+    return graph, (*notes, *_parted(start, graph, profile))
+
+
+def _parted(start: Graph, graph: Graph, profile: Profile) -> Iterator[str]:
+    """A note where two networks of the same bits give others on other cores' paths."""
+    if graph is start:
+        return
+    for path in PATHS:
+        other = replace(profile, path=path)
+        before = _computed(start, other)
+        if path != profile.path and before is not None:
+            after, cores = _computed(graph, other), core_words(cores_of([path]))
+            if after is None:
+                yield f"{cores} refuse one of these functions, and take those before"
+            elif not _same(after, before):
+                yield f"on {cores} these functions give other bits than those before"
 
 
 def ranks_text(table: Table) -> str:
@@ -78,8 +132,8 @@ def _rows(node: Node, found: Mapping[str, Mapping[str, Cell]]) -> Iterator[tuple
         yield (node.name, rank, name, *figures, used)
 
 
-def _others(node: Node) -> Iterator[Node]:
-    """The node with each other function that may compute the same, and its arguments."""
+def _others(graph: Graph, node: Node) -> Iterator[tuple[Node, Graph]]:
+    """The node with each other function that may compute the same, and the network with that."""
     own = node.function
     if own.name not in COUNTERS:
         return
@@ -88,8 +142,25 @@ def _others(node: Node) -> Iterator[Node]:
             continue
         given = ((name, _argument(node.params, name)) for name in other.params)
         params = {name: value for name, value in given if value is not None}
-        if len(params) == len(other.params) and other.order is not None:
-            yield replace(node, function=other, params=params)
+        if len(params) < len(other.params) or other.order is None or other.not_called:
+            continue
+        changed = replace(node, function=other, params=params)
+        nodes = tuple(changed if each is node else each for each in graph.nodes)
+        yield changed, replace(graph, nodes=nodes, arrays=_arranged(graph, node, other))
+
+
+def _arranged(graph: Graph, node: Node, other: Function) -> Mapping[str, np.ndarray]:
+    """The network's arrays, with a layer's weights in the order in which `other` reads them."""
+    was, now = node.function.interleave, other.interleave
+    if was == now or node.weights is None:
+        return graph.arrays
+    weights = graph.arrays[node.weights]
+    if was is not None:
+        rows, columns = node.params["num_of_rows"], node.params["dim_vec"]
+        weights = layouts.unpack(weights, rows, columns, was)
+    if now is not None:
+        weights = layouts.pack(weights, now)
+    return {**graph.arrays, node.weights: weights}
 
 
 def _family(function: Function) -> str:
@@ -108,7 +179,8 @@ def _argument(params: Mapping[str, int], name: str) -> Optional[int]:
 
 def _computed(graph: Graph, profile: Profile) -> Optional[dict[str, np.ndarray]]:
     """What the layers compute of random inputs; None where the device refuses a call."""
-    with suppress(Error):
+    with suppress(Error), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeviceWarning)
         session = Session(graph, profile, trace=True)
         return session.run(random_inputs(session.graph, _INPUTS, 2), trace=True)
     return None

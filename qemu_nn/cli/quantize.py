@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 import click
+from click.core import ParameterSource
 from tqdm import tqdm
 
 from ..analysis.float_table import float_text
@@ -147,7 +148,9 @@ def import_(
 @cluster
 @source(".caffemodel, .caffemodel.h5")
 @arithmetic
+@click.pass_context
 def quantize(
+    ctx: click.Context,
     model: Path,
     data: Path,
     output: Path,
@@ -164,7 +167,8 @@ def quantize(
 
     Writes a .qnz file with the quantized network and, for analyze, its float network; or, with
     --scheme affine, a .tflite file. Prints formats, shifts, and a note for each format that the
-    functions did not allow.
+    functions did not allow. With --target layers call the functions that take the fewest estimated
+    cycles there.
     """
     _check_output(output)
     if output.suffix == ".tflite" and how["scheme"] != "affine":
@@ -172,6 +176,9 @@ def quantize(
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     if not isinstance(network, pipeline.FloatNetwork):
         raise Error(f"{model} is quantized already")
+    names = {name: how[name] for name in ("target", "cmsis", "rounding")}
+    if ctx.get_parameter_source("target") is ParameterSource.DEFAULT:
+        how["target"] = None
     quantized = quantization.quantize(
         network,
         data,
@@ -183,7 +190,6 @@ def quantize(
         **prepared(network, how),
     )
     quantized.save(output)
-    names = {name: how[name] for name in ("target", "cmsis", "rounding")}
     say(pipeline.describe(quantized, **names).text())
     for note in quantized.notes:
         say(sentence(f"note: {note}"))
