@@ -251,7 +251,8 @@ def quantize(
             until = time.monotonic() + 60 * how_long
             way = Plan(taken, until, how, math.inf if flash is None else flash, progress)
             job, final = improved(job, final, kept, way)
-    graph, choices = job.scheme.lower(job.graph, final), ()
+    graph = job.scheme.lower(job.graph, final)
+    choices: tuple[str, ...] = ()
     if target is not None:
         graph, choices = quickest(graph, target, wanted, {*(functions or {}).values()})
     plan(graph, wanted)  # the device accepts every call

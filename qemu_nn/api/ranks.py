@@ -78,12 +78,13 @@ def ranked(
 def quickest(
     graph: Graph, target: str, profile: Profile, named: Collection[str]
 ) -> tuple[Graph, tuple[str, ...]]:
-    """The network with the function of the fewest cycles for each layer, and a note for each change.
+    """The network with the quickest function for each layer, and a note for each that changes.
 
-    Of the functions that give a layer's bits; those that are `named` stay. Nothing is changed where
-    there are no instruction counts. Notes say on which other cores the bits are not those of before.
+    Of the functions that give a layer's bits; those that are `named` stay. Nothing changes where
+    there are no instruction counts. Another note says which other cores get other bits.
     """
-    setting = (resolve(target), profile.cmsis, "-O3", "hard")
+    core = resolve(target)
+    setting = (core, profile.cmsis, "-O3", "hard")
     start, wanted = graph, _computed(graph, profile)
     notes: list[str] = []
     for name in [node.name for node in graph.nodes]:
@@ -91,16 +92,25 @@ def quickest(
         own = usual_cycles(graph, node, setting)
         if own is None or node.function.name in named or wanted is None:
             continue
-        timed = [(usual_cycles(g, n, setting), n, g) for n, g in _others(graph, node)]
-        faster = [one for one in timed if one[0] is not None and one[0] <= own * (1 - _WORTH)]
-        for cycles, other, swapped in sorted(faster, key=lambda one: one[0] or 0):
+        for cycles, other, swapped in _faster(graph, node, own * (1 - _WORTH), setting):
             if _same(_computed(swapped, profile), wanted):
-                graph = swapped
-                gain = f"{100 - 100 * (cycles or 0) / own:.0f} % fewer cycles on {setting[0]}"
-                was = node.function.name
+                graph, was = swapped, node.function.name
+                gain = f"{100 * (1 - cycles / own):.0f} % fewer cycles on {core}"
                 notes.append(f"{name}: {other.function.name} instead of {was}, {gain}, same bits")
                 break
     return graph, (*notes, *_parted(start, graph, profile))
+
+
+def _faster(
+    graph: Graph, node: Node, most: float, setting: tuple[str, str, str, str]
+) -> list[tuple[float, Node, Graph]]:
+    """What _others() finds that takes at most so many cycles, the fastest first."""
+    found = []
+    for other, swapped in _others(graph, node):
+        cycles = usual_cycles(swapped, other, setting)
+        if cycles is not None and cycles <= most:
+            found.append((cycles, other, swapped))
+    return sorted(found, key=lambda one: one[0])
 
 
 def _parted(start: Graph, graph: Graph, profile: Profile) -> Iterator[str]:
