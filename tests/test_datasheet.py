@@ -71,6 +71,14 @@ def test_an_affine_network_shows_the_memory_in_use():
     ]
 
 
+def test_options_of_data_are_refused_without_data():
+    with pytest.raises(Error, match="limit= says how data are read, but there are none"):
+        qemu_nn.datasheet(NETWORK, limit=3)
+    words = ["report", str(FOLDER / "digits.qnz"), "--labels", "labels.txt"]
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, "--labels says how" in result.output) == (2, True)
+
+
 def test_an_unknown_board_is_a_sentence():
     with pytest.raises(Error, match="no board 'bluepill'"):
         qemu_nn.datasheet(NETWORK, board="bluepill")

@@ -1,5 +1,6 @@
 """Ways to a device that lead nowhere: sentences, and no hang."""
 
+import re
 import socket
 import sys
 
@@ -8,7 +9,7 @@ from click.testing import CliRunner
 
 import qemu_nn
 from qemu_nn.api.golden import example
-from qemu_nn.api.validate import validate
+from qemu_nn.api.validate import _board, validate
 from qemu_nn.cli.main import main
 from qemu_nn.device import transports
 from qemu_nn.errors import Error
@@ -49,7 +50,7 @@ def test_a_port_that_nobody_listens_to_is_a_sentence():
 
 def test_a_serial_port_that_is_missing_is_a_sentence():
     pytest.importorskip("serial", reason="serial ports need pyserial")
-    with pytest.raises(Error, match=r"cannot open the serial port '/dev/there_is_none'"):
+    with pytest.raises(Error, match=r"^cannot open the serial port '/dev/there_is_none': [^:\]]+$"):
         transports.connected("serial:/dev/there_is_none@115200")
 
 
@@ -78,8 +79,28 @@ def test_a_timeout_is_a_number_of_seconds(timeout):
         validate(example()[0], on="command:true", timeout=timeout)
 
 
+def test_options_of_data_are_refused_without_data():
+    with pytest.raises(Error, match="index= says how data are read, but there are none"):
+        validate(example()[0], on="command:true", index="0:3")
+
+
+@pytest.mark.parametrize("name", ["m4", "cortex-m4", "Cortex-M4F", "M4"])
+def test_an_emulated_board_goes_by_the_name_of_its_core(name):
+    assert _board(name) == "m4"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("stm32f411", "have: m0"), ("m0+", "have: m0"), ("cortex-m6", "have: m0")]
+)
+def test_other_names_are_no_emulated_board(name, hint):
+    with pytest.raises(Error, match=f"no emulated board {re.escape(repr(name))}; {hint}"):
+        _board(name)
+
+
 def test_variables_of_make_are_for_emulated_boards():
     with pytest.raises(Error, match="make must be a list"):
         validate(example()[0], make="CFLAGS=-Os")
+    with pytest.raises(Error, match="make= takes NAME=VALUE such as CFLAGS=-Os, not 'CFLAGS'"):
+        validate(example()[0], make=["CFLAGS"])
     with pytest.raises(Error, match="is built already"):
         validate(example()[0], on="command:true", make=["CFLAGS=-Os"])

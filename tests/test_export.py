@@ -310,7 +310,7 @@ def test_the_verb_writes_the_folder_and_says_what_it_takes(tmp_path):
     arguments = ["export", str(model), "-o", str(folder), "--layers", "one"]
     done = CliRunner().invoke(main, [*arguments, "--input", str(tmp_path / "x.npy")])
     assert done.exit_code == 0, done.output
-    assert "672 bytes of RAM, 1898 of weights and biases" in done.output
+    assert "672 bytes of RAM, 1,898 of weights and biases" in done.output
     assert (folder / "layers.h").exists()
     assert "INPUTS = 1" in (folder / "main.c").read_text()
     done = CliRunner().invoke(main, ["export", str(model), "-o", str(model)])

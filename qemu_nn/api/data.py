@@ -63,6 +63,17 @@ class Reading:
         """What a verb's keywords say."""
         return cls(**others, selection=Selection(limit, index, shuffle, seed))
 
+    def check_used(self, data: Any) -> None:
+        """Raise Error where something says how to read the data, and there are none."""
+        if data is not None:
+            return
+        own = {**vars(self), **vars(self.selection)}
+        optional = ("labels", "layout", "preprocessing", "front_end", "limit", "index")
+        named = [name for name in optional if own[name] is not None]
+        named += [name for name in ("shuffle", "seed") if own[name]]
+        if named:
+            raise Error(f"{named[0]}= says how data are read, but there are none: give data, too")
+
     def __post_init__(self) -> None:
         if not isinstance(self.preprocessing, (Preprocessing, type(None))):
             raise Error(f"preprocessing must be a Preprocessing, not {shown(self.preprocessing)}")

@@ -15,6 +15,7 @@ from ..errors import Error
 from ..io.selection import Index
 from ..ir.preprocessing import Preprocessing
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
+from .data import Reading
 from .estimate import estimate
 from .evaluate import evaluate
 from .golden import describe
@@ -85,10 +86,11 @@ def datasheet(
     whole = {**build, "kernels": kernels}
     summary = describe(network, target, **whole)
     evaluation: Optional[Evaluation] = None
+    how: dict[str, Any] = {"layout": layout, "preprocessing": preprocessing, "limit": limit}
+    how.update(front_end=front_end, index=index, shuffle=shuffle, seed=seed)
+    Reading.of(labels=labels, **how).check_used(data)
     if data is not None:
-        selected = {"limit": limit, "index": index, "shuffle": shuffle, "seed": seed}
-        how: dict[str, Any] = {"layout": layout, "preprocessing": preprocessing, **selected}
-        how.update(front_end=front_end, threads=threads, progress=progress, **whole)
+        how.update(threads=threads, progress=progress, **whole)
         evaluation = evaluate(network, data, labels, target=target, **how)
     fit: Optional[Fit] = None
     if named(target) is not None:

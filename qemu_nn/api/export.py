@@ -107,6 +107,7 @@ def export(
     said = about(session, target)
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     how = Reading.of(limit, index, shuffle, seed, **given)
+    how.check_used(x)
     graph = session.graph
     x = by_name(graph, random_inputs(graph, 2) if x is None else coded(session.host, x, how))
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Callable, Optional, Union
@@ -11,18 +11,19 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 
 from ..analysis.validation import Validation
+from ..chips import named
 from ..device import client, emulator
 from ..device.client import Described, Device, Restarted
 from ..device.transports import connected
 from ..errors import Error
 from ..firmware.boards import BOARDS
-from ..io.arguments import as_callable, as_flag, as_number, have
+from ..io.arguments import as_callable, as_flag, as_number, have, shown
 from ..io.selection import Index
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..runtime.inputs import by_name
 from ..runtime.session import Session, random_inputs
-from ..targets import Profile
+from ..targets import Profile, resolve
 from .data import Reading, coded
 from .export import export
 from .network import Network, quantized
@@ -132,6 +133,7 @@ def validate(
     given = {name: value for name, value in {"target": target, **build}.items() if value}
     how = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     reading = Reading.of(limit, index, shuffle, seed, **how)
+    reading.check_used(data)
     with _reached(network, on, given, wait, _variables(on, make)) as device:
         device.meet()
         try:
@@ -142,8 +144,9 @@ def validate(
             raise
         graph = session.graph
         if data is None:
-            data = random_inputs(graph, _SAMPLES, _STEPS if graph.states else 1)
-        x = by_name(graph, coded(session.host, data, reading))
+            x = by_name(graph, random_inputs(graph, _SAMPLES, _STEPS if graph.states else 1))
+        else:
+            x = by_name(graph, coded(session.host, data, reading))
         return _validated(device, session, x, on, layers, progress)
 
 
@@ -160,8 +163,7 @@ def _reached(
         finally:
             device.close()
         return
-    if name not in BOARDS:
-        raise Error(f"no emulated board {name!r}; {have(BOARDS, name)}")
+    name = _board(name)
     with TemporaryDirectory(prefix="qemu_nn_validate_") as folder:
         program = Path(folder) / "export"
         build: dict[str, Any] = {"target": BOARDS[name].core, **given}
@@ -174,12 +176,26 @@ def _reached(
             device.close()
 
 
+def _board(name: str) -> str:
+    """An emulated board by its name or that of its core, as people write it: "Cortex-M4"."""
+    if named(name) is None:  # a chip is none that QEMU emulates
+        with suppress(Error):
+            core = resolve(name)
+            name = next((board.name for board in BOARDS.values() if board.core == core), name)
+    if name not in BOARDS:
+        raise Error(f"no emulated board {shown(name)}; {have(BOARDS, name)}")
+    return name
+
+
 def _variables(on: str, make: Sequence[str]) -> list[str]:
     """The variables for make; paths are absolute, as make runs in the export."""
-    if isinstance(make, str) or not all(isinstance(each, str) and "=" in each for each in make):
-        raise Error(f"make must be a list of texts such as 'CFLAGS=-Os', is {make!r}")
+    if isinstance(make, str) or not isinstance(make, Sequence):
+        raise Error(f"make must be a list of texts such as 'CFLAGS=-Os', not {shown(make)}")
+    for each in make:
+        if not isinstance(each, str) or "=" not in each[1:]:
+            raise Error(f"make= takes NAME=VALUE such as CFLAGS=-Os, not {shown(each)}")
     if make and not on.startswith("qemu:"):
-        raise Error(f"{on} is built already: make (--make) is for qemu:BOARD alone")
+        raise Error(f"{on} is built already: make= is for qemu:BOARD alone")
     pairs = [each.partition("=") for each in make]
     return [f"{name}={Path(v).resolve() if v and Path(v).exists() else v}" for name, _, v in pairs]
 

@@ -42,16 +42,22 @@ def narrowed(job: Job, kept: Sequence[Batch], flash: int, how: Search) -> Job:
         saved, noise = size - _size(trial), _noise(scores[number]) - start
         if saved > 0 and np.isfinite(scores[number]):
             ranked.append((max(noise, _LEAST_NOISE) / saved, number, node))
-    notes, chosen = [f"8 bits: {size} bytes of weights, {judge(_trial(job)):.1f} dB"], []
+    notes, chosen = (
+        [f"8 bits: {size:,} bytes of weights and biases, {judge(_trial(job)):.1f} dB"],
+        [],
+    )
     for _, _, node in sorted(ranked, key=lambda each: each[:2]):
         chosen.append(node)
         (trial,) = _narrow(job, chosen)
         size = _size(trial)
-        notes.append(f"{node.name}: 4 bits, {size} bytes of weights, {judge(trial):.1f} dB")
+        notes.append(
+            f"{node.name}: 4 bits, {size:,} bytes of weights and biases, {judge(trial):.1f} dB"
+        )
         if size <= flash:
             return replace(trial.job, notes=(*job.notes, *notes))
     raise Error(
-        f"its weights take {size} bytes where all that can have 4 bits do, more than flash={flash}"
+        f"its weights take {size:,} bytes where all that can have 4 bits do, more than "
+        f"flash={flash}"
     )
 
 

@@ -255,6 +255,8 @@ def variants(
     With --cycles: for each layer of MODEL all functions of the target that give its bits, by
     estimated cycles.
     """
+    if not inputs:
+        reading_of(None, how).check_used(None)
     if cycles:
         if inputs or state:
             raise Error("--cycles compares functions on random inputs: leave --input, --state out")

@@ -59,8 +59,8 @@ def export(
     how: dict[str, Any] = {**names, "one_header": layers == "one", "force": force}
     written = delivery.export(network, output, x=x, **how)
     say(
-        f"{network.graph.name} in {output}: {written.ram} bytes of RAM, "
-        f"{written.flash} of weights and biases; make -C {quote(str(output))} runs its self-test"
+        f"{network.graph.name} in {output}: {written.ram:,} bytes of RAM, "
+        f"{written.flash:,} of weights and biases; make -C {quote(str(output))} runs its self-test"
     )
     if found:
         say(f"\n{found.text()}")

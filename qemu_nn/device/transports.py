@@ -216,4 +216,6 @@ def _serial(place: str) -> Serial:
     try:
         return Serial(serial.Serial(port, int(baud), write_timeout=_SEND, **own))
     except (OSError, ValueError) as error:
-        raise Error(f"cannot open the serial port {port!r}: {error}") from None
+        number = getattr(error, "errno", None)  # pyserial's words have the system's in them
+        reason = os.strerror(number) if number else error
+        raise Error(f"cannot open the serial port {port!r}: {reason}") from None
