@@ -202,3 +202,24 @@ def test_a_damaged_file_is_refused_or_harmless(name, tmp_path):
             network.session().run(x)
         except qemu_nn.Error:  # what the device has not
             continue
+
+
+def test_a_place_of_each_sample_is_a_number_and_no_vector(tmp_path):
+    """ArgMax without keepdims makes (N,), which labels are compared with."""
+    start = helper.make_tensor_value_info("x", TensorProto.FLOAT, ("N", 7))
+    end = helper.make_tensor_value_info("y", TensorProto.INT64, ("N",))
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["real"]),
+        helper.make_node("ArgMax", ["real"], ["y"], axis=1, keepdims=0),
+    ]
+    arrays = {"scale": np.float32(0.1), "zero": np.int8(3)}
+    constants = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "places", [start], [end], constants)
+    onnx.save(helper.make_model(graph, ir_version=9), tmp_path / "places.onnx")
+    network = qemu_nn.load(tmp_path / "places.onnx")
+    x = np.random.default_rng(0).normal(size=(5, 7))
+    network.save(tmp_path / "places.qnz")
+    for each in (network, qemu_nn.load(tmp_path / "places.qnz")):
+        np.testing.assert_array_equal(each.predict(x), x.argmax(1))
+    assert network.predict(x[0]) == x[0].argmax()

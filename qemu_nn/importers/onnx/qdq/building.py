@@ -236,7 +236,7 @@ def _padded(value: Int, rank: int) -> tuple[int, ...]:
 def tensor_of(value: Int) -> Tensor:
     """A value as a tensor of the graph."""
     in_order = value.order == tuple(range(len(value.order)))
-    form, shape = value.format, value.memory or (1,)
+    form, shape = value.format, value.memory
     order = () if in_order else value.order
     if form.dtype in ("float32", "int32"):  # which stand for themselves
         return Tensor(value.name, shape, form.dtype, order=order)
