@@ -5,7 +5,8 @@
 reads such files (the second one holds the calls of whole networks, and may be missing) and writes
 the package's coefficients. It needs SciPy. Printed are, for each
 function and build, the median and the 90th percentile of the errors of calls that a fit has not
-seen (a sixth of the shapes at a time is left out).
+seen (a sixth of the shapes at a time is left out); then the table of docs/cycles.md, all builds of
+a core together.
 """
 
 import csv
@@ -157,6 +158,21 @@ def fitted(recorded, core):
     return entry, by_function
 
 
+def table(every):
+    """Lines of Markdown: function, and for each core which error nine calls in ten stay below.
+
+    every: (core, function, errors of its calls in a build), each.
+    """
+    pooled = defaultdict(lambda: defaultdict(list))
+    for core, function, errors in every:
+        pooled[function][core].append(errors)
+        pooled["all"][core].append(errors)
+    for function, cores in sorted(pooled.items()):
+        cells = [np.concatenate(cores[core]) if core in cores else None for core in PATHS]
+        shown = ("" if own is None else f"{np.quantile(own, 0.9):.1%}" for own in cells)
+        yield f"| `{function}` | {' | '.join(shown)} |".replace("%", " %")
+
+
 def main(calls, networks=None):
     """Fit all builds, print the errors and write the coefficients."""
     data, every, found = {}, [], read(calls)
@@ -167,11 +183,12 @@ def main(calls, networks=None):
         for name, recorded in sorted(groups.items()):
             entries[name], errors = fitted(recorded, build[0])
             for function, own in errors.items():
-                every.append(own)
+                every.append((build[0], function, own))
                 middle, most = np.median(own), np.quantile(own, 0.9)
                 print(*build, f"{function:42} {middle:8.2%} {most:8.2%}", sep="  ")
-    errors = np.concatenate(every)
-    fine = np.mean([np.mean(own < 0.03) >= 0.9 for own in every])
+    print(*table(every), sep="\n")
+    errors = np.concatenate([own for _, _, own in every])
+    fine = np.mean([np.mean(own < 0.03) >= 0.9 for _, _, own in every])
     print(
         f"{np.mean(errors < 0.03):.1%} of {len(errors)} calls within 3 %, {fine:.0%} of functions"
     )
