@@ -131,3 +131,20 @@ def test_info_refuses_options_of_cycles_without_them(saved):
     told = CliRunner().invoke(main, ["info", saved, "--board", "nucleo-f411re"])
     assert isinstance(told.exception, qemu_nn.Error) or "--board belongs to --cycles" in told.output
     assert told.exit_code != 0
+
+
+def test_energy_is_a_product_and_says_so(digits):
+    found = qemu_nn.estimate(digits, board="nucleo-f411re")
+    milliseconds = found.cycles[1] / 1e5
+    words = str(found.facts["energy"])
+    assert "a product: time x 3.3 V x 11.6 to 22.5 mA (DS10314 Rev 8, tables 23 and 25)" in words
+    low, _, high, unit = words.split()[:4]
+    assert unit == "mJ,"
+    assert float(low) == pytest.approx(11.6 * 3.3 * milliseconds / 1000, rel=0.01)
+    assert float(high) == pytest.approx(22.5 * 3.3 * milliseconds / 1000, rel=0.01)
+
+
+def test_there_is_no_energy_where_no_current_is_known(digits):
+    assert "energy" not in qemu_nn.estimate(digits, board="nucleo-l4r5zi").facts
+    assert "energy" not in qemu_nn.estimate(digits, board="nucleo-f411re", clock=50).facts
+    assert "energy" not in qemu_nn.estimate(digits, target="m4", clock=100).facts

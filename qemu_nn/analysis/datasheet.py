@@ -21,7 +21,7 @@ _SUMMED = ("layer", "function", "output", "format", "macs", "weight_bytes", "scr
 _IN_USE, _TIMED = "bytes_in_use", ("instructions", "least", "cycles", "most", "share")
 
 #: Facts of the summary and the estimate that the sheet repeats as sentences.
-_SAID = ("device", "counts", "timing", "validated", "not_counted", "board", "made_of")
+_SAID = ("device", "counts", "timing", "validated", "not_counted", "board", "energy", "made_of")
 
 #: Characters of a layer's name on the page, and classes whose table is shown there.
 _LONGEST, _CLASSES = 40, 40
@@ -70,6 +70,10 @@ class DataSheet:
             facts["cycles"] = f"{self.estimate.cycles[1]:,}"
             if "time" in self.estimate.facts:
                 facts["time"] = str(self.estimate.facts["time"]).partition(" (")[0]
+            if "energy" in self.estimate.facts:
+                facts["energy"] = (
+                    f"{str(self.estimate.facts['energy']).partition(',')[0]}, a product"
+                )
         if self.fit is not None:
             facts["fits"] = "yes" if self.fit.fits else "no"
         return facts

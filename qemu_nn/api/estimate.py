@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional
 from ..analysis.estimate import Estimate
 from ..analysis.table import Cell, Table
 from ..cycles import boards
-from ..cycles.boards import Board
+from ..cycles.boards import SUPPLY, Board
 from ..cycles.model import CLASSES, PATHS, STANDS_FOR, CallEstimate, estimate_call
 from ..cycles.table import COUNTERS
 from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, cycles
@@ -198,6 +198,8 @@ def _facts(
         shown = " to ".join(f"{count / megahertz / 1000:.3g}" for count in (least, most))
         time = f"{usual / megahertz / 1000:.3g} ms at {megahertz:g} MHz ({shown} ms)"
         facts["time"] = time
+        if board is not None and board.current and megahertz == board.clock:
+            facts["energy"] = _energy(board, usual / megahertz / 1000)
     if board is not None:
         facts["board"] = f"{board.name}: flash reads {board.line} bytes, {board.waits} wait states"
     if calls[0].counted_on != core:
@@ -210,6 +212,14 @@ def _facts(
         count = sum(not layer.calls for layer in layers)
         facts["not_counted"] = f"{count} layers: nothing is known of {', '.join(unknown)}"
     return facts
+
+
+def _energy(board: Board, milliseconds: float) -> str:
+    """What a chip takes for an inference, and of what that is the product."""
+    currents = [f"{current:g}" for current in dict.fromkeys(board.current or ())]
+    energies = [f"{float(each) * SUPPLY * milliseconds / 1000:.3g}" for each in currents]
+    what = f"time x {SUPPLY} V x {' to '.join(currents)} mA ({board.measured})"
+    return f"{' to '.join(energies)} mJ, a product: {what}"
 
 
 def _made_of(calls: list[CallEstimate], total: int) -> str:

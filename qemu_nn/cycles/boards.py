@@ -1,4 +1,4 @@
-"""Boards as data: clock, flash and cache; and how long weights take to come from flash."""
+"""Boards as data: clock, flash, cache, power; and how long weights take to come from flash."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ class Board:
         Bytes of cache that data come through; 0 where they come past it.
     source : str
         The document that says so.
+    current : tuple of two float, optional
+        Milliamperes that the chip typically takes at that clock while it runs from flash, all else
+        switched off, 3.3 V and 25 degrees: the least and the most, as prefetch and cache are set.
+    measured : str
+        Where its maker says that.
     """
 
     name: str
@@ -41,6 +46,8 @@ class Board:
     line: int
     cache: int
     source: str
+    current: Optional[tuple[float, float]] = None
+    measured: str = ""
 
     @property
     def core(self) -> str:
@@ -49,8 +56,14 @@ class Board:
 
 
 _ROWS = (
-    ("nucleo-f103rb", "stm32f103c8", 72, 2, 8, 0, "RM0008, PM0075"),
-    ("nucleo-f411re", "stm32f411", 100, 3, 16, 128, "RM0383"),
+    (
+        *("nucleo-f103rb", "stm32f103c8", 72, 2, 8, 0, "RM0008, PM0075"),
+        *((27.0, 27.0), "DS5319 Rev 19, table 17"),
+    ),
+    (
+        *("nucleo-f411re", "stm32f411", 100, 3, 16, 128, "RM0383"),
+        *((11.6, 22.5), "DS10314 Rev 8, tables 23 and 25"),
+    ),
     ("stm32f407g-disc1", "stm32f407", 168, 5, 16, 128, "RM0090"),
     ("nucleo-f446re", "stm32f446", 180, 5, 16, 128, "RM0390"),
     ("nucleo-l476rg", "stm32l476", 80, 4, 8, 256, "RM0351"),
@@ -58,6 +71,9 @@ _ROWS = (
     ("nucleo-f746zg", "stm32f746", 216, 7, 32, 4096, "RM0385"),
     ("nucleo-f767zi", "stm32f767", 216, 7, 32, 16384, "RM0410, single bank"),
 )
+
+#: Volts of these boards' chips.
+SUPPLY = 3.3
 
 #: Name -> board.
 BOARDS = {row[0]: Board(*row) for row in _ROWS}
