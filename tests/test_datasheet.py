@@ -71,6 +71,48 @@ def test_an_affine_network_shows_the_memory_in_use():
     ]
 
 
+REPORT = """\
+make: Entering directory 'firmware'
+flash  code              3508  of the network, its kernels and the C library
+       constants            0  of these
+       weights           1898  NETWORK_FLASH
+       alignment            2  between weights
+       all               5408
+RAM    arena             {arena:5}  NETWORK_RAM
+       context              4
+       variables            0  of kernels and the C library
+       stack              404  measured on inputs of zeros, without interrupts
+       all               1080
+"""
+
+
+def test_code_and_stack_are_those_that_an_export_reports(tmp_path):
+    path, ram = tmp_path / "m4.txt", describe(NETWORK, "m4").facts["activation_bytes"]
+    path.write_text(REPORT.format(arena=ram))
+    sheet = qemu_nn.datasheet(NETWORK, target="m4", measured=path)
+    rows = {(row["memory"], row["part"]): row["bytes"] for row in sheet.linked.records()}
+    assert (rows["flash", "code"], rows["RAM", "stack"]) == (3508, 404)
+    assert sheet.facts["flash"] == "5,408 bytes with code"
+    assert "code of kernels" not in " ".join(sheet.to_dict()["notes"])
+    without = qemu_nn.datasheet(NETWORK, target="m4")
+    assert without.linked is None
+    assert "make report-m4" in " ".join(without.to_dict()["notes"])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (REPORT.format(arena=12345), "12,345 bytes of arena in it, 640 in this one"),
+        ("flash  code  12\n", "m4.txt is not what `make report-m4`"),
+    ],
+)
+def test_a_report_of_another_network_is_refused(text, reason, tmp_path):
+    path = tmp_path / "m4.txt"
+    path.write_text(text)
+    with pytest.raises(Error, match=re.escape(reason)):
+        qemu_nn.datasheet(NETWORK, target="m3", measured=path)
+
+
 def test_options_of_data_are_refused_without_data():
     with pytest.raises(Error, match="limit= says how data are read, but there are none"):
         qemu_nn.datasheet(NETWORK, limit=3)

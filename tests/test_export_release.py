@@ -122,6 +122,10 @@ def test_report_header_and_info_agree_to_the_byte(tmp_path):
     facts = pipeline.describe(network, "cortex-m4").facts
     assert told["", "weights"] == header["FLASH"] == facts["weight_bytes"]
     assert told["RAM", "arena"] == header["RAM"] == facts["activation_bytes"]
+    (tmp_path / "m4.txt").write_text(done.stdout)
+    sheet = qemu_nn.datasheet(network, target="m4", measured=tmp_path / "m4.txt")
+    assert sheet.linked is not None
+    assert [row["bytes"] for row in sheet.linked.records()] == values
     assert values[4] == sum(values[:4])
     assert values[9] == sum(values[5:9])
     sizes = subprocess.run(

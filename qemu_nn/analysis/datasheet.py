@@ -23,6 +23,12 @@ _IN_USE, _TIMED = "bytes_in_use", ("instructions", "least", "cycles", "most", "s
 #: Facts of the summary and the estimate that the sheet repeats as sentences.
 _SAID = ("device", "counts", "timing", "validated", "not_counted", "board", "energy", "made_of")
 
+#: What a compiler alone knows.
+_NOT_LINKED = (
+    "flash is weights and biases, RAM what the network's calls share: code of kernels and the "
+    "stack are in neither; `make report-m4` of an export measures both (--measured, measured=)"
+)
+
 #: Characters of a layer's name on the page, and classes whose table is shown there.
 _LONGEST, _CLASSES = 40, 40
 
@@ -45,6 +51,9 @@ class DataSheet:
         Instructions and cycles; None where nothing is known.
     notes : tuple of str
         Sentences on what is left out, and why.
+    linked : Table or None
+        Flash, RAM and stack of a program as linked and run, code included; None where no report
+        of an export was given.
     """
 
     network: str
@@ -55,6 +64,7 @@ class DataSheet:
     fit: Optional[Fit] = None
     estimate: Optional[Estimate] = None
     notes: tuple[str, ...] = ()
+    linked: Optional[Table] = None
 
     @property
     def facts(self) -> dict[str, Cell]:
@@ -65,6 +75,10 @@ class DataSheet:
             facts.update(self.evaluation.main_figures())
         facts["flash"] = f"{whole['weight_bytes']:,} bytes of weights"
         facts["RAM"] = f"{whole['activation_bytes']:,} bytes"
+        if self.linked is not None:
+            sizes = {(row[0], row[1]): row[2] for row in self.linked.rows}
+            facts["flash"] = f"{sizes['flash', 'all']:,} bytes with code"
+            facts["RAM"] = f"{sizes['RAM', 'all']:,} bytes with stack"
         facts["multiply-accumulates"] = whole["macs"]
         if self.estimate is not None:
             facts["cycles"] = f"{self.estimate.cycles[1]:,}"
@@ -128,7 +142,8 @@ class DataSheet:
         Returns
         -------
         dict
-            Facts, layers, and what evaluate(), Network.fit() and estimate() say.
+            Facts, layers, and what evaluate(), Network.fit() and estimate() and a report of an
+            export say.
         """
         timed = None if self.estimate is None else json.loads(self.estimate.json())
         return {
@@ -139,6 +154,7 @@ class DataSheet:
             "layers": self.table().records(),
             "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
             "fit": None if self.fit is None else self.fit.record(),
+            "linked": None if self.linked is None else self.linked.records(),
             "estimate": timed and {k: v for k, v in timed.items() if k != "layers"},
             "notes": self._notes(),
         }
@@ -197,7 +213,8 @@ class DataSheet:
         estimated: Mapping[str, Cell] = {} if self.estimate is None else self.estimate.facts
         said = [f"{k.replace('_', ' ')}: {estimated[k]}" for k in _SAID if k in estimated]
         evaluated = [] if self.evaluation is None else list(self.evaluation.notes)
-        return [*evaluated, *said, *self.notes]
+        linked = [] if self.linked is not None else [_NOT_LINKED]
+        return [*evaluated, *said, *linked, *self.notes]
 
 
 def _by_layer(table: Table) -> dict[Cell, dict[str, Cell]]:

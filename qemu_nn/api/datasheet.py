@@ -9,9 +9,13 @@ from typing import Any, Callable, Optional, Union
 from ..analysis.datasheet import DataSheet
 from ..analysis.evaluation import Evaluation
 from ..analysis.fit import Fit
+from ..analysis.linked import linked
+from ..analysis.table import Table
 from ..chips import named
 from ..cycles.boards import BOARDS
 from ..errors import Error
+from ..io.arguments import as_path
+from ..io.files import MEGABYTE, read_bytes
 from ..io.selection import Index
 from ..ir.preprocessing import Preprocessing
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
@@ -44,6 +48,7 @@ def datasheet(
     shuffle: bool = False,
     seed: int = 0,
     threads: int = 1,
+    measured: Union[str, Path, None] = None,
     progress: Optional[Callable[[Iterable], Iterable]] = None,
 ) -> DataSheet:
     """Put together what a design review asks of a network on a device.
@@ -65,6 +70,9 @@ def datasheet(
         As Network.session() takes them.
     layout, preprocessing, front_end, limit, index, shuffle, seed, threads, progress : optional
         As evaluate() takes them.
+    measured : str or Path, optional
+        A file with what `make report-m4` (or another board's) of the network's export prints:
+        flash with the code of the kernels that it was linked with, RAM, and the stack of a run.
 
     Returns
     -------
@@ -85,6 +93,11 @@ def datasheet(
     build: dict[str, Any] = {"cmsis": cmsis, "rounding": rounding, "tflm": tflm}
     whole = {**build, "kernels": kernels}
     summary = describe(network, target, **whole)
+    told: Optional[Table] = None
+    if measured is not None:
+        path = as_path(measured, "measured")
+        text = read_bytes(path, MEGABYTE).decode("utf-8", "replace")
+        told = linked(text, path.name, dict(summary.facts))
     evaluation: Optional[Evaluation] = None
     how: dict[str, Any] = {"layout": layout, "preprocessing": preprocessing, "limit": limit}
     how.update(front_end=front_end, index=index, shuffle=shuffle, seed=seed)
@@ -107,7 +120,8 @@ def datasheet(
         notes.append(f"no cycles: {reason}")
     profile = str(summary.facts["profile"])
     name = network.graph.name
-    return DataSheet(name, target, profile, summary, evaluation, fit, timed, tuple(notes))
+    parts = (summary, evaluation, fit, timed, tuple(notes), told)
+    return DataSheet(name, target, profile, *parts)
 
 
 def _board_with(chip: str) -> Optional[str]:

@@ -25,6 +25,9 @@ from .options import PATH, device, form, say, threads
 @click.option("--clock", type=float, help="MHz, where it is not the board's.")
 @click.option("--optimization", default="-O3", show_default=True, help="-O2, -O3, -Os or -Ofast.")
 @click.option("--float-abi", default="hard", show_default=True, help="hard or soft.")
+@click.option(
+    "--measured", type=PATH, help="What `make report-m4` of an export printed: code and stack."
+)
 @reading
 @threads
 @form("json", "csv")

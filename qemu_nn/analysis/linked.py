@@ -1,0 +1,42 @@
+"""What `make report-m4` of an export prints: flash, RAM and stack of a program, as linked."""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import Error
+from .table import Cell, Table
+
+_COLUMNS = ("memory", "part", "bytes", "what")
+
+#: "flash  code              3508  of the network, its kernels and the C library"
+_LINE = re.compile(r"(flash|RAM|)\s+([a-z]+)\s+(\d+)(?:\s{2}(.*))?")
+
+#: The parts whose sizes are known without a compiler, and what `info` calls them.
+_KNOWN = {("flash", "weights"): "weight_bytes", ("RAM", "arena"): "activation_bytes"}
+
+
+def linked(text: str, name: str, facts: dict[str, Cell]) -> Table:
+    """The lines of such a report, among others that make prints.
+
+    name: of its file; facts: of the network's summary, which the report has to agree with. Raises
+    Error where there is no report, or one of another network or core.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    memory = ""
+    for line in text.splitlines():
+        found = _LINE.fullmatch(line.rstrip())
+        if found is None or not (found[1] or rows):
+            continue
+        memory = found[1] or memory
+        rows.append((memory, found[2], int(found[3]), found[4] or ""))
+    sizes = {(row[0], row[1]): row[2] for row in rows}
+    if not {*_KNOWN, ("flash", "all"), ("RAM", "stack"), ("RAM", "all")} <= set(sizes):
+        raise Error(f"{name} is not what `make report-m4` or its kin of an export print")
+    for part, fact in _KNOWN.items():
+        if sizes[part] != facts[fact]:
+            raise Error(
+                f"{name} is the report of another network or core: {sizes[part]:,} bytes of "
+                f"{part[1]} in it, {facts[fact]:,} in this one"
+            )
+    return Table(_COLUMNS, tuple(rows))
