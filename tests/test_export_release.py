@@ -7,6 +7,7 @@ import networks
 import pytest
 from exported import check, needs, write
 
+import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.firmware.releases import REVISIONS, caveats
 from qemu_nn.ir.graph import Graph, Tensor
