@@ -54,6 +54,9 @@ def test_totals_are_the_sums_of_layers(digits):
     assert found.cycles[1] == pytest.approx(sum(row["cycles"] for row in rows), abs=len(rows))
     assert found.low <= found.instructions <= found.high
     assert found.cycles[0] <= found.cycles[1] <= found.cycles[2]
+    assert all(row["milliseconds"] == pytest.approx(row["cycles"] / 1e5, rel=0.01) for row in rows)
+    assert all(0 < row["loads"] + row["branches_taken"] < row["instructions"] for row in rows)
+    assert "milliseconds" not in qemu_nn.estimate(digits, "m4").layers.columns
     milliseconds = float(str(found.facts["time"]).split()[0])
     assert milliseconds == pytest.approx(found.cycles[1] / 1e5, rel=0.01)
 

@@ -18,7 +18,10 @@ from .table import Cell, Table
 
 #: Columns of the layers: of the summary, and of the estimate where there is one.
 _SUMMED = ("layer", "function", "output", "format", "macs", "weight_bytes", "scratch_bytes")
-_IN_USE, _TIMED = "bytes_in_use", ("instructions", "least", "cycles", "most", "share")
+_IN_USE, _TIMED = (
+    "bytes_in_use",
+    ("instructions", "least", "cycles", "most", "share", "milliseconds"),
+)
 
 #: Facts of the summary and the estimate that the sheet repeats as sentences.
 _SAID = ("device", "counts", "timing", "validated", "not_counted", "board", "energy", "made_of")
@@ -108,7 +111,8 @@ class DataSheet:
         """
         columns = [name for name in (*_SUMMED, _IN_USE) if name in self.summary.layers.columns]
         times = {} if self.estimate is None else _by_layer(self.estimate.layers)
-        timed = _TIMED if times else ()
+        known = () if self.estimate is None else self.estimate.layers.columns
+        timed = [name for name in _TIMED if name in known]
         rows = tuple(
             (*(row[name] for name in columns), *(times[row["layer"]][name] for name in timed))
             for row in self.summary.layers.records()

@@ -24,6 +24,7 @@ _COLUMNS = {
     "cycles": ("usual", 13),
     "most": ("to", 13),
     "share": ("share", 6),
+    "milliseconds": ("ms", 9),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Optional
@@ -100,7 +101,7 @@ def estimate(
         raise Error(f"there are no instruction counts of any layer; the network calls {names}")
     total = _total(layers)
     facts = _facts(plan.graph.name, layers, total, setting, place, megahertz)
-    return Estimate(facts, _table(layers, total.cycles[1]), *total)
+    return Estimate(facts, _table(layers, total.cycles[1], megahertz), *total)
 
 
 def _megahertz(clock: Optional[float], board: Optional[Board]) -> Optional[float]:
@@ -159,20 +160,30 @@ def _total(layers: list[_Layer]) -> _Total:
     return _Total(instructions, low, high, (least, usual, most))
 
 
-def _table(layers: list[_Layer], usual: int) -> Table:
+def _table(layers: list[_Layer], usual: int, megahertz: Optional[float]) -> Table:
+    """The layers; milliseconds where there is a clock, and how many instructions of each class."""
+    timed = () if megahertz is None else ("milliseconds",)
+    known = [n for n in CLASSES if any(n in call.mix for layer in layers for call in layer.calls)]
+    columns = (*_COLUMNS, *timed, *(re.sub(r"\W", "_", name) for name in known))
     rows: list[tuple[Cell, ...]] = []
     for layer in layers:
         own = (layer.node.name, layer.node.function.name)
         if not layer.calls:
-            rows.append((*own, *(None,) * (len(_COLUMNS) - len(own))))
+            rows.append((*own, *(None,) * (len(columns) - len(own))))
             continue
         counts = (
             sum(getattr(call, name) for call in layer.calls)
             for name in ("instructions", "low", "high")
         )
         share = f"{layer.cycles[1] / usual:.1%}"
-        rows.append((*own, *counts, *map(round, layer.cycles), share))
-    return Table(_COLUMNS, tuple(rows))
+        took = () if megahertz is None else (_rounded(layer.cycles[1] / megahertz / 1000),)
+        mix = (sum(call.mix.get(name, 0) for call in layer.calls) for name in known)
+        rows.append((*own, *counts, *map(round, layer.cycles), share, *took, *mix))
+    return Table(columns, tuple(rows))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")
 
 
 def _facts(
