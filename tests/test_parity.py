@@ -95,6 +95,7 @@ SENTENCES = {
     "input=, output= and weights= are": "--input-tensor, --output-tensor and --weights are",
     "with output='a b'.": "with --output-tensor a b.",
     "search_range=3.": "--search-range 3.",
+    "with force=True": "with --force",
     "a chip of chips.CHIPS": "a chip of `qemu-nn chips`",
     'bits, formats={"a.b": {"bias": N}}, and': "bits, --format a.b.bias=N, and",
     'formats={"fc": {"output": (LOW, HIGH)}},': "--format fc.output=LOW..HIGH,",

@@ -85,14 +85,17 @@ def quickest(
     """
     core = resolve(target)
     setting = (core, profile.cmsis, "-O3", "hard")
-    start, wanted = graph, _computed(graph, profile)
+    start, wanted = graph, None
     notes: list[str] = []
     for name in [node.name for node in graph.nodes]:
         node = graph.node(name)
         own = usual_cycles(graph, node, setting)
-        if own is None or node.function.name in named or wanted is None:
+        if own is None or node.function.name in named:
             continue
         for cycles, other, swapped in _faster(graph, node, own * (1 - _WORTH), setting):
+            wanted = wanted or _computed(start, profile)
+            if wanted is None:  # the device refuses a call, of which whoever plans it tells
+                return start, ()
             if _same(_computed(swapped, profile), wanted):
                 graph, was = swapped, node.function.name
                 gain = f"{100 * (1 - cycles / own):.0f} % fewer cycles on {core}"

@@ -23,7 +23,8 @@ _FORMATS = re.compile(r'formats=\{"([^"]+)": \{"(\w+)": (?:\((.+?), (.+?)\)|(\w+
 
 
 def spelled(text: str, ctx: click.Context) -> str:
-    """A sentence with `--option value` for each keyword argument: `layout=` becomes `--layout`.
+    """A sentence with `--option value` for each keyword argument: `layout=` becomes `--layout`,
+    `force=True` `--force`.
 
     Only keywords that a verb below `ctx` has as an option are changed, outside of longer words.
     """
@@ -35,7 +36,7 @@ def spelled(text: str, ctx: click.Context) -> str:
 
     def option(found: re.Match[str]) -> str:
         value = found[2] or found[3] or found[4]
-        return f"{options[found[1]]} {value}" if value else options[found[1]]
+        return f"{options[found[1]]} {value}" if value and value != "True" else options[found[1]]
 
     return re.sub(keyword, option, text)
 
