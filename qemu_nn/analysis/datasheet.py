@@ -18,18 +18,17 @@ from .table import Cell, Table
 
 #: Columns of the layers: of the summary, and of the estimate where there is one.
 _SUMMED = ("layer", "function", "output", "format", "macs", "weight_bytes", "scratch_bytes")
-_IN_USE, _TIMED = (
-    "bytes_in_use",
-    ("instructions", "least", "cycles", "most", "share", "milliseconds"),
-)
+_IN_USE = "bytes_in_use"
+_TIMED = ("instructions", "least", "cycles", "most", "share", "milliseconds")
 
 #: Facts of the summary and the estimate that the sheet repeats as sentences.
 _SAID = ("device", "counts", "timing", "validated", "not_counted", "board", "energy", "made_of")
 
 #: What a compiler alone knows.
 _NOT_LINKED = (
-    "flash is weights and biases, RAM what the network's calls share: code of kernels and the "
-    "stack are in neither; `make report-m4` of an export measures both (--measured, measured=)"
+    "flash is weights and biases alone; the code of kernels and the stack that they take depend on "
+    "compiler and library: `make report-m4` of an export measures both, and --measured (in Python "
+    "measured=) takes what it prints"
 )
 
 #: Characters of a layer's name on the page, and classes whose table is shown there.

@@ -189,7 +189,8 @@ def quantize(
     network, progress = unquantized(network), as_callable(progress, "progress")
     softmax = as_flag(softmax, "softmax")
     scheme = one_of(SCHEMES, scheme, "scheme")
-    wanted = profile(target or DEFAULT_CORE, SCHEMES[scheme] if cmsis is None else cmsis, rounding)
+    core = DEFAULT_CORE if target is None else target
+    wanted = profile(core, SCHEMES[scheme] if cmsis is None else cmsis, rounding)
     searched = isinstance(method, str) and method == "search"
     one_of(EFFORTS, effort, "effort")
     first = "minmax" if searched else method

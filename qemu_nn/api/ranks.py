@@ -122,8 +122,8 @@ def _parted(start: Graph, graph: Graph, profile: Profile) -> Iterator[str]:
         return
     for path in PATHS:
         other = replace(profile, path=path)
-        before = _computed(start, other)
-        if path != profile.path and before is not None:
+        before = None if path == profile.path else _computed(start, other)
+        if before is not None:
             after, cores = _computed(graph, other), core_words(cores_of([path]))
             if after is None:
                 yield f"{cores} refuse one of these functions, and take those before"
