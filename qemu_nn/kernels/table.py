@@ -159,7 +159,7 @@ def _row(index: int) -> Row:
 ROWS = tuple(_row(index) for index in range(lib.qn_kernel_count()))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def rows_of(name: str, type: str) -> tuple[Row, ...]:
     """The rows that compute an op, best first."""
     return tuple(row for row in ROWS if (row.op.name, row.op.type) == (name, type))
