@@ -216,7 +216,10 @@ def test_a_place_of_each_sample_is_a_number_and_no_vector(tmp_path):
     arrays = {"scale": np.float32(0.1), "zero": np.int8(3)}
     constants = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
     graph = helper.make_graph(nodes, "places", [start], [end], constants)
-    onnx.save(helper.make_model(graph, ir_version=9), tmp_path / "places.onnx")
+    onnx.save(
+        helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 19)]),
+        tmp_path / "places.onnx",
+    )
     network = qemu_nn.load(tmp_path / "places.onnx")
     x = np.random.default_rng(0).normal(size=(5, 7))
     network.save(tmp_path / "places.qnz")
