@@ -72,6 +72,14 @@ def test_outputs_alone(digits):
     assert found.same
 
 
+def test_nothing_is_said_of_inputs_that_are_random(digits, caplog):
+    caplog.set_level("INFO")
+    assert qemu_nn.validate(NETWORK, on=on(digits)).samples == 4
+    assert not caplog.records
+    qemu_nn.validate(NETWORK, IMAGES[:4], on(digits))
+    assert caplog.records
+
+
 def test_a_wrong_weight_is_found_in_its_layer_and_in_no_other(export, tmp_path):
     folder = shutil.copytree(export, tmp_path / "copy")
     exported.flip(folder, "conv2_wt")
