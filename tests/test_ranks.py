@@ -13,8 +13,9 @@ from qemu_nn.api.golden import example
 from qemu_nn.api.network import FloatNetwork, Network
 from qemu_nn.api.ranks import quickest, ranked
 from qemu_nn.cli.main import main
-from qemu_nn.errors import Error
+from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.graph import Graph, Tensor
 from qemu_nn.operators import Conv
 from qemu_nn.targets import profile
 
@@ -127,6 +128,21 @@ def test_without_counts_or_bits_of_its_own_nothing_changes():
         assert quickest(plain, target, profile(target, "5.6.0"), ()) == (plain, ())
 
 
+def test_a_function_that_ends_in_a_fault_is_no_choice():
+    """With CMSIS 5.6.0 _basic of 5 input channels ends in a fault on a Cortex-M4."""
+    params = {"dim_im_in": 4, "dim_kernel": 3, "padding": 1, "stride": 1, "dim_im_out": 4}
+    params.update(ch_im_in=5, ch_im_out=2, bias_shift=0, out_shift=7)
+    arrays = {"wt": np.ones((2, 3, 3, 5), np.int8), "bias": np.zeros(2, np.int8)}
+    call = ("conv", "arm_convolve_HWC_q7_basic", ["x"], 5, ("wt", "bias"))
+    graph = Graph(
+        "odd", (Tensor("x", (4, 4, 5), "int8", 7),), (networks.node(*call, **params),), ("conv",),
+        arrays,
+    )  # fmt: skip
+    with pytest.warns(DeviceWarning):
+        assert not ranked(Network(graph), "m4", "5.6.0").rows
+    assert ranked(Network(graph), "m3", "5.6.0").rows
+
+
 def test_a_note_says_where_functions_part():
     """With DSP instructions _fast does not take windows that reach beyond the image."""
     plain = {"conv": "arm_convolve_HWC_q7_basic"}
@@ -135,7 +151,7 @@ def test_a_note_says_where_functions_part():
     quick, notes = quickest(graph, "m3", profile("m3"), ())
     assert quick.nodes[0].function.name == "arm_convolve_HWC_q7_fast_nonsquare"
     assert notes[0].startswith("conv: arm_convolve_HWC_q7_fast_nonsquare instead of")
-    assert notes[1].startswith("Cortex-M4, M7, M33, M35P refuse one of these functions")
+    assert notes[1].startswith("Cortex-M4, M7, M33, M35P do not take these functions")
 
 
 def test_files_of_an_affine_network_have_the_operator_and_not_the_function(tmp_path):

@@ -68,7 +68,7 @@ def ranked(
     for node in graph.nodes:
         found = {node.function.name: own[node.name]}
         for other, swapped in _others(graph, node):
-            if _same(_computed(swapped, profile), wanted):
+            if _gives(swapped, profile, wanted):
                 found[other.function.name] = _estimated(swapped, target, build)[node.name]
         if len(found) > 1:
             rows += _rows(node, found)
@@ -96,7 +96,7 @@ def quickest(
             wanted = wanted or _computed(start, profile)
             if wanted is None:  # the device refuses a call, of which whoever plans it tells
                 return start, ()
-            if _same(_computed(swapped, profile), wanted):
+            if _gives(swapped, profile, wanted):
                 graph, was = swapped, node.function.name
                 gain = f"{100 * (1 - cycles / own):.0f} % fewer cycles on {core}"
                 notes.append(f"{name}: {other.function.name} instead of {was}, {gain}, same bits")
@@ -124,11 +124,9 @@ def _parted(start: Graph, graph: Graph, profile: Profile) -> Iterator[str]:
         other = replace(profile, path=path)
         before = None if path == profile.path else _computed(start, other)
         if before is not None:
-            after, cores = _computed(graph, other), core_words(cores_of([path]))
-            if after is None:
-                yield f"{cores} refuse one of these functions, and take those before"
-            elif not _same(after, before):
-                yield f"on {cores} these functions give other bits than those before"
+            cores = core_words(cores_of([path]))
+            if not _gives(graph, other, before):
+                yield f"{cores} do not take these functions, or compute other bits with them"
 
 
 def ranks_text(table: Table) -> str:
@@ -199,7 +197,11 @@ def _computed(graph: Graph, profile: Profile) -> Optional[dict[str, np.ndarray]]
     return None
 
 
-def _same(computed: Optional[Mapping[str, np.ndarray]], wanted: Mapping[str, np.ndarray]) -> bool:
+def _gives(graph: Graph, profile: Profile, wanted: Mapping[str, np.ndarray]) -> bool:
+    """Whether a device runs the network, and its layers compute what is wanted."""
+    if any(node.function.fault(node.params, profile) for node in graph.nodes):
+        return False
+    computed = _computed(graph, profile)
     return computed is not None and not any(
         name not in computed or differing(computed[name], values).any()
         for name, values in wanted.items()
