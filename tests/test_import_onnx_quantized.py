@@ -102,6 +102,7 @@ def test_the_network_is_one_like_any_other(file, tmp_path):
     network.save(tmp_path / "net.qnz")
     again = qemu_nn.load(tmp_path / "net.qnz")
     assert (again.predict(x) == network.predict(x)).all()
+    assert again.notes == network.notes
     assert network.graph.outputs == ("y",)
     report = qemu_nn.analyze(network, np.concatenate([*x.values()] * 3))
     assert "c1" in report.text()

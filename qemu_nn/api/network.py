@@ -278,7 +278,7 @@ class Network:
         return Fit(self.graph.name, found, weights, buffers(session.plan), stack)
 
     def save(self, path: Union[str, Path]) -> None:
-        """Write the network, with its reference and its preprocessing, as one file for load().
+        """Write the network, with its reference, notes and preprocessing, as one file for load().
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class Network:
         if path.suffix == ".tflite":
             save_tflite(self.graph, path, self.preprocessing)
             return
-        save_package(self.graph, path, self.reference, self.preprocessing)
+        save_package(self.graph, path, self.reference, self.preprocessing, self.notes)
 
 
 @dataclass(frozen=True)
@@ -489,7 +489,7 @@ def load(
         if package.graph is None:
             assert package.reference is not None  # a file holds one of them
             return FloatNetwork(package.reference)
-        return Network(package.graph, package.reference, preprocessing=package.preprocessing)
+        return Network(package.graph, package.reference, package.notes, package.preprocessing)
     if path.suffix == ".json":
         from ..importers import device
 
