@@ -51,8 +51,8 @@ def network(name):
     program, image = lowered(module, (1, 3, side, side), 4)
     compared, parted = differing(program, image)
     print(f"{name}, {side}: {len(parted)} of {len(compared.findings)} part by themselves")
-    for finding in parted[:2]:
-        print("   ", *finding.lines(), sep="\n    ")
+    print("   ", *(finding.name for finding in parted))
+    print("   ", "\n    ".join(parted[0].lines()))
     exported = program.exported_program()
     *_, last = (n for n in exported.graph.nodes if "dequantize" in str(n.target))
     scale = last.args[1]

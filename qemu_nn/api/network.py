@@ -483,7 +483,7 @@ def load(
     if input or output or beside:
         raise Error(f"{path} is quantized; input=, output= and weights= are for float files")
     if path.suffix.lower() in QUANTIZED_FORMATS:
-        return _with_metadata(path, load_integers(path, method))
+        return _with_metadata(path, *load_integers(path, method))
     if path.suffix == ".qnz":
         package = load_package(path)
         if package.graph is None:
@@ -503,10 +503,10 @@ def load(
     raise ModelError(f"this version cannot read {path}; it reads: {have}")
 
 
-def _with_metadata(path: Path, graph: Graph) -> Network:
+def _with_metadata(path: Path, graph: Graph, notes: tuple[str, ...]) -> Network:
     """A network with what its file says beside it, if it is a .tflite file."""
     if path.suffix.lower() != ".tflite":
-        return Network(graph)
+        return Network(graph, notes=notes)
     from ..importers import tflite
 
     said = tflite.metadata(path, graph)
