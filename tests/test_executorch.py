@@ -69,7 +69,8 @@ def wrong(network, results, arrays):
         if kind == "out":
             name = network.graph.outputs[int(number)]
         else:
-            wanted = rf"[a-z]\w*[a-z2d]_{number}{part or '(_0)?'}"  # the first of a list has no part
+            part = part or "(_0)?"  # which the first of a list may lack
+            wanted = rf"[a-z]\w*[a-z2d]_{number}{part}"
             name = next(
                 (n for n in results if re.fullmatch(wanted, n) and "constant" not in n), None
             )

@@ -57,9 +57,7 @@ def load_quantized_onnx(path: Path) -> Optional[tuple[Graph, tuple[str, ...]]]:
     return found
 
 
-def load_integers(
-    path: Path, method: Optional[str] = None
-) -> tuple[Graph, tuple[str, ...]]:
+def load_integers(path: Path, method: Optional[str] = None) -> tuple[Graph, tuple[str, ...]]:
     """The quantized network of a model file, and notes on it; raises as load_float().
 
     method: the one of a .pte file; by default "forward".

@@ -141,9 +141,7 @@ def bordered(builder: Builder, x: Int, places: Mapping[str, int]) -> tuple[Int, 
     return padded(builder, x, before, after), made
 
 
-def padded(
-    builder: Builder, x: Int, before: list[int], after: list[int], channels: int = 0
-) -> Int:
+def padded(builder: Builder, x: Int, before: list[int], after: list[int], channels: int = 0) -> Int:
     """An image with zeros above and left, below and right of it, and channels of zeros."""
     if not any(before) and not any(after) and not channels:
         return x
