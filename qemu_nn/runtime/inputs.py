@@ -151,7 +151,7 @@ def _joined(parts: Sequence[np.ndarray], axes: int) -> np.ndarray:
     """The bytes of arrays, one behind the other behind the axes that they share."""
     lead = parts[0].shape[:axes]
     if math.prod(lead) == 1:  # which most live data are
-        joined = bytearray().join([np.ascontiguousarray(part) for part in parts])
+        joined = bytearray().join([np.ascontiguousarray(part).data for part in parts])
         return np.frombuffer(joined, np.uint8).reshape(*lead, len(joined))
     flat = [
         np.ascontiguousarray(part).reshape(*part.shape[:axes], math.prod(part.shape[axes:]))
