@@ -170,6 +170,11 @@ def test_a_file_without_a_meaning_is_refused_in_a_sentence(tmp_path, nodes, why)
         qemu_nn.load(saved(tmp_path, nodes))
 
 
+def test_a_quantized_file_is_not_cut(file):
+    with pytest.raises(ModelError, match="read whole: leave out input= and output="):
+        qemu_nn.load(file("branchy_s8_pc"), input="x")
+
+
 def test_functions_of_one_number_have_onnx_runtime_s_rounding(tmp_path):
     nodes = [*pair("x", "a"), helper.make_node("Sigmoid", ["a"], ["b"]), *pair("b", "y", "t")]
     network = qemu_nn.load(saved(tmp_path, nodes, t=np.array(0.01, np.float32)))
