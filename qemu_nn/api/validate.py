@@ -142,9 +142,16 @@ def validate(
             raise
         graph = session.graph
         if data is None:
-            data = random_inputs(graph, _SAMPLES, _STEPS if graph.states else 1)
+            data = _random(graph)
         x = by_name(graph, coded(session.host, data, reading))
         return _validated(device, session, x, on, layers, progress)
+
+
+def _random(graph: Graph) -> Any:
+    """Random integers of all inputs, their axes as the network's own file has them."""
+    drawn = by_name(graph, random_inputs(graph, _SAMPLES, _STEPS if graph.states else 1))
+    inputs = [tensor.from_memory(drawn[tensor.name]) for tensor in graph.inputs]
+    return inputs if len(inputs) > 1 else inputs[0]
 
 
 @contextmanager
