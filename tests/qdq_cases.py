@@ -319,6 +319,7 @@ OPERATORS = {
         file, "MaxPool", 2e-4, shape=(2, 3, 9), kernel_shape=[3], strides=[2], pads=[1, 1]
     ),
     "line_mean": lambda file: one(file, "GlobalAveragePool", 1e-4, shape=(2, 3, 9)),
+    "transposed": transposed,
 }
 
 #: Those of which a file of 8 bits is recorded, too: what beside/ holds none of.
@@ -359,19 +360,14 @@ QLINEAR = {
     ),
 }
 
-#: Of these the input must be symmetric.
-_SYMMETRIC = {"transposed": transposed}
-
 
 def cases():
     """Name -> file."""
     found = {}
-    for number, (name, make) in enumerate({**OPERATORS, **_SYMMETRIC}.items()):
+    for number, (name, make) in enumerate(OPERATORS.items()):
         kinds = {"s16": ("int16", 0), "u16": ("uint16", 32768), "a16": ("uint16", 31000)}
         kinds["u8"] = ("uint8", 120)
         for kind, (dtype, zero) in kinds.items():
-            if kind == "a16" and name in _SYMMETRIC:
-                continue
             if kind == "u8" and name not in _EIGHT:
                 continue
             if kind == "u16" and name not in ("conv", "add", "net"):

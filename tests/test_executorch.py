@@ -69,11 +69,12 @@ def wrong(network, results, arrays):
         if kind == "out":
             name = network.graph.outputs[int(number)]
         else:
+            part = part or "(_0)?"  # which the first of a list may lack
             wanted = rf"[a-z]\w*[a-z2d]_{number}{part}"
             name = next(
                 (n for n in results if re.fullmatch(wanted, n) and "constant" not in n), None
             )
-            if name is None:  # a view, or what is a constant
+            if name is None:  # a view, or indices that nothing reads
                 continue
         want = memory(array[None], tensors[name])[0]
         got = results[name][int(sample)]

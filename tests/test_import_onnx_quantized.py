@@ -102,6 +102,7 @@ def test_the_network_is_one_like_any_other(file, tmp_path):
     network.save(tmp_path / "net.qnz")
     again = qemu_nn.load(tmp_path / "net.qnz")
     assert (again.predict(x) == network.predict(x)).all()
+    assert again.notes == network.notes
     assert network.graph.outputs == ("y",)
     report = qemu_nn.analyze(network, np.concatenate([*x.values()] * 3))
     assert "c1" in report.text()
@@ -167,6 +168,11 @@ def pair(source, target, scale="s", zero="z"):
 def test_a_file_without_a_meaning_is_refused_in_a_sentence(tmp_path, nodes, why):
     with pytest.raises(ModelError, match=why):
         qemu_nn.load(saved(tmp_path, nodes))
+
+
+def test_a_quantized_file_is_not_cut(file):
+    with pytest.raises(ModelError, match="read whole: leave out input= and output="):
+        qemu_nn.load(file("branchy_s8_pc"), input="x")
 
 
 def test_functions_of_one_number_have_onnx_runtime_s_rounding(tmp_path):

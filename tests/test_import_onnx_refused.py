@@ -29,7 +29,7 @@ def ones(*shape):
 
 #: What it is -> node, shape, constants, words of the message.
 REFUSED = {
-    "an operator that is not known": (node("QuantizeLinear", "x"), (4,), {}, "not supported"),
+    "an operator that is not known": (node("CumSum", "x"), (4,), {}, "not supported"),
     "an operator of another domain": (node("Relu", "x", domain="own"), (4,), {}, "not supported"),
     "a recurrent operator": (node("LSTM", "x w w", hidden_size=3), (4,), W, "write its steps"),
     "an operator for constants": (node("Range", "x i i"), (4,), {"i": ints(0)}, "for constants"),
@@ -187,7 +187,7 @@ def test_what_is_not_supported_is_refused_with_the_operator_and_the_node(what, t
 
 def test_what_is_not_known_is_refused_with_what_is(tmp_path):
     with pytest.raises(ModelError, match=r"have: Add, AveragePool, .*Unsqueeze"):
-        loaded(tmp_path, model([node("QuantizeLinear", "x x")], (4,)))
+        loaded(tmp_path, model([node("CumSum", "x x")], (4,)))
 
 
 RELU = node("Relu", "x")

@@ -168,6 +168,7 @@ REFUSED = {
     "two entries with the same name": lambda c: [*c.items(), ("graph.json", b"{}")],
     "'arrays' must be sorted names": edit(lambda d: d.update(arrays=["fc_wt", "fc_wt"])),
     "'arrays'[0] must be a string": edit(lambda d: d.update(arrays=[1, 2])),
+    "'notes'[1] must be a string, not 7": edit(lambda d: d.update(notes=["read", 7])),
     "nested too deeply": lambda c: c.update({"graph.json": b'{"a":' + b"[" * 100_000}),
     "is not JSON": lambda c: c.update({"graph.json": b"{"}),
     "'nodes' must be a list, not an object": edit(lambda d: d.update(nodes={})),

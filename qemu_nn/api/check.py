@@ -22,7 +22,7 @@ from .network import Network, load_quantized
 PathLike = Union[str, Path]
 
 #: What is looked for in folders.
-_ENDINGS = (".tflite", ".qnz")
+_ENDINGS = (".tflite", ".pte", ".qnz")
 _DESCRIBED = "network.json"
 
 
@@ -52,8 +52,8 @@ def check(
     Parameters
     ----------
     paths : str or Path, or several
-        Files as load() reads them, and folders, in which .tflite and .qnz files and network.json
-        are looked for.
+        Files as load() reads them, and folders, in which .tflite, .pte and .qnz files and
+        network.json are looked for.
     target : str, default "cortex-m4"
         A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
     cmsis : str, optional

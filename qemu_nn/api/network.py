@@ -278,7 +278,7 @@ class Network:
         return Fit(self.graph.name, found, weights, buffers(session.plan), stack)
 
     def save(self, path: Union[str, Path]) -> None:
-        """Write the network, with its reference and its preprocessing, as one file for load().
+        """Write the network, with its reference, notes and preprocessing, as one file for load().
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class Network:
         if path.suffix == ".tflite":
             save_tflite(self.graph, path, self.preprocessing)
             return
-        save_package(self.graph, path, self.reference, self.preprocessing)
+        save_package(self.graph, path, self.reference, self.preprocessing, self.notes)
 
 
 @dataclass(frozen=True)
@@ -483,13 +483,13 @@ def load(
     if input or output or beside:
         raise Error(f"{path} is quantized; input=, output= and weights= are for float files")
     if path.suffix.lower() in QUANTIZED_FORMATS:
-        return _with_metadata(path, load_integers(path, method))
+        return _with_metadata(path, *load_integers(path, method))
     if path.suffix == ".qnz":
         package = load_package(path)
         if package.graph is None:
             assert package.reference is not None  # a file holds one of them
             return FloatNetwork(package.reference)
-        return Network(package.graph, package.reference, preprocessing=package.preprocessing)
+        return Network(package.graph, package.reference, package.notes, package.preprocessing)
     if path.suffix == ".json":
         from ..importers import device
 
@@ -503,10 +503,10 @@ def load(
     raise ModelError(f"this version cannot read {path}; it reads: {have}")
 
 
-def _with_metadata(path: Path, graph: Graph) -> Network:
+def _with_metadata(path: Path, graph: Graph, notes: tuple[str, ...]) -> Network:
     """A network with what its file says beside it, if it is a .tflite file."""
     if path.suffix.lower() != ".tflite":
-        return Network(graph)
+        return Network(graph, notes=notes)
     from ..importers import tflite
 
     said = tflite.metadata(path, graph)

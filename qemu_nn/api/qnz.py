@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional, Union
@@ -44,12 +45,14 @@ _ARRAYS = {
 class Package:
     """What a file holds: a quantized network, a float one, or both (then it came from that one).
 
-    preprocessing: what raw samples become for the quantized one.
+    preprocessing: what raw samples become for the quantized one. notes: sentences on how it was
+    made.
     """
 
     graph: Optional[Graph]
     reference: Optional[FloatGraph] = None
     preprocessing: Optional[Preprocessing] = None
+    notes: tuple[str, ...] = ()
 
 
 def save_package(
@@ -57,6 +60,7 @@ def save_package(
     path: Union[str, Path],
     reference: Optional[FloatGraph] = None,
     preprocessing: Optional[Preprocessing] = None,
+    notes: Sequence[str] = (),
 ) -> None:
     """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
 
@@ -76,6 +80,8 @@ def save_package(
         document = {"format": _FORMAT, "version": version, **graph_to_dict(graph)}
         if preprocessing is not None:
             document["preprocessing"] = preprocessing.to_dict()
+        if notes:
+            document["notes"] = list(notes)
         entries[_GRAPH] = json.dumps(document, indent=1).encode("ascii")
         for index, name in enumerate(sorted(graph.arrays)):
             entries[_entry(index)] = format_npy(_checked(graph, name))
@@ -105,7 +111,8 @@ def load_package(path: Union[str, Path]) -> Package:
         if fields is None:
             return Package(None, reference)
         arrays = {name: archive.array(_entry(index), _ARRAYS) for index, name in enumerate(names)}
-    return Package(graph_from_fields(fields, arrays), reference, _to_preprocessing(fields))
+    graph, preprocessing = graph_from_fields(fields, arrays), _to_preprocessing(fields)
+    return Package(graph, reference, preprocessing, tuple(fields.texts("notes", [])))
 
 
 def _to_preprocessing(fields: Fields) -> Optional[Preprocessing]:

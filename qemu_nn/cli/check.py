@@ -39,8 +39,8 @@ def check(
 ) -> None:
     """Say of each MODEL whether the device runs it, and why not.
 
-    In a folder, .tflite and .qnz files and network.json are looked for. The exit code is 0 if all
-    run, 1 if one does not.
+    In a folder, .tflite, .pte and .qnz files and network.json are looked for. The exit code is 0 if
+    all run, 1 if one does not.
     """
     if golden is not None and (len(models) != 1 or not models[0].is_file() or form):
         raise Error("--golden is of one MODEL, a file, and is printed as text")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from ..errors import Error
 from ..ir.float_graph import FloatGraph
@@ -57,11 +57,11 @@ def load_quantized_onnx(path: Path) -> Optional[tuple[Graph, tuple[str, ...]]]:
     return found
 
 
-def load_integers(path: Path, method: Optional[str] = None) -> Graph:
-    """The quantized network of a model file; raises as load_float().
+def load_integers(path: Path, method: Optional[str] = None) -> tuple[Graph, tuple[str, ...]]:
+    """The quantized network of a model file, and notes on it; raises as load_float().
 
     method: the one of a .pte file; by default "forward".
     """
     module = importlib.import_module(f".{QUANTIZED_FORMATS[path.suffix.lower()]}", __name__)
-    graph: Graph = module.load(path) if method is None else module.load(path, method)
-    return graph
+    found: Any = module.load(path) if method is None else module.load(path, method)
+    return (found, ()) if isinstance(found, Graph) else found

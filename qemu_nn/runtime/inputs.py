@@ -85,6 +85,18 @@ def misshapen(what: str, axes: Sequence[str], shape: tuple[int, ...], array: np.
 
 def packed(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np.ndarray:
     """All inputs as C takes them, one behind the other: uint8 [*axes, bytes]."""
+    parts = [x[tensor.name] for tensor in graph.inputs]
+    lead = parts[0].shape[: len(axes)]
+    if len(lead) < len(axes):
+        raise _misfit(graph, x, axes)
+    for tensor, part in zip(graph.inputs, parts):
+        if part.dtype != tensor.dtype or part.shape != lead + tensor.shape:
+            raise _misfit(graph, x, axes)
+    return _joined(parts, len(axes))
+
+
+def _misfit(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> Error:
+    """Of inputs that have other types or shapes than the network's."""
     what = {
         tensor.name: "the input" if len(graph.inputs) == 1 else f"the input {tensor.name!r}"
         for tensor in graph.inputs
@@ -94,16 +106,14 @@ def packed(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np
         expect_dtype(what[tensor.name], array, tensor)
         lead = array.shape[: len(axes)]
         if len(lead) < len(axes) or array.shape != lead + tensor.shape:
-            raise misshapen(what[tensor.name], axes, tensor.shape, array)
+            return misshapen(what[tensor.name], axes, tensor.shape, array)
     first = list(x[graph.input.name].shape[: len(axes)])
-    for name, array in x.items():
-        own = list(array.shape[: len(axes)])
-        if own != first:
-            raise Error(
-                f"the input {name!r} begins with the axes {own}, but {graph.input.name!r} with "
-                f"{first}: all inputs need the same {' and '.join(axes)}"
-            )
-    return _joined([x[tensor.name] for tensor in graph.inputs], len(axes))
+    others = ((name, list(array.shape[: len(axes)])) for name, array in x.items())
+    name, own = next((name, own) for name, own in others if own != first)
+    return Error(
+        f"the input {name!r} begins with the axes {own}, but {graph.input.name!r} with {first}: "
+        f"all inputs need the same {' and '.join(axes)}"
+    )
 
 
 def packed_reset(graph: Graph) -> np.ndarray:
@@ -139,6 +149,10 @@ def packed_state(
 
 def _joined(parts: Sequence[np.ndarray], axes: int) -> np.ndarray:
     """The bytes of arrays, one behind the other behind the axes that they share."""
+    lead = parts[0].shape[:axes]
+    if math.prod(lead) == 1:  # which most live data are
+        joined = bytearray().join([np.ascontiguousarray(part).data for part in parts])
+        return np.frombuffer(joined, np.uint8).reshape(*lead, len(joined))
     flat = [
         np.ascontiguousarray(part).reshape(*part.shape[:axes], math.prod(part.shape[axes:]))
         for part in parts

@@ -99,7 +99,9 @@ class _Rewriting:
         name = f"{like.name}/{part}"
         while name in self.tensors:
             name += "_"
-        output = replace(like, name=name, shape=shape or like.shape)
+        shape = shape or like.shape
+        order = like.order if len(shape) == len(like.shape) else ()
+        output = replace(like, name=name, shape=shape, order=order)
         self.tensors[name] = output
         return Node(FUNCTIONS[function], params, inputs, output)
 

@@ -79,6 +79,8 @@ def _built(model: Model, nodes: list[Node], start: str, shape: Shape) -> Builder
 
 
 def _convert(builder: Builder, node: Node) -> None:
+    if node.op in ("QuantizeLinear", "DequantizeLinear"):
+        raise ModelError("a quantized file is read whole: leave out input= and output=")
     if node.op not in CONVERTERS and node.op not in FOLDS:
         raise ModelError(
             "this operator is not supported; cut it off with input= or output=, or export the "

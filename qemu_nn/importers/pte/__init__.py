@@ -26,8 +26,8 @@ CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL, **IMAGES}
 _MISSING = ("aten::linear.out", "aten::hardswish.out", "aten::hardsigmoid.out")
 
 
-def load(path: Path, method: str = "forward") -> Graph:
-    """The network of one method of a program.
+def load(path: Path, method: str = "forward") -> tuple[Graph, tuple[str, ...]]:
+    """The network of one method of a program, and notes on it.
 
     Its calls are those of CMSIS-NN, and functions of ours for what ExecuTorch computes itself. A
     sample is what the method takes, its tensors lying as they do in the device's memory; a call is
@@ -35,7 +35,8 @@ def load(path: Path, method: str = "forward") -> Graph:
     for a file that is damaged, or that uses what is not supported.
     """
     try:
-        return _network(Program(path, method))
+        program = Program(path, method)
+        return _network(program), _notes(program)
     except Error as error:
         raise ModelError(f"{path.name}: {error}") from None
 
@@ -85,6 +86,16 @@ def _network(program: Program, results: Optional[Results] = None) -> Graph:
         nodes=tuple(builder.nodes),
         outputs=tuple(dict.fromkeys(outputs)),
         arrays=builder.arrays,
+    )
+
+
+def _notes(program: Program) -> tuple[str, ...]:
+    planned = sum(program.arenas)
+    if planned <= 0:
+        return ()
+    return (
+        f"the program itself plans {planned:,} bytes for its tensors, beside what ExecuTorch's "
+        "runtime needs; all other figures of memory are those of C without that runtime",
     )
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ....errors import ModelError
 from ....ir.formats import Format
-from .layers import Weights, bordered, fitting, made_of, weights_of
+from .layers import Weights, bordered, centred, fitting, made_of, weights_of
 from .places import geometry
 from .site import Converter, Site
 from .values import LAST, Int, Pending
 
 _DENSE = "the groups of these 16-bit convolutions become one filter with zeros between them"
+
+_CENTRED = (
+    "the zero points of these transposed 16-bit convolutions are channels of their inputs, as "
+    "CMSIS-NN's functions of 16 bits have none"
+)
 
 
 def convolve(site: Site) -> Pending:
@@ -77,11 +83,6 @@ def transpose_conv(site: Site) -> Pending:
     x, held = site.image(0), weights_of(site.call, 1, 1)
     if held.data.ndim != 4 or held.data.shape[0] != x.shape[0]:
         raise ModelError(f"its weights {list(held.data.shape)} do not fit {list(x.shape)}")
-    if x.kind == "s16" and x.format.zero_point:
-        raise ModelError(
-            f"its input has the zero point {x.format.zero_point}; CMSIS-NN's 16-bit functions have "
-            "none, and beside an image no bias can stand for it: quantize its input symmetrically"
-        )
     _, count, *kernel = held.data.shape
     places = _places(site, x, kernel)
     weights: Weights = made_of(site, x, held, held.data.transpose(1, 2, 3, 0), _bias(site))
@@ -89,8 +90,12 @@ def transpose_conv(site: Site) -> Pending:
     own = "tflm_transpose_conv_s16" if x.kind == "s16" else "arm_transpose_conv_wrapper_s8"
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        params, rows = weights.last_step(site, x.format, form, name, ends)
-        taken, filters = fitting(site, x, weights.data)
+        taken, filters, zero = x, weights.data, x.format.zero_point
+        if x.kind == "s16" and zero:  # no bias can stand for it, as sums at the rim have fewer taps
+            site.builder.note(_CENTRED, name)
+            taken, filters, zero = *centred(site.builder, x, filters), 0
+        params, rows = weights.last_step(site, replace(x.format, zero_point=zero), form, name, ends)
+        taken, filters = fitting(site, taken, filters)
         params = {**params, **places, "batches": 1, "output_c": count, "input_c": taken.shape[0]}
         made = Int(name, shape, LAST, form)
         return site.builder.call(own, params, [taken], made, filters, rows)

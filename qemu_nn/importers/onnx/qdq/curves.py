@@ -36,7 +36,11 @@ def _curve(site: Site, function: Curve, steps: Optional[Steps] = None) -> Pendin
         if (x.kind, form.dtype) == ("s8", "int8"):
             return site.builder.table(x, form, name, function)
         if steps is None:
-            raise ModelError("there is no function of 16 bits, and none of float32, for it")
+            raise ModelError(
+                "there is no function of 16 bits, and none of float32, for it: give its input and "
+                "its output 8 bits, with a pair of QuantizeLinear and DequantizeLinear at each; "
+                "then a table computes it"
+            )
         _check(function, x.format)
         return through(site.builder, [x], form, name, partial(_stepped, site, steps))
 

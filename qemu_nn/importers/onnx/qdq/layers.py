@@ -115,6 +115,19 @@ def fitting(site: Site, x: Int, filters: np.ndarray) -> tuple[Int, np.ndarray]:
     return whole, np.concatenate(parts, -1).astype(np.int8)
 
 
+def centred(builder: Builder, x: Int, filters: np.ndarray) -> tuple[Int, np.ndarray]:
+    """An image and filters [out, h, w, in] whose sums need no zero point.
+
+    Channels that hold the zero point stand behind the image's own; their weights take away what it
+    adds to each product.
+    """
+    least = -filters.sum(-1)
+    count = max(-(-int(np.abs(least).max(initial=0)) // 127), 1)
+    parts = [least // count + (least % count > number) for number in range(count)]
+    whole = padded(builder, x, [0, 0], [0, 0], count)
+    return whole, np.concatenate([filters, np.stack(parts, -1)], -1)
+
+
 def bordered(builder: Builder, x: Int, places: Mapping[str, int]) -> tuple[Int, dict[str, int]]:
     """The image with what lies beside it as numbers, and windows that need nothing from there."""
     made, before, after = dict(places), [], []
@@ -128,15 +141,15 @@ def bordered(builder: Builder, x: Int, places: Mapping[str, int]) -> tuple[Int, 
     return padded(builder, x, before, after), made
 
 
-def padded(builder: Builder, x: Int, before: list[int], after: list[int]) -> Int:
-    """An image with zeros above and left, below and right of it."""
-    if not any(before) and not any(after):
+def padded(builder: Builder, x: Int, before: list[int], after: list[int], channels: int = 0) -> Int:
+    """An image with zeros above and left, below and right of it, and channels of zeros."""
+    if not any(before) and not any(after) and not channels:
         return x
     depth, *size = x.shape
-    shape = (depth, *(b + n + a for b, n, a in zip(before, size, after)))
+    shape = (depth + channels, *(b + n + a for b, n, a in zip(before, size, after)))
     params = {"pad_value": x.format.zero_point, **sides("input", x.memory)}
     params.update(sides("pre", (0, *before, 0)))
-    params.update(sides("post", (0, *after, 0)))
+    params.update(sides("post", (0, *after, channels)))
     made = replace(x, name=f"{x.name}/padded", shape=shape)
     return builder.call(pad_function(x), params, [x], made)
 
