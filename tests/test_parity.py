@@ -21,6 +21,7 @@ CALLS = {
     "check": (qemu_nn.check,),
     "import": (load, qemu_nn.Network.save),
     "quantize": (load, qemu_nn.quantize, qemu_nn.Network.save),
+    "fine-tune": (qemu_nn.fine_tune,),
     "analyze": (qemu_nn.analyze,),
     "evaluate": (qemu_nn.evaluate,),
     "diff": (qemu_nn.diff,),
@@ -48,6 +49,7 @@ OWN = {
 #: Verb -> options of its own, and why.
 EXCEPT = {
     "check": {"golden": "what golden() and compare() do"},
+    "fine-tune": {"loss_fn": "Python's", "optimizer": "Python's", "fixed_formats": "formats"},
     "info": {"cycles": "what estimate() does"},
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Optional
+from typing import Any, Callable, Optional, TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ..errors import DeviceWarning, Error
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.formats import Format, power_of_two
+from ..ir.graph import Graph
 from ..quantizer.affine_rules import affine_rule, fixed_formats
 from ..quantizer.assign import Formats
 from ..quantizer.grid import Grid
@@ -25,8 +26,13 @@ from .improve import reference_of
 from .network import Network
 from .recover import Layer, Recovered
 
+Result = TypeVar("Result")
+
 #: A real weight begins within its integer's cell, and so far from its border at least, in steps.
 _MARGIN = 0.01
+
+#: So many octaves steps move at most, which no format takes.
+_MOST = 100.0
 
 
 class TrainableLayer(nn.Module):
@@ -110,7 +116,7 @@ class TrainableNetwork(nn.Module):
         groups = _free_groups(self._graph, found.formats, self._powers)
         self._group = {name: number for number, names in enumerate(groups) for name in names}
         self.octaves = nn.Parameter(torch.zeros(len(groups)), requires_grad=formats)
-        self._legal: Optional[tuple[Any, list[Tensor]]] = None
+        self._legal = [each.detach().clone() for each in self._octaves()]
 
     def layer(self, name: str) -> TrainableLayer:
         """Return the module of a layer with weights.
@@ -142,6 +148,7 @@ class TrainableNetwork(nn.Module):
 
     def _growth(self, octaves: Tensor) -> Tensor:
         """By which steps have grown: of powers of two by such."""
+        octaves = octaves.clamp(-_MOST, _MOST)
         return torch.exp2(whole(octaves) if self._powers else octaves)
 
     def integers(self) -> dict[str, Layer]:
@@ -160,14 +167,13 @@ class TrainableNetwork(nn.Module):
         """
         network = self._network
         assert network.reference is not None  # it was recovered from it
-        graph = self._found.lowered(self.formats(), self.integers())
+        graph = self._legally(self._lowered)
         return replace(network, graph=graph, reference=reference_of(network.reference, self.real()))
 
-    def session(self) -> Session:
-        """Plan the network as it is now, on the plain rows, which define its bits."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeviceWarning)
-            return Session(self.network().graph, self._found.scheme.profile, "plain", trace=True)
+    def _lowered(self) -> Graph:
+        graph = self._found.lowered(self.formats(), self.integers())
+        self.planned(graph)  # the device accepts every call
+        return graph
 
     def real(self) -> FloatGraph:
         """The device's part of the float network, with weights before they are rounded."""
@@ -180,32 +186,32 @@ class TrainableNetwork(nn.Module):
             nodes.append(node)
         return self._found.graph.with_nodes(nodes)
 
-    def _trace(self, x: Tensor) -> tuple[Any, dict[str, np.ndarray], dict[str, Layer]]:
-        """Formats, the integers of every tensor on inputs x, and those of weights.
-
-        Formats of powers of two that the device does not take go back to the last that it took.
-        """
-        try:
-            return self._traced(x)
-        except Error:
-            if self._legal is None or self._legal[0] == self.formats():
-                raise
-            with torch.no_grad():
-                for own, old in zip(self._octaves(), self._legal[1]):
-                    own.copy_(old)
-            return self._traced(x)
-
-    def _traced(self, x: Tensor) -> tuple[Any, dict[str, np.ndarray], dict[str, Layer]]:
-        formats, layers = self.formats(), self.integers()
-        graph = replace(self._found, graph=self._graph).lowered(formats, layers)
-        codes = graph.input.format.quantize(x.detach().numpy())
+    def planned(self, graph: Graph, variant: Optional[str] = None) -> Session:
+        """A session for traced runs of a network on the device, which warns of nothing."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeviceWarning)
-            session = Session(graph, self._found.scheme.profile, trace=True)
-        made = {graph.input.name: codes, **session.run(codes, trace=True)}
-        if self._powers:
-            self._legal = formats, [each.detach().clone() for each in self._octaves()]
-        return formats, made, layers
+            return Session(graph, self._found.scheme.profile, variant, trace=True)
+
+    def _legally(self, compute: Callable[[], Result]) -> Result:
+        """What is computed. Where the device does not take the formats, as its shifts have limits,
+        steps go back to the last that it took."""
+        try:
+            result = compute()
+        except Error:
+            with torch.no_grad():
+                for own, old in zip(self._octaves(), self._legal):
+                    own.copy_(old)
+            return compute()
+        self._legal = [each.detach().clone() for each in self._octaves()]
+        return result
+
+    def _trace(self, x: np.ndarray) -> tuple[Any, dict[str, Layer], dict[str, np.ndarray]]:
+        """Formats, integers of weights, and those of every tensor on inputs x."""
+        formats, layers = self.formats(), self.integers()
+        graph = replace(self._found, graph=self._graph).lowered(formats, layers)
+        codes = graph.input.format.quantize(x)
+        made = self.planned(graph).run(codes, trace=True)
+        return formats, layers, {graph.input.name: codes, **made}
 
     def _octaves(self) -> list[nn.Parameter]:
         return [self.octaves, *(self.layer(name).octaves for name in self._parts)]
@@ -241,7 +247,7 @@ class TrainableNetwork(nn.Module):
             raise Error(
                 f"a batch must be a floating-point tensor [N, {', '.join(map(str, shape))}]"
             )
-        formats, made, layers = self._trace(x)
+        formats, layers, made = self._legally(lambda: self._trace(x.detach().numpy()))
         tensors = formats_of(formats)
         values = {self.inputs: self._held(x.float(), self.inputs, tensors, made)}
         for node in self._graph.nodes:

@@ -70,8 +70,8 @@ class Trainer:
     def _run(self) -> Network:
         parameters = [each for each in self.net.parameters() if each.requires_grad]
         optimizer = made_optimizer(self.optimizer, parameters, self.rate)
-        start = best = self._validated()
         kept, at = self.net.network(), 0
+        start = best = self._validated(kept)
         LOGGER.info("before training: %s", best)
         turns = self._turns()
         for turn, (epoch, which, last) in enumerate(
@@ -84,10 +84,11 @@ class Trainer:
             loss = self._loss(samples, self.net(torch.from_numpy(samples.x)))
             take_step(optimizer, loss, f"step {turn + 1} of {len(turns)}")
             if last:
-                now = self._validated()
+                made = self.net.network()
+                now = self._validated(made)
                 LOGGER.info("epoch %d of %d: %s", epoch, self.epochs, now)
                 if now.order > best.order:
-                    best, kept, at = now, self.net.network(), epoch
+                    best, kept, at = now, made, epoch
         note = f"fine-tuned: the best is after epoch {at} of {self.epochs}: {start} -> {best}"
         return replace(kept, notes=(*kept.notes, f"{note}, on validation data"))
 
@@ -109,9 +110,10 @@ class Trainer:
         signal = wanted.square().mean().clamp(min=_TINY)
         return (outputs - wanted).square().mean() / signal
 
-    def _validated(self) -> _Score:
-        """How the network does on validation data; Error where a session says otherwise."""
-        session = self.net.session()
+    def _validated(self, made: Network) -> _Score:
+        """How the network does on validation data; Error where a session of the plain rows, which
+        define its bits, says otherwise."""
+        session = self.net.planned(made.graph, "plain")
         losses, right = 0.0, 0
         for which in _parts(np.arange(len(self.held.x)), _BATCH):
             samples = self.held.rows(which)
