@@ -208,7 +208,7 @@ def test_labels_are_learned_and_the_seed_says_all():
 
 def test_a_worse_network_is_not_returned():
     network = quantized("s8")
-    tuned = qemu_nn.fine_tune(network, images(40), epochs=1, learning_rate=30.0, formats=False)
+    tuned = qemu_nn.fine_tune(network, images(40), epochs=1, learning_rate=30.0, learn_formats=False)
     assert "after epoch 0 of 1" in tuned.notes[-1]
     for key, array in tuned.graph.arrays.items():
         np.testing.assert_array_equal(array, network.graph.arrays[key])
@@ -239,7 +239,7 @@ WRONG = [
     ({"batch": 0}, "batch"),
     ({"seed": -1}, "seed"),
     ({"target": "cortex-m9"}, "cortex-m9"),
-    ({"formats": "yes"}, "formats"),
+    ({"learn_formats": "yes"}, "learn_formats"),
     ({"loss_fn": 3}, "loss_fn is a int"),
     ({"loss_fn": lambda outputs, targets: 1.0}, "returned a float"),
     ({"optimizer": lambda p: None}, "returned a NoneType"),

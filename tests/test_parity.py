@@ -49,7 +49,6 @@ OWN = {
 #: Verb -> options of its own, and why.
 EXCEPT = {
     "check": {"golden": "what golden() and compare() do"},
-    "fine-tune": {"loss_fn": "Python's", "optimizer": "Python's", "fixed_formats": "formats"},
     "info": {"cycles": "what estimate() does"},
 }
 
@@ -61,8 +60,8 @@ SHARED = {
     *("client", "dask", "workers", "front_end"),
 }
 
-#: Arguments that the command line has no option for: it always shows a bar.
-FIXED = {"self", "progress"}
+#: Arguments that the command line has no option for: it always shows a bar, and has no functions.
+FIXED = {"self", "progress", "loss_fn", "optimizer"}
 
 
 def options(verb):

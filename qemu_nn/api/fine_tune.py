@@ -29,7 +29,7 @@ def fine_tune(
     epochs: int = 10,
     batch: int = 32,
     learning_rate: float = 0.001,
-    formats: bool = True,
+    learn_formats: bool = True,
     loss_fn: Optional[Callable[..., Any]] = None,
     optimizer: Optional[Callable[..., Any]] = None,
     seed: int = 0,
@@ -67,7 +67,7 @@ def fine_tune(
         Samples of a step.
     learning_rate : float, default 0.001
         Of Adam, in the first step; it falls to 0 as a cosine.
-    formats : bool, default True
+    learn_formats : bool, default True
         Train the steps of weights and tensors, too, but that of the input.
     loss_fn : callable, optional
         (outputs, targets) -> scalar torch tensor. Outputs: the real scores in front of a softmax,
@@ -105,7 +105,7 @@ def fine_tune(
     own = quantized(network)
     loop = require("qemu_nn.training.loop", "train", "fine_tune()")
     loop.check_callables(loss_fn, optimizer)
-    progress, formats = as_callable(progress, "progress"), as_flag(formats, "formats")
+    progress = as_callable(progress, "progress")
     rate = as_number(learning_rate, "learning_rate")
     if not rate > 0:
         raise Error(f"learning_rate must be above 0, is {rate:g}")
@@ -121,7 +121,7 @@ def fine_tune(
         raise Error("validation_labels is for validation=, which is missing")
     else:
         train, held = divided(train)
-    net = trainable(own, target=target, cmsis=cmsis, rounding=rounding, formats=formats)
+    net = trainable(own, target=target, cmsis=cmsis, rounding=rounding, learn_formats=learn_formats)
     work = trainer.Trainer(net, train, held, *counts, rate, loss_fn, optimizer, seed, progress)
     result: Network = work.run()
     return result
@@ -133,7 +133,7 @@ def trainable(
     target: str = DEFAULT_CORE,
     cmsis: Optional[str] = None,
     rounding: Optional[str] = None,
-    formats: bool = True,
+    learn_formats: bool = True,
 ) -> Any:
     """Make a PyTorch module of a quantized network, for a training loop of your own.
 
@@ -147,7 +147,7 @@ def trainable(
         What the network was quantized for, as quantize() takes it.
     cmsis, rounding : str, optional
         As Network.session() takes them.
-    formats : bool, default True
+    learn_formats : bool, default True
         Whether the steps of weights and tensors have gradients, too.
 
     Returns
@@ -170,7 +170,7 @@ def trainable(
     module = require("qemu_nn.api.trainable", "train", "trainable()")
     own = quantized(network)
     found = _found(own, target, cmsis, rounding)
-    return module.TrainableNetwork(own, found, as_flag(formats, "formats"))
+    return module.TrainableNetwork(own, found, as_flag(learn_formats, "learn_formats"))
 
 
 def _found(

@@ -44,7 +44,7 @@ from .options import PATH, arithmetic, say
     help="Of Adam, in the first step; it falls to 0.",
 )
 @click.option(
-    "--formats/--fixed-formats",
+    "--learn-formats/--fixed-formats",
     default=True,
     show_default=True,
     help="Train the steps of weights and tensors, too.",
@@ -54,10 +54,10 @@ from .options import PATH, arithmetic, say
 @click.option("--front-end", type=PATH, help="chain.json that makes features of WAV files.")
 @arithmetic
 def fine_tune(model: Path, data: Path, output: Path, **how: Any) -> None:
-    """Train the quantized network MODEL further, at the arithmetic of its device.
+    """Train the quantized network MODEL further, on PyTorch.
 
-    MODEL is a .qnz file of quantize. Needs PyTorch. Without labels it learns to give the scores of
-    its float network. Writes the best network of all epochs, and says what it gained.
+    MODEL is a .qnz file of quantize. Each step computes the bits of its device. Without labels it
+    learns to give the scores of its float network. Writes the best network of all epochs.
     """
     check_ending(output)
     if not output.parent.is_dir():
