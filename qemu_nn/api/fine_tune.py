@@ -28,7 +28,7 @@ def fine_tune(
     rounding: Optional[str] = None,
     epochs: int = 10,
     batch: int = 32,
-    learning_rate: float = 0.001,
+    learning_rate: float = 0.0003,
     learn_formats: bool = True,
     loss_fn: Optional[Callable[..., Any]] = None,
     optimizer: Optional[Callable[..., Any]] = None,
@@ -65,7 +65,7 @@ def fine_tune(
         How often all samples are seen.
     batch : int, default 32
         Samples of a step.
-    learning_rate : float, default 0.001
+    learning_rate : float, default 0.0003
         Of Adam, in the first step; it falls to 0 as a cosine.
     learn_formats : bool, default True
         Train the steps of weights and tensors, too, but that of the input.
@@ -112,7 +112,8 @@ def fine_tune(
     counts = as_count(epochs, "epochs"), as_count(batch, "batch")
     seed = as_count(seed, "seed", 0)
     how: Any = {"layout": layout, "front_end": front_end, "any_labels": loss_fn is not None}
-    reader = Reader(own, _found(own, target, cmsis, rounding), loss_fn is not None)
+    found = _found(own, target, cmsis, rounding)
+    reader = Reader(own, found, loss_fn is not None)
     train = reader.read(data, Reading(labels=labels, **how))
     if validation is not None:
         held = reader.read(validation, Reading(labels=validation_labels, **how))
@@ -121,7 +122,7 @@ def fine_tune(
         raise Error("validation_labels is for validation=, which is missing")
     else:
         train, held = divided(train)
-    net = trainable(own, target=target, cmsis=cmsis, rounding=rounding, learn_formats=learn_formats)
+    net = trainer.TrainableNetwork(own, found, as_flag(learn_formats, "learn_formats"))
     work = trainer.Trainer(net, train, held, *counts, rate, loss_fn, optimizer, seed, progress)
     result: Network = work.run()
     return result

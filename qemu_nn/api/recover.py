@@ -177,20 +177,12 @@ def _affine(
             call, source = calls[node.name], tensors[node.inputs[0]].scale
             bias = graph.arrays.get(call.bias or "")
             steps = meaning.factors(call.function, call.params, bias) * call.output.format.scale
+            if not call.function.stack:  # lowering multiplies scales in float32 first
+                steps = steps.astype(np.float32).astype(np.float64)
             scales = np.maximum(steps / source, _SMALLEST).astype(np.float32)
-            if not call.function.stack:
-                scales = _factor(np.float32(source), steps.astype(np.float32), scales)
             weights[node.name] = scales.reshape(-1, *[1] * (operator.weights.ndim - 1))
     narrow = frozenset(n for n, call in calls.items() if call.function.name.endswith(NARROW))
     return AffineFormats(tensors, weights, (), narrow)
-
-
-def _factor(source: np.float32, products: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Scales whose products with that of the input are these in float32, as lowering multiplies."""
-    for scale in (near, *(np.nextafter(near, np.float32(end)) for end in (0, np.inf))):
-        if np.array_equal(source * scale, products):
-            return scale
-    return near
 
 
 def _same(first: Graph, second: Graph) -> bool:

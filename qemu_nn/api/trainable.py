@@ -20,6 +20,7 @@ from ..quantizer.assign import Formats
 from ..quantizer.grid import Grid
 from ..quantizer.rules import format_groups, rule
 from ..runtime.session import Session
+from ..targets import Profile
 from ..training import operators
 from ..training.nodes import free_name, held, whole
 from .improve import reference_of
@@ -88,17 +89,31 @@ class TrainableNetwork(nn.Module):
     plans the network, and runs it; every tensor has the value that its integers stand for. Its
     gradient is that of the float operator at these values, and 0 where a format saturates.
 
+    Parameters
+    ----------
+    network : Network
+        The quantized network.
+    found : Recovered
+        What recovered() finds of it for a device.
+    learn_formats : bool, default True
+        Whether the steps of weights and tensors have gradients, too.
+
     Attributes
     ----------
+    profile : targets.Profile
+        The device.
+    octaves : torch.nn.Parameter
+        By how much the steps of tensors have grown, as binary logarithms; tensors that share a
+        format share one.
     inputs : str
         The tensor that forward() takes: the device's input.
     outputs : tuple of str
         The tensors that it returns: those in front of a softmax at the end.
     """
 
-    def __init__(self, network: Network, found: Recovered, formats: bool = True) -> None:
+    def __init__(self, network: Network, found: Recovered, learn_formats: bool = True) -> None:
         super().__init__()
-        self._network, self._found = network, found
+        self._network, self._found, self.profile = network, found, found.scheme.profile
         scheme, graph = found.scheme, found.graph
         self._graph = scheme.prepare(graph, softmax=False)[0]
         self.inputs, self.outputs = graph.input, self._graph.outputs
@@ -110,12 +125,12 @@ class TrainableNetwork(nn.Module):
                 part = TrainableLayer(
                     node, found.layers[node.name], found.formats.grid(node), shape
                 )
-                part.octaves.requires_grad_(formats)
+                part.octaves.requires_grad_(learn_formats)
                 self._parts[node.name] = free_name(self, node.name)
                 self.add_module(self._parts[node.name], part)
         groups = _free_groups(self._graph, found.formats, self._powers)
         self._group = {name: number for number, names in enumerate(groups) for name in names}
-        self.octaves = nn.Parameter(torch.zeros(len(groups)), requires_grad=formats)
+        self.octaves = nn.Parameter(torch.zeros(len(groups)), requires_grad=learn_formats)
         self._legal = [each.detach().clone() for each in self._octaves()]
 
     def layer(self, name: str) -> TrainableLayer:
@@ -130,6 +145,11 @@ class TrainableNetwork(nn.Module):
         -------
         torch.nn.Module
             Its `weight`, `bias` and `octaves`.
+
+        Raises
+        ------
+        Error
+            There is no such layer.
         """
         if name not in self._parts:
             raise Error(f"there is no layer {name!r} with weights; have: {', '.join(self._parts)}")
@@ -137,7 +157,7 @@ class TrainableNetwork(nn.Module):
         assert isinstance(part, TrainableLayer)
         return part
 
-    def formats(self) -> Any:
+    def _formats(self) -> Any:
         """The formats of all tensors and weights as they are now."""
         grown = self._growth(self.octaves).detach().numpy()
         tensors = {name: float(grown[number]) for name, number in self._group.items()}
@@ -151,9 +171,9 @@ class TrainableNetwork(nn.Module):
         octaves = octaves.clamp(-_MOST, _MOST)
         return torch.exp2(whole(octaves) if self._powers else octaves)
 
-    def integers(self) -> dict[str, Layer]:
+    def _integers(self) -> dict[str, Layer]:
         """The device's integers of every layer with weights as they are now."""
-        formats, graph = self.formats(), self._found.graph
+        formats, graph = self._formats(), self._found.graph
         return {n: self.layer(n).integers(formats.grid(graph.node(n))) for n in self._parts}
 
     def network(self) -> Network:
@@ -168,14 +188,16 @@ class TrainableNetwork(nn.Module):
         network = self._network
         assert network.reference is not None  # it was recovered from it
         graph = self._legally(self._lowered)
-        return replace(network, graph=graph, reference=reference_of(network.reference, self.real()))
+        return replace(
+            network, graph=graph, reference=reference_of(network.reference, self._real())
+        )
 
     def _lowered(self) -> Graph:
-        graph = self._found.lowered(self.formats(), self.integers())
-        self.planned(graph)  # the device accepts every call
+        graph = self._found.lowered(self._formats(), self._integers())
+        planned(graph, self.profile)  # the device accepts every call
         return graph
 
-    def real(self) -> FloatGraph:
+    def _real(self) -> FloatGraph:
         """The device's part of the float network, with weights before they are rounded."""
         nodes = []
         for node in self._found.graph.nodes:
@@ -185,12 +207,6 @@ class TrainableNetwork(nn.Module):
                 node = replace(node, operator=replace(own, weights=weights, bias=bias))
             nodes.append(node)
         return self._found.graph.with_nodes(nodes)
-
-    def planned(self, graph: Graph, variant: Optional[str] = None) -> Session:
-        """A session for traced runs of a network on the device, which warns of nothing."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeviceWarning)
-            return Session(graph, self._found.scheme.profile, variant, trace=True)
 
     def _legally(self, compute: Callable[[], Result]) -> Result:
         """What is computed. Where the device does not take the formats, as its shifts have limits,
@@ -207,10 +223,10 @@ class TrainableNetwork(nn.Module):
 
     def _trace(self, x: np.ndarray) -> tuple[Any, dict[str, Layer], dict[str, np.ndarray]]:
         """Formats, integers of weights, and those of every tensor on inputs x."""
-        formats, layers = self.formats(), self.integers()
+        formats, layers = self._formats(), self._integers()
         graph = replace(self._found, graph=self._graph).lowered(formats, layers)
         codes = graph.input.format.quantize(x)
-        made = self.planned(graph).run(codes, trace=True)
+        made = planned(graph, self.profile).run(codes, trace=True)
         return formats, layers, {graph.input.name: codes, **made}
 
     def _octaves(self) -> list[nn.Parameter]:
@@ -241,12 +257,28 @@ class TrainableNetwork(nn.Module):
         return {name: values[name] for name in self.outputs}
 
     def values(self, x: Tensor) -> dict[str, Tensor]:
-        """The real values of every tensor of a batch."""
-        shape = self._graph.shape
-        if not isinstance(x, Tensor) or not x.is_floating_point() or tuple(x.shape[1:]) != shape:
-            raise Error(
-                f"a batch must be a floating-point tensor [N, {', '.join(map(str, shape))}]"
-            )
+        """Compute every tensor of a batch.
+
+        Parameters
+        ----------
+        x : floating-point torch.Tensor, shape (N, *shape of the device's input)
+            Real numbers, as forward() takes them.
+
+        Returns
+        -------
+        dict of str to torch.Tensor
+            The real values of every tensor of the float network; those that an activation limits
+            in the same call are not rounded.
+
+        Raises
+        ------
+        Error
+            The batch has another shape, or holds NaN.
+        """
+        shape, known = self._graph.shape, isinstance(x, Tensor) and x.is_floating_point()
+        if not known or tuple(x.shape[1:]) != shape or x.device.type != "cpu":
+            sides = ", ".join(map(str, shape))
+            raise Error(f"a batch must be a floating-point tensor [N, {sides}] on the CPU")
         formats, layers, made = self._legally(lambda: self._trace(x.detach().numpy()))
         tensors = formats_of(formats)
         values = {self.inputs: self._held(x.float(), self.inputs, tensors, made)}
@@ -277,6 +309,13 @@ class TrainableNetwork(nn.Module):
             growth = self._growth(self.octaves[self._group[name] : self._group[name] + 1])
             step = step * growth / growth.detach()
         return held(x, step, exact, low - half, high + half)
+
+
+def planned(graph: Graph, profile: Profile, variant: Optional[str] = None) -> Session:
+    """A session for traced runs of a network, which warns of nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeviceWarning)
+        return Session(graph, profile, variant, trace=True)
 
 
 def formats_of(formats: Any) -> Mapping[str, Format]:

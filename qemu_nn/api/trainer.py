@@ -18,7 +18,7 @@ from ..runtime.session import Session
 from ..training.loop import made_loss, made_optimizer, seeded, take_step
 from .network import Network
 from .searching import Progress
-from .trainable import TrainableNetwork
+from .trainable import TrainableNetwork, planned
 from .training_data import Samples
 
 LOGGER = logging.getLogger("qemu_nn.train")
@@ -32,8 +32,8 @@ _TINY = 1e-30
 
 @dataclass(frozen=True)
 class _Score:
-    """How a network does on validation data. right: the share of correct classes, where there are
-    labels."""
+    """How a network does on validation data. right: the share of correct classes, where labels
+    are classes."""
 
     loss: float
     right: Optional[float]
@@ -113,7 +113,7 @@ class Trainer:
     def _validated(self, made: Network) -> _Score:
         """How the network does on validation data; Error where a session of the plain rows, which
         define its bits, says otherwise."""
-        session = self.net.planned(made.graph, "plain")
+        session = planned(made.graph, self.net.profile, "plain")
         losses, right = 0.0, 0
         for which in _parts(np.arange(len(self.held.x)), _BATCH):
             samples = self.held.rows(which)
@@ -122,11 +122,11 @@ class Trainer:
             outputs = values[self.net.outputs[0]]
             loss = self._loss(samples, outputs)
             losses += loss.item() * len(which)
-            if samples.labelled:
+            if samples.classes:
                 found = outputs.detach().flatten(1).argmax(1).numpy()
                 right += int((found == samples.wanted).sum())
         count = len(self.held.x)
-        return _Score(losses / count, right / count if self.held.labelled else None)
+        return _Score(losses / count, right / count if self.held.classes else None)
 
 
 def check(session: Session, x: np.ndarray, values: Mapping[str, Tensor]) -> None:

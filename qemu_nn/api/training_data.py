@@ -22,12 +22,13 @@ _HELD_BACK = 5
 class Samples:
     """Real inputs of the device, and what belongs to them: labels, or scores of the float network.
 
-    labelled: whether there are labels.
+    labelled: whether there are labels; classes: whether these are numbers of classes.
     """
 
     x: np.ndarray
     wanted: np.ndarray
     labelled: bool
+    classes: bool
 
     def rows(self, which: Any) -> Samples:
         """Some of them."""
@@ -57,9 +58,9 @@ class Reader:
                 scores.append(evaluate(self.graph, x)[self.graph.outputs[0]].astype(np.float32))
             else:
                 labels.append(np.asarray(batch.y))
-        if labels and not self.any_labels:
-            self._check(np.concatenate(labels))
-        return Samples(np.concatenate(inputs), np.concatenate(labels or scores), bool(labels))
+        wanted = np.concatenate(labels or scores)
+        classes = bool(labels) and self._are_classes(wanted)
+        return Samples(np.concatenate(inputs), wanted, bool(labels), classes)
 
     def _device_input(self, x: np.ndarray) -> np.ndarray:
         if self.graph.input == self.reference.input:
@@ -67,14 +68,17 @@ class Reader:
         values = each_tensor(self.reference, x)
         return next(value for tensor, value in values if tensor == self.graph.input)
 
-    def _check(self, labels: np.ndarray) -> None:
+    def _are_classes(self, labels: np.ndarray) -> bool:
         count = math.prod(self.graph.shapes[self.graph.outputs[0]])
         whole = labels.ndim == 1 and labels.dtype.kind in "iu"
-        if not whole or labels.min() < 0 or labels.max() >= count:
+        if whole and labels.min() >= 0 and labels.max() < count:
+            return True
+        if not self.any_labels:
             raise Error(
                 f"labels must be class numbers from 0 to {count - 1}, one for each sample; for "
                 "others give a loss_fn"
             )
+        return False
 
 
 def divided(data: Samples) -> tuple[Samples, Samples]:

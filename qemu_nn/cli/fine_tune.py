@@ -39,7 +39,7 @@ from .options import PATH, arithmetic, say
 @click.option(
     "--learning-rate",
     type=click.FloatRange(0, min_open=True),
-    default=0.001,
+    default=0.0003,
     show_default=True,
     help="Of Adam, in the first step; it falls to 0.",
 )
