@@ -29,9 +29,6 @@ from .recover import Layer, Recovered
 
 Result = TypeVar("Result")
 
-#: A real weight begins within its integer's cell, and so far from its border at least, in steps.
-_MARGIN = 0.01
-
 #: So many octaves steps move at most, which no format takes.
 _MOST = 100.0
 
@@ -328,9 +325,10 @@ def formats_of(formats: Any) -> Mapping[str, Format]:
 
 
 def _near(real: np.ndarray, codes: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Real numbers, moved into the cells of their integers."""
-    half = 0.5 - _MARGIN
-    return np.clip(np.asarray(real, np.float64), (codes - half) * steps, (codes + half) * steps)
+    """Real numbers where integers are the nearest to them; elsewhere what integers stand for, so
+    that rounding which was chosen otherwise is not undone by the first step."""
+    nearest = np.abs(np.asarray(real, np.float64) / steps - codes) < 0.5
+    return np.where(nearest, real, codes * steps)
 
 
 def _spread(steps: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
