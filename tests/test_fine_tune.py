@@ -206,6 +206,19 @@ def test_labels_are_learned_and_the_seed_says_all():
     assert any((a != third.graph.arrays[key]).any() for key, a in first.graph.arrays.items())
 
 
+def test_names_of_classes_are_those_of_the_network():
+    network, x = quantized("s4"), images(60, 7)
+    numbers = np.arange(60) % 5
+    names = np.array(network.labels)[numbers]
+    first, second = (
+        qemu_nn.fine_tune(network, x, labels=labels, epochs=1, learning_rate=0.01)
+        for labels in (numbers, names)
+    )
+    for key, array in first.graph.arrays.items():
+        np.testing.assert_array_equal(array, second.graph.arrays[key])
+    assert first.notes == second.notes
+
+
 def test_a_worse_network_is_not_returned():
     network = quantized("s8")
     tuned = qemu_nn.fine_tune(

@@ -18,12 +18,12 @@ def float_network(sides=8, seed=3):
     convolution, a sum of branches, and a softmax behind the scores."""
     rng = np.random.default_rng(seed)
     cells = 6 * (sides // 2) ** 2
-    own = {"layout": "NCHW"}
+    nchw = {"layout": "NCHW"}
     nodes = [
         FloatNode("norm", Affine(np.array(2.0), np.array(-0.5)), ("x",)),
         FloatNode(
             "conv",
-            Conv(rng.normal(size=(6, 3, 3, 2)) / 4, None, (1, 1), (1, 1, 1, 1), **own),
+            Conv(rng.normal(size=(6, 3, 3, 2)) / 4, None, (1, 1), (1, 1, 1, 1), **nchw),
             ("norm",),
         ),
         FloatNode("relu", Relu(), ("conv",)),
@@ -35,12 +35,12 @@ def float_network(sides=8, seed=3):
                 (1, 1),
                 (1, 1, 1, 1),
                 groups=6,
-                **own,
+                **nchw,
             ),
             ("relu",),
         ),
         FloatNode("sum", Elementwise("add"), ("depth", "relu")),
-        FloatNode("pool", Pool("max", (2, 2), (2, 2), **own), ("sum",)),
+        FloatNode("pool", Pool("max", (2, 2), (2, 2), **nchw), ("sum",)),
         FloatNode("flat", Reshape((cells,)), ("pool",)),
         FloatNode(
             "scores",
@@ -49,7 +49,8 @@ def float_network(sides=8, seed=3):
         ),
         FloatNode("softmax", Softmax(), ("scores",)),
     ]
-    graph = FloatGraph("net", "x", (2, sides, sides), "NCHW", tuple(nodes), ("softmax",))
+    own = ("softmax",), ("e", "d", "c", "b", "a")
+    graph = FloatGraph("net", "x", (2, sides, sides), "NCHW", tuple(nodes), *own)
     return qemu_nn.FloatNetwork(graph)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import Error
 from ..runtime.evaluate import each_tensor, evaluate
 from .data import Reading, real_batches
+from .evaluate import places_of
 from .network import Network
 from .recover import Recovered
 
@@ -51,13 +52,16 @@ class Reader:
     def read(self, source: Any, how: Reading) -> Samples:
         """All samples of some data."""
         inputs, labels, scores = [], [], []
-        for batch in real_batches(self.network, source, how):
+        batches = real_batches(self.network, source, how)
+        order = places_of(batches.classes, self.network.labels)
+        for batch in batches:
             x = self._device_input(batch.x).astype(np.float32)
             inputs.append(x)
             if batch.y is None:
                 scores.append(evaluate(self.graph, x)[self.graph.outputs[0]].astype(np.float32))
             else:
-                labels.append(np.asarray(batch.y))
+                y = np.asarray(batch.y)
+                labels.append(y if order is None else np.asarray(order)[y])
         wanted = np.concatenate(labels or scores)
         classes = bool(labels) and self._are_classes(wanted)
         return Samples(np.concatenate(inputs), wanted, bool(labels), classes)
