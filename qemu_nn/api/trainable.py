@@ -29,8 +29,8 @@ from .recover import Layer, Recovered
 
 Result = TypeVar("Result")
 
-#: So many octaves steps move at most, which no format takes.
-_MOST = 100.0
+#: So many octaves steps move at most, which is further than any device goes along.
+_MOST = 30.0
 
 
 class TrainableLayer(nn.Module):
@@ -115,6 +115,9 @@ class TrainableNetwork(nn.Module):
         self._graph = scheme.prepare(graph, softmax=False)[0]
         self.inputs, self.outputs = graph.input, self._graph.outputs
         self._powers = isinstance(found.formats, Formats)
+        groups = _free_groups(self._graph, found.formats, self._powers)
+        self._group = {name: number for number, names in enumerate(groups) for name in names}
+        self.octaves = nn.Parameter(torch.zeros(len(groups)), requires_grad=learn_formats)
         self._parts: dict[str, str] = {}
         for node in graph.nodes:
             if node.name in found.layers:
@@ -125,9 +128,6 @@ class TrainableNetwork(nn.Module):
                 part.octaves.requires_grad_(learn_formats)
                 self._parts[node.name] = free_name(self, node.name)
                 self.add_module(self._parts[node.name], part)
-        groups = _free_groups(self._graph, found.formats, self._powers)
-        self._group = {name: number for number, names in enumerate(groups) for name in names}
-        self.octaves = nn.Parameter(torch.zeros(len(groups)), requires_grad=learn_formats)
         self._legal = [each.detach().clone() for each in self._octaves()]
 
     def layer(self, name: str) -> TrainableLayer:
@@ -185,9 +185,8 @@ class TrainableNetwork(nn.Module):
         network = self._network
         assert network.reference is not None  # it was recovered from it
         graph = self._legally(self._lowered)
-        return replace(
-            network, graph=graph, reference=reference_of(network.reference, self._real())
-        )
+        real = reference_of(network.reference, self._real())
+        return replace(network, graph=graph, reference=real)
 
     def _lowered(self) -> Graph:
         graph = self._found.lowered(self._formats(), self._integers())
