@@ -30,7 +30,7 @@ from .recover import Layer, Recovered
 Result = TypeVar("Result")
 
 #: So many octaves steps move at most, which is further than any device goes along.
-_MOST = 30.0
+_MOST = 60.0
 
 
 class TrainableLayer(nn.Module):
