@@ -22,6 +22,10 @@ quantize -- turn a float network into calls of CMSIS-NN
 >>> quantized = qemu_nn.quantize("net.onnx", "calib.npz", target="cortex-m4")
 >>> quantized.save("net.qnz")
 
+fine_tune -- train it on, at the arithmetic of the device
+
+>>> tuned = qemu_nn.fine_tune("net.qnz", "train.npz", epochs=20)
+
 run -- the same on data of any size, from files and into files
 
 >>> qemu_nn.run("net.tflite", "images.npy", "scores")
@@ -99,6 +103,7 @@ if TYPE_CHECKING:
     from .api.estimate import estimate
     from .api.evaluate import evaluate
     from .api.export import export
+    from .api.fine_tune import fine_tune, trainable
     from .api.micro_frontend import micro_frontend
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
@@ -124,11 +129,13 @@ _HOMES = {
     "estimate": "api.estimate",
     "estimate_call": "cycles.model",
     "export": "api.export",
+    "fine_tune": "api.fine_tune",
     "from_pytorch": "executorch",
     "load": "api.network",
     "micro_frontend": "api.micro_frontend",
     "quantize": "api.quantize",
     "run": "api.run",
+    "trainable": "api.fine_tune",
     "validate": "api.validate",
     "__version__": "io.version",
 }
@@ -154,11 +161,13 @@ __all__ = [
     "estimate_call",
     "evaluate",
     "export",
+    "fine_tune",
     "from_pytorch",
     "load",
     "micro_frontend",
     "quantize",
     "run",
+    "trainable",
     "validate",
 ]
 

@@ -33,6 +33,7 @@ VERBS += [
     "diff",
     "import",
     "quantize",
+    "fine-tune",
     "analyze",
     "evaluate",
     "report",

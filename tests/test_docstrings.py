@@ -176,6 +176,13 @@ def test_the_kits_training_says_what_it_takes_returns_and_raises():
     assert list(lacking("QuantizedNet", torch_net)) == []
 
 
+def test_the_module_to_train_says_what_it_takes_returns_and_raises():
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    from qemu_nn.api.trainable import TrainableNetwork
+
+    assert list(lacking("TrainableNetwork", TrainableNetwork)) == []
+
+
 def test_what_a_docstring_lacks_is_told_in_words():
     def quantize(network, tolerance) -> int:
         """Quantize.

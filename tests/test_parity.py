@@ -21,6 +21,7 @@ CALLS = {
     "check": (qemu_nn.check,),
     "import": (load, qemu_nn.Network.save),
     "quantize": (load, qemu_nn.quantize, qemu_nn.Network.save),
+    "fine-tune": (qemu_nn.fine_tune,),
     "analyze": (qemu_nn.analyze,),
     "evaluate": (qemu_nn.evaluate,),
     "diff": (qemu_nn.diff,),
@@ -59,8 +60,8 @@ SHARED = {
     *("client", "dask", "workers", "front_end"),
 }
 
-#: Arguments that the command line has no option for: it always shows a bar.
-FIXED = {"self", "progress"}
+#: Arguments that the command line has no option for: it always shows a bar, and has no functions.
+FIXED = {"self", "progress", "loss_fn", "optimizer"}
 
 
 def options(verb):

@@ -183,7 +183,7 @@ def _job(
     classes = 0
     if known == "classifier":
         classes = scores_of(scores, first.y, subject.recurrent).shape[1]
-    order = _places(names, subject.classes)
+    order = places_of(names, subject.classes)
     least = tuple(k for k in dict.fromkeys(top) if 1 < k < classes)
     return _Job(columns, known, subject.recurrent, subject.reference is not None, least, order)
 
@@ -199,7 +199,7 @@ def _same(scorer: Scorer, name: str, outputs: Sequence[str]) -> str:
     )
 
 
-def _places(names: Sequence[str], classes: Sequence[str]) -> Optional[tuple[int, ...]]:
+def places_of(names: Sequence[str], classes: Sequence[str]) -> Optional[tuple[int, ...]]:
     """The network's class of each class of the data, where both are known by the same names."""
     if not names or not set(names) <= set(classes):
         return None

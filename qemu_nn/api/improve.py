@@ -155,11 +155,13 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
                     break
             LOGGER.info("%s: %s; %.1f s", name, outcome, time.monotonic() - began)
             notes.append(f"{name}: {outcome}")
-    reference = _reference(job.reference, now.real) if now.real is not job.graph else job.reference
+    reference = (
+        reference_of(job.reference, now.real) if now.real is not job.graph else job.reference
+    )
     return replace(now.job, reference=reference, notes=(*now.job.notes, *notes)), now.formats
 
 
-def _reference(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
+def reference_of(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
     """The float network with the device's part of it replaced by one of the same function.
 
     So analysis compares each tensor with the real values that it stands for.

@@ -33,6 +33,7 @@ from .diff import diff
 from .estimate import asked, cycles, print_estimate
 from .evaluate import evaluate
 from .export import export
+from .fine_tune import fine_tune
 from .inputs import inputs_of
 from .messages import messages
 from .ndk import ndk
@@ -278,7 +279,7 @@ def kernels(form: Optional[str]) -> None:
 
 
 for _verb in (
-    *(bench, variants, check, diff, import_, quantize, analyze, evaluate),
+    *(bench, variants, check, diff, import_, quantize, fine_tune, analyze, evaluate),
     *(report, export, validate, ndk, sdk),
 ):
     main.add_command(_verb)

@@ -96,7 +96,7 @@ def quantize_model_with_training(
     """
     trainer = require("qemu_nn.npu.torch.trainer", "train", "quantize_model_with_training()")
     _check(layer_list, num_step_train, num_step_log, layer_group, rnd_seed)
-    trainer.check_callables(loss_fn, optimizer)
+    require("qemu_nn.training.loop", "train", "training").check_callables(loss_fn, optimizer)
     shared = _names(layer_list, perlayer_quant_layer_names)
     source = pairs(data_generator, input_fn)
     params = {**random_start(layer_list, rnd_seed), **(param_dict or {})}

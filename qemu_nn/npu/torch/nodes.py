@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from ...training.nodes import instead
 from ..tables import fraction, of_codes, of_distances
 
 
@@ -30,18 +31,6 @@ class _Quantize(Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
         (inside,) = ctx.saved_tensors
         return gradients[0] * inside, None, None
-
-
-class _Instead(Function):
-    """The second value forward; backward as if it were the first."""
-
-    @staticmethod
-    def forward(ctx: Any, smooth: Tensor, exact: Tensor) -> Tensor:
-        return exact.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
-        return gradients[0], None
 
 
 def quantize(x: Tensor, step: Tensor, bits: int) -> Tensor:
@@ -66,8 +55,7 @@ def lookup(x: Tensor, kind: str, bits: int) -> Tensor:
     smooth = torch.sigmoid(x) if kind == "Sigmoid" else torch.tanh(x)
     table = torch.from_numpy(of_codes(kind, bits)).to(x)
     exact = table[_codes(x, kind, bits) + half] / half
-    result: Tensor = _Instead.apply(smooth, exact)
-    return result
+    return instead(smooth, exact)
 
 
 def log_softmax(x: Tensor, bits: int) -> Tensor:
@@ -83,5 +71,4 @@ def log_softmax(x: Tensor, bits: int) -> Tensor:
         more = torch.where(distance < len(table), table[distance.clamp(max=len(table) - 1)], 0)
         total = (torch.maximum(total, channel) + more).clamp(-half, half - 1)
     exact = (codes - total.unsqueeze(1)).to(x) / 2 ** fraction("LogSoftmax", bits)
-    result: Tensor = _Instead.apply(torch.log_softmax(x, 1), exact)
-    return result
+    return instead(torch.log_softmax(x, 1), exact)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import Error, ModelError
+from ...training.nodes import free_name
 from ..as_fixed import fixed_graph
 from ..integers import checked_width
 from ..layers import BIASED, Layer, get_network_output, get_tensor_name_list
@@ -81,7 +82,7 @@ class QuantizedNet(nn.Module):
         for layer in self.layer_list:
             if layer.type in BIASED:
                 part = Weighted(layer, param_dict, self.shapes, bitwidth, self.quant, for_training)
-                self._modules_of[layer.name] = self._free(layer.name)
+                self._modules_of[layer.name] = free_name(self, layer.name)
                 self.add_module(self._modules_of[layer.name], part)
                 if for_training and quant_output and part.bias is not None:
                     part.lift("bias", self._steps[layer.tops[0]] / 2)
@@ -89,13 +90,6 @@ class QuantizedNet(nn.Module):
                 self._check(layer)
         if quant_output and quant_weight and quant_bias:
             fixed_graph(self.layer_list, self.get_param_dict(), bitwidth, hw_aligned)
-
-    def _free(self, name: str) -> str:
-        """A name for the module of a layer that no attribute has."""
-        name = name.replace(".", "_") or "_"
-        while hasattr(self, name):
-            name += "_"
-        return name
 
     def _output_steps(self) -> dict[str, float]:
         for name in get_tensor_name_list(self.layer_list, feature_only=True):

@@ -14,15 +14,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ...errors import Error
+from ...training.loop import LOSS, event_writer, made_loss, made_optimizer, seeded, take_step
 from ..layers import Layer
 from ..modelpack import save_to_file
 from ..training_data import Grid, classes
 from .quant_layer import QuantizedNet
 from .weighted import ROLES
-
-#: The way out of errors: what to give instead.
-_LOSS = "give a function (outputs, targets) -> scalar torch tensor, such as torch.nn.MSELoss()"
-_OPTIMIZER = "give a function of the parameters: lambda p: torch.optim.SGD(p, lr=0.01)"
 
 
 @dataclass
@@ -67,10 +64,7 @@ class Trainer:
         parameters = [p for p in self.net.parameters() if p.requires_grad]
         if not parameters:
             return
-        make = self.optimizer or (lambda p: torch.optim.Adam(p, lr=0.001))
-        optimizer = make(parameters)
-        if not isinstance(optimizer, torch.optim.Optimizer):
-            raise Error(f"optimizer returned a {type(optimizer).__name__}; {_OPTIMIZER}")
+        optimizer = made_optimizer(self.optimizer, parameters)
         for step in tqdm(range(1, self.steps + 1), desc=title, disable=None, leave=False):
             where = f"step {step} of {title}"
             pair = next(self.source, None)
@@ -78,11 +72,7 @@ class Trainer:
                 raise Error(f"the batches ended before {where}; every group needs {self.steps}")
             outputs = self.net(torch.from_numpy(self._inputs(pair[0])))
             loss = self._loss(outputs, pair[1])
-            if not torch.isfinite(loss):
-                raise Error(f"the loss is {loss.item()} at {where}; use a smaller learning rate")
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+            take_step(optimizer, loss, where)
             self.done += 1
             if step % self.steps_log == 0:
                 self._log(where, loss.item(), accuracy(outputs, pair[1]))
@@ -95,13 +85,7 @@ class Trainer:
     def _loss(self, outputs: Any, labels: np.ndarray) -> Tensor:
         if self.loss_fn is None:
             return cross_entropy(outputs, labels)
-        targets = labels.astype(np.float32) if labels.dtype.kind == "f" else labels
-        if targets.dtype.kind in "iub":
-            targets = targets.astype(np.int64)
-        loss = self.loss_fn(outputs, torch.from_numpy(np.ascontiguousarray(targets)))
-        if not isinstance(loss, Tensor) or loss.numel() != 1 or not loss.requires_grad:
-            raise Error(f"loss_fn returned {_spelled(loss)}; {_LOSS}")
-        return loss.reshape(())
+        return made_loss(self.loss_fn, outputs, labels)
 
     def _log(self, where: str, loss: float, right: Optional[float]) -> None:
         more = "" if right is None else f", accuracy {right:.4f}"
@@ -110,13 +94,6 @@ class Trainer:
             self.writer.add_scalar("loss", loss, self.done)
             if right is not None:
                 self.writer.add_scalar("accuracy", right, self.done)
-
-
-def _spelled(value: Any) -> str:
-    if isinstance(value, Tensor):
-        graph = "with" if value.requires_grad else "without"
-        return f"a tensor {list(value.shape)} {graph} a gradient"
-    return f"a {type(value).__name__}"
 
 
 def lift(net: QuantizedNet) -> None:
@@ -140,7 +117,7 @@ def cross_entropy(outputs: Any, labels: np.ndarray) -> Tensor:
     """The mean of -log softmax at the labels' classes."""
     scores = _scores(outputs)
     if scores is None:
-        raise Error(f"without loss_fn the network must have one output [N, C, 1, 1]; {_LOSS}")
+        raise Error(f"without loss_fn the network must have one output [N, C, 1, 1]; {LOSS}")
     return F.cross_entropy(scores, torch.from_numpy(classes(labels, scores.shape[1])))
 
 
@@ -156,33 +133,7 @@ def accuracy(outputs: Any, labels: np.ndarray) -> Optional[float]:
     return float((scores.detach().argmax(1).numpy() == wanted).mean())
 
 
-def event_writer(log_dir: Path) -> Any:
-    """A writer of TensorBoard's files; None, and a printed line, where it is not installed."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        print("no event files are written; pip install tensorboard to watch the training")
-        return None
-    return SummaryWriter(str(log_dir))
-
-
-def check_callables(loss_fn: Any, optimizer: Any) -> None:
-    """Raise Error, with the way out, for what is no function of PyTorch."""
-    for name, value, instead in (("loss_fn", loss_fn, _LOSS), ("optimizer", optimizer, _OPTIMIZER)):
-        if value is None:
-            continue
-        modules = {str(getattr(thing, "__module__", "")) for thing in (value, type(value))}
-        if any(module.split(".")[0] in ("tensorflow", "keras", "tf_keras") for module in modules):
-            raise Error(f"{name} is TensorFlow's, but training runs on PyTorch; {instead}")
-        if isinstance(value, torch.optim.Optimizer):
-            raise Error(f"{name} is an optimizer of other parameters; {instead}")
-        if not callable(value):
-            raise Error(f"{name} is a {type(value).__name__}; {instead}")
-
-
 def train(trainer: Trainer, groups: Sequence[Sequence[Layer]], seed: Optional[int]) -> None:
     """Run with a seed of its own; PyTorch's random numbers go on as if nothing had been drawn."""
-    with torch.random.fork_rng(devices=[]):
-        if seed is not None:
-            torch.manual_seed(seed)
+    with seeded(seed):
         trainer.run(groups)

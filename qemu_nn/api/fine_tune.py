@@ -1,0 +1,180 @@
+"""Trains a quantized network at the device's arithmetic, on PyTorch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, Optional, Union
+
+from ..errors import Error
+from ..io.arguments import as_callable, as_count, as_flag, as_number
+from ..io.extras import require
+from ..targets import DEFAULT_CORE
+from .data import Reading
+from .network import Network, quantized
+from .recover import Recovered, recovered
+from .searching import Progress
+from .training_data import Reader, check_apart, divided
+
+
+def fine_tune(
+    network: Union[Network, str, Path],
+    data: Any,
+    *,
+    labels: Any = None,
+    validation: Any = None,
+    validation_labels: Any = None,
+    target: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    epochs: int = 10,
+    batch: int = 32,
+    learning_rate: float = 0.0003,
+    learn_formats: bool = True,
+    loss_fn: Optional[Callable[..., Any]] = None,
+    optimizer: Optional[Callable[..., Any]] = None,
+    seed: int = 0,
+    layout: Optional[str] = None,
+    front_end: Any = None,
+    progress: Optional[Progress] = None,
+) -> Network:
+    """Train a quantized network further, at the arithmetic of its device; needs PyTorch.
+
+    Every step computes the device's integers, and moves real weights by straight-through gradients.
+    After each epoch the network is compared with a session, element by element, on the validation
+    data; the best network of all epochs is returned, the one given among them.
+
+    Parameters
+    ----------
+    network : Network or str or Path
+        A result of quantize(), or its .qnz file, with its float network.
+    data : str or Path, ndarray, tuple or iterable
+        Training inputs, as quantize() takes them; they are held in memory.
+    labels : ndarray of int, shape (N,), or str or Path, optional
+        The class of every sample, where the data do not hold it. Without any labels the network
+        learns to give the scores of its float network.
+    validation : str or Path, ndarray, tuple or iterable, optional
+        Data that judge each epoch; default: every fifth sample of `data`, which is not trained on.
+        Neither are test data: test the result on others.
+    validation_labels : ndarray of int, shape (N,), or str or Path, optional
+        Their classes, where they do not hold them.
+    target : str, default "cortex-m4"
+        What the network was quantized for, as quantize() takes it.
+    cmsis, rounding : str, optional
+        As Network.session() takes them.
+    epochs : int, default 10
+        How often all samples are seen.
+    batch : int, default 32
+        Samples of a step.
+    learning_rate : float, default 0.0003
+        Of Adam, in the first step; it falls to 0 as a cosine.
+    learn_formats : bool, default True
+        Train the steps of weights and tensors, too, but that of the input.
+    loss_fn : callable, optional
+        (outputs, targets) -> scalar torch tensor. Outputs: the real scores in front of a softmax,
+        (N, *output shape), or a dict of them by name; targets: labels, or without them the scores
+        of the float network. Default: cross entropy, and without labels the squared error relative
+        to the float scores.
+    optimizer : callable, optional
+        parameters -> torch.optim.Optimizer, whose learning rate is not touched; default: Adam.
+    seed : int, default 0
+        Of the order of samples.
+    layout : {"NHWC", "NCHW"}, optional
+        The layout of images in the data, where their shape fits both.
+    front_end : Chain or str or Path, optional
+        The chain that makes the network's features of WAV files, or its chain.json.
+    progress : callable, optional
+        Wraps the iteration over steps, as tqdm does.
+
+    Returns
+    -------
+    Network
+        The same calls with other weights (and shifts and multipliers), the trained float network as
+        its reference, and a note of what was gained.
+
+    Raises
+    ------
+    Error
+        PyTorch is missing, an option or the data do not fit, training diverges, or a layer ever
+        differs from the session (the sentence names layer and element).
+
+    Examples
+    --------
+    >>> tuned = fine_tune("net.qnz", ("train.npy", labels), epochs=20)
+    """
+    trainer = require("qemu_nn.api.trainer", "train", "fine_tune()")
+    own = quantized(network)
+    loop = require("qemu_nn.training.loop", "train", "fine_tune()")
+    loop.check_callables(loss_fn, optimizer)
+    progress = as_callable(progress, "progress")
+    rate = as_number(learning_rate, "learning_rate")
+    if not rate > 0:
+        raise Error(f"learning_rate must be above 0, is {rate:g}")
+    counts = as_count(epochs, "epochs"), as_count(batch, "batch")
+    seed = as_count(seed, "seed", 0)
+    how: Any = {"layout": layout, "front_end": front_end, "any_labels": loss_fn is not None}
+    found = _found(own, target, cmsis, rounding)
+    reader = Reader(own, found, loss_fn is not None)
+    train = reader.read(data, Reading(labels=labels, **how))
+    if validation is not None:
+        held = reader.read(validation, Reading(labels=validation_labels, **how))
+        check_apart(train, held)
+    elif validation_labels is not None:
+        raise Error("validation_labels is for validation=, which is missing")
+    else:
+        train, held = divided(train)
+    net = trainer.TrainableNetwork(own, found, as_flag(learn_formats, "learn_formats"))
+    work = trainer.Trainer(net, train, held, *counts, rate, loss_fn, optimizer, seed, progress)
+    result: Network = work.run()
+    return result
+
+
+def trainable(
+    network: Union[Network, str, Path],
+    *,
+    target: str = DEFAULT_CORE,
+    cmsis: Optional[str] = None,
+    rounding: Optional[str] = None,
+    learn_formats: bool = True,
+) -> Any:
+    """Make a PyTorch module of a quantized network, for a training loop of your own.
+
+    Its forward pass gives the device's values, bit for bit; its gradients are straight-through.
+
+    Parameters
+    ----------
+    network : Network or str or Path
+        A result of quantize(), or its .qnz file, with its float network.
+    target : str, default "cortex-m4"
+        What the network was quantized for, as quantize() takes it.
+    cmsis, rounding : str, optional
+        As Network.session() takes them.
+    learn_formats : bool, default True
+        Whether the steps of weights and tensors have gradients, too.
+
+    Returns
+    -------
+    torch.nn.Module
+        It takes real inputs of the device, channels last, (N, *input shape), and gives real scores
+        (N, *output shape), of several outputs a dict. Its `network()` is the quantized network as
+        it is now.
+
+    Raises
+    ------
+    Error
+        PyTorch is missing, or the network is not one that quantize() made for this device.
+
+    Examples
+    --------
+    >>> net = trainable("net.qnz")
+    >>> optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    """
+    module = require("qemu_nn.api.trainable", "train", "trainable()")
+    own = quantized(network)
+    found = _found(own, target, cmsis, rounding)
+    return module.TrainableNetwork(own, found, as_flag(learn_formats, "learn_formats"))
+
+
+def _found(
+    network: Network, target: str, cmsis: Optional[str], rounding: Optional[str]
+) -> Recovered:
+    return recovered(network, network.session(target, cmsis, rounding).profile)

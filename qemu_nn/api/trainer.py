@@ -1,0 +1,153 @@
+"""The loop of fine_tune(): steps, validation against a session, and the best network of all."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Optional
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from torch import Tensor
+
+from ..errors import Error
+from ..runtime.session import Session
+from ..training.loop import made_loss, made_optimizer, seeded, take_step
+from .network import Network
+from .searching import Progress
+from .trainable import TrainableNetwork, planned
+from .training_data import Samples
+
+LOGGER = logging.getLogger("qemu_nn.train")
+
+#: Samples of a batch while the network is validated.
+_BATCH = 64
+
+#: The mean square of scores without any signal.
+_TINY = 1e-30
+
+
+@dataclass(frozen=True)
+class _Score:
+    """How a network does on validation data. right: the share of correct classes, where labels
+    are classes."""
+
+    loss: float
+    right: Optional[float]
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """The larger the better."""
+        return (self.right or 0.0, -self.loss)
+
+    def __str__(self) -> str:
+        return f"loss {self.loss:.4g}" + ("" if self.right is None else f", {self.right:.2%} right")
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """A network, its data and the options of its training."""
+
+    net: TrainableNetwork
+    train: Samples
+    held: Samples
+    epochs: int
+    batch: int
+    rate: float
+    loss_fn: Optional[Callable[..., Any]]
+    optimizer: Optional[Callable[..., Any]]
+    seed: int
+    progress: Optional[Progress]
+
+    def run(self) -> Network:
+        """Train, and return the best network of all epochs."""
+        with seeded(self.seed):
+            return self._run()
+
+    def _run(self) -> Network:
+        parameters = [each for each in self.net.parameters() if each.requires_grad]
+        optimizer = made_optimizer(self.optimizer, parameters, self.rate)
+        kept, at = self.net.network(), 0
+        start = best = self._validated(kept)
+        LOGGER.info("before training: %s", best)
+        turns = self._turns()
+        for turn, (epoch, which, last) in enumerate(
+            self.progress(turns) if self.progress else turns
+        ):
+            if self.optimizer is None:
+                for group in optimizer.param_groups:
+                    group["lr"] = self.rate * (1 + math.cos(math.pi * turn / len(turns))) / 2
+            samples = self.train.rows(which)
+            loss = self._loss(samples, self.net(torch.from_numpy(samples.x)))
+            take_step(optimizer, loss, f"step {turn + 1} of {len(turns)}")
+            if last:
+                made = self.net.network()
+                now = self._validated(made)
+                LOGGER.info("epoch %d of %d: %s", epoch, self.epochs, now)
+                if now.order > best.order:
+                    best, kept, at = now, made, epoch
+        note = f"fine-tuned: the best is after epoch {at} of {self.epochs}: {start} -> {best}"
+        return replace(kept, notes=(*kept.notes, f"{note}, on validation data"))
+
+    def _turns(self) -> list[tuple[int, np.ndarray, bool]]:
+        """Epoch and samples of every step, and whether it is the last of its epoch."""
+        rng = np.random.default_rng(self.seed)
+        found = []
+        for epoch in range(1, self.epochs + 1):
+            parts = list(_parts(rng.permutation(len(self.train.x)), self.batch))
+            found += [(epoch, part, part is parts[-1]) for part in parts]
+        return found
+
+    def _loss(self, samples: Samples, outputs: Tensor) -> Tensor:
+        if self.loss_fn is not None:
+            return made_loss(self.loss_fn, outputs, samples.wanted)
+        wanted = torch.from_numpy(samples.wanted)
+        if samples.labelled:
+            return F.cross_entropy(outputs.flatten(1), wanted.long())
+        signal = wanted.square().mean().clamp(min=_TINY)
+        return (outputs - wanted).square().mean() / signal
+
+    def _validated(self, made: Network) -> _Score:
+        """How the network does on validation data; Error where a session of the plain rows, which
+        define its bits, says otherwise."""
+        session = planned(made.graph, self.net.profile, "plain")
+        losses, right = 0.0, 0
+        for which in _parts(np.arange(len(self.held.x)), _BATCH):
+            samples = self.held.rows(which)
+            values = self.net.values(torch.from_numpy(samples.x))
+            check(session, samples.x, values)
+            outputs = values[self.net.outputs[0]]
+            loss = self._loss(samples, outputs)
+            losses += loss.item() * len(which)
+            if samples.classes:
+                found = outputs.detach().flatten(1).argmax(1).numpy()
+                right += int((found == samples.wanted).sum())
+        count = len(self.held.x)
+        return _Score(losses / count, right / count if self.held.classes else None)
+
+
+def check(session: Session, x: np.ndarray, values: Mapping[str, Tensor]) -> None:
+    """Raise Error, with layer and element, where values are not those of a session's integers."""
+    graph = session.graph
+    codes = graph.input.format.quantize(x)
+    made = {graph.input.name: codes, **session.run(codes, trace=True)}
+    for name, tensor in graph.tensors.items():
+        if name not in values:
+            continue  # a call's part, or a softmax at the end
+        own, found = tensor.format, made[name].astype(np.int64)
+        real = values[name].detach().double().numpy().reshape(found.shape)
+        got = np.rint(real / own.scale).astype(np.int64) + own.zero_point
+        if not np.array_equal(got, found):
+            at = tuple(map(int, np.argwhere(got != found)[0]))
+            raise Error(
+                f"{name}{list(at)}: training computed {got[at]}, but the device has {found[at]}; "
+                "please report this with the network"
+            )
+
+
+def _parts(which: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    for first in range(0, len(which), size):
+        yield which[first : first + size]

@@ -1,0 +1,106 @@
+"""Training and validation data as arrays: inputs of the device, and what outputs should be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import Error
+from ..runtime.evaluate import each_tensor, evaluate
+from .data import Reading, real_batches
+from .evaluate import places_of
+from .network import Network
+from .recover import Recovered
+
+#: Of data without validation data, every so many'th sample is held back.
+_HELD_BACK = 5
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Real inputs of the device, and what belongs to them: labels, or scores of the float network.
+
+    labelled: whether there are labels; classes: whether these are numbers of classes.
+    """
+
+    x: np.ndarray
+    wanted: np.ndarray
+    labelled: bool
+    classes: bool
+
+    def rows(self, which: Any) -> Samples:
+        """Some of them."""
+        return replace(self, x=self.x[which], wanted=self.wanted[which])
+
+
+class Reader:
+    """Reads data for one network. any_labels: labels are not of classes."""
+
+    def __init__(self, network: Network, found: Recovered, any_labels: bool) -> None:
+        assert network.reference is not None  # or nothing was found
+        self.network, self.reference, self.any_labels = network, network.reference, any_labels
+        self.graph = found.scheme.prepare(found.graph, softmax=False)[0]
+        if len(self.graph.outputs) > 1:
+            raise Error(
+                f"fine_tune() trains networks of one output, not of {', '.join(self.graph.outputs)}"
+                ": make a module with trainable(), and write a loop of your own"
+            )
+
+    def read(self, source: Any, how: Reading) -> Samples:
+        """All samples of some data."""
+        inputs, labels, scores = [], [], []
+        batches = real_batches(self.network, source, how)
+        order = places_of(batches.classes, self.network.labels)
+        for batch in batches:
+            x = self._device_input(batch.x).astype(np.float32)
+            inputs.append(x)
+            if batch.y is None:
+                scores.append(evaluate(self.graph, x)[self.graph.outputs[0]].astype(np.float32))
+            else:
+                y = np.asarray(batch.y)
+                labels.append(y if order is None else np.asarray(order)[y])
+        wanted = np.concatenate(labels or scores)
+        classes = bool(labels) and self._are_classes(wanted)
+        return Samples(np.concatenate(inputs), wanted, bool(labels), classes)
+
+    def _device_input(self, x: np.ndarray) -> np.ndarray:
+        if self.graph.input == self.reference.input:
+            return x
+        values = each_tensor(self.reference, x)
+        return next(value for tensor, value in values if tensor == self.graph.input)
+
+    def _are_classes(self, labels: np.ndarray) -> bool:
+        count = math.prod(self.graph.shapes[self.graph.outputs[0]])
+        whole = labels.ndim == 1 and labels.dtype.kind in "iu"
+        if whole and labels.min() >= 0 and labels.max() < count:
+            return True
+        if not self.any_labels:
+            raise Error(
+                f"labels must be class numbers from 0 to {count - 1}, one for each sample; for "
+                "others give a loss_fn"
+            )
+        return False
+
+
+def divided(data: Samples) -> tuple[Samples, Samples]:
+    """What is trained on, and what is held back."""
+    if len(data.x) < _HELD_BACK:
+        raise Error(f"there are {len(data.x)} samples, too few to hold some back: give validation=")
+    held = np.arange(len(data.x)) % _HELD_BACK == _HELD_BACK - 1
+    return data.rows(~held), data.rows(held)
+
+
+def check_apart(train: Samples, held: Samples) -> None:
+    """Raise Error where the network would be judged by what it was trained on."""
+    if train.labelled != held.labelled:
+        raise Error("labels are for both training and validation data, or for none of them")
+    seen = {sample.tobytes() for sample in train.x}
+    same = sum(sample.tobytes() in seen for sample in held.x)
+    if 2 * same > len(held.x):
+        raise Error(
+            f"{same} of {len(held.x)} samples of validation= are training data, too: they cannot "
+            "judge what was learned from them"
+        )

@@ -1,0 +1,88 @@
+"""The loop around a module: what users may give it, its steps, seeds and logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import Error
+
+#: The way out of errors: what to give instead.
+LOSS = "give a function (outputs, targets) -> scalar torch tensor, such as torch.nn.MSELoss()"
+OPTIMIZER = "give a function of the parameters: lambda p: torch.optim.SGD(p, lr=0.01)"
+
+
+def check_callables(loss_fn: Any, optimizer: Any) -> None:
+    """Raise Error, with the way out, for what is no function of PyTorch."""
+    for name, value, instead in (("loss_fn", loss_fn, LOSS), ("optimizer", optimizer, OPTIMIZER)):
+        if value is None:
+            continue
+        modules = {str(getattr(thing, "__module__", "")) for thing in (value, type(value))}
+        if any(module.split(".")[0] in ("tensorflow", "keras", "tf_keras") for module in modules):
+            raise Error(f"{name} is TensorFlow's, but training runs on PyTorch; {instead}")
+        if isinstance(value, torch.optim.Optimizer):
+            raise Error(f"{name} is an optimizer of other parameters; {instead}")
+        if not callable(value):
+            raise Error(f"{name} is a {type(value).__name__}; {instead}")
+
+
+def made_optimizer(
+    make: Optional[Callable[..., Any]], parameters: Sequence[Tensor], rate: float = 0.001
+) -> torch.optim.Optimizer:
+    """What a user's function makes of the parameters; without one Adam."""
+    made = torch.optim.Adam(parameters, lr=rate) if make is None else make(parameters)
+    if not isinstance(made, torch.optim.Optimizer):
+        raise Error(f"optimizer returned a {type(made).__name__}; {OPTIMIZER}")
+    return made
+
+
+def made_loss(loss_fn: Callable[..., Any], outputs: Any, targets: np.ndarray) -> Tensor:
+    """The scalar that a user's function makes of outputs and targets."""
+    given = targets.astype(np.float32) if targets.dtype.kind == "f" else targets
+    if given.dtype.kind in "iub":
+        given = given.astype(np.int64)
+    loss = loss_fn(outputs, torch.from_numpy(np.ascontiguousarray(given)))
+    if not isinstance(loss, Tensor) or loss.numel() != 1 or not loss.requires_grad:
+        raise Error(f"loss_fn returned {_spelled(loss)}; {LOSS}")
+    return loss.reshape(())
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, Tensor):
+        graph = "with" if value.requires_grad else "without"
+        return f"a tensor {list(value.shape)} {graph} a gradient"
+    return f"a {type(value).__name__}"
+
+
+def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, where: str) -> None:
+    """One step down; Error where the loss is not finite."""
+    if not torch.isfinite(loss):
+        raise Error(f"the loss is {loss.item()} at {where}; use a smaller learning rate")
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def event_writer(log_dir: Path) -> Any:
+    """A writer of TensorBoard's files; None, and a printed line, where it is not installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        print("no event files are written; pip install tensorboard to watch the training")
+        return None
+    return SummaryWriter(str(log_dir))
+
+
+@contextmanager
+def seeded(seed: Optional[int]) -> Iterator[None]:
+    """Random numbers of this seed; PyTorch's go on behind it as if nothing had been drawn."""
+    with torch.random.fork_rng(devices=[]):
+        if seed is not None:
+            torch.manual_seed(seed)
+        yield

@@ -1,0 +1,74 @@
+"""Values of a device forward, straight-through gradients backward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+
+
+class _Instead(Function):
+    """The second value forward; backward as if it were the first."""
+
+    @staticmethod
+    def forward(ctx: Any, smooth: Tensor, exact: Tensor) -> Tensor:
+        return exact.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        return gradients[0], None
+
+
+class _Held(Function):
+    """The device's value forward; backward to the real one, where it is within the format, and to
+    the format's step, as if the integer depended on nothing where it is not."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, smooth: Tensor, step: Tensor, exact: Tensor, low: Tensor, high: Tensor
+    ) -> Tensor:
+        inside = (smooth >= low) & (smooth <= high)
+        change = (exact - smooth * inside) / step if ctx.needs_input_grad[1] else None
+        ctx.save_for_backward(inside, change)
+        ctx.shape = step.shape
+        return exact.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        inside, change = ctx.saved_tensors
+        of_step = None
+        if change is not None:
+            of_step = (gradients[0] * change).sum_to_size(ctx.shape)
+        return gradients[0] * inside, of_step, None, None, None
+
+
+def instead(smooth: Tensor, exact: Tensor) -> Tensor:
+    """The second value, with the gradient of the first."""
+    result: Tensor = _Instead.apply(smooth, exact)
+    return result
+
+
+def held(smooth: Tensor, step: Tensor, exact: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """The value `exact`, which a device makes of a real one in a format of this step.
+
+    low, high: between them the format does not saturate. The gradient reaches `smooth` between
+    them, and `step` everywhere: (exact - smooth) / step between them, and beyond them the integer.
+    All broadcast.
+    """
+    result: Tensor = _Held.apply(smooth, step, exact, low, high)
+    return result
+
+
+def whole(x: Tensor) -> Tensor:
+    """The nearest integers, with the gradient of x."""
+    return instead(x, torch.round(x))
+
+
+def free_name(module: nn.Module, name: str) -> str:
+    """A name for a layer's module that no attribute of the network has."""
+    name = name.replace(".", "_") or "_"
+    while hasattr(module, name):
+        name += "_"
+    return name

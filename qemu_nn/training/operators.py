@@ -1,0 +1,144 @@
+"""Operators of float networks on PyTorch, channels last, for their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Callable, Optional
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from torch import Tensor
+
+from ..errors import ModelError
+from ..operators import (
+    Clip,
+    Concat,
+    Conv,
+    Dense,
+    Elementwise,
+    Identity,
+    Operator,
+    Pad,
+    Pool,
+    PRelu,
+    Relu,
+    Reshape,
+    Shuffle,
+    Sigmoid,
+    Slice,
+    Softmax,
+    Tanh,
+    Transpose,
+)
+from ..operators.base import Pads
+
+_ELEMENTWISE: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "add": torch.add,
+    "subtract": torch.sub,
+    "multiply": torch.mul,
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+}
+
+
+def weighted(operator: Operator, x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
+    """A convolution or fully connected layer with other weights and another bias."""
+    if isinstance(operator, Dense):
+        return F.linear(x, weight, bias)
+    assert isinstance(operator, Conv)
+    image = _surrounded(x.movedim(-1, 1), operator.pads, 0.0)
+    filters = weight.movedim(-1, 1)
+    stride, spread, groups = operator.stride, operator.dilation, operator.groups
+    return F.conv2d(image, filters, bias, stride, 0, spread, groups).movedim(1, -1)
+
+
+def computed(operator: Operator, *inputs: Tensor) -> Tensor:
+    """The output of an operator without weights; ModelError for one that is not known here."""
+    kind = type(operator)
+    for known, function in _FUNCTIONS.items():
+        if issubclass(kind, known):
+            result: Tensor = function(operator, *inputs)
+            return result
+    raise ModelError(f"{kind.__name__} has no gradient here")
+
+
+def _surrounded(image: Tensor, pads: Pads, value: float) -> Tensor:
+    """Images NCHW with cells of one value around them; negative pads crop."""
+    top, left, bottom, right = pads
+    return F.pad(image, (left, right, top, bottom), value=value)
+
+
+def _pool(own: Pool, x: Tensor) -> Tensor:
+    height, width, _ = own.shape(tuple(x.shape[1:]))
+    image = x.movedim(-1, 1)
+    reach = [(n - 1) * s + k for n, s, k in zip((height, width), own.stride, own.kernel)]
+    after = [r - a - n for r, a, n in zip(reach, own.pads[:2], image.shape[2:])]
+    pads = (own.pads[0], own.pads[1], after[0], after[1])
+    if own.kind == "max":
+        outer = _surrounded(image, pads, -np.inf)
+        return F.max_pool2d(outer, own.kernel, own.stride).movedim(1, -1)
+    cells = torch.ones_like(image[:1, :1])
+    if own.count_pads:
+        inner = (own.pads[0], own.pads[1], min(own.pads[2], after[0]), min(own.pads[3], after[1]))
+        cells = _surrounded(cells, inner, 1.0)
+        pads_left = tuple(whole - part for whole, part in zip(pads, inner))
+        cells = _surrounded(cells, pads_left, 0.0)
+    else:
+        cells = _surrounded(cells, pads, 0.0)
+    shares = F.avg_pool2d(cells, own.kernel, own.stride)
+    total = F.avg_pool2d(_surrounded(image, pads, 0.0), own.kernel, own.stride)
+    return (total / shares).movedim(1, -1)
+
+
+def _relu(own: Relu, x: Tensor) -> Tensor:
+    result = F.leaky_relu(x, own.slope) if own.slope else F.relu(x)
+    return result if own.limit is None else result.clamp(max=own.limit)
+
+
+def _prelu(own: PRelu, x: Tensor) -> Tensor:
+    return torch.where(x > 0, x, x * torch.as_tensor(own.slope, dtype=x.dtype))
+
+
+def _softmax(own: Softmax, x: Tensor) -> Tensor:
+    axis = own.axis + 1
+    return torch.log_softmax(x, axis) if own.log else torch.softmax(x, axis)
+
+
+def _pad(own: Pad, x: Tensor) -> Tensor:
+    return F.pad(x, [cells for pair in reversed(own.pads) for cells in pair], value=own.value)
+
+
+def _slice(own: Slice, x: Tensor) -> Tensor:
+    cut = slice(own.start, own.stop, own.step)
+    return x[(slice(None),) * (own.axis + 1) + (cut,)]
+
+
+def _shuffle(own: Shuffle, x: Tensor) -> Tensor:
+    axis = own.axis + 1
+    order = torch.arange(x.shape[axis]).reshape(own.groups, -1).T.flatten()
+    return x.index_select(axis, order)
+
+
+_FUNCTIONS: Mapping[type, Callable[..., Tensor]] = {
+    Pool: _pool,
+    Relu: _relu,
+    Clip: lambda own, x: x.clamp(own.low, own.high),
+    PRelu: _prelu,
+    Sigmoid: lambda own, x: torch.sigmoid(x),
+    Tanh: lambda own, x: torch.tanh(x),
+    Softmax: _softmax,
+    Elementwise: lambda own, *inputs: _ELEMENTWISE[own.kind](*inputs),
+    Concat: lambda own, *inputs: torch.cat(inputs, own.axis + 1),
+    Slice: _slice,
+    Pad: _pad,
+    Reshape: lambda own, x: x.reshape(len(x), *own.to),
+    Transpose: lambda own, x: x.permute(0, *(axis + 1 for axis in own.order)),
+    Shuffle: _shuffle,
+    Identity: lambda own, x: x,
+}
+
+
+def as_tensor(values: Any) -> Tensor:
+    """Real numbers as float32."""
+    return torch.from_numpy(np.ascontiguousarray(values, np.float32))

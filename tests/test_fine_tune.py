@@ -1,0 +1,347 @@
+"""Training at the device's arithmetic: values are the device's, gradients are straight-through."""
+
+import logging
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from trainable_networks import SCHEMES, float_network, images, quantized  # noqa: E402
+
+import qemu_nn  # noqa: E402
+from qemu_nn.api import trainer  # noqa: E402
+from qemu_nn.api.trainable import formats_of, planned  # noqa: E402
+from qemu_nn.cli.main import main  # noqa: E402
+from qemu_nn.errors import Error, ModelError  # noqa: E402
+from qemu_nn.operators import (  # noqa: E402
+    Affine,
+    Clip,
+    Concat,
+    Conv,
+    Dense,
+    Elementwise,
+    Identity,
+    Pad,
+    Pool,
+    PRelu,
+    Relu,
+    Reshape,
+    Shuffle,
+    Sigmoid,
+    Slice,
+    Softmax,
+    Tanh,
+    Transpose,
+)
+from qemu_nn.training import operators  # noqa: E402
+from qemu_nn.training.nodes import held, whole  # noqa: E402
+
+RNG = np.random.default_rng(4)
+
+
+def device_inputs(network, count, seed=9):
+    """What the device takes of images, in real numbers."""
+    x = network.host.reals(images(count, seed))
+    return torch.from_numpy((x * 2 - 0.5).astype(np.float32))
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_every_value_is_the_devices_before_and_after_training(name):
+    network = quantized(name)
+    net = qemu_nn.trainable(network)
+    x = device_inputs(network, 6)
+    made = net.network()
+    for key, array in made.graph.arrays.items():
+        np.testing.assert_array_equal(array, network.graph.arrays[key])
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.2)
+    for _ in range(3):
+        trainer.check(planned(net.network().graph, net.profile, "plain"), x.numpy(), net.values(x))
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+    made = net.network()
+    trainer.check(made.session(), x.numpy(), net.values(x))
+    assert any(
+        (array != network.graph.arrays[key]).any() for key, array in made.graph.arrays.items()
+    )
+    before, after = (formats_of(f) for f in (net._found.formats, net._formats()))
+    assert before[net.inputs] == after[net.inputs]  # what the host rounds to
+    assert net.octaves.grad.abs().max() > 0
+    if name.startswith("s"):
+        assert before != after
+
+
+def test_a_value_that_is_not_the_devices_is_named_by_layer_and_element():
+    network = quantized("s8")
+    net = qemu_nn.trainable(network)
+    x = device_inputs(network, 2)
+    values = net.values(x)
+    values["sum"] = values["sum"].detach().clone()
+    values["sum"][1, 2, 3, 4] += network.graph.node("sum").output.scale
+    with pytest.raises(Error, match=r"sum\[1, 2, 3, 4\]: training computed -?\d+, but the device"):
+        trainer.check(planned(network.graph, net.profile), x.numpy(), values)
+
+
+def test_gradients_are_those_of_the_float_network_where_formats_are_fine():
+    network = quantized("s16")
+    net = qemu_nn.trainable(network)
+    x = device_inputs(network, 8)
+    net(x).square().mean().backward()
+    weight, bias = (
+        torch.from_numpy(np.asarray(each, np.float32)).requires_grad_()
+        for each in (net.layer("scores").weight.detach(), net.layer("scores").bias.detach())
+    )
+    reference = network.reference
+    flat = torch.from_numpy(
+        qemu_nn.FloatNetwork(reference).evaluate(network.host.reals(images(8, 9)), True)["flat"]
+    )
+    (flat @ weight.T + bias).square().mean().backward()
+    for own, real in (("weight", weight.grad), ("bias", bias.grad)):
+        got = getattr(net.layer("scores"), own).grad.float()
+        assert torch.nn.functional.cosine_similarity(got.flatten(), real.flatten(), 0) > 0.98
+    assert net.layer("conv").weight.grad.abs().max() > 0
+
+
+def test_the_gradient_stops_where_a_format_saturates_and_reaches_its_step():
+    smooth = torch.tensor([0.6, 9.0, -9.0], requires_grad=True)
+    step = torch.tensor([0.5], requires_grad=True)
+    exact = torch.tensor([0.5, 3.5, -4.0])
+    found = held(smooth, step, exact, torch.tensor(-4.25), torch.tensor(3.75))
+    assert torch.equal(found, exact)
+    (found * torch.tensor([1.0, 10.0, 100.0])).sum().backward()
+    torch.testing.assert_close(smooth.grad, torch.tensor([1.0, 0.0, 0.0]))
+    torch.testing.assert_close(step.grad, torch.tensor([-0.2 + 70.0 - 800.0]))
+    octaves = torch.tensor([0.6], requires_grad=True)
+    whole(octaves).sum().backward()
+    assert octaves.grad.item() == 1
+
+
+@pytest.mark.parametrize("name", ["q7", "s8"])
+def test_formats_that_the_device_does_not_take_go_back(name):
+    network = quantized(name)
+    net = qemu_nn.trainable(network)
+    x = device_inputs(network, 2)
+    expected = net(x)
+    group = net._group["scores"]
+    with torch.no_grad():  # far finer than the sums
+        net.octaves[group] = -40
+    assert torch.equal(net(x), expected)
+    assert net.octaves[group] == 0
+    with torch.no_grad():
+        net.octaves[group] = -40
+    net.network().session()
+    with torch.no_grad():  # coarser is legal
+        net.octaves[group] = 2
+    net(x)
+    assert net.octaves[group] == 2
+
+
+def test_weights_that_are_zero_stay_zero():
+    network = float_network()
+    conv = network.graph.node("conv").operator
+    conv.weights[:, 0, 1] = 0
+    made = qemu_nn.quantize(network, images(24), scheme="affine")
+    net = qemu_nn.trainable(made)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+    net(device_inputs(made, 8)).square().mean().backward()
+    optimizer.step()
+    name = made.graph.node("relu").weights
+    array = net.network().graph.arrays[name]
+    assert not array[:, 0, 1].any()
+    assert (array != made.graph.arrays[name]).any()
+
+
+def loss_of(network, x):
+    """The squared error of scores, relative to the float network's."""
+    reference = qemu_nn.FloatNetwork(float_network().graph).evaluate(x, trace=True)["scores"]
+    codes = network.session().run(network.host.codes(x), trace=True)["scores"]
+    got = network.graph.node("scores").output.format.dequantize(codes)
+    return np.square(got - reference).mean() / np.square(reference).mean()
+
+
+def test_weights_of_4_bits_learn_the_float_scores(tmp_path, caplog):
+    network = quantized("s4")
+    x, more = images(160, 5), images(80, 6)
+    with caplog.at_level(logging.INFO, "qemu_nn.train"):
+        tuned = qemu_nn.fine_tune(network, x, epochs=4, learning_rate=0.003, progress=list)
+    assert loss_of(tuned, more) < 0.6 * loss_of(network, more)
+    assert [r.message.split(":")[0] for r in caplog.records] == [
+        "before training",
+        *(f"epoch {epoch} of 4" for epoch in (1, 2, 3, 4)),
+    ]
+    assert "fine-tuned: the best is after epoch" in tuned.notes[-1]
+    assert [n.function.name for n in tuned.graph.nodes] == [
+        n.function.name for n in network.graph.nodes
+    ]
+    tuned.save(tmp_path / "net.qnz")
+    again = qemu_nn.load(tmp_path / "net.qnz")
+    np.testing.assert_array_equal(again.predict(more), tuned.predict(more))
+    report = qemu_nn.analyze(again, more).text()  # compared with what was trained
+    assert "output sqnr" in report
+    qemu_nn.fine_tune(again, x[:20], epochs=1)  # and on
+
+
+def test_labels_are_learned_and_the_seed_says_all():
+    network = quantized("s4")
+    labels, more = (np.arange(count) % 2 for count in (96, 50))
+    x, held_back = (
+        images(len(y), seed) / 2 + (y - 0.5).reshape(-1, 1, 1, 1)
+        for seed, y in ((7, labels), (8, more))
+    )
+    how = {"labels": labels, "validation": held_back, "epochs": 3, "learning_rate": 0.01}
+    how["validation_labels"] = more
+
+    def right(made):
+        found = made.predict(how["validation"]).argmax(1)
+        return (found == how["validation_labels"]).mean()
+
+    state = torch.random.get_rng_state()
+    first, second, third = (qemu_nn.fine_tune(network, x, seed=seed, **how) for seed in (1, 1, 2))
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert right(first) > max(right(network), 0.5) + 0.2
+    for key, array in first.graph.arrays.items():
+        np.testing.assert_array_equal(array, second.graph.arrays[key])
+    assert any((a != third.graph.arrays[key]).any() for key, a in first.graph.arrays.items())
+
+
+def test_names_of_classes_are_those_of_the_network():
+    network, x = quantized("s4"), images(60, 7)
+    numbers = np.arange(60) % 5
+    names = np.array(network.labels)[numbers]
+    first, second = (
+        qemu_nn.fine_tune(network, x, labels=labels, epochs=1, learning_rate=0.01)
+        for labels in (numbers, names)
+    )
+    for key, array in first.graph.arrays.items():
+        np.testing.assert_array_equal(array, second.graph.arrays[key])
+    assert first.notes == second.notes
+
+
+def test_a_worse_network_is_not_returned():
+    network = quantized("s8")
+    tuned = qemu_nn.fine_tune(
+        network, images(40), epochs=1, learning_rate=30.0, learn_formats=False
+    )
+    assert "after epoch 0 of 1" in tuned.notes[-1]
+    for key, array in tuned.graph.arrays.items():
+        np.testing.assert_array_equal(array, network.graph.arrays[key])
+
+
+def test_a_loss_and_an_optimizer_of_ones_own():
+    seen = []
+
+    def loss(outputs, targets):
+        seen.append((tuple(outputs.shape), tuple(targets.shape), targets.dtype))
+        return (outputs.mean(1) - targets).square().mean()
+
+    targets = RNG.normal(size=40)
+    sgd = {"optimizer": lambda p: torch.optim.SGD(p, lr=0.01), "epochs": 1}
+    qemu_nn.fine_tune(quantized("q7"), images(40), labels=targets, loss_fn=loss, **sgd)
+    assert ((32, 5), (32,), torch.float32) in seen
+
+
+LABELS = np.zeros(40, int)
+WRONG = [
+    ({"labels": LABELS - 1}, "classes count from 0"),
+    ({"labels": LABELS + 5}, "class numbers from 0 to 4"),
+    ({"labels": LABELS, "validation": images(9, 1)}, "both training and validation"),
+    ({"validation": images(40)[:9]}, "9 of 9 samples of validation= are training data"),
+    ({"validation_labels": LABELS}, "validation=, which is missing"),
+    ({"learning_rate": 0}, "above 0"),
+    ({"epochs": 0}, "epochs"),
+    ({"batch": 0}, "batch"),
+    ({"seed": -1}, "seed"),
+    ({"target": "cortex-m9"}, "cortex-m9"),
+    ({"learn_formats": "yes"}, "learn_formats"),
+    ({"loss_fn": 3}, "loss_fn is a int"),
+    ({"loss_fn": lambda outputs, targets: 1.0}, "returned a float"),
+    ({"optimizer": lambda p: None}, "returned a NoneType"),
+    ({"loss_fn": lambda outputs, targets: outputs.mean() * np.nan}, "nan at step 1 of 1"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "match"), WRONG, ids=lambda each: None)
+def test_what_cannot_be_meant_is_an_error(wrong, match):
+    with pytest.raises(Error, match=match):
+        qemu_nn.fine_tune(quantized("q7"), images(40), **{"epochs": 1, **wrong})
+
+
+def test_inputs_that_do_not_fit_are_errors():
+    net = qemu_nn.trainable(quantized("q7"))
+    with pytest.raises(Error, match=r"a batch must be .*8, 8, 2"):
+        net(torch.zeros(1, 2, 8, 8))
+    with pytest.raises(Error, match="NaN"):
+        net(torch.full((1, 8, 8, 2), np.nan))
+    with pytest.raises(Error, match=r"no layer 'con'.*conv, depth, scores"):
+        net.layer("con")
+    with pytest.raises(Error, match="too few to hold some back"):
+        qemu_nn.fine_tune(quantized("q7"), images(4))
+
+
+def conv(*shape, **own):
+    return Conv(RNG.normal(size=shape), RNG.normal(size=shape[0]), **own)
+
+
+WEIGHTED = [
+    conv(4, 3, 2, 3, stride=(2, 1), pads=(1, 0, 2, 1)),
+    conv(6, 2, 2, 1, groups=3, dilation=(2, 1), pads=(-1, 0, 1, 0)),
+    Dense(RNG.normal(size=(4, 3)), RNG.normal(size=4)),
+]
+UNWEIGHTED = [
+    Pool("max", (3, 2), (2, 2), (1, 0, 1, 1)),
+    Pool("average", (3, 3), (2, 2), (1, 1, 1, 1)),
+    Pool("average", (3, 2), (2, 3), (1, 1, 0, 1), ceil=True, count_pads=True),
+    Pool("max", (2, 2), (3, 3), ceil=True),
+    Relu(),
+    Relu(0.1),
+    Relu(limit=0.7),
+    Clip(-0.3, 0.4),
+    PRelu(np.array([0.1, 0.2, -0.3])),
+    Sigmoid(),
+    Tanh(),
+    Softmax(2),
+    Softmax(0, log=True),
+    Pad(((1, 0), (0, 2), (-1, 1)), 0.5),
+    Slice(1, 1, 7, 2),
+    Reshape((21, 9)),
+    Transpose((2, 0, 1)),
+    Shuffle(3, 2),
+    Identity(),
+]
+
+
+@pytest.mark.parametrize("operator", [*WEIGHTED, *UNWEIGHTED], ids=lambda each: type(each).__name__)
+def test_operators_on_pytorch_are_those_of_numpy(operator):
+    x = RNG.normal(size=(2, 9, 7, 3)).astype(np.float32)
+    if isinstance(operator, (Conv, Dense)):
+        weight, bias = (operators.as_tensor(each) for each in (operator.weights, operator.bias))
+        found = operators.weighted(operator, torch.from_numpy(x), weight, bias)
+    else:
+        found = operators.computed(operator, torch.from_numpy(x))
+    np.testing.assert_allclose(found.numpy(), operator.evaluate(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["add", "subtract", "multiply", "maximum", "minimum", "concat"])
+def test_operators_of_two_tensors_are_those_of_numpy(kind):
+    operator = Concat(1) if kind == "concat" else Elementwise(kind)
+    x = [RNG.normal(size=(2, 4, 3)).astype(np.float32) for _ in range(2)]
+    found = operators.computed(operator, *map(torch.from_numpy, x))
+    np.testing.assert_allclose(found.numpy(), operator.evaluate(*x), rtol=1e-6)
+
+
+def test_an_operator_without_a_gradient_is_named():
+    with pytest.raises(ModelError, match="Affine"):
+        operators.computed(Affine(np.ones(1), np.ones(1)), torch.zeros(1))
+
+
+def test_the_command_line_trains_too(tmp_path):
+    quantized("s4").save(tmp_path / "net.qnz")
+    np.savez(tmp_path / "train.npz", x=images(60, 2))
+    arguments = ["fine-tune", tmp_path / "net.qnz", "--data", tmp_path / "train.npz"]
+    arguments += ["-o", tmp_path / "tuned.tflite", "--epochs", 1, "--fixed-formats"]
+    result = CliRunner().invoke(main, [str(each) for each in arguments])
+    assert result.exit_code == 0, result.output
+    assert "fine-tuned: the best is after epoch" in result.output.lower()
+    assert qemu_nn.load(tmp_path / "tuned.tflite").graph.nodes
