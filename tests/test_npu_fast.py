@@ -89,7 +89,7 @@ def test_sums_that_leave_32_bits_are_exact(type):
 
 
 @pytest.mark.parametrize("weight", [-32768, 32767, 127, 128, -128, -129])
-@pytest.mark.parametrize("depth", [1, 509, 510, 511, 1021, 5000])
+@pytest.mark.parametrize("depth", [1, 168, 171, 257, 510, 511, 1021, 5000])
 def test_sums_of_16_bits_are_exact_at_the_ends_of_every_part(depth, weight):
     for value in (-32768, 32767):
         image, weights = (np.full((1, depth), v, np.int16) for v in (value, weight))
@@ -98,3 +98,16 @@ def test_sums_of_16_bits_are_exact_at_the_ends_of_every_part(depth, weight):
             for low in (-1, 0, 32767):  # what is left of the sum, down to its last bit
                 start = low - total
                 assert convolve("s16", image, weights, start, 0, variant) == low, variant
+
+
+@pytest.mark.parametrize("shift", [0, 15, 16, 17, 46, 47, 48, 63])
+@pytest.mark.parametrize("depth", [3, 600])
+def test_outputs_of_16_bits_are_exact_wherever_their_last_bit_stands(depth, shift):
+    rng = np.random.default_rng(depth)
+    image, weights = rng.integers(-(2**15), 2**15, (2, 4, depth)).astype(np.int16)
+    total = int(np.sum(image.astype(np.int64) * weights))
+    for variant in fast_rows("s16"):
+        for most in (2**30, 2**39, 2**45 - 1, 2**45, 2**61):
+            for start in (-most, most, 4321 - total):
+                want = max(-(2**15), min(2**15 - 1, (total + start) >> shift))
+                assert convolve("s16", image, weights, start, shift, variant) == want, variant

@@ -1,5 +1,6 @@
 /* Convolutions of 16 bits on AVX-512 VNNI. */
 #include "convolve.h"
+#include "high_sums.h"
 
 #if QN_HAS_X86
 
@@ -8,6 +9,8 @@
 #include "../gemm/avx512vnni.inc"
 
 #define vec_dot vec_dot_s16
+#define HIGH_BITS 16
+#define high_sums n_high_sums_avx512
 #define ROW(part) n_convolve_s16_avx512##part
 
 #include "convolve_s16_fast.inc"

@@ -16,7 +16,7 @@ _DILATION: tuple[str, ...] = ("dilation_h", "dilation_w")
 #: Why no exported network calls one of these.
 _WHY = "the NPU computes it, which has no C functions"
 
-#: Channels of a dense convolution: its sums of 16 bits have up to seven parts.
+#: Channels of a dense convolution: its sums of 16 bits go in several parts.
 _DEPTHS, _WIDTHS = (*SIZES, 31, 130), (*SIZES, 33, 70)
 
 #: Elements of a case.
