@@ -110,23 +110,24 @@ def uneven(rng, count, depth=24):
     del arguments["multiplier"], arguments["shift"]
     shift, bias = rng.integers(-11, -6, count), arguments["bias"].astype(np.int64)
     for c in range(0, count, 5):
-        shift[c] = rng.integers(-31, -19)
-        bias[c] = (-1) ** c * rng.choice([0, 1000, 2**28, 2**30, HIGH - 2**22, HIGH])
+        shift[c] = rng.integers(-31, -22)
+        bias[c] = (-1) ** c * rng.choice([0, 1000, 2**28, 2**30, HIGH - 2**22])
     for c in range(3, count, 7):
         shift[c] = rng.integers(-1, 6)
         arguments["filter"][c] = np.sign(arguments["filter"][c]) * (rng.random(depth) < 0.2)
         bias[c] = rng.integers(-5, 6)
-    bias[count // 2] = LOW
     arguments.update(bias=bias.astype(np.int32), shift=shift.astype(np.int32))
     arguments["multiplier"] = rng.integers(2**30, HIGH, count).astype(np.int32)
     return arguments
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_constant_channels_and_those_of_large_multipliers(seed):
     rng = np.random.default_rng(seed)
     for count, limits in itertools.product((16, 37, 80), RANGES):
         arguments = {**uneven(rng, count), "output_offset": int(rng.integers(-128, 128)), **limits}
+        hold("arm_fully_connected_per_channel_s8", arguments)
+        arguments["bias"][[1, -1]] = HIGH, LOW  # these may wrap around
         hold("arm_fully_connected_per_channel_s8", arguments)
 
 
