@@ -66,15 +66,15 @@ static inline int64_t epilogue_shifted(const epilogue_channel *c) {
 /* Is every output of a channel the same, but for the offset? Such channels come from training: their
  * scale is as small as can be, and their bias so much the larger. */
 static inline int epilogue_is_constant(const epilogue_channel *c, const s_epilogue *last,
-                                       int32_t *value) {
+                                       int32_t *constant) {
     const int32_t shift = s_shift(c->shift);
     const int64_t spread = c->most - (c->bias < 0 ? -c->bias : c->bias);
     const int64_t low = c->bias - spread, high = c->bias + spread;
     if (shift >= 0 || c->multiplier < 0 || low < INT32_MIN || high > INT32_MAX) {
         return 0;
     }
-    *value = qn_requantize(last->profile, (int32_t)low, c->multiplier, shift);
-    return *value == qn_requantize(last->profile, (int32_t)high, c->multiplier, shift);
+    *constant = qn_requantize(last->profile, (int32_t)low, c->multiplier, shift);
+    return *constant == qn_requantize(last->profile, (int32_t)high, c->multiplier, shift);
 }
 
 static inline void epilogue_pack_add(int32_t *rows, int lanes, int lane, int64_t add) {
