@@ -248,7 +248,7 @@ def test_depthwise_convolutions_pad_with_the_zero_point(h, w):
         (33, 2),
     ):
         sides = {"input_c": channels, "ch_mult": more}
-        for offset in (-127, 0, 128):
+        for offset in (-127, 0, 128) if channels <= 80 else (128,):
             call = called("arm_depthwise_conv_wrapper_s8", rng, windows, offset, **sides)
             hold("arm_depthwise_conv_wrapper_s8", call)
 
