@@ -43,6 +43,10 @@ def hold(name, arguments, roundings=ROUNDINGS, core="cortex-m3"):
             np.testing.assert_array_equal(got, want, f"{variant}, {rounding}")
 
 
+#: How far the sums of pairs() could be from their bias, were the input another one.
+SPREAD = 133
+
+
 def pairs(sums, multipliers, shifts, offset=0, limits=WHOLE):
     """One output for each triple: a sum, which the bias alone makes, a multiplier, a shift."""
     bias, multiplier, shift = np.array([*itertools.product(sums, multipliers, shifts)]).T
@@ -50,7 +54,7 @@ def pairs(sums, multipliers, shifts, offset=0, limits=WHOLE):
     arguments = {
         **{"batches": 1, "input_c": 1, "output_c": count, "filter_offset": 0},
         **{"input_offset": -5, "output_offset": offset, **limits},
-        **{"input": np.array([[3]], np.int8), "filter": np.zeros((count, 1), np.int8)},
+        **{"input": np.array([[5]], np.int8), "filter": np.ones((count, 1), np.int8)},
     }
     rows = {"bias": bias, "multiplier": multiplier, "shift": shift}
     return {**arguments, **{k: v.astype(np.int32) for k, v in rows.items()}}
@@ -84,9 +88,9 @@ def test_halves_go_away_from_zero(offset, limits):
             )
 
 
-@pytest.mark.parametrize("most", [2**30 - 1, 2**30, -(2**30) + 1, -(2**30)])
+@pytest.mark.parametrize("most", [2**30 - 1, 2**30])
 def test_the_largest_sums_that_are_doubled(most):
-    sums = [most, 0, -most]
+    sums = [most - SPREAD, 0, SPREAD - most]
     hold("arm_fully_connected_per_channel_s8", pairs(sums, [HIGH, 2**30], [-20, -21, -1]))
 
 
@@ -98,6 +102,49 @@ def test_the_largest_sums_that_are_doubled_count_weights_and_offsets():
         for x in (-128, 127):
             arguments.update(input=np.array([[x]], np.int8), input_offset=offset)
             hold("arm_fully_connected_per_channel_s8", arguments)
+
+
+def uneven(rng, count, depth=24):
+    """Channels as training leaves them: most usual, some constant, some of large multipliers."""
+    arguments = one_pair(rng, depth, count, batches=40)
+    del arguments["multiplier"], arguments["shift"]
+    shift, bias = rng.integers(-11, -6, count), arguments["bias"].astype(np.int64)
+    for c in range(0, count, 5):
+        shift[c] = rng.integers(-31, -22)
+        bias[c] = (-1) ** c * rng.choice([0, 1000, 2**28, 2**30, HIGH - 2**22])
+    for c in range(3, count, 7):
+        shift[c] = rng.integers(-1, 6)
+        arguments["filter"][c] = np.sign(arguments["filter"][c]) * (rng.random(depth) < 0.2)
+        bias[c] = rng.integers(-5, 6)
+    arguments.update(bias=bias.astype(np.int32), shift=shift.astype(np.int32))
+    arguments["multiplier"] = rng.integers(2**30, HIGH, count).astype(np.int32)
+    return arguments
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_constant_channels_and_those_of_large_multipliers(seed):
+    rng = np.random.default_rng(seed)
+    for count, limits in itertools.product((16, 37, 80), RANGES):
+        arguments = {**uneven(rng, count), "output_offset": int(rng.integers(-128, 128)), **limits}
+        hold("arm_fully_connected_per_channel_s8", arguments)
+        arguments["bias"][[1, -1]] = HIGH, LOW  # these may wrap around
+        hold("arm_fully_connected_per_channel_s8", arguments)
+
+
+def test_constant_channels_leave_the_others_the_fastest_epilogue():
+    arguments = {**pairs([7], [2**30 + 5], [-8, 0, 2]), "output_c": 5}
+    arguments["filter"] = np.full((5, 1), 100, np.int8)
+    arguments["bias"] = np.array([7, -9, 3, -(2**30), HIGH - 2**20], np.int32)
+    arguments["multiplier"] = np.full(5, 2**30 + 5, np.int32)
+    arguments["shift"] = np.array([-8, 0, 2, -25, -31], np.int32)
+    hold("arm_fully_connected_per_channel_s8", arguments)
+    function, device = FUNCTIONS["arm_fully_connected_per_channel_s8"], profile("m4", "7.0.0")
+    names = function.struct_values({name: arguments[name] for name in function.params})
+    stack = np.stack([arguments[name] for name in ("bias", "multiplier", "shift")])
+    for row in kernels.rows_of(function.op, function.type):
+        if row.variant == "avx512vnni" and row.runs_here():
+            params = kernels.make_params(row.op, device, names)
+            assert row.pack(params, arguments["filter"], stack).view(np.int32)[0] == 0
 
 
 @pytest.mark.parametrize("bias", [HIGH, LOW, 0])
@@ -195,11 +242,13 @@ def test_depthwise_convolutions_pad_with_the_zero_point(h, w):
         (21, 1),
         (64, 1),
         (80, 1),
+        (96, 1),
+        (112, 1),
         (5, 3),
         (33, 2),
     ):
         sides = {"input_c": channels, "ch_mult": more}
-        for offset in (-127, 0, 128):
+        for offset in (-127, 0, 128) if channels <= 80 else (128,):
             call = called("arm_depthwise_conv_wrapper_s8", rng, windows, offset, **sides)
             hold("arm_depthwise_conv_wrapper_s8", call)
 

@@ -34,10 +34,11 @@ enum { EPILOGUE_OFFSET_MOST = 128 }; /* that is added to halfwords, too */
 /* From the fastest on; those of a layer are of one kind. */
 typedef enum epilogue_kind { EPILOGUE_FLOAT, EPILOGUE_QUICK, EPILOGUE_EXACT } epilogue_kind;
 
-/* A channel's pair, and the magnitude that none of its sums passes. */
+/* A channel's pair, and the magnitude that none of its sums passes: `bias` is what all of them start
+ * from. */
 typedef struct epilogue_channel {
     int32_t multiplier, shift;
-    int64_t most;
+    int64_t most, bias;
 } epilogue_channel;
 
 /* As a multiplier of 0 makes 0 of anything, its shift is of no account. */
@@ -46,11 +47,34 @@ static inline int32_t epilogue_right(const epilogue_channel *c) {
     return c->multiplier == 0 ? 1 : shift < 0 ? -shift : 0;
 }
 
+static inline int epilogue_is_near(const s_epilogue *last) {
+    return last->output_offset >= -EPILOGUE_OFFSET_MOST &&
+           last->output_offset <= EPILOGUE_OFFSET_MOST;
+}
+
 static inline int epilogue_is_quick(const epilogue_channel *c, const s_epilogue *last) {
     int32_t right = epilogue_right(c);
-    int near =
-        last->output_offset >= -EPILOGUE_OFFSET_MOST && last->output_offset <= EPILOGUE_OFFSET_MOST;
-    return near && right >= 1 && right <= 20 && c->most < (1 << 30);
+    return epilogue_is_near(last) && right >= 1 && right <= 20 && c->most < (1 << 30);
+}
+
+/* The magnitude that no sum passes where it has been shifted left, or 2^30 if that may be more. */
+static inline int64_t epilogue_shifted(const epilogue_channel *c) {
+    const int32_t shift = s_shift(c->shift), left = shift > 0 ? shift : 0;
+    return c->most < 1 << 30 && c->most << left < 1 << 30 ? c->most << left : 1 << 30;
+}
+
+/* Is every output of a channel the same, but for the offset? Such channels come from training: their
+ * scale is as small as can be, and their bias so much the larger. */
+static inline int epilogue_is_constant(const epilogue_channel *c, const s_epilogue *last,
+                                       int32_t *constant) {
+    const int32_t shift = s_shift(c->shift);
+    const int64_t spread = c->most - (c->bias < 0 ? -c->bias : c->bias);
+    const int64_t low = c->bias - spread, high = c->bias + spread;
+    if (shift >= 0 || c->multiplier < 0 || low < INT32_MIN || high > INT32_MAX) {
+        return 0;
+    }
+    *constant = qn_requantize(last->profile, (int32_t)low, c->multiplier, shift);
+    return *constant == qn_requantize(last->profile, (int32_t)high, c->multiplier, shift);
 }
 
 static inline void epilogue_pack_add(int32_t *rows, int lanes, int lane, int64_t add) {
