@@ -13,16 +13,17 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..errors import Error
-from ..ir.builds import weight_bytes
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..operators import Conv, Dense, Identity, Operator, Reshape
+from ..quantizer.affine_rules import Rescale
 from ..quantizer.search import Given, Score, Search, search
 from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, Seen, largest
 from ..runtime.cluster import Compute, computing
 from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
+from .budgets import Budget
 from .data import Batch
 from .searching import Job, Progress
 
@@ -47,13 +48,13 @@ RESCALED = (("minmax", "minmax"), ("mse", "minmax"), ("mse", "mse"), (99.9, "mse
 
 @dataclass(frozen=True)
 class Plan:
-    """Which steps to take, in their order, until when by time.monotonic(), within which flash; how
+    """Which steps to take, in their order, until when by time.monotonic(), within which budget; how
     to search."""
 
     steps: tuple[str, ...]
     until: float
     search: Search
-    flash: float = math.inf
+    budget: Optional[Budget] = None
     progress: Optional[Progress] = None
 
     def turns(self, turns: Iterable) -> Iterator:
@@ -94,20 +95,20 @@ class Trial:
 class Judge:
     """How close a trial's scores are to the float network's, on inputs x.
 
-    scores: the float network's, by output. flash: the most bytes of weights.
+    scores: the float network's, by output. budget: what a network may take at most.
     """
 
     x: np.ndarray
     scores: dict[str, np.ndarray]
-    flash: float = math.inf
+    budget: Optional[Budget] = None
 
     def __call__(self, trial: Trial) -> float:
         """Signal-to-noise ratio of the scores in decibels, averaged over outputs; minus infinity
-        where no device has these formats, or not the flash."""
+        where no device has these formats, or the budget is exceeded."""
         try:
-            graph = trial.scored()
-            if weight_bytes(graph) > self.flash:
+            if self.budget is not None and self.budget.excess(trial.lowered()):
                 return -math.inf
+            graph = trial.scored()
             session = Session(graph, trial.job.scheme.profile)
             got = session.run(graph.input.format.quantize(self.x))
         except Error:
@@ -135,7 +136,7 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
     x = np.concatenate([batch.x for batch in kept])
     if len(x) < 2:
         raise Error("steps= and effort='best' need two samples: one to fit, and one to judge")
-    judge = replace(judge_of(job, x), flash=plan.flash)
+    judge = replace(judge_of(job, x), budget=plan.budget)
     fit, held_back = judge.part(slice(0, None, 2)), judge.part(slice(1, None, 2))
     now = Trial(job, formats, job.graph)
     best = start = held_back(now)
@@ -172,7 +173,9 @@ def _reference(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
 
 
 def _single(operator: Operator) -> Operator:
-    """A layer with weights of 32 bits, as files have them."""
+    """An operator that files have: layers with weights of 32 bits, no changes of formats."""
+    if isinstance(operator, Rescale):
+        return Identity()
     if not isinstance(operator, (Conv, Dense)):
         return operator
     bias = None if operator.bias is None else operator.bias.astype(np.float32)
