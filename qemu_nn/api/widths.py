@@ -173,7 +173,7 @@ class _Search:
         return place
 
     def _moves(self, bits: Bits, sign: int) -> Iterator[_Move]:
-        """All changes of a layer, and of neighbours to the same width; sign: to more bits, or -1."""
+        """All changes of a layer, and of neighbours alike; sign: 1 to more bits, -1 to fewer."""
         for layer, own in self.choices.items():
             for to in own:
                 if sign * to > sign * bits[layer]:
