@@ -102,6 +102,32 @@ def test_averages_by_convolutions_are_the_same():
         np.testing.assert_allclose(other, real, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "pool",
+    [
+        Pool("average", (3, 3), (2, 2), ceil=True),
+        Pool("average", (3, 2), (2, 2), (1, 1, 1, 0)),
+        Pool("average", (3, 3), (2, 2), (1, 0, 1, 1), ceil=True, count_pads=True),
+    ],
+)
+def test_a_layer_behind_makes_up_for_averages_at_the_border(pool):
+    graph, x = network(), inputs()
+    old = {node.name: node for node in graph.nodes}
+    old["pool"] = FloatNode("pool", pool, ("relu2",))
+    size = int(np.prod(pool.shape((6, 6, 8))))
+    old["flat"] = FloatNode("flat", Reshape((size,)), ("pool",))
+    weights = np.random.default_rng(7).normal(size=(5, size))
+    old["dense"] = FloatNode("dense", Dense(weights, np.zeros(5)), ("flat",))
+    graph = graph.with_nodes(old.values())
+    result = convolved(graph)
+    assert isinstance(result.node("pool").operator, Conv)
+    real, other = (evaluate(each, x)["dense"] for each in (graph, result))
+    np.testing.assert_allclose(other, real, rtol=1e-12, atol=1e-12 * np.abs(real).max())
+    assert convolved(graph, {"dense"}).node("pool").operator == pool
+    seen = graph.with_nodes([*old.values(), FloatNode("other", Relu(), ("flat",))])
+    assert convolved(seen).node("pool").operator == pool
+
+
 SCHEMES = {
     "power2": ("power2", "5.9.0", 8),
     "power2-16": ("power2", "5.9.0", 16),
