@@ -271,6 +271,24 @@ def test_steps_help_on_other_data_and_are_told(name, gain):
     assert told == ["average", "equalize", "round", "correct"]
 
 
+def test_rows_have_scales_of_their_own(tmp_path):
+    graph, x = network(slope=0.0), inputs(24)
+    dense = graph.node("dense").operator
+    spread = 4.0 ** np.arange(5)[:, None]
+    uneven = FloatNode("dense", Dense(dense.weights / spread, dense.bias), ("flat",))
+    net = FloatNetwork(graph.with_nodes([*graph.nodes[:-1], uneven]))
+    quantized = qemu_nn.quantize(net, x, scheme="affine", steps=["rows"])
+    last = quantized.graph.nodes[-1]
+    assert last.function.name == "arm_fully_connected_per_channel_s8"
+    assert np.abs(quantized.graph.arrays[last.weights]).max(1).tolist() == [127] * 5
+    plain = "arm_fully_connected_s8"
+    for how in ({"functions": {"dense": plain}}, {"bits": 16}):
+        other = qemu_nn.quantize(net, x, scheme="affine", steps=["rows"], **how)
+        assert other.graph.nodes[-1].function.name == how.get("functions", {}).get(
+            "dense", "arm_fully_connected_s16"
+        )
+
+
 def test_the_same_data_give_the_same_network_on_threads_and_a_cluster():
     net, x = classifier(softmax=False), data(12)
     first, *others = (

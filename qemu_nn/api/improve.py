@@ -225,7 +225,8 @@ class _Stage:
         step = STEPS[name]
         if isinstance(step, (Before, After)):
             return self._best(self._before(step) if isinstance(step, Before) else self._after(step))
-        return self._best(self._methods() if name == "formats" else self._search())
+        ways = {"formats": self._methods, "rows": self._rows, "search": self._search}
+        return self._best(ways[name]())
 
     def _before(self, step: Before) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
@@ -245,6 +246,12 @@ class _Stage:
                 scheme = observed.scheme.with_methods(method, weights)
                 label = f"{method} for activations, {weights} for weights"
                 yield from _assigned(label, replace(observed, scheme=scheme))
+
+    def _rows(self) -> Iterator[tuple[str, Trial]]:
+        job = self.now.job
+        scheme = job.scheme.by_rows(job.graph)
+        if scheme != job.scheme:
+            yield from _assigned("", replace(self._observed(job.graph), scheme=scheme))
 
     def _observed(self, graph: FloatGraph) -> Job:
         x = self.fit.x

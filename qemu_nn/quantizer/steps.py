@@ -141,6 +141,7 @@ def _groups(operator: Any) -> int:
 #: Name -> step, in the order in which they are taken.
 STEPS: Mapping[str, Any] = {
     "average": Before(_average),
+    "rows": Assigning(),
     "formats": Assigning(),
     "equalize": Before(_equalize),
     "search": Assigning(),
