@@ -6,7 +6,7 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional
 
@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import Error
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
+from ..ir.statistics import Statistics
 from ..operators import Conv, Dense, Identity, Operator, Reshape
 from ..quantizer.affine_rules import Rescale
 from ..quantizer.search import Given, Score, Search, search
@@ -131,7 +132,8 @@ def _ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
 def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple[Job, Any]:
     """A network of the same function up to rounding, with a note for each step, and its formats.
 
-    Half of the samples fit a step; it is kept if the other half do not score worse with it.
+    Half of the samples fit a step; it is kept if the other half do not score worse with it. In the
+    end all of them say how far values reach.
     """
     x = np.concatenate([batch.x for batch in kept])
     if len(x) < 2:
@@ -140,6 +142,7 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
     fit, held_back = judge.part(slice(0, None, 2)), judge.part(slice(1, None, 2))
     now = Trial(job, formats, job.graph)
     best = start = held_back(now)
+    ranged = False  # whether formats are those of ranges that half of the samples have
     notes = [f"{job.graph.name}: {start:.1f} dB before any step, on data held back"]
     with computing(fit, plan.search.client, plan.search.threads) as compute:
         for name in plan.steps:
@@ -147,17 +150,37 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
                 notes.append(f"{name}: there was no time for it")
                 continue
             began = time.monotonic()
+            if isinstance(STEPS[name], After) and ranged:
+                now, best, ranged = *_with_all(now, x, held_back), False
             outcome = "it does not help, and is left out"
             for label, tried in _Stage(now, fit, compute, plan).take(name):
                 reached = held_back(tried)
                 if reached >= best:
                     outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
                     now, best = tried, reached
+                    ranged = name != "search" and not isinstance(STEPS[name], After)
                     break
             LOGGER.info("%s: %s; %.1f s", name, outcome, time.monotonic() - began)
             notes.append(f"{name}: {outcome}")
+    if ranged:
+        now, _ = _with_all(now, x, held_back)
     reference = _reference(job.reference, now.real) if now.real is not job.graph else job.reference
     return replace(now.job, reference=reference, notes=(*now.job.notes, *notes)), now.formats
+
+
+def _with_all(now: Trial, x: np.ndarray, judge: Judge) -> tuple[Trial, float]:
+    """The network with the ranges of all samples, as how they are chosen is decided, and its score;
+    the network as it is where no device has the formats."""
+    job = replace(now.job, statistics=_statistics(now.job.graph, x))
+    for _, tried in _assigned("", job):
+        reached = judge(tried)
+        if math.isfinite(reached):
+            return tried, reached
+    return now, judge(now)
+
+
+def _statistics(graph: FloatGraph, x: np.ndarray) -> Mapping[str, Statistics]:
+    return observe(graph, (x[i : i + _BATCH] for i in range(0, len(x), _BATCH)))
 
 
 def _reference(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
@@ -254,9 +277,7 @@ class _Stage:
             yield from _assigned("", replace(self._observed(job.graph), scheme=scheme))
 
     def _observed(self, graph: FloatGraph) -> Job:
-        x = self.fit.x
-        parts = (x[i : i + _BATCH] for i in range(0, len(x), _BATCH))
-        return replace(self.now.job, graph=graph, statistics=observe(graph, parts))
+        return replace(self.now.job, graph=graph, statistics=_statistics(graph, self.fit.x))
 
     def _best(self, labelled: Iterable[tuple[str, Trial]]) -> list[tuple[str, Trial]]:
         found = [("", self.now), *labelled]
