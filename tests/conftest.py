@@ -2,6 +2,7 @@
 times as many others with --hypothesis-profile=long. And the C core as tests of instructions that
 this host lacks want it."""
 
+import gc
 import os
 
 import pytest
@@ -11,6 +12,7 @@ from modelled import MODELS, compile_all
 from qemu_nn.importers import hdf5, hdf5_child
 from qemu_nn.runtime.tuned import CACHE
 
+gc.set_threshold(100_000)  # thousands of tests are no garbage
 os.environ[CACHE] = "none"  # what somebody has measured on this host changes no plan of a test
 
 HOW = {"deadline": None, "print_blob": True, "report_multiple_bugs": False}
@@ -40,3 +42,9 @@ def modelled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("modelled")
     compile_all(folder, *MODELS, "-O1")
     return folder
+
+
+def pytest_collection_finish():
+    """What was collected stays: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()

@@ -87,7 +87,7 @@ MANY_REFUSED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
 
 
 @pytest.mark.parametrize(("function", "row"), rows_that_are_cut())
-@settings(max_examples=15, suppress_health_check=MANY_REFUSED)
+@settings(max_examples=8, suppress_health_check=MANY_REFUSED)
 @given(rng=DRAWN, seed=st.integers(0, 2**32 - 1))
 def test_parts_are_the_whole(function, row, rng, seed):
     compare_parts_with_the_whole(function, row, rng, seed)

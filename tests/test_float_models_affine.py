@@ -58,7 +58,9 @@ def test_a_published_model_runs_with_little_noise_or_is_refused_by_its_operator(
 
 
 @needs
-@pytest.mark.parametrize("method", ["minmax", "mse", "kl", 99.9])
+@pytest.mark.parametrize(
+    "method", ["minmax", *(pytest.param(m, marks=pytest.mark.slow) for m in ("mse", "kl", 99.9))]
+)
 def test_lenet_recognizes_as_many_digits_as_its_float_network(method):
     network, _ = loaded("onnx_lenet5_digits/lenet5.onnx")
     stored = np.load(FLOAT / "onnx_lenet5_digits" / "data.npz")

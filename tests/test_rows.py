@@ -25,6 +25,7 @@ EVERY_PROFILE = (*all_profiles(), NPU)
 
 #: Draws whatever is asked of it, so that a failing call is made small.
 DRAWN = st.randoms(use_true_random=False)
+SEEDS = st.integers(0, 2**32 - 1)
 
 
 def rows_that_compute(function):
@@ -69,38 +70,6 @@ def legal(row, struct):
     return True
 
 
-def compare_with_plain(function, row, rng):
-    profile, _, arguments = drawn_call(rng, function, row)
-    rows = kernels.rows_of(function.op, function.type)
-    plain = next(r for r in rows if r.kind == "plain" and r.claims(profile))
-    want = cmsis.invoke(function, arguments, profile, plain.variant)
-    got = cmsis.invoke(function, arguments, profile, row.variant)
-    np.testing.assert_array_equal(got, want, f"{row} against {plain}")
-
-
-@pytest.mark.parametrize(("function", "row"), list(rows_beside_plain_ones()))
-@settings(max_examples=25)  # 500 below
-@given(rng=DRAWN)
-def test_a_row_equals_the_plain_row_of_each_profile_it_claims(function, row, rng):
-    compare_with_plain(function, row, rng)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("function", "row"), list(rows_beside_plain_ones()))
-@settings(max_examples=500, derandomize=False)
-@given(rng=DRAWN)
-def test_a_row_equals_the_plain_row_on_hundreds_of_calls(function, row, rng):
-    compare_with_plain(function, row, rng)
-
-
-def all_rows(fast):
-    for function in EVERY_FUNCTION:
-        for row in (row for row in rows_that_compute(function) if (row.kind == "fast") == fast):
-            if (function.name, row.variant) in NOT_TAKEN:
-                continue
-            yield row_param(function, row=row, id=f"{function.name}-{row}")
-
-
 def guarded(array, rng):
     """A copy with random canary bytes on both sides, and the function that checks them."""
     whole = rng.integers(0, 256, array.nbytes + 2 * GUARD).astype(np.uint8)
@@ -114,29 +83,12 @@ def guarded(array, rng):
     return inside.view(array.dtype).reshape(array.shape), intact
 
 
-@pytest.mark.parametrize(("function", "row"), list(all_rows(fast=True)))
-@settings(max_examples=25)  # with 12 a row passed that writes a vector too far
-@given(rng=DRAWN, seed=st.integers(0, 2**32 - 1))
-def test_a_fast_row_writes_its_output_whole_and_nothing_else(function, row, rng, seed):
-    check_writes(function, row, rng, seed)
-
-
-@pytest.mark.parametrize(("function", "row"), list(all_rows(fast=False)))
-@settings(max_examples=8)
-@given(rng=DRAWN, seed=st.integers(0, 2**32 - 1))
-def test_a_row_writes_its_output_whole_and_nothing_else(function, row, rng, seed):
-    check_writes(function, row, rng, seed)
-
-
-def check_writes(function, row, rng, seed):
-    """A call between canaries, on an output of zeros and of ones."""
-    _, struct, arguments = drawn_call(rng, function, row)
+def outputs_between_canaries(function, row, struct, arguments, seed):
+    """What a row writes over zeros and over ones: an element that it leaves shows in one."""
     canaries = np.random.default_rng(seed)
     destroys = kernels.check(row, struct).destroys
-    weights = function.weights_of(arguments)
-    bias = function.bias_of(arguments)
-    results = []
-    for fill in (0, -1):  # an element that is not written shows as one of the two
+    weights, bias = function.weights_of(arguments), function.bias_of(arguments)
+    for fill in (0, -1):
         start = np.full(function.output.shape(arguments), fill).astype(function.output.dtype)
         output, intact = guarded(start, canaries)
         inputs = [guarded(arguments[array.name], canaries) for array in function.inputs]
@@ -144,12 +96,51 @@ def check_writes(function, row, rng, seed):
             kernels.call(row, struct, [array for array, _ in inputs], output, weights, bias)
         except Refused:  # for the values of its inputs
             output[...] = 0
-        results.append(output.copy())
         assert intact(), f"{row} wrote outside of its output"
         assert all(check() for _, check in inputs), f"{row} wrote beside its input"
         for index, (declared, (array, _)) in enumerate(zip(function.inputs, inputs)):
             if not (declared.state or (destroys and index == 0)):
                 np.testing.assert_array_equal(array, arguments[declared.name], f"{row} wrote to it")
+        yield output
+
+
+def compare_with_plain(function, row, rng, seed):
+    profile, struct, arguments = drawn_call(rng, function, row)
+    rows = kernels.rows_of(function.op, function.type)
+    plain = next(r for r in rows if r.kind == "plain" and r.claims(profile))
+    want = cmsis.invoke(function, arguments, profile, plain.variant)
+    for got in outputs_between_canaries(function, row, struct, arguments, seed):
+        np.testing.assert_array_equal(got, want, f"{row} against {plain}")
+
+
+@pytest.mark.parametrize(("function", "row"), list(rows_beside_plain_ones()))
+@settings(max_examples=25)  # 500 below; with 12 a row passed that writes a vector too far
+@given(rng=DRAWN, seed=SEEDS)
+def test_a_row_equals_the_plain_row_and_writes_nothing_else(function, row, rng, seed):
+    compare_with_plain(function, row, rng, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "row"), list(rows_beside_plain_ones()))
+@settings(max_examples=500, derandomize=False)
+@given(rng=DRAWN, seed=SEEDS)
+def test_a_row_equals_the_plain_row_on_hundreds_of_calls(function, row, rng, seed):
+    compare_with_plain(function, row, rng, seed)
+
+
+def plain_rows():
+    for function in EVERY_FUNCTION:
+        for row in rows_that_compute(function):
+            if row.kind == "plain":
+                yield row_param(function, row=row, id=f"{function.name}-{row}")
+
+
+@pytest.mark.parametrize(("function", "row"), list(plain_rows()))
+@settings(max_examples=8)
+@given(rng=DRAWN, seed=SEEDS)
+def test_a_plain_row_writes_its_output_whole_and_nothing_else(function, row, rng, seed):
+    _, struct, arguments = drawn_call(rng, function, row)
+    results = outputs_between_canaries(function, row, struct, arguments, seed)
     np.testing.assert_array_equal(*results, f"{row} left elements unwritten")
 
 

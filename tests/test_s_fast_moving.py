@@ -9,9 +9,9 @@ import pytest
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.extents import DTYPES
 from qemu_nn.kernels import table as kernels
-from qemu_nn.targets import all_profiles, is_affine
+from qemu_nn.targets import all_profiles
 
-DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
+DEVICES = [p for p in all_profiles() if p.cmsis == "7.0.0"]  # releases do not part here
 
 
 def hold(name, params, *inputs, devices=DEVICES):

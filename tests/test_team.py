@@ -241,6 +241,7 @@ def test_the_interpreter_ends_with_threads_asleep_or_at_work(how):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.compiles
 @needs_posix
 @pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])

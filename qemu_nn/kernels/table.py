@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -158,9 +159,10 @@ def _row(index: int) -> Row:
 ROWS = tuple(_row(index) for index in range(lib.qn_kernel_count()))
 
 
-def rows_of(name: str, type: str) -> list[Row]:
+@functools.cache
+def rows_of(name: str, type: str) -> tuple[Row, ...]:
     """The rows that compute an op, best first."""
-    return [row for row in ROWS if (row.op.name, row.op.type) == (name, type)]
+    return tuple(row for row in ROWS if (row.op.name, row.op.type) == (name, type))
 
 
 def choose(

@@ -143,7 +143,7 @@ def _faults(graph: Graph, profile: Profile) -> list[str]:
     return [f"{graph.name}: layer {name!r}: {fault}" for name, fault in faults if fault]
 
 
-def _rows(node: Node) -> list[Row]:
+def _rows(node: Node) -> Sequence[Row]:
     return kernels.rows_of(node.function.op, node.function.type)
 
 
