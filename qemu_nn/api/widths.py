@@ -37,7 +37,7 @@ def narrowed(job: Job, kept: Sequence[Batch], budget: Budget, way: Plan) -> tupl
 
     All layers start as wide as they may be. While the network takes too much, the change is made
     that adds the least noise for what it saves, measured on the exact network and all of the data.
-    Then those layers are widened again that there is room for. Raises Error where the narrowest
+    Then those layers are widened again that still fit. Raises Error where the narrowest
     network does not fit.
     """
     judge = judge_of(job, np.concatenate([batch.x for batch in kept]))
@@ -159,7 +159,7 @@ class _Search:
         return place
 
     def widened(self, place: _Place) -> _Place:
-        """The place where layers are widened again that there is room for, the loudest first."""
+        """The place where layers are widened again that still fit, the loudest first."""
         noise: dict[_Move, float] = {}
         fitting = [move for move in self._moves(place.bits, 1) if self._fits(place, move)]
         self._measure(place, fitting, noise)
