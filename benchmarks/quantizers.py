@@ -76,9 +76,13 @@ class Reader(CalibrationDataReader):
 def simplified(path, to):
     """Write the network up to its scores, and means over images as the pooling that peers know."""
     model = onnx.load(path)
-    for node in model.graph.node:
+    for place, node in enumerate(model.graph.node):
         if node.op_type == "ReduceMean":  # of an image's rows and columns, in all networks here
-            node.CopyFrom(helper.make_node("GlobalAveragePool", node.input[:1], node.output))
+            (made,), kept = node.output, [a.i for a in node.attribute if a.name == "keepdims"]
+            image = made if kept != [0] else f"{made}_image"
+            node.CopyFrom(helper.make_node("GlobalAveragePool", node.input[:1], [image]))
+            if image != made:
+                model.graph.node.insert(place + 1, helper.make_node("Flatten", [image], [made]))
     (output,) = model.graph.output
     last = next(node for node in model.graph.node if output.name in node.output)
     if "Softmax" in last.op_type:

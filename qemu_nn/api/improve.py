@@ -151,7 +151,7 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
                 continue
             began = time.monotonic()
             if isinstance(STEPS[name], After) and ranged:
-                now, best, ranged = *_with_all(now, x, held_back), False
+                now, best, ranged = *_with_all(now, best, x, held_back), False
             outcome = "it does not help, and is left out"
             for label, tried in _Stage(now, fit, compute, plan).take(name):
                 reached = held_back(tried)
@@ -163,20 +163,20 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
             LOGGER.info("%s: %s; %.1f s", name, outcome, time.monotonic() - began)
             notes.append(f"{name}: {outcome}")
     if ranged:
-        now, _ = _with_all(now, x, held_back)
+        now, _ = _with_all(now, best, x, held_back)
     reference = _reference(job.reference, now.real) if now.real is not job.graph else job.reference
     return replace(now.job, reference=reference, notes=(*now.job.notes, *notes)), now.formats
 
 
-def _with_all(now: Trial, x: np.ndarray, judge: Judge) -> tuple[Trial, float]:
+def _with_all(now: Trial, best: float, x: np.ndarray, judge: Judge) -> tuple[Trial, float]:
     """The network with the ranges of all samples, as how they are chosen is decided, and its score;
-    the network as it is where no device has the formats."""
+    the network as it is, of the score `best`, where it is no better with them."""
     job = replace(now.job, statistics=_statistics(now.job.graph, x))
     for _, tried in _assigned("", job):
         reached = judge(tried)
-        if math.isfinite(reached):
+        if reached >= best:
             return tried, reached
-    return now, judge(now)
+    return now, best
 
 
 def _statistics(graph: FloatGraph, x: np.ndarray) -> Mapping[str, Statistics]:
