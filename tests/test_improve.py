@@ -13,7 +13,9 @@ from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.functions.layouts import pack_nibbles, unpack_nibbles
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.lower.mixed import mixed, neighbours
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape
+from qemu_nn.quantizer.affine_rules import Rescale
 from qemu_nn.quantizer.averages import convolved
 from qemu_nn.quantizer.correct import corrected
 from qemu_nn.quantizer.equalize import STRENGTHS, channel_groups, equalized
@@ -98,6 +100,32 @@ def test_averages_by_convolutions_are_the_same():
     for name in ("pool", "dense"):
         real, other = (evaluate(each, x, trace=True)[name] for each in (graph, result))
         np.testing.assert_allclose(other, real, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        Pool("average", (3, 3), (2, 2), ceil=True),
+        Pool("average", (3, 2), (2, 2), (1, 1, 1, 0)),
+        Pool("average", (3, 3), (2, 2), (1, 0, 1, 1), ceil=True, count_pads=True),
+    ],
+)
+def test_a_layer_behind_makes_up_for_averages_at_the_border(pool):
+    graph, x = network(), inputs()
+    old = {node.name: node for node in graph.nodes}
+    old["pool"] = FloatNode("pool", pool, ("relu2",))
+    size = int(np.prod(pool.shape((6, 6, 8))))
+    old["flat"] = FloatNode("flat", Reshape((size,)), ("pool",))
+    weights = np.random.default_rng(7).normal(size=(5, size))
+    old["dense"] = FloatNode("dense", Dense(weights, np.zeros(5)), ("flat",))
+    graph = graph.with_nodes(old.values())
+    result = convolved(graph)
+    assert isinstance(result.node("pool").operator, Conv)
+    real, other = (evaluate(each, x)["dense"] for each in (graph, result))
+    np.testing.assert_allclose(other, real, rtol=1e-12, atol=1e-12 * np.abs(real).max())
+    assert convolved(graph, {"dense"}).node("pool").operator == pool
+    seen = graph.with_nodes([*old.values(), FloatNode("other", Relu(), ("flat",))])
+    assert convolved(seen).node("pool").operator == pool
 
 
 SCHEMES = {
@@ -243,6 +271,33 @@ def test_steps_help_on_other_data_and_are_told(name, gain):
     assert told == ["average", "equalize", "round", "correct"]
 
 
+@pytest.mark.parametrize("steps", [["equalize"], ["equalize", "correct"]])
+def test_all_samples_say_how_far_values_reach(steps):
+    net, x = FloatNetwork(network(slope=0.0)), inputs(24)
+    quantized = qemu_nn.quantize(net, x, scheme="affine", steps=steps)
+    assert any("equalize" in note and "->" in note for note in quantized.notes)
+    highest = quantized.graph.input.format.dequantize(np.array(127, np.int8))
+    assert x[::2].max() * 1.2 < highest <= x.max()
+
+
+def test_rows_have_scales_of_their_own(tmp_path):
+    graph, x = network(slope=0.0), inputs(24)
+    dense = graph.node("dense").operator
+    spread = 4.0 ** np.arange(5)[:, None]
+    uneven = FloatNode("dense", Dense(dense.weights / spread, dense.bias), ("flat",))
+    net = FloatNetwork(graph.with_nodes([*graph.nodes[:-1], uneven]))
+    quantized = qemu_nn.quantize(net, x, scheme="affine", steps=["rows"])
+    last = quantized.graph.nodes[-1]
+    assert last.function.name == "arm_fully_connected_per_channel_s8"
+    assert np.abs(quantized.graph.arrays[last.weights]).max(1).tolist() == [127] * 5
+    plain = "arm_fully_connected_s8"
+    for how in ({"functions": {"dense": plain}}, {"bits": 16}):
+        other = qemu_nn.quantize(net, x, scheme="affine", steps=["rows"], **how)
+        assert other.graph.nodes[-1].function.name == how.get("functions", {}).get(
+            "dense", "arm_fully_connected_s16"
+        )
+
+
 def test_the_same_data_give_the_same_network_on_threads_and_a_cluster():
     net, x = classifier(softmax=False), data(12)
     first, *others = (
@@ -365,20 +420,113 @@ def test_as_many_layers_as_flash_asks_for_get_four_bits():
     narrow = [n.name for n in less.graph.nodes if n.function.name.endswith("s4")]
     assert 0 < len(narrow) < 5
     assert sum(array.nbytes for array in less.graph.arrays.values()) <= size - 60
-    told = [note for note in less.notes if "4 bits" in note]
-    assert len(told) == len(narrow)
+    told, back = ([n for n in less.notes if words in n] for words in (": 4 bits", "bits again"))
+    assert len(told) - len(back) == len(narrow)
     assert closeness(less, x) > 25
+
+
+def widths(quantized):
+    """Layer -> the type of what it writes."""
+    return {node.name: node.output.dtype for node in quantized.graph.nodes}
+
+
+def cycles(quantized):
+    return qemu_nn.estimate(quantized, target="m4", cmsis="7.0.0").cycles[1]
+
+
+def test_widths_change_where_a_layer_of_another_width_reads():
+    graph, _ = scheme("affine").prepare(network())
+    result, dtype = mixed(graph, {"depthwise", "point", "pool"})
+    assert dtype == "int8"
+    changes = {n.name: n.operator.to for n in result.nodes if isinstance(n.operator, Rescale)}
+    assert changes == {
+        **{"relu/16bits": "int16", "leaky/8bits": "int8", "point/8bits": "int8"},
+        **{"relu2/16bits": "int16", "flat/8bits": "int8"},
+    }
+    assert result.node("side").inputs == ("leaky/8bits",)
+    assert result.node("sum").inputs == ("point/8bits", "side")
+    whole, dtype = mixed(graph, [node.name for node in graph.nodes])
+    assert (whole.nodes, dtype) == (graph.nodes, "int16")
+
+
+def test_layers_that_share_a_tensor_are_neighbours():
+    near = neighbours(scheme("affine").prepare(network())[0])
+    assert near["first"] == {"depthwise"}
+    assert near["point"] == {"depthwise", "side", "sum"}
+    assert near["pool"] == {"sum", "dense"}
+
+
+@pytest.mark.parametrize("name", ["ram", "cycles"])
+def test_layers_are_as_wide_as_a_budget_lets_them(name):
+    net, x = FloatNetwork(network(slope=0.0)), inputs(24)
+    narrow, wide = (qemu_nn.quantize(net, x, scheme="affine", bits=bits) for bits in (8, 16))
+    of = {
+        "ram": lambda each: each.fit("stm32f411", cmsis="7.0.0", stack=0).ram,
+        "cycles": cycles,
+    }[name]
+    budget = (of(narrow) + of(wide)) // 2
+    between = qemu_nn.quantize(net, x, scheme="affine", **{name: budget})
+    assert {*widths(between).values()} == {"int8", "int16"}
+    assert of(between) <= budget
+    assert closeness(between, x) > closeness(narrow, x) + 1
+    last = between.curve.records()[-1]
+    assert of(between) <= last[name] <= budget  # an estimate leaves out what rescales
+    assert name == "cycles" or of(between) == last[name]
+    assert last["snr"] == pytest.approx(closeness(between, x), abs=0.1)
+    assert len(between.curve.rows) == sum(" dB" in note for note in between.notes) > 1
+    everything = qemu_nn.quantize(net, x, scheme="affine", **{name: 2 * of(wide)})
+    assert same(everything, wide)
+
+
+def test_widths_of_weights_and_of_activations_share_budgets(tmp_path):
+    net, x = FloatNetwork(network(slope=0.0)), inputs(24)
+    plain = qemu_nn.quantize(net, x, scheme="affine")
+    size = sum(array.nbytes for array in plain.graph.arrays.values())
+    budgets = {"flash": size - 60, "cycles": int(1.3 * cycles(plain))}
+    steps = ["average", "correct"]
+    both = qemu_nn.quantize(net, x, scheme="affine", **budgets, steps=steps)
+    assert "int16" in widths(both).values()
+    assert any(node.function.name.endswith("s4") for node in both.graph.nodes)
+    assert sum(array.nbytes for array in both.graph.arrays.values()) <= size - 60
+    assert cycles(both) <= budgets["cycles"]
+    both.save(tmp_path / "net.qnz")
+    again = qemu_nn.load(tmp_path / "net.qnz")
+    assert np.array_equal(again.predict(x), both.predict(x))
+    real, other = (evaluate(each, x)["dense"] for each in (net.graph, again.reference))
+    np.testing.assert_allclose(other, real, rtol=1e-4, atol=1e-5 * np.abs(real).max())
+
+
+def test_networks_of_two_widths_are_written_as_tflite(tmp_path):
+    pytest.importorskip("tflite", reason="writing .tflite files needs it")
+    net, x = FloatNetwork(network(slope=0.0)), inputs(12)
+    size = cycles(qemu_nn.quantize(net, x, scheme="affine"))
+    quantized = qemu_nn.quantize(net, x, scheme="affine", cycles=int(1.1 * size))
+    assert "tflm_requantize_s8_s16" in {node.function.name for node in quantized.graph.nodes}
+    quantized.save(tmp_path / "net.tflite")
+    again = qemu_nn.load(tmp_path / "net.tflite")
+    assert np.array_equal(again.predict(x), quantized.predict(x))
+
+
+def test_without_time_a_budget_holds_all_the_same():
+    net, x = FloatNetwork(network(slope=0.0)), inputs(8)
+    most = int(1.2 * cycles(qemu_nn.quantize(net, x, scheme="affine")))
+    assert cycles(qemu_nn.quantize(net, x, scheme="affine", cycles=most, minutes=0)) <= most
 
 
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"flash": 100, "scheme": "affine"}, "more than flash=100"),
+        ({"flash": 100, "scheme": "affine"}, "more than flash=100, and no layer can have fewer"),
+        ({"ram": 100, "scheme": "affine"}, "bytes of memory, more than ram=100"),
+        ({"cycles": 100, "scheme": "affine"}, "cycles, more than cycles=100"),
+        ({"cycles": 10**7, "scheme": "affine", "target": "m0"}, "no instruction counts of m0"),
+        ({"ram": 1.5, "scheme": "affine"}, "ram must be an integer"),
         ({"flash": 100}, "flash= is for scheme='affine' with bits=8"),
+        ({"cycles": 100, "scheme": "affine", "bits": 16}, "cycles= is for scheme='affine'"),
         ({"flash": 0, "scheme": "affine"}, "flash"),
     ],
 )
-def test_flash_that_no_width_reaches_is_told(how, words):
+def test_budgets_that_no_width_reaches_are_told(how, words):
     with pytest.raises(Error) as caught:
-        qemu_nn.quantize(FloatNetwork(network(slope=0.0)), inputs(8), **how)
+        qemu_nn.quantize(FloatNetwork(network(slope=0.0)), inputs(4), **how)
     assert words in str(caught.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,12 +16,21 @@ from ..cycles.model import CLASSES, PATHS, STANDS_FOR, CallEstimate, estimate_ca
 from ..cycles.table import COUNTERS
 from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, cycles
 from ..errors import Error
+from ..functions import FUNCTIONS
+from ..functions.base import Function
 from ..functions.extents import extent
 from ..ir.graph import Graph, Node
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, resolve
 from .network import Network, quantized
 
 _COLUMNS = ("layer", "function", "instructions", "low", "high", "least", "cycles", "most", "share")
+
+#: The optimization and the floats of a compiler that firmware is usually built with.
+_USUAL = ("-O3", "hard")
+
+#: What changes the format of tensors, of which nothing was counted; and what stands for it, as it
+#: has the same loop but for a second load.
+_RESCALES, _LIKE = "tflm_requantize_", "arm_elementwise_mul"
 
 #: What the function that sums weights for another one is called.
 _SUMS = "arm_vector_sum_s8"
@@ -104,6 +114,34 @@ def estimate(
     return Estimate(facts, _table(layers, total.cycles[1], megahertz), *total)
 
 
+def usual_cycles(graph: Graph, core: str, cmsis: str) -> tuple[int, frozenset[str]]:
+    """Cycles of an inference, and the functions that nothing is known of, which are not among them.
+
+    Raises Error where there are no counts of the core or the release.
+    """
+    total, unknown = 0.0, set()
+    for node in graph.nodes:
+        name, params = node.function.name, {**node.params, "bias": int(node.bias is not None)}
+        found = _usual(name, tuple(sorted(params.items())), (core, cmsis, *_USUAL))
+        total += found or 0.0
+        unknown |= {name} if found is None else set()
+    return round(total), frozenset(unknown)
+
+
+@functools.lru_cache(maxsize=4096)
+def _usual(
+    name: str, params: tuple[tuple[str, int], ...], setting: tuple[str, str, str, str]
+) -> Optional[float]:
+    """Cycles of one call of a function; None where nothing is known of it."""
+    own = dict(params)
+    if name.startswith(_RESCALES):
+        kind = "s16" if "s16" in name else "s8"
+        name, own = f"{_LIKE}_{kind}", {"block_size": own["length"]}
+    calls = _calls_of(FUNCTIONS[name], own, setting)
+    spent = [cycles(call.instructions, call.mix, TIMINGS[setting[0]])[1] for call in calls]
+    return sum(spent) if spent else None
+
+
 def _megahertz(clock: Optional[float], board: Optional[Board]) -> Optional[float]:
     if clock is None:
         return board.clock if board else None
@@ -125,7 +163,7 @@ def _layer(
     return _Layer(node, calls, (spent[0], spent[1], spent[2]))
 
 
-def usual_cycles(graph: Graph, node: Node, setting: tuple[str, str, str, str]) -> Optional[float]:
+def layer_cycles(graph: Graph, node: Node, setting: tuple[str, str, str, str]) -> Optional[float]:
     """What a layer usually takes on a core (core, release, optimization, float ABI), without waits
     for flash; None where there are no instruction counts."""
     try:
@@ -136,17 +174,23 @@ def usual_cycles(graph: Graph, node: Node, setting: tuple[str, str, str, str]) -
 
 
 def _calls(node: Node, setting: tuple[str, str, str, str]) -> Iterator[CallEstimate]:
-    """What a layer calls: its function and, with Helium, what sums its weights before."""
-    function, core = node.function, setting[0]
+    """What a layer calls."""
+    return _calls_of(node.function, {**node.params, "bias": int(node.bias is not None)}, setting)
+
+
+def _calls_of(
+    function: Function, params: Mapping[str, int], setting: tuple[str, str, str, str]
+) -> Iterator[CallEstimate]:
+    """A function and, with Helium, what sums its weights before."""
+    core = setting[0]
     path = PATHS.get(STANDS_FOR.get(core, core))
     if path is None:  # the sentence of an unknown core, whatever the function is
         estimate_call(next(iter(COUNTERS)), {}, *setting)
     if function.name not in COUNTERS:
         return
-    params = {**node.params, "bias": int(node.bias is not None)}
     sums = function.order.sums if function.order else ()
-    if path == "mve" and sums and function.buffer_bytes(node.params, path):
-        columns, rows = (extent(size, node.params) for size in sums[:2])
+    if path == "mve" and sums and function.buffer_bytes(params, path):
+        columns, rows = (extent(size, params) for size in sums[:2])
         yield estimate_call(_SUMS, {"cols": columns, "rows": rows, "rhs_offset": 0}, *setting)
     yield estimate_call(function.name, params, *setting)
 

@@ -6,23 +6,25 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional
 
 import numpy as np
 
 from ..errors import Error
-from ..ir.builds import weight_bytes
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
+from ..ir.statistics import Statistics
 from ..operators import Conv, Dense, Identity, Operator, Reshape
+from ..quantizer.affine_rules import Rescale
 from ..quantizer.search import Given, Score, Search, search
 from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, Seen, largest
 from ..runtime.cluster import Compute, computing
 from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
+from .budgets import Budget
 from .data import Batch
 from .searching import Job, Progress
 
@@ -47,13 +49,13 @@ RESCALED = (("minmax", "minmax"), ("mse", "minmax"), ("mse", "mse"), (99.9, "mse
 
 @dataclass(frozen=True)
 class Plan:
-    """Which steps to take, in their order, until when by time.monotonic(), within which flash; how
+    """Which steps to take, in their order, until when by time.monotonic(), within which budget; how
     to search."""
 
     steps: tuple[str, ...]
     until: float
     search: Search
-    flash: float = math.inf
+    budget: Optional[Budget] = None
     progress: Optional[Progress] = None
 
     def turns(self, turns: Iterable) -> Iterator:
@@ -94,20 +96,20 @@ class Trial:
 class Judge:
     """How close a trial's scores are to the float network's, on inputs x.
 
-    scores: the float network's, by output. flash: the most bytes of weights.
+    scores: the float network's, by output. budget: what a network may take at most.
     """
 
     x: np.ndarray
     scores: dict[str, np.ndarray]
-    flash: float = math.inf
+    budget: Optional[Budget] = None
 
     def __call__(self, trial: Trial) -> float:
         """Signal-to-noise ratio of the scores in decibels, averaged over outputs; minus infinity
-        where no device has these formats, or not the flash."""
+        where no device has these formats, or the budget is exceeded."""
         try:
-            graph = trial.scored()
-            if weight_bytes(graph) > self.flash:
+            if self.budget is not None and self.budget.excess(trial.lowered()):
                 return -math.inf
+            graph = trial.scored()
             session = Session(graph, trial.job.scheme.profile)
             got = session.run(graph.input.format.quantize(self.x))
         except Error:
@@ -130,15 +132,17 @@ def _ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
 def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple[Job, Any]:
     """A network of the same function up to rounding, with a note for each step, and its formats.
 
-    Half of the samples fit a step; it is kept if the other half do not score worse with it.
+    Half of the samples fit a step; it is kept if the other half do not score worse with it. In the
+    end all of them say how far values reach.
     """
     x = np.concatenate([batch.x for batch in kept])
     if len(x) < 2:
         raise Error("steps= and effort='best' need two samples: one to fit, and one to judge")
-    judge = replace(judge_of(job, x), flash=plan.flash)
+    judge = replace(judge_of(job, x), budget=plan.budget)
     fit, held_back = judge.part(slice(0, None, 2)), judge.part(slice(1, None, 2))
     now = Trial(job, formats, job.graph)
     best = start = held_back(now)
+    ranged = False  # whether formats are those of ranges that half of the samples have
     notes = [f"{job.graph.name}: {start:.1f} dB before any step, on data held back"]
     with computing(fit, plan.search.client, plan.search.threads) as compute:
         for name in plan.steps:
@@ -146,19 +150,39 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
                 notes.append(f"{name}: there was no time for it")
                 continue
             began = time.monotonic()
+            if isinstance(STEPS[name], After) and ranged:
+                now, best, ranged = *_with_all(now, best, x, held_back), False
             outcome = "it does not help, and is left out"
             for label, tried in _Stage(now, fit, compute, plan).take(name):
                 reached = held_back(tried)
                 if reached >= best:
                     outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
                     now, best = tried, reached
+                    ranged = name != "search" and not isinstance(STEPS[name], After)
                     break
             LOGGER.info("%s: %s; %.1f s", name, outcome, time.monotonic() - began)
             notes.append(f"{name}: {outcome}")
+    if ranged:
+        now, _ = _with_all(now, best, x, held_back)
     reference = (
         reference_of(job.reference, now.real) if now.real is not job.graph else job.reference
     )
     return replace(now.job, reference=reference, notes=(*now.job.notes, *notes)), now.formats
+
+
+def _with_all(now: Trial, best: float, x: np.ndarray, judge: Judge) -> tuple[Trial, float]:
+    """The network with the ranges of all samples, as how they are chosen is decided, and its score;
+    the network as it is, of the score `best`, where it is no better with them."""
+    job = replace(now.job, statistics=_statistics(now.job.graph, x))
+    for _, tried in _assigned("", job):
+        reached = judge(tried)
+        if reached >= best:
+            return tried, reached
+    return now, best
+
+
+def _statistics(graph: FloatGraph, x: np.ndarray) -> Mapping[str, Statistics]:
+    return observe(graph, (x[i : i + _BATCH] for i in range(0, len(x), _BATCH)))
 
 
 def reference_of(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
@@ -174,7 +198,9 @@ def reference_of(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
 
 
 def _single(operator: Operator) -> Operator:
-    """A layer with weights of 32 bits, as files have them."""
+    """An operator that files have: layers with weights of 32 bits, no changes of formats."""
+    if isinstance(operator, Rescale):
+        return Identity()
     if not isinstance(operator, (Conv, Dense)):
         return operator
     bias = None if operator.bias is None else operator.bias.astype(np.float32)
@@ -224,7 +250,8 @@ class _Stage:
         step = STEPS[name]
         if isinstance(step, (Before, After)):
             return self._best(self._before(step) if isinstance(step, Before) else self._after(step))
-        return self._best(self._methods() if name == "formats" else self._search())
+        ways = {"formats": self._methods, "rows": self._rows, "search": self._search}
+        return self._best(ways[name]())
 
     def _before(self, step: Before) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
@@ -245,10 +272,14 @@ class _Stage:
                 label = f"{method} for activations, {weights} for weights"
                 yield from _assigned(label, replace(observed, scheme=scheme))
 
+    def _rows(self) -> Iterator[tuple[str, Trial]]:
+        job = self.now.job
+        scheme = job.scheme.by_rows(job.graph)
+        if scheme != job.scheme:
+            yield from _assigned("", replace(self._observed(job.graph), scheme=scheme))
+
     def _observed(self, graph: FloatGraph) -> Job:
-        x = self.fit.x
-        parts = (x[i : i + _BATCH] for i in range(0, len(x), _BATCH))
-        return replace(self.now.job, graph=graph, statistics=observe(graph, parts))
+        return replace(self.now.job, graph=graph, statistics=_statistics(graph, self.fit.x))
 
     def _best(self, labelled: Iterable[tuple[str, Trial]]) -> list[tuple[str, Trial]]:
         found = [("", self.now), *labelled]

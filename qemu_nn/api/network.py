@@ -34,6 +34,7 @@ from .tflite_file import check_ending, save_tflite
 if TYPE_CHECKING:
     from ..analysis.fit import Fit
     from ..analysis.glance import Glance
+    from ..analysis.table import Table
 
 #: Bytes that fit() reserves for the stack where the caller does not say.
 DEFAULT_STACK = 4096
@@ -57,6 +58,10 @@ class Network:
         network computes in another way than the file's own tool.
     preprocessing : Preprocessing or None
         What raw samples, such as pixels, become before they are real inputs.
+    curve : analysis.table.Table or None
+        What each change of a layer's width costs, where quantize() had a budget: layer, bits,
+        flash, ram, cycles, and the signal-to-noise ratio of the scores in decibels. Files do not
+        hold it.
 
     Raises
     ------
@@ -68,6 +73,7 @@ class Network:
     reference: Optional[FloatGraph] = None
     notes: tuple[str, ...] = ()
     preprocessing: Optional[Preprocessing] = None
+    curve: Optional[Table] = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.graph, Graph):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -37,6 +36,7 @@ from ..runtime.evaluate import each_tensor
 from ..runtime.plan import plan
 from ..runtime.sanity import Gauge, tell
 from ..targets import DEFAULT_CORE, profile
+from .budgets import budget_of
 from .data import Batch, batches
 from .improve import Plan, improved
 from .network import FloatNetwork, Network, unquantized
@@ -62,6 +62,8 @@ def quantize(
     steps: Optional[Sequence[str]] = None,
     minutes: float = 10.0,
     flash: Optional[int] = None,
+    ram: Optional[int] = None,
+    cycles: Optional[int] = None,
     formats: Optional[Overrides] = None,
     functions: Optional[Mapping[str, str]] = None,
     softmax: bool = True,
@@ -116,14 +118,20 @@ def quantize(
         "best" takes the steps of docs/quantizing.md that make a network more accurate, and keeps
         those that do, judged on every second sample of the data; `notes` say what each has gained.
     steps : sequence of str, optional
-        Take these steps alone, in their order: "average", "formats", "equalize", "search",
-        "round", "correct".
+        Take these steps alone, in their order: "average", "rows", "formats", "equalize",
+        "search", "round", "correct".
     minutes : float, default 10.0
         Begin no step, and no layer of a step, after so many minutes; a search takes up to half of
-        them.
+        them. Widths for a budget are no longer measured after them, but chosen by what they save.
     flash : int, optional
         The most bytes of weights and biases. As many layers as needed get weights of 4 bits, those
         first that cost the least; `notes` say what each costs. For scheme="affine" with bits=8.
+    ram : int, optional
+        The most bytes of memory, as exported firmware has it (fit() says it, too) without a stack.
+        Layers get activations of 16 bits as far as it and the other budgets let them, those first
+        that gain the most. For scheme="affine" with bits=8.
+    cycles : int, optional
+        The same for the cycles that estimate() gives for `target`.
     formats : mapping of str to mapping, optional
         Overrides: formats that are given and not chosen, by layer and role. For power2 in fraction
         bits, {"conv1": {"output": 5, "weights": 7, "bias": 6}}; for affine as ranges of outputs,
@@ -203,17 +211,11 @@ def quantize(
     if how_long < 0:
         raise Error(f"minutes must be 0 or more, not {shown(minutes)}")
     taken = EFFORTS[effort] if steps is None else _steps(steps)
-    if flash is not None:
-        flash = as_count(flash, "flash")
-        if scheme != "affine" or bits != 8:
-            raise Error(
-                "flash= is for scheme='affine' with bits=8: no other functions take weights of 4 "
-                "bits in some layers and of 8 in others"
-            )
-    if not searched and not taken and flash is None and (client is not None or workers is not None):
+    budget = budget_of({"flash": flash, "ram": ram, "cycles": cycles}, chosen, bits, core)
+    if not (searched or taken or budget) and (client is not None or workers is not None):
         raise Error(
-            "client and workers are for method='search', effort='best' and flash=, which alone "
-            "have many candidates"
+            "client and workers are for method='search', effort='best', flash=, ram= and cycles=, "
+            "which alone have many candidates"
         )
     given = {
         layer: as_mapping(roles, f"the formats of {layer}")
@@ -235,22 +237,22 @@ def quantize(
     def inputs() -> Iterable[np.ndarray]:
         for batch in progress(source) if progress else source:
             x = to_device_input(_channels_last(batch.x, network.graph))
-            if searched or taken or flash or not kept:
+            if searched or taken or budget or not kept:
                 kept.append(Batch(x, batch.y))
             yield x
 
     job = replace(job, statistics=observe(job.graph, inputs()))
     tried: Given = {}
+    curve = None
     with cluster(client, workers) as found:
-        how = replace(how, client=found)
-        if flash is not None:
-            job = narrowed(job, kept, flash, how)
+        until = time.monotonic() + 60 * how_long
+        way = Plan(taken, until, replace(how, client=found), budget, progress)
+        if budget is not None:
+            job, curve = narrowed(job, kept, budget, way)
         if searched:
-            tried = searched_formats(job, kept, how, progress)
+            tried = searched_formats(job, kept, way.search, progress)
         final = job.formats(tried)
         if taken:
-            until = time.monotonic() + 60 * how_long
-            way = Plan(taken, until, how, math.inf if flash is None else flash, progress)
             job, final = improved(job, final, kept, way)
     graph = job.scheme.lower(job.graph, final)
     choices: tuple[str, ...] = ()
@@ -260,7 +262,8 @@ def quantize(
     gauge, x = Gauge(graph.input), kept[0].x
     gauge.add(graph.input.format.quantize(x), x)
     tell(gauge)
-    return Network(graph, job.reference, (*job.notes, *final.notes, *choices), preprocessing)
+    notes = (*job.notes, *final.notes, *choices)
+    return Network(graph, job.reference, notes, preprocessing, curve)
 
 
 def _steps(steps: Any) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from ..targets import (
     cores_of,
     resolve,
 )
-from .estimate import estimate, usual_cycles
+from .estimate import estimate, layer_cycles
 from .network import Network
 
 _COLUMNS = ("layer", "rank", "function", "instructions", "least", "cycles", "most", "used")
@@ -89,7 +89,7 @@ def quickest(
     notes: list[str] = []
     for name in [node.name for node in graph.nodes]:
         node = graph.node(name)
-        own = usual_cycles(graph, node, setting)
+        own = layer_cycles(graph, node, setting)
         if own is None or node.function.name in named:
             continue
         for cycles, other, swapped in _faster(graph, node, own * (1 - _WORTH), setting):
@@ -110,7 +110,7 @@ def _faster(
     """What _others() finds that takes at most so many cycles, the fastest first."""
     found = []
     for other, swapped in _others(graph, node):
-        cycles = usual_cycles(swapped, other, setting)
+        cycles = layer_cycles(swapped, other, setting)
         if cycles is not None and cycles <= most:
             found.append((cycles, other, swapped))
     return sorted(found, key=lambda one: one[0])

@@ -16,9 +16,11 @@ from ..ir.graph import Graph
 from ..ir.statistics import Statistics, statistics_of
 from ..lower import lower, lower_s8, prepare, prepare_s8
 from ..lower.s8_weighted import NARROW, PER_ROW
-from ..quantizer.affine_rules import affine_rule, fixed_formats
+from ..operators import Dense
+from ..quantizer.affine_rules import affine_rule, fixed_formats, types
 from ..quantizer.assign import Formats, assign_formats
 from ..quantizer.assign_affine import AffineFormats, assign_affine_formats
+from ..quantizer.fusion import clamps
 from ..quantizer.policies import Policy, minmax, policy
 from ..quantizer.ranges import Ranges, ranges
 from ..quantizer.rules import format_groups
@@ -73,6 +75,10 @@ class Scheme(ABC):
     @abstractmethod
     def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
         """The same scheme with other methods for activations and weights."""
+
+    def by_rows(self, graph: FloatGraph) -> Scheme:
+        """The same scheme with a scale for each row of fully connected layers that can have it."""
+        return self
 
     @abstractmethod
     def variables(self, graph: FloatGraph, formats: Any, given: Overrides) -> list[Variable]:
@@ -184,6 +190,15 @@ class Affine(Scheme):
         """See Scheme."""
         activations = ranges(method, dtype=self._dtype)
         return replace(self, activations=activations, weights=ranges(weight_method))
+
+    def by_rows(self, graph: FloatGraph) -> Scheme:
+        """See Scheme; those of 8 bits whose function the user does not name."""
+        dtypes, rows = types(graph, self._dtype), {**self.functions}
+        for name, clamp in clamps(graph).items():
+            dense = isinstance(graph.node(name).operator, Dense)
+            if dense and dtypes[name] == "int8" and not {name, clamp.tensor} & {*self.functions}:
+                rows[name] = PER_ROW
+        return replace(self, functions=rows)
 
     def variables(
         self, graph: FloatGraph, formats: AffineFormats, given: Overrides

@@ -108,6 +108,16 @@ def import_(
     help="Most bytes of weights and biases: layers get weights of 4 bits. For --scheme affine.",
 )
 @click.option(
+    "--ram",
+    type=click.IntRange(1),
+    help="Most bytes of memory: layers get activations of 16 bits within it. For --scheme affine.",
+)
+@click.option(
+    "--cycles",
+    type=click.IntRange(1),
+    help="Most cycles on --target: layers get activations of 16 bits within it, too.",
+)
+@click.option(
     "--format",
     "given",
     multiple=True,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Conv, Pool, PRelu, Relu
-from ..quantizer.affine_rules import Rescale, fixed_formats, joins
+from ..quantizer.affine_rules import Rescale, fixed_formats, joins, types
 from .prepare import averaging, ends_in_softmax, without_groups
 
 
@@ -15,20 +15,20 @@ def prepare_s8(
 ) -> tuple[FloatGraph, list[str]]:
     """The same network in operators that have functions, where such exist, and notes on the cost.
 
-    Values stay as they are, except for a softmax at the end; see prepare(). dtype: of activations.
+    Values stay as they are, except for a softmax at the end; see prepare(). dtype: of the input.
     """
     nodes: list[FloatNode] = []
     notes: list[str] = []
     outputs = list(graph.outputs)
-    fixed = fixed_formats(graph)
+    fixed, own = fixed_formats(graph), types(graph, dtype)
     for node in graph.nodes:
-        operator = node.operator
+        operator, wide = node.operator, own[node.name] == "int16"
         if ends_in_softmax(node, graph, softmax):
             outputs[outputs.index(node.name)] = node.inputs[0]
             notes.append(f"{node.name}: it is left out; the output is {node.inputs[0]}")
         elif isinstance(operator, Pool):
             nodes.append(replace(node, operator=averaging(node, operator, graph, notes)))
-        elif isinstance(operator, Conv) and dtype == "int16" and not operator.depthwise:
+        elif isinstance(operator, Conv) and wide and not operator.depthwise:
             nodes.append(replace(node, operator=without_groups(node.name, operator, notes)))
         elif isinstance(operator, PRelu) and operator.slope.size == 1:
             nodes.append(replace(node, operator=Relu(slope=float(operator.slope.item()))))

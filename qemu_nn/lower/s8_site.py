@@ -19,6 +19,9 @@ from .site import AnySite
 #: The largest shift to the left that a kernel takes.
 _LARGEST_SHIFT = 30
 
+#: Type of activations -> the end of the names of its functions.
+SUFFIXES = {"int8": "s8", "int16": "s16"}
+
 
 @dataclass
 class S8Site(AnySite):
@@ -47,7 +50,7 @@ class S8Site(AnySite):
     @property
     def suffix(self) -> str:
         """The end of the names of functions for this type of activations."""
-        return "s16" if self.wide else "s8"
+        return SUFFIXES[self.output.dtype]
 
     def clamp(self) -> dict[str, int]:
         """act_min and act_max."""

@@ -19,7 +19,7 @@ from ..functions.softmax_tables import exp_lut, one_by_one_lut
 from ..operators import Clip, Elementwise, Relu, Shape, Sigmoid, Softmax, Tanh
 from ..quantizer.affine_rules import Rescale
 from .s8_data_movement import four, named
-from .s8_site import S8Site
+from .s8_site import SUFFIXES, S8Site
 
 _SUMS = {"add": ("arm_elementwise_add", add_scaling), "subtract": ("tflm_sub", sub_scaling)}
 _CHOICES = ("maximum", "minimum")
@@ -60,12 +60,13 @@ def _leaky(site: S8Site, operator: Relu) -> None:
 
 
 def rescale(site: S8Site, operator: Rescale) -> None:
-    """The same values in another format."""
+    """The same values in another format, perhaps of another type."""
     source, output = site.formats
+    before = SUFFIXES[source.dtype]
     multiplier, shift = site.scaling(source.scale / output.scale)
     params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
     params.update(length=math.prod(site.shapes[0]), multiplier=multiplier, shift=shift)
-    site.call(f"tflm_requantize_{site.suffix}_{site.suffix}", params)
+    site.call(f"tflm_requantize_{before}_{site.suffix}", params)
 
 
 def curve(site: S8Site, operator: Sigmoid | Tanh) -> None:

@@ -7,6 +7,7 @@ These are the rules of TensorFlow Lite.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Optional
 
 from ..ir.float_graph import FloatGraph
@@ -26,8 +27,11 @@ FIXED: Mapping[str, Mapping[type, Format]] = {
 }
 
 
+@dataclass(frozen=True)
 class Rescale(Identity):
-    """The same values in another format."""
+    """The same values in another format, with activations of type `to`; None: of the same type."""
+
+    to: Optional[str] = None
 
 
 def affine_rule(operator: Operator) -> Rule:
@@ -44,14 +48,26 @@ def joins(operator: Operator) -> bool:
     return isinstance(operator, (Concat, Elementwise)) and affine_rule(operator).same_format
 
 
+def types(graph: FloatGraph, dtype: str = "int8") -> dict[str, str]:
+    """Tensor -> the type of its integers; dtype: of the input's. A Rescale alone changes it."""
+    found = dict.fromkeys(graph.starts, dtype)
+    for node in graph.nodes:
+        to = node.operator.to if isinstance(node.operator, Rescale) else None
+        found[node.name] = to or found[node.inputs[0]]
+    return found
+
+
 def fixed_formats(graph: FloatGraph, dtype: str = "int8") -> dict[str, Optional[Format]]:
     """Tensor -> the format that its function fixes; None where the format can be chosen.
 
-    dtype: of activations.
+    dtype: of the input.
     """
+    own = types(graph, dtype)
     fixed: dict[str, Optional[Format]] = dict.fromkeys(graph.starts)
     for node in graph.nodes:
         formats = {fixed[name] for name in node.inputs}
         same = len(formats) == 1 and affine_rule(node.operator).same_format
-        fixed[node.name] = FIXED[dtype].get(type(node.operator), formats.pop() if same else None)
+        fixed[node.name] = FIXED[own[node.name]].get(
+            type(node.operator), formats.pop() if same else None
+        )
     return fixed

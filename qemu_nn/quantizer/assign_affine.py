@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.formats import Format, affine_format, quantize_symmetric
 from ..ir.statistics import Statistics
 from ..operators import Conv, Dense
-from .affine_rules import affine_rule, fixed_formats
+from .affine_rules import affine_rule, fixed_formats, types
 from .fusion import clamps
 from .grid import Grid
 from .ranges import Ranges
@@ -79,7 +79,8 @@ def assign_affine_formats(
     per_row: Collection[str] = (),
     narrow: Collection[str] = (),
 ) -> AffineFormats:
-    """Formats by the methods, of the type of activations', in which the sums of every layer fit.
+    """Formats by the methods, in which the sums of every layer fit; the input has the type of
+    activations', and what is behind it, too, up to a Rescale to another.
 
     statistics: of every tensor of the graph. per_row: fully connected layers whose weights have a
     scale for each row; those of convolutions always have one for each output channel. narrow:
@@ -88,15 +89,16 @@ def assign_affine_formats(
     """
     given, narrowed = given or {}, narrowed or {}
     group_of = format_groups(graph, affine_rule)
-    dtype = activations.dtype
-    fixed = fixed_formats(graph, dtype)
+    dtypes = types(graph, activations.dtype)
+    fixed = fixed_formats(graph, activations.dtype)
     _check_given(graph, given, group_of)
     tensors: dict[str, Format] = {}
     for group in {id(group): group for group in group_of.values()}.values():
         chosen = fixed[group.tensors[0]]
         if chosen is None:
-            ends = _range(group, statistics, activations, given, narrowed)
-            chosen = affine_format(*ends, dtype)
+            how = replace(activations, dtype=dtypes[group.tensors[0]])
+            ends = _range(group, statistics, how, given, narrowed)
+            chosen = affine_format(*ends, how.dtype)
         tensors.update(dict.fromkeys(group.tensors, chosen))
     scales: dict[str, np.ndarray] = {}
     notes = []

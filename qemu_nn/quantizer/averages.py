@@ -5,30 +5,67 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Optional
 
 import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..operators import Conv, Pool
+from ..operators import Conv, Dense, Pool, Reshape, Shape
 
 
 def convolved(graph: FloatGraph, fixed: Collection[str] = ()) -> FloatGraph:
-    """The same function, with every average without padding as a depthwise convolution.
+    """The same function, with averages as depthwise convolutions where these can compute them.
 
     A pooling keeps the format of its input, which is as wide as the largest value; the average of
-    many values is small in it, and loses most of its bits. A convolution shifts or rescales.
-    fixed: nodes that stay as they are.
+    many values is small in it, and loses most of its bits. A convolution shifts or rescales. It
+    divides all sums by one number: windows that end at the border, where fewer cells count, come
+    out smaller, and the weights of a fully connected layer behind them make up for it. fixed: nodes
+    that stay as they are.
     """
-    return graph.with_nodes(
-        node if node.name in fixed else _convolved(node, graph) for node in graph.nodes
-    )
+    for node in graph.nodes:
+        pool = node.operator
+        if node.name in fixed or not isinstance(pool, Pool) or pool.kind != "average":
+            continue
+        conv, shares = _convolution(pool, graph.shapes[node.inputs[0]])
+        changed = {node.name: replace(node, operator=conv)}
+        if (shares < 1).any():
+            reader = _dense_behind(graph, node.name)
+            if reader is None or reader.name in fixed:
+                continue
+            changed[reader.name] = _made_up(reader, shares)
+        graph = graph.with_nodes(changed.get(each.name, each) for each in graph.nodes)
+    return graph
 
 
-def _convolved(node: FloatNode, graph: FloatGraph) -> FloatNode:
-    pool = node.operator
-    if not isinstance(pool, Pool) or pool.kind != "average" or any(pool.pads) or pool.ceil:
-        return node
-    channels = graph.shapes[node.name][-1]
-    weights = np.full((channels, *pool.kernel, 1), 1.0 / math.prod(pool.kernel))
-    conv = Conv(weights, np.zeros(channels), pool.stride, groups=channels)
-    return replace(node, operator=conv)
+def _convolution(pool: Pool, shape: Shape) -> tuple[Conv, np.ndarray]:
+    """The sums of all windows over the size of one, and which share of a window counts for each
+    output [height, width, channels]."""
+    real = pool.evaluate(np.ones((1, *shape)))
+    (top, left), out, size = pool.pads[:2], real.shape[1:3], math.prod(pool.kernel)
+    reach = [(n - 1) * s + k for n, s, k in zip(out, pool.stride, pool.kernel)]
+    pads = (top, left, max(reach[0] - top - shape[0], 0), max(reach[1] - left - shape[1], 0))
+    channels = shape[-1]
+    weights = np.full((channels, *pool.kernel, 1), 1.0 / size)
+    conv = Conv(weights, np.zeros(channels), pool.stride, pads, groups=channels)
+    shares: np.ndarray = (conv.evaluate(np.ones((1, *shape))) / real)[0]
+    return conv, np.rint(shares * size) / size
+
+
+def _dense_behind(graph: FloatGraph, name: str) -> Optional[FloatNode]:
+    """The fully connected layer that alone reads a tensor, as a vector; None if there is none."""
+    while name not in graph.outputs and len(graph.readers(name)) == 1:
+        (reader,) = graph.readers(name)
+        if isinstance(reader.operator, Dense) and len(graph.shapes[name]) == 1:
+            return reader
+        if not isinstance(reader.operator, Reshape):
+            return None
+        name = reader.name
+    return None
+
+
+def _made_up(node: FloatNode, shares: np.ndarray) -> FloatNode:
+    """A fully connected layer for inputs that are only these shares of what they were."""
+    operator = node.operator
+    assert isinstance(operator, Dense)
+    weights = operator.weights.astype(np.float64) / shares.ravel()
+    return replace(node, operator=replace(operator, weights=weights))

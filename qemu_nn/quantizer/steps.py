@@ -87,7 +87,8 @@ def largest(graph: FloatGraph, x: np.ndarray) -> dict[str, np.ndarray]:
 
 def _average(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
     changed = convolved(graph, seen.fixed)
-    names = [new.name for old, new in zip(graph.nodes, changed.nodes) if new is not old]
+    pairs = zip(graph.nodes, changed.nodes)
+    names = [n.name for o, n in pairs if type(n.operator) is not type(o.operator)]
     if names:
         yield f"convolutions compute {', '.join(names)}", changed
 
@@ -140,6 +141,7 @@ def _groups(operator: Any) -> int:
 #: Name -> step, in the order in which they are taken.
 STEPS: Mapping[str, Any] = {
     "average": Before(_average),
+    "rows": Assigning(),
     "formats": Assigning(),
     "equalize": Before(_equalize),
     "search": Assigning(),

@@ -1,0 +1,171 @@
+"""Compares what quantizers make of the same float networks and calibration data.
+
+    python -m benchmarks.quantizers FOLDER [NETWORK ...]
+
+FOLDER holds float networks as .onnx files, each in a folder of its own. Every one of them, or only
+those that are named, is quantized here (effort "fast" and "best", and "best" with the widest layers
+that fit into the memory of 8 bits), and by the static quantization of ONNX Runtime with each of its
+calibrations (QDQ, int8, a scale for each channel). It needs onnx and onnxruntime.
+
+All results are integers that Arm's functions compute, and are judged by them, on data of another
+seed than those of calibration: the signal-to-noise ratio of the scores before a softmax, in
+decibels, and how often the class is that of the float network.
+"""
+
+import contextlib
+import io
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper
+from onnxruntime.quantization import (
+    CalibrationDataReader,
+    CalibrationMethod,
+    QuantFormat,
+    QuantType,
+    quantize_static,
+)
+from onnxruntime.quantization.shape_inference import quant_pre_process
+
+import qemu_nn
+
+CALIBRATIONS = ("MinMax", "Entropy", "Percentile", "Distribution")
+#: Seeds of calibration and of test data, and how many samples each has.
+SEEDS, SAMPLES = (1, 2), 256
+
+
+def smooth(shape, seed):
+    """Images of noise whose neighbouring pixels are alike, [n, c, h, w], of unit variance."""
+    channels, height, width = shape
+    rng = np.random.default_rng(seed)
+    far = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width))
+    far[0, 0] = 1 / max(height, width)
+    spectrum = np.fft.rfft2(rng.normal(size=(SAMPLES, channels, height, width))) / far
+    images = np.fft.irfft2(spectrum, s=(height, width))
+    return (images / images.std()).astype(np.float32)
+
+
+def samples(path, shape):
+    """Calibration and test data: handwritten digits where they lie beside the network, or noise."""
+    digits = path.parent / "data.npz"
+    if not digits.exists():
+        return [smooth(shape, seed) for seed in SEEDS]
+    held = np.load(digits)
+    images = np.kron(held["images"] / 16, np.ones((3, 3)))
+    images = np.pad(images, ((0, 0), (2, 2), (2, 2)))[:, None].astype(np.float32)
+    return images[held["train_index"][:SAMPLES]], images[held["test_index"]]
+
+
+class Reader(CalibrationDataReader):
+    """Samples one at a time."""
+
+    def __init__(self, name, x):
+        self.turns = ({name: x[i : i + 1]} for i in range(len(x)))
+
+    def get_next(self):
+        """The next one by its name, or None."""
+        return next(self.turns, None)
+
+
+def simplified(path, to):
+    """Write the network up to its scores, and means over images as the pooling that peers know."""
+    model = onnx.load(path)
+    for place, node in enumerate(model.graph.node):
+        if node.op_type == "ReduceMean":  # of an image's rows and columns, in all networks here
+            (made,), kept = node.output, [a.i for a in node.attribute if a.name == "keepdims"]
+            image = made if kept != [0] else f"{made}_image"
+            node.CopyFrom(helper.make_node("GlobalAveragePool", node.input[:1], [image]))
+            if image != made:
+                model.graph.node.insert(place + 1, helper.make_node("Flatten", [image], [made]))
+    (output,) = model.graph.output
+    last = next(node for node in model.graph.node if output.name in node.output)
+    if "Softmax" in last.op_type:
+        output.name = last.input[0]
+        model.graph.node.remove(last)
+    onnx.save(model, to)
+
+
+def real_scores(path, x):
+    """What ONNX Runtime makes of a float network."""
+    session = onnxruntime.InferenceSession(path)
+    name = session.get_inputs()[0].name
+    return np.concatenate([session.run(None, {name: x[i : i + 1]})[0] for i in range(len(x))])
+
+
+def of_peer(path, x, folder):
+    """Labels and networks of ONNX Runtime's quantizer."""
+    name = onnxruntime.InferenceSession(path).get_inputs()[0].name
+    prepared = folder / "prepared.onnx"
+    quant_pre_process(path, prepared, skip_symbolic_shape=True)
+    for calibration in CALIBRATIONS:
+        to = folder / f"{calibration}.onnx"
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                quantize_static(
+                    *(prepared, to, Reader(name, x)),
+                    quant_format=QuantFormat.QDQ,
+                    per_channel=True,
+                    activation_type=QuantType.QInt8,
+                    weight_type=QuantType.QInt8,
+                    calibrate_method=getattr(CalibrationMethod, calibration),
+                )
+            yield f"ONNX Runtime, {calibration}", lambda to=to: qemu_nn.load(to)
+        except Exception as error:  # whatever a peer cannot do
+            print(f"  ONNX Runtime, {calibration}: {type(error).__name__}: {error}")
+
+
+def of_ours(path, x):
+    """Labels and networks of our own."""
+    try:
+        plain = qemu_nn.quantize(path, x, scheme="affine")
+    except qemu_nn.Error as refused:
+        print(f"  {refused}")
+        return
+    memory = plain.fit("stm32f746", cmsis="7.0.0", stack=0).ram
+    for name, how in {
+        "fast": {},
+        "best": {"effort": "best"},
+        "best, ram=": {"effort": "best", "ram": memory},
+    }.items():
+        yield name, lambda how=how: qemu_nn.quantize(path, x, scheme="affine", **how)
+    yield "power2, best", lambda: qemu_nn.quantize(path, x, effort="best")
+
+
+def compare(path):
+    """Print a line for each quantizer."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, float_path = Path(name), Path(name) / "float.onnx"
+        simplified(path, float_path)
+        shape = qemu_nn.load(float_path).graph.shape
+        fitted, x = samples(path, shape)
+        real = real_scores(float_path, x).reshape(len(x), -1).astype(np.float64)
+        print(f"{path.stem}: {len(fitted)} samples to fit, {len(x)} to judge", flush=True)
+        for label, made in (*of_peer(float_path, fitted, folder), *of_ours(float_path, fitted)):
+            began = time.monotonic()
+            try:
+                error = made().predict(x).reshape(real.shape) - real
+            except qemu_nn.Error as refused:
+                print(f"  {label}: {refused}")
+                continue
+            ratio = 10 * np.log10((real**2).sum() / (error**2).sum())
+            same = np.mean((real + error).argmax(1) == real.argmax(1))
+            took = time.monotonic() - began
+            print(f"  {label}: {ratio:.1f} dB, {same:.1%} of classes, {took:.0f} s", flush=True)
+
+
+def main(folder, *wanted):
+    """Compare quantizers on the networks of a folder."""
+    warnings.simplefilter("ignore")
+    for path in sorted(Path(folder).glob("*/*.onnx")):
+        if not wanted or path.stem in wanted:
+            compare(path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

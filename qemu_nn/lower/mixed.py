@@ -1,0 +1,73 @@
+"""Networks whose layers compute with activations of 8 bits here and of 16 there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from ..ir.float_graph import FloatGraph, FloatNode
+from ..operators import Concat, Conv, Dense, Elementwise, Operator, Pool
+from ..quantizer.affine_rules import Rescale
+from .prepare import without_groups
+
+_NARROW, _WIDE = "int8", "int16"
+
+#: The ends of the names of tensors that change the type.
+_ENDS = {_NARROW: "8bits", _WIDE: "16bits"}
+
+
+def chooses(operator: Operator) -> bool:
+    """Whether the operator's width is a choice of its own; the others have that of their input."""
+    average = isinstance(operator, Pool) and operator.kind == "average"
+    return average or isinstance(operator, (Conv, Dense, Elementwise, Concat))
+
+
+def mixed(graph: FloatGraph, wide: Collection[str]) -> tuple[FloatGraph, str]:
+    """The network with rescaling between widths, and the type of its input.
+
+    graph: prepared for activations of 8 bits. wide: nodes that choose, and read and write 16.
+    """
+    kind = {graph.input: _WIDE if _all_wide(graph, graph.input, wide) else _NARROW}
+    made: dict[tuple[str, str], str] = {}
+    nodes: list[FloatNode] = []
+    for node in graph.nodes:
+        own = kind[node.inputs[0]]
+        if chooses(node.operator):
+            own = _WIDE if node.name in wide else _NARROW
+        kind[node.name] = own
+        for name in node.inputs:
+            if kind[name] != own and (name, own) not in made:
+                made[name, own] = f"{name}/{_ENDS[own]}"
+                nodes.append(FloatNode(made[name, own], Rescale(own), (name,)))
+        inputs = tuple(made.get((name, own), name) for name in node.inputs)
+        operator = node.operator
+        if own == _WIDE and isinstance(operator, Conv) and not operator.depthwise:
+            operator = without_groups(node.name, operator, [])
+        nodes.append(replace(node, operator=operator, inputs=inputs))
+    return graph.with_nodes(nodes), kind[graph.input]
+
+
+def _all_wide(graph: FloatGraph, name: str, wide: Collection[str]) -> bool:
+    """Whether all that choose among those that read a tensor, or what follows it, are wide."""
+    first = _choosing(graph, name)
+    return bool(first) and first <= {*wide}
+
+
+def _choosing(graph: FloatGraph, name: str) -> set[str]:
+    """The next nodes behind a tensor that choose."""
+    found: set[str] = set()
+    for reader in graph.readers(name):
+        found |= {reader.name} if chooses(reader.operator) else _choosing(graph, reader.name)
+    return found
+
+
+def neighbours(graph: FloatGraph) -> Mapping[str, set[str]]:
+    """Node that chooses -> those with which it shares a tensor, or one that follows it."""
+    sources = [graph.input, *(node.name for node in graph.nodes if chooses(node.operator))]
+    near: dict[str, set[str]] = {name: set() for name in sources}
+    for source in sources:
+        together = {source, *_choosing(graph, source)}
+        for name in together:
+            near[name] |= together - {name, graph.input}
+    del near[graph.input]
+    return near
