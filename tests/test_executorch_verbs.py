@@ -10,11 +10,8 @@ from recorded_files import PTE, QDQ, QDQ_CASES
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
-from qemu_nn.api.data import Reading, coded
-from qemu_nn.api.validate import _random
 from qemu_nn.cli.main import main
 from qemu_nn.lower.unknown import formatted
-from qemu_nn.runtime.session import random_inputs
 
 #: A network of layers, one of several inputs and functions, one of float operators.
 SOME = ("view_flatten_conv_linear_m4", "lstm_cell_manual_m4", "softmax_dim1_m55")
@@ -168,11 +165,3 @@ def test_evaluate_takes_the_file_s_own_order_of_axes(archive, name, tmp_path):
     x = {t.name: rng.uniform(*t.format.ends, (3, *t.logical)) / 2 for t in inputs}
     found = qemu_nn.evaluate(network, x if len(x) > 1 else x[inputs[0].name])
     assert found.figures["sqnr_db"] > 20
-
-
-def test_validate_draws_inputs_in_the_file_s_order(tmp_path):
-    network = qemu_nn.load(PTE.file("conv2d_3x3_m4", tmp_path))
-    assert network.graph.input.logical != network.graph.input.shape
-    x = coded(network.host, _random(network.graph), Reading.of(None, None, False, 0))
-    drawn = random_inputs(network.graph, len(x))
-    np.testing.assert_array_equal(x, drawn)

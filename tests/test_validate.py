@@ -14,6 +14,7 @@ import networks
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from recorded_files import PTE
 
 import qemu_nn
 from qemu_nn.api import validate as validation
@@ -70,6 +71,13 @@ def test_outputs_alone(digits):
     found = qemu_nn.validate(NETWORK, IMAGES[:5], on(digits), layers=False)
     assert [(layer.layer, layer.elements) for layer in found.layers] == [("softmax", 50)]
     assert found.same
+
+
+def test_a_network_whose_file_has_another_order_of_axes_draws_its_own_inputs(tmp_path):
+    network = qemu_nn.load(PTE.file("conv2d_3x3_m4", tmp_path))
+    assert network.graph.input.logical != network.graph.input.shape
+    links.built(tmp_path / "link", network)
+    assert qemu_nn.validate(network, None, on(tmp_path / "link" / "build" / "link")).same
 
 
 def test_nothing_is_said_of_inputs_that_are_random(digits, caplog):

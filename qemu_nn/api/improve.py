@@ -164,10 +164,8 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
             notes.append(f"{name}: {outcome}")
     if ranged:
         now, _ = _with_all(now, best, x, held_back)
-    reference = (
-        reference_of(job.reference, now.real) if now.real is not job.graph else job.reference
-    )
-    return replace(now.job, reference=reference, notes=(*now.job.notes, *notes)), now.formats
+    real = job.reference if now.real is job.graph else reference_of(job.reference, now.real)
+    return replace(now.job, reference=real, notes=(*now.job.notes, *notes)), now.formats
 
 
 def _with_all(now: Trial, best: float, x: np.ndarray, judge: Judge) -> tuple[Trial, float]:
