@@ -103,13 +103,14 @@ static void random_range(int32_t *in, int32_t *out, int32_t *least, int32_t *mos
 }
 
 /* Windows of one pixel of whole blocks, which rows may read from the image itself, unless they
- * leave it. */
+ * leave it or skip some of it. */
 static void random_point(qn_s_conv *p) {
     p->filter_h = p->filter_w = 1;
     p->pad_h = p->pad_w = 0;
     p->input_c = p->filter_c = 64 * between(1, 2);
-    p->input_h = p->output_h;
-    p->input_w = p->output_w;
+    int skips = between(0, 1);
+    p->input_h = skips ? (p->output_h - 1) * p->stride_h + 1 : p->output_h;
+    p->input_w = skips ? (p->output_w - 1) * p->stride_w + 1 : p->output_w;
 }
 
 static void random_s_conv(qn_s_conv *p) {
