@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional, Union
 
 from ..analysis.report import Report
 from ..errors import Error
-from ..io.arguments import as_callable
+from ..io.arguments import MOST_THREADS, as_callable, as_count
 from ..io.selection import Index
 from ..ir.builds import built
 from ..ir.float_graph import FloatGraph
@@ -95,9 +95,9 @@ def analyze(
     seed : int, default 0
         Which order.
     threads : int, default 1
-        Threads that share the samples of a batch.
+        Threads that share the blocks of samples.
     progress : callable, optional
-        Wraps the iteration over batches, as tqdm does.
+        Wraps the iteration over blocks, as tqdm does.
     kernels : str, default "cmsis-nn"
         Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
     tflm : str, default "2026-08"
@@ -124,6 +124,7 @@ def analyze(
     """
     files = file_name(network), file_name(data)
     network, progress = quantized(network), as_callable(progress, "progress")
+    threads = as_count(threads, "threads", most=MOST_THREADS)
     reference, graph = network.reference, network.graph
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     how = Reading.of(limit, index, shuffle, seed, labels=labels, **given)
@@ -137,14 +138,15 @@ def analyze(
     _check_pair(graph, reference)
     wanted = network.profile(target, cmsis, rounding, kernels, tflm)
     graph = built(graph, wanted)
-    run = Run(graph, reference, wanted, threads)
+    run = Run(graph, reference, wanted)
     size = _at_once(reference)
     source = real_batches(network, data, how, size)
     sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
     with cluster(client, workers) as found:
         reading, blocks, total = blocks_of(source, None, sample_bytes, found is not None)
         job = Blockwise(run, reading, size)
-        whole = reduce_blocks(job, blocks, merged, client=found, progress=progress, total=total)
+        share = {"client": found, "threads": threads}
+        whole = reduce_blocks(job, blocks, merged, **share, progress=progress, total=total)
     if whole is None:
         raise Error("the data hold no samples")
     for gauge in whole.gauges:

@@ -80,7 +80,6 @@ class Run:
     graph: Graph
     reference: FloatGraph
     profile: Profile
-    threads: int
 
     def __post_init__(self) -> None:
         names = set(self.reference.shapes)
@@ -103,14 +102,14 @@ class Run:
         one_vector = max(scores.shape, default=1) == size > 1 and scores.name in names
         self.classes = size if one_vector else None
         self.ordered = in_order(self.reference)
-        self.session = Session(self.graph, self.profile, threads=self.threads)
-        self.calls = Calls(self.graph, self.profile, self.threads)
+        self.session = Session(self.graph, self.profile)
+        self.calls = Calls(self.graph, self.profile)
         nodes = (node for node in self.graph.nodes if node.name in self.kept)
         self.unlimited = {n.name: Unlimited(self.graph, n, self.profile) for n in nodes}
 
     def __reduce__(self) -> tuple[type[Run], tuple[Any, ...]]:
-        """Pickled as what it was made of, for one thread: it is planned again where it comes to."""
-        return Run, (self.graph, self.reference, self.profile, 1)
+        """Pickled as what it was made of: it is planned again where it comes to."""
+        return Run, (self.graph, self.reference, self.profile)
 
     def nothing(self) -> Found:
         """The figures of no samples."""

@@ -18,13 +18,13 @@ from .session import Session
 class Calls:
     """Every call of a network, planned once for a device."""
 
-    def __init__(self, graph: Graph, profile: Profile, threads: int = 1) -> None:
+    def __init__(self, graph: Graph, profile: Profile) -> None:
         self._profile = profile
         graph = self._graph = built(graph, profile)
         tensors = graph.tensors
         states = {tensor.name for tensor in graph.states}
         self._sessions = {
-            node.name: Session(self._alone(node, tensors[node.inputs[0]]), profile, None, threads)
+            node.name: Session(self._alone(node, tensors[node.inputs[0]]), profile)
             for node in graph.nodes
             if len(node.inputs) == 1 and node.inputs[0] not in states
         }
