@@ -225,6 +225,7 @@ def test_a_worse_network_is_not_returned():
         network, images(40), epochs=1, learning_rate=30.0, learn_formats=False
     )
     assert "after epoch 0 of 1" in tuned.notes[-1]
+    assert tuned.reference is network.reference  # what it is compared with
     for key, array in tuned.graph.arrays.items():
         np.testing.assert_array_equal(array, network.graph.arrays[key])
 
@@ -243,6 +244,10 @@ def test_a_loss_and_an_optimizer_of_ones_own():
 
 
 LABELS = np.zeros(40, int)
+MEAN = {
+    "validation_labels": np.zeros(5),
+    "loss_fn": lambda outputs, targets: (outputs.mean(1) - targets).square().mean(),
+}
 WRONG = [
     ({"labels": LABELS - 1}, "classes count from 0"),
     ({"labels": LABELS + 5}, "class numbers from 0 to 4"),
@@ -258,14 +263,19 @@ WRONG = [
     ({"loss_fn": 3}, "loss_fn is a int"),
     ({"loss_fn": lambda outputs, targets: 1.0}, "returned a float"),
     ({"optimizer": lambda p: None}, "returned a NoneType"),
-    ({"loss_fn": lambda outputs, targets: outputs.mean() * np.nan}, "nan at step 1 of 1"),
+    ({"loss_fn": lambda outputs, targets: outputs.mean() * np.nan}, "of validation data is nan"),
+    ({"labels": np.full(40, np.nan), "validation": images(5, 1), **MEAN}, "nan at step 1 of 2"),
+    ({"loss_fn": lambda outputs, _: (outputs - outputs.detach()).square().sum().sqrt()}, "slope"),
+    ({"optimizer": lambda p: torch.optim.LBFGS(p)}, "optimizer is LBFGS"),
+    ({"data": iter([])}, "the data hold no samples"),
+    ({"data": [(images(9), LABELS[:9]), images(9)]}, "some batches of the data have labels"),
 ]
 
 
 @pytest.mark.parametrize(("wrong", "match"), WRONG, ids=lambda each: None)
 def test_what_cannot_be_meant_is_an_error(wrong, match):
     with pytest.raises(Error, match=match):
-        qemu_nn.fine_tune(quantized("q7"), images(40), **{"epochs": 1, **wrong})
+        qemu_nn.fine_tune(quantized("q7"), **{"data": images(40), "epochs": 1, **wrong})
 
 
 def test_inputs_that_do_not_fit_are_errors():
@@ -274,6 +284,13 @@ def test_inputs_that_do_not_fit_are_errors():
         net(torch.zeros(1, 2, 8, 8))
     with pytest.raises(Error, match="NaN"):
         net(torch.full((1, 8, 8, 2), np.nan))
+    x = torch.zeros(1, 8, 8, 2)
+    assert torch.equal(net(x.bfloat16()), net(x))
+    with torch.no_grad():
+        net.layer("conv").weight[0] = np.nan
+    for compute in (net.network, lambda: net(x)):
+        with pytest.raises(Error, match=r"conv\.weight is not finite"):
+            compute()
     with pytest.raises(Error, match=r"no layer 'con'.*conv, depth, scores"):
         net.layer("con")
     with pytest.raises(Error, match="too few to hold some back"):

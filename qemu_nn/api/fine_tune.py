@@ -123,7 +123,8 @@ def fine_tune(
     else:
         train, held = divided(train)
     net = trainer.TrainableNetwork(own, found, as_flag(learn_formats, "learn_formats"))
-    work = trainer.Trainer(net, train, held, *counts, rate, loss_fn, optimizer, seed, progress)
+    how = *counts, rate, loss_fn, optimizer, seed, progress
+    work = trainer.Trainer(own, net, train, held, *how)
     result: Network = work.run()
     return result
 

@@ -14,8 +14,10 @@ from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format
 from ..ir.graph import Graph, Node
 from ..lower import device_part
+from ..lower.mixed import chooses, mixed
 from ..lower.s8_weighted import NARROW
 from ..operators import Conv, Dense, Identity, Pool, Reshape, Softmax
+from ..quantizer.affine_rules import Rescale
 from ..quantizer.assign import Formats
 from ..quantizer.assign_affine import AffineFormats
 from ..quantizer.fusion import clamps
@@ -24,6 +26,11 @@ from ..runtime.accumulate_s8 import is_affine
 from ..targets import Profile
 from .network import Network
 from .schemes import Scheme, scheme_of
+
+#: What a float network holds as an Identity.
+_RESCALES = frozenset(
+    f"tflm_requantize_{before}_{after}" for before in ("s8", "s16") for after in ("s8", "s16")
+)
 
 #: What stands for the scale of weights whose multiplier is 0.
 _SMALLEST = 1e-30
@@ -71,9 +78,7 @@ def recovered(network: Network, profile: Profile) -> Recovered:
     affine = is_affine(graph)
     bits = 16 if graph.input.dtype == "int16" else 8
     scheme = scheme_of("affine" if affine else "power2", profile, {}, bits, "minmax", "minmax")
-    ends = {each.name for each in network.reference.nodes if isinstance(each.operator, Softmax)}
-    real = scheme.prepare(device_part(network.reference), bool(ends & set(graph.outputs)))[0]
-    real = _with_biases(real)
+    real = _with_biases(_prepared(graph, network.reference, scheme))
     try:
         found = _recovered(graph, real, scheme, affine)
         same = _same(found.lowered(found.formats, found.layers), graph)
@@ -104,6 +109,31 @@ def on_grids(graph: FloatGraph, formats: Any, layers: Mapping[str, Layer]) -> Fl
 
 def _taps(layer: Layer) -> int:
     return layer.weights[0].size
+
+
+def _prepared(graph: Graph, reference: FloatGraph, scheme: Scheme) -> FloatGraph:
+    """The device's part of the float network in operators that have functions, with changes of
+    formats where the calls change them."""
+    ends = {each.name for each in reference.nodes if isinstance(each.operator, Softmax)}
+    softmax = bool(ends & set(graph.outputs))
+    changes = {n.name: _rescale(graph, n) for n in graph.nodes if n.function.name in _RESCALES}
+    real = device_part(reference)
+    real = real.with_nodes(
+        replace(node, operator=changes.get(node.name, node.operator)) for node in real.nodes
+    )
+    if all(name in real.shapes for name, change in changes.items() if change.to):
+        return scheme.prepare(real, softmax)[0]
+    real = scheme_of("affine", scheme.profile, {}, 8, "minmax", "minmax").prepare(real, softmax)[0]
+    written, dtypes = clamps(real), {name: each.dtype for name, each in graph.tensors.items()}
+    made = {node.name: node.name for node in real.nodes}
+    made.update({name: clamp.tensor for name, clamp in written.items()})
+    own = (node.name for node in real.nodes if chooses(node.operator))
+    return mixed(real, [name for name in own if dtypes[made[name]] == "int16"])[0]
+
+
+def _rescale(graph: Graph, call: Node) -> Rescale:
+    before, after = graph.tensors[call.inputs[0]].dtype, call.output.dtype
+    return Rescale(None if before == after else after)
 
 
 def _with_biases(graph: FloatGraph) -> FloatGraph:

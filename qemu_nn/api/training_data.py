@@ -62,6 +62,10 @@ class Reader:
             else:
                 y = np.asarray(batch.y)
                 labels.append(y if order is None else np.asarray(order)[y])
+        if not inputs:
+            raise Error("the data hold no samples")
+        if labels and scores:
+            raise Error("some batches of the data have labels, and others have none")
         wanted = np.concatenate(labels or scores)
         classes = bool(labels) and self._are_classes(wanted)
         return Samples(np.concatenate(inputs), wanted, bool(labels), classes)
