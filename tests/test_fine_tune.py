@@ -362,3 +362,11 @@ def test_the_command_line_trains_too(tmp_path):
     assert result.exit_code == 0, result.output
     assert "fine-tuned: the best is after epoch" in result.output.lower()
     assert qemu_nn.load(tmp_path / "tuned.tflite").graph.nodes
+
+
+def test_what_no_tflite_file_holds_is_told_before_the_training(tmp_path):
+    quantized("q7", 4).save(tmp_path / "net.qnz")
+    arguments = ["fine-tune", tmp_path / "net.qnz", "--data", tmp_path / "missing.npz"]
+    arguments += ["-o", tmp_path / "tuned.tflite"]
+    result = CliRunner().invoke(main, [str(each) for each in arguments])
+    assert (result.exit_code, "save it as .qnz" in result.output) == (2, True), result.output

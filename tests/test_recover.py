@@ -70,6 +70,15 @@ def test_what_quantize_did_not_make_is_refused():
     nodes = tuple(other if each is node else each for each in network.graph.nodes)
     with pytest.raises(Error, match="not those that quantize"):
         recovered(replace(network, graph=replace(network.graph, nodes=nodes)), profile(network))
+    network = quantized("s8 and s16")
+    names = {node.name: f"my {node.name}" for node in network.reference.nodes}
+    nodes = (
+        replace(n, name=names[n.name], inputs=tuple(names.get(i, i) for i in n.inputs))
+        for n in network.reference.nodes
+    )
+    other = replace(network.reference, nodes=tuple(nodes), outputs=("my softmax",))
+    with pytest.raises(Error, match="not those that quantize"):
+        recovered(replace(network, reference=other), profile(network))
 
 
 @pytest.mark.parametrize("verb", ["fine_tune", "trainable"])

@@ -78,8 +78,8 @@ def recovered(network: Network, profile: Profile) -> Recovered:
     affine = is_affine(graph)
     bits = 16 if graph.input.dtype == "int16" else 8
     scheme = scheme_of("affine" if affine else "power2", profile, {}, bits, "minmax", "minmax")
-    real = _with_biases(_prepared(graph, network.reference, scheme))
     try:
+        real = _with_biases(_prepared(graph, network.reference, scheme))
         found = _recovered(graph, real, scheme, affine)
         same = _same(found.lowered(found.formats, found.layers), graph)
     except (Error, KeyError, StopIteration, ValueError):
