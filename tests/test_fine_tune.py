@@ -13,6 +13,7 @@ from trainable_networks import SCHEMES, float_network, images, quantized  # noqa
 import qemu_nn  # noqa: E402
 from qemu_nn.api import trainer  # noqa: E402
 from qemu_nn.api.trainable import formats_of, planned  # noqa: E402
+from qemu_nn.api.training_data import Samples, divided  # noqa: E402
 from qemu_nn.cli.main import main  # noqa: E402
 from qemu_nn.errors import Error, ModelError  # noqa: E402
 from qemu_nn.operators import (  # noqa: E402
@@ -204,6 +205,16 @@ def test_labels_are_learned_and_the_seed_says_all():
     for key, array in first.graph.arrays.items():
         np.testing.assert_array_equal(array, second.graph.arrays[key])
     assert any((a != third.graph.arrays[key]).any() for key, a in first.graph.arrays.items())
+
+
+def test_every_class_is_held_back_in_whatever_order_they_come():
+    classes = np.arange(60) % 5
+    for labels in (classes, np.sort(classes)):
+        train, held_back = divided(Samples(np.arange(60), labels, True, True))
+        assert sorted([*train.x, *held_back.x]) == [*range(60)]
+        assert min(np.bincount(held_back.wanted, minlength=5)) >= 2
+    scores = Samples(np.arange(9), np.zeros((9, 5)), False, False)
+    assert divided(scores)[1].x.tolist() == [4]
 
 
 def test_names_of_classes_are_those_of_the_network():

@@ -53,8 +53,8 @@ def fine_tune(
         The class of every sample, where the data do not hold it. Without any labels the network
         learns to give the scores of its float network.
     validation : str or Path, ndarray, tuple or iterable, optional
-        Data that judge each epoch; default: every fifth sample of `data`, which is not trained on.
-        Neither are test data: test the result on others.
+        Data that judge each epoch; default: every fifth sample of `data` (of each class), which is
+        not trained on. Neither are test data: test the result on others.
     validation_labels : ndarray of int, shape (N,), or str or Path, optional
         Their classes, where they do not hold them.
     target : str, default "cortex-m4"
@@ -119,7 +119,7 @@ def fine_tune(
         held = reader.read(validation, Reading(labels=validation_labels, **how))
         check_apart(train, held)
     elif validation_labels is not None:
-        raise Error("validation_labels is for validation=, which is missing")
+        raise Error("validation_labels= is for validation=, which is missing")
     else:
         train, held = divided(train)
     net = trainer.TrainableNetwork(own, found, as_flag(learn_formats, "learn_formats"))
