@@ -507,6 +507,22 @@ def test_networks_of_two_widths_are_written_as_tflite(tmp_path):
     assert np.array_equal(again.predict(x), quantized.predict(x))
 
 
+def test_what_nothing_is_known_of_is_not_taken_for_cheap():
+    """The maximum of 8 bits has counts, that of 16 has none."""
+    rng, x = np.random.default_rng(1), inputs(8)
+    nodes = [
+        FloatNode("a", Conv(rng.normal(size=(4, 1, 1, 2)), None), ("x",)),
+        FloatNode("b", Conv(rng.normal(size=(4, 1, 1, 2)), None), ("x",)),
+        FloatNode("both", Elementwise("maximum"), ("a", "b")),
+    ]
+    net = FloatNetwork(FloatGraph("net", "x", x.shape[1:], "NHWC", tuple(nodes), ("both",)))
+    free = qemu_nn.quantize(net, x, scheme="affine", ram=10**6)
+    assert {*widths(free).values()} == {"int16"}
+    counted = qemu_nn.quantize(net, x, scheme="affine", cycles=10**8)
+    assert widths(counted)["both"] == "int8"
+    assert not any("not counted" in note for note in counted.notes)
+
+
 def test_without_time_a_budget_holds_all_the_same():
     net, x = FloatNetwork(network(slope=0.0)), inputs(8)
     most = int(1.2 * cycles(qemu_nn.quantize(net, x, scheme="affine")))

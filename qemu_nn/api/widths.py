@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
@@ -48,7 +48,8 @@ def narrowed(job: Job, kept: Sequence[Batch], budget: Budget, way: Plan) -> tupl
         place = found.widened(found.narrowed(_Place(bits, _trial(job, bits))))
     notes = [*job.notes, *place.notes]
     if unknown := budget.uncounted(place.trial.lowered()):
-        notes.append(f"cycles of {', '.join(sorted(unknown))} are not known, and not counted")
+        names = ", ".join(sorted({*unknown.values()}))
+        notes.append(f"cycles of {names} are not known, and not counted")
     return replace(place.trial.job, notes=tuple(notes)), Table(COLUMNS, place.rows)
 
 
@@ -82,7 +83,7 @@ class _Move:
 def _choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
     """Layer -> the widths that it may have."""
     found: dict[str, tuple[int, ...]] = {}
-    written = clamps(job.graph)
+    written, unknown = clamps(job.graph), {*budget.uncounted(_trial(job, {}).lowered())}
     for node in job.graph.nodes:
         if not chooses(node.operator):
             continue
@@ -92,19 +93,19 @@ def _choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
         }:
             if "flash" in budget.limits and narrow_function(node.operator):
                 own.append(4)
-            if budget.widens and _lowers(job, {node.name: 16}):
+            if budget.widens and _may_be_wide(job, node.name, budget, unknown):
                 own.append(16)
         found[node.name] = tuple(sorted(own))
     return found
 
 
-def _lowers(job: Job, bits: Bits) -> bool:
-    """Whether the device has functions and formats for these widths."""
+def _may_be_wide(job: Job, name: str, budget: Budget, unknown: Collection[str]) -> bool:
+    """Whether the device has functions and formats for it, and a budget of cycles counts them:
+    unknown: layers that it does not count anyway. Else what is unknown would look cheap."""
     try:
-        _trial(job, bits).lowered()
+        return {*budget.uncounted(_trial(job, {name: 16}).lowered())} <= {*unknown}
     except Error:
         return False
-    return True
 
 
 def _trial(job: Job, bits: Bits) -> Trial:
@@ -166,10 +167,10 @@ class _Search:
         for move in sorted(noise, key=lambda each: noise[each]):
             if self.way.late or noise[move] >= 0:
                 break
-            if all(place.bits[layer] < move.bits for layer in move.layers):
+            wider = all(place.bits[layer] < move.bits for layer in move.layers)
+            if wider and self._fits(place, move):
                 tried = self._noted(self._moved(place, move), move, f"{move} again")
-                if tried.ratio > place.ratio and self._fits(place, move):
-                    place = tried
+                place = tried if tried.ratio > place.ratio else place
         return place
 
     def _moves(self, bits: Bits, sign: int) -> Iterator[_Move]:
