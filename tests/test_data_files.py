@@ -367,6 +367,8 @@ def test_sound_that_cannot_be_used_is_refused(tmp_path):
         read(tmp_path, (4, 40), None)
     with pytest.raises(Error, match=r"takes \[9\], which cannot be made of features \[40\]"):
         read(path, (9,), None, front_end=chain())
+    with pytest.raises(Error, match="front_end= makes features of WAV files"):
+        read(np.zeros((3, 4, 40)), (4, 40), None, front_end=chain())
     with pytest.raises(Error, match="a front end is a chain"):
         read(path, (4, 40), None, front_end=qemu_nn.micro_frontend())
     put(tmp_path / "b.wav", sound(1), 8000)

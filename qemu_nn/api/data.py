@@ -181,6 +181,8 @@ class _Look:
 
 def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
     y, classes = (None, ()) if how.labels is None else read_labels(how.labels)
+    if how.front_end is not None and not isinstance(source, (str, os.PathLike)):
+        raise Error("front_end= makes features of WAV files: give data= as their path, or no chain")
     try:
         found = _inputs(source, take) if take.names else _input(source, take, how.front_end)
     except OSError as error:
