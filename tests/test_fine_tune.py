@@ -263,7 +263,11 @@ WRONG = [
     ({"labels": LABELS - 1}, "classes count from 0"),
     ({"labels": LABELS + 5}, "class numbers from 0 to 4"),
     ({"labels": LABELS, "validation": images(9, 1)}, "both training and validation"),
-    ({"validation": images(40)[:9]}, "9 of 9 samples of validation= are training data"),
+    ({"validation": images(40)[:9]}, "9 of 9 samples that judge each epoch are training"),
+    (
+        {"data": np.tile(images(20), (2, 1, 1, 1))},
+        "8 of 8 samples that judge each epoch are training",
+    ),
     ({"validation_labels": LABELS}, "validation=, which is missing"),
     ({"learning_rate": 0}, "above 0"),
     ({"epochs": 0}, "epochs"),

@@ -117,14 +117,14 @@ def fine_tune(
     train = reader.read(data, Reading(labels=labels, **how))
     if validation is not None:
         held = reader.read(validation, Reading(labels=validation_labels, **how))
-        check_apart(train, held)
     elif validation_labels is not None:
         raise Error("validation_labels= is for validation=, which is missing")
     else:
         train, held = divided(train)
+    check_apart(train, held)
     net = trainer.TrainableNetwork(own, found, as_flag(learn_formats, "learn_formats"))
-    how = *counts, rate, loss_fn, optimizer, seed, progress
-    work = trainer.Trainer(own, net, train, held, *how)
+    options = *counts, rate, loss_fn, optimizer, seed, progress
+    work = trainer.Trainer(own, net, train, held, *options)
     result: Network = work.run()
     return result
 

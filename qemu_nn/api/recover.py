@@ -27,10 +27,8 @@ from ..targets import Profile
 from .network import Network
 from .schemes import Scheme, scheme_of
 
-#: What a float network holds as an Identity.
-_RESCALES = frozenset(
-    f"tflm_requantize_{before}_{after}" for before in ("s8", "s16") for after in ("s8", "s16")
-)
+#: How the names of functions begin that a float network holds as an Identity.
+_RESCALES = "tflm_requantize_"
 
 #: What stands for the scale of weights whose multiplier is 0.
 _SMALLEST = 1e-30
@@ -116,7 +114,8 @@ def _prepared(graph: Graph, reference: FloatGraph, scheme: Scheme) -> FloatGraph
     formats where the calls change them."""
     ends = {each.name for each in reference.nodes if isinstance(each.operator, Softmax)}
     softmax = bool(ends & set(graph.outputs))
-    changes = {n.name: _rescale(graph, n) for n in graph.nodes if n.function.name in _RESCALES}
+    calls = (node for node in graph.nodes if node.function.name.startswith(_RESCALES))
+    changes = {call.name: _rescale(graph, call) for call in calls}
     real = device_part(reference)
     real = real.with_nodes(
         replace(node, operator=changes.get(node.name, node.operator)) for node in real.nodes
@@ -124,11 +123,12 @@ def _prepared(graph: Graph, reference: FloatGraph, scheme: Scheme) -> FloatGraph
     if all(name in real.shapes for name, change in changes.items() if change.to):
         return scheme.prepare(real, softmax)[0]
     real = scheme_of("affine", scheme.profile, {}, 8, "minmax", "minmax").prepare(real, softmax)[0]
-    written, dtypes = clamps(real), {name: each.dtype for name, each in graph.tensors.items()}
-    made = {node.name: node.name for node in real.nodes}
-    made.update({name: clamp.tensor for name, clamp in written.items()})
-    own = (node.name for node in real.nodes if chooses(node.operator))
-    return mixed(real, [name for name in own if dtypes[made[name]] == "int16"])[0]
+    wide = [
+        name
+        for name, clamp in clamps(real).items()
+        if chooses(real.node(name).operator) and graph.tensors[clamp.tensor].dtype == "int16"
+    ]
+    return mixed(real, wide)[0]
 
 
 def _rescale(graph: Graph, call: Node) -> Rescale:

@@ -110,6 +110,6 @@ def check_apart(train: Samples, held: Samples) -> None:
     same = sum(sample.tobytes() in seen for sample in held.x)
     if 2 * same > len(held.x):
         raise Error(
-            f"{same} of {len(held.x)} samples of validation= are training data, too: they cannot "
-            "judge what was learned from them"
+            f"{same} of {len(held.x)} samples that judge each epoch are training data, too, which "
+            "say nothing of what was learned: give others as validation="
         )
