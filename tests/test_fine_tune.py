@@ -265,8 +265,8 @@ WRONG = [
     ({"labels": LABELS, "validation": images(9, 1)}, "both training and validation"),
     ({"validation": images(40)[:9]}, "9 of 9 samples that judge each epoch are training"),
     (
-        {"data": np.tile(images(20), (2, 1, 1, 1))},
-        "8 of 8 samples that judge each epoch are training",
+        {"data": np.tile(images(18), (2, 1, 1, 1))},
+        "7 of 7 samples that judge each epoch are training",
     ),
     ({"validation_labels": LABELS}, "validation=, which is missing"),
     ({"learning_rate": 0}, "above 0"),
