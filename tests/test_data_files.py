@@ -282,6 +282,7 @@ def test_loaders_of_torch_give_batches_and_labels():
     got, y, found = read(Loader(x))
     np.testing.assert_array_equal(got, PIXELS)
     assert y is None
+    np.testing.assert_array_equal(read(Tensorlike(x))[0], PIXELS)
     with pytest.raises(Error, match=r"one integer for each of the 4 samples, are float64"):
         read(Loader(x, labels / 2))
 

@@ -250,7 +250,9 @@ def test_a_loss_and_an_optimizer_of_ones_own():
 
     targets = RNG.normal(size=40)
     sgd = {"optimizer": lambda p: torch.optim.SGD(p, lr=0.01), "epochs": 1}
-    qemu_nn.fine_tune(quantized("q7"), images(40), labels=targets, loss_fn=loss, **sgd)
+    with torch.no_grad():  # of the caller
+        x = torch.from_numpy(images(40))
+        qemu_nn.fine_tune(quantized("q7"), x, labels=targets, loss_fn=loss, **sgd)
     assert ((32, 5), (32,), torch.float32) in seen
 
 
@@ -283,6 +285,7 @@ WRONG = [
     ({"loss_fn": lambda outputs, _: (outputs - outputs.detach()).square().sum().sqrt()}, "slope"),
     ({"optimizer": lambda p: torch.optim.LBFGS(p)}, "optimizer is LBFGS"),
     ({"data": iter([])}, "the data hold no samples"),
+    ({"data": [(images(9), np.zeros((9, k))) for k in (1, 2)], **MEAN}, "and another in others"),
     ({"data": [(images(9), LABELS[:9]), images(9)]}, "some batches of the data have labels"),
 ]
 

@@ -65,7 +65,7 @@ class Trainer:
 
     def run(self) -> Network:
         """Train, and return the best network of all epochs."""
-        with seeded(self.seed):
+        with seeded(self.seed), torch.enable_grad():
             return self._run()
 
     def _run(self) -> Network:

@@ -66,6 +66,8 @@ class Reader:
             raise Error("the data hold no samples")
         if labels and scores:
             raise Error("some batches of the data have labels, and others have none")
+        if len({y.shape[1:] for y in labels}) > 1:
+            raise Error("labels have one shape in some batches of the data, and another in others")
         wanted = np.concatenate(labels or scores)
         classes = bool(labels) and self._are_classes(wanted)
         return Samples(np.concatenate(inputs), wanted, bool(labels), classes)
