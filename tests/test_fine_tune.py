@@ -16,6 +16,7 @@ from qemu_nn.api.trainable import formats_of, planned  # noqa: E402
 from qemu_nn.api.training_data import Samples, divided  # noqa: E402
 from qemu_nn.cli.main import main  # noqa: E402
 from qemu_nn.errors import Error, ModelError  # noqa: E402
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode  # noqa: E402
 from qemu_nn.operators import (  # noqa: E402
     Affine,
     Clip,
@@ -313,6 +314,16 @@ def test_inputs_that_do_not_fit_are_errors():
         net.layer("con")
     with pytest.raises(Error, match="too few to hold some back"):
         qemu_nn.fine_tune(quantized("q7"), images(4))
+
+
+@pytest.mark.parametrize("verb", [qemu_nn.trainable, lambda net: qemu_nn.fine_tune(net, images(9))])
+def test_without_weights_there_is_nothing_to_train(verb):
+    nodes = (FloatNode("pool", Pool("max", (2, 2), (2, 2)), ("x",)),)
+    graph = FloatGraph("bare", "x", (8, 8, 2), "NHWC", nodes, ("pool",))
+    x = images(9).transpose(0, 2, 3, 1)
+    network = qemu_nn.quantize(qemu_nn.FloatNetwork(graph), x, scheme="affine")
+    with pytest.raises(Error, match="bare has no layer with weights"):
+        verb(network)
 
 
 def conv(*shape, **own):

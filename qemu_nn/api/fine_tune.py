@@ -178,4 +178,7 @@ def trainable(
 def _found(
     network: Network, target: str, cmsis: Optional[str], rounding: Optional[str]
 ) -> Recovered:
-    return recovered(network, network.session(target, cmsis, rounding).profile)
+    found = recovered(network, network.session(target, cmsis, rounding).profile)
+    if not found.layers:
+        raise Error(f"{network.graph.name} has no layer with weights: there is nothing to train")
+    return found
