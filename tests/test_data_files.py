@@ -282,6 +282,7 @@ def test_loaders_of_torch_give_batches_and_labels():
     got, y, found = read(Loader(x))
     np.testing.assert_array_equal(got, PIXELS)
     assert y is None
+    np.testing.assert_array_equal(read(Tensorlike(x))[0], PIXELS)
     with pytest.raises(Error, match=r"one integer for each of the 4 samples, are float64"):
         read(Loader(x, labels / 2))
 
@@ -367,6 +368,8 @@ def test_sound_that_cannot_be_used_is_refused(tmp_path):
         read(tmp_path, (4, 40), None)
     with pytest.raises(Error, match=r"takes \[9\], which cannot be made of features \[40\]"):
         read(path, (9,), None, front_end=chain())
+    with pytest.raises(Error, match="front_end= makes features of WAV files"):
+        read(np.zeros((3, 4, 40)), (4, 40), None, front_end=chain())
     with pytest.raises(Error, match="a front end is a chain"):
         read(path, (4, 40), None, front_end=qemu_nn.micro_frontend())
     put(tmp_path / "b.wav", sound(1), 8000)

@@ -104,6 +104,8 @@ def test_code_and_stack_are_those_that_an_export_reports(tmp_path):
     [
         (REPORT.format(arena=12345), "12,345 bytes of arena in it, 640 in this one"),
         ("flash  code  12\n", "m4.txt is not what `make report-m4`"),
+        ("flash  all  " + "9" * 5000, "m4.txt is not what `make report-m4`"),
+        (2 * REPORT.format(arena=640), "m4.txt holds two reports"),
     ],
 )
 def test_a_report_of_another_network_is_refused(text, reason, tmp_path):

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import qemu_nn
 from qemu_nn.api.golden import example
-from qemu_nn.api.validate import _board, validate
+from qemu_nn.api.validate import _board, _variables, validate
 from qemu_nn.cli.main import main
 from qemu_nn.device import transports
 from qemu_nn.errors import Error
@@ -104,3 +104,15 @@ def test_variables_of_make_are_for_emulated_boards():
         validate(example()[0], make=["CFLAGS"])
     with pytest.raises(Error, match="is built already"):
         validate(example()[0], on="command:true", make=["CFLAGS=-Os"])
+    with pytest.raises(Error, match="make= takes NAME=VALUE"):
+        validate(example()[0], make=["CFLAGS=\0"])
+
+
+def test_values_of_make_may_be_longer_than_names_of_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flags = "CFLAGS=" + "-O2 " * 100
+    assert _variables("qemu:m4", [flags, "EMPTY=", "CMSIS=."]) == [
+        flags,
+        "EMPTY=",
+        f"CMSIS={tmp_path.resolve()}",
+    ]

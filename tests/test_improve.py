@@ -7,6 +7,7 @@ from float_classifiers import classifier, data
 from test_cluster import Client
 
 import qemu_nn
+from qemu_nn.api import widths as widths_of
 from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.api.schemes import scheme_of
 from qemu_nn.cli.main import main
@@ -507,16 +508,54 @@ def test_networks_of_two_widths_are_written_as_tflite(tmp_path):
     assert np.array_equal(again.predict(x), quantized.predict(x))
 
 
+def test_what_nothing_is_known_of_is_not_taken_for_cheap():
+    """The maximum of 8 bits has counts, that of 16 has none."""
+    rng, x = np.random.default_rng(1), inputs(8)
+    nodes = [
+        FloatNode("a", Conv(rng.normal(size=(4, 1, 1, 2)), None), ("x",)),
+        FloatNode("b", Conv(rng.normal(size=(4, 1, 1, 2)), None), ("x",)),
+        FloatNode("both", Elementwise("maximum"), ("a", "b")),
+    ]
+    net = FloatNetwork(FloatGraph("net", "x", x.shape[1:], "NHWC", tuple(nodes), ("both",)))
+    free = qemu_nn.quantize(net, x, scheme="affine", ram=10**6)
+    assert {*widths(free).values()} == {"int16"}
+    counted = qemu_nn.quantize(net, x, scheme="affine", cycles=10**8)
+    assert widths(counted)["both"] == "int8"
+    assert not any("not counted" in note for note in counted.notes)
+
+
 def test_without_time_a_budget_holds_all_the_same():
     net, x = FloatNetwork(network(slope=0.0)), inputs(8)
     most = int(1.2 * cycles(qemu_nn.quantize(net, x, scheme="affine")))
     assert cycles(qemu_nn.quantize(net, x, scheme="affine", cycles=most, minutes=0)) <= most
 
 
+def test_budgets_that_pull_apart_are_met_if_some_widths_meet_both():
+    """Depthwise weights of 4 bits take many more cycles than those of 8, which then are enough."""
+    net, x = FloatNetwork(network(slope=0.0)), inputs(8)
+    budgets = {"flash": 800, "cycles": 165_000}
+    found = qemu_nn.quantize(net, x, scheme="affine", **budgets, minutes=0)
+    assert cycles(found) <= budgets["cycles"]
+    assert sum(array.nbytes for array in found.graph.arrays.values()) <= budgets["flash"]
+
+
+def test_without_time_the_way_to_a_budget_is_short(monkeypatch):
+    """What each change saves is computed once, and not again behind every other one."""
+    net, x, tried = FloatNetwork(network(slope=0.0)), inputs(8), []
+    made = widths_of._trial
+    monkeypatch.setattr(
+        widths_of, "_trial", lambda job, bits: tried.append(bits) or made(job, bits)
+    )
+    found = qemu_nn.quantize(net, x, scheme="affine", ram=864, minutes=0)
+    assert found.fit("stm32f411", cmsis="7.0.0", stack=0).ram <= 864
+    assert len(found.curve.rows) == 4
+    assert len(tried) < 45
+
+
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"flash": 100, "scheme": "affine"}, "more than flash=100, and no layer can have fewer"),
+        ({"flash": 100, "scheme": "affine"}, "more than flash=100; no other bits of a layer"),
         ({"ram": 100, "scheme": "affine"}, "bytes of memory, more than ram=100"),
         ({"cycles": 100, "scheme": "affine"}, "cycles, more than cycles=100"),
         ({"cycles": 10**7, "scheme": "affine", "target": "m0"}, "no instruction counts of m0"),

@@ -114,6 +114,22 @@ def test_a_target_gets_the_function_of_the_fewest_cycles_and_the_same_bits():
     np.testing.assert_array_equal(outputs(quick, *where), outputs(plain, *where))
 
 
+def test_a_faster_function_that_takes_more_memory_than_the_budget_is_no_choice():
+    def made(**how):
+        network = float_network((1, 1), (2, 2), channels=64)
+        found = qemu_nn.quantize(network, DATA, scheme="affine", target="m4", **how)
+        return found.graph.nodes[0].function.name, found.fit(
+            "stm32f411", cmsis="7.0.0", stack=0
+        ).ram
+
+    name, most = made()
+    assert name == "arm_convolve_s8"
+    assert made(ram=most) == (name, most)
+    name, less = made(ram=most - 1)
+    assert name == "arm_convolve_wrapper_s8"
+    assert less < most
+
+
 def test_a_function_that_the_user_names_stays():
     named = {"conv": "arm_convolve_HWC_q7_fast"}
     network = float_network((3, 3), pads=(1, 1, 1, 1))

@@ -9,8 +9,11 @@ import pytest
 from trainable_networks import SCHEMES, images, quantized
 
 import qemu_nn
+from qemu_nn.api.improve import reference_of
 from qemu_nn.api.recover import recovered
 from qemu_nn.errors import Error
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.operators import Concat, Conv, Sigmoid
 
 
 def profile(network):
@@ -34,6 +37,30 @@ def test_formats_and_integers_of_every_scheme_are_found_again(name, tmp_path):
     )
 
 
+@pytest.mark.parametrize("how", [{}, {"ram": 800, "minutes": 0}], ids=["s8", "s8 and s16"])
+def test_changes_of_formats_are_found_again_behind_training(how):
+    """The float network of a trained network has them as operators that do nothing."""
+    rng = np.random.default_rng(0)
+    nodes = (
+        FloatNode("a", Conv(rng.normal(size=(4, 3, 3, 2)), None), ("x",)),
+        FloatNode("fixed", Sigmoid(), ("a",)),
+        FloatNode("b", Conv(rng.normal(size=(4, 3, 3, 2)), None), ("x",)),
+        FloatNode("both", Concat(2), ("fixed", "b")),
+        FloatNode("c", Conv(rng.normal(size=(3, 1, 1, 8)), None), ("both",)),
+    )
+    net = qemu_nn.FloatNetwork(FloatGraph("net", "x", (8, 8, 2), "NHWC", nodes, ("c",)))
+    x = rng.normal(size=(8, 8, 8, 2))
+    network = qemu_nn.quantize(net, x, scheme="affine", **how)
+    changes = [n for n in network.graph.nodes if n.function.name.startswith("tflm_requantize")]
+    assert len({node.function.name for node in changes}) == 1 + len(how)
+    found = recovered(network, profile(network))
+    trained = replace(network, reference=reference_of(network.reference, found.graph))
+    again = recovered(trained, profile(network))
+    assert [(n.name, n.inputs) for n in again.graph.nodes] == [
+        (n.name, n.inputs) for n in found.graph.nodes
+    ]
+
+
 def test_what_quantize_did_not_make_is_refused():
     network = quantized("s8")
     with pytest.raises(Error, match="no float network to train"):
@@ -43,6 +70,15 @@ def test_what_quantize_did_not_make_is_refused():
     nodes = tuple(other if each is node else each for each in network.graph.nodes)
     with pytest.raises(Error, match="not those that quantize"):
         recovered(replace(network, graph=replace(network.graph, nodes=nodes)), profile(network))
+    network = quantized("s8 and s16")
+    names = {node.name: f"my {node.name}" for node in network.reference.nodes}
+    nodes = (
+        replace(n, name=names[n.name], inputs=tuple(names.get(i, i) for i in n.inputs))
+        for n in network.reference.nodes
+    )
+    other = replace(network.reference, nodes=tuple(nodes), outputs=("my softmax",))
+    with pytest.raises(Error, match="not those that quantize"):
+        recovered(replace(network, reference=other), profile(network))
 
 
 @pytest.mark.parametrize("verb", ["fine_tune", "trainable"])

@@ -65,6 +65,7 @@ SCHEMES = {
     "s16": {"scheme": "affine", "bits": 16},
     "s4": {"scheme": "affine", "functions": S4},
     "q7 rounded": {"steps": ["equalize", "round"], "softmax": False},
+    "s8 and s16": {"scheme": "affine", "ram": 1152, "minutes": 0},
     "s8 rounded": {"scheme": "affine", "steps": ["round"]},
 }
 

@@ -10,7 +10,7 @@ from .table import Cell, Table
 _COLUMNS = ("memory", "part", "bytes", "what")
 
 #: "flash  code              3508  of the network, its kernels and the C library"
-_LINE = re.compile(r"(flash|RAM|)\s+([a-z]+)\s+(\d+)(?:\s{2}(.*))?")
+_LINE = re.compile(r"(flash|RAM|)\s+([a-z]+)\s+([0-9]{1,12})(?:\s{2}(.*))?")
 
 #: The parts whose sizes are known without a compiler, and what `info` calls them.
 _KNOWN = {("flash", "weights"): "weight_bytes", ("RAM", "arena"): "activation_bytes"}
@@ -23,14 +23,18 @@ def linked(text: str, name: str, facts: dict[str, Cell]) -> Table:
     Error where there is no report, or one of another network or core.
     """
     rows: list[tuple[Cell, ...]] = []
+    sizes: dict[tuple[str, str], int] = {}
     memory = ""
     for line in text.splitlines():
         found = _LINE.fullmatch(line.rstrip())
         if found is None or not (found[1] or rows):
             continue
         memory = found[1] or memory
-        rows.append((memory, found[2], int(found[3]), found[4] or ""))
-    sizes = {(row[0], row[1]): row[2] for row in rows}
+        part = memory, found[2]
+        if part in sizes:
+            raise Error(f"{name} holds two reports: give the one of this network and core")
+        sizes[part] = int(found[3])
+        rows.append((*part, sizes[part], found[4] or ""))
     if not {*_KNOWN, ("flash", "all"), ("RAM", "stack"), ("RAM", "all")} <= set(sizes):
         raise Error(f"{name} is not what `make report-m4` or its kin of an export print")
     for part, fact in _KNOWN.items():

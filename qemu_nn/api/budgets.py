@@ -41,10 +41,10 @@ class Budget:
             return sum(buffers(plan(graph, self.profile)).values())
         return usual_cycles(graph, self.core, self.profile.cmsis)[0]
 
-    def uncounted(self, graph: Graph) -> frozenset[str]:
-        """The functions whose cycles are limited, and not known."""
+    def uncounted(self, graph: Graph) -> dict[str, str]:
+        """Layer -> function of those whose cycles are limited, and not known."""
         if "cycles" not in self.limits:
-            return frozenset()
+            return {}
         return usual_cycles(graph, self.core, self.profile.cmsis)[1]
 
     def costs(self, graph: Graph) -> dict[str, int]:

@@ -181,6 +181,8 @@ class _Look:
 
 def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
     y, classes = (None, ()) if how.labels is None else read_labels(how.labels)
+    if how.front_end is not None and not isinstance(source, (str, os.PathLike)):
+        raise Error("front_end= makes features of WAV files: give data= as their path, or no chain")
     try:
         found = _inputs(source, take) if take.names else _input(source, take, how.front_end)
     except OSError as error:
@@ -263,11 +265,16 @@ def _input(source: Any, take: Take, front_end: Any) -> _Found:
         labels = None if source[1] is None else read_labels(source[1])[0]
     elif isinstance(source, Mapping):
         x, labels = _of_mapping(source, "the dictionary")
-    elif isinstance(source, (Source, np.ndarray)) or is_chunked(source):
+    elif isinstance(source, (Source, np.ndarray)) or is_chunked(source) or _is_tensor(source):
         x = _source(source, "the data")
     else:
         return None
     return {None: x}, labels
+
+
+def _is_tensor(x: Any) -> bool:
+    """Whether it is an array of another library, such as PyTorch."""
+    return hasattr(x, "__array__") and getattr(x, "ndim", 0) > 0
 
 
 def source_of_file(path: Path) -> Source:

@@ -114,18 +114,20 @@ def estimate(
     return Estimate(facts, _table(layers, total.cycles[1], megahertz), *total)
 
 
-def usual_cycles(graph: Graph, core: str, cmsis: str) -> tuple[int, frozenset[str]]:
-    """Cycles of an inference, and the functions that nothing is known of, which are not among them.
+def usual_cycles(graph: Graph, core: str, cmsis: str) -> tuple[int, dict[str, str]]:
+    """Cycles of an inference, and layer -> function of those that nothing is known of, which are
+    not among them.
 
     Raises Error where there are no counts of the core or the release.
     """
-    total, unknown = 0.0, set()
+    total, unknown = 0.0, {}
     for node in graph.nodes:
         name, params = node.function.name, {**node.params, "bias": int(node.bias is not None)}
         found = _usual(name, tuple(sorted(params.items())), (core, cmsis, *_USUAL))
         total += found or 0.0
-        unknown |= {name} if found is None else set()
-    return round(total), frozenset(unknown)
+        if found is None:
+            unknown[node.name] = name
+    return round(total), unknown
 
 
 @functools.lru_cache(maxsize=4096)

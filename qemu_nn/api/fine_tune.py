@@ -53,8 +53,8 @@ def fine_tune(
         The class of every sample, where the data do not hold it. Without any labels the network
         learns to give the scores of its float network.
     validation : str or Path, ndarray, tuple or iterable, optional
-        Data that judge each epoch; default: every fifth sample of `data`, which is not trained on.
-        Neither are test data: test the result on others.
+        Data that judge each epoch; default: every fifth sample of `data` (of each class), which is
+        not trained on. Neither are test data: test the result on others.
     validation_labels : ndarray of int, shape (N,), or str or Path, optional
         Their classes, where they do not hold them.
     target : str, default "cortex-m4"
@@ -117,13 +117,14 @@ def fine_tune(
     train = reader.read(data, Reading(labels=labels, **how))
     if validation is not None:
         held = reader.read(validation, Reading(labels=validation_labels, **how))
-        check_apart(train, held)
     elif validation_labels is not None:
-        raise Error("validation_labels is for validation=, which is missing")
+        raise Error("validation_labels= is for validation=, which is missing")
     else:
         train, held = divided(train)
+    check_apart(train, held)
     net = trainer.TrainableNetwork(own, found, as_flag(learn_formats, "learn_formats"))
-    work = trainer.Trainer(net, train, held, *counts, rate, loss_fn, optimizer, seed, progress)
+    options = *counts, rate, loss_fn, optimizer, seed, progress
+    work = trainer.Trainer(own, net, train, held, *options)
     result: Network = work.run()
     return result
 
@@ -177,4 +178,7 @@ def trainable(
 def _found(
     network: Network, target: str, cmsis: Optional[str], rounding: Optional[str]
 ) -> Recovered:
-    return recovered(network, network.session(target, cmsis, rounding).profile)
+    found = recovered(network, network.session(target, cmsis, rounding).profile)
+    if not found.layers:
+        raise Error(f"{network.graph.name} has no layer with weights: there is nothing to train")
+    return found

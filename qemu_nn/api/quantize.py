@@ -257,7 +257,7 @@ def quantize(
     graph = job.scheme.lower(job.graph, final)
     choices: tuple[str, ...] = ()
     if target is not None:
-        graph, choices = quickest(graph, target, wanted, {*(functions or {}).values()})
+        graph, choices = quickest(graph, target, wanted, {*(functions or {}).values()}, budget)
     plan(graph, wanted)  # the device accepts every call
     gauge, x = Gauge(graph.input), kept[0].x
     gauge.add(graph.input.format.quantize(x), x)

@@ -29,6 +29,7 @@ from ..targets import (
     cores_of,
     resolve,
 )
+from .budgets import Budget
 from .estimate import estimate, layer_cycles
 from .network import Network
 
@@ -76,12 +77,17 @@ def ranked(
 
 
 def quickest(
-    graph: Graph, target: str, profile: Profile, named: Collection[str]
+    graph: Graph,
+    target: str,
+    profile: Profile,
+    named: Collection[str],
+    budget: Optional[Budget] = None,
 ) -> tuple[Graph, tuple[str, ...]]:
     """The network with the quickest function for each layer, and a note for each that changes.
 
-    Of the functions that give a layer's bits; those that are `named` stay. Nothing changes where
-    there are no instruction counts. Another note says which other cores get other bits.
+    Of the functions that give a layer's bits and keep within the budget; those that are `named`
+    stay. Nothing changes where there are no instruction counts. Another note says which other cores
+    get other bits.
     """
     core = resolve(target)
     setting = (core, profile.cmsis, "-O3", "hard")
@@ -96,7 +102,8 @@ def quickest(
             wanted = wanted or _computed(start, profile)
             if wanted is None:  # the device refuses a call, of which whoever plans it tells
                 return start, ()
-            if _gives(swapped, profile, wanted):
+            fits = _gives(swapped, profile, wanted)
+            if fits and (budget is None or not budget.excess(swapped)):
                 graph, was = swapped, node.function.name
                 gain = f"{100 * (1 - cycles / own):.0f} % fewer cycles on {core}"
                 notes.append(f"{name}: {other.function.name} instead of {was}, {gain}, same bits")

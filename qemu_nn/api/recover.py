@@ -14,8 +14,10 @@ from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format
 from ..ir.graph import Graph, Node
 from ..lower import device_part
+from ..lower.mixed import chooses, mixed
 from ..lower.s8_weighted import NARROW
 from ..operators import Conv, Dense, Identity, Pool, Reshape, Softmax
+from ..quantizer.affine_rules import Rescale
 from ..quantizer.assign import Formats
 from ..quantizer.assign_affine import AffineFormats
 from ..quantizer.fusion import clamps
@@ -24,6 +26,9 @@ from ..runtime.accumulate_s8 import is_affine
 from ..targets import Profile
 from .network import Network
 from .schemes import Scheme, scheme_of
+
+#: How the names of functions begin that a float network holds as an Identity.
+_RESCALES = "tflm_requantize_"
 
 #: What stands for the scale of weights whose multiplier is 0.
 _SMALLEST = 1e-30
@@ -71,10 +76,8 @@ def recovered(network: Network, profile: Profile) -> Recovered:
     affine = is_affine(graph)
     bits = 16 if graph.input.dtype == "int16" else 8
     scheme = scheme_of("affine" if affine else "power2", profile, {}, bits, "minmax", "minmax")
-    ends = {each.name for each in network.reference.nodes if isinstance(each.operator, Softmax)}
-    real = scheme.prepare(device_part(network.reference), bool(ends & set(graph.outputs)))[0]
-    real = _with_biases(real)
     try:
+        real = _with_biases(_prepared(graph, network.reference, scheme))
         found = _recovered(graph, real, scheme, affine)
         same = _same(found.lowered(found.formats, found.layers), graph)
     except (Error, KeyError, StopIteration, ValueError):
@@ -104,6 +107,33 @@ def on_grids(graph: FloatGraph, formats: Any, layers: Mapping[str, Layer]) -> Fl
 
 def _taps(layer: Layer) -> int:
     return layer.weights[0].size
+
+
+def _prepared(graph: Graph, reference: FloatGraph, scheme: Scheme) -> FloatGraph:
+    """The device's part of the float network in operators that have functions, with changes of
+    formats where the calls change them."""
+    ends = {each.name for each in reference.nodes if isinstance(each.operator, Softmax)}
+    softmax = bool(ends & set(graph.outputs))
+    calls = (node for node in graph.nodes if node.function.name.startswith(_RESCALES))
+    changes = {call.name: _rescale(graph, call) for call in calls}
+    real = device_part(reference)
+    real = real.with_nodes(
+        replace(node, operator=changes.get(node.name, node.operator)) for node in real.nodes
+    )
+    if all(name in real.shapes for name, change in changes.items() if change.to):
+        return scheme.prepare(real, softmax)[0]
+    real = scheme_of("affine", scheme.profile, {}, 8, "minmax", "minmax").prepare(real, softmax)[0]
+    wide = [
+        name
+        for name, clamp in clamps(real).items()
+        if chooses(real.node(name).operator) and graph.tensors[clamp.tensor].dtype == "int16"
+    ]
+    return mixed(real, wide)[0]
+
+
+def _rescale(graph: Graph, call: Node) -> Rescale:
+    before, after = graph.tensors[call.inputs[0]].dtype, call.output.dtype
+    return Rescale(None if before == after else after)
 
 
 def _with_biases(graph: FloatGraph) -> FloatGraph:

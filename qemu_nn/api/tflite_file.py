@@ -21,12 +21,17 @@ _NUDGES = tuple(1 + bits * 2.0**-23 for bits in (0, 1, -1, 2, -2))
 
 
 def save_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing] = None) -> None:
-    """Write a network as a .tflite file, whole or not at all.
+    """Write a network as a .tflite file, whole or not at all; see as_tflite()."""
+    write_bytes(path, as_tflite(graph, path, preprocessing))
 
-    The file, read by load(), is the same calls with the same arguments and arrays; one that is not
-    is never written. Its metadata have the names of classes, and the preprocessing as far as they
-    can say it. Raises ModelError that names what such files do not hold; Error where the
-    libraries `tflite` and `flatbuffers` are missing.
+
+def as_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing] = None) -> bytes:
+    """A network as the bytes of a .tflite file, whose path is for sentences.
+
+    The file, read by load(), is the same calls with the same arguments and arrays. Its metadata
+    have the names of classes, and the preprocessing as far as they can say it. Raises ModelError
+    that names what such files do not hold; Error where the libraries `tflite` and `flatbuffers` are
+    missing.
     """
     data, calls = exporter.written(graph, _beside(graph, preprocessing))
     try:
@@ -35,7 +40,7 @@ def save_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing]
         found = str(error)
     if found is not None:
         raise ModelError(f"no .tflite file holds {graph.name}: {found}; save it as .qnz")
-    write_bytes(path, data)
+    return data
 
 
 def _beside(graph: Graph, preprocessing: Optional[Preprocessing]) -> Optional[exporter.Beside]:

@@ -206,7 +206,10 @@ class TrainableNetwork(nn.Module):
 
     def _legally(self, compute: Callable[[], Result]) -> Result:
         """What is computed. Where the device does not take the formats, as its shifts have limits,
-        steps go back to the last that it took."""
+        steps go back to the last that it took. Error where a parameter is not finite."""
+        for name, parameter in self.named_parameters():
+            if not torch.isfinite(parameter).all():
+                raise Error(f"{name} is not finite: train anew, with a smaller learning rate")
         try:
             result = compute()
         except Error:
@@ -275,7 +278,7 @@ class TrainableNetwork(nn.Module):
         if not known or tuple(x.shape[1:]) != shape or x.device.type != "cpu":
             sides = ", ".join(map(str, shape))
             raise Error(f"a batch must be a floating-point tensor [N, {sides}] on the CPU")
-        formats, layers, made = self._legally(lambda: self._trace(x.detach().numpy()))
+        formats, layers, made = self._legally(lambda: self._trace(x.detach().double().numpy()))
         tensors = formats_of(formats)
         values = {self.inputs: self._held(x.float(), self.inputs, tensors, made)}
         for node in self._graph.nodes:

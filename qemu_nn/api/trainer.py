@@ -49,8 +49,9 @@ class _Score:
 
 @dataclass(frozen=True)
 class Trainer:
-    """A network, its data and the options of its training."""
+    """A network, as given and as a module, its data and the options of its training."""
 
+    given: Network
     net: TrainableNetwork
     train: Samples
     held: Samples
@@ -64,42 +65,36 @@ class Trainer:
 
     def run(self) -> Network:
         """Train, and return the best network of all epochs."""
-        with seeded(self.seed):
+        with seeded(self.seed), torch.enable_grad():
             return self._run()
 
     def _run(self) -> Network:
         parameters = [each for each in self.net.parameters() if each.requires_grad]
         optimizer = made_optimizer(self.optimizer, parameters, self.rate)
-        kept, at = self.net.network(), 0
+        kept, at = self.given, 0
         start = best = self._validated(kept)
         LOGGER.info("before training: %s", best)
-        turns = self._turns()
-        for turn, (epoch, which, last) in enumerate(
-            self.progress(turns) if self.progress else turns
-        ):
+        rng, count = np.random.default_rng(self.seed), len(self.train.x)
+        steps = math.ceil(count / self.batch)
+        turns = range(self.epochs * steps)
+        for turn in self.progress(turns) if self.progress else turns:
+            epoch, step = divmod(turn, steps)
+            if not step:
+                order = rng.permutation(count)
             if self.optimizer is None:
                 for group in optimizer.param_groups:
                     group["lr"] = self.rate * (1 + math.cos(math.pi * turn / len(turns))) / 2
-            samples = self.train.rows(which)
+            samples = self.train.rows(order[step * self.batch : (step + 1) * self.batch])
             loss = self._loss(samples, self.net(torch.from_numpy(samples.x)))
             take_step(optimizer, loss, f"step {turn + 1} of {len(turns)}")
-            if last:
+            if step == steps - 1:
                 made = self.net.network()
                 now = self._validated(made)
-                LOGGER.info("epoch %d of %d: %s", epoch, self.epochs, now)
+                LOGGER.info("epoch %d of %d: %s", epoch + 1, self.epochs, now)
                 if now.order > best.order:
-                    best, kept, at = now, made, epoch
+                    best, kept, at = now, made, epoch + 1
         note = f"fine-tuned: the best is after epoch {at} of {self.epochs}: {start} -> {best}"
         return replace(kept, notes=(*kept.notes, f"{note}, on validation data"))
-
-    def _turns(self) -> list[tuple[int, np.ndarray, bool]]:
-        """Epoch and samples of every step, and whether it is the last of its epoch."""
-        rng = np.random.default_rng(self.seed)
-        found = []
-        for epoch in range(1, self.epochs + 1):
-            parts = list(_parts(rng.permutation(len(self.train.x)), self.batch))
-            found += [(epoch, part, part is parts[-1]) for part in parts]
-        return found
 
     def _loss(self, samples: Samples, outputs: Tensor) -> Tensor:
         if self.loss_fn is not None:
@@ -121,6 +116,8 @@ class Trainer:
             check(session, samples.x, values)
             outputs = values[self.net.outputs[0]]
             loss = self._loss(samples, outputs)
+            if not torch.isfinite(loss):
+                raise Error(f"the loss of validation data is {loss.item()}: see labels and loss_fn")
             losses += loss.item() * len(which)
             if samples.classes:
                 found = outputs.detach().flatten(1).argmax(1).numpy()

@@ -15,7 +15,7 @@ from .evaluate import places_of
 from .network import Network
 from .recover import Recovered
 
-#: Of data without validation data, every so many'th sample is held back.
+#: Of data without validation data, every so many'th sample is held back, class by class.
 _HELD_BACK = 5
 
 
@@ -62,6 +62,12 @@ class Reader:
             else:
                 y = np.asarray(batch.y)
                 labels.append(y if order is None else np.asarray(order)[y])
+        if not inputs:
+            raise Error("the data hold no samples")
+        if labels and scores:
+            raise Error("some batches of the data have labels, and others have none")
+        if len({y.shape[1:] for y in labels}) > 1:
+            raise Error("labels have one shape in some batches of the data, and another in others")
         wanted = np.concatenate(labels or scores)
         classes = bool(labels) and self._are_classes(wanted)
         return Samples(np.concatenate(inputs), wanted, bool(labels), classes)
@@ -89,18 +95,23 @@ def divided(data: Samples) -> tuple[Samples, Samples]:
     """What is trained on, and what is held back."""
     if len(data.x) < _HELD_BACK:
         raise Error(f"there are {len(data.x)} samples, too few to hold some back: give validation=")
-    held = np.arange(len(data.x)) % _HELD_BACK == _HELD_BACK - 1
+    order = np.argsort(data.wanted, kind="stable") if data.classes else np.arange(len(data.x))
+    held = np.zeros(len(order), bool)
+    held[order[_HELD_BACK - 1 :: _HELD_BACK]] = True
     return data.rows(~held), data.rows(held)
 
 
 def check_apart(train: Samples, held: Samples) -> None:
     """Raise Error where the network would be judged by what it was trained on."""
     if train.labelled != held.labelled:
-        raise Error("labels are for both training and validation data, or for none of them")
+        raise Error(
+            "labels are for both training and validation data, or for none of them: give labels= "
+            "and validation_labels=, where the data do not hold them"
+        )
     seen = {sample.tobytes() for sample in train.x}
     same = sum(sample.tobytes() in seen for sample in held.x)
     if 2 * same > len(held.x):
         raise Error(
-            f"{same} of {len(held.x)} samples of validation= are training data, too: they cannot "
-            "judge what was learned from them"
+            f"{same} of {len(held.x)} samples that judge each epoch are training data, too, which "
+            "say nothing of what was learned: give others as validation="
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -192,12 +193,12 @@ def _variables(on: str, make: Sequence[str]) -> list[str]:
     if isinstance(make, str) or not isinstance(make, Sequence):
         raise Error(f"make must be a list of texts such as 'CFLAGS=-Os', not {shown(make)}")
     for each in make:
-        if not isinstance(each, str) or "=" not in each[1:]:
+        if not isinstance(each, str) or "=" not in each[1:] or "\0" in each:
             raise Error(f"make= takes NAME=VALUE such as CFLAGS=-Os, not {shown(each)}")
     if make and not on.startswith("qemu:"):
         raise Error(f"{on} is built already: make= is for qemu:BOARD alone")
     pairs = [each.partition("=") for each in make]
-    return [f"{name}={Path(v).resolve() if v and Path(v).exists() else v}" for name, _, v in pairs]
+    return [f"{name}={Path(v).resolve() if os.path.exists(v) else v}" for name, _, v in pairs]
 
 
 def _profile(network: Network, said: Described, given: dict[str, str]) -> Profile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
@@ -48,7 +48,8 @@ def narrowed(job: Job, kept: Sequence[Batch], budget: Budget, way: Plan) -> tupl
         place = found.widened(found.narrowed(_Place(bits, _trial(job, bits))))
     notes = [*job.notes, *place.notes]
     if unknown := budget.uncounted(place.trial.lowered()):
-        notes.append(f"cycles of {', '.join(sorted(unknown))} are not known, and not counted")
+        names = ", ".join(sorted({*unknown.values()}))
+        notes.append(f"cycles of {names} are not known, and not counted")
     return replace(place.trial.job, notes=tuple(notes)), Table(COLUMNS, place.rows)
 
 
@@ -75,6 +76,10 @@ class _Move:
         """The widths after it."""
         return {**bits, **dict.fromkeys(self.layers, self.bits)}
 
+    def narrows(self, bits: Bits) -> bool:
+        """Whether all of its layers have more bits than they get."""
+        return all(bits[layer] > self.bits for layer in self.layers)
+
     def __str__(self) -> str:
         return f"{' and '.join(self.layers)}: {self.bits} bits"
 
@@ -82,7 +87,7 @@ class _Move:
 def _choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
     """Layer -> the widths that it may have."""
     found: dict[str, tuple[int, ...]] = {}
-    written = clamps(job.graph)
+    written, unknown = clamps(job.graph), {*budget.uncounted(_trial(job, {}).lowered())}
     for node in job.graph.nodes:
         if not chooses(node.operator):
             continue
@@ -92,19 +97,19 @@ def _choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
         }:
             if "flash" in budget.limits and narrow_function(node.operator):
                 own.append(4)
-            if budget.widens and _lowers(job, {node.name: 16}):
+            if budget.widens and _may_be_wide(job, node.name, budget, unknown):
                 own.append(16)
         found[node.name] = tuple(sorted(own))
     return found
 
 
-def _lowers(job: Job, bits: Bits) -> bool:
-    """Whether the device has functions and formats for these widths."""
+def _may_be_wide(job: Job, name: str, budget: Budget, unknown: Collection[str]) -> bool:
+    """Whether the device has functions and formats for it, and a budget of cycles counts them:
+    unknown: layers that it does not count anyway. Else what is unknown would look cheap."""
     try:
-        _trial(job, bits).lowered()
+        return {*budget.uncounted(_trial(job, {name: 16}).lowered())} <= {*unknown}
     except Error:
         return False
-    return True
 
 
 def _trial(job: Job, bits: Bits) -> Trial:
@@ -146,11 +151,22 @@ class _Search:
     way: Plan
 
     def narrowed(self, place: _Place) -> _Place:
-        """The first place on the way down that keeps within the budget."""
+        """The first place on the way down that keeps within the budget, or on the way back: weights
+        of 4 bits may take more cycles than those of 8.
+
+        Without time, what changes save is not computed again for each of them.
+        """
         noise: dict[_Move, float] = {}
+        saved: dict[_Move, float] = {}
+        back = False
         place = self._noted(place, None, "all as wide as they may be")
         while excess := self.budget.excess(place.trial.lowered()):
-            saved = self._saved(place, excess)
+            left = {} if back else {m: saved[m] for m in saved if m.narrows(place.bits)}
+            saved = left if left and self.way.late else self._saved(place, excess, back)
+            if not saved and not back:
+                back, saved = True, self._saved(place, excess, True)
+            if not saved:
+                raise Error(f"{self._least(place)}; no other bits of a layer bring it nearer")
             self._measure(place, [move for move in saved if move not in noise], noise)
             move = min(saved, key=lambda each: _rank(noise.get(each), saved[each]))
             place = self._noted(self._moved(place, move), move)
@@ -159,17 +175,20 @@ class _Search:
         return place
 
     def widened(self, place: _Place) -> _Place:
-        """The place where layers are widened again that still fit, the loudest first."""
+        """The place where layers are widened again that still fit, the loudest first, as far as
+        there is time."""
+        if self.way.late:
+            return place
         noise: dict[_Move, float] = {}
         fitting = [move for move in self._moves(place.bits, 1) if self._fits(place, move)]
         self._measure(place, fitting, noise)
         for move in sorted(noise, key=lambda each: noise[each]):
             if self.way.late or noise[move] >= 0:
                 break
-            if all(place.bits[layer] < move.bits for layer in move.layers):
+            wider = all(place.bits[layer] < move.bits for layer in move.layers)
+            if wider and self._fits(place, move):
                 tried = self._noted(self._moved(place, move), move, f"{move} again")
-                if tried.ratio > place.ratio and self._fits(place, move):
-                    place = tried
+                place = tried if tried.ratio > place.ratio else place
         return place
 
     def _moves(self, bits: Bits, sign: int) -> Iterator[_Move]:
@@ -190,17 +209,20 @@ class _Search:
     def _fits(self, place: _Place, move: _Move) -> bool:
         return not self.budget.excess(self._moved(place, move).trial.lowered())
 
-    def _saved(self, place: _Place, excess: float) -> dict[_Move, float]:
-        """The changes that bring a network nearer to its budget, and by how much; where none does
-        alone, all that do not lead away from it."""
+    def _saved(self, place: _Place, excess: float, back: bool) -> dict[_Move, float]:
+        """The changes to fewer bits that bring a network nearer to its budget, and by how much;
+        where none does alone, all that do not lead away from it. back: to any bits, and only those
+        that bring it nearer."""
+        signs = (-1, 1) if back else (-1,)
         saved = {
             move: excess - self.budget.excess(self._moved(place, move).trial.lowered())
-            for move in self._moves(place.bits, -1)
+            for sign in signs
+            for move in self._moves(place.bits, sign)
         }
-        if not saved:
-            raise Error(f"{self._least(place)}, and no layer can have fewer bits")
         nearer = {move: gain for move, gain in saved.items() if gain > 0}
-        return nearer or {move: gain for move, gain in saved.items() if not gain} or saved
+        if nearer or back:
+            return nearer
+        return {move: gain for move, gain in saved.items() if not gain} or saved
 
     def _least(self, place: _Place) -> str:
         costs = self.budget.costs(place.trial.lowered())

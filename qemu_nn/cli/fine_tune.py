@@ -9,7 +9,8 @@ import click
 from tqdm import tqdm
 
 from ..api import fine_tune as training
-from ..api.tflite_file import check_ending
+from ..api.network import load_quantized
+from ..api.tflite_file import as_tflite, check_ending
 from ..errors import Error, sentence
 from .data_options import data as data_option
 from .options import PATH, arithmetic, say
@@ -62,7 +63,10 @@ def fine_tune(model: Path, data: Path, output: Path, **how: Any) -> None:
     check_ending(output)
     if not output.parent.is_dir():
         raise Error(f"there is no folder {output.parent} for {output.name}: create it first")
-    tuned = training.fine_tune(model, data, progress=_bar, **how)
+    network = load_quantized(model)
+    if output.suffix == ".tflite":  # refused before it is trained, not behind
+        as_tflite(network.graph, output, network.preprocessing)
+    tuned = training.fine_tune(network, data, progress=_bar, **how)
     tuned.save(output)
     say(sentence(tuned.notes[-1]))
 

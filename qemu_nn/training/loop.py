@@ -39,6 +39,8 @@ def made_optimizer(
     made = torch.optim.Adam(parameters, lr=rate) if make is None else make(parameters)
     if not isinstance(made, torch.optim.Optimizer):
         raise Error(f"optimizer returned a {type(made).__name__}; {OPTIMIZER}")
+    if isinstance(made, torch.optim.LBFGS):
+        raise Error(f"optimizer is LBFGS, which computes a batch several times; {OPTIMIZER}")
     return made
 
 
@@ -61,11 +63,17 @@ def _spelled(value: Any) -> str:
 
 
 def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, where: str) -> None:
-    """One step down; Error where the loss is not finite."""
+    """One step down; Error where the loss or its gradient is not finite."""
     if not torch.isfinite(loss):
         raise Error(f"the loss is {loss.item()} at {where}; use a smaller learning rate")
     optimizer.zero_grad()
     loss.backward()
+    every = (each.grad for group in optimizer.param_groups for each in group["params"])
+    if not all(torch.isfinite(grad).all() for grad in every if grad is not None):
+        raise Error(
+            f"the loss is {loss.item():.4g} at {where}, but its gradient is not finite; use a "
+            "smaller learning rate, or a loss_fn that has a slope everywhere"
+        )
     optimizer.step()
 
 
