@@ -20,7 +20,7 @@ from ..operators import Conv, Dense, Identity, Operator, Reshape
 from ..quantizer.affine_rules import Rescale
 from ..quantizer.search import Given, Score, Search, search
 from ..quantizer.statistics import observe
-from ..quantizer.steps import STEPS, After, Before, Held, Seen, largest
+from ..quantizer.steps import STEPS, After, Before, Held, seen_on
 from ..runtime.cluster import Compute, computing
 from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
@@ -253,7 +253,7 @@ class _Stage:
 
     def _before(self, step: Before) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
-        seen = Seen(largest(job.graph, self.fit.x), frozenset(job.given), job.scheme.powers)
+        seen = seen_on(job.graph, self.fit.x, job.given, job.scheme.powers)
         for label, graph in self.plan.turns(step.candidates(job.graph, seen)):
             observed = self._observed(graph)
             yield from _assigned(label, observed)

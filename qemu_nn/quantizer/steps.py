@@ -11,10 +11,14 @@ import numpy as np
 from ..ir.float_graph import FloatGraph
 from ..operators import Conv, Dense
 from ..runtime.evaluate import each_tensor
+from .absorb import SHARES as ABSORBED
+from .absorb import absorbed
 from .averages import convolved
 from .correct import Values, corrected
 from .equalize import STRENGTHS, equalized
 from .rounding import rounded
+from .split import SHARES as SPLIT
+from .split import WAYS, split
 from .windows import windows
 
 #: Rows that a layer is rounded by at most, and bytes of them.
@@ -28,13 +32,19 @@ Turns = Callable[[Iterable], Iterable]
 class Seen:
     """What is known of a network before its formats are assigned.
 
-    largest: tensor -> the largest magnitude of each element of its last axis. fixed: layers whose
-    formats are given, which stay as they are. powers: whether scales are powers of two.
+    ends: tensor -> the lowest and the highest value [2, n] of each element of its last axis. fixed:
+    layers whose formats are given, which stay as they are. powers: whether scales are powers of
+    two.
     """
 
-    largest: Mapping[str, np.ndarray]
+    ends: Mapping[str, np.ndarray]
     fixed: frozenset[str]
     powers: bool
+
+    @property
+    def largest(self) -> dict[str, np.ndarray]:
+        """Tensor -> the largest magnitude of each element of its last axis."""
+        return {name: np.abs(ends).max(0) for name, ends in self.ends.items()}
 
 
 @dataclass(frozen=True)
@@ -76,13 +86,14 @@ class Held:
     turns: Turns
 
 
-def largest(graph: FloatGraph, x: np.ndarray) -> dict[str, np.ndarray]:
-    """Tensor -> the largest magnitude of each element of its last axis, on inputs x."""
-    return {
-        name: np.abs(values).reshape(-1, values.shape[-1]).max(0).astype(np.float64)
-        for name, values in each_tensor(graph, x)
-        if values.ndim > 1
-    }
+def seen_on(graph: FloatGraph, x: np.ndarray, fixed: Iterable[str], powers: bool) -> Seen:
+    """What is known on inputs x."""
+    ends = {}
+    for name, values in each_tensor(graph, x):
+        if values.ndim > 1:
+            rows = values.reshape(-1, values.shape[-1])
+            ends[name] = np.stack([rows.min(0), rows.max(0)]).astype(np.float64)
+    return Seen(ends, frozenset(fixed), powers)
 
 
 def _average(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
@@ -93,11 +104,29 @@ def _average(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
         yield f"convolutions compute {', '.join(names)}", changed
 
 
+def _absorb(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+    centred: list[str] = []
+    for label, share in ABSORBED.items():
+        changed, layers = absorbed(graph, seen.ends, share, seen.fixed)
+        if layers != centred:  # or there is no activation, and so no share
+            yield f"{label}: {', '.join(layers)}", changed
+        if not share:
+            centred = layers
+
+
 def _equalize(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
     for strength in STRENGTHS:
         for fill in (False, True) if seen.powers else (False,):
             label = f"by {strength.name}" + (", to powers of two" if fill else "")
             yield label, equalized(graph, seen.largest, strength, fill, seen.fixed)
+
+
+def _split(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+    for way in WAYS:
+        for share in SPLIT:
+            changed, added = split(graph, seen.largest, way, share, seen.powers, seen.fixed)
+            if added:
+                yield f"{added} more channels share {way.name}", changed
 
 
 def _round(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
@@ -143,7 +172,9 @@ STEPS: Mapping[str, Any] = {
     "average": Before(_average),
     "rows": Assigning(),
     "formats": Assigning(),
+    "absorb": Before(_absorb),
     "equalize": Before(_equalize),
+    "split": Before(_split),
     "search": Assigning(),
     "round": After(_round),
     "correct": After(_correct),
