@@ -145,7 +145,15 @@ def test_without_an_activation_channels_are_centred():
         network(Relu(), bias=0.0),
         network(Sigmoid()),
         network(Relu(), outputs=("op0", "scores")),
-        network(nodes=branch("multiply")),
+        network(nodes=branch("multiply")[:2]),
+        network(Reshape((36, 5)), reader=Dense(np.ones((4, 5)))),
+        network(
+            nodes=(
+                FloatNode("a", Relu(), ("first",)),
+                FloatNode("b", Relu(1.0), ("first",)),
+                FloatNode("twice", Elementwise("add"), ("a", "b")),
+            )
+        ),
         network(nodes=(FloatNode("twice", Elementwise("add"), ("first", "first")),)),
         network(nodes=(FloatNode("both", Concat(0), ("first", "first")),)),
     ],
@@ -154,6 +162,14 @@ def test_where_it_would_change_the_function_nothing_moves(graph):
     result, layers = taken(graph, inputs())
     assert not layers
     assert all(a is b for a, b in zip(graph.nodes, result.nodes))
+
+
+def test_channels_rise_as_far_as_an_activation_is_straight():
+    graph, x = network(Clip(-40.0, 1.0), bias=-12.0), inputs()
+    result, _ = taken(graph, x)
+    check_same(graph, result, x)
+    highest = seen_on(result, x, (), False).ends["first"][1]
+    np.testing.assert_allclose(highest[::2], 1.0)
 
 
 @pytest.mark.parametrize("name", ["first", "op0", "scores"])

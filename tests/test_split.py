@@ -12,6 +12,7 @@ from qemu_nn.quantizer.steps import seen_on
 from qemu_nn.runtime.evaluate import evaluate
 
 CHANNELS = 16
+VALUES = WAYS[1]
 SLOPES = PRelu(np.linspace(0, 0.5, CHANNELS))
 #: What makes it large: the values of a channel, the weights that read it, or both.
 LOUD = {"weights": (1.0, 40.0), "values": (40.0, 1.0), "weights and values": (6.0, 6.0)}
@@ -50,6 +51,12 @@ def network(activation, loud="weights", channel=3, behind=SLOPES, seed=2):
 
 def inputs(count=12, seed=4):
     return np.random.default_rng(seed).normal(size=(count, 6, 6, 3))
+
+
+def changed(graph, *nodes):
+    """The network with other nodes of these names."""
+    own = {node.name: node for node in (*graph.nodes, *nodes)}
+    return graph.with_nodes(own.values())
 
 
 def divided(graph, x, way, share=0.02, powers=False, fixed=()):
@@ -120,18 +127,27 @@ def test_what_an_output_shows_stays(name):
 
 
 def test_layers_of_groups_stay():
-    graph = network(Relu())
-    nodes = {node.name: node for node in graph.nodes}
     weights = np.random.default_rng(1).normal(size=(CHANNELS, 1, 1, CHANNELS // 2))
-    nodes["point"] = FloatNode("point", Conv(weights, groups=2), ("relu",))
-    assert divided(graph.with_nodes(nodes.values()), inputs(), WAYS[0])[1] == 0
+    point = FloatNode("point", Conv(weights, groups=2), ("relu",))
+    assert divided(changed(loud(), point), inputs(), VALUES)[1] == 0
+
+
+def test_one_channel_for_all_is_not_copied():
+    weights = np.random.default_rng(1).normal(size=(1, 1, 1, 3))
+    gate = FloatNode("depthwise", Conv(weights), ("x",))
+    product = FloatNode("sum", Elementwise("multiply"), ("side", "depthwise"))
+    assert divided(changed(network(Relu()), gate, product), inputs(), WAYS[0])[1] == 0
+
+
+def loud():
+    """One channel has values that are much larger than those of the others."""
+    graph = network(Relu(), "values", behind=Relu())
+    return FloatGraph("net", "x", graph.shape, "NHWC", graph.nodes, ("dense",))
 
 
 @pytest.mark.parametrize("scheme", ["power2", "affine"])
 def test_it_gains_on_other_data_and_is_told(scheme):
-    graph = network(Relu(), "values", behind=Relu())
-    graph = FloatGraph("net", "x", graph.shape, "NHWC", graph.nodes, ("dense",))
-    x, other = inputs(24), inputs(40, seed=8)
+    graph, x, other = loud(), inputs(16), inputs(40, seed=8)
     real = evaluate(graph, other)["dense"]
 
     def quantized(steps):
@@ -143,3 +159,13 @@ def test_it_gains_on_other_data_and_is_told(scheme):
     assert after > before + 3
     added = better.reference.shapes["sum"][-1] - CHANNELS
     assert better.notes[-1].startswith(f"split: {added} more channels share values, ")
+
+
+def test_copies_keep_within_a_budget():
+    net, x = FloatNetwork(loud()), inputs(8)
+    plain = qemu_nn.quantize(net, x, scheme="affine")
+    size = sum(array.nbytes for array in plain.graph.arrays.values())
+    for room, added in ((0, 0), (1000, 1)):
+        how = {"flash": size + room, "steps": ["split"]}
+        result = qemu_nn.quantize(net, x, scheme="affine", **how)
+        assert result.reference.shapes["sum"][-1] == CHANNELS + added

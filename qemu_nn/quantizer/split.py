@@ -24,13 +24,12 @@ from ..operators import (
 )
 from .equalize import ChannelGroup, channel_groups, commutes, largest_values, largest_weights
 
-#: How many copies there are at most of the channels of a tensor, and of how many channels at least
-#: one more is no large part.
+#: How many more channels a tensor gets, rounded up, and how many more are too many for a small one.
 SHARES = (0.02, 0.05)
 _LARGE = 0.25
 #: Copies have to bring the largest channel down to so much of what it was.
 _WORTH = 0.8
-#: The q7 functions of two channels in a word take multiples of it.
+#: The fast q7 functions take multiples of so many channels.
 _TOGETHER = 4
 
 
@@ -133,10 +132,10 @@ def _scales(operator: Operator, shapes: list[Shape]) -> bool:
 
 
 def _copied(operator: Operator, shapes: list[Shape]) -> bool:
-    """Whether copies of channels in give the same copies out."""
-    if isinstance(operator, Elementwise):
-        return len({shape[-1] for shape in shapes}) == 1
-    return isinstance(operator, (Relu, Clip, PRelu, Sigmoid, Tanh)) or _scales(operator, shapes)
+    """Whether copies of channels in give the same copies out. (Where one channel is broadcast to
+    all, the group has one channel, and is none.)"""
+    alone = (Relu, Clip, PRelu, Sigmoid, Tanh, Elementwise)
+    return isinstance(operator, alone) or _scales(operator, shapes)
 
 
 def _sizes(
