@@ -153,9 +153,10 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
             if isinstance(STEPS[name], After) and ranged:
                 now, best, ranged = *_with_all(now, best, x, held_back), False
             outcome = "it does not help, and is left out"
+            least = getattr(STEPS[name], "least", 0.0)
             for label, tried in _Stage(now, fit, compute, plan).take(name):
                 reached = held_back(tried)
-                if reached >= best:
+                if reached >= best + least:
                     outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
                     now, best = tried, reached
                     ranged = name != "search" and not isinstance(STEPS[name], After)

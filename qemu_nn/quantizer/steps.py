@@ -51,10 +51,12 @@ class Seen:
 class Before:
     """A step before formats are assigned: networks that compute the same as the one given.
 
-    candidates(graph, seen) yields a label and a network each.
+    candidates(graph, seen) yields a label and a network each. least: by how many decibels these have
+    to be better, where they cost something.
     """
 
     candidates: Callable[[FloatGraph, Seen], Iterator[tuple[str, FloatGraph]]]
+    least: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -172,9 +174,9 @@ STEPS: Mapping[str, Any] = {
     "average": Before(_average),
     "rows": Assigning(),
     "formats": Assigning(),
-    "absorb": Before(_absorb),
+    "absorb": Before(_absorb, least=0.2),
     "equalize": Before(_equalize),
-    "split": Before(_split),
+    "split": Before(_split, least=0.5),
     "search": Assigning(),
     "round": After(_round),
     "correct": After(_correct),
