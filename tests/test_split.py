@@ -1,5 +1,7 @@
 """Channels become copies that share their weights or values, and compute the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, PRelu, Relu, Reshape, Sigmoid
 from qemu_nn.quantizer.split import WAYS, split
-from qemu_nn.quantizer.steps import seen_on
+from qemu_nn.quantizer.steps import STEPS, seen_on
 from qemu_nn.runtime.evaluate import evaluate
 
 CHANNELS = 16
@@ -159,6 +161,14 @@ def test_it_gains_on_other_data_and_is_told(scheme):
     assert after > before + 3
     added = better.reference.shapes["sum"][-1] - CHANNELS
     assert better.notes[-1].startswith(f"split: {added} more channels share values, ")
+
+
+def test_copies_that_gain_little_are_left_out(monkeypatch):
+    net, x = FloatNetwork(loud()), inputs(8)
+    monkeypatch.setitem(STEPS, "split", replace(STEPS["split"], least=20.0))
+    result = qemu_nn.quantize(net, x, scheme="affine", steps=["split"])
+    assert result.notes[-1] == "split: it does not help, and is left out"
+    assert result.reference.shapes["sum"][-1] == CHANNELS
 
 
 def test_copies_keep_within_a_budget():
