@@ -164,7 +164,7 @@ def test_it_gains_on_other_data_and_is_told(scheme):
 
 
 def test_copies_that_gain_little_are_left_out(monkeypatch):
-    net, x = FloatNetwork(loud()), inputs(8)
+    net, x = FloatNetwork(loud()), inputs(16)
     monkeypatch.setitem(STEPS, "split", replace(STEPS["split"], least=20.0))
     result = qemu_nn.quantize(net, x, scheme="affine", steps=["split"])
     assert result.notes[-1] == "split: it does not help, and is left out"
@@ -172,7 +172,7 @@ def test_copies_that_gain_little_are_left_out(monkeypatch):
 
 
 def test_copies_keep_within_a_budget():
-    net, x = FloatNetwork(loud()), inputs(8)
+    net, x = FloatNetwork(loud()), inputs(16)
     plain = qemu_nn.quantize(net, x, scheme="affine")
     size = sum(array.nbytes for array in plain.graph.arrays.values())
     for room, added in ((0, 0), (1000, 1)):

@@ -154,7 +154,7 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
                 now, best, ranged = *_with_all(now, best, x, held_back), False
             outcome = "it does not help, and is left out"
             least = getattr(STEPS[name], "least", 0.0)
-            for label, tried in _Stage(now, fit, compute, plan).take(name):
+            for label, tried in _Stage(now, fit, compute, plan).take(name, least):
                 reached = held_back(tried)
                 if reached >= best + least:
                     outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
@@ -243,14 +243,16 @@ class _Stage:
     compute: Compute
     plan: Plan
 
-    def take(self, name: str) -> list[tuple[str, Trial]]:
+    def take(self, name: str, least: float = 0.0) -> list[tuple[str, Trial]]:
         """Labels and networks that a step makes, which are better on the data to fit than that
-        before it, the best first."""
+        before it, by `least` decibels or more, the best first."""
         step = STEPS[name]
-        if isinstance(step, (Before, After)):
-            return self._best(self._before(step) if isinstance(step, Before) else self._after(step))
+        if isinstance(step, Before):
+            return self._best(self._before(step), least)
+        if isinstance(step, After):
+            return self._best(self._after(step), least)
         ways = {"formats": self._methods, "rows": self._rows, "search": self._search}
-        return self._best(ways[name]())
+        return self._best(ways[name](), least)
 
     def _before(self, step: Before) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
@@ -258,7 +260,7 @@ class _Stage:
         for label, graph in self.plan.turns(step.candidates(job.graph, seen)):
             observed = self._observed(graph)
             yield from _assigned(label, observed)
-            for method, weights in RESCALED:  # new scales may want ranges of another kind
+            for method, weights in RESCALED if step.rescales else ():
                 scheme = job.scheme.with_methods(method, weights)
                 more = f"{label}, with {method} and {weights}"
                 yield from _assigned(more, replace(observed, scheme=scheme))
@@ -280,10 +282,11 @@ class _Stage:
     def _observed(self, graph: FloatGraph) -> Job:
         return replace(self.now.job, graph=graph, statistics=_statistics(graph, self.fit.x))
 
-    def _best(self, labelled: Iterable[tuple[str, Trial]]) -> list[tuple[str, Trial]]:
+    def _best(self, labelled: Iterable[tuple[str, Trial]], least: float) -> list[tuple[str, Trial]]:
         found = [("", self.now), *labelled]
         scores = dict(self.compute([trial for _, trial in found]))
-        better = [number for number in range(1, len(found)) if scores[number] > scores[0]]
+        gains = [(number, scores[number] - scores[0]) for number in range(1, len(found))]
+        better = [number for number, gain in gains if gain > 0 and gain >= least]
         better.sort(key=lambda number: -scores[number])
         return [(f"{found[n][0]}, " if found[n][0] else "", found[n][1]) for n in better[:_TRIES]]
 

@@ -51,12 +51,14 @@ class Seen:
 class Before:
     """A step before formats are assigned: networks that compute the same as the one given.
 
-    candidates(graph, seen) yields a label and a network each. least: by how many decibels these have
-    to be better, where they cost something.
+    candidates(graph, seen) yields a label and a network each. least: by how many decibels these
+    have to be better, where they cost something. rescales: whether they have other scales, which
+    may want ranges of another kind.
     """
 
     candidates: Callable[[FloatGraph, Seen], Iterator[tuple[str, FloatGraph]]]
     least: float = 0.0
+    rescales: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,13 @@ def _average(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
         yield f"convolutions compute {', '.join(names)}", changed
 
 
+def _equalize(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+    for strength in STRENGTHS:
+        for fill in (False, True) if seen.powers else (False,):
+            label = f"by {strength.name}" + (", to powers of two" if fill else "")
+            yield label, equalized(graph, seen.largest, strength, fill, seen.fixed)
+
+
 def _absorb(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
     centred: list[str] = []
     for label, share in ABSORBED.items():
@@ -116,18 +125,13 @@ def _absorb(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
             centred = layers
 
 
-def _equalize(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
-    for strength in STRENGTHS:
-        for fill in (False, True) if seen.powers else (False,):
-            label = f"by {strength.name}" + (", to powers of two" if fill else "")
-            yield label, equalized(graph, seen.largest, strength, fill, seen.fixed)
-
-
 def _split(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
     for way in WAYS:
+        fewer = 0
         for share in SPLIT:
             changed, added = split(graph, seen.largest, way, share, seen.powers, seen.fixed)
-            if added:
+            if added > fewer:
+                fewer = added
                 yield f"{added} more channels share {way.name}", changed
 
 
@@ -171,12 +175,12 @@ def _groups(operator: Any) -> int:
 
 #: Name -> step, in the order in which they are taken.
 STEPS: Mapping[str, Any] = {
-    "average": Before(_average),
+    "average": Before(_average, rescales=True),
     "rows": Assigning(),
     "formats": Assigning(),
+    "equalize": Before(_equalize, rescales=True),
     "absorb": Before(_absorb, least=0.2),
-    "equalize": Before(_equalize),
-    "split": Before(_split, least=0.5),
+    "split": Before(_split, least=2.0),
     "search": Assigning(),
     "round": After(_round),
     "correct": After(_correct),
