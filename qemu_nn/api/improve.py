@@ -153,10 +153,9 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
             if isinstance(STEPS[name], After) and ranged:
                 now, best, ranged = *_with_all(now, best, x, held_back), False
             outcome = "it does not help, and is left out"
-            least = getattr(STEPS[name], "least", 0.0)
-            for label, tried in _Stage(now, fit, compute, plan).take(name, least):
+            for label, tried in _Stage(now, fit, compute, plan).take(name):
                 reached = held_back(tried)
-                if reached >= best + least:
+                if reached >= best + STEPS[name].least:
                     outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
                     now, best = tried, reached
                     ranged = name != "search" and not isinstance(STEPS[name], After)
@@ -243,16 +242,14 @@ class _Stage:
     compute: Compute
     plan: Plan
 
-    def take(self, name: str, least: float = 0.0) -> list[tuple[str, Trial]]:
+    def take(self, name: str) -> list[tuple[str, Trial]]:
         """Labels and networks that a step makes, which are better on the data to fit than that
-        before it, by `least` decibels or more, the best first."""
+        before it, the best first."""
         step = STEPS[name]
-        if isinstance(step, Before):
-            return self._best(self._before(step), least)
-        if isinstance(step, After):
-            return self._best(self._after(step), least)
+        if isinstance(step, (Before, After)):
+            return self._best(self._before(step) if isinstance(step, Before) else self._after(step))
         ways = {"formats": self._methods, "rows": self._rows, "search": self._search}
-        return self._best(ways[name](), least)
+        return self._best(ways[name]())
 
     def _before(self, step: Before) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
@@ -282,11 +279,10 @@ class _Stage:
     def _observed(self, graph: FloatGraph) -> Job:
         return replace(self.now.job, graph=graph, statistics=_statistics(graph, self.fit.x))
 
-    def _best(self, labelled: Iterable[tuple[str, Trial]], least: float) -> list[tuple[str, Trial]]:
+    def _best(self, labelled: Iterable[tuple[str, Trial]]) -> list[tuple[str, Trial]]:
         found = [("", self.now), *labelled]
         scores = dict(self.compute([trial for _, trial in found]))
-        gains = [(number, scores[number] - scores[0]) for number in range(1, len(found))]
-        better = [number for number, gain in gains if gain > 0 and gain >= least]
+        better = [number for number in range(1, len(found)) if scores[number] > scores[0]]
         better.sort(key=lambda number: -scores[number])
         return [(f"{found[n][0]}, " if found[n][0] else "", found[n][1]) for n in better[:_TRIES]]
 

@@ -67,11 +67,14 @@ class After:
     of the formats. candidates(graph, held) yields a label and a network each."""
 
     candidates: Callable[[FloatGraph, Held], Iterator[tuple[str, FloatGraph]]]
+    least: float = 0.0
 
 
 @dataclass(frozen=True)
 class Assigning:
     """A step that chooses formats, which the loop over steps does itself."""
+
+    least: float = 0.0
 
 
 @dataclass(frozen=True)
