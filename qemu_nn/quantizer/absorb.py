@@ -24,8 +24,8 @@ from ..operators import (
     Shape,
 )
 
-#: What is moved -> its share of what the data allow where activations bend. Less of it leaves room
-#: for other data; the first computes the same on all data.
+#: What is moved -> its share of what the data allow where activations bend. Less of it fits
+#: more of other data; the first computes the same on all data.
 SHARES = {
     "channels centred where no activation is": 0.0,
     "all that channels always have": 1.0,
