@@ -24,8 +24,8 @@ from ..operators import (
     Shape,
 )
 
-#: What is moved -> its share of what the data allow where activations bend. Less of it fits
-#: more of other data; the first computes the same on all data.
+#: What is moved -> its share of what the data allow where activations bend. The less, the more
+#: other data it fits; the first computes the same on all data.
 SHARES = {
     "channels centred where no activation is": 0.0,
     "all that channels always have": 1.0,
@@ -140,12 +140,12 @@ def _constants(
         low, high = ends[name].reshape(2, -1, channels)
         return low.min(0), high.max(0)
 
+    if behind.bends and not share:
+        return np.zeros(channels)
     most, least = np.full(channels, math.inf), np.full(channels, -math.inf)
     for name, bottom, top in behind.bends:
         low, high = of(name)
         straight = (low >= bottom) & (high <= top)
-        if not share:
-            return np.zeros(channels)
         most = np.minimum(most, np.where(straight, share * (low - bottom), 0))
         least = np.maximum(least, np.where(straight, -share * (top - high), 0))
     lows, highs = zip(*map(of, behind.tensors))
