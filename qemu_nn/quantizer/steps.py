@@ -182,7 +182,7 @@ STEPS: Mapping[str, Any] = {
     "rows": Assigning(),
     "formats": Assigning(),
     "equalize": Before(_equalize, rescales=True),
-    "absorb": Before(_absorb, least=0.2),
+    "absorb": Before(_absorb, least=0.5),
     "split": Before(_split, least=2.0),
     "search": Assigning(),
     "round": After(_round),
