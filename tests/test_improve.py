@@ -22,7 +22,7 @@ from qemu_nn.quantizer.correct import corrected
 from qemu_nn.quantizer.equalize import STRENGTHS, channel_groups, equalized
 from qemu_nn.quantizer.rounding import loss, rounded, sums
 from qemu_nn.quantizer.statistics import observe
-from qemu_nn.quantizer.steps import STEPS, largest
+from qemu_nn.quantizer.steps import STEPS, seen_on
 from qemu_nn.quantizer.windows import matrix, windows
 from qemu_nn.runtime.evaluate import evaluate
 from qemu_nn.targets import profile
@@ -57,6 +57,10 @@ def network(limit=None, slope=0.25, seed=3):
 
 def inputs(count=12, seed=4):
     return np.random.default_rng(seed).normal(size=(count, 6, 6, 2))
+
+
+def largest(graph, x):
+    return seen_on(graph, x, fixed=(), powers=False).largest
 
 
 @pytest.mark.parametrize("strength", STRENGTHS, ids=lambda each: each.name)

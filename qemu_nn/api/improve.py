@@ -20,7 +20,7 @@ from ..operators import Conv, Dense, Identity, Operator, Reshape
 from ..quantizer.affine_rules import Rescale
 from ..quantizer.search import Given, Score, Search, search
 from ..quantizer.statistics import observe
-from ..quantizer.steps import STEPS, After, Before, Held, Seen, largest
+from ..quantizer.steps import STEPS, After, Before, Held, seen_on
 from ..runtime.cluster import Compute, computing
 from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
@@ -155,7 +155,7 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
             outcome = "it does not help, and is left out"
             for label, tried in _Stage(now, fit, compute, plan).take(name):
                 reached = held_back(tried)
-                if reached >= best:
+                if reached >= best + STEPS[name].least:
                     outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
                     now, best = tried, reached
                     ranged = name != "search" and not isinstance(STEPS[name], After)
@@ -253,11 +253,11 @@ class _Stage:
 
     def _before(self, step: Before) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
-        seen = Seen(largest(job.graph, self.fit.x), frozenset(job.given), job.scheme.powers)
+        seen = seen_on(job.graph, self.fit.x, job.given, job.scheme.powers)
         for label, graph in self.plan.turns(step.candidates(job.graph, seen)):
             observed = self._observed(graph)
             yield from _assigned(label, observed)
-            for method, weights in RESCALED:  # new scales may want ranges of another kind
+            for method, weights in RESCALED if step.rescales else ():
                 scheme = job.scheme.with_methods(method, weights)
                 more = f"{label}, with {method} and {weights}"
                 yield from _assigned(more, replace(observed, scheme=scheme))

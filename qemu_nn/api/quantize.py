@@ -118,8 +118,8 @@ def quantize(
         "best" takes the steps of docs/quantizing.md that make a network more accurate, and keeps
         those that do, judged on every second sample of the data; `notes` say what each has gained.
     steps : sequence of str, optional
-        Take these steps alone, in their order: "average", "rows", "formats", "equalize",
-        "search", "round", "correct".
+        Take these steps alone, in their order: "average", "rows", "formats", "equalize", "absorb",
+        "split", "search", "round", "correct".
     minutes : float, default 10.0
         Begin no step, and no layer of a step, after so many minutes; a search takes up to half of
         them. Widths for a budget are no longer measured after them, but chosen by what they save.

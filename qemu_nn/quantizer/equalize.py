@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Union
+from typing import Callable, Union
 
 import numpy as np
 
@@ -59,35 +59,7 @@ class ChannelGroup:
     readers: tuple[str, ...]
 
 
-def channel_groups(graph: FloatGraph) -> list[ChannelGroup]:
-    """All groups between layers; those that touch an input or an output, or an operator that does
-    not commute with scaling, cannot be scaled."""
-    head = {name: name for name in graph.shapes}
-
-    def find(name: str) -> str:
-        while head[name] != name:
-            name = head[name]
-        return name
-
-    barred = {*graph.starts, *graph.outputs}
-    for node in graph.nodes:
-        shapes = [graph.shapes[name] for name in (*node.inputs, node.name)]
-        if isinstance(node.operator, (Conv, Dense)):
-            continue
-        if _commutes(node.operator, shapes):
-            for name in node.inputs:
-                head[find(name)] = find(node.name)
-        else:
-            barred.update((*node.inputs, node.name))
-    members: dict[str, list[str]] = {}
-    for name in graph.shapes:
-        members.setdefault(find(name), []).append(name)
-    closed = {find(name) for name in barred}
-    groups = [_group(graph, names) for start, names in members.items() if start not in closed]
-    return [group for group in groups if group.writers and group.readers and group.channels > 1]
-
-
-def _commutes(operator: Operator, shapes: list[Shape]) -> bool:
+def commutes(operator: Operator, shapes: list[Shape]) -> bool:
     """Whether scaled channels in give the same scaled channels out."""
     if isinstance(operator, Relu):
         return operator.limit is None and operator.slope >= 0
@@ -99,6 +71,34 @@ def _commutes(operator: Operator, shapes: list[Shape]) -> bool:
         source, result = shapes
         return bool(source and result) and result[-1] % source[-1] == 0
     return isinstance(operator, (Identity, Pool))
+
+
+def channel_groups(
+    graph: FloatGraph, through: Callable[[Operator, list[Shape]], bool] = commutes
+) -> list[ChannelGroup]:
+    """All groups between layers; those that touch an input or an output, or an operator that lets
+    nothing `through`, cannot be scaled."""
+    head = {name: name for name in graph.shapes}
+
+    def find(name: str) -> str:
+        while head[name] != name:
+            name = head[name]
+        return name
+
+    barred = {*graph.starts, *graph.outputs}
+    for node in graph.nodes:
+        shapes = [graph.shapes[name] for name in (*node.inputs, node.name)]
+        if through(node.operator, shapes):
+            for name in node.inputs:
+                head[find(name)] = find(node.name)
+        elif not isinstance(node.operator, (Conv, Dense)):
+            barred.update((*node.inputs, node.name))
+    members: dict[str, list[str]] = {}
+    for name in graph.shapes:
+        members.setdefault(find(name), []).append(name)
+    closed = {find(name) for name in barred}
+    groups = [_group(graph, names) for start, names in members.items() if start not in closed]
+    return [group for group in groups if group.writers and group.readers and group.channels > 1]
 
 
 def _group(graph: FloatGraph, names: list[str]) -> ChannelGroup:
@@ -147,14 +147,14 @@ def _columns(operator: Union[Conv, Dense], factors: np.ndarray) -> np.ndarray:
     return rows.reshape(len(rows), *[1] * (operator.weights.ndim - 2), depth)
 
 
-def _values(group: ChannelGroup, seen: Mapping[str, np.ndarray]) -> np.ndarray:
+def largest_values(group: ChannelGroup, seen: Mapping[str, np.ndarray]) -> np.ndarray:
     """The largest magnitude of every channel."""
     rows = [seen[name].reshape(-1, group.channels).max(0) for name in group.tensors]
     result: np.ndarray = np.max(rows, axis=0)
     return result
 
 
-def _magnitudes(graph: FloatGraph, group: ChannelGroup) -> tuple[np.ndarray, np.ndarray]:
+def largest_weights(graph: FloatGraph, group: ChannelGroup) -> tuple[np.ndarray, np.ndarray]:
     """The largest weights that write and that read each channel, of each layer relative to its
     largest."""
     writing = reading = np.zeros(group.channels)
@@ -202,8 +202,8 @@ def equalized(
     ]
     for _ in range(_SWEEPS if strength.writing else 1):
         for group in groups:
-            values = _values(group, seen)
-            writing, reading = _magnitudes(graph, group)
+            values = largest_values(group, seen)
+            writing, reading = largest_weights(graph, group)
             exponents = (strength.reading, -strength.values, -strength.writing)
             logs = np.zeros(group.channels)
             for part, exponent in zip((reading, values, writing), exponents):

@@ -11,10 +11,14 @@ import numpy as np
 from ..ir.float_graph import FloatGraph
 from ..operators import Conv, Dense
 from ..runtime.evaluate import each_tensor
+from .absorb import SHARES as ABSORBED
+from .absorb import absorbed
 from .averages import convolved
 from .correct import Values, corrected
 from .equalize import STRENGTHS, equalized
 from .rounding import rounded
+from .split import SHARES as SPLIT
+from .split import WAYS, split
 from .windows import windows
 
 #: Rows that a layer is rounded by at most, and bytes of them.
@@ -28,23 +32,33 @@ Turns = Callable[[Iterable], Iterable]
 class Seen:
     """What is known of a network before its formats are assigned.
 
-    largest: tensor -> the largest magnitude of each element of its last axis. fixed: layers whose
-    formats are given, which stay as they are. powers: whether scales are powers of two.
+    ends: tensor -> the lowest and the highest value [2, n] of each element of its last axis. fixed:
+    layers whose formats are given, which stay as they are. powers: whether scales are powers of
+    two.
     """
 
-    largest: Mapping[str, np.ndarray]
+    ends: Mapping[str, np.ndarray]
     fixed: frozenset[str]
     powers: bool
+
+    @property
+    def largest(self) -> dict[str, np.ndarray]:
+        """Tensor -> the largest magnitude of each element of its last axis."""
+        return {name: np.abs(ends).max(0) for name, ends in self.ends.items()}
 
 
 @dataclass(frozen=True)
 class Before:
     """A step before formats are assigned: networks that compute the same as the one given.
 
-    candidates(graph, seen) yields a label and a network each.
+    candidates(graph, seen) yields a label and a network each. least: by how many decibels these
+    have to be better, where they cost something. rescales: whether they have other scales, which
+    may want ranges of another kind.
     """
 
     candidates: Callable[[FloatGraph, Seen], Iterator[tuple[str, FloatGraph]]]
+    least: float = 0.0
+    rescales: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,11 +67,14 @@ class After:
     of the formats. candidates(graph, held) yields a label and a network each."""
 
     candidates: Callable[[FloatGraph, Held], Iterator[tuple[str, FloatGraph]]]
+    least: float = 0.0
 
 
 @dataclass(frozen=True)
 class Assigning:
     """A step that chooses formats, which the loop over steps does itself."""
+
+    least: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -76,13 +93,14 @@ class Held:
     turns: Turns
 
 
-def largest(graph: FloatGraph, x: np.ndarray) -> dict[str, np.ndarray]:
-    """Tensor -> the largest magnitude of each element of its last axis, on inputs x."""
-    return {
-        name: np.abs(values).reshape(-1, values.shape[-1]).max(0).astype(np.float64)
-        for name, values in each_tensor(graph, x)
-        if values.ndim > 1
-    }
+def seen_on(graph: FloatGraph, x: np.ndarray, fixed: Iterable[str], powers: bool) -> Seen:
+    """What is known on inputs x."""
+    ends = {}
+    for name, values in each_tensor(graph, x):
+        if values.ndim > 1:
+            rows = values.reshape(-1, values.shape[-1])
+            ends[name] = np.stack([rows.min(0), rows.max(0)]).astype(np.float64)
+    return Seen(ends, frozenset(fixed), powers)
 
 
 def _average(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
@@ -98,6 +116,26 @@ def _equalize(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]
         for fill in (False, True) if seen.powers else (False,):
             label = f"by {strength.name}" + (", to powers of two" if fill else "")
             yield label, equalized(graph, seen.largest, strength, fill, seen.fixed)
+
+
+def _absorb(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+    centred: list[str] = []
+    for label, share in ABSORBED.items():
+        changed, layers = absorbed(graph, seen.ends, share, seen.fixed)
+        if layers != centred:  # or there is no activation, and so no share
+            yield f"{label}: {', '.join(layers)}", changed
+        if not share:
+            centred = layers
+
+
+def _split(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+    for way in WAYS:
+        fewer = 0
+        for share in SPLIT:
+            changed, added = split(graph, seen.largest, way, share, seen.powers, seen.fixed)
+            if added > fewer:
+                fewer = added
+                yield f"{added} more channels share {way.name}", changed
 
 
 def _round(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
@@ -140,10 +178,12 @@ def _groups(operator: Any) -> int:
 
 #: Name -> step, in the order in which they are taken.
 STEPS: Mapping[str, Any] = {
-    "average": Before(_average),
+    "average": Before(_average, rescales=True),
     "rows": Assigning(),
     "formats": Assigning(),
-    "equalize": Before(_equalize),
+    "equalize": Before(_equalize, rescales=True),
+    "absorb": Before(_absorb, least=0.5),
+    "split": Before(_split, least=2.0),
     "search": Assigning(),
     "round": After(_round),
     "correct": After(_correct),

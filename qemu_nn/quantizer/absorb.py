@@ -1,0 +1,171 @@
+"""Moves constants of channels through activations into the biases of the layers behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Optional, Union
+
+import numpy as np
+
+from ..ir.float_graph import FloatGraph, FloatNode
+from ..operators import (
+    Clip,
+    Conv,
+    Dense,
+    Elementwise,
+    Identity,
+    Operator,
+    Pool,
+    PRelu,
+    Relu,
+    Reshape,
+    Shape,
+)
+
+#: What is moved -> its share of what the data allow where activations bend. The less, the more
+#: other data it fits; the first computes the same on all data.
+SHARES = {
+    "channels centred where no activation is": 0.0,
+    "all that channels always have": 1.0,
+    "half of what channels always have": 0.5,
+}
+
+
+@dataclass(frozen=True)
+class _Behind:
+    """What is behind a layer, up to the next ones.
+
+    tensors: those whose values move with its bias. readers: the layers that read them. bends: what
+    activations read, and between which values each of them leaves it as it is.
+    """
+
+    tensors: tuple[str, ...]
+    readers: tuple[str, ...]
+    bends: tuple[tuple[str, float, float], ...]
+
+
+def absorbed(
+    graph: FloatGraph,
+    ends: Mapping[str, np.ndarray],
+    share: float = 1.0,
+    fixed: Collection[str] = (),
+) -> tuple[FloatGraph, list[str]]:
+    """The network with biases that bring the values of channels nearer to zero, where the layers
+    behind make up for it, and the layers of these channels.
+
+    relu(x - c) is relu(x) - c where x is at least c. So a channel that never falls below c > 0 gets
+    a bias that is smaller by c, and the next layers get what they made of c; where no activation
+    is in between, channels are centred. It is the same function for all inputs whose values an
+    activation neither bends now nor did before: for those that the ends are of, with any share up
+    to 1. Other values end at the bend. ends: tensor -> the lowest and the highest value [2, n] of
+    each element of its last axis. fixed: layers and tensors that stay as they are.
+    """
+    nodes = {node.name: node for node in graph.nodes}
+    moved: set[str] = set()
+    layers = []
+    for name, node in nodes.items():
+        behind = _behind(graph, node)
+        if behind is None or moved & {*behind.tensors}:
+            continue
+        if {*fixed} & {*behind.tensors, *behind.readers}:
+            continue
+        constants = _constants(behind, ends, graph.shapes[name][-1], share)
+        if not constants.any():
+            continue
+        moved.update(behind.tensors)
+        layers.append(name)
+        nodes[name] = _raised(nodes[name], -constants)
+        for reader in behind.readers:
+            nodes[reader] = _raised(nodes[reader], _made_of(nodes[reader].operator, constants))
+    return graph.with_nodes(nodes.values()), layers
+
+
+def _behind(graph: FloatGraph, node: FloatNode) -> Optional[_Behind]:
+    """None where a constant would come out of something else than a layer."""
+    if not isinstance(node.operator, (Conv, Dense)):
+        return None
+    tensors, readers, bends = [node.name], [], []
+    for name in tensors:  # which grows on the way
+        if name in graph.outputs:
+            return None
+        for reader in graph.readers(name):
+            if _takes(reader.operator):
+                readers.append(reader.name)
+                continue
+            shapes = [graph.shapes[each] for each in (*reader.inputs, reader.name)]
+            straight = _straight(reader.operator, shapes)
+            if straight is None or reader.name in tensors or reader.inputs.count(name) > 1:
+                return None
+            tensors.append(reader.name)
+            if straight != (-math.inf, math.inf):
+                bends.append((name, *straight))
+    return _Behind(tuple(tensors), tuple(readers), tuple(bends)) if readers else None
+
+
+def _takes(operator: Operator) -> bool:
+    """Whether all windows of a layer see the constants: none has zeros from beyond a border."""
+    if isinstance(operator, Conv):
+        return max(operator.pads) <= 0
+    return isinstance(operator, Dense)
+
+
+def _straight(operator: Operator, shapes: list[Shape]) -> Optional[tuple[float, float]]:
+    """Between which values an operator lets the constants of channels through; None: nowhere."""
+    if isinstance(operator, Relu):
+        return 0.0, math.inf if operator.limit is None else operator.limit
+    if isinstance(operator, PRelu):
+        return 0.0, math.inf
+    if isinstance(operator, Clip):
+        return operator.low, operator.high
+    if isinstance(operator, Pool):
+        whole = operator.kind == "max" or not (operator.count_pads and any(operator.pads))
+    elif isinstance(operator, Elementwise):
+        whole = operator.kind == "add" and len({*shapes}) == 1
+    elif isinstance(operator, Reshape):
+        source, result = shapes
+        whole = bool(source and result) and result[-1] % source[-1] == 0
+    else:
+        whole = isinstance(operator, Identity)
+    return (-math.inf, math.inf) if whole else None
+
+
+def _constants(
+    behind: _Behind, ends: Mapping[str, np.ndarray], channels: int, share: float
+) -> np.ndarray:
+    """What is taken from each channel: the middle of its values, as far as no activation bends."""
+
+    def of(name: str) -> tuple[np.ndarray, np.ndarray]:
+        low, high = ends[name].reshape(2, -1, channels)
+        return low.min(0), high.max(0)
+
+    if behind.bends and not share:
+        return np.zeros(channels)
+    most, least = np.full(channels, math.inf), np.full(channels, -math.inf)
+    for name, bottom, top in behind.bends:
+        low, high = of(name)
+        straight = (low >= bottom) & (high <= top)
+        most = np.minimum(most, np.where(straight, share * (low - bottom), 0))
+        least = np.maximum(least, np.where(straight, -share * (top - high), 0))
+    lows, highs = zip(*map(of, behind.tensors))
+    result: np.ndarray = np.clip((np.min(lows, 0) + np.max(highs, 0)) / 2, least, most)
+    return result
+
+
+def _made_of(operator: Operator, constants: np.ndarray) -> np.ndarray:
+    """What a layer without its bias makes of a constant in every channel [out]."""
+    assert isinstance(operator, (Conv, Dense))
+    if isinstance(operator, Dense):
+        plain: Union[Conv, Dense] = replace(operator, bias=None)
+        return plain.evaluate(np.resize(constants, (1, operator.weights.shape[1])))[0]
+    plain = replace(operator, bias=None, pads=(0, 0, 0, 0), dilation=(1, 1), layout="NHWC")
+    depth = operator.weights.shape[3] * operator.groups
+    return plain.evaluate(np.resize(constants, (1, *operator.kernel, depth)))[0, 0, 0]
+
+
+def _raised(node: FloatNode, by: np.ndarray) -> FloatNode:
+    operator = node.operator
+    assert isinstance(operator, (Conv, Dense))
+    bias = by if operator.bias is None else operator.bias.astype(np.float64) + by
+    return replace(node, operator=replace(operator, bias=bias))
