@@ -18,6 +18,7 @@ from ..ir.graph import Graph
 from ..ir.statistics import Statistics
 from ..operators import Conv, Dense, Identity, Operator, Reshape
 from ..quantizer.affine_rules import Rescale
+from ..quantizer.descend import Goal
 from ..quantizer.search import Given, Score, Search, search
 from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, Seen, largest
@@ -26,6 +27,7 @@ from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
 from .budgets import Budget
 from .data import Batch
+from .resume import State, beside, in_c_order, record_of
 from .searching import Job, Progress
 
 LOGGER = logging.getLogger("qemu_nn.quantize")
@@ -86,6 +88,19 @@ class Trial:
         """The calls."""
         return self.job.scheme.lower(self.job.graph, self.formats)
 
+    def in_c_order(self) -> Trial:
+        """The same, as a file of a state has it."""
+        real, graph = in_c_order(self.real), self.job.graph
+        graph = real if graph is self.real else in_c_order(graph)
+        return replace(self, real=real, job=replace(self.job, graph=graph))
+
+    def state(self, ranged: bool, notes: Sequence[str], done: int) -> State:
+        """What a record keeps of it after so many steps."""
+        return State(
+            *(self.job.scheme, self.formats, self.real, self.job.graph),
+            *(ranged, tuple(notes), done),
+        )
+
     def scored(self) -> Graph:
         """The calls up to the scores, without a softmax behind them."""
         graph = self.job.scheme.prepare(self.job.graph, softmax=False)[0]
@@ -135,17 +150,20 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
     Half of the samples fit a step; it is kept if the other half do not score worse with it. In the
     end all of them say how far values reach.
     """
-    x = np.concatenate([batch.x for batch in kept])
+    x, job = np.concatenate([batch.x for batch in kept]), replace(job, graph=in_c_order(job.graph))
     if len(x) < 2:
         raise Error("steps= and effort='best' need two samples: one to fit, and one to judge")
     judge = replace(judge_of(job, x), budget=plan.budget)
     fit, held_back = judge.part(slice(0, None, 2)), judge.part(slice(1, None, 2))
-    now = Trial(job, formats, job.graph)
-    best = start = held_back(now)
-    ranged = False  # whether formats are those of ranges that half of the samples have
-    notes = [f"{job.graph.name}: {start:.1f} dB before any step, on data held back"]
+    options = (plan.steps, plan.search.span, plan.budget)
+    record = record_of(plan.search.resume, job, formats, x, options)
+    state = record.read()
+    now = Trial(replace(job, graph=state.graph, scheme=state.scheme), state.formats, state.real)
+    best, ranged, notes = held_back(now), state.ranged, [*state.notes]
+    if not notes:
+        notes = [f"{job.graph.name}: {best:.1f} dB before any step, on data held back"]
     with computing(fit, plan.search.client, plan.search.threads) as compute:
-        for name in plan.steps:
+        for done, name in enumerate(plan.steps[state.done :], state.done + 1):
             if plan.late:
                 notes.append(f"{name}: there was no time for it")
                 continue
@@ -157,11 +175,13 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
                 reached = held_back(tried)
                 if reached >= best:
                     outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
-                    now, best = tried, reached
+                    now, best = tried.in_c_order(), reached
                     ranged = name != "search" and not isinstance(STEPS[name], After)
                     break
             LOGGER.info("%s: %s; %.1f s", name, outcome, time.monotonic() - began)
             notes.append(f"{name}: {outcome}")
+            if not plan.late:  # it may have been cut short
+                record.write(now.state(ranged, notes, done))
     if ranged:
         now, _ = _with_all(now, best, x, held_back)
     real = job.reference if now.real is job.graph else reference_of(job.reference, now.real)
@@ -295,14 +315,14 @@ class _Stage:
             digest.update(np.asarray(getattr(node.operator, "weights", 0)).tobytes())
         half = self.plan.until - (self.plan.until - time.monotonic()) / 2
         turns = replace(self.plan, until=half).turns
-        how = replace(how, key=digest.hexdigest())
+        how = replace(how, key=digest.hexdigest(), resume=beside(how.resume, "search"))
         tried = search(variables, {}, _Closeness(job, self.fit), how, turns)
         if tried:
             yield "", Trial(job, job.formats(tried), job.graph)
 
     def _after(self, step: After) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
-        held = _held(self.now, self.fit.x, self.plan)
+        held = _held(self.now, self.fit, self.plan)
         for label, graph in step.candidates(job.graph, held):
             yield label, replace(self.now, job=replace(job, graph=graph))
 
@@ -314,15 +334,20 @@ def _assigned(label: str, job: Job) -> Iterator[tuple[str, Trial]]:
         return
 
 
-def _held(now: Trial, x: np.ndarray, plan: Plan) -> Held:
+def _held(now: Trial, fit: Judge, plan: Plan) -> Held:
     """What steps need that leave formats as they are."""
-    job, formats = now.job, now.formats
+    job, formats, x = now.job, now.formats, fit.x
     most = max(2, _TRACED // sum(math.prod(shape) for shape in job.graph.shapes.values()))
-    x = x[:: math.ceil(len(x) / most)]
+    every = slice(None, None, math.ceil(len(x) / most))
+    x, scores = x[every], {n: v[every] for n, v in fit.scores.items()}
     real = evaluate(now.real, x, trace=True)
 
+    def lower(graph: FloatGraph) -> Graph:
+        named = {n: own for n, own in job.scheme.functions.items() if n in graph.shapes}
+        return replace(job.scheme, functions=named).lower(graph, formats)
+
     def measure(graph: FloatGraph) -> Callable[[str], np.ndarray]:
-        lowered = job.scheme.lower(graph, formats)
+        lowered = lower(graph)
         codes = lowered.input.format.quantize(x)
         traced = {
             lowered.input.name: codes,
@@ -336,4 +361,7 @@ def _held(now: Trial, x: np.ndarray, plan: Plan) -> Held:
 
         return values
 
-    return Held(formats, now.real, real.__getitem__, measure, plan.turns)
+    return Held(
+        *(formats, now.real, real.__getitem__, measure, plan.turns),
+        Goal(x, scores, lower, job.scheme.profile),
+    )

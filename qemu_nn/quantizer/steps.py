@@ -13,6 +13,7 @@ from ..operators import Conv, Dense
 from ..runtime.evaluate import each_tensor
 from .averages import convolved
 from .correct import Values, corrected
+from .descend import Goal, descended
 from .equalize import STRENGTHS, equalized
 from .rounding import rounded
 from .windows import windows
@@ -66,7 +67,7 @@ class Held:
 
     formats: theirs. graph: the network of real weights. real: its values. measure: runs a network
     of parameters on the grids on the same data, exactly, and gives its real values. turns: wraps
-    loops over layers.
+    loops over layers. goal: the scores, and what lowers networks towards them.
     """
 
     formats: Any
@@ -74,6 +75,7 @@ class Held:
     real: Values
     measure: Callable[[FloatGraph], Values]
     turns: Turns
+    goal: Goal
 
 
 def largest(graph: FloatGraph, x: np.ndarray) -> dict[str, np.ndarray]:
@@ -130,6 +132,12 @@ def _correct(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
     yield "", graph
 
 
+def _descend(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
+    for name in reversed(_layers(graph)):
+        graph = descended(graph, name, held.formats.grid(graph.node(name)), held.goal, held.turns)
+    yield "", graph
+
+
 def _layers(graph: FloatGraph) -> list[str]:
     return [node.name for node in graph.nodes if isinstance(node.operator, (Conv, Dense))]
 
@@ -146,6 +154,7 @@ STEPS: Mapping[str, Any] = {
     "equalize": Before(_equalize),
     "search": Assigning(),
     "round": After(_round),
+    "descend": After(_descend),
     "correct": After(_correct),
 }
 
