@@ -120,7 +120,7 @@ def in_c_order(graph: FloatGraph) -> FloatGraph:
         held = vars(node.operator).items()
         arrays = {name: array for name, array in held if isinstance(array, np.ndarray)}
         if not all(array.flags.c_contiguous for array in arrays.values()):
-            ordered = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+            ordered = {name: np.asarray(array, order="C") for name, array in arrays.items()}
             node = replace(node, operator=replace(node.operator, **ordered))  # type: ignore
         nodes.append(node)
     same = all(own is other for own, other in zip(nodes, graph.nodes))
