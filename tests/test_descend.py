@@ -79,14 +79,29 @@ def test_what_saturates_comes_back():
 
 
 def test_where_it_takes_too_long_only_biases_move(monkeypatch):
-    graph, formats, to = goal("affine", inputs(10), network(slope=0.0))
-    monkeypatch.setattr(descend, "_WORK", 1)
-    grid = formats.grid(graph.node("point"))
-    moved = descended(graph, "point", grid, to, iter).node("point").operator
-    plain = graph.node("point").operator
-    nearest = np.rint(matrix(plain) / grid.weights).clip(*grid.weight_limits) * grid.weights
-    assert np.allclose(matrix(moved), nearest)
-    assert not np.allclose(moved.bias, grid.bias(plain.bias))
+    graph, formats, to = goal("affine", inputs(4), network(slope=0.0))
+    turns = []
+
+    def none(columns):
+        turns.append([*columns])
+        return ()
+
+    for work in (1 << 30, 1):
+        monkeypatch.setattr(descend, "_WORK", work)
+        descended(graph, "point", formats.grid(graph.node("point")), to, none)
+    assert turns == [[8, 0, 1, 2, 3, 4, 5, 6, 7], [8]]
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_codes_stay_on_the_grid_however_far_they_move(name):
+    graph, formats, _ = goal(name, inputs(2), network(slope=0.0))
+    grid, layer = formats.grid(graph.node("point")), graph.node("point").operator
+    codes = descend._codes(layer, grid)
+    for column, (low, high) in ((0, grid.weight_limits), (8, grid.bias_limits)):
+        for far, end in ((-(2.0**50), low), (2.0**50, high)):
+            moved = codes.moved(column, np.array([far]))
+            assert (moved.integers[:, column] == end).all()
+            assert on_grid(matrix(moved.layer(layer)), grid.weights, grid.weight_limits)
 
 
 def test_without_turns_nothing_changes():

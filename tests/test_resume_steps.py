@@ -34,7 +34,8 @@ def network():
     return FloatGraph("net", "x", (4, 4, 1), "NHWC", tuple(nodes), ("dense",))
 
 
-def inputs(count=16, seed=4):
+def inputs(count=16, seed=26):
+    """Data of a seed with which all four steps gain, and ranges of all samples do."""
     return np.random.default_rng(seed).normal(size=(count, 4, 4, 1))
 
 
@@ -78,6 +79,7 @@ def test_an_interrupted_run_goes_on_to_the_same_network(how, tmp_path, monkeypat
         rest = quantized(**how, resume=file)
     assert same(whole, rest)
     assert whole.notes == rest.notes
+    assert all("->" in note for note in whole.notes[-4:]) or how != {"scheme": "affine"}
     assert float_entries(whole.reference) == float_entries(rest.reference)
 
 
@@ -100,7 +102,7 @@ def begun(written, tmp_path):
 @pytest.mark.parametrize(
     "other",
     [
-        {"x": inputs(16, seed=9)},
+        {"x": inputs()[::-1]},
         {"steps": ["equalize", "round"]},
         {"scheme": "power2"},
         {"weight_method": "mse"},
