@@ -38,13 +38,14 @@ from ..runtime.sanity import Gauge, tell
 from ..targets import DEFAULT_CORE, profile
 from .budgets import budget_of
 from .data import Batch, batches
-from .improve import Plan, improved
+from .improve import improved
 from .network import FloatNetwork, Network, unquantized
 from .ranks import quickest
 from .resume import beside
 from .schemes import SCHEMES, Overrides, Scheme, scheme_of
 from .searching import Job, Progress
 from .searching import searched as searched_formats
+from .trials import Plan
 from .widths import narrowed
 
 
