@@ -19,7 +19,7 @@ from .grid import Grid
 from .windows import Weighted, matrix, with_matrix
 
 #: Bytes of a layer's outputs that are tried at a time; products that the moves of all its weights
-#: may take, beyond which only its biases move.
+#: may take; beyond these only its biases move.
 _BYTES, _WORK = 1 << 26, 1 << 37
 #: Standard errors that the gain of a move must exceed: below, moves fit these samples alone.
 _LEAST = 1.0
@@ -211,16 +211,18 @@ def descended(
 
 
 def _work(graph: FloatGraph, at: Split, codes: _Codes) -> float:
-    """How many products a pass over the weights takes behind the layer."""
+    """How many products a pass over the weights takes: of the layer for each column of them, and
+    of those behind it for each weight."""
     calls = {node.name for node in at.behind.graph.nodes} if at.behind else set()
-    own = {each: clamp.tensor for each, clamp in clamps(graph).items()}
-    layers = [n for n in graph.nodes if isinstance(n.operator, (Conv, Dense))]
-    products = sum(
-        math.prod(graph.shapes[node.name]) * node.operator.weights[0].size  # type: ignore
-        for node in layers
-        if {node.name, own[node.name]} & calls
-    )
-    return 2.0 * codes.integers.size * len(at.codes) * products
+    products = dict.fromkeys(("own", "behind"), 0.0)
+    for name, clamp in clamps(graph).items():
+        operator = graph.node(name).operator
+        if isinstance(operator, (Conv, Dense)):
+            where = "own" if clamp.tensor == at.last else "behind"
+            if where == "own" or {name, clamp.tensor} & calls:
+                products[where] += math.prod(graph.shapes[name]) * operator.weights[0].size
+    columns, rows = codes.integers.shape[1], len(codes.integers)
+    return 2.0 * len(at.codes) * columns * (products["own"] + rows * products["behind"])
 
 
 def _moved(at: Split, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
