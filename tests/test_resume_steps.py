@@ -154,6 +154,7 @@ def put(*path, value):
         (put("formats", "tensors", "relu", "scale", value=0), "no device has such a format"),
         (put("formats", "tensors", "relu", "zero", value=999), "no device has such a format"),
         (put("formats", "tensors", "relu", "dtype", value="f8"), "'dtype'"),
+        (put("formats", "tensors", "pool", "scale", value=31.0), "no device has this network"),
     ],
 )
 def test_a_damaged_file_is_refused(begun, change, words):

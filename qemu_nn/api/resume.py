@@ -16,7 +16,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ..errors import Error, ModelError
+from ..errors import ModelError
 from ..io.archive import FLOATS, Archive, format_npy, open_archive, write_archive
 from ..io.typed_json import Fields, parse_json
 from ..ir.float_graph import FloatGraph, FloatNode
@@ -30,6 +30,8 @@ from .schemes import Scheme
 from .searching import Job
 
 _STATE, _VERSION = "steps.json", 1
+#: What lowering makes of formats that do not fit together.
+_UNFIT = (ValueError, TypeError, LookupError, ArithmeticError, AssertionError)
 #: The most bits that a format is away from 1.
 _FARTHEST = 128
 
@@ -81,8 +83,8 @@ class Record:
                 state.scheme.lower(state.graph, state.formats)
             except ModelError:
                 raise
-            except Error as error:
-                raise document.error(str(error)) from None
+            except _UNFIT as error:
+                raise document.error(f"no device has this network: {error}") from None
         return state
 
     def write(self, state: State) -> None:

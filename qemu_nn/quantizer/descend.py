@@ -1,4 +1,4 @@
-"""Moves weights and biases by single codes where that brings the device's scores nearer."""
+"""Moves weights and biases by codes where that brings the device's scores nearer."""
 
 from __future__ import annotations
 
@@ -182,9 +182,9 @@ def descended(
     goal: Goal,
     turns: Callable[[Iterable], Iterable],
 ) -> FloatGraph:
-    """The network with the weights and biases of a layer moved by single codes, each as long as
-    the device's scores come nearer to the real ones by more than a standard error of that
-    gain over samples.
+    """The network with weights of a layer moved by single codes, and biases by up to a step of its
+    output, where the device's scores come nearer to the real ones by more than a standard error of
+    that gain over samples.
 
     All is computed by the device's calls: the layer's with moved integers, for all its output
     channels at a time, as none changes another's; then, for each channel that changed, the calls
