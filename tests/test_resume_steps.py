@@ -66,7 +66,7 @@ def interrupted(monkeypatch, step, **how):
     [
         {"scheme": "affine"},
         pytest.param({"scheme": "power2"}, marks=pytest.mark.slow),
-        {"scheme": "power2", "bits": 16, "steps": ["equalize", "round", "correct"]},
+        pytest.param({**FEWER, "scheme": "power2", "bits": 16}, marks=pytest.mark.slow),
         {**FEWER, "ram": 200},
     ],
     ids=["affine", "power2", "power2-16", "widths"],
