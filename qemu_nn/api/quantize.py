@@ -121,7 +121,7 @@ def quantize(
         those that do, judged on every second sample of the data; `notes` say what each has gained.
     steps : sequence of str, optional
         Take these steps alone, in their order: "average", "rows", "formats", "equalize",
-        "search", "round", "descend", "correct".
+        "search", "round", "correct", "descend".
     minutes : float, default 10.0
         Begin no step, and no layer of a step, after so many minutes; a search takes up to half of
         them. Widths for a budget are no longer measured after them, but chosen by what they save.

@@ -154,8 +154,8 @@ STEPS: Mapping[str, Any] = {
     "equalize": Before(_equalize),
     "search": Assigning(),
     "round": After(_round),
-    "descend": After(_descend),
     "correct": After(_correct),
+    "descend": After(_descend),
 }
 
 #: Effort -> its steps.
