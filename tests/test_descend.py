@@ -8,7 +8,7 @@ from test_improve import SCHEMES, inputs, lowered, network, on_grid, same
 from test_resume_steps import quantized
 
 from qemu_nn.quantizer import descend
-from qemu_nn.quantizer.descend import Goal, descended, split
+from qemu_nn.quantizer.descend import Goal, cut_at, descended
 from qemu_nn.quantizer.windows import matrix
 from qemu_nn.runtime.evaluate import evaluate
 from qemu_nn.runtime.session import Session
@@ -39,7 +39,7 @@ def test_parts_of_a_network_compute_what_all_of_it_does(name, layer):
     graph, _, to = goal(name, inputs(5), network(slope=0.0))
     operator = graph.node(layer).operator
     other = replace(operator, weights=np.roll(operator.weights, 1, axis=0))
-    at = split(graph, layer, to)
+    at = cut_at(graph, layer, to)
     both = np.stack([at.outputs(each) for each in (operator, other)])
     changed = graph.with_nodes(
         replace(n, operator=other) if n.name == layer else n for n in graph.nodes

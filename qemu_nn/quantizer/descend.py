@@ -58,7 +58,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Split:
+class Cut:
     """The calls of a network at one of its layers.
 
     part: the layer, first, with the activations that only clamp it, and make the tensor `last`.
@@ -100,7 +100,7 @@ def _repeated(codes: np.ndarray, times: int) -> np.ndarray:
     return spread.reshape(-1, *codes.shape[1:])
 
 
-def split(graph: FloatGraph, name: str, goal: Goal) -> Split:
+def cut_at(graph: FloatGraph, name: str, goal: Goal) -> Cut:
     """A network whose parameters lie on their grids, at a layer."""
     names, last = [name], clamps(graph)[name].tensor
     while names[-1] != last:
@@ -128,7 +128,7 @@ def split(graph: FloatGraph, name: str, goal: Goal) -> Split:
         arrays = {key: array for key, array in whole.arrays.items() if key in used}
         behind = Session(Graph(whole.name, starts, calls, outputs, arrays), goal.profile)
     codes = traced[source].reshape(-1, *shape)
-    return Split(goal, part, codes, whole, behind, {each: traced[each] for each in sorted(beside)})
+    return Cut(goal, part, codes, whole, behind, {each: traced[each] for each in sorted(beside)})
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def descended(
     channels at a time, as none changes another's; then, for each channel that changed, the calls
     behind it. What the whole network computes decides in the end.
     """
-    at, layer = split(graph, name, goal), graph.node(name).operator
+    at, layer = cut_at(graph, name, goal), graph.node(name).operator
     assert isinstance(layer, (Conv, Dense))
     codes = _codes(layer, grid)
     outputs = at.outputs(codes.layer(layer))
@@ -210,7 +210,7 @@ def descended(
     return result if after < before else graph
 
 
-def _work(graph: FloatGraph, at: Split, codes: _Codes) -> float:
+def _work(graph: FloatGraph, at: Cut, codes: _Codes) -> float:
     """How many products a pass over the weights takes: of the layer for each column of them, and
     of those behind it for each weight."""
     calls = {node.name for node in at.behind.graph.nodes} if at.behind else set()
@@ -225,7 +225,7 @@ def _work(graph: FloatGraph, at: Split, codes: _Codes) -> float:
     return 2.0 * len(at.codes) * columns * (products["own"] + rows * products["behind"])
 
 
-def _moved(at: Split, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
+def _moved(at: Cut, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
     """With the moves of those channels that bring scores nearer."""
     outputs = at.outputs(tried.layer(layer))
     channels = np.flatnonzero((outputs != now.outputs).reshape(-1, outputs.shape[-1]).any(0))
