@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import numpy as np
 
@@ -16,17 +16,19 @@ from ..errors import Error
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.statistics import Statistics
-from ..operators import Conv, Dense, Identity, Operator, Reshape
+from ..operators import Conv, Dense, Identity, Operator
 from ..quantizer.affine_rules import Rescale
-from ..quantizer.search import Given, Score, Search, search
+from ..quantizer.descend import Goal
+from ..quantizer.search import Given, Score, search
 from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, seen_on
 from ..runtime.cluster import Compute, computing
 from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
-from .budgets import Budget
 from .data import Batch
-from .searching import Job, Progress
+from .resume import beside, in_c_order, record_of
+from .searching import Job
+from .trials import Judge, Plan, Trial, holder, judge_of
 
 LOGGER = logging.getLogger("qemu_nn.quantize")
 
@@ -37,96 +39,11 @@ _BATCH, _TRACED = 64, 1 << 25
 #: narrow for other data.
 _TRIES = 3
 
-#: Energies below it are no signal, and no noise.
-_TINY = 1e-30
-
 #: Methods for activations and for weights that the step "formats" compares.
 METHODS = ("minmax", "mse", "kl", 99.99, 99.9)
 WEIGHT_METHODS = ("minmax", "mse")
 #: Pairs of them that are tried with every network of another step before formats.
 RESCALED = (("minmax", "minmax"), ("mse", "minmax"), ("mse", "mse"), (99.9, "mse"))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Which steps to take, in their order, until when by time.monotonic(), within which budget; how
-    to search."""
-
-    steps: tuple[str, ...]
-    until: float
-    search: Search
-    budget: Optional[Budget] = None
-    progress: Optional[Progress] = None
-
-    def turns(self, turns: Iterable) -> Iterator:
-        """Those turns that there is time for."""
-        for turn in self.progress(turns) if self.progress else turns:
-            if time.monotonic() >= self.until:
-                return
-            yield turn
-
-    @property
-    def late(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() >= self.until
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A network with formats for all of it; what the device is to compute.
-
-    real: the network before its weights were made to lie on the grids of the formats.
-    """
-
-    job: Job
-    formats: Any
-    real: FloatGraph
-
-    def lowered(self) -> Graph:
-        """The calls."""
-        return self.job.scheme.lower(self.job.graph, self.formats)
-
-    def scored(self) -> Graph:
-        """The calls up to the scores, without a softmax behind them."""
-        graph = self.job.scheme.prepare(self.job.graph, softmax=False)[0]
-        return self.job.scheme.lower(graph, self.formats)
-
-
-@dataclass(frozen=True)
-class Judge:
-    """How close a trial's scores are to the float network's, on inputs x.
-
-    scores: the float network's, by output. budget: what a network may take at most.
-    """
-
-    x: np.ndarray
-    scores: dict[str, np.ndarray]
-    budget: Optional[Budget] = None
-
-    def __call__(self, trial: Trial) -> float:
-        """Signal-to-noise ratio of the scores in decibels, averaged over outputs; minus infinity
-        where no device has these formats, or the budget is exceeded."""
-        try:
-            if self.budget is not None and self.budget.excess(trial.lowered()):
-                return -math.inf
-            graph = trial.scored()
-            session = Session(graph, trial.job.scheme.profile)
-            got = session.run(graph.input.format.quantize(self.x))
-        except Error:
-            return -math.inf
-        ratios = [_ratio(graph, name, got[name], real) for name, real in self.scores.items()]
-        return sum(ratios) / len(ratios)
-
-    def part(self, rows: slice) -> Judge:
-        """The same on some of the samples."""
-        scores = {name: real[rows] for name, real in self.scores.items()}
-        return replace(self, x=self.x[rows], scores=scores)
-
-
-def _ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
-    values = graph.node(name).output.format.dequantize(got).reshape(real.shape)
-    error, signal = (float(np.sum(each**2, dtype=np.float64)) for each in (values - real, real))
-    return 10 * math.log10(max(signal, _TINY) / max(error, _TINY))
 
 
 def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple[Job, Any]:
@@ -135,17 +52,20 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
     Half of the samples fit a step; it is kept if the other half do not score worse with it. In the
     end all of them say how far values reach.
     """
-    x = np.concatenate([batch.x for batch in kept])
+    x, job = np.concatenate([batch.x for batch in kept]), replace(job, graph=in_c_order(job.graph))
     if len(x) < 2:
         raise Error("steps= and effort='best' need two samples: one to fit, and one to judge")
     judge = replace(judge_of(job, x), budget=plan.budget)
     fit, held_back = judge.part(slice(0, None, 2)), judge.part(slice(1, None, 2))
-    now = Trial(job, formats, job.graph)
-    best = start = held_back(now)
-    ranged = False  # whether formats are those of ranges that half of the samples have
-    notes = [f"{job.graph.name}: {start:.1f} dB before any step, on data held back"]
+    options = (plan.steps, plan.search.span, plan.budget)
+    record = record_of(plan.search.resume, job, formats, x, options)
+    state = record.read()
+    now = Trial(replace(job, graph=state.graph, scheme=state.scheme), state.formats, state.real)
+    best, ranged, notes = held_back(now), state.ranged, [*state.notes]
+    if not notes:
+        notes = [f"{job.graph.name}: {best:.1f} dB before any step, on data held back"]
     with computing(fit, plan.search.client, plan.search.threads) as compute:
-        for name in plan.steps:
+        for done, name in enumerate(plan.steps[state.done :], state.done + 1):
             if plan.late:
                 notes.append(f"{name}: there was no time for it")
                 continue
@@ -157,11 +77,13 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
                 reached = held_back(tried)
                 if reached >= best + STEPS[name].least:
                     outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
-                    now, best = tried, reached
+                    now, best = tried.in_c_order(), reached
                     ranged = name != "search" and not isinstance(STEPS[name], After)
                     break
             LOGGER.info("%s: %s; %.1f s", name, outcome, time.monotonic() - began)
             notes.append(f"{name}: {outcome}")
+            if not plan.late:  # it may have been cut short
+                record.write(now.state(ranged, notes, done))
     if ranged:
         now, _ = _with_all(now, best, x, held_back)
     real = job.reference if now.real is job.graph else reference_of(job.reference, now.real)
@@ -203,20 +125,6 @@ def _single(operator: Operator) -> Operator:
         return operator
     bias = None if operator.bias is None else operator.bias.astype(np.float32)
     return replace(operator, weights=operator.weights.astype(np.float32), bias=bias)
-
-
-def judge_of(job: Job, x: np.ndarray) -> Judge:
-    """What scores networks for a job on inputs x."""
-    graph = job.scheme.prepare(job.graph, softmax=False)[0]
-    held = {_holder(graph, name): value for name, value in evaluate(graph, x).items()}
-    return Judge(x, {name: value.reshape(len(x), -1) for name, value in held.items()})
-
-
-def _holder(graph: FloatGraph, name: str) -> str:
-    """The tensor that holds the values of another on the device, where nothing moves."""
-    while name not in graph.starts and type(graph.node(name).operator) in (Reshape, Identity):
-        name = graph.node(name).inputs[0]
-    return name
 
 
 @dataclass(frozen=True)
@@ -295,14 +203,14 @@ class _Stage:
             digest.update(np.asarray(getattr(node.operator, "weights", 0)).tobytes())
         half = self.plan.until - (self.plan.until - time.monotonic()) / 2
         turns = replace(self.plan, until=half).turns
-        how = replace(how, key=digest.hexdigest())
+        how = replace(how, key=digest.hexdigest(), resume=beside(how.resume, "search"))
         tried = search(variables, {}, _Closeness(job, self.fit), how, turns)
         if tried:
             yield "", Trial(job, job.formats(tried), job.graph)
 
     def _after(self, step: After) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
-        held = _held(self.now, self.fit.x, self.plan)
+        held = _held(self.now, self.fit, self.plan)
         for label, graph in step.candidates(job.graph, held):
             yield label, replace(self.now, job=replace(job, graph=graph))
 
@@ -314,15 +222,20 @@ def _assigned(label: str, job: Job) -> Iterator[tuple[str, Trial]]:
         return
 
 
-def _held(now: Trial, x: np.ndarray, plan: Plan) -> Held:
+def _held(now: Trial, fit: Judge, plan: Plan) -> Held:
     """What steps need that leave formats as they are."""
-    job, formats = now.job, now.formats
+    job, formats, x = now.job, now.formats, fit.x
     most = max(2, _TRACED // sum(math.prod(shape) for shape in job.graph.shapes.values()))
-    x = x[:: math.ceil(len(x) / most)]
+    every = slice(None, None, math.ceil(len(x) / most))
+    x, scores = x[every], {n: v[every] for n, v in fit.scores.items()}
     real = evaluate(now.real, x, trace=True)
 
+    def lower(graph: FloatGraph) -> Graph:
+        named = {n: own for n, own in job.scheme.functions.items() if n in graph.shapes}
+        return replace(job.scheme, functions=named).lower(graph, formats)
+
     def measure(graph: FloatGraph) -> Callable[[str], np.ndarray]:
-        lowered = job.scheme.lower(graph, formats)
+        lowered = lower(graph)
         codes = lowered.input.format.quantize(x)
         traced = {
             lowered.input.name: codes,
@@ -330,10 +243,13 @@ def _held(now: Trial, x: np.ndarray, plan: Plan) -> Held:
         }
 
         def values(name: str) -> np.ndarray:
-            held = _holder(graph, name)
+            held = holder(graph, name)
             codes = lowered.tensors[held].format.dequantize(traced[held])
             return codes.reshape(-1, *graph.shapes[name])
 
         return values
 
-    return Held(formats, now.real, real.__getitem__, measure, plan.turns)
+    return Held(
+        *(formats, now.real, real.__getitem__, measure, plan.turns),
+        Goal(x, scores, lower, job.scheme.profile),
+    )

@@ -7,6 +7,7 @@ Operators are written field by field: numbers and tuples as JSON, floats as hexa
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields as fields_of
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -58,8 +59,11 @@ def float_names(archive: Archive) -> set[str]:
     return {FLOAT_GRAPH, *(_entry(i) for i in range(min(max(count, 0), len(archive.names))))}
 
 
-def read_float(archive: Archive) -> FloatGraph:
-    """The float network of a file; ModelError with the reason for anything else in there."""
+def read_float(archive: Archive, operators: Mapping[str, type[Operator]] = OPERATORS) -> FloatGraph:
+    """The float network of a file; ModelError with the reason for anything else in there.
+
+    operators: those that it may have, by the names of their classes.
+    """
     fields = _fields(archive)
     if fields.integer("version") != _VERSION:
         raise fields.error(f"version {fields.integer('version')}; this qemu_nn reads {_VERSION}")
@@ -68,7 +72,7 @@ def read_float(archive: Archive) -> FloatGraph:
         "input": fields.text("input"),
         "shape": tuple(fields.integers("shape")),
         "layout": fields.text("layout", None),
-        "nodes": tuple(_to_node(archive, node) for node in fields.objects("nodes")),
+        "nodes": tuple(_to_node(archive, node, operators) for node in fields.objects("nodes")),
         "outputs": tuple(fields.texts("outputs")),
         "classes": tuple(fields.texts("classes")),
     }
@@ -101,8 +105,10 @@ def _from_operator(graph: FloatGraph, node: FloatNode, arrays: list[np.ndarray])
     return values
 
 
-def _to_node(archive: Archive, fields: Fields) -> FloatNode:
-    kind = OPERATORS.get(fields.text("operator"))
+def _to_node(
+    archive: Archive, fields: Fields, operators: Mapping[str, type[Operator]]
+) -> FloatNode:
+    kind = operators.get(fields.text("operator"))
     if kind is None:
         raise fields.error(f"the operator {fields.text('operator')!r} is not known")
     given = fields.object("fields")

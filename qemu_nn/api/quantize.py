@@ -38,12 +38,14 @@ from ..runtime.sanity import Gauge, tell
 from ..targets import DEFAULT_CORE, profile
 from .budgets import budget_of
 from .data import Batch, batches
-from .improve import Plan, improved
+from .improve import improved
 from .network import FloatNetwork, Network, unquantized
 from .ranks import quickest
+from .resume import beside
 from .schemes import SCHEMES, Overrides, Scheme, scheme_of
 from .searching import Job, Progress
 from .searching import searched as searched_formats
+from .trials import Plan
 from .widths import narrowed
 
 
@@ -119,7 +121,7 @@ def quantize(
         those that do, judged on every second sample of the data; `notes` say what each has gained.
     steps : sequence of str, optional
         Take these steps alone, in their order: "average", "rows", "formats", "equalize", "absorb",
-        "split", "search", "round", "correct".
+        "split", "search", "round", "correct", "descend".
     minutes : float, default 10.0
         Begin no step, and no layer of a step, after so many minutes; a search takes up to half of
         them. Widths for a budget are no longer measured after them, but chosen by what they save.
@@ -168,7 +170,8 @@ def quantize(
     workers : int, optional
         Compute candidates of a search on so many processes of this machine, by dask.
     resume : str or Path, optional
-        A file that keeps the decisions of a search, so that it can be interrupted.
+        A file that keeps what a search has decided, and what steps have made of the network, after
+        each of them, so that an interrupted run can go on: its result is that of one run.
     progress : callable, optional
         Wraps iterations over batches and search steps, as tqdm does.
 
@@ -250,7 +253,8 @@ def quantize(
         if budget is not None:
             job, curve = narrowed(job, kept, budget, way)
         if searched:
-            tried = searched_formats(job, kept, way.search, progress)
+            own = beside(file, "method") if taken else file
+            tried = searched_formats(job, kept, replace(way.search, resume=own), progress)
         final = job.formats(tried)
         if taken:
             job, final = improved(job, final, kept, way)

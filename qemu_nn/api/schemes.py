@@ -21,7 +21,7 @@ from ..quantizer.affine_rules import affine_rule, fixed_formats, types
 from ..quantizer.assign import Formats, assign_formats
 from ..quantizer.assign_affine import AffineFormats, assign_affine_formats
 from ..quantizer.fusion import clamps
-from ..quantizer.policies import Policy, minmax, policy
+from ..quantizer.policies import Policy, method_of, minmax, policy
 from ..quantizer.ranges import Ranges, ranges
 from ..quantizer.rules import format_groups
 from ..quantizer.search import Given, Variable
@@ -76,6 +76,11 @@ class Scheme(ABC):
     def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
         """The same scheme with other methods for activations and weights."""
 
+    @property
+    @abstractmethod
+    def methods(self) -> tuple[Union[str, float], Union[str, float]]:
+        """What with_methods() takes."""
+
     def by_rows(self, graph: FloatGraph) -> Scheme:
         """The same scheme with a scale for each row of fully connected layers that can have it."""
         return self
@@ -121,6 +126,11 @@ class PowersOfTwo(Scheme):
     def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
         """See Scheme."""
         return replace(self, policy=policy(method), weight_policy=policy(weight_method))
+
+    @property
+    def methods(self) -> tuple[Union[str, float], Union[str, float]]:
+        """See Scheme."""
+        return method_of(self.policy), method_of(self.weight_policy)
 
     def variables(self, graph: FloatGraph, formats: Formats, given: Overrides) -> list[Variable]:
         """Weights, outputs of layers that have some, biases."""
@@ -190,6 +200,11 @@ class Affine(Scheme):
         """See Scheme."""
         activations = ranges(method, dtype=self._dtype)
         return replace(self, activations=activations, weights=ranges(weight_method))
+
+    @property
+    def methods(self) -> tuple[Union[str, float], Union[str, float]]:
+        """See Scheme."""
+        return self.activations.method, self.weights.method
 
     def by_rows(self, graph: FloatGraph) -> Scheme:
         """See Scheme; those of 8 bits whose function the user does not name."""

@@ -17,8 +17,8 @@ from ..quantizer.fusion import clamps
 from ..runtime.cluster import Compute, computing
 from .budgets import WORDS, Budget
 from .data import Batch
-from .improve import Judge, Plan, Trial, judge_of
 from .searching import Job
+from .trials import Judge, Plan, Trial, judge_of
 
 #: Noise of a change that shows in no score, relative to the signal.
 _LEAST_NOISE = 1e-12

@@ -146,7 +146,9 @@ def import_(
     help="Loss of accuracy that a search accepts.",
 )
 @click.option(
-    "--resume", type=PATH, help="File that keeps the decisions of a search, so that it can go on."
+    "--resume",
+    type=PATH,
+    help="File that keeps what a search and the steps have done, so that they can go on.",
 )
 @click.option(
     "--threads",

@@ -79,6 +79,16 @@ def policy(method: Union[str, float], also: Sequence[str] = ()) -> Policy:
     return percentile(percent_of(method, POLICIES, also))
 
 
+def method_of(chosen: Policy) -> Union[str, float]:
+    """The name of a policy, or its percentile: what policy() makes it of."""
+    for name, known in POLICIES.items():
+        if chosen is known:
+            return name
+    assert isinstance(chosen, partial)
+    percent: float = chosen.args[0]
+    return percent
+
+
 def percent_of(method: Union[str, float], names: Iterable[str], also: Sequence[str] = ()) -> float:
     """The percentile that a method names (99.9 or "99.9"); Error with the names for others."""
     try:

@@ -30,6 +30,13 @@ class Ranges:
     percent: float = 100.0
     dtype: str = "int8"
 
+    @property
+    def method(self) -> Union[str, float]:
+        """What ranges() makes it of."""
+        if self.loss is None and self.percent != 100:
+            return self.percent
+        return next(name for name, loss in _LOSSES.items() if loss is self.loss)
+
     def of_activations(self, statistics: Statistics) -> tuple[float, float]:
         """The lowest and highest real value of a tensor; each is chosen by itself."""
         low, high = statistics.low, statistics.high

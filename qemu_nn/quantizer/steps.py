@@ -15,6 +15,7 @@ from .absorb import SHARES as ABSORBED
 from .absorb import absorbed
 from .averages import convolved
 from .correct import Values, corrected
+from .descend import Goal, descended
 from .equalize import STRENGTHS, equalized
 from .rounding import rounded
 from .split import SHARES as SPLIT
@@ -83,7 +84,7 @@ class Held:
 
     formats: theirs. graph: the network of real weights. real: its values. measure: runs a network
     of parameters on the grids on the same data, exactly, and gives its real values. turns: wraps
-    loops over layers.
+    loops over layers. goal: the scores, and what lowers networks towards them.
     """
 
     formats: Any
@@ -91,6 +92,7 @@ class Held:
     real: Values
     measure: Callable[[FloatGraph], Values]
     turns: Turns
+    goal: Goal
 
 
 def seen_on(graph: FloatGraph, x: np.ndarray, fixed: Iterable[str], powers: bool) -> Seen:
@@ -168,6 +170,12 @@ def _correct(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
     yield "", graph
 
 
+def _descend(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
+    for name in reversed(_layers(graph)):
+        graph = descended(graph, name, held.formats.grid(graph.node(name)), held.goal, held.turns)
+    yield "", graph
+
+
 def _layers(graph: FloatGraph) -> list[str]:
     return [node.name for node in graph.nodes if isinstance(node.operator, (Conv, Dense))]
 
@@ -187,6 +195,7 @@ STEPS: Mapping[str, Any] = {
     "search": Assigning(),
     "round": After(_round),
     "correct": After(_correct),
+    "descend": After(_descend),
 }
 
 #: Effort -> its steps.
