@@ -18,6 +18,8 @@ RNG = np.random.default_rng(6)
 #: An input of pixels.
 PIXELS = Tensor("image", (8, 8), "int8", None, 1.0, -128)
 
+ASKED = "; were they scaled as in training, such as by Preprocessing(scale=1/255)?"
+
 
 def looked(real, tensor=PIXELS):
     real = np.asarray(real, float)
@@ -28,7 +30,7 @@ def test_inputs_that_were_not_scaled_use_a_handful_of_codes():
     sanity = looked(RNG.random((10, 8, 8)))
     assert (sanity.codes_used, sanity.codes, sanity.saturated, sanity.odd) == (2, 256, 0, True)
     assert sanity.sentence.startswith("inputs lie in 0.00")
-    assert sanity.sentence.endswith("they use 2 of 256 codes, 0.00% saturate; were they scaled?")
+    assert sanity.sentence.endswith("they use 2 of 256 codes, 0.00% saturate" + ASKED)
 
 
 def test_inputs_that_were_scaled_too_much_saturate():

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Optional
 
 import click
-from tqdm import tqdm
 
 from ..api import check as checking
 from ..api import recompute as recomputing
 from ..api.network import load_quantized
 from ..errors import Error
-from .options import PATH, device, form, say
+from .options import PATH, device, form, progress, say
 
 #: The exit code where a network does not run.
 DOES_NOT_RUN = 1
@@ -44,9 +43,7 @@ def check(
     """
     if golden is not None and (len(models) != 1 or not models[0].is_file() or form):
         raise Error("--golden is of one MODEL, a file, and is printed as text")
-    checks = checking.check(
-        models, progress=lambda files: tqdm(files, disable=None, leave=False), **names
-    )
+    checks = checking.check(models, progress=progress, **names)
     say(getattr(checks, form or "text")())
     good = checks.run
     if golden is not None and good:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from ..api import fine_tune as training
 from ..api.tflite_file import check_ending
-from ..errors import Error, sentence
+from ..errors import sentence
+from ..io import files
 from .data_options import data as data_option
-from .options import PATH, arithmetic, say
+from .options import PATH, arithmetic, progress, say
 
 
 @click.command(name="fine-tune")
@@ -60,12 +60,7 @@ def fine_tune(model: Path, data: Path, output: Path, **how: Any) -> None:
     learns to give the scores of its float network. Writes the best network of all epochs.
     """
     check_ending(output)
-    if not output.parent.is_dir():
-        raise Error(f"there is no folder {output.parent} for {output.name}: create it first")
-    tuned = training.fine_tune(model, data, progress=_bar, **how)
+    files.check_place(output)
+    tuned = training.fine_tune(model, data, progress=progress, **how)
     tuned.save(output)
     say(sentence(tuned.notes[-1]))
-
-
-def _bar(turns: Any) -> Any:
-    return tqdm(turns, disable=None, leave=False)
