@@ -41,8 +41,9 @@ def check(
     In a folder, .tflite, .pte and .qnz files and network.json are looked for. The exit code is 0 if
     all run, 1 if one does not.
     """
-    if golden is not None and (len(models) != 1 or not models[0].is_file() or form):
-        raise Error("--golden is of one MODEL, a file, and is printed as text")
+    one = len(models) == 1 and (models[0].is_file() or (models[0] / "network.json").is_file())
+    if golden is not None and (form or not one):
+        raise Error("--golden is of one MODEL, not of a folder of them, and is printed as text")
     checks = checking.check(models, progress=progress, **names)
     say(getattr(checks, form or "text")())
     good = checks.run
