@@ -167,11 +167,9 @@ def _pairs(first: AnyGraph, second: AnyGraph) -> dict[str, str]:
 
 def _facts(layer: str, first: Facts, second: Facts) -> Iterator[Change]:
     """What is written down of a layer and differs; of two functions, what both have."""
-    alike = first.get("function") == second.get("function")
+    alike, both = first.get("function") == second.get("function"), first.keys() & second.keys()
     for what in dict.fromkeys([*first, *second]):
-        if first.get(what) != second.get(what) and (
-            alike or {what} <= first.keys() & second.keys()
-        ):
+        if (alike or what in both) and first.get(what) != second.get(what):
             yield Change(layer, what, first.get(what), second.get(what))
 
 

@@ -78,8 +78,8 @@ def progress(turns: Iterable) -> Iterable:
 def check_page(path: Optional[Path]) -> None:
     """Before any work: Error for an HTML page that could not be written at the end of it."""
     if path is not None:
-        templates()
         files.check_place(path)
+        templates()
 
 
 def arithmetic(verb: Callable[..., None]) -> Callable[..., None]:
