@@ -113,6 +113,7 @@ REFUSED = {
     "type": ((network(40), network(40)), (1, 1), r"computes, int8 \[40\]: it must be of the same"),
     "two": ((network(40, 2), network(40)), (1, 1), "has 2 outputs; only the last network"),
     "object": ((3,), (1,), "a network must be the result of load"),
+    "no file": (("missing.json",), None, "there is no file missing.json"),
 }
 
 

@@ -30,6 +30,9 @@ PARAMS = {
 }
 X = RNG.normal(size=(100, 2, 6, 6))
 
+#: What `ndk check` says of a network without faults.
+FINE = "it breaks no limit of the hardware\n"
+
 
 def qemu_nn(*arguments, code=0):
     result = CliRunner().invoke(main, [str(each) for each in arguments])
@@ -150,13 +153,13 @@ def test_check_holds_a_network_to_the_limits_of_the_width_it_is_to_have(tmp_path
     params = {"c_weight": np.ones((1, 512, 3, 3)), "c_bias": np.ones(1)}
     path = tmp_path / "net.prototxt"
     ndk.modelpack.save_to_file([start(512, 4, 4), conv], path, params, tmp_path / "net.npz")
-    assert qemu_nn("ndk", "check", path, "--bits", "8") == ""
+    assert qemu_nn("ndk", "check", path, "--bits", "8") == FINE
     assert "at most 4096 with 16 bits" in qemu_nn("ndk", "check", path, "--bits", "16", code=1)
     assert "at most 4096 with 16 bits" in qemu_nn("ndk", "check", path, code=1)
 
 
 def test_check_exits_with_1_where_a_limit_is_broken(folder):
-    assert qemu_nn("ndk", "check", folder / "net.prototxt") == ""
+    assert qemu_nn("ndk", "check", folder / "net.prototxt") == FINE
     layers = [LAYERS[0], Layer("Eltwise", name="sum", bottom=["x", "x"], top="y")]
     text, arrays = folder / "sum.prototxt", folder / "sum.npz"
     ndk.modelpack.save_to_file(layers, text, {"x_frac": 3, "y_frac": 3}, arrays)
@@ -171,7 +174,7 @@ def test_a_model_file_is_cut_where_the_options_say(tmp_path):
     path = write(tmp_path, model(nodes, (2, 3, 4)))
     ends = ("--input-tensor", "a", "--output-tensor", "b")
     assert "follows another nonlinear layer" in qemu_nn("ndk", "check", path, code=1)
-    assert qemu_nn("ndk", "check", path, *ends) == ""
+    assert qemu_nn("ndk", "check", path, *ends) == FINE
     layers, _ = ndk.onnx_interface.load_from_onnx(path, input="a", output="b")
     assert [layer.type for layer in layers] == ["Input", "ReLU"]
 

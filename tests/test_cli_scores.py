@@ -100,4 +100,4 @@ def test_the_line_on_inputs_comes_on_stderr(tmp_path):
         np.save(tmp_path / "x.npy", real * factor)
         result = CliRunner().invoke(main, ["run", str(MODEL), "-i", str(tmp_path / "x.npy")])
         assert told in result.output
-        assert ("were they scaled?" in result.output) == (factor == 1)
+        assert ("were they scaled as in training?" in result.output) == (factor == 1)

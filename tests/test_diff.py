@@ -14,6 +14,7 @@ import qemu_nn
 from qemu_nn import Network
 from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.cli.main import main
+from qemu_nn.functions import FUNCTIONS
 from qemu_nn.ir.graph import Graph
 
 KINDS = {
@@ -170,3 +171,17 @@ def test_the_command_line_tells_and_exits_with_1(tmp_path):
     code, text = call("diff", tmp_path / "a.qnz", tmp_path / "b.qnz", "--csv")
     assert len(text.splitlines()) == 2
     assert call("diff", tmp_path / "a.qnz", tmp_path / "none.qnz")[0] == 2
+
+
+def test_of_two_functions_the_arguments_of_one_alone_are_left_out():
+    graph = classifier()
+    node = next(n for n in graph.nodes if n.function.name == "arm_convolve_HWC_q7_basic")
+    sides = {"dim_im_in", "dim_kernel", "padding", "stride", "dim_im_out"}
+    params = {name: value for name, value in node.params.items() if name not in sides}
+    for name in sides:
+        params.update({f"{name}_x": node.params[name], f"{name}_y": node.params[name]})
+    other = FUNCTIONS["arm_convolve_HWC_q7_basic_nonsquare"]
+    place = graph.nodes.index(node)
+    twin = changed(graph, place, function=other, params=params)
+    found = qemu_nn.diff(Network(graph), Network(twin))
+    assert [change.what for change in found.changes] == ["function"]

@@ -101,6 +101,19 @@ def test_every_verb_of_the_command_line_is_in_the_table_of_its_page():
     assert missing == [], "add a line to the table of docs/cli.md"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_on_a_page_have_the_options_that_stand_there(page):
+    for line in re.findall(r"qemu-nn +([a-z][^\n`#&|)]*)", read(page)):
+        words = [word.strip(".,;:").partition("=")[0] for word in line.split()]
+        verb = main.commands.get(words[0])
+        if isinstance(verb, click.Group):
+            verb = verb.commands.get(words[1]) if len(words) > 1 else None
+        if verb is not None:
+            have = {o for p in verb.params for o in (*p.opts, *p.secondary_opts)} | {"--help"}
+            shown = {word for word in words if re.match("--?[a-z]", word)}
+            assert shown <= have, f"{name_of(page)}: qemu-nn {line}"
+
+
 def anchors(page):
     """The anchors of a page's headings, as GitHub makes them."""
     found = []

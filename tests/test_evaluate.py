@@ -234,7 +234,7 @@ def test_an_output_of_several_must_be_named():
         ({"labels": np.full(40, 5)}, r"^sample 0 of the data: labels must be classes 0\.\.4"),
         ({"labels": np.r_[np.zeros(39, int), 7]}, r"^sample 39 of the data: .* one is 7"),
         ({"labels": np.zeros((40, 3), int)}, r"labels of a classifier are one class"),
-        ({"labels": np.zeros(40)}, r"labels of a regressor are a value for each output"),
+        ({"labels": np.zeros(40)}, r"a value for each output.*; classes have to be integers"),
         ({"kind": "tree"}, "no kind 'tree'"),
         ({"kind": "autoencoder"}, "has the size of its input"),
         ({"kind": "regressor"}, "give them as labels"),

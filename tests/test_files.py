@@ -99,6 +99,37 @@ def test_what_is_no_regular_file_is_not_replaced(tmp_path):
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
+def test_where_no_file_can_be_written_is_told_before_any_work(tmp_path, monkeypatch):
+    with pytest.raises(Error, match=r"there is no folder .*none for page\.html: create it first"):
+        files.check_place(tmp_path / "none" / "page.html")
+    with pytest.raises(Error, match="is a folder: name a file in it"):
+        files.check_place(tmp_path)
+    files.check_place(tmp_path / "page.html")
+    monkeypatch.setattr(os, "access", lambda path, how: False)  # as root may write anywhere
+    with pytest.raises(Error, match="you may not write into the folder"):
+        files.check_place(tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("verb", ["analyze", "report", "validate", "quantize", "fine-tune"])
+def test_every_verb_that_works_long_looks_at_its_output_first(tmp_path, verb):
+    option = {"analyze": "--html", "validate": "--html"}.get(verb, "-o")
+    asked = [verb, "missing.qnz", option, str(tmp_path / "none" / "out.qnz")]
+    data = [] if verb == "validate" else ["-d", "missing.npz"]
+    result = CliRunner().invoke(main, [*asked, *data])
+    assert result.exit_code == 2
+    assert "there is no folder" in result.output
+
+
+def test_a_page_that_names_a_file_which_is_no_unicode_is_written(tmp_path):
+    files.write_text(tmp_path / "page.html", "n\udce9t.qnz is \xfc")
+    assert (tmp_path / "page.html").read_text("utf-8") == "n\\udce9t.qnz is \xfc"
+
+
+def test_a_folder_of_models_is_told_from_a_folder_of_firmware(tmp_path):
+    with pytest.raises(ModelError, match=r"is a folder without a network\.json: name a file in it"):
+        qemu_nn.load(tmp_path)
+
+
 @pytest.fixture(params=["golden", "export"])
 def written(request, tmp_path):
     """A function that writes a folder of generated files, and one of its C files."""
@@ -212,3 +243,10 @@ def test_links_to_folders_and_into_the_folder_itself_are_refused(written, tmp_pa
         with pytest.raises(Error, match="which this program did not write there"):
             write(force=True)
         path.unlink()
+
+
+@pytest.mark.parametrize("name", ["net.qnz", "net.keras"])
+def test_a_file_with_another_content_than_its_name_says_is_told(tmp_path, name):
+    (tmp_path / name).write_bytes(b"<html>not found</html>")
+    with pytest.raises(ModelError, match=f"{name}: it is damaged, or another kind"):
+        qemu_nn.load(tmp_path / name)

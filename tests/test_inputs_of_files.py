@@ -97,6 +97,7 @@ def test_several_inputs_come_from_files(way, data):
         (["some.npz"], "name the inputs 'which', 'a', 'b', or x0, x1"),
         (["a=a.npy", "b=b.npy", "which.npy"], "chosen has the inputs"),
         (["which=none.npy", "a=a.npy", "b=b.npy"], "none.npy"),
+        (["x9=a.npy", "a=a.npy", "b=b.npy"], "there is no input 'x9'; have: 'which', 'a', 'b'"),
     ],
 )
 def test_inputs_that_do_not_fit_are_a_sentence(given, sentence, data):

@@ -100,6 +100,7 @@ SENTENCES = {
     "a chip of chips.CHIPS": "a chip of `qemu-nn chips`",
     'bits, formats={"a.b": {"bias": N}}, and': "bits, --format a.b.bias=N, and",
     'formats={"fc": {"output": (LOW, HIGH)}},': "--format fc.output=LOW..HIGH,",
+    "such as by Preprocessing(scale=1/255)?": "such as by --scale 1/255?",
     "from the scores (softmax=False)": "from the scores (--no-softmax)",
     'try method="mse", method=99.9 or': "try --method mse, --method 99.9 or",
     "'net/bits=8' and stride=2, x.bits=8": "'net/bits=8' and stride=2, x.bits=8",

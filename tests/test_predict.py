@@ -335,7 +335,7 @@ def test_tensors_of_torch_are_read():
     ("x", "told"),
     [
         (None, "the input must be an array, not None"),
-        ("a", "the input must be real numbers, not 'a', which holds <U1"),
+        ("a", r"the input must be an array, not 'a': run\(\) and evaluate\(\) read files"),
         ([[1], [1, 2]], "its rows are of different lengths"),
         (np.array([object()]), "the input must be real numbers"),
         (np.ones((1, 8, 8, 2), complex), "which holds complex128"),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import firmware
 import networks
 import numpy as np
 import pytest
@@ -147,6 +148,16 @@ def test_check_says_which_golden_is_another_today(repository):
     code, said = call("check", "model/net.qnz", "--golden", "goldens")
     assert code == 1
     assert "GONE     x1/softmax: the network has no such layer" in said
+
+
+def test_check_takes_the_folder_of_a_firmware(tmp_path):
+    (tmp_path / "model").mkdir()
+    description, arrays = firmware.small()
+    firmware.write(tmp_path / "model", description, **arrays)
+    x = np.ones((1, 4), np.int8)
+    pipeline.golden(pipeline.load_quantized(tmp_path / "model"), x, tmp_path / "set")
+    code, said = call("check", str(tmp_path / "model"), "--golden", str(tmp_path / "set"))
+    assert (code, "are equal to their goldens" in said) == (0, True)
 
 
 def test_what_check_cannot_compute_again_is_a_sentence(repository):

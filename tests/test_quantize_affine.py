@@ -391,7 +391,7 @@ def test_digits_are_recognized_as_by_the_float_network():
         ({"scheme": "float"}, "no scheme 'float'; have: power2, affine"),
         ({"cmsis": "5.9.0"}, "the scheme affine needs CMSIS 7.0.0, not 5.9.0"),
         ({"rounding": "nearest"}, "have: double, single"),
-        ({"scheme": "power2", "cmsis": "7.0.0"}, "no q7 and q15 functions; use 5.9.0"),
+        ({"scheme": "power2", "cmsis": "7.0.0"}, "use 5.9.0, or scheme='affine' for the s8"),
         ({"method": "best"}, "no method 'best'; have: minmax, mse, kl, or a percentile"),
         ({"method": 101}, "at most 100, is 101"),
         ({"formats": {"conv9": {"output": (0, 1)}}}, "no layer 'conv9'"),

@@ -28,7 +28,9 @@ def test_inputs_that_were_not_scaled_use_a_handful_of_codes():
     sanity = looked(RNG.random((10, 8, 8)))
     assert (sanity.codes_used, sanity.codes, sanity.saturated, sanity.odd) == (2, 256, 0, True)
     assert sanity.sentence.startswith("inputs lie in 0.00")
-    assert sanity.sentence.endswith("they use 2 of 256 codes, 0.00% saturate; were they scaled?")
+    assert sanity.sentence.endswith(
+        "they use 2 of 256 codes, 0.00% saturate; were they scaled as in training?"
+    )
 
 
 def test_inputs_that_were_scaled_too_much_saturate():
@@ -38,6 +40,7 @@ def test_inputs_that_were_scaled_too_much_saturate():
     assert sanity.odd
     assert sanity.saturated == np.mean(real * 128 > 127.5) > 0.9
     assert "(int8 holds -1..0.9922)" in sanity.sentence
+    assert sanity.sentence.endswith("as in training, such as by Preprocessing(scale=1/255)?")
     edge = np.full((8, 8), 127.4 / 128)  # rounds to the last code, which loses nothing
     assert looked(edge, tensor).saturated == 0
 

@@ -63,3 +63,12 @@ def test_json_and_csv_give_every_cell_back(rows):
     assert [tuple(record.values()) for record in json.loads(table.json())] == rows
     read = list(csv.reader(io.StringIO(table.csv(), newline="")))
     assert read[1:] == [["" if cell is None else str(cell) for cell in row] for row in rows]
+
+
+def test_long_names_of_layers_stay_different():
+    names = [f"model/block_with_many_words/conv_{n}/a_long_tail_of_words/Relu" for n in (1, 2)]
+    table = Table(("layer", "since"), ((names[0], None), (names[1], names[0])))
+    first, second = (line.split() for line in table.text().splitlines()[2:])
+    assert first[0] != second[0]
+    assert second[1] == first[0]
+    assert table.html().count(first[0]) == 2

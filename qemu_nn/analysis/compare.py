@@ -170,6 +170,8 @@ def compare(golden: Path, dump: Path) -> Comparison:
     be read, or no file of the dump folder belongs to a golden.
     """
     goldens, dump = load(Path(golden)), Path(dump)
+    if dump.is_file():
+        raise Error(f"{dump} is a file: a dump is a folder of files with the names of goldens")
     if not dump.is_dir():
         raise Error(f"there is no folder {dump}")
     present = _present(dump)

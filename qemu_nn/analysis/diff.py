@@ -13,7 +13,7 @@ from typing import Optional, Union
 import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..ir.graph import Graph, Node, Tensor
+from ..ir.graph import Build, Graph, Node, Tensor
 from .summary import tensor_shape
 from .table import Cell, Table
 
@@ -166,9 +166,10 @@ def _pairs(first: AnyGraph, second: AnyGraph) -> dict[str, str]:
 
 
 def _facts(layer: str, first: Facts, second: Facts) -> Iterator[Change]:
-    """What is written down of a layer and differs."""
+    """What is written down of a layer and differs; of two functions, what both have."""
+    alike, both = first.get("function") == second.get("function"), first.keys() & second.keys()
     for what in dict.fromkeys([*first, *second]):
-        if first.get(what) != second.get(what):
+        if (alike or what in both) and first.get(what) != second.get(what):
             yield Change(layer, what, first.get(what), second.get(what))
 
 
@@ -248,10 +249,15 @@ def _call(graph: Graph, node: Node, renamed: Mapping[str, str]) -> tuple[Facts, 
         "name": node.name,
         "reads": ", ".join(renamed.get(name, name) for name in node.inputs),
         "output": _exact(node.output),
-        "builds": str([(b.difference, b.function and b.function.name) for b in node.builds]),
+        "builds": "; ".join(map(_build, node.builds)) or None,
         **node.params,
     }
     return facts, arrays
+
+
+def _build(build: Build) -> str:
+    """What another build of TensorFlow Lite Micro calls, and why."""
+    return f"{build.difference}: {build.function.name if build.function else 'refused'}"
 
 
 def _operator(

@@ -109,7 +109,8 @@ def _squeezed(shape: Shape) -> Shape:
 
 
 def _misfit(kind: str, what: str, wanted: Shape, has: Shape) -> Error:
+    classes = "; classes have to be integers" if kind == "regressor" else ""
     return Error(
         f"labels of a {kind} are {what}, [{', '.join(['N', *map(str, wanted)])}], but these are "
-        f"[{', '.join(['N', *map(str, has)])}]"
+        f"[{', '.join(['N', *map(str, has)])}]{classes}"
     )

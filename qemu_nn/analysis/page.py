@@ -12,12 +12,17 @@ from ..io.version import __version__
 _FOLDER = "templates"
 
 
+def templates() -> Any:
+    """The library that fills templates; Error where it is missing."""
+    return require("jinja2", "report", "a report as a page")
+
+
 def page(template: str, **values: Any) -> str:
     """A template filled with values, `made` and `style` among them: what made it, and page.css.
 
     Raises Error where jinja2 is missing.
     """
-    jinja2: Any = require("jinja2", "report", "a report as a page")
+    jinja2 = templates()
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     made = f"qemu_nn {__version__}, {date.today().isoformat()}"
     style = jinja2.utils.markupsafe.Markup(_text("page.css"))

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib import resources
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 
-from ..io.extras import require
 from ..io.version import __version__
 from .errors import Errors
 from .layer_figures import LayerFigures, WeightFigures
+from .page import templates
 from .short_names import short_names
 from .summary import facts_text
 from .table import Cell, Table
@@ -192,7 +192,7 @@ class Report:
         Error
             jinja2 is missing.
         """
-        jinja2: Any = require("jinja2", "report", "a report as a page")
+        jinja2 = templates()
         text = resources.files(__package__).joinpath("templates/report.html").read_text("utf-8")
         environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
         environment.filters.update(number=_spelled, decibels=_decibels)

@@ -6,15 +6,20 @@ import csv
 import html
 import io
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Union
 
 from ..errors import cut, printable
+from .short_names import short_names
 
 Cell = Union[str, int, float, None]
 
 #: Rows of a table in a notebook.
 _ROWS = 200
+
+#: Columns of layers' names, which differ in the middle, and how long people see them.
+_LAYERS, _LONGEST = ("layer", "since"), 40
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,9 @@ class Table:
     def text(self) -> str:
         """Aligned for a terminal: numbers to the right, in groups of three; None as '-'.
 
-        Of longer words only the ends are shown.
+        Of longer words only the ends are shown, of long names of layers a short one for each.
         """
-        lines = [self.columns, *map(_words, self.rows)]
+        lines = [self.columns, *self._words(self.rows)]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
         right = [self._is_numeric(i) for i in range(len(self.columns))]
         lines.insert(1, tuple("-" * width for width in widths))
@@ -59,8 +64,8 @@ class Table:
         """For a notebook; of a long table the beginning."""
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         body = "".join(
-            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in _words(row))}</tr>"
-            for row in self.rows[:_ROWS]
+            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>"
+            for row in self._words(self.rows[:_ROWS])
         )
         more = len(self.rows) - _ROWS
         rest = f"<p>and {more:,} more</p>" if more > 0 else ""
@@ -88,15 +93,21 @@ class Table:
         """A JSON list with an object for each row; None is null."""
         return json.dumps(self.records(), indent=2)
 
+    def _words(self, rows: Iterable[tuple[Cell, ...]]) -> list[tuple[str, ...]]:
+        """Rows as people see them; a long cell is cut before every letter of it is looked at."""
+        where = [i for i, name in enumerate(self.columns) if name in _LAYERS]
+        names = [str(row[i]) for row in self.rows for i in where if row[i] is not None]
+        short = short_names(names, _LONGEST) if max(map(len, names), default=0) > _LONGEST else {}
+
+        def word(cell: Cell, number: int) -> str:
+            text = short.get(cell, cell) if number in where and isinstance(cell, str) else cell
+            return cut(spell(cut(text) if isinstance(text, str) else text))
+
+        return [tuple(word(cell, i) for i, cell in enumerate(row)) for row in rows]
+
     def _is_numeric(self, column: int) -> bool:
         cells = [row[column] for row in self.rows if row[column] is not None]
         return bool(cells) and all(isinstance(cell, (int, float)) for cell in cells)
-
-
-def _words(row: tuple[Cell, ...]) -> tuple[str, ...]:
-    """A row as people see it; a long cell is cut before every letter of it is looked at."""
-    short = (cut(cell) if isinstance(cell, str) else cell for cell in row)
-    return tuple(cut(spell(cell)) for cell in short)
 
 
 def spell(cell: Cell) -> str:

@@ -300,14 +300,15 @@ def chain(
     rate = as_count(rate, "rate")
     if not 1 <= len(networks) <= _STAGES:
         raise Error(f"a chain has 1 to {_STAGES} networks, not {len(networks)}")
+    found = [quantized(network) for network in networks]
     if not isinstance(hops, (list, tuple)) or len(hops) != len(networks):
         raise Error(
             f"hops must be a list of {len(networks)} integers, how far each network moves on from "
             f"one input to the next, not {shown(hops)}"
         )
     planned: list[Stage] = []
-    for network, hop in zip(networks, hops):
-        planned.append(_stage(planned, quantized(network), hop, device))
+    for network, hop in zip(found, hops):
+        planned.append(_stage(planned, network, hop, device))
     return Chain(planned, planned[0].session.graph.input.shape[1:], rate)
 
 

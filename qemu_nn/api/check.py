@@ -102,7 +102,10 @@ def _files(path: Path) -> Iterator[Path]:
         return
     found = [p for p in path.rglob("*") if p.suffix.lower() in _ENDINGS or p.name == _DESCRIBED]
     if not found:
-        raise Error(f"{path} holds no networks: no {', '.join(_ENDINGS)} or {_DESCRIBED}")
+        raise Error(
+            f"{path} holds no networks: no {', '.join(_ENDINGS)} or {_DESCRIBED}; quantized .onnx "
+            "files are named one by one"
+        )
     yield from sorted(found)
 
 

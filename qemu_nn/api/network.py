@@ -436,8 +436,8 @@ def load(
 ) -> Union[Network, FloatNetwork]:
     """Read a network from a file.
 
-    Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), and
-    network.json (or its folder), which describes firmware.
+    Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), .onnx with
+    quantized tensors, and network.json (or its folder), which describes firmware.
     Float networks: .onnx, .h5, .hdf5, .keras, .pb, .pt2, and .prototxt with `weights` beside it.
 
     Parameters
@@ -477,7 +477,9 @@ def load(
     if method is not None and path.suffix.lower() != ".pte":
         raise Error(f"method is for .pte files, not for {path}")
     if path.is_dir():
-        path = path / "network.json"
+        folder, path = path, path / "network.json"
+        if not path.exists():
+            raise ModelError(f"{folder} is a folder without a network.json: name a file in it")
     if not path.exists():
         raise ModelError(f"there is no file {path}")
     if path.suffix.lower() == ".onnx" and not (input or output or beside):

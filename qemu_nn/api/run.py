@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import Error
 from ..firmware.golden import Names
+from ..io import files
 from ..io.arguments import as_callable, as_flag, as_path
 from ..io.growing import growing
 from ..io.mapped import map_npy, map_npz
@@ -189,8 +190,8 @@ def check_output(path: Path) -> None:
     """Refuse, before any work, a path that cannot take the results."""
     if path.suffix not in ("", ".npy", ".npz") and not path.is_dir():
         raise Error(f"the output {path} must be a folder, a .npy or a .npz file: {path.stem}.npz")
-    if not path.parent.is_dir():
-        raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
+    if not path.is_dir():
+        files.check_place(path)
 
 
 def _gathered(found: Iterable[Mapping[str, np.ndarray]], count: Optional[int]) -> Arrays:

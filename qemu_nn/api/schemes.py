@@ -247,7 +247,10 @@ def scheme_of(
         raise Error(f"bits must be 8 or 16, is {bits}")
     if name == "power2":
         if is_affine(wanted.cmsis):
-            raise Error(f"CMSIS {wanted.cmsis} has no q7 and q15 functions; use {LEGACY_CMSIS}")
+            raise Error(
+                f"CMSIS {wanted.cmsis} has no q7 and q15 functions; use {LEGACY_CMSIS}, or "
+                "scheme='affine' for the s8 and s16 functions"
+            )
         return PowersOfTwo(wanted, functions, bits, policy(method, _SEARCH), policy(weight_method))
     if not is_affine(wanted.cmsis):
         raise Error(f"the scheme affine needs CMSIS {AFFINE_CMSIS}, not {wanted.cmsis}")

@@ -15,7 +15,7 @@ from typing import Any
 from ..analysis.table import Cell, Table
 from ..errors import Error
 from ..io.extras import require
-from ..io.files import write_bytes
+from ..io.files import check_place, write_bytes
 from ..io.processor import processor
 from ..kernels.table import FEATURES, cpu_features
 from .peers import peer_versions
@@ -70,14 +70,8 @@ def check_picture(path: Path) -> None:
     """Before any work: can a picture be drawn there? Raises Error with what is missing."""
     if path.suffix not in PICTURES:
         raise Error(f"the picture {path} must end in {', '.join(PICTURES)}")
-    check_folder(path)
+    check_place(path)
     require("matplotlib", "plot", "a picture")
-
-
-def check_folder(path: Path) -> None:
-    """Before any work: is there a folder for a file? Raises Error."""
-    if not path.parent.is_dir():
-        raise Error(f"there is no folder {path.parent} for {path.name}: make it first")
 
 
 def draw(report: Report, path: Path) -> None:

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any, Optional
 
 import click
-from tqdm import tqdm
 
 from ..api import analyze as inspection
 from ..api import golden as pipeline
-from ..errors import Error
 from ..io import files
 from .data_options import data as data_option
 from .data_options import prepared, reading
-from .options import PATH, cluster, device, form, say, threads
+from .options import PATH, check_page, cluster, device, form, progress, say, threads
 from .spelling import spelled
 
 
@@ -43,18 +41,17 @@ def analyze(
     a .tflite file, is compared with the real numbers that its integers stand for; its data may be
     integers, too. Every layer is compared as part of the network and alone.
     """
-    if html is not None and not html.parent.is_dir():
-        raise Error(f"there is no folder {html.parent} for {html.name}: create it first")
+    check_page(html)
     network = pipeline.load_quantized(model)
     report = inspection.analyze(
         network,
         data,
         labels,
-        progress=lambda turns: tqdm(turns, disable=None, leave=False),
+        progress=progress,
         **prepared(network, how),
     )
     advice = tuple(spelled(line, click.get_current_context().find_root()) for line in report.advice)
     report = replace(report, files={**report.files, "network": model.name}, advice=advice)
     if html is not None:
-        files.write_bytes(html, report.html().encode("utf-8"))
+        files.write_text(html, report.html())
     say(getattr(report, form or "text")())

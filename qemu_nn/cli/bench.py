@@ -21,7 +21,7 @@ from ..bench.against import Run, compare, read_run, run_of, slower, unlike
 from ..bench.contest import contest
 from ..bench.networks import NETWORKS
 from ..bench.npu_networks import NPU_NETWORKS
-from ..bench.report import Report, check_folder, check_picture, draw, host
+from ..bench.report import Report, check_picture, draw, host
 from ..bench.rows import time_rows
 from ..bench.s8_networks import S8_NETWORKS
 from ..bench.tune import tune
@@ -29,7 +29,7 @@ from ..bench.variants import function_variants, network_variants
 from ..errors import Error
 from ..io.arguments import have
 from ..io.arrays import read_state
-from ..io.files import write_bytes
+from ..io.files import check_place, write_bytes
 from ..io.typed_json import parse_json
 from ..io.version import __version__
 from ..kernels import table as kernels
@@ -112,7 +112,7 @@ def bench(
     if plot:
         check_picture(plot)
     if save:
-        check_folder(save)
+        check_place(save)
     if cpu:
         os.environ[kernels.CAP] = cpu
     if tuning:

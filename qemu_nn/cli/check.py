@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Optional
 
 import click
-from tqdm import tqdm
 
 from ..api import check as checking
 from ..api import recompute as recomputing
 from ..api.network import load_quantized
 from ..errors import Error
-from .options import PATH, device, form, say
+from .options import PATH, device, form, progress, say
 
 #: The exit code where a network does not run.
 DOES_NOT_RUN = 1
@@ -42,11 +41,10 @@ def check(
     In a folder, .tflite, .pte and .qnz files and network.json are looked for. The exit code is 0 if
     all run, 1 if one does not.
     """
-    if golden is not None and (len(models) != 1 or not models[0].is_file() or form):
-        raise Error("--golden is of one MODEL, a file, and is printed as text")
-    checks = checking.check(
-        models, progress=lambda files: tqdm(files, disable=None, leave=False), **names
-    )
+    one = len(models) == 1 and (models[0].is_file() or (models[0] / "network.json").is_file())
+    if golden is not None and (form or not one):
+        raise Error("--golden is of one MODEL, not of a folder of them, and is printed as text")
+    checks = checking.check(models, progress=progress, **names)
     say(getattr(checks, form or "text")())
     good = checks.run
     if golden is not None and good:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Callable, Optional
 
 import click
-from tqdm import tqdm
 
 from ..analysis.kinds import KINDS
 from ..api.evaluate import evaluate as evaluated
 from ..api.network import load
 from .data_options import data as data_option
 from .data_options import prepared, reading
-from .options import PATH, cluster, device, form, say, threads, variant
+from .options import PATH, cluster, device, form, progress, say, threads, variant
 
 
 def figures(verb: Callable[..., None]) -> Callable[..., None]:
@@ -65,9 +63,5 @@ def evaluate(model: Path, data: Path, form: Optional[str], **how: Any) -> None:
 
 def report(network: Any, data: Path, form: Optional[str], top: tuple[int, ...], **how: Any) -> None:
     """Evaluate, and print what came out."""
-    found = evaluated(network, data, top=top or (1, 5), progress=_progress, **how)
+    found = evaluated(network, data, top=top or (1, 5), progress=progress, **how)
     say(getattr(found, form or "text")())
-
-
-def _progress(turns: Iterable) -> Iterable:
-    return tqdm(turns, disable=None, leave=False)

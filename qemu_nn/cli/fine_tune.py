@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from ..api import fine_tune as training
 from ..api.network import load_quantized
 from ..api.tflite_file import as_tflite, check_ending
-from ..errors import Error, sentence
+from ..errors import sentence
+from ..io import files
 from .data_options import data as data_option
-from .options import PATH, arithmetic, say
+from .options import PATH, arithmetic, progress, say
 
 
 @click.command(name="fine-tune")
@@ -61,15 +61,10 @@ def fine_tune(model: Path, data: Path, output: Path, **how: Any) -> None:
     learns to give the scores of its float network. Writes the best network of all epochs.
     """
     check_ending(output)
-    if not output.parent.is_dir():
-        raise Error(f"there is no folder {output.parent} for {output.name}: create it first")
+    files.check_place(output)
     network = load_quantized(model)
     if output.suffix == ".tflite":  # refused before it is trained, not behind
         as_tflite(network.graph, output, network.preprocessing)
-    tuned = training.fine_tune(network, data, progress=_bar, **how)
+    tuned = training.fine_tune(network, data, progress=progress, **how)
     tuned.save(output)
     say(sentence(tuned.notes[-1]))
-
-
-def _bar(turns: Any) -> Any:
-    return tqdm(turns, disable=None, leave=False)

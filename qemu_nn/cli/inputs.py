@@ -41,4 +41,7 @@ def _split(names: Sequence[str], text: str) -> tuple[str, str]:
         for key in (name, f"x{number}"):
             if text.startswith(f"{key}=") and not Path(text).exists():
                 return name, text[len(key) + 1 :]
+    other, _, file = text.partition("=")
+    if Path(file).is_file() and not Path(text).exists():
+        raise Error(f"there is no input {other!r}; have: {', '.join(map(repr, names))}")
     return "", text

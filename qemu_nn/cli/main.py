@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Optional
 
 import click
-from tqdm import tqdm
 
 from ..analysis.accuracy import accuracy_text
 from ..analysis.chip_table import chip_table
@@ -46,6 +44,7 @@ from .options import (
     form,
     inputs,
     method,
+    progress,
     say,
     source,
     state,
@@ -91,22 +90,18 @@ class _Verbs(click.Group):
             raise _Fault(f"out of memory: give fewer inputs at a time ({error})") from None
 
 
-def _progress(turns: Iterable) -> Iterable:
-    """The turns, with a progress bar if stderr is a terminal."""
-    return tqdm(turns, disable=None, leave=False)
-
-
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="qemu-nn")
 def main() -> None:
     """Run quantized networks bit for bit as a Cortex-M with CMSIS-NN runs them.
 
-    MODEL is a .qnz file, a .tflite file, a network.json, or a folder that holds a network.json.
+    MODEL is a .qnz, .tflite, .pte or quantized .onnx file, a network.json, or a folder that holds a
+    network.json; for import, quantize, info, evaluate and diff also the file of a float network.
     Arrays are .npy files, or .npz files with the arrays x (inputs) and y (labels).
 
-    Exit codes: 0 for success, 1 if compare or validate finds a difference, check a network that
-    does not run, --fit a chip that is too small, or ndk check a broken limit, 2 if the input is at
-    fault.
+    Exit codes: 0 for success, 1 if compare, validate or diff finds a difference, check a network
+    that does not run, --fit a chip that is too small, bench --against what became slower, or ndk
+    check a broken limit, 2 if the input is at fault.
     """
 
 
@@ -237,7 +232,7 @@ def golden(
         **prepared(network, names),
         "threads": threads,
         "state": read_state(state),
-        "progress": _progress,
+        "progress": progress,
         "force": force,
         "format": format,
     }

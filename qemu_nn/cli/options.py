@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import click
 from click.core import ParameterSource
+from tqdm import tqdm
 
+from ..analysis.page import templates
 from ..api.network import DEFAULT_STACK, Network
 from ..errors import printable
+from ..io import files
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, TFLM
 
 if TYPE_CHECKING:
@@ -64,6 +68,18 @@ def inputs(text: str = "", required: bool = False) -> Callable[[Any], Any]:
 def say(text: str, err: bool = False) -> None:
     """Print lines, without characters that would control the terminal."""
     click.echo(printable(text, kept="\n\t"), err=err)
+
+
+def progress(turns: Iterable) -> Iterable:
+    """The turns, with a progress bar if stderr is a terminal."""
+    return tqdm(turns, disable=None, leave=False)
+
+
+def check_page(path: Optional[Path]) -> None:
+    """Before any work: Error for an HTML page that could not be written at the end of it."""
+    if path is not None:
+        files.check_place(path)
+        templates()
 
 
 def arithmetic(verb: Callable[..., None]) -> Callable[..., None]:

@@ -8,7 +8,6 @@ from typing import Any, Optional, Union
 
 import click
 from click.core import ParameterSource
-from tqdm import tqdm
 
 from ..analysis.float_table import float_text
 from ..api import golden as pipeline
@@ -16,12 +15,13 @@ from ..api import quantize as quantization
 from ..api.schemes import SCHEMES
 from ..api.tflite_file import check_ending
 from ..errors import Error, sentence
+from ..io import files
 from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
 from ..quantizer.steps import EFFORTS, STEPS
 from .data_options import data as data_option
 from .data_options import prepared, reading
-from .options import PATH, arithmetic, cluster, method, say, source
+from .options import PATH, arithmetic, cluster, method, progress, say, source
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
@@ -198,7 +198,7 @@ def quantize(
         steps=None if steps is None else steps.split(","),
         formats=_formats(given),
         functions=_functions(function),
-        progress=_progress,
+        progress=progress,
         **prepared(network, how),
     )
     quantized.save(output)
@@ -207,14 +207,9 @@ def quantize(
         say(sentence(f"note: {note}"))
 
 
-def _progress(turns: Iterable) -> Iterable:
-    return tqdm(turns, disable=None, leave=False)
-
-
 def _check_output(path: Path) -> None:
     check_ending(path)
-    if not path.parent.is_dir():
-        raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
+    files.check_place(path)
 
 
 def _formats(given: Iterable[str]) -> dict[str, dict[str, Any]]:

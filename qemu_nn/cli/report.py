@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any, Optional
 
 import click
-from tqdm import tqdm
 
 from ..api.datasheet import datasheet
 from ..api.golden import load_quantized
-from ..errors import Error
 from ..io import files
 from .data_options import prepared, reading
-from .options import PATH, device, form, say, threads
+from .options import PATH, check_page, device, form, progress, say, threads
 
 
 @click.command()
@@ -40,13 +38,10 @@ def report(
     One page: accuracy on the device's bits, flash and RAM against the chip's, cycles and time, and
     all of these layer by layer. --target names a chip (stm32f746) or a core.
     """
-    if output is not None and not output.parent.is_dir():
-        raise Error(f"there is no folder {output.parent} for {output.name}: create it first")
+    check_page(output)
     network = load_quantized(model)
     how = prepared(network, how)
-    sheet = datasheet(
-        network, data, progress=lambda turns: tqdm(turns, disable=None, leave=False), **how
-    )
+    sheet = datasheet(network, data, progress=progress, **how)
     if output is not None:
-        files.write_bytes(output, sheet.html().encode("utf-8"))
+        files.write_text(output, sheet.html())
     say(getattr(sheet, form or "text")())

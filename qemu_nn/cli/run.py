@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Optional
 
 import click
 import numpy as np
-from tqdm import tqdm
 
 from ..analysis.accuracy import accuracy_text
 from ..analysis.table import Table
@@ -22,7 +20,7 @@ from ..io.selection import Selection
 from .chain import run_chain, say_largest
 from .data_options import prepared, reading
 from .inputs import inputs_of
-from .options import PATH, cluster, device, inputs, say, state, threads, variant
+from .options import PATH, cluster, device, inputs, progress, say, state, threads, variant
 from .scores import real_scores, say_best
 
 
@@ -79,7 +77,7 @@ def run(
     right = None if labels is None else _chosen(labels, how)
     start, options = read_state(state), prepared(network, how)
     data = inputs_of(network.graph, inputs)
-    options.update(state=start, real=scores, progress=_progress)
+    options.update(state=start, real=scores, progress=progress)
     results = running.run(network, data, output, **options)
     if scores:
         say_best(network.graph, results, top, classes)
@@ -94,10 +92,6 @@ def _chosen(labels: Path, how: dict[str, Any]) -> np.ndarray:
     every, _ = read_labels(labels)
     names = ("limit", "index", "shuffle", "seed")
     return every.take(Selection(**{name: how[name] for name in names}).of(len(every)))
-
-
-def _progress(turns: Iterable) -> Iterable:
-    return tqdm(turns, disable=None, leave=False)
 
 
 def _say_arrays(arrays: dict[str, np.ndarray]) -> None:

@@ -16,7 +16,11 @@ _OPTIONS = {
     "functions": "--function",
     "folder": "--output",
 }
-_PHRASES = {"chips.CHIPS": "`qemu-nn chips`", "softmax=False": "--no-softmax"}
+_PHRASES = {
+    "chips.CHIPS": "`qemu-nn chips`",
+    "softmax=False": "--no-softmax",
+    "Preprocessing(scale=1/255)": "--scale 1/255",
+}
 
 #: A format of one layer, with a number or a range.
 _FORMATS = re.compile(r'formats=\{"([^"]+)": \{"(\w+)": (?:\((.+?), (.+?)\)|(\w+))\}\}')

@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any, Optional
 
 import click
-from tqdm import tqdm
 
 from ..api.golden import load_quantized
 from ..api.validate import validate as validated
-from ..errors import Error
 from ..io import files
 from .data_options import prepared, reading
 from .inputs import inputs_of
-from .options import PATH, form, inputs, say
+from .options import PATH, check_page, form, inputs, progress, say
 
 #: The exit code where a device differs.
 DIFFERS = 1
@@ -74,15 +72,12 @@ def validate(
     emulated board; other devices run an export with link/ in their firmware. Exits with 1 if
     anything differs, with 2 if there is no device.
     """
-    if html is not None and not html.parent.is_dir():
-        raise Error(f"there is no folder {html.parent} for {html.name}: create it first")
+    check_page(html)
     network = load_quantized(model)
     data = inputs_of(network.graph, inputs) if inputs else None
     how = prepared(network, how)
-    found = validated(
-        network, data, place, progress=lambda turns: tqdm(turns, disable=None, leave=False), **how
-    )
+    found = validated(network, data, place, progress=progress, **how)
     if html is not None:
-        files.write_bytes(html, found.html().encode("utf-8"))
+        files.write_text(html, found.html())
     say(getattr(found, form or "text")())
     ctx.exit(0 if found.same else DIFFERS)

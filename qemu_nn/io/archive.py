@@ -88,6 +88,10 @@ def open_archive(path: Path) -> Iterator[Archive]:
     with ExitStack() as held:
         try:
             stored = held.enter_context(zipfile.ZipFile(held.enter_context(files.opened(path))))
+        except zipfile.BadZipFile:
+            raise ModelError(
+                f"cannot read {path}: it is damaged, or another kind of file"
+            ) from None
         except _DAMAGE as error:
             raise ModelError(f"cannot read {path}: {files.reason(error)}") from None
         yield Archive(path, stored)

@@ -14,7 +14,7 @@ _SOURCE = "."
 #: What is imported -> what pip calls it, where that is something else.
 _PACKAGES = {
     **{"google": "protobuf", "PIL": "pillow", "sklearn": "scikit-learn"},
-    "tosa_serializer": "tosa-tools",
+    **{"tosa_serializer": "tosa-tools", "serial": "pyserial"},
 }
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Union
 
-from ..errors import ModelError
+from ..errors import Error, ModelError
 
 MEGABYTE = 2**20
 
@@ -47,6 +47,22 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write a file whole or not at all."""
     with writing(path) as stream:
         stream.write(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all; names of files that are no Unicode are escaped."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def check_place(path: Path) -> None:
+    """Before any work: Error for a path at which no file can be written at the end of it."""
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
+    if path.is_dir():
+        raise Error(f"{path} is a folder: name a file in it")
+    if not os.access(folder, os.W_OK):
+        raise Error(f"cannot write {path}: you may not write into the folder {folder}")
 
 
 def make_folder(path: Path) -> None:

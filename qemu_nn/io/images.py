@@ -69,7 +69,7 @@ class ImageSource(FileSource):
             has = "becomes" if self._fits else "is"
             raise Error(
                 f"{path} {has} {width} x {height} pixels, but the network takes {self.shape[1]} x "
-                f"{self.shape[0]}: give size or crop of a preprocessing"
+                f"{self.shape[0]}: give size= or crop= of a preprocessing"
             )
         return pixels
 

@@ -64,7 +64,7 @@ def expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
         form = f"{tensor.dtype}{frac}" if tensor.scale is None else tensor.spelled
         raise Error(
             f"{what} must be {tensor.dtype}, but is {array.dtype}: quantize it to the network's "
-            f"input format first ({form})"
+            f"input format first ({form}), as predict() does"
         )
 
 

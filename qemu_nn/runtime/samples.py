@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
 
@@ -32,6 +33,8 @@ def as_numbers(x: Any, name: str) -> np.ndarray:
 def _as_array(x: Any, name: str) -> np.ndarray:
     if isinstance(x, np.ndarray):
         return x
+    if isinstance(x, (str, os.PathLike)):
+        raise Error(f"{name} must be an array, not {shown(x)}: run() and evaluate() read files")
     if isinstance(x, Mapping) or x is None:
         raise Error(f"{name} must be an array, not {shown(x)}")
     try:

@@ -123,7 +123,9 @@ class Gauge:
         told = f"{lie} ({held}): they use {len(used)} of {codes} codes, {share:.2%} saturate"
         few = used[-1] - used[0] < _HANDFUL and self._low < self._high
         odd = self._values >= _LEAST and (bool(few) or share >= _MOST)
-        return Sanity(len(used), codes, share, told + ("; were they scaled?" if odd else ""), odd)
+        how = ", such as by Preprocessing(scale=1/255)" if share >= _MOST else ""
+        asked = f"; were they scaled as in training{how}?"
+        return Sanity(len(used), codes, share, told + (asked if odd else ""), odd)
 
 
 def inspect(tensor: Tensor, codes: np.ndarray, real: Optional[np.ndarray] = None) -> Sanity:
