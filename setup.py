@@ -109,16 +109,15 @@ COLD = r"_(check|dsp)\.c|/(registry|cpu)\.c|_native\.c"
 #: Plain rows of which every one stands behind a fast row, where AVX2 is.
 BEHIND_AVX2 = r"/(q|recurrent)/\w+_ref\d*\.c|/(convolve|depthwise)(_mve|_s4)?_ref\.c"
 
-#: Passes that lengthen what is written in intrinsics, and do not make it faster.
-LONGER = ["-fno-schedule-insns2", "-fno-tree-pre", "-fno-gcse", "-fno-move-loop-invariants"]
-
 
 def smaller_still(source):
     """Options that make a C file smaller, and nothing slower that users wait for."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     if re.search(f"{COLD}|{BEHIND_AVX2}" if x86 else COLD, Path(source).as_posix()):
         return ["-Os"]
-    return LONGER if re.search("_(avx|amx)", Path(source).stem) else []
+    if re.search("_(avx|amx)", Path(source).stem):  # intrinsics: these passes only lengthen them
+        return ["-fno-schedule-insns2", "-fno-tree-pre"]
+    return []
 
 
 def is_plain(source):
