@@ -2,7 +2,7 @@
  *
  *   rows [VARIANT [CALLS [SEED]]]
  *
- * Without an argument: the models and fast rows that this host runs. With one: the fast rows of
+ * Without a variant, or with "": the models and fast rows that this host runs. With one: the rows of
  * that variant, whatever the host says it has; each on so many calls, from which its profiles take
  * turns. Arrays end where their memory does, for sanitizers to see what reads or writes behind them,
  * and start with bytes of 0xA5, not zeros.
@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-enum { CALLS = 100, GUARD = 64, SEED = 20240229 };
+enum { CALLS = 50, GUARD = 64, SEED = 20240229 };
 
 /* What one call reads; in[i] is `beside` bytes behind a border of 64, the output whole fours of them. */
 typedef struct arrays {
@@ -122,7 +122,7 @@ static int holds(const qn_kernel *row, int calls, uint32_t seed) {
     const qn_op *op = row->op;
     int compared = 0, fast = !strcmp(row->kind, "fast");
     int32_t profile = 0;
-    state = seed;
+    state = seed ? seed : SEED; /* 0 is all that follows a 0 */
     for (int call = 0; call < calls; call++) {
         const int relu = fast && takes_relu(op) && between(0, 1);
         params p;
@@ -144,7 +144,7 @@ static int holds(const qn_kernel *row, int calls, uint32_t seed) {
 }
 
 int main(int count, char **arguments) {
-    const char *variant = count > 1 ? arguments[1] : NULL;
+    const char *variant = count > 1 && arguments[1][0] ? arguments[1] : NULL;
     const int calls = count > 2 ? atoi(arguments[2]) : CALLS;
     const uint32_t seed = count > 3 ? (uint32_t)strtoul(arguments[3], NULL, 10) : SEED;
     uint32_t features = qn_cpu_features();
