@@ -225,7 +225,7 @@ static int64_t draw_s_fc(const qn_op *op, params *all) {
                    .input_offset = random_input_offset(),
                    .output_offset = random_output_offset(),
                    .multiplier = (int32_t)(random_bits() >> 1),
-                   .shift = between(-14, -4),
+                   .shift = one_in(8) ? between(-31, 3) : between(-14, -4),
                    .is_per_channel = strstr(op->op, "per_channel") != NULL};
     random_range(op, &p->act_min, &p->act_max);
     return (int64_t)p->batches * p->input_c * p->output_c;

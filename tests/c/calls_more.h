@@ -192,29 +192,45 @@ static int random_call(const qn_kernel *row, int32_t profile, int relu, params *
     return 0;
 }
 
-/* The array `bias`: as quantized networks have it, or anything. Of the s8 and s16 API rows of bias,
- * multipliers and shifts; of the NPU pairs of starts below 2^62 and shifts. */
+/* Of the NPU: pairs of starts below 2^62 and shifts. */
+static void random_pairs(int64_t *pairs, int64_t count) {
+    const int wild = one_in(4);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t any = (int64_t)((uint64_t)random_bits() << 32 | random_bits());
+        pairs[2 * i] = any >> (wild ? between(2, 63) : between(40, 60));
+        pairs[2 * i + 1] = between(0, wild ? 63 : 20);
+    }
+}
+
+/* Element i of the rows of bias, multipliers and shifts, as quantized networks have them; far: of a
+ * channel whose outputs are all alike, or almost. */
+static int32_t usual_row(int64_t i, int64_t channels, int far, int32_t most_shift) {
+    if (i < channels) {
+        return far ? (int32_t)random_bits() : between(-20000, 20000);
+    }
+    return i < 2 * channels ? (1 << 30) + between(0, (1 << 30) - 1)
+           : far            ? between(-31, -18)
+                            : between(-14, most_shift);
+}
+
+/* The array `bias`: as quantized networks have it, or anything. */
 static void *random_bias(const qn_op *op, const params *p, int64_t bytes) {
-    const int wide = is_of_16_bits(op), width = wide ? 8 : 4, wild = one_in(4);
+    const int wide = is_of_16_bits(op), width = wide ? 8 : 4;
     if (!strcmp(op->arithmetic, "q")) {
         return random_values(bytes, strncmp(op->type, "q15", 3) ? 1 : 2, 0);
     }
+    void *const values = random_values(bytes, width, 0);
     if (!strcmp(op->arithmetic, "n")) {
-        int64_t *pairs = allocate(bytes);
-        for (int64_t i = 0; i < bytes / 16; i++) {
-            const int64_t any = (int64_t)((uint64_t)random_bits() << 32 | random_bits());
-            pairs[2 * i] = any >> (wild ? between(2, 63) : between(40, 60));
-            pairs[2 * i + 1] = between(0, wild ? 63 : 20);
-        }
-        return pairs;
+        random_pairs(values, bytes / 16);
+        return values;
     }
-    const int pair = !strcmp(op->params, "qn_s_fc") && !p->s_fc.is_per_channel;
-    const int64_t rows = pair ? 1 : 3, channels = bytes / width / rows;
-    void *values = random_values(bytes, width, 0);
+    const int wild = one_in(4), some_far = one_in(4);
+    const int32_t most_shift = one_in(8) ? 3 : -4, every = between(1, 5);
+    const int one_pair = !strcmp(op->params, "qn_s_fc") && !p->s_fc.is_per_channel;
+    const int64_t rows = one_pair ? 1 : 3, channels = bytes / width / rows;
     for (int64_t i = 0; i < rows * channels && !wild; i++) {
-        const int32_t value = i < channels       ? between(-20000, 20000)
-                              : i < 2 * channels ? (1 << 30) + between(0, (1 << 30) - 1)
-                                                 : between(-14, one_in(8) ? 3 : -4);
+        const int far = some_far && i % channels % every == 0;
+        const int32_t value = usual_row(i, channels, far, most_shift);
         if (wide) {
             ((int64_t *)values)[i] = value;
         } else {
