@@ -36,9 +36,14 @@ def rows_that_are_cut():
     return list(found.values())
 
 
-def random_parts(rng, units, grain):
-    """Neighbouring parts of two rows or pixels at least, of whole grains of elements."""
-    step = grain if grain == 64 else 1
+def step_of(function, grain):
+    """What bounds of parts are multiples of: elements, or pixels that a device has in pairs."""
+    in_pairs = function.type == "s16" and function.op.startswith("convolve")
+    return grain if grain == 64 else 2 if in_pairs else 1
+
+
+def random_parts(rng, units, step):
+    """Neighbouring parts of two rows or pixels at least."""
     inner = [at for at in range(step, units - 1, step) if rng.randrange(3) == 0 and at > 1]
     bounds = [0]
     bounds += [at for at, before in zip(inner, [0, *inner]) if at - before > 1]
@@ -63,9 +68,13 @@ def compare_parts_with_the_whole(function, row, rng, seed):
     grain = ffi.new("int32_t *")
     units = lib.qn_units(lib.qn_kernel_at(row.index), struct, grain)
     assume(units > 1)
-    cuts = random_parts(rng, units, grain[0])
+    cuts = random_parts(rng, units, step_of(function, grain[0]))
     parts = [cut.cut(row, struct, part) for part in cuts]
     assume(len(parts) > 1 and all(parts))
+    compare_these(function, row, struct, arguments, parts, seed)
+
+
+def compare_these(function, row, struct, arguments, parts, seed=0):
     weights, bias = function.weights_of(arguments), function.bias_of(arguments)
     inputs = [np.ascontiguousarray(arguments[array.name]) for array in function.inputs]
     want = np.zeros(function.output.shape(arguments), function.output.dtype)
@@ -99,6 +108,45 @@ def test_parts_are_the_whole(function, row, rng, seed):
 @given(rng=DRAWN, seed=st.integers(0, 2**32 - 1))
 def test_parts_are_the_whole_on_more_calls(function, row, rng, seed):
     compare_parts_with_the_whole(function, row, rng, seed)
+
+
+WIDE = [
+    param
+    for param in rows_that_are_cut()
+    if str(param.values[1]).startswith("convolve_wrapper_s16")
+]
+
+
+@pytest.mark.parametrize(("function", "row"), WIDE)
+@pytest.mark.parametrize(
+    ("height", "width", "kernel"), [(7, 1, 1), (6, 1, 1), (1, 9, 1), (7, 3, 3)]
+)
+def test_the_last_pixel_of_a_part_has_the_sum_that_it_has_in_the_whole(
+    function, row, height, width, kernel
+):
+    """Cores without Helium have pixels in pairs, and the last of an odd number modulo 2^32."""
+    channels, shape = 1024 // kernel, (height, width)
+    sides = {f"{what}_{axis}": n for what in ("input", "output") for axis, n in zip("hw", shape)}
+    window = {f"{what}_{axis}": 1 for what in ("stride", "dilation") for axis in "hw"}
+    window.update(filter_h=1, filter_w=kernel, pad_h=0, pad_w=kernel // 2)
+    params = {**sides, **window, "batches": 1, "input_c": channels, "filter_c": channels}
+    params.update(output_c=2, input_offset=0, output_offset=0, bias_is_int32=0)
+    params.update(act_min=-(2**15), act_max=2**15 - 1)
+    arrays = {
+        a.name: np.full(a.shape(params), 127, a.dtype) for a in (*function.inputs, function.weights)
+    }
+    arrays["input"][:] = 2**15 - 1
+    arrays.update(bias=np.zeros(2, np.int64), multiplier=np.full(2, 2**30, np.int32))
+    arrays["shift"] = np.full(2, -15, np.int32)
+    for core in ("cortex-m3", "cortex-m4", "cortex-m55"):
+        values = function.struct_values({name: params[name] for name in function.params})
+        struct = kernels.make_params(row.op, profile(core, "7.0.0"), values)
+        units = max(shape)
+        parts = [cut.cut(row, struct, part) for part in ((0, 2), (2, 4), (4, units))]
+        assert all(parts)
+        compare_these(function, row, struct, {**params, **arrays}, parts)
+        assert cut.cut(row, struct, (0, 3)) is None
+        assert cut.cut(row, struct, (3, units)) is None
 
 
 def parts_of_a_large_network():

@@ -100,6 +100,18 @@ def test_sums_of_16_bits_are_exact_at_the_ends_of_every_part(depth, weight):
                 assert convolve("s16", image, weights, start, 0, variant) == low, variant
 
 
+def test_sums_of_the_most_products_and_the_largest_start_are_exact():
+    """Above 2^45 a start leaves too little room in high: then the plain row computes."""
+    for weight in (-(2**15), 2**15 - 1):
+        image, weights = (np.full((2, 2**15), v, np.int16) for v in (-(2**15), weight))
+        total = -weight * 2**31
+        for variant in fast_rows("s16"):
+            for most in (2**45 - 1, 2**45, 2**46, 2**47 - 1):
+                for start in (most, -most):
+                    found = convolve("s16", image, weights, start, 40, variant)
+                    assert found == (total + start) >> 40, variant
+
+
 @pytest.mark.parametrize("shift", [0, 15, 16, 17, 46, 47, 48, 63])
 @pytest.mark.parametrize("depth", [3, 600])
 def test_outputs_of_16_bits_are_exact_wherever_their_last_bit_stands(depth, shift):

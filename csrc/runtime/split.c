@@ -6,7 +6,8 @@
  * this geometry alone, and so are their packed weights, but for one pixel by itself
  * (gemm_shape.alone), which no part is; for tiles of AMX, whose layout depends on the number of
  * pixels; and where Helium, built for single rounding, has the sums of some pixels in lanes
- * (s/convolve_helium.h). */
+ * (s/convolve/convolve_helium.h). Convolutions of 16 bits have their pixels in pairs, and other sums for
+ * the last of an odd number (s/convolve/convolve.h): parts but the last have an even number. */
 #include <string.h>
 
 #include "../common/fixed.h"
@@ -72,8 +73,9 @@ static const elements all_elements[] = {
 };
 
 /* GRAIN: of elements. Loops of Arm's that treat the last few elements otherwise go by four, and 64
- * bytes are a cache line. LEAST: rows or pixels of a part. */
-enum { GRAIN = 64, ROWS_GRAIN = 1, PIXELS_GRAIN = 12, LEAST = 2 };
+ * bytes are a cache line. LEAST: rows or pixels of a part. PAIR: so many rows or pixels are an even
+ * number of pixels. */
+enum { GRAIN = 64, PIXELS_GRAIN = 12, LEAST = 2, PAIR = 2 };
 
 static const windows *windows_of(const qn_op *op) {
     for (size_t i = 0; i < sizeof all_windows / sizeof all_windows[0]; i++) {
@@ -134,6 +136,12 @@ static int split_rows(const windows *w, int32_t *p, span *s) {
     return QN_OK;
 }
 
+/* What the bounds of parts are multiples of, so that their bits are those of the whole. */
+static int32_t step_of(const qn_op *op) {
+    const int pairs = strcmp(op->params, "qn_s_conv") == 0 && strcmp(op->type, "s16") == 0;
+    return elements_of(op) ? GRAIN : pairs ? PAIR : 1;
+}
+
 /* Single pixels lie in one row; a row that does not take that goes by rows. */
 static int goes_by_pixels(const qn_kernel *kernel, const windows *w, const int32_t *params) {
     int32_t part[QN_MOST_FIELDS];
@@ -171,7 +179,7 @@ int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain) {
         return 0;
     }
     const int pixels = goes_by_pixels(kernel, w, p) && pixels_of(w, p) <= INT32_MAX;
-    *grain = pixels ? PIXELS_GRAIN : ROWS_GRAIN;
+    *grain = pixels ? PIXELS_GRAIN : step_of(kernel->op);
     return pixels ? (int32_t)pixels_of(w, p) : p[w->y.out];
 }
 
@@ -205,11 +213,12 @@ int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_
     const elements *e = elements_of(op);
     const int32_t *whole = step->params;
     int32_t grain = 0, *p = params;
-    const int32_t units = qn_units(step->kernel, whole, &grain);
+    const int32_t units = qn_units(step->kernel, whole, &grain), bounds = step_of(op);
     qn_sizes sizes = {0};
     char why[QN_WHY];
     span s = {first, last, first};
-    if (first < 0 || last > units || first >= last || op->check(whole, &sizes, why) != QN_OK) {
+    if (first < 0 || last > units || first >= last || first % bounds ||
+        (last % bounds && last != units) || op->check(whole, &sizes, why) != QN_OK) {
         return QN_REFUSED;
     }
     int64_t of = units;
@@ -217,10 +226,9 @@ int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_
     memcpy(params, whole, w ? w->bytes : e->bytes);
     if (e) {
         p[e->length] = last - first;
-        status = first % GRAIN || (last % GRAIN && last != units) ? QN_REFUSED : QN_OK;
     } else if (last - first < LEAST) {
         status = QN_REFUSED;
-    } else if (grain == ROWS_GRAIN) {
+    } else if (grain != PIXELS_GRAIN) {
         of = whole[w->y.in];
         status = split_rows(w, p, &s);
     } else {

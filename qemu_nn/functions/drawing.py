@@ -121,6 +121,23 @@ def _argument(rng: Random, name: str) -> int:
     return rng.randint(*_RANGES[stem]) if stem in _RANGES else rng.choice(SIZES)
 
 
+def sides_of_windows(rng: Random) -> tuple[int, int, int, int, int]:
+    """Size, kernel, stride, dilation and pad along an axis.
+
+    One time in six windows skip much of the image, begin far beside it, or are larger than it.
+    """
+    size, kernel, stride = rng.randint(1, 11), rng.randint(1, 5), rng.randint(1, 3)
+    dilation, pad = rng.choice((1, 1, 1, 2, 3)), rng.randint(0, kernel - 1)
+    odd = rng.randrange(18)
+    if odd == 15:
+        stride = kernel + rng.randint(1, 4)
+    elif odd == 16:
+        pad = rng.randint(kernel, 3 * kernel)
+    elif odd == 17:
+        size = rng.randint(1, 2)
+    return size, kernel, stride, dilation, pad
+
+
 def natural_output(rng: Random, params: Drawn, even: bool = False) -> None:
     """Output sizes that the geometry gives, now and then rounded up; even: to an even number."""
     for name in [name for name in params if name.startswith("dim_im_out")]:

@@ -8,7 +8,7 @@ import numpy as np
 from ..operators import Conv
 from . import s8_buffers as buffers
 from .base import Function, Params
-from .drawing import SIZES, WIDTHS, Drawn
+from .drawing import SIZES, WIDTHS, Drawn, one_in
 from .extents import Array, stack
 from .meaning import pads, windows
 from .s8_weighted import (
@@ -94,7 +94,7 @@ def _draw_point(rng: Random, p: Params, fast: bool) -> Drawn:
         size, stride = p[f"input_{axis}"], 1 if fast else p[f"stride_{axis}"]
         pixels = (size - 1) // stride + 1
         ones = {"filter": 1, "dilation": 1, "pad": 0, "stride": stride}
-        ones["output"] = pixels if fast else rng.randint(1, pixels)
+        ones["output"] = pixels if fast else rng.randint(1, pixels) + one_in(rng, 8)
         drawn.update({f"{name}_{axis}": n for name, n in ones.items()})
     return drawn
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Callable
 
 from .base import Params
-from .drawing import Drawn
+from .drawing import Drawn, sides_of_windows
 from .extents import Array
 from .s8_weighted import RANGE
 from .struct_api import Member, dims, pair
@@ -67,8 +67,7 @@ def draw_windows(rng: Random) -> Drawn:
 
 def _draw_axis(rng: Random, axis: str) -> Drawn:
     """One axis of windows; the last of them may hang over, or not reach the image's end."""
-    size, kernel, stride = rng.randint(1, 11), rng.randint(1, 5), rng.randint(1, 3)
-    dilation, pad = rng.choice((1, 1, 1, 2, 3)), rng.randint(0, kernel - 1)
+    size, kernel, stride, dilation, pad = sides_of_windows(rng)
     reach = size + pad + rng.randint(-2, kernel - 1) - dilation * (kernel - 1) - 1
     drawn = {"input": size, "filter": kernel, "stride": stride, "dilation": dilation, "pad": pad}
     drawn["output"] = max(1, reach // stride + 1)

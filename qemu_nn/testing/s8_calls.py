@@ -59,5 +59,5 @@ def usual_shift(function: Function, params: Mapping[str, int]) -> int:
     """The shift that brings a sum of random products back to 8 bits."""
     assert function.weights is not None
     outputs = function.output.shape(params)[-1]
-    terms = math.prod(function.weights.shape(params)) // outputs
+    terms = max(1, math.prod(function.weights.shape(params)) // outputs)  # 4 bits: half as many
     return -math.ceil(math.log2(128 * math.sqrt(terms)))

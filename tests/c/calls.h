@@ -1,273 +1,236 @@
-/* Calls of convolutions and fully connected layers at random: shapes, and values that hurt. */
+/* Parameters of calls at random, of every op that tests/c/rows.c knows. */
 #ifndef CALLS_H
 #define CALLS_H
 
-#include "memory.h"
+#include "chance.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "qn.h"
 
-enum { TRIES = 100000, MOST_MACS = 300000 };
-
-static const uint32_t SEED = 20240229;
-static uint32_t state;
-
-static uint32_t random_bits(void) { /* xorshift */
-    state ^= state << 13;
-    state ^= state >> 17;
-    state ^= state << 5;
-    return state;
-}
-
-static int32_t between(int32_t low, int32_t high) {
-    return low + (int32_t)(random_bits() % (uint32_t)(high - low + 1));
-}
-
-/* Which ops are known here; all but those of s8 can rectify. */
-static int takes_relu(const qn_op *op) {
-    return !strcmp(op->params, "qn_conv") || !strcmp(op->params, "qn_fc");
-}
-static int is_known(const qn_op *op) {
-    int s8 = !strcmp(op->params, "qn_s_conv") || !strcmp(op->params, "qn_s_depthwise") ||
-             !strcmp(op->params, "qn_s_fc") || !strcmp(op->params, "qn_s_transpose_conv");
-    return takes_relu(op) || (s8 && (!strcmp(op->type, "s8") || !strcmp(op->type, "s4")));
-}
+enum { TRIES = 2000, MOST_WORK = 300000 };
 
 typedef union params {
     int32_t profile;
     qn_conv conv;
     qn_fc fc;
+    qn_pool pool;
+    qn_vector vector;
+    qn_mult mult;
+    qn_offset offset;
     qn_s_conv s_conv;
     qn_s_depthwise s_depthwise;
     qn_s_fc s_fc;
     qn_s_transpose_conv s_transpose_conv;
+    qn_s_pool s_pool;
+    qn_s_add s_add;
+    qn_s_mul s_mul;
+    qn_npu_conv npu_conv;
+    qn_npu_pool npu_pool;
+    qn_npu_each npu_each;
+    qn_npu_add npu_add;
 } params;
 
-/* An output that a window of `kernel` taps reaches, and an input that is about as large. */
-static void random_axis(int32_t *in, int32_t *kernel, int32_t *padding, int32_t *stride,
-                        int32_t *out) {
-    int one = between(0, 3) == 0; /* 1 x 1 */
-    *kernel = one ? 1 : between(1, 5);
-    *padding = one ? 0 : between(0, *kernel);
-    *stride = one && between(0, 1) ? 1 : between(1, 3);
-    *out = between(0, 4) ? between(1, 20) : 1;
-    int32_t fits = (*out - 1) * *stride + *kernel - 2 * *padding + between(-2, 2);
-    *in = fits > 1 ? fits : 1;
-}
+/* Draws parameters; returns the products or cells of the call. */
+typedef int64_t drawn(const qn_op *op, params *p);
 
-static int32_t random_channels(void) {
-    static const int32_t channels[] = {1,  2,  3,  4,  7,  8,  12, 16, 17, 18,  20,
-                                       24, 31, 32, 34, 48, 64, 64, 66, 80, 128, 130};
-    return channels[between(0, sizeof channels / sizeof channels[0] - 1)];
-}
+static int is_of_16_bits(const qn_op *op) { return !strcmp(op->type, "s16"); }
 
 /* Shifts whose outputs are no extremes, or any: bias wraps around. */
 static void random_shifts(int32_t *bias, int32_t *out) {
-    int any = between(0, 3) == 0;
+    const int any = one_in(4);
     *bias = between(0, any ? 31 : 12);
     *out = between(0, any ? 31 : 14);
 }
 
-static void random_conv(qn_conv *p, int rgb) {
-    random_axis(&p->dim_im_in_x, &p->dim_kernel_x, &p->padding_x, &p->stride_x, &p->dim_im_out_x);
-    random_axis(&p->dim_im_in_y, &p->dim_kernel_y, &p->padding_y, &p->stride_y, &p->dim_im_out_y);
-    if (between(0, 1)) {
-        p->dim_im_in_y = p->dim_im_in_x;
-        p->dim_kernel_y = p->dim_kernel_x;
-        p->padding_y = p->padding_x;
-        p->stride_y = p->stride_x;
-        p->dim_im_out_y = p->dim_im_out_x;
-    }
-    p->ch_im_in = rgb ? 3 : random_channels();
-    p->ch_im_out = random_channels();
+static int64_t draw_conv(const qn_op *op, params *all) {
+    qn_conv *const p = &all->conv;
+    axis y, x;
+    const int32_t channels = random_axes(0, &y, &x);
+    *p = (qn_conv){.dim_im_in_x = x.in,
+                   .dim_im_in_y = y.in,
+                   .ch_im_in = strcmp(op->op, "convolve_rgb") ? channels : 3,
+                   .ch_im_out = random_channels(),
+                   .dim_kernel_x = x.kernel,
+                   .dim_kernel_y = y.kernel,
+                   .padding_x = x.pad,
+                   .padding_y = y.pad,
+                   .stride_x = x.stride,
+                   .stride_y = y.stride,
+                   .dim_im_out_x = x.out,
+                   .dim_im_out_y = y.out};
     random_shifts(&p->bias_shift, &p->out_shift);
+    return (int64_t)x.out * y.out * p->ch_im_out * p->ch_im_in * x.kernel * y.kernel;
 }
 
-static void random_fc(qn_fc *p) {
-    p->dim_vec = between(1, 150);
-    p->num_of_rows = between(1, 150);
+static int64_t draw_fc(const qn_op *op, params *all) {
+    qn_fc *const p = &all->fc;
+    (void)op;
+    *p = (qn_fc){.dim_vec = between(1, 150), .num_of_rows = between(1, 150)};
     random_shifts(&p->bias_shift, &p->out_shift);
+    return (int64_t)p->dim_vec * p->num_of_rows;
 }
 
-/* The offsets and the range of outputs of s8: some sums land inside, some are clamped. */
-static void random_range(int32_t *in, int32_t *out, int32_t *least, int32_t *most) {
-    int narrow = between(0, 3) == 0;
-    *in = between(-127, 128);
-    *out = between(0, 7) ? between(-128, 127) : between(0, 1) ? 128 : 1 << 30;
-    *least = narrow ? between(-128, 127) : -128;
-    *most = narrow ? between(*least, 127) : 127;
+static int64_t draw_pool(const qn_op *op, params *all) {
+    axis y, x;
+    (void)op;
+    const int32_t channels = random_axes(0, &y, &x);
+    all->pool = (qn_pool){.dim_im_in_x = x.in,
+                          .dim_im_in_y = y.in,
+                          .ch_im_in = channels,
+                          .dim_kernel_x = x.kernel,
+                          .dim_kernel_y = y.kernel,
+                          .padding_x = x.pad,
+                          .padding_y = y.pad,
+                          .stride_x = x.stride,
+                          .stride_y = y.stride,
+                          .dim_im_out_x = x.out,
+                          .dim_im_out_y = y.out,
+                          .out_lshift = one_in(2) ? 0 : between(0, 31)};
+    return (int64_t)x.out * y.out * channels * x.kernel * y.kernel;
 }
 
-/* Windows of one pixel of whole blocks, which rows may read from the image itself, unless they
- * leave it or skip some of it. */
-static void random_point(qn_s_conv *p) {
-    p->filter_h = p->filter_w = 1;
-    p->pad_h = p->pad_w = 0;
-    p->input_c = p->filter_c = 64 * between(1, 2);
-    int skips = between(0, 1);
-    p->input_h = skips ? (p->output_h - 1) * p->stride_h + 1 : p->output_h;
-    p->input_w = skips ? (p->output_w - 1) * p->stride_w + 1 : p->output_w;
+/* Of all that have lengths alone. */
+static int32_t random_length(void) { return one_in(3) ? between(0, 2500) : between(0, 70); }
+
+static int64_t draw_vector(const qn_op *op, params *all) {
+    (void)op;
+    return all->vector.length = random_length();
 }
 
-static void random_s_conv(qn_s_conv *p) {
-    int32_t groups = between(0, 3) ? 1 : between(2, 3), dilated = between(0, 2) == 0;
-    random_axis(&p->input_w, &p->filter_w, &p->pad_w, &p->stride_w, &p->output_w);
-    random_axis(&p->input_h, &p->filter_h, &p->pad_h, &p->stride_h, &p->output_h);
-    p->dilation_w = dilated ? between(1, 3) : 1;
-    p->dilation_h = dilated ? between(1, 4) : 1;
-    p->batches = between(1, 2);
-    p->kernel = QN_S_WRAPPER;
-    p->filter_c = random_channels();
+static int64_t draw_mult(const qn_op *op, params *all) {
+    (void)op;
+    all->mult.out_shift = between(0, 31);
+    return all->mult.length = random_length();
+}
+
+static int64_t draw_offset(const qn_op *op, params *all) {
+    const int32_t most = strstr(op->type, "q15") ? INT16_MAX : INT8_MAX;
+    all->offset.offset = between(-most - 1, most);
+    return all->offset.length = random_length();
+}
+
+/* ---- the s8 and s16 API ---- */
+
+/* The range of outputs: some land inside, some are clamped. */
+static void random_range(const qn_op *op, int32_t *least, int32_t *most) {
+    const int32_t end = is_of_16_bits(op) ? INT16_MAX : INT8_MAX;
+    const int narrow = one_in(4);
+    *least = narrow ? between(-end - 1, end) : -end - 1;
+    *most = narrow ? between(*least, end) : end;
+}
+
+static int32_t random_input_offset(void) { return between(-127, 128); }
+static int32_t random_output_offset(void) {
+    return between(0, 7) ? between(-128, 127) : one_in(2) ? 128 : 1 << 30;
+}
+
+static int64_t draw_s_conv(const qn_op *op, params *all) {
+    qn_s_conv *const p = &all->s_conv;
+    const int32_t groups = is_of_16_bits(op) || between(0, 3) ? 1 : between(2, 3);
+    axis y, x;
+    const int32_t channels = random_axes(1, &y, &x);
+    *p = (qn_s_conv){.batches = between(1, 2),
+                     .input_h = y.in,
+                     .input_w = x.in,
+                     .filter_h = y.kernel,
+                     .filter_w = x.kernel,
+                     .filter_c = channels,
+                     .output_h = y.out,
+                     .output_w = x.out,
+                     .output_c = groups * random_channels(),
+                     .stride_h = y.stride,
+                     .stride_w = x.stride,
+                     .pad_h = y.pad,
+                     .pad_w = x.pad,
+                     .dilation_h = y.dilation,
+                     .dilation_w = x.dilation,
+                     .input_offset = random_input_offset(),
+                     .output_offset = random_output_offset(),
+                     .bias_is_int32 = is_of_16_bits(op) && one_in(3),
+                     .kernel = QN_S_WRAPPER};
     p->input_c = groups * p->filter_c;
-    p->output_c = groups * random_channels();
-    if (between(0, 7) == 0) {
-        random_point(p);
-    }
-    random_range(&p->input_offset, &p->output_offset, &p->act_min, &p->act_max);
+    random_range(op, &p->act_min, &p->act_max);
+    return (int64_t)p->batches * x.out * y.out * p->output_c * p->filter_c * x.kernel * y.kernel;
 }
 
-static void random_s_depthwise(qn_s_depthwise *p) {
-    int32_t dilated = between(0, 2) == 0;
-    random_axis(&p->input_w, &p->filter_w, &p->pad_w, &p->stride_w, &p->output_w);
-    random_axis(&p->input_h, &p->filter_h, &p->pad_h, &p->stride_h, &p->output_h);
-    p->dilation_w = dilated ? between(1, 3) : 1;
-    p->dilation_h = dilated ? between(1, 4) : 1;
-    p->batches = between(1, 2);
-    p->kernel = QN_S_WRAPPER;
-    p->input_c = random_channels();
-    p->ch_mult = between(0, 3) ? 1 : between(2, 3);
-    random_range(&p->input_offset, &p->output_offset, &p->act_min, &p->act_max);
+static int64_t draw_s_depthwise(const qn_op *op, params *all) {
+    qn_s_depthwise *const p = &all->s_depthwise;
+    axis y, x;
+    const int32_t channels = random_axes(1, &y, &x);
+    *p = (qn_s_depthwise){.batches = between(1, 2),
+                          .input_h = y.in,
+                          .input_w = x.in,
+                          .input_c = channels,
+                          .filter_h = y.kernel,
+                          .filter_w = x.kernel,
+                          .ch_mult = between(0, 3) ? 1
+                                     : one_in(4)   ? 17
+                                                   : between(2, 3),
+                          .output_h = y.out,
+                          .output_w = x.out,
+                          .stride_h = y.stride,
+                          .stride_w = x.stride,
+                          .pad_h = y.pad,
+                          .pad_w = x.pad,
+                          .dilation_h = y.dilation,
+                          .dilation_w = x.dilation,
+                          .input_offset = random_input_offset(),
+                          .output_offset = random_output_offset(),
+                          .kernel = QN_S_WRAPPER};
+    random_range(op, &p->act_min, &p->act_max);
+    return (int64_t)p->batches * x.out * y.out * p->input_c * p->ch_mult * x.kernel * y.kernel;
 }
 
 /* An input and a window of a transposed convolution, and the output that they make. */
-static void random_up(int32_t *in, int32_t *kernel, int32_t *padding, int32_t *stride,
-                      int32_t *out) {
-    *in = between(1, 8);
-    *kernel = between(1, 5);
-    *stride = between(1, 3);
-    *padding = between(0, *kernel - 1);
-    const int32_t fits = (*in - 1) * *stride + *kernel - *padding - between(0, *padding);
-    *out = fits > 1 ? fits : 1;
+static axis random_up(void) {
+    axis a = {
+        .in = between(1, 8), .kernel = between(1, 5), .stride = between(1, one_in(4) ? 7 : 3)};
+    a.pad = between(0, a.kernel - 1);
+    const int32_t fits = (a.in - 1) * a.stride + a.kernel - a.pad - between(0, a.pad);
+    a.out = fits > 1 ? fits : 1;
+    return a;
 }
 
-static void random_s_transpose_conv(qn_s_transpose_conv *p) {
-    random_up(&p->input_w, &p->filter_w, &p->pad_w, &p->stride_w, &p->output_w);
-    random_up(&p->input_h, &p->filter_h, &p->pad_h, &p->stride_h, &p->output_h);
-    p->dilation_w = p->dilation_h = 1;
-    p->batches = between(1, 2);
-    p->kernel = QN_S_WRAPPER;
-    p->input_c = random_channels();
-    p->output_c = random_channels();
-    random_range(&p->input_offset, &p->output_offset, &p->act_min, &p->act_max);
+static int64_t draw_s_transpose_conv(const qn_op *op, params *all) {
+    qn_s_transpose_conv *const p = &all->s_transpose_conv;
+    const axis y = random_up(), x = random_up();
+    *p = (qn_s_transpose_conv){.batches = between(1, 2),
+                               .input_h = y.in,
+                               .input_w = x.in,
+                               .input_c = random_channels(),
+                               .filter_h = y.kernel,
+                               .filter_w = x.kernel,
+                               .output_h = y.out,
+                               .output_w = x.out,
+                               .output_c = random_channels(),
+                               .stride_h = y.stride,
+                               .stride_w = x.stride,
+                               .pad_h = y.pad,
+                               .pad_w = x.pad,
+                               .dilation_h = 1,
+                               .dilation_w = 1,
+                               .input_offset = random_input_offset(),
+                               .output_offset = random_output_offset(),
+                               .kernel = QN_S_WRAPPER};
+    random_range(op, &p->act_min, &p->act_max);
+    return (int64_t)p->batches * x.in * y.in * p->input_c * p->output_c * x.kernel * y.kernel;
 }
 
-static void random_s_fc(qn_s_fc *p, int per_channel) {
-    p->batches = between(1, 50);
-    p->input_c = between(1, 150);
-    p->output_c = between(1, 150);
-    p->multiplier = (int32_t)(random_bits() >> 1);
-    p->shift = between(-14, -4);
-    p->is_per_channel = per_channel;
-    random_range(&p->input_offset, &p->output_offset, &p->act_min, &p->act_max);
+static int64_t draw_s_fc(const qn_op *op, params *all) {
+    qn_s_fc *const p = &all->s_fc;
+    *p = (qn_s_fc){.batches = between(1, one_in(2) ? 3 : 50),
+                   .input_c = between(1, one_in(8) ? 1500 : 150),
+                   .output_c = between(1, 150),
+                   .input_offset = random_input_offset(),
+                   .output_offset = random_output_offset(),
+                   .multiplier = (int32_t)(random_bits() >> 1),
+                   .shift = one_in(8) ? between(-31, 3) : between(-14, -4),
+                   .is_per_channel = strstr(op->op, "per_channel") != NULL};
+    random_range(op, &p->act_min, &p->act_max);
+    return (int64_t)p->batches * p->input_c * p->output_c;
 }
 
-static int64_t macs(const qn_op *op, const params *p) {
-    if (!strcmp(op->params, "qn_fc")) {
-        return (int64_t)p->fc.dim_vec * p->fc.num_of_rows;
-    }
-    if (!strcmp(op->params, "qn_s_fc")) {
-        return (int64_t)p->s_fc.batches * p->s_fc.input_c * p->s_fc.output_c;
-    }
-    if (!strcmp(op->params, "qn_s_depthwise")) {
-        const qn_s_depthwise *c = &p->s_depthwise;
-        return (int64_t)c->batches * c->output_h * c->output_w * c->input_c * c->ch_mult *
-               c->filter_h * c->filter_w;
-    }
-    if (!strcmp(op->params, "qn_s_transpose_conv")) {
-        const qn_s_transpose_conv *c = &p->s_transpose_conv;
-        return (int64_t)c->batches * c->input_h * c->input_w * c->input_c * c->output_c *
-               c->filter_h * c->filter_w;
-    }
-    if (!strcmp(op->params, "qn_s_conv")) {
-        const qn_s_conv *c = &p->s_conv;
-        return (int64_t)c->batches * c->output_h * c->output_w * c->output_c * c->filter_c *
-               c->filter_h * c->filter_w;
-    }
-    const qn_conv *c = &p->conv;
-    return (int64_t)c->dim_im_out_x * c->dim_im_out_y * c->ch_im_out * c->ch_im_in *
-           c->dim_kernel_x * c->dim_kernel_y;
-}
-
-/* Parameters of a call that the contract allows and the row takes; 0 if none was found. */
-static int random_call(const qn_kernel *row, int32_t profile, int relu, params *p,
-                       qn_sizes *sizes) {
-    const qn_op *op = row->op;
-    char why[QN_WHY];
-    for (int t = 0; t < TRIES; t++) {
-        memset(p, 0, sizeof *p);
-        memset(sizes, 0, sizeof *sizes);
-        if (!strcmp(op->params, "qn_fc")) {
-            random_fc(&p->fc);
-            p->fc.relu = relu;
-        } else if (!strcmp(op->params, "qn_conv")) {
-            random_conv(&p->conv, !strcmp(op->op, "convolve_rgb"));
-            p->conv.relu = relu;
-        } else if (!strcmp(op->params, "qn_s_fc")) {
-            random_s_fc(&p->s_fc, strstr(op->op, "per_channel") != NULL);
-        } else if (!strcmp(op->params, "qn_s_depthwise")) {
-            random_s_depthwise(&p->s_depthwise);
-        } else if (!strcmp(op->params, "qn_s_transpose_conv")) {
-            random_s_transpose_conv(&p->s_transpose_conv);
-        } else {
-            random_s_conv(&p->s_conv);
-        }
-        p->profile = profile;
-        if (macs(op, p) <= MOST_MACS && op->check(p, sizes, why) == QN_OK &&
-            row->scratch(p) != QN_NOT_TAKEN) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Random, all lowest, all highest, or one value among zeros, of elements `width` bytes wide. */
-static void *random_values(int64_t bytes, int width) {
-    uint8_t *values = allocate(bytes);
-    int kind = between(0, 5);
-    for (int64_t i = 0; i < bytes; i++) {
-        int top = i % width == width - 1;
-        values[i] = kind == 0   ? (top ? 0x80 : 0x00)
-                    : kind == 1 ? (top ? 0x7f : 0xff)
-                    : kind == 2 ? 0
-                                : (uint8_t)random_bits();
-    }
-    if (kind == 2 && bytes > 0) {
-        values[between(0, (int32_t)bytes - 1)] = 0x7f;
-    }
-    return values;
-}
-
-/* The array `bias`; of s8: as quantized networks have it, or anything. */
-static void *random_bias(const qn_op *op, int64_t bytes, int width) {
-    const int rows = strstr(op->op, "conv") || strstr(op->op, "per_channel") ? 3 : 1;
-    if (takes_relu(op)) {
-        return random_values(bytes, width);
-    }
-    int32_t *values = random_values(bytes, 4);
-    const int64_t channels = bytes / 4 / rows;
-    const int wild = between(0, 3) == 0;
-    for (int64_t o = 0; o < channels && !wild; o++) {
-        values[o] = between(-20000, 20000);
-        if (rows == 3) {
-            values[channels + o] = (1 << 30) + between(0, (1 << 30) - 1);
-            values[2 * channels + o] = between(-14, -4);
-        }
-    }
-    return values;
-}
+#include "calls_more.h"
 
 #endif
