@@ -4,8 +4,9 @@
 
 FOLDER holds float networks as .onnx files, each in a folder of its own. Every one of them, or only
 those that are named, is quantized here (effort "fast" and "best", and "best" with the widest layers
-that fit into the memory of 8 bits), and by the static quantization of ONNX Runtime with each of its
-calibrations (QDQ, int8, a scale for each channel). It needs onnx and onnxruntime.
+that fit into the memory of 8 bits), by the static quantization of ONNX Runtime with each of its
+calibrations (QDQ, int8, a scale for each channel), and by that of torchao with ExecuTorch's
+quantizer for Cortex-M. It needs onnx and onnxruntime; without executorch torchao is left out.
 
 All results are integers that Arm's functions compute, and are judged by them, on data of another
 seed than those of calibration: the signal-to-noise ratio of the scores before a softmax, in
@@ -119,6 +120,16 @@ def of_peer(path, x, folder):
             print(f"  ONNX Runtime, {calibration}: {type(error).__name__}: {error}")
 
 
+def of_torch(path, x):
+    """The label and the network of torchao, where it is installed."""
+    try:
+        from .torch_peer import Program
+    except ImportError as error:
+        print(f"  torchao: {error}")
+        return
+    yield "torchao", lambda: Program(path, x)
+
+
 def of_ours(path, x):
     """Labels and networks of our own."""
     try:
@@ -145,7 +156,8 @@ def compare(path):
         fitted, x = samples(path, shape)
         real = real_scores(float_path, x).reshape(len(x), -1).astype(np.float64)
         print(f"{path.stem}: {len(fitted)} samples to fit, {len(x)} to judge", flush=True)
-        for label, made in (*of_peer(float_path, fitted, folder), *of_ours(float_path, fitted)):
+        peers = *of_peer(float_path, fitted, folder), *of_torch(float_path, fitted)
+        for label, made in (*peers, *of_ours(float_path, fitted)):
             try:
                 error = made().predict(x).reshape(real.shape) - real
             except qemu_nn.Error as refused:
