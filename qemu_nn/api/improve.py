@@ -24,7 +24,6 @@ from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, seen_on
 from ..runtime.cluster import Compute, computing
 from ..runtime.evaluate import evaluate
-from ..runtime.session import Session
 from .data import Batch
 from .resume import beside, in_c_order, record_of
 from .searching import Job
@@ -234,13 +233,11 @@ def _held(now: Trial, fit: Judge, plan: Plan) -> Held:
         named = {n: own for n, own in job.scheme.functions.items() if n in graph.shapes}
         return replace(job.scheme, functions=named).lower(graph, formats)
 
+    goal = Goal(x, scores, lower, job.scheme.profile)
+
     def measure(graph: FloatGraph) -> Callable[[str], np.ndarray]:
         lowered = lower(graph)
-        codes = lowered.input.format.quantize(x)
-        traced = {
-            lowered.input.name: codes,
-            **Session(lowered, job.scheme.profile).run(codes, trace=True),
-        }
+        traced = goal.traced(lowered)
 
         def values(name: str) -> np.ndarray:
             held = holder(graph, name)
@@ -249,7 +246,4 @@ def _held(now: Trial, fit: Judge, plan: Plan) -> Held:
 
         return values
 
-    return Held(
-        *(formats, now.real, real.__getitem__, measure, plan.turns),
-        Goal(x, scores, lower, job.scheme.profile),
-    )
+    return Held(formats, now.real, real.__getitem__, measure, plan.turns, goal)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import Error
 from ..functions import meaning
+from ..functions.tflm import REQUANTIZE
 from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format
 from ..ir.graph import Graph, Node
@@ -26,9 +27,6 @@ from ..runtime.accumulate_s8 import is_affine
 from ..targets import Profile
 from .network import Network
 from .schemes import Scheme, scheme_of
-
-#: How the names of functions begin that a float network holds as an Identity.
-_RESCALES = "tflm_requantize_"
 
 #: What stands for the scale of weights whose multiplier is 0.
 _SMALLEST = 1e-30
@@ -92,21 +90,16 @@ def recovered(network: Network, profile: Profile) -> Recovered:
 
 def on_grids(graph: FloatGraph, formats: Any, layers: Mapping[str, Layer]) -> FloatGraph:
     """The network with the real weights and biases that integers stand for."""
-    nodes = []
-    for node in graph.nodes:
-        if node.name in layers:
-            own, grid = layers[node.name], formats.grid(node)
-            operator: Any = node.operator
-            rows = own.weights.astype(np.float64).reshape(*grid.weights.shape[:1], -1, _taps(own))
-            real = (rows * grid.weights).reshape(own.weights.shape)
-            bias = own.bias * np.broadcast_to(grid.biases, own.bias.shape)
-            node = replace(node, operator=replace(operator, weights=real, bias=bias))
-        nodes.append(node)
-    return graph.with_nodes(nodes)
-
-
-def _taps(layer: Layer) -> int:
-    return layer.weights[0].size
+    changed = {}
+    for name, own in layers.items():
+        node = graph.node(name)
+        operator: Any = node.operator
+        grid, taps = formats.grid(node), own.weights[0].size
+        rows = own.weights.astype(np.float64).reshape(*grid.weights.shape[:1], -1, taps)
+        real = (rows * grid.weights).reshape(own.weights.shape)
+        bias = own.bias * np.broadcast_to(grid.biases, own.bias.shape)
+        changed[name] = replace(operator, weights=real, bias=bias)
+    return graph.with_operators(changed)
 
 
 def _prepared(graph: Graph, reference: FloatGraph, scheme: Scheme) -> FloatGraph:
@@ -114,12 +107,9 @@ def _prepared(graph: Graph, reference: FloatGraph, scheme: Scheme) -> FloatGraph
     formats where the calls change them."""
     ends = {each.name for each in reference.nodes if isinstance(each.operator, Softmax)}
     softmax = bool(ends & set(graph.outputs))
-    calls = (node for node in graph.nodes if node.function.name.startswith(_RESCALES))
+    calls = (node for node in graph.nodes if node.function.name.startswith(REQUANTIZE))
     changes = {call.name: _rescale(graph, call) for call in calls}
-    real = device_part(reference)
-    real = real.with_nodes(
-        replace(node, operator=changes.get(node.name, node.operator)) for node in real.nodes
-    )
+    real = device_part(reference).with_operators(changes)
     if all(name in real.shapes for name, change in changes.items() if change.to):
         return scheme.prepare(real, softmax)[0]
     real = scheme_of("affine", scheme.profile, {}, 8, "minmax", "minmax").prepare(real, softmax)[0]
@@ -138,13 +128,14 @@ def _rescale(graph: Graph, call: Node) -> Rescale:
 
 def _with_biases(graph: FloatGraph) -> FloatGraph:
     """The functions all have a bias."""
-    nodes = []
-    for node in graph.nodes:
-        own = node.operator
-        if isinstance(own, (Conv, Dense)) and own.bias is None:
-            node = replace(node, operator=replace(own, bias=np.zeros(len(own.weights))))
-        nodes.append(node)
-    return graph.with_nodes(nodes)
+    layers = {n.name: n.operator for n in graph.nodes if isinstance(n.operator, (Conv, Dense))}
+    return graph.with_operators(
+        {
+            name: replace(layer, bias=np.zeros(len(layer.weights)))
+            for name, layer in layers.items()
+            if layer.bias is None
+        }
+    )
 
 
 def _recovered(graph: Graph, real: FloatGraph, scheme: Any, affine: bool) -> Recovered:

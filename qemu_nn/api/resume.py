@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import ModelError
 from ..io.archive import FLOATS, Archive, format_npy, open_archive, write_archive
 from ..io.typed_json import Fields, parse_json
-from ..ir.float_graph import FloatGraph, FloatNode
+from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format, limits
 from ..operators import OPERATORS, Conv, Dense
 from ..quantizer.affine_rules import Rescale
@@ -117,16 +117,14 @@ def record_of(path: Optional[Path], job: Job, formats: Any, x: np.ndarray, optio
 
 def in_c_order(graph: FloatGraph) -> FloatGraph:
     """The network with its arrays as files have them: where terms lie, their sums depend on."""
-    nodes = []
+    changed = {}
     for node in graph.nodes:
-        held = vars(node.operator).items()
-        arrays = {name: array for name, array in held if isinstance(array, np.ndarray)}
+        operator: Any = node.operator
+        arrays = {n: held for n, held in vars(operator).items() if isinstance(held, np.ndarray)}
         if not all(array.flags.c_contiguous for array in arrays.values()):
             ordered = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-            node = replace(node, operator=replace(node.operator, **ordered))  # type: ignore
-        nodes.append(node)
-    same = all(own is other for own, other in zip(nodes, graph.nodes))
-    return graph if same else graph.with_nodes(nodes)
+            changed[node.name] = replace(operator, **ordered)
+    return graph.with_operators(changed) if changed else graph
 
 
 def _entries(state: State, key: str, start: FloatGraph) -> dict[str, bytes]:
@@ -192,8 +190,8 @@ def _state(archive: Archive, document: Fields, job: Job, formats: Any) -> State:
         if ends[0] != ends[1]:
             raise document.error("its network has another input or other outputs")
     if document.flag("rounded"):
-        nodes = (_with_parameters(archive, node) for node in real.nodes)
-        graph = real.with_nodes(nodes)
+        layers = dict(_layers(real))
+        graph = real.with_operators({n: _read_layer(archive, n, layers[n]) for n in layers})
     methods = document.texts("methods")
     if len(methods) != 2:
         raise document.error("'methods' must be two")
@@ -209,15 +207,12 @@ def _state(archive: Archive, document: Fields, job: Job, formats: Any) -> State:
     return State(scheme, chosen, real, graph, document.flag("ranged"), notes, done)
 
 
-def _with_parameters(archive: Archive, node: FloatNode) -> FloatNode:
-    operator = node.operator
-    if not isinstance(operator, (Conv, Dense)):
-        return node
-    weights = _finite(archive, "weights", node.name, operator.weights.shape)
+def _read_layer(archive: Archive, name: str, like: Any) -> Any:
+    weights = _finite(archive, "weights", name, like.weights.shape)
     bias = None
-    if _entry("biases", node.name) in archive.names:
-        bias = _finite(archive, "biases", node.name, (len(weights),))
-    return replace(node, operator=replace(operator, weights=weights, bias=bias))
+    if _entry("biases", name) in archive.names:
+        bias = _finite(archive, "biases", name, (len(weights),))
+    return replace(like, weights=weights, bias=bias)
 
 
 def _finite(archive: Archive, folder: str, name: str, *shapes: tuple[int, ...]) -> np.ndarray:

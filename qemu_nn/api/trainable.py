@@ -195,14 +195,12 @@ class TrainableNetwork(nn.Module):
 
     def _real(self) -> FloatGraph:
         """The device's part of the float network, with weights before they are rounded."""
-        nodes = []
-        for node in self._found.graph.nodes:
-            if node.name in self._parts:
-                own: Any = node.operator
-                weights, bias = self.layer(node.name).reals()
-                node = replace(node, operator=replace(own, weights=weights, bias=bias))
-            nodes.append(node)
-        return self._found.graph.with_nodes(nodes)
+        graph, real = self._found.graph, {}
+        for name in self._parts:
+            own: Any = graph.node(name).operator
+            weights, bias = self.layer(name).reals()
+            real[name] = replace(own, weights=weights, bias=bias)
+        return graph.with_operators(real)
 
     def _legally(self, compute: Callable[[], Result]) -> Result:
         """What is computed. Where the device does not take the formats, as its shifts have limits,

@@ -122,12 +122,16 @@ def _each(
     )
 
 
+#: How the names of functions begin that change the format of a tensor.
+REQUANTIZE = "tflm_requantize_"
+
+
 def _requantize(types: str) -> Function:
     limits = dict(zip(("act_min", "act_max"), _LIMITS[types.split("_")[1]]))
     params = (*_ZERO_POINTS, *_SCALE)
     case = {**dict.fromkeys(_ZERO_POINTS, 0), **_CASE_SCALE}
     return _each(
-        name=f"tflm_requantize_{types}",
+        name=REQUANTIZE + types,
         op="requantize",
         type=types,
         params=params,

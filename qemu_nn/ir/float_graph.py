@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Optional
@@ -83,6 +83,12 @@ class FloatGraph:
     def with_nodes(self, nodes: Iterable[FloatNode]) -> FloatGraph:
         """The same network made of other nodes."""
         return replace(self, nodes=tuple(nodes))
+
+    def with_operators(self, operators: Mapping[str, Operator]) -> FloatGraph:
+        """The same network with other operators in some of its nodes, by name."""
+        return self.with_nodes(
+            replace(node, operator=operators.get(node.name, node.operator)) for node in self.nodes
+        )
 
 
 def _check(graph: FloatGraph) -> None:

@@ -65,5 +65,4 @@ def _means(values: np.ndarray) -> np.ndarray:
 
 def _with_bias(graph: FloatGraph, node: FloatNode, bias: np.ndarray) -> FloatGraph:
     assert isinstance(node.operator, (Conv, Dense))
-    changed = replace(node, operator=replace(node.operator, bias=bias))
-    return graph.with_nodes(changed if each.name == node.name else each for each in graph.nodes)
+    return graph.with_operators({node.name: replace(node.operator, bias=bias)})

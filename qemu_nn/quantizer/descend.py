@@ -80,8 +80,7 @@ class Cut:
 
     def outputs(self, layer: Weighted) -> np.ndarray:
         """The integers [N, ...] that it makes of other weights."""
-        first, *others = self.part.nodes
-        graph = self.goal.lower(self.part.with_nodes([replace(first, operator=layer), *others]))
+        graph = self.goal.lower(self.part.with_operators({self.part.nodes[0].name: layer}))
         result: np.ndarray = Session(graph, self.goal.profile).run(self.codes)[self.last]
         return result
 
@@ -133,8 +132,8 @@ def cut_at(graph: FloatGraph, name: str, goal: Goal) -> Cut:
 
 @dataclass(frozen=True)
 class _Codes:
-    """Integers of a layer [out, taps + 1], the bias last; of the same shape: their steps, the least
-    and the largest."""
+    """Integers of a layer [out, taps + 1], the bias last, and their steps; the least and the
+    largest integer of each tap [taps + 1]."""
 
     integers: np.ndarray
     steps: np.ndarray
@@ -143,8 +142,8 @@ class _Codes:
 
     def moved(self, column: int, moves: np.ndarray) -> _Codes:
         """With those of a column moved by [out] or [1], as far as the grid goes."""
-        integers, at = self.integers.copy(), (slice(None), column)
-        integers[at] = np.clip(integers[at] + moves, self.low[at], self.high[at])
+        integers, low, high = self.integers.copy(), self.low[column], self.high[column]
+        integers[:, column] = np.clip(integers[:, column] + moves, low, high)
         return replace(self, integers=integers)
 
     def layer(self, like: Weighted) -> Weighted:
@@ -156,13 +155,12 @@ class _Codes:
 def _codes(layer: Weighted, grid: Grid) -> _Codes:
     weights = matrix(layer)
     groups, out, taps = weights.shape
-    values, steps, low, high = (np.empty((groups * out, taps + 1)) for _ in range(4))
+    steps, low, high = grid.with_biases((groups, out, taps + 1))
+    steps = steps.reshape(groups * out, -1)
+    values = np.zeros(steps.shape)
     values[:, :-1] = weights.reshape(-1, taps)
-    values[:, -1] = 0 if layer.bias is None else layer.bias
-    steps[:, :-1] = np.broadcast_to(grid.weights, weights.shape).reshape(-1, taps)
-    steps[:, -1] = grid.biases
-    for ends, weight, bias in zip((low, high), grid.weight_limits, grid.bias_limits):
-        ends[:, :-1], ends[:, -1] = weight, bias
+    if layer.bias is not None:
+        values[:, -1] = layer.bias
     return _Codes(np.clip(np.rint(values / steps), low, high), steps, low, high)
 
 
@@ -203,8 +201,7 @@ def descended(
         for size in sizes[::-1] if column == biases else np.ones((1, 1)):
             for move in (size, -size):
                 now = _moved(at, layer, now, now.codes.moved(column, move))
-    moved = replace(graph.node(name), operator=now.codes.layer(layer))
-    result = graph.with_nodes(moved if each.name == name else each for each in graph.nodes)
+    result = graph.with_operators({name: now.codes.layer(layer)})
     lowered = goal.lower(result)
     before, after = (goal.errors(g, goal.traced(g)).sum() for g in (at.whole, lowered))
     return result if after < before else graph

@@ -24,3 +24,14 @@ class Grid:
         """The nearest biases, as real numbers."""
         result: np.ndarray = np.clip(np.rint(real / self.biases), *self.bias_limits) * self.biases
         return result
+
+    def with_biases(self, shape: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Steps of all weights with the bias as last tap, [groups, out / groups, taps + 1] as the
+        shape says, and the least and the largest integer of each tap [taps + 1]."""
+        groups, out, taps = shape
+        steps = np.empty(shape)
+        steps[..., :-1] = self.weights
+        steps[..., -1] = np.broadcast_to(self.biases, groups * out).reshape(groups, out)
+        limits = zip(self.weight_limits, self.bias_limits)
+        low, high = (np.r_[np.full(taps - 1, weight), bias] for weight, bias in limits)
+        return steps, low, high

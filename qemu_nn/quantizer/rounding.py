@@ -51,7 +51,7 @@ def rounded(operator: Weighted, grid: Grid, device: np.ndarray, real: np.ndarray
     bias = bias.reshape(groups, out)
     found = sums(device, real, weights, bias)
     start = np.concatenate([weights, bias[..., None]], axis=2)
-    steps, low, high = _ends(grid, start.shape)
+    steps, low, high = grid.with_biases(start.shape)
     products, target = _best(found, start)
     nearest = np.clip(np.rint(start / steps), low, high)
     fed = _fed_back(products, target, steps, low, high)
@@ -66,16 +66,6 @@ def loss(found: Sums, values: np.ndarray) -> np.ndarray:
     squares = ((values @ found.products) * values).sum(2)
     result: np.ndarray = squares - 2 * (values * found.wanted.transpose(0, 2, 1)).sum(2)
     return result
-
-
-def _ends(grid: Grid, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Step, least and largest integer of every weight and bias."""
-    groups, out, taps = shape
-    steps = np.empty(shape)
-    steps[..., :-1] = grid.weights
-    steps[..., -1] = np.broadcast_to(grid.biases, groups * out).reshape(groups, out)
-    ends = (np.r_[np.full(taps - 1, w), b] for w, b in zip(grid.weight_limits, grid.bias_limits))
-    return (steps, *ends)
 
 
 def _best(found: Sums, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Callable
 
 import numpy as np
@@ -157,9 +157,7 @@ def _rounded(graph: FloatGraph, held: Held, refit: bool) -> FloatGraph:
             windows(operator, values(source), most) for values in (held.measure(graph), held.real)
         )
         near = rounded(operator, held.formats.grid(node), device, real if refit else device)
-        graph = graph.with_nodes(
-            replace(each, operator=near) if each.name == name else each for each in graph.nodes
-        )
+        graph = graph.with_operators({name: near})
     return graph
 
 
