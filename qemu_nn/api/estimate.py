@@ -19,6 +19,7 @@ from ..errors import Error
 from ..functions import FUNCTIONS
 from ..functions.base import Function
 from ..functions.extents import extent
+from ..functions.tflm import REQUANTIZE
 from ..ir.graph import Graph, Node
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, resolve
 from .network import Network, quantized
@@ -28,9 +29,9 @@ _COLUMNS = ("layer", "function", "instructions", "low", "high", "least", "cycles
 #: The optimization and the floats of a compiler that firmware is usually built with.
 _USUAL = ("-O3", "hard")
 
-#: What changes the format of tensors, of which nothing was counted; and what stands for it, as it
-#: has the same loop but for a second load.
-_RESCALES, _LIKE = "tflm_requantize_", "arm_elementwise_mul"
+#: What stands for a change of format, of which nothing was counted: it has the same loop but for a
+#: second load.
+_LIKE = "arm_elementwise_mul"
 
 #: What the function that sums weights for another one is called.
 _SUMS = "arm_vector_sum_s8"
@@ -122,26 +123,36 @@ def usual_cycles(graph: Graph, core: str, cmsis: str) -> tuple[int, dict[str, st
     """
     total, unknown = 0.0, {}
     for node in graph.nodes:
-        name, params = node.function.name, {**node.params, "bias": int(node.bias is not None)}
-        found = _usual(name, tuple(sorted(params.items())), (core, cmsis, *_USUAL))
+        found = usual_cycles_of(node, core, cmsis)
         total += found or 0.0
         if found is None:
-            unknown[node.name] = name
+            unknown[node.name] = node.function.name
     return round(total), unknown
+
+
+def usual_cycles_of(node: Node, core: str, cmsis: str) -> Optional[float]:
+    """Cycles of one layer, without waits for flash; None where nothing is known of its function.
+
+    Raises Error as usual_cycles() does.
+    """
+    return _usual(node.function.name, tuple(sorted(_arguments(node).items())), core, cmsis)
 
 
 @functools.lru_cache(maxsize=4096)
 def _usual(
-    name: str, params: tuple[tuple[str, int], ...], setting: tuple[str, str, str, str]
+    name: str, params: tuple[tuple[str, int], ...], core: str, cmsis: str
 ) -> Optional[float]:
-    """Cycles of one call of a function; None where nothing is known of it."""
     own = dict(params)
-    if name.startswith(_RESCALES):
+    if name.startswith(REQUANTIZE):
         kind = "s16" if "s16" in name else "s8"
         name, own = f"{_LIKE}_{kind}", {"block_size": own["length"]}
-    calls = _calls_of(FUNCTIONS[name], own, setting)
-    spent = [cycles(call.instructions, call.mix, TIMINGS[setting[0]])[1] for call in calls]
+    calls = _calls(FUNCTIONS[name], own, (core, cmsis, *_USUAL))
+    spent = [cycles(call.instructions, call.mix, TIMINGS[core])[1] for call in calls]
     return sum(spent) if spent else None
+
+
+def _arguments(node: Node) -> dict[str, int]:
+    return {**node.params, "bias": int(node.bias is not None)}
 
 
 def _megahertz(clock: Optional[float], board: Optional[Board]) -> Optional[float]:
@@ -155,7 +166,7 @@ def _megahertz(clock: Optional[float], board: Optional[Board]) -> Optional[float
 def _layer(
     graph: Graph, node: Node, setting: tuple[str, str, str, str], board: Optional[Board]
 ) -> _Layer:
-    calls = tuple(_calls(node, setting))
+    calls = tuple(_calls(node.function, _arguments(node), setting))
     size = 0 if node.weights is None else graph.arrays[node.weights].nbytes
     waited = boards.stalls(board, node.function.name, node.params, size) if calls else 0.0
     timing, spent = TIMINGS[setting[0]], [0.0, waited, waited]
@@ -165,22 +176,7 @@ def _layer(
     return _Layer(node, calls, (spent[0], spent[1], spent[2]))
 
 
-def layer_cycles(graph: Graph, node: Node, setting: tuple[str, str, str, str]) -> Optional[float]:
-    """What a layer usually takes on a core (core, release, optimization, float ABI), without waits
-    for flash; None where there are no instruction counts."""
-    try:
-        layer = _layer(graph, node, setting, None)
-    except Error:
-        return None
-    return layer.cycles[1] if layer.calls else None
-
-
-def _calls(node: Node, setting: tuple[str, str, str, str]) -> Iterator[CallEstimate]:
-    """What a layer calls."""
-    return _calls_of(node.function, {**node.params, "bias": int(node.bias is not None)}, setting)
-
-
-def _calls_of(
+def _calls(
     function: Function, params: Mapping[str, int], setting: tuple[str, str, str, str]
 ) -> Iterator[CallEstimate]:
     """A function and, with Helium, what sums its weights before."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -30,13 +29,10 @@ from ..targets import (
     resolve,
 )
 from .budgets import Budget
-from .estimate import estimate, layer_cycles
+from .estimate import estimate, usual_cycles_of
 from .network import Network
 
 _COLUMNS = ("layer", "rank", "function", "instructions", "least", "cycles", "most", "used")
-
-#: What is left of a function's name is what all that compute the same have in common.
-_OWN_WORDS = re.compile(r"_(basic|fast|RGB|nonsquare|wrapper|opt|even|1x1|1_x_n|3x3)(?=_|$)")
 
 #: The part of a layer's cycles that a choice gains at least: less, an estimate cannot tell.
 _WORTH = 0.01
@@ -89,16 +85,14 @@ def quickest(
     stay. Nothing changes where there are no instruction counts. Another note says which other cores
     get other bits.
     """
-    core = resolve(target)
-    setting = (core, profile.cmsis, "-O3", "hard")
-    start, wanted = graph, None
+    core, start, wanted = resolve(target), graph, None
     notes: list[str] = []
     for name in [node.name for node in graph.nodes]:
         node = graph.node(name)
-        own = layer_cycles(graph, node, setting)
+        own = _cycles(node, core, profile)
         if own is None or node.function.name in named:
             continue
-        for cycles, other, swapped in _faster(graph, node, own * (1 - _WORTH), setting):
+        for cycles, other, swapped in _faster(graph, node, own * (1 - _WORTH), core, profile):
             wanted = wanted or _computed(start, profile)
             if wanted is None:  # the device refuses a call, of which whoever plans it tells
                 return start, ()
@@ -112,15 +106,21 @@ def quickest(
 
 
 def _faster(
-    graph: Graph, node: Node, most: float, setting: tuple[str, str, str, str]
+    graph: Graph, node: Node, most: float, core: str, profile: Profile
 ) -> list[tuple[float, Node, Graph]]:
     """What _others() finds that takes at most so many cycles, the fastest first."""
     found = []
     for other, swapped in _others(graph, node):
-        cycles = layer_cycles(swapped, other, setting)
+        cycles = _cycles(other, core, profile)
         if cycles is not None and cycles <= most:
             found.append((cycles, other, swapped))
     return sorted(found, key=lambda one: one[0])
+
+
+def _cycles(node: Node, core: str, profile: Profile) -> Optional[float]:
+    with suppress(Error):  # there are no instruction counts
+        return usual_cycles_of(node, core, profile.cmsis)
+    return None
 
 
 def _parted(start: Graph, graph: Graph, profile: Profile) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _others(graph: Graph, node: Node) -> Iterator[tuple[Node, Graph]]:
     if own.name not in COUNTERS:
         return
     for other in FUNCTIONS.values():
-        if other is own or other.name not in COUNTERS or _family(other) != _family(own):
+        if other is own or other.name not in COUNTERS or other.family != own.family:
             continue
         given = ((name, _argument(node.params, name)) for name in other.params)
         params = {name: value for name, value in given if value is not None}
@@ -179,10 +179,6 @@ def _arranged(graph: Graph, node: Node, other: Function) -> Mapping[str, np.ndar
     if now is not None:
         weights = layouts.pack(weights, now)
     return {**graph.arrays, node.weights: weights}
-
-
-def _family(function: Function) -> str:
-    return _OWN_WORDS.sub("", function.name)
 
 
 def _argument(params: Mapping[str, int], name: str) -> Optional[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -31,6 +32,10 @@ DECLARED: dict[str, Function] = {}
 
 #: Enumerators of C that may stand for their numbers.
 ENUMERATORS = {"ARM_SIGMOID": 0, "ARM_TANH": 1}
+
+
+#: Words of names that say how a function computes, not what.
+_OWN_WORDS = re.compile(r"_(basic|fast|RGB|nonsquare|wrapper|opt|even|1x1|1_x_n|3x3)(?=_|$)")
 
 
 def never(params: Mapping[str, int], profile: Profile) -> Optional[str]:
@@ -98,6 +103,11 @@ class Function:
 
     def __reduce__(self) -> tuple[Callable[[str], Function], tuple[str]]:
         return _declared, (self.name,)  # pickled by its name: `buffer` may be anything
+
+    @property
+    def family(self) -> str:
+        """What the names of all functions that compute the same have in common."""
+        return _OWN_WORDS.sub("", self.name)
 
     @property
     def arrays(self) -> tuple[Array, ...]:

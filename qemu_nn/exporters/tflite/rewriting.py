@@ -7,7 +7,6 @@ no fused activation has, tensors that are repeated on the way.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -33,10 +32,7 @@ _WINDOWS = frozenset(
     for type in ("s8", "s16", "s4")
 )
 
-#: What is left of these names is the operator's: which function computes it is not in a file.
-_OWN_WORDS = re.compile(r"_(1x1|1_x_n|even|3x3|fast|opt)(?=_|$)")
-
-#: Functions of an operator -> the wrapper that TensorFlow Lite Micro calls, to the same bits.
+#: Families of functions -> the wrapper that TensorFlow Lite Micro calls, to the same bits.
 _WRAPPERS = {
     f"{stem}_{type}": f"{stem}_wrapper_{type}"
     for stem in ("arm_convolve", "arm_depthwise_conv")
@@ -71,7 +67,7 @@ class _Rewriting:
     def add(self, node: Node) -> None:
         """One more call, as it is or in parts."""
         node = replace(node, inputs=tuple(self.renamed.get(n, n) for n in node.inputs))
-        wrapper = _WRAPPERS.get(_OWN_WORDS.sub("", node.function.name))
+        wrapper = _WRAPPERS.get(node.function.family)
         if wrapper is not None and not node.builds:  # those of other operators have builds
             node = replace(node, function=FUNCTIONS[wrapper])
         if node.function.name == _COPY:
