@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 import click
-from click.core import ParameterSource
 
 from ..api.network import Network
 from ..errors import Error
 from ..targets import KERNELS
-from .options import say
+from .options import is_given, say
 
 _OPTIONS = ("board", "clock", "optimization", "float_abi")
 
@@ -34,9 +33,9 @@ def cycles(verb: Callable[..., None]) -> Callable[..., None]:
 def asked(ctx: click.Context, names: dict[str, Any]) -> Optional[dict[str, Any]]:
     """The options of cycles(), taken out of all; None where no estimate is wanted."""
     wanted, how = names.pop("cycles"), {name: names.pop(name) for name in _OPTIONS}
-    given = [name for name in how if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
-    if given and not wanted:
-        raise Error(f"--{given[0].replace('_', '-')} belongs to --cycles: give that, too")
+    named = [name for name in how if is_given(ctx, name)]
+    if named and not wanted:
+        raise Error(f"--{named[0].replace('_', '-')} belongs to --cycles: give that, too")
     return how if wanted else None
 
 
@@ -53,8 +52,7 @@ def print_estimate(
 
     if names["kernels"] != KERNELS[0]:
         raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {names['kernels']!r}")
-    own = ctx.get_parameter_source("target") is not ParameterSource.DEFAULT
-    target = names["target"] if own or not how["board"] else None
+    target = names["target"] if is_given(ctx, "target") or not how["board"] else None
     build: dict[str, Any] = {name: names[name] for name in ("cmsis", "rounding", "tflm")}
     found = estimate(network, target, **how, **build)
     say(getattr(found, form)() if form else found.text(full))

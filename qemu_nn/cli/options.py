@@ -138,6 +138,11 @@ def fit(verb: Callable[..., None]) -> Callable[..., None]:
     )(verb)
 
 
+def is_given(ctx: click.Context, name: str) -> bool:
+    """Whether the user gives an option, rather than leaving it at its default."""
+    return ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+
+
 def fitted(
     ctx: click.Context, network: Network, chip: Optional[str], stack: int, names: dict[str, str]
 ) -> Optional[Fit]:
@@ -147,7 +152,7 @@ def fitted(
     """
     if chip is None:
         return None
-    if ctx.get_parameter_source("target") is ParameterSource.DEFAULT:
+    if not is_given(ctx, "target"):
         names["target"] = chip
     build = {key: names[key] for key in ("cmsis", "rounding", "kernels", "tflm")}
     return network.fit(chip, stack=stack, **build)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 import click
-from click.core import ParameterSource
 
 from ..analysis.float_table import float_text
 from ..api import golden as pipeline
@@ -21,7 +20,7 @@ from ..quantizer.policies import POLICIES
 from ..quantizer.steps import EFFORTS, STEPS
 from .data_options import data as data_option
 from .data_options import prepared, reading
-from .options import PATH, arithmetic, cluster, method, progress, say, source
+from .options import PATH, arithmetic, cluster, is_given, method, progress, say, source
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
@@ -189,7 +188,7 @@ def quantize(
     if not isinstance(network, pipeline.FloatNetwork):
         raise Error(f"{model} is quantized already")
     names = {name: how[name] for name in ("target", "cmsis", "rounding")}
-    if ctx.get_parameter_source("target") is ParameterSource.DEFAULT:
+    if not is_given(ctx, "target"):
         how["target"] = None
     quantized = quantization.quantize(
         network,
