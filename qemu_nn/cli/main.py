@@ -260,8 +260,9 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
 def chips(form: Optional[str]) -> None:
     """List the chips that --target and --fit know.
 
-    Each has its core, flash and RAM in KiB, and the document that says so, for the largest variant
-    of its name. Flash is 0 where programs lie outside of the chip; RAM is all blocks together.
+    Each has its core, flash, RAM and the largest block of RAM in KiB, of the largest variant of its
+    name; source is the maker's document, held whose public description was compared. Flash is 0
+    where programs lie outside of the chip.
     """
     say(getattr(chip_table(), form or "text")())
 
