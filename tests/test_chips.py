@@ -199,6 +199,24 @@ def test_the_command_line_says_whether_it_fits(model, tmp_path):
     assert "did you mean stm32f411" in output
 
 
+def test_fit_is_asked_for_beside_cycles_too(model):
+    code, output = told("info", model, "--cycles", "--fit", "lpc1768", "--stack", 64 * 1024)
+    assert code == 1
+    assert "cortex-m3" in output
+    assert "does not fit into NXP lpc1768" in output
+    code, output = told("info", model, "--cycles", "--fit", "stm32f411", "--json")
+    assert code == 0
+    assert json.loads(output)["device"].startswith("cortex-m4")
+    assert json.loads(output)["fit"]["held"] == "probe-rs"
+
+
+def test_a_stack_without_a_chip_is_refused(model, tmp_path):
+    for verb in (("info", model), ("export", model, "-o", tmp_path / "out")):
+        code, output = told(*verb, "--stack", 5)
+        assert (code, output) == (2, "Error: --stack belongs to --fit: give that, too\n")
+    assert not (tmp_path / "out").exists()
+
+
 def test_firmware_is_written_for_a_chip(model, tmp_path):
     pytest.importorskip("jinja2", reason="the export of C needs jinja2")
     code, output = told("export", model, "-o", tmp_path / "a", "--target", "nrf52840")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import click
 from click.core import ParameterSource
@@ -10,7 +10,9 @@ from click.core import ParameterSource
 from ..api.network import Network
 from ..errors import Error
 from ..targets import KERNELS
-from .options import say
+
+if TYPE_CHECKING:
+    from ..analysis.estimate import Estimate
 
 _OPTIONS = ("board", "clock", "optimization", "float_abi")
 
@@ -40,15 +42,10 @@ def asked(ctx: click.Context, names: dict[str, Any]) -> Optional[dict[str, Any]]
     return how if wanted else None
 
 
-def print_estimate(
-    ctx: click.Context,
-    network: Network,
-    how: dict[str, Any],
-    names: dict[str, str],
-    form: Optional[str],
-    full: bool,
-) -> None:
-    """Print how long a network takes; how: the options of cycles(), names: those of a device."""
+def estimated(
+    ctx: click.Context, network: Network, how: dict[str, Any], names: dict[str, str]
+) -> Estimate:
+    """How long a network takes; how: the options of cycles(), names: those of a device."""
     from ..api.estimate import estimate
 
     if names["kernels"] != KERNELS[0]:
@@ -56,5 +53,4 @@ def print_estimate(
     own = ctx.get_parameter_source("target") is not ParameterSource.DEFAULT
     target = names["target"] if own or not how["board"] else None
     build: dict[str, Any] = {name: names[name] for name in ("cmsis", "rounding", "tflm")}
-    found = estimate(network, target, **how, **build)
-    say(getattr(found, form)() if form else found.text(full))
+    return estimate(network, target, **how, **build)
