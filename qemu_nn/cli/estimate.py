@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import Any, Callable, Optional
 
 import click
 from click.core import ParameterSource
 
+from ..analysis.estimate import Estimate
 from ..api.network import Network
 from ..errors import Error
 from ..targets import KERNELS
-
-if TYPE_CHECKING:
-    from ..analysis.estimate import Estimate
 
 _OPTIONS = ("board", "clock", "optimization", "float_abi")
 
