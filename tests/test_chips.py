@@ -208,6 +208,10 @@ def test_fit_is_asked_for_beside_cycles_too(model):
     assert code == 0
     assert json.loads(output)["device"].startswith("cortex-m4")
     assert json.loads(output)["fit"]["held"] == "probe-rs"
+    board = ("--board", "nucleo-l4r5zi")
+    code, output = told("info", model, "--cycles", "--fit", "stm32f746", *board)
+    assert (code, "is cortex-m4, not cortex-m7" in output) == (2, True)
+    assert told("info", model, "--cycles", "--fit", "stm32l4r5", *board)[0] == 0
 
 
 def test_a_stack_without_a_chip_is_refused(model, tmp_path):

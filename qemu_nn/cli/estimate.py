@@ -48,7 +48,8 @@ def estimated(
 
     if names["kernels"] != KERNELS[0]:
         raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {names['kernels']!r}")
-    own = ctx.get_parameter_source("target") is not ParameterSource.DEFAULT
+    named = [ctx.get_parameter_source(name) for name in ("target", "fit")]
+    own = any(source is not ParameterSource.DEFAULT for source in named)
     target = names["target"] if own or not how["board"] else None
     build: dict[str, Any] = {name: names[name] for name in ("cmsis", "rounding", "tflm")}
     return estimate(network, target, **how, **build)
