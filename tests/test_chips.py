@@ -1,5 +1,6 @@
 """Devices as people write them, and whether a network fits into a chip."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -9,6 +10,7 @@ from test_pickle import float_network
 
 import qemu_nn
 from qemu_nn import chips, cmsis, targets
+from qemu_nn.analysis.fit import Fit
 from qemu_nn.api import golden as pipeline
 from qemu_nn.chips import CHIPS
 from qemu_nn.cli.main import main
@@ -32,6 +34,7 @@ WRITTEN = {
     "i.MX RT1062": "cortex-m7",
     "MIMXRT1062DVL6": "cortex-m7",
     "ATSAMD51J20": "cortex-m4",
+    "AT91SAM3X8E": "cortex-m3",
     "Ensemble E3": "cortex-m55",
 }
 
@@ -74,9 +77,10 @@ def test_every_chip_is_whole_and_has_a_core():
         assert chip.core in targets.CORES
         assert targets.resolve(name) == chip.core
         assert chip.flash in (0, *range(16, 8193))
-        assert 8 <= chip.ram <= 16384
+        assert 8 <= chip.block <= chip.ram <= 16384
         assert chip.maker
         assert chip.source
+        assert chip.held
     assert {chip.maker for chip in CHIPS.values()} >= {"ST", "NXP", "Nordic", "Renesas", "TI"}
 
 
@@ -138,7 +142,7 @@ def test_fit_adds_up_what_firmware_has(tmp_path):
     assert (flash["needed"], flash["of_chip"], flash["fits"]) == (fit.weights, 512 * 1024, "yes")
     assert ram["left"] == 128 * 1024 - fit.ram
     assert "digits fits into ST stm32f411, Cortex-M4\n" in fit.text()
-    assert "DS10314" in fit.text()
+    assert "stm32f411: DS10314, held against probe-rs" in fit.text()
     assert "code is not counted" in fit.text()
     assert json.loads(fit.json())["fits"] is True
     assert fit.csv().splitlines()[2].startswith('"RAM",')
@@ -155,8 +159,22 @@ def test_fit_turns_at_the_last_byte():
     assert "does not fit into" in full.text()
 
 
+def test_an_arena_lies_in_one_block():
+    network = demo()
+    table = network.fit("lpc1768").table
+    assert [row["memory"] for row in table.records()] == ["flash", "RAM", "block"]
+    block = table.records()[2]
+    assert (block["needed"], block["of_chip"]) == (network.fit("lpc1768").buffers["arena"], 32768)
+    large = Fit("net", CHIPS["lpc1768"], 1, {"arena": 32768, "in": 9}, 0)
+    assert large.fits
+    larger = dataclasses.replace(large, buffers={"arena": 32769, "in": 9})
+    assert [row["fits"] for row in larger.table.records()] == ["yes", "yes", "no"]
+    assert not larger.fits
+    assert "RAM is all blocks" in larger.text()
+
+
 def test_flash_decides_too_unless_it_is_outside(monkeypatch):
-    small = qemu_nn.chips.Chip("small", "X", "cortex-m4", 1, 64, "data sheet")
+    small = qemu_nn.chips.Chip("small", "X", "cortex-m4", 1, 64, 64, "data sheet", "nothing")
     monkeypatch.setitem(CHIPS, "small", small)
     assert not demo().fit("small").fits
     outside = demo().fit("rp2040")
@@ -179,6 +197,28 @@ def test_the_command_line_says_whether_it_fits(model, tmp_path):
     code, output = told("info", model, "--fit", "stm32f41")
     assert code == 2
     assert "did you mean stm32f411" in output
+
+
+def test_fit_is_asked_for_beside_cycles_too(model):
+    code, output = told("info", model, "--cycles", "--fit", "lpc1768", "--stack", 64 * 1024)
+    assert code == 1
+    assert "cortex-m3" in output
+    assert "does not fit into NXP lpc1768" in output
+    code, output = told("info", model, "--cycles", "--fit", "stm32f411", "--json")
+    assert code == 0
+    assert json.loads(output)["device"].startswith("cortex-m4")
+    assert json.loads(output)["fit"]["held"] == "probe-rs"
+    board = ("--board", "nucleo-l4r5zi")
+    code, output = told("info", model, "--cycles", "--fit", "stm32f746", *board)
+    assert (code, "is cortex-m4, not cortex-m7" in output) == (2, True)
+    assert told("info", model, "--cycles", "--fit", "stm32l4r5", *board)[0] == 0
+
+
+def test_a_stack_without_a_chip_is_refused(model, tmp_path):
+    for verb in (("info", model), ("export", model, "-o", tmp_path / "out")):
+        code, output = told(*verb, "--stack", 5)
+        assert (code, output) == (2, "Error: --stack belongs to --fit: give that, too\n")
+    assert not (tmp_path / "out").exists()
 
 
 def test_firmware_is_written_for_a_chip(model, tmp_path):
@@ -217,3 +257,4 @@ def test_chips_are_listed():
     assert code == 0
     assert [row["chip"] for row in listed] == list(CHIPS)
     assert listed[0]["ram_kib"] == CHIPS[listed[0]["chip"]].ram
+    assert max(map(len, told("chips")[1].splitlines())) <= 120

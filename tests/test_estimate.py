@@ -136,15 +136,31 @@ def test_info_refuses_options_of_cycles_without_them(saved):
     assert told.exit_code != 0
 
 
-def test_energy_is_a_product_and_says_so(digits):
-    found = qemu_nn.estimate(digits, board="nucleo-f411re")
-    milliseconds = found.cycles[1] / 1e5
+@pytest.mark.parametrize(
+    ("name", "megahertz", "currents", "source"),
+    [
+        ("nucleo-f103rb", 72, (27, 27), "DS5319 Rev 19, table 17"),
+        ("nucleo-f411re", 100, (11.6, 22.5), "DS10314 Rev 8, tables 23 and 25, at 3.6 V"),
+        ("stm32f407g-disc1", 168, (40, 46), "DS8626 Rev 12, tables 20 and 21"),
+        ("stm32f429i-disc1", 180, (44, 57), "DS9405 Rev 13, tables 24 and 25"),
+    ],
+)
+def test_energy_is_a_product_and_says_so(name, megahertz, currents, source, digits):
+    found = qemu_nn.estimate(digits, board=name)
+    milliseconds = found.cycles[1] / megahertz / 1000
     words = str(found.facts["energy"])
-    assert "a product: time x 3.3 V x 11.6 to 22.5 mA (DS10314 Rev 8, tables 23 and 25)" in words
-    low, _, high, unit = words.split()[:4]
-    assert unit == "mJ,"
-    assert float(low) == pytest.approx(11.6 * 3.3 * milliseconds / 1000, rel=0.01)
-    assert float(high) == pytest.approx(22.5 * 3.3 * milliseconds / 1000, rel=0.01)
+    shown = " to ".join(f"{current:g}" for current in dict.fromkeys(currents))
+    assert f"mJ, a product: time x 3.3 V x {shown} mA ({source})" in words
+    energies = [float(word) for word in words.partition(" mJ,")[0].split(" to ")]
+    expected = [current * 3.3 * milliseconds / 1000 for current in dict.fromkeys(currents)]
+    assert energies == pytest.approx(expected, rel=0.01)
+
+
+def test_every_current_has_its_document():
+    for each in BOARDS.values():
+        assert bool(each.current) == bool(each.measured)
+        low, high = each.current or (1, 1)
+        assert 0 < low <= high < 500
 
 
 def test_there_is_no_energy_where_no_current_is_known(digits):

@@ -46,19 +46,20 @@ class Fit:
 
     @property
     def fits(self) -> bool:
-        """Whether both memories suffice; flash outside of the chip always does."""
-        return self.ram <= self.chip.ram * _KIB and (
-            not self.chip.flash or self.weights <= self.chip.flash * _KIB
-        )
+        """Whether all memories suffice; flash outside of the chip always does."""
+        return all(row["fits"] != "no" for row in self.table.records())
 
     @property
     def table(self) -> Table:
-        """A row for flash and one for memory, in bytes."""
+        """A row for flash, one for RAM, and one for its largest block if it has several; bytes."""
         buffers = " + ".join(f"{name} {size:,}" for name, size in self.buffers.items())
-        rows = (
+        rows = [
             ("flash", self.weights, self.chip.flash, "weights and biases; code is not counted"),
             ("RAM", self.ram, self.chip.ram, f"{buffers} + stack {self.stack:,}"),
-        )
+        ]
+        if self.chip.block < self.chip.ram:
+            largest = max(self.buffers.values(), default=0)
+            rows.append(("block", largest, self.chip.block, "the largest buffer, in one block"))
         return Table(_COLUMNS, tuple(_row(*row) for row in rows))
 
     def __repr__(self) -> str:
@@ -75,8 +76,10 @@ class Fit:
         str
             A sentence, the table, and where the chip's figures come from.
         """
-        source = f"{self.chip.name}: {self.chip.source}; RAM is all blocks of the chip together"
-        return f"{self._sentence()}\n\n{self.table.text()}\n\n{source}"
+        chip = self.chip
+        source = f"{chip.name}: {chip.source}, held against {chip.held}"
+        together = "; RAM is all blocks of the chip together" if chip.block < chip.ram else ""
+        return f"{self._sentence()}\n\n{self.table.text()}\n\n{source}{together}"
 
     def csv(self) -> str:
         """The table as CSV.
@@ -96,7 +99,8 @@ class Fit:
         dict of str to value
             Chip, core, verdict and the rows of the table.
         """
-        chip = {"chip": self.chip.name, "core": self.chip.core, "source": self.chip.source}
+        names = ("core", "source", "held")
+        chip = {"chip": self.chip.name, **{name: getattr(self.chip, name) for name in names}}
         return {**chip, "fits": self.fits, "memory": self.table.records()}
 
     def json(self) -> str:

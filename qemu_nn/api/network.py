@@ -263,8 +263,8 @@ class Network:
         Returns
         -------
         Fit
-            A table of flash and RAM, and whether both suffice (`fits`). Memory is that of
-            exported firmware. Code is not counted: `left` says how much flash is left for it.
+            A table of flash, RAM and its largest block, and whether all suffice (`fits`). Memory is
+            that of exported firmware. Code is not counted: `left` says how much flash is left.
 
         Raises
         ------

@@ -6,10 +6,11 @@ from typing import Any, Callable, Optional
 
 import click
 
+from ..analysis.estimate import Estimate
 from ..api.network import Network
 from ..errors import Error
 from ..targets import KERNELS
-from .options import is_given, say
+from .options import is_given
 
 _OPTIONS = ("board", "clock", "optimization", "float_abi")
 
@@ -39,20 +40,15 @@ def asked(ctx: click.Context, names: dict[str, Any]) -> Optional[dict[str, Any]]
     return how if wanted else None
 
 
-def print_estimate(
-    ctx: click.Context,
-    network: Network,
-    how: dict[str, Any],
-    names: dict[str, str],
-    form: Optional[str],
-    full: bool,
-) -> None:
-    """Print how long a network takes; how: the options of cycles(), names: those of a device."""
+def estimated(
+    ctx: click.Context, network: Network, how: dict[str, Any], names: dict[str, str]
+) -> Estimate:
+    """How long a network takes; how: the options of cycles(), names: those of a device."""
     from ..api.estimate import estimate
 
     if names["kernels"] != KERNELS[0]:
         raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {names['kernels']!r}")
-    target = names["target"] if is_given(ctx, "target") or not how["board"] else None
+    own = is_given(ctx, "target") or is_given(ctx, "fit")
+    target = names["target"] if own or not how["board"] else None
     build: dict[str, Any] = {name: names[name] for name in ("cmsis", "rounding", "tflm")}
-    found = estimate(network, target, **how, **build)
-    say(getattr(found, form)() if form else found.text(full))
+    return estimate(network, target, **how, **build)

@@ -6,15 +6,16 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import click
 
 from ..analysis.accuracy import accuracy_text
 from ..analysis.chip_table import chip_table
+from ..analysis.estimate import Estimate
 from ..analysis.float_table import float_table, float_text
 from ..analysis.kernel_table import kernel_table
-from ..analysis.summary import facts_text
+from ..analysis.summary import Summary, facts_text
 from ..analysis.table import Cell
 from ..api import check as checking
 from ..api import golden as pipeline
@@ -28,7 +29,7 @@ from .bench import bench, variants
 from .check import check
 from .data_options import prepared, reading
 from .diff import diff
-from .estimate import asked, cycles, print_estimate
+from .estimate import asked, cycles, estimated
 from .evaluate import evaluate
 from .export import export
 from .fine_tune import fine_tune
@@ -176,16 +177,17 @@ def info(
         table = float_table(network.graph)
         say(getattr(table, form)() if form else float_text(network.graph, full))
         return
-    if timing is not None:
-        print_estimate(ctx, network, timing, names, form, full)
-        return
     found = fitted(ctx, network, fit, stack, names)
-    summary = pipeline.describe(network, variant=variant, **names)
+    summary: Union[Summary, Estimate]
+    if timing is None:
+        summary = pipeline.describe(network, variant=variant, **names)
+    else:
+        summary = estimated(ctx, network, timing, names)
     if found and form == "json":
         say(json.dumps({**json.loads(summary.json()), "fit": found.record()}, indent=2))
     else:
         say(getattr(summary, form)() if form else summary.text(full))
-    for note in network.notes if form is None else ():
+    for note in network.notes if form is None and timing is None else ():
         say(sentence(f"note: {note}"))
     if found:
         if form is None:
@@ -260,8 +262,9 @@ def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
 def chips(form: Optional[str]) -> None:
     """List the chips that --target and --fit know.
 
-    Each has its core, flash and RAM in KiB, and the document that says so, for the largest variant
-    of its name. Flash is 0 where programs lie outside of the chip; RAM is all blocks together.
+    Each has its core, flash, RAM and the largest block of RAM in KiB, of the largest variant of its
+    name; source is the maker's document, held whose public description was compared. Flash is 0
+    where programs lie outside of the chip.
     """
     say(getattr(chip_table(), form or "text")())
 

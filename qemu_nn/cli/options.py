@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from ..analysis.page import templates
 from ..api.network import DEFAULT_STACK, Network
-from ..errors import printable
+from ..errors import Error, printable
 from ..io import files
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, TFLM
 
@@ -151,6 +151,8 @@ def fitted(
     names: the options of a device; the target becomes the chip where the user names none.
     """
     if chip is None:
+        if is_given(ctx, "stack"):
+            raise Error("--stack belongs to --fit: give that, too")
         return None
     if not is_given(ctx, "target"):
         names["target"] = chip

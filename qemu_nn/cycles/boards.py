@@ -34,9 +34,10 @@ class Board:
         The document that says so.
     current : tuple of two float, optional
         Milliamperes that the chip typically takes at that clock while it runs from flash, all else
-        switched off, 3.3 V and 25 degrees: the least and the most, as prefetch and cache are set.
+        switched off, 25 degrees: the least and the most, as prefetch and cache are set. Regulators
+        of these chips are linear, so that the voltage hardly changes them.
     measured : str
-        Where its maker says that.
+        Where its maker says that, and at which voltage if not at SUPPLY.
     """
 
     name: str
@@ -62,9 +63,16 @@ _ROWS = (
     ),
     (
         *("nucleo-f411re", "stm32f411", 100, 3, 16, 128, "RM0383"),
-        *((11.6, 22.5), "DS10314 Rev 8, tables 23 and 25"),
+        *((11.6, 22.5), "DS10314 Rev 8, tables 23 and 25, at 3.6 V"),
     ),
-    ("stm32f407g-disc1", "stm32f407", 168, 5, 16, 128, "RM0090"),
+    (
+        *("stm32f407g-disc1", "stm32f407", 168, 5, 16, 128, "RM0090"),
+        *((40.0, 46.0), "DS8626 Rev 12, tables 20 and 21"),
+    ),
+    (
+        *("stm32f429i-disc1", "stm32f429", 180, 5, 16, 128, "RM0090, DS9405"),
+        *((44.0, 57.0), "DS9405 Rev 13, tables 24 and 25"),
+    ),
     ("nucleo-f446re", "stm32f446", 180, 5, 16, 128, "RM0390"),
     ("nucleo-l476rg", "stm32l476", 80, 4, 8, 256, "RM0351"),
     ("nucleo-l4r5zi", "stm32l4r5", 120, 5, 8, 256, "RM0432, dual bank"),
@@ -72,7 +80,7 @@ _ROWS = (
     ("nucleo-f767zi", "stm32f767", 216, 7, 32, 16384, "RM0410, single bank"),
 )
 
-#: Volts of these boards' chips.
+#: Volts that energy is computed with.
 SUPPLY = 3.3
 
 #: Name -> board.
