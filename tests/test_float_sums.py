@@ -138,17 +138,22 @@ def test_groups_are_summed_in_order_each_for_itself():
         np.testing.assert_array_equal(whole[..., own].reshape(-1, 2), wanted)
 
 
+@pytest.mark.parametrize("bias", [None, 0, 1 << 20])
+@pytest.mark.parametrize("taps", [1000, 1040])
 @pytest.mark.parametrize("largest", [127, 128, 32767])
-def test_sums_of_integers_are_exact_at_any_size(largest):
+def test_sums_of_integers_are_exact_at_any_size(largest, taps, bias):
     rng = np.random.default_rng(largest)
-    weights = rng.integers(-largest, largest + 1, (5, 1040))
+    weights = rng.integers(-largest, largest + 1, (5, taps))
     weights[0], weights[1] = largest, -largest - 1  # the last bit of the longest sums
-    x = rng.integers(-largest, largest + 1, (4, 1040))
+    x = rng.integers(-largest, largest + 1, (4, taps))
     x[0], x[1] = largest, -largest - 1
     weights[0, 0] -= 1
-    sums = Products(Dense(weights.astype(np.float64))).of(x)
-    assert sums.dtype == np.float64
-    np.testing.assert_array_equal(sums.astype(np.int64), x @ weights.T)
+    start = 0 if bias is None else rng.integers(bias, bias + 9, 5)
+    layer = Dense(weights.astype(np.float64), None if bias is None else start.astype(np.float64))
+    sums = Products(layer).of(x)
+    fits = largest < 129 and taps == 1000 and not bias
+    assert sums.dtype == (np.float32 if fits else np.float64)
+    np.testing.assert_array_equal(sums.astype(np.int64), x @ weights.T + start)
 
 
 def test_integers_of_8_bits_keep_their_weights_sign():

@@ -160,7 +160,7 @@ class Gathered:
         """
         least, most = self.format.limits
         kept = self.format.unrounded(np.array(self.kept))
-        ends = np.array([outputs.min(), outputs.max()]) if outputs.size else np.zeros(2)
+        ends = _ends(outputs)
         cuts = () if cut is None else (cut,)
         self.saturated += _beyond(outputs, ends, cuts, least, most)
         self.lost += _beyond(outputs, ends, (*cuts, kept), least - 1, most + 1)
@@ -212,6 +212,11 @@ class Gathered:
         return Bars(start, start + count * width, shares[0], shares[1], ends)
 
 
+def _ends(values: np.ndarray) -> np.ndarray:
+    """The least and the largest value."""
+    return np.array([values.min(), values.max()] if values.size else [0, 0], np.float64)
+
+
 def _beyond(
     values: np.ndarray, ends: np.ndarray, cuts: Sequence[np.ndarray], least: float, most: float
 ) -> int:
@@ -221,6 +226,7 @@ def _beyond(
         ends = np.clip(ends, *cut)
     if least <= ends[0] and ends[1] <= most:
         return 0
+    values = np.asarray(values, np.float64)
     for cut in cuts:
         values = np.clip(values, *cut)
     return int(np.count_nonzero((values < least) | (values > most)))
