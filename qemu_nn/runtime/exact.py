@@ -8,7 +8,8 @@ from typing import Union
 
 import numpy as np
 
-from ..operators import Conv, Dense
+from ..operators import Conv, Dense, Operator
+from .ordered import ordered
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,11 @@ class Products:
         bias = self.operator.bias
         return 0.0 if bias is None else float(np.abs(bias).max(initial=0))
 
+    @cached_property
+    def _without_blas(self) -> Operator:
+        """The layer on this thread alone: blocks of samples have threads of their own."""
+        return ordered(self.operator)
+
     def of(self, x: np.ndarray) -> np.ndarray:
         """The sums of integers x [N, ...]: float64, below 2^53.
 
@@ -36,4 +42,4 @@ class Products:
         """
         largest = max(-float(x.min(initial=0)), float(x.max(initial=0)))
         small = self._most * largest + self._start < 2**24
-        return self.operator.evaluate(x.astype(np.float32 if small else np.float64))
+        return self._without_blas.evaluate(x.astype(np.float32 if small else np.float64))
