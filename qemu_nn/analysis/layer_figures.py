@@ -160,7 +160,8 @@ class Gathered:
         """
         least, most = self.format.limits
         kept = self.format.unrounded(np.array(self.kept))
-        ends = _ends(outputs)
+        found = [outputs.min(), outputs.max()] if outputs.size else [0, 0]
+        ends = np.array(found, np.float64)
         cuts = () if cut is None else (cut,)
         self.saturated += _beyond(outputs, ends, cuts, least, most)
         self.lost += _beyond(outputs, ends, (*cuts, kept), least - 1, most + 1)
@@ -210,11 +211,6 @@ class Gathered:
             heights = np.bincount(np.clip(bins, 0, count - 1), counts, count)
             shares.append(tuple(float(share) for share in heights / max(heights.sum(), 1.0)))
         return Bars(start, start + count * width, shares[0], shares[1], ends)
-
-
-def _ends(values: np.ndarray) -> np.ndarray:
-    """The least and the largest value."""
-    return np.array([values.min(), values.max()] if values.size else [0, 0], np.float64)
 
 
 def _beyond(

@@ -102,7 +102,9 @@ def padded(x: np.ndarray, pads: Pads, value: float = 0.0) -> np.ndarray:
         return x
     top, left, bottom, right = (max(pad, 0) for pad in pads)
     samples, height, width, channels = x.shape
-    result = np.full((samples, top + height + bottom, left + width + right, channels), value, x.dtype)
+    result = np.full(
+        (samples, top + height + bottom, left + width + right, channels), value, x.dtype
+    )
     result[:, top : top + height, left : left + width] = x
     return result
 

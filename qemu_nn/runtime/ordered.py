@@ -28,6 +28,7 @@ def _sums(x: np.ndarray, axes: int, weights: np.ndarray, out: np.ndarray) -> Non
     """Add to out [..., columns] the products of x [..., *taps], with so many axes of taps, and
     weights [taps, columns]."""
     assert x.dtype == weights.dtype == out.dtype and x.dtype in (np.float32, np.float64)
+    assert out.flags.carray
     if not x.flags.aligned:
         x = x.copy()
     depth, columns = weights.shape
@@ -54,12 +55,12 @@ def _order(depth: int, columns: int, parts: int) -> tuple[np.ndarray, np.ndarray
     """
     every = np.arange(depth)
     if columns >= depth:
-        return every, np.array([depth])
+        return every, np.array([depth], np.int64)
     step = _TURNED * parts
     turned, rest = every[: depth // step * step], every[depth // step * step :]
     turned = turned.reshape(-1, _TURNED, parts)[:, ::-1]
     each = [np.append(turned[..., part], rest[part::parts]) for part in range(parts)]
-    return np.concatenate(each), np.cumsum([len(part) for part in each])
+    return np.concatenate(each), np.cumsum([len(part) for part in each], dtype=np.int64)
 
 
 def _places(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> np.ndarray:
