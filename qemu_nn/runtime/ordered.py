@@ -1,4 +1,4 @@
-"""Layers with weights whose sums have one order, on every host, whatever threads and library it has.
+"""Layers with weights whose sums have one order, on every host and on any number of threads.
 
 BLAS adds up a product of matrices in an order that its authors, the processor, the number of
 threads and the number of rows decide; qn_ordered_sums() of csrc/ knows nothing of these.
@@ -27,7 +27,8 @@ _PART_BYTES, _TURNED = 16, 4
 def _sums(x: np.ndarray, axes: int, weights: np.ndarray, out: np.ndarray) -> None:
     """Add to out [..., columns] the products of x [..., *taps], with so many axes of taps, and
     weights [taps, columns]."""
-    assert x.dtype == weights.dtype == out.dtype and x.dtype in (np.float32, np.float64)
+    assert x.dtype == weights.dtype == out.dtype
+    assert x.dtype in (np.float32, np.float64)
     assert out.flags.carray
     if not x.flags.aligned:
         x = x.copy()
