@@ -89,7 +89,7 @@ class Conv(Operator):
         step = max(_CELLS // max(rows[:1].size, 1), 1)
         for i in range(0, len(x), step):
             part = rows[i : i + step].reshape(-1, len(columns))
-            self._product(part, columns, result[i : i + step].reshape(-1, out))
+            np.matmul(part, columns, result[i : i + step].reshape(-1, out))
         return result
 
     def _taps(self, x: np.ndarray, count: Pair) -> np.ndarray:
@@ -118,10 +118,8 @@ class Conv(Operator):
                     total += self._product(cells[..., None, :], weights[i, j])[..., 0, :]
         return total.reshape(*total.shape[:3], out)
 
-    def _product(
-        self, x: np.ndarray, weights: np.ndarray, out: Optional[np.ndarray] = None
-    ) -> np.ndarray:
-        return np.asarray(np.matmul(x, weights, out))
+    def _product(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return np.asarray(np.matmul(x, weights))
 
 
 @dataclass(frozen=True)
@@ -145,10 +143,5 @@ class Dense(Operator):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """One product of matrices."""
         (x,) = inputs
-        result = self._product(x, self.weights.T.astype(x.dtype, copy=False))
+        result = np.asarray(np.matmul(x, self.weights.T.astype(x.dtype, copy=False)))
         return result if self.bias is None else result + self.bias.astype(x.dtype, copy=False)
-
-    def _product(
-        self, x: np.ndarray, weights: np.ndarray, out: Optional[np.ndarray] = None
-    ) -> np.ndarray:
-        return np.asarray(np.matmul(x, weights, out))

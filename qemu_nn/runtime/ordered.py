@@ -7,8 +7,8 @@ threads and the number of rows decide; qn_ordered_sums() of csrc/ knows nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Optional
+from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -24,29 +24,45 @@ _COLUMNS = int(lib.QN_ORDERED_COLUMNS)
 _PART_BYTES, _TURNED = 16, 4
 
 
-def _sums(x: np.ndarray, axes: int, weights: np.ndarray, out: np.ndarray) -> None:
-    """Add to out [..., columns] the products of x [..., *taps], with so many axes of taps, and
-    weights [taps, columns]."""
-    assert x.dtype == weights.dtype == out.dtype
+@dataclass(frozen=True)
+class _Packed:
+    """Weights [taps, columns] as the C core reads them: the taps in the order of their addition,
+    the ends of its parts, and the weights in that order, in blocks of columns."""
+
+    columns: int
+    order: np.ndarray
+    ends: np.ndarray
+    blocks: np.ndarray
+
+
+def _packed(weights: np.ndarray) -> _Packed:
+    depth, columns = weights.shape
+    order, ends = _order(depth, columns, _PART_BYTES // weights.itemsize)
+    count = -(-columns // _COLUMNS)
+    blocks = np.zeros((depth, count * _COLUMNS), weights.dtype)
+    blocks[:, :columns] = weights[order]
+    blocks = np.ascontiguousarray(blocks.reshape(depth, count, _COLUMNS).swapaxes(0, 1))
+    return _Packed(columns, order, ends, blocks)
+
+
+def _sums(x: np.ndarray, axes: int, weights: _Packed) -> np.ndarray:
+    """The products [..., columns] of x [..., *taps], with so many axes of taps, and weights."""
+    assert x.dtype == weights.blocks.dtype
     assert x.dtype in (np.float32, np.float64)
-    assert out.flags.carray
     if not x.flags.aligned:
         x = x.copy()
-    depth, columns = weights.shape
-    order, ends = _order(depth, columns, _PART_BYTES // x.itemsize)
-    blocks = -(-columns // _COLUMNS)
-    packed = np.zeros((depth, blocks * _COLUMNS), x.dtype)
-    packed[:, :columns] = weights[order]
-    packed = np.ascontiguousarray(packed.reshape(depth, blocks, _COLUMNS).swapaxes(0, 1))
+    out = np.zeros((*x.shape[:-axes], weights.columns), x.dtype)
     starts = _places(x.shape[:-axes], x.strides[:-axes], x.itemsize)
-    taps = _places(x.shape[-axes:], x.strides[-axes:], x.itemsize)[order]
-    arrays = {"x": x, "weights": packed, "out": out, "starts": starts, "taps": taps, "ends": ends}
+    taps = _places(x.shape[-axes:], x.strides[-axes:], x.itemsize)[weights.order]
+    arrays = {"x": x, "weights": weights.blocks, "out": out}
+    arrays.update(starts=starts, taps=taps, ends=weights.ends)
     how = ffi.new("qn_ordered *")
     for name, array in arrays.items():
         setattr(how, name, ffi.cast("void *", array.ctypes.data))
-    how.rows, how.columns, how.parts = len(starts), columns, len(ends)
+    how.rows, how.columns, how.parts = len(starts), weights.columns, len(weights.ends)
     how.wide = x.dtype == np.float64
     lib.qn_ordered_sums(how, cpu_features())
+    return out
 
 
 def _order(depth: int, columns: int, parts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -72,40 +88,44 @@ def _places(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> np.n
     return places
 
 
-def _product(x: np.ndarray, weights: np.ndarray, out: Optional[np.ndarray] = None) -> np.ndarray:
-    """As numpy.matmul(): x [..., in] times [in, out], or [..., groups, 1, in] times
-    [groups, in, out]."""
-    if weights.ndim == 3:
-        groups = [_product(x[..., g, :, :], each) for g, each in enumerate(weights)]
-        return np.stack(groups, -3)
-    if out is None:
-        out = np.empty((*x.shape[:-1], weights.shape[-1]), x.dtype)
-    out[...] = 0
-    _sums(x, 1, weights, out)
-    return out
+class _Ordered:
+    """What layers with weights [out, ...] share: these are packed once for each floating type."""
+
+    weights: np.ndarray
+
+    @cached_property
+    def _kept(self) -> dict[np.dtype, _Packed]:
+        return {}
+
+    def _all(self, dtype: np.dtype) -> _Packed:
+        """All weights of each output as one column."""
+        if dtype not in self._kept:
+            columns = self.weights.reshape(len(self.weights), -1).T
+            self._kept[dtype] = _packed(columns.astype(dtype))
+        return self._kept[dtype]
 
 
-class OrderedConv(Conv):
+class OrderedConv(_Ordered, Conv):
     """A convolution without BLAS."""
 
     def _of_windows(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
-        result = np.zeros((len(x), *count, len(weights)), x.dtype)
-        _sums(self._taps(x, count), 3, weights.reshape(len(weights), -1).T, result)
-        return result
+        return _sums(self._taps(x, count), 3, self._all(x.dtype))
 
-    def _product(
-        self, x: np.ndarray, weights: np.ndarray, out: Optional[np.ndarray] = None
-    ) -> np.ndarray:
-        return _product(x, weights, out)
+    def _product(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        if weights.ndim == 2:
+            return _sums(x, 1, _packed(weights))
+        groups = [_sums(x[..., g, :, :], 1, _packed(each)) for g, each in enumerate(weights)]
+        return np.stack(groups, -3)
 
 
-class OrderedDense(Dense):
+class OrderedDense(_Ordered, Dense):
     """A fully connected layer without BLAS."""
 
-    def _product(
-        self, x: np.ndarray, weights: np.ndarray, out: Optional[np.ndarray] = None
-    ) -> np.ndarray:
-        return _product(x, weights, out)
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """One product of matrices."""
+        (x,) = inputs
+        result = _sums(x, 1, self._all(x.dtype))
+        return result if self.bias is None else result + self.bias.astype(x.dtype, copy=False)
 
 
 def ordered(operator: Operator) -> Operator:
