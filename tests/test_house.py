@@ -106,10 +106,10 @@ def test_no_modules_import_one_another_in_a_circle():
     assert found is None, found
 
 
-def test_only_the_table_and_what_runs_plans_touch_c_memory():
+def test_only_the_table_and_what_runs_networks_touch_c_memory():
     users = [p.name for p in sources("qemu_nn", {".py"}) if "_native" in p.read_text()]
-    runs_plans = ["compiled.py", "interrupt.py", "split.py"]
-    assert sorted(users) == sorted(["_build.py", "table.py", "peak.py", *runs_plans])
+    runs = ["compiled.py", "interrupt.py", "ordered.py", "split.py"]
+    assert sorted(users) == sorted(["_build.py", "table.py", "peak.py", *runs])
 
 
 def test_no_code_gives_meaning_to_the_name_of_a_variant():

@@ -213,4 +213,26 @@ int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, c
 void qn_begin(const qn_call *call, const void *state);
 int qn_turn(const qn_call *call, const void *x);
 
+enum { QN_ORDERED_COLUMNS = 8 };
+
+/* Sums of products of real numbers in an order that neither the host nor the number of rows changes:
+ *
+ *   out[r][c] += the sums over k of x[starts[r] + taps[k]] * w[k][c], one for each part
+ *
+ * Part p has ends[p-1] <= k < ends[p] (from 0 on, if it is the first), in this order; parts are added in
+ * pairs: (0 + 1) + (2 + 3). Each product and each addition is rounded. weights: w, in blocks of
+ * QN_ORDERED_COLUMNS columns of which each lies as [k][column], the last one filled up with any number;
+ * out: [rows][columns], apart from x. */
+typedef struct qn_ordered {
+    const void *x, *weights;
+    void *out;
+    const int64_t *starts, *taps, *ends;
+    int64_t rows, columns;
+    int32_t parts; /* 1, 2 or 4 */
+    int32_t wide;  /* float64, not float32 */
+} qn_ordered;
+
+/* features: the instruction sets that it may use, of those that this host has. */
+void qn_ordered_sums(const qn_ordered *of, uint32_t features);
+
 #endif

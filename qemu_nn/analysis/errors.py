@@ -66,11 +66,16 @@ def squares(a: np.ndarray) -> float:
     return float(np.einsum("i,i->", a, a))
 
 
+def tallied(real: np.ndarray, got: np.ndarray, signal: Optional[float] = None) -> Tally:
+    """The sums over two arrays alone. signal: squares() of the real one, if known."""
+    tally = Tally()
+    tally.add(real, got, signal)
+    return tally
+
+
 def errors_of(real: np.ndarray, got: np.ndarray) -> Errors:
     """The figures of two arrays."""
-    tally = Tally()
-    tally.add(real, got)
-    return tally.errors()
+    return tallied(real, got).errors()
 
 
 def decibels(signal: float, noise: float) -> float:

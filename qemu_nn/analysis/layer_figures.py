@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ir.formats import Format
 from ..ir.statistics import Statistics
-from .errors import Errors, Tally, errors_of, squares
+from .errors import Errors, Tally, errors_of, squares, tallied
 
 
 @dataclass(frozen=True)
@@ -117,18 +117,23 @@ class Gathered:
     sums: Optional[tuple[int, int]] = None
     alive: Optional[np.ndarray] = None
 
-    def add(self, real: np.ndarray, device: np.ndarray, single: np.ndarray) -> None:
-        """One batch: real values, and integers of the whole network and of the layer alone."""
+    def add(
+        self, real: np.ndarray, device: np.ndarray, single: Optional[np.ndarray] = None
+    ) -> None:
+        """One batch: real values, and integers of the whole network and of the layer alone, where
+        these are others."""
         got, exact = self.format.dequantize(device), np.asarray(real, np.float64)
         signal = squares(exact)
-        self.whole.add(exact, got, signal)
-        alone = got if single is device else self.format.dequantize(single)
-        self.single.add(exact, alone, signal)
+        batch = tallied(exact, got, signal)
+        self.whole.merge(batch)
+        if single is not None:
+            batch = tallied(exact, self.format.dequantize(single), signal)
+        self.single.merge(batch)
         self.real.add(real)
         self.device.add(*self._codes(device, got))
         self.elements += device.size
         if self.alive is None or not self.alive.all():
-            alive = (real != 0).reshape(-1, real.shape[-1]).any(0)
+            alive = (real != 0).any(0).reshape(-1, real.shape[-1]).any(0)
             self.alive = alive if self.alive is None else self.alive | alive
 
     def _codes(
@@ -155,7 +160,8 @@ class Gathered:
         """
         least, most = self.format.limits
         kept = self.format.unrounded(np.array(self.kept))
-        ends = np.array([outputs.min(), outputs.max()]) if outputs.size else np.zeros(2)
+        found = [outputs.min(), outputs.max()] if outputs.size else [0, 0]
+        ends = np.array(found, np.float64)
         cuts = () if cut is None else (cut,)
         self.saturated += _beyond(outputs, ends, cuts, least, most)
         self.lost += _beyond(outputs, ends, (*cuts, kept), least - 1, most + 1)
@@ -216,6 +222,7 @@ def _beyond(
         ends = np.clip(ends, *cut)
     if least <= ends[0] and ends[1] <= most:
         return 0
+    values = np.asarray(values, np.float64)
     for cut in cuts:
         values = np.clip(values, *cut)
     return int(np.count_nonzero((values < least) | (values > most)))

@@ -132,12 +132,13 @@ class Run:
             codes, figures = device[name], found.figures[name]
             exact = real[name].reshape(codes.shape)
             for part in _parts(len(codes), math.prod(codes.shape[1:])):
-                figures.add(exact[part], codes[part], codes[part])
+                figures.add(exact[part], codes[part])
                 figures.add_unsaturated(np.rint(figures.format.unrounded(exact[part])))
-        single: dict[str, np.ndarray] = {}
+        single = {name: device[name] for name in self.starts}
         for node in self.graph.nodes:
             inputs = [self._rounded(real, name, single) for name in node.inputs]
-            single[node.name] = self.calls.run(node, inputs) if inputs else device[node.name]
+            same = all(x is device[name] for x, name in zip(inputs, node.inputs))
+            single[node.name] = device[node.name] if same else self.calls.run(node, inputs)
             if node.name in found.figures:
                 self._compare(found.figures[node.name], node, real, device, single[node.name])
         found.samples += len(device[self.graph.input.name])
@@ -151,7 +152,7 @@ class Run:
 
     def _rounded(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:
         """The input of a call run alone: the real tensor, or that of a call in the same layer."""
-        if name not in real:
+        if name not in real or name in self.starts:
             return single[name]
         tensor = self.tensors[name]
         return tensor.format.quantize(real[name]).reshape(-1, *tensor.shape)
@@ -161,8 +162,9 @@ class Run:
     ) -> None:
         got, inputs = device[node.name], [device[name] for name in node.inputs]
         exact, single = (each.reshape(got.shape) for each in (real[node.name], single))
+        same = single is device[node.name]
         for part in _parts(len(got), *(math.prod(each.shape[1:]) for each in (got, *inputs))):
-            figures.add(exact[part], got[part], single[part])
+            figures.add(exact[part], got[part], None if same else single[part])
             self._saturation(figures, node, [each[part] for each in inputs])
 
     def _saturation(self, figures: Gathered, node: Node, inputs: list[np.ndarray]) -> None:

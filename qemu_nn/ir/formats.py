@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Optional
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..errors import Error
 BITS = {"int8": 8, "int16": 16, "int32": 32}
 
 
+@cache
 def limits(dtype: str) -> tuple[int, int]:
     """The least and the largest number of a type; a truth value is 0 or 1."""
     if dtype == "bool":

@@ -107,14 +107,14 @@ class Statistics:
             self.counts, self._exponent = self._widened(exponent), exponent
         middle = self.bins // 2
         scaled = values / self.width
-        index = np.floor(scaled, out=scaled).astype(np.int64).ravel(order="K")
+        index = np.floor(scaled, out=scaled).astype(np.int32).ravel(order="K")
         index += middle
         if times is not None or index.size < self.bins:
             np.add.at(self.counts, index, 1 if times is None else times)
         else:
             self.counts += np.bincount(index, minlength=self.bins)
         if times is None:
-            zeros = values.size - int(np.count_nonzero(values))
+            zeros = int(np.count_nonzero(values == 0))
         else:
             zeros = int(times[values == 0].sum())
         self.counts[middle] -= zeros
@@ -122,6 +122,8 @@ class Statistics:
 
     def _widened(self, exponent: int) -> np.ndarray:
         """The counts with bins merged so that they cover [-2^exponent, 2^exponent)."""
+        if exponent == self._exponent:
+            return self.counts
         middle, filled = self.bins // 2, np.flatnonzero(self.counts)
         merged = (filled - middle >> exponent - self._exponent) + middle
         counts = np.zeros(self.bins, np.int64)

@@ -98,8 +98,15 @@ def padded(x: np.ndarray, pads: Pads, value: float = 0.0) -> np.ndarray:
     top, left, bottom, right = pads
     height, width = x.shape[1:3]
     x = x[:, max(-top, 0) : height - max(-bottom, 0), max(-left, 0) : width - max(-right, 0)]
-    grow = ((0, 0), (max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0)), (0, 0))
-    return np.pad(x, grow, constant_values=value) if any(map(any, grow)) else x
+    if max(pads) <= 0:
+        return x
+    top, left, bottom, right = (max(pad, 0) for pad in pads)
+    samples, height, width, channels = x.shape
+    result = np.full(
+        (samples, top + height + bottom, left + width + right, channels), value, x.dtype
+    )
+    result[:, top : top + height, left : left + width] = x
+    return result
 
 
 def tap(x: np.ndarray, at: Pair, stride: Pair, count: Pair) -> np.ndarray:

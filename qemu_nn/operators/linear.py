@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -76,23 +77,28 @@ class Conv(Operator):
         at_once = self.groups == 1 and x.shape[3] <= _FEW
         result = (self._of_windows if at_once else self._of_channels)(x, weights, count)
         if self.bias is not None:
-            result = result + self.bias.astype(x.dtype, copy=False)
+            rows = result.reshape(len(result), math.prod(result.shape[1:]))
+            rows += np.tile(self.bias.astype(x.dtype, copy=False), math.prod(count))
         return base.from_nhwc(result, self.layout)
 
     def _of_windows(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
         """Each window as a row of a matrix, some samples at a time."""
-        out = len(weights)
-        span = tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel))
-        rows = sliding_window_view(x, span, (1, 2))
-        rows = rows[:, :: self.stride[0], :: self.stride[1]][:, : count[0], : count[1]]
-        rows = rows[..., :: self.dilation[0], :: self.dilation[1]].transpose(0, 1, 2, 4, 5, 3)
+        out, rows = len(weights), self._taps(x, count)
         columns = weights.reshape(out, -1).T
         result = np.empty((len(x), *count, out), x.dtype)
         step = max(_CELLS // max(rows[:1].size, 1), 1)
         for i in range(0, len(x), step):
             part = rows[i : i + step].reshape(-1, len(columns))
-            self._product(part, columns, result[i : i + step].reshape(-1, out))
+            np.matmul(part, columns, result[i : i + step].reshape(-1, out))
         return result
+
+    def _taps(self, x: np.ndarray, count: Pair) -> np.ndarray:
+        """The cells of each window [N, *count, y, x, in], where they lie in x."""
+        span = tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel))
+        rows = sliding_window_view(x, span, (1, 2))
+        rows = rows[:, :: self.stride[0], :: self.stride[1]][:, : count[0], : count[1]]
+        rows = rows[..., :: self.dilation[0], :: self.dilation[1]]
+        return rows.transpose(0, 1, 2, 4, 5, 3)
 
     def _of_channels(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
         """A product of matrices for each tap and, unless a group is one channel, each group."""
@@ -112,10 +118,8 @@ class Conv(Operator):
                     total += self._product(cells[..., None, :], weights[i, j])[..., 0, :]
         return total.reshape(*total.shape[:3], out)
 
-    def _product(
-        self, x: np.ndarray, weights: np.ndarray, out: Optional[np.ndarray] = None
-    ) -> np.ndarray:
-        return np.asarray(np.matmul(x, weights, out))
+    def _product(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return np.asarray(np.matmul(x, weights))
 
 
 @dataclass(frozen=True)
@@ -139,10 +143,5 @@ class Dense(Operator):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """One product of matrices."""
         (x,) = inputs
-        result = self._product(x, self.weights.T.astype(x.dtype, copy=False))
+        result = np.asarray(np.matmul(x, self.weights.T.astype(x.dtype, copy=False)))
         return result if self.bias is None else result + self.bias.astype(x.dtype, copy=False)
-
-    def _product(
-        self, x: np.ndarray, weights: np.ndarray, out: Optional[np.ndarray] = None
-    ) -> np.ndarray:
-        return np.asarray(np.matmul(x, weights, out))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Optional, Union
 
@@ -31,19 +31,16 @@ class Unlimited:
     @cached_property
     def _layer(self) -> Optional[Products]:
         operator = products(self.graph, self.node)
+        if operator is not None and not self._affine and self.node.bias is not None:
+            bias = self.graph.arrays[self.node.bias].astype(np.float64)
+            start = np.ldexp(bias, self.node.params["bias_shift"])
+            operator = replace(operator, bias=start + _rounding(self.node, self.profile))
         return None if operator is None else Products(operator)
-
-    @cached_property
-    def _start(self) -> np.ndarray:
-        """What the sums of a layer with a bias begin with."""
-        bias = self.graph.arrays[self.node.bias or ""].astype(np.float64)
-        start: np.ndarray = np.ldexp(bias, self.node.params["bias_shift"])
-        return start + _rounding(self.node, self.profile)
 
     def accumulators(self, x: np.ndarray) -> Optional[np.ndarray]:
         """The sums over integers x [N, ...], with bias and rounding; None without weights.
 
-        Exact, and not wrapped: float64 holds every integer below 2^53.
+        Exact, and not wrapped, in a floating type that holds them.
         """
         if self._layer is None:
             return None
@@ -52,9 +49,7 @@ class Unlimited:
         if self.node.bias is None:
             return None
         shape = self.node.function.inputs[0].shape(self.node.params)
-        sums = self._layer.of(x.reshape(len(x), *shape))
-        sums += self._start
-        return sums
+        return self._layer.of(x.reshape(len(x), *shape))
 
     def unsaturated(
         self, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import Error
 from ..io.arguments import as_array, as_flag
 from ..ir.float_graph import FloatGraph
-from ..operators.ordered import ordered
+from .ordered import ordered
 
 
 def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str, np.ndarray]:
