@@ -12,8 +12,9 @@
 
 #include "../gemm/avx512vnni.inc"
 
+#include "sums_avx512.inc"
+
 #define vec_dot vec_dot_s16
-#define HIGH_BITS 16
 #define high_sums n_high_sums_avx512
 #define ROW(part) n_convolve_s16_avx512##part
 
