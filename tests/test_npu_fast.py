@@ -1,5 +1,7 @@
 """Networks of the NPU on fast rows: the bits of the plain ones, and no slow row left in them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hosts import leaves_calls
@@ -12,6 +14,7 @@ from qemu_nn.functions.extents import extent
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU
+from qemu_nn.testing.npu_calls import start_shift
 
 pytestmark = pytest.mark.caps
 
@@ -58,16 +61,28 @@ def test_no_layer_but_the_last_runs_on_a_plain_row(name):
     assert [s.row.op.name for s in steps if s.row.kind == "plain"] == ["npu_log_softmax"]
 
 
-def convolve(type, image, weights, start, shift, variant):
-    """One output of a window as wide as the image, [x][c]."""
-    width, depth = image.shape
-    shape = {"in_h": 1, "in_w": width, "group": 1, "depth": depth, "out_c": 1, "kernel_w": width}
-    ones = ("out_h", "out_w", "kernel_h", "stride_h", "stride_w")
-    shape.update(dict.fromkeys((*ones, "dilation_h", "dilation_w"), 1), pad_n=0, pad_w=0)
-    pairs = np.array([[start, shift]], np.int64)
+#: Of a window: alone, and enough for two vectors of channels, which may have tiles of their own.
+CHANNELS = (1, 17)
+
+
+def row_of_outputs(type, image, weights, pairs, variant):
+    """Outputs [x][o] of an image [x][c] and weights [o][kx][c]."""
+    (width, depth), (channels, kernel, _) = image.shape, weights.shape
+    shape = {"in_h": 1, "in_w": width, "group": 1, "depth": depth, "out_c": channels}
+    ones = ("out_h", "kernel_h", "stride_h", "stride_w", "dilation_h", "dilation_w")
+    shape.update(dict.fromkeys(ones, 1), pad_n=0, pad_w=0)
+    shape.update(out_w=width - kernel + 1, kernel_w=kernel)
     arguments = {**shape, "input": image, "weights": weights, "start_shift": pairs}
-    function = NPU_FUNCTIONS[f"npu_convolve_{type}"]
-    return int(cmsis.invoke(function, arguments, NPU, variant).item())
+    return cmsis.invoke(NPU_FUNCTIONS[f"npu_convolve_{type}"], arguments, NPU, variant)
+
+
+def convolve(type, image, weights, start, shift, variant, channels=1):
+    """One output of a window as wide as the image, [x][c], which all of so many channels have."""
+    weights = np.repeat(weights[np.newaxis], channels, axis=0)
+    pairs = np.tile(np.array([start, shift], np.int64), (channels, 1))
+    found = row_of_outputs(type, image, weights, pairs, variant)
+    assert np.all(found == found.flat[0])
+    return int(found.flat[0])
 
 
 def fast_rows(type):
@@ -94,10 +109,11 @@ def test_sums_of_16_bits_are_exact_at_the_ends_of_every_part(depth, weight):
     for value in (-32768, 32767):
         image, weights = (np.full((1, depth), v, np.int16) for v in (value, weight))
         total = depth * value * weight
-        for variant in fast_rows("s16"):
+        for variant, channels in product(fast_rows("s16"), CHANNELS):
             for low in (-1, 0, 32767):  # what is left of the sum, down to its last bit
                 start = low - total
-                assert convolve("s16", image, weights, start, 0, variant) == low, variant
+                found = convolve("s16", image, weights, start, 0, variant, channels)
+                assert found == low, (variant, channels)
 
 
 def test_sums_of_the_most_products_and_the_largest_start_are_exact():
@@ -105,11 +121,11 @@ def test_sums_of_the_most_products_and_the_largest_start_are_exact():
     for weight in (-(2**15), 2**15 - 1):
         image, weights = (np.full((2, 2**15), v, np.int16) for v in (-(2**15), weight))
         total = -weight * 2**31
-        for variant in fast_rows("s16"):
+        for variant, channels in product(fast_rows("s16"), CHANNELS):
             for most in (2**45 - 1, 2**45, 2**46, 2**47 - 1):
                 for start in (most, -most):
-                    found = convolve("s16", image, weights, start, 40, variant)
-                    assert found == (total + start) >> 40, variant
+                    found = convolve("s16", image, weights, start, 40, variant, channels)
+                    assert found == (total + start) >> 40, (variant, channels)
 
 
 @pytest.mark.parametrize("shift", [0, 15, 16, 17, 46, 47, 48, 63])
@@ -118,8 +134,26 @@ def test_outputs_of_16_bits_are_exact_wherever_their_last_bit_stands(depth, shif
     rng = np.random.default_rng(depth)
     image, weights = rng.integers(-(2**15), 2**15, (2, 4, depth)).astype(np.int16)
     total = int(np.sum(image.astype(np.int64) * weights))
-    for variant in fast_rows("s16"):
+    for variant, channels in product(fast_rows("s16"), CHANNELS):
         for most in (2**30, 2**39, 2**45 - 1, 2**45, 2**61):
             for start in (-most, most, 4321 - total):
                 want = max(-(2**15), min(2**15 - 1, (total + start) >> shift))
-                assert convolve("s16", image, weights, start, shift, variant) == want, variant
+                found = convolve("s16", image, weights, start, shift, variant, channels)
+                assert found == want, (variant, channels)
+
+
+@pytest.mark.parametrize("width", [*range(1, 9), 10, 13, 15])
+@pytest.mark.parametrize(("depth", "kernel"), [(1032, 1), (1030, 1), (37, 3)])
+def test_rows_of_any_width_and_number_of_channels_are_exact(width, depth, kernel):
+    """Weights of all 16 bits make several parts; images of whole 8 channels may stay in place."""
+    rng = np.random.default_rng(width)
+    image = rng.integers(-(2**15), 2**15, (width + kernel - 1, depth)).astype(np.int16)
+    for channels in (17, 32, 41, 64):
+        weights = rng.integers(-(2**15), 2**15, (channels, kernel, depth)).astype(np.int16)
+        pairs = start_shift(rng, channels)
+        windows = np.lib.stride_tricks.sliding_window_view(image.astype(np.int64), kernel, axis=0)
+        sums = np.einsum("xck,okc->xo", windows, weights) + pairs[:, 0]
+        want = np.clip(sums >> pairs[:, 1], -(2**15), 2**15 - 1)
+        for variant in fast_rows("s16"):
+            found = row_of_outputs("s16", image, weights, pairs, variant)
+            np.testing.assert_array_equal(found.reshape(want.shape), want, variant)

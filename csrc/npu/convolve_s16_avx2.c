@@ -7,9 +7,8 @@
 
 #include "../gemm/avx2.inc"
 
-#define vec_dot vec_dot_s16
-#define HIGH_BITS 8
-#define high_sums low_sums
+#include "sums_avx2.inc"
+
 #define ROW(part) n_convolve_s16_avx2##part
 
 #include "convolve_s16_fast.inc"

@@ -6,10 +6,15 @@
 
 #include "../gemm/target_avx512.inc"
 
+/* Two vectors of channels go in tiles of their own, see sums_tile.inc. */
+#define FOLDS 1
+#define MOST_VECTORS 1
+
 #include "../gemm/avx512vnni.inc"
 
+#include "sums_avx512.inc"
+
 #define vec_dot vec_dot_s16
-#define HIGH_BITS 16
 #define high_sums n_high_sums_avx512
 #define ROW(part) n_convolve_s16_avx512##part
 

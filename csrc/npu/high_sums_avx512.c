@@ -5,6 +5,10 @@
 
 #include "../gemm/target_avx512.inc"
 
+/* Two vectors of channels go in tiles of their own, see sums_tile.inc. */
+#define FOLDS 1
+#define MOST_VECTORS 1
+
 #include "../gemm/avx512vnni.inc"
 
 #include "raw_sums.inc"

@@ -1,0 +1,14 @@
+/* Where sums_<isa>.inc finds the pixels of a step. */
+#ifndef QN_NPU_SUMS_AT_H
+#define QN_NPU_SUMS_AT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The first pixel, in the images of low and of high; bytes to the next one, and three times that. */
+typedef struct sums_at {
+    const uint8_t *low, *high;
+    ptrdiff_t step, step3, half, half3;
+} sums_at;
+
+#endif
