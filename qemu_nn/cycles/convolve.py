@@ -3,34 +3,46 @@
 from __future__ import annotations
 
 from .counts import Counter, Counts, Params, taps
+from .patches import axes, buffer, copied, sides
 from .products import columns, matrices_s8
 
 #: Up to so many products the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
 FAST_COLUMNS = 512
 
 
-def im2col(c: Counts, p: Params, path: str, groups: int, size: int, lines: int = 1) -> None:
+def im2col(c: Counts, p: Params, path: str, groups: int, size: int, lot: int = 2) -> None:
     """Count the copies of patches into the buffer; size: bytes of an element."""
-    rows, across = taps(p)
+    down, across = axes(p)
     times = p["batches"] * groups
     pixels = times * p["output_h"] * p["output_w"]
     every = pixels * p["filter_h"] * p["filter_w"]
-    valid = times * sum(rows) * sum(across)
-    length = p["filter_c"] * size
+    valid = times * down.sides()[1] * across.sides()[1]
     c.add("batches", times)
     c.add("lines", times * p["output_h"])
     c.add("pixels", pixels)
     c.add("kernel rows", pixels * p["filter_h"])
     c.add("taps", every)
-    c.add("taps beside", every - valid)
-    c.patches("copy", valid, length, path)
-    c.gaps("pad", every - valid, length, path)
+    sides(c, times, down, across)
+    length, pixel = p["filter_c"] * size, p["input_c"] * size
+    if path == "mve":
+        c.vectors("copy", valid, length, 16)
+        c.vectors("pad", every - valid, length, 16)
+    else:
+        image = down.size * across.size * pixel
+        begins = [n * image + g * length for n in range(p["batches"]) for g in range(groups)]
+        copied(c, path, buffer(length, pixel, lot, begins), down, across)
 
 
 def convolve_s8(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_s8: patches into a buffer, then two (Helium: four) columns at a time."""
+    im2col(c, p, path, p["input_c"] // p["filter_c"], 1)
+    convolve_patches_s8(c, p, path)
+
+
+def convolve_patches_s8(c: Counts, p: Params, path: str) -> None:
+    """Count what arm_convolve_s8 does with the patches."""
     groups = p["input_c"] // p["filter_c"]
-    im2col(c, p, path, groups, 1)
+    c.add("by patches", 1)
     n = p["filter_h"] * p["filter_w"] * p["filter_c"]
     pixels, channels = p["output_h"] * p["output_w"], p["output_c"] // groups
     times = p["batches"] * groups
@@ -40,13 +52,16 @@ def convolve_s8(c: Counts, p: Params, path: str) -> None:
             matrices_s8(c, path, times, pixels % 4, channels, n, p["bias"])
         return
     c.loop("widen", times * pixels, n, *((4,) if path == "dsp" else ()))
-    grouped = " of a group" if groups > 1 else ""
-    columns(c, path, times, pixels, channels, n, p["bias"], grouped)
+    columns(c, path, times, pixels, channels, n, p["bias"])
+    if groups > 1:
+        c.add("blocks of a group", times * (pixels // 2) * (channels // 2))
+        c.add("column pairs of a group", times * (pixels // 2))
 
 
 def convolve_1x1_s8(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_1x1_s8: a product for each row of outputs."""
-    c.add("batches", p["batches"])
+    c.add("by rows", 1)
+    c.add("batches by rows", p["batches"])
     times = p["batches"] * p["output_h"]
     matrices_s8(c, path, times, p["output_w"], p["output_c"], p["input_c"], p["bias"])
 

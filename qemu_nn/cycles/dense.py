@@ -7,12 +7,6 @@ from .counts import Counts, Params
 from .products import vector_s8
 
 
-def connected_s8(c: Counts, p: Params, path: str) -> None:
-    """A product with a vector for each sample."""
-    vector_s8(c, path, p["batches"], p["output_c"], p["input_c"], p["filter_offset"] != 0)
-    c.add("biased", p["batches"] * p["output_c"] * p["bias"])
-
-
 def connected_one_s8(c: Counts, p: Params, path: str) -> None:
     """arm_fully_connected_s8: one scale for all channels."""
     connected_wrapper_s8(c, {**p, "is_per_channel": 0}, path)
@@ -26,7 +20,8 @@ def connected_each_s8(c: Counts, p: Params, path: str) -> None:
 def connected_wrapper_s8(c: Counts, p: Params, path: str) -> None:
     """arm_fully_connected_wrapper_s8: for each channel's own scale another function."""
     with c.within("each" if p["is_per_channel"] else "one"):
-        connected_s8(c, p, path)
+        offset = p["filter_offset"] != 0
+        vector_s8(c, path, p["batches"], p["output_c"], p["input_c"], p["bias"], offset)
 
 
 def connected_s16(c: Counts, p: Params, path: str) -> None:
@@ -65,29 +60,33 @@ def connected_s4(c: Counts, p: Params, path: str) -> None:
 
 def vector_sum(c: Counts, p: Params, path: str) -> None:
     """arm_vector_sum_s8: sums of the rows, where there is an offset to multiply them by."""
-    rows, n = p["rows"], p["cols"]
-    c.copies("initial", p["bias"], 4 * rows, "dsp")
-    c.fills("cleared", 1 - p["bias"], 4 * rows, "dsp")
-    shifted = int(p["rhs_offset"] != 0)
+    _sums(c, path, 1, p["rows"], p["cols"], p["bias"], p["rhs_offset"])
+
+
+def _sums(c: Counts, path: str, times: int, rows: int, n: int, bias: int, offset: int) -> None:
+    c.memcpy("initial", times * bias, 4 * rows, path)
+    c.memset("cleared", times * (1 - bias), 4 * rows)
     blocks = 5 if path == "mve" else 1
-    for name, times in (("rows", rows // blocks), ("row", rows % blocks)):
+    for name, entered in (("sums", rows // blocks), ("sum", rows % blocks)):
+        c.add(f"any {name}", times * (entered > 0))
         if path == "mve":
-            c.vectors(name, times, n, 16)
+            c.vectors(name, times * entered, n, 16)
         else:
-            c.loop(name, times, n)
-        c.add(f"{name} shifted", times * shifted)
+            c.loop(name, times * entered, n)
+        c.add(f"{name} shifted", times * entered * (offset != 0))
 
 
 def matmul_s8(c: Counts, p: Params, path: str) -> None:
     """arm_batch_matmul_s8: a product with a vector for each row on the left."""
     pictures = max(p["lhs_n"], p["rhs_n"]) * max(p["lhs_h"], p["rhs_h"])
+    rows, n, offset = p["rhs_w"], p["rhs_c"], p["rhs_offset"]
     c.add("batches", max(p["lhs_n"], p["rhs_n"]))
     c.add("pictures", pictures)
-    vector_s8(c, path, pictures * p["lhs_w"], p["rhs_w"], p["rhs_c"], p["rhs_offset"] != 0)
+    c.add("lines", pictures * p["lhs_w"])
+    with c.within("one"):
+        vector_s8(c, path, pictures * p["lhs_w"], rows, n, 0, offset != 0)
     if path == "mve":
-        c.fills("sums cleared", pictures, 4 * p["rhs_w"], "dsp")
-        c.vectors("sums rows", pictures * (p["rhs_w"] // 5), p["rhs_c"], 16)
-        c.vectors("sums row", pictures * (p["rhs_w"] % 5), p["rhs_c"], 16)
+        _sums(c, path, pictures, rows, n, 0, offset)
 
 
 def matmul_s16(c: Counts, p: Params, path: str) -> None:
@@ -108,7 +107,11 @@ def matmul_s16(c: Counts, p: Params, path: str) -> None:
 def _svdf(c: Counts, p: Params, path: str, step: int) -> None:
     features = p["units"] * p["rank"]
     batches, steps = p["batches"], p["time_batches"]
-    c.copies("state", 1, (batches * features * steps - 1) * (1 if step == 4 else 2), "dsp")
+    moved = (batches * features * steps - 1) * (1 if step == 4 else 2)
+    if path == "mve":
+        c.vectors("state", 1, moved, 16)
+    else:
+        c.memmove("state", 1, moved)
     blocks = (step,) if path == "dsp" else ()
     c.loop("history", batches * features, steps, *blocks)
     if path != "dsp":
@@ -122,8 +125,10 @@ def _svdf(c: Counts, p: Params, path: str, step: int) -> None:
 
 def svdf_s8(c: Counts, p: Params, path: str) -> None:
     """arm_svdf_s8: features of the input, a weighted history of them, and their sum."""
-    vector_s8(c, path, p["batches"], p["units"] * p["rank"], p["input_size"])
-    _svdf(c, p, path, 4)
+    with c.within("one"):
+        vector_s8(c, path, p["batches"], p["units"] * p["rank"], p["input_size"])
+    with c.within("svdf"):
+        _svdf(c, p, path, 4)
 
 
 def svdf_s16(c: Counts, p: Params, path: str) -> None:

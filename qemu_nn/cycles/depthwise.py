@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
-from .convolve import convolve_s8
+from .convolve import convolve_patches_s8, convolve_s8
 from .counts import Counts, Params, taps
+from .patches import axes
 
 #: Channels that Helium takes at a time, CMSIS-NN's CH_IN_BLOCK_MVE.
 _BLOCK = 124
@@ -270,40 +269,42 @@ def transpose_wrapper_s8(c: Counts, p: Params, path: str) -> None:
     if max(p["stride_h"], p["stride_w"]) > 2 or p["input_c"] <= _REVERSED_FROM:
         transpose_s8(c, p, path)
         return
-    kernel = p["filter_h"] * p["filter_w"]
-    c.patches("reversed", p["output_c"] * kernel, p["input_c"], path)
+    rows = p["output_c"] * p["filter_h"]
+    c.patches("reversed", rows * p["filter_w"], p["input_c"], path)
+    c.add("reversed rows", rows)
     c.add("reversed channels", p["output_c"])
-    height, width = p["input_h"] * p["stride_h"], p["input_w"] * p["stride_w"]
     window = {
         **p,
-        **{"input_h": height, "input_w": width, "filter_c": p["input_c"]},
+        **{"input_h": p["input_h"] * p["stride_h"], "input_w": p["input_w"] * p["stride_w"]},
         **{"pad_h": p["filter_h"] - 1 - p["pad_h"], "pad_w": p["filter_w"] - 1 - p["pad_w"]},
-        **{"stride_h": 1, "stride_w": 1},
+        **{"stride_h": 1, "stride_w": 1, "filter_c": p["input_c"]},
     }
     with c.within("convolve"):
-        convolve_s8(c, window, path)
-        if p["stride_h"] == 2 or p["stride_w"] == 2:
+        if p["stride_h"] == p["stride_w"] == 1:
+            convolve_s8(c, window, path)
+        else:
             _upscaled(c, window, p, path)
+            convolve_patches_s8(c, window, path)
 
 
 def _upscaled(c: Counts, window: Params, p: Params, path: str) -> None:
     """Where arm_convolve_s8 reads every second pixel: patches are cleared, then copied."""
-    for name in [name for name in c if re.match("convolve: (copy|pad|taps beside)", name)]:
-        del c[name]
-    axes = (("h", p["stride_h"]), ("w", p["stride_w"]))
-    real = [
+    down, across = axes(window)
+    pixels = p["batches"] * down.out * across.out
+    rows, columns = (
         sum(
-            0 <= start + tap < window[f"input_{axis}"] and (start + tap) % stride == 0
-            for start in range(
-                -window[f"pad_{axis}"], window[f"output_{axis}"] - window[f"pad_{axis}"]
-            )
-            for tap in range(window[f"filter_{axis}"])
+            0 <= axis.at(out, tap) < axis.size and axis.at(out, tap) % stride == 0
+            for out in range(axis.out)
+            for tap in range(axis.kernel)
         )
-        for axis, stride in axes
-    ]
-    pixels = p["batches"] * p["output_h"] * p["output_w"]
-    size = window["filter_c"] * window["filter_h"] * window["filter_w"]
-    c.gaps("cleared", pixels, size, path)
-    c.add("real rows", p["batches"] * real[0] * p["output_w"])
-    c.add("real row taps", p["batches"] * real[0] * p["output_w"] * p["filter_w"])
-    c.patches("upscaled copy", p["batches"] * real[0] * real[1], window["filter_c"], path)
+        for axis, stride in ((down, p["stride_h"]), (across, p["stride_w"]))
+    )
+    c.add("batches", p["batches"])
+    c.add("lines", p["batches"] * down.out)
+    c.add("pixels", pixels)
+    c.add("upscaled pixels", pixels)
+    c.gaps("cleared", pixels, window["filter_c"] * down.kernel * across.kernel, path)
+    c.add("upscaled rows", pixels * down.kernel)
+    c.add("real rows", p["batches"] * rows * across.out)
+    c.add("real row taps", p["batches"] * rows * across.out * across.kernel)
+    c.patches("upscaled copy", p["batches"] * rows * columns, window["filter_c"], path)

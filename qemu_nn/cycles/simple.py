@@ -166,18 +166,18 @@ def concatenate(axis: str) -> Counter:
         out = _product([*sizes[:at], p[f"output_{axis}"]])
         if axis == "w":
             out = size
-        _aligned_copies(c, times, size, out, path, p["offset"] * _product(sizes[:at]))
+        _aligned_copies(c, f"copy {axis}", times, size, out, path, p["offset"] * _product(sizes[:at]))
 
     return count
 
 
 def _aligned_copies(
-    c: Counts, times: int, size: int, step: int, path: str, offset: int = 0
+    c: Counts, name: str, times: int, size: int, step: int, path: str, offset: int = 0
 ) -> None:
     """Copies from multiples of `size` to multiples of `step`, whose alignment repeats."""
     for at in range(4):
         share = len(range(at, times, 4))
-        c.copies("copy", share, size, path, at * size % 4, (at * step + offset) % 4)
+        c.copies(name, share, size, path, at * size % 4, (at * step + offset) % 4)
 
 
 def pad(c: Counts, p: Params, path: str) -> None:

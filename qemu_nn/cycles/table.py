@@ -119,7 +119,9 @@ _GROUPS = {
     "convolutions of s4": r"arm_convolve_(1x1_|1_x_n_|wrapper_|even_)?s4(_fast)?",
     "depthwise of s16": r"arm_depthwise_conv_(wrapper_|fast_)?s16",
     "depthwise of s4": r"arm_depthwise_conv_(wrapper_)?s4(_opt)?",
-    "connected of s8": r"arm_fully_connected_(per_channel_|wrapper_)?s8",
+    "vectors of s8": (
+        r"arm_(fully_connected_(per_channel_|wrapper_)?|vector_sum_|batch_matmul_|svdf_)s8"
+    ),
     "fast convolutions of q7": r"arm_convolve_HWC_q7_fast(_nonsquare)?",
     "convolutions of q7": r"arm_convolve_HWC_q7_basic(_nonsquare)?",
     "fast convolutions of q15": r"arm_convolve_HWC_q15_fast(_nonsquare)?",

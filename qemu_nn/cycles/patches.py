@@ -1,0 +1,119 @@
+"""Loop counts of what copies the patches of an input that a kernel meets, byte by byte exact."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .counts import Counts, Params
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis along which a window moves over an input."""
+
+    size: int
+    out: int
+    kernel: int
+    stride: int
+    pad: int
+    dilation: int = 1
+
+    def at(self, out: int, tap: int) -> int:
+        """Where a position of the window lies in the input; below 0, or size and more: beside."""
+        return out * self.stride - self.pad + tap * self.dilation
+
+    def sides(self) -> tuple[int, int, int]:
+        """Positions of the window before, inside of and behind the input, of all outputs."""
+        every = [self.at(out, tap) for out in range(self.out) for tap in range(self.kernel)]
+        before, behind = sum(at < 0 for at in every), sum(at >= self.size for at in every)
+        return before, len(every) - before - behind, behind
+
+
+def axes(p: Params) -> tuple[Axis, Axis]:
+    """The axes down and across of a window of the s8, s16 and s4 functions."""
+    down, across = (
+        Axis(
+            *(p[f"{name}_{axis}"] for name in ("input", "output", "filter", "stride", "pad")),
+            p.get(f"dilation_{axis}", 1),
+        )
+        for axis in "hw"
+    )
+    return down, across
+
+
+def sides(c: Counts, times: float, down: Axis, across: Axis) -> None:
+    """Count the taps that lie beside the input, by the comparison that finds them."""
+    above, rows, below = down.sides()
+    left, _, right = across.sides()
+    every = across.out * across.kernel
+    c.add("rows beside", times * (above + below) * across.out)
+    c.add("taps above", times * above * every)
+    c.add("taps below", times * below * every)
+    c.add("taps left", times * rows * left)
+    c.add("taps right", times * rows * right)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A buffer that patches are copied to, a pixel of the input at a time.
+
+    length: bytes that are copied of a pixel. pixel: bytes of a pixel. lot: columns, a patch each,
+    that the buffer holds. shifts: address modulo 4 -> inputs, or groups of one, that begin there.
+    """
+
+    length: int
+    pixel: int
+    lot: int
+    shifts: Counter[int]
+
+
+def buffer(length: int, pixel: int, lot: int, begins: Iterable[int] = (0,)) -> Buffer:
+    """A buffer; begins: the addresses of inputs, or groups of one."""
+    return Buffer(length, pixel, lot, Counter(at % 4 for at in begins))
+
+
+def copied(c: Counts, path: str, buffer: Buffer, down: Axis, across: Axis) -> None:
+    """Count the calls of memcpy for what lies in the input, and of memset for what does not."""
+    row = _residues(down, across.size * buffer.pixel, across.out, buffer.lot)
+    column = _residues(across, buffer.pixel, 1, buffer.lot)
+    patch = down.kernel * across.kernel * buffer.length
+    for y in range(down.kernel):
+        for x in range(across.kernel):
+            target = (y * across.kernel + x) * buffer.length
+            places = [target + k * patch for k in range(buffer.lot)]
+            _copied_tap(c, path, buffer, row[y], column[x], places)
+
+
+def _residues(axis: Axis, step: int, turn: int, lot: int) -> list[Counter[tuple[int, int, bool]]]:
+    """For each tap: (address modulo 4, column of the lot, inside) -> how many outputs."""
+    return [
+        Counter(
+            (axis.at(out, tap) * step % 4, out * turn % lot, 0 <= axis.at(out, tap) < axis.size)
+            for out in range(axis.out)
+        )
+        for tap in range(axis.kernel)
+    ]
+
+
+def _copied_tap(
+    c: Counts,
+    path: str,
+    buffer: Buffer,
+    rows: Counter[tuple[int, int, bool]],
+    columns: Counter[tuple[int, int, bool]],
+    targets: list[int],
+) -> None:
+    found: Counter[tuple[int, int, bool]] = Counter()
+    for (down, high, valid), times in rows.items():
+        for (across, wide, also), more in columns.items():
+            target = targets[(high + wide) % buffer.lot] % 4
+            found[(down + across) % 4, target, valid and also] += times * more
+    for (source, target, inside), times in found.items():
+        if not inside:
+            c.memset("pad", times * sum(buffer.shifts.values()), buffer.length, target)
+            continue
+        for shift, inputs in buffer.shifts.items():
+            at = (source + shift) % 4
+            c.memcpy("copy", times * inputs, buffer.length, path, at, target)
