@@ -78,10 +78,10 @@ class Counts(dict[str, float]):
         self.add(name, times)
         self._add("memset", times * library.memset(size, target))
 
-    def memmove(self, name: str, times: float, size: int) -> None:
-        """Count calls of the C library's memmove, to a lower address that differs modulo 4."""
+    def memmove(self, name: str, times: float, size: int, source: int, target: int) -> None:
+        """Count calls of the C library's memmove; source, target: addresses."""
         self.add(name, times)
-        self._add("memmove", times * library.memmove(size))
+        self._add("memmove", times * library.memmove(size, source, target))
 
     def copies(
         self, name: str, times: float, size: int, path: str, source: int = 0, target: int = 0

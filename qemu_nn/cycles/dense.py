@@ -111,7 +111,7 @@ def _svdf(c: Counts, p: Params, path: str, step: int) -> None:
     if path == "mve":
         c.vectors("state", 1, moved, 16)
     else:
-        c.memmove("state", 1, moved)
+        c.memmove("state", 1, moved, 1 if step == 4 else 2, 0)
     blocks = (step,) if path == "dsp" else ()
     c.loop("history", batches * features, steps, *blocks)
     if path != "dsp":

@@ -58,6 +58,18 @@ def memset(size: int, target: int = 0) -> int:
     return count + 1 + (size >= 16 and not words)
 
 
-def memmove(size: int) -> int:
-    """Instructions of memmove to a lower address that differs modulo 4: byte by byte."""
-    return 4 * size + (14 if size > 15 else 12 if size else 9)
+def memmove(size: int, source: int, target: int) -> int:
+    """Instructions of memmove; source, target: addresses, the target not within the source.
+
+    It copies fewer than 16 bytes, and those of addresses that are no multiples of four, one by
+    one; others in blocks of 16 bytes, words, and bytes.
+    """
+    count = 4 if target <= source else 7
+    if size < 16:
+        return count + (8 + 4 * size if size else 5)
+    if source % 4 or target % 4:
+        return count + 10 + 4 * size
+    words = size % 16 // 4
+    count += 3 + 8 + 12 * (size // 16) + 6
+    count += 10 + 4 * words if words else 2
+    return count + 2 + (3 + 4 * (size % 4) if size % 4 else 0) + 1

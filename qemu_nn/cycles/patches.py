@@ -74,8 +74,13 @@ def buffer(length: int, pixel: int, lot: int, begins: Iterable[int] = (0,)) -> B
     return Buffer(length, pixel, lot, Counter(at % 4 for at in begins))
 
 
-def copied(c: Counts, path: str, buffer: Buffer, down: Axis, across: Axis) -> None:
-    """Count the calls of memcpy for what lies in the input, and of memset for what does not."""
+def copied(
+    c: Counts, path: str, buffer: Buffer, down: Axis, across: Axis, widened: bool = False
+) -> None:
+    """Count the calls of memcpy for what lies in the input, and of memset for what does not.
+
+    widened: what lies in the input is not copied, but made wider, which is counted elsewhere.
+    """
     row = _residues(down, across.size * buffer.pixel, across.out, buffer.lot)
     column = _residues(across, buffer.pixel, 1, buffer.lot)
     patch = down.kernel * across.kernel * buffer.length
@@ -83,7 +88,14 @@ def copied(c: Counts, path: str, buffer: Buffer, down: Axis, across: Axis) -> No
         for x in range(across.kernel):
             target = (y * across.kernel + x) * buffer.length
             places = [target + k * patch for k in range(buffer.lot)]
-            _copied_tap(c, path, buffer, row[y], column[x], places)
+            for (source, target, inside), times in _places(row[y], column[x], places).items():
+                if not inside:
+                    every = times * sum(buffer.shifts.values())
+                    c.memset("pad", every, buffer.length, target)
+                elif not widened:
+                    for shift, inputs in buffer.shifts.items():
+                        at = (source + shift) % 4
+                        c.memcpy("copy", times * inputs, buffer.length, path, at, target)
 
 
 def _residues(axis: Axis, step: int, turn: int, lot: int) -> list[Counter[tuple[int, int, bool]]]:
@@ -97,23 +109,15 @@ def _residues(axis: Axis, step: int, turn: int, lot: int) -> list[Counter[tuple[
     ]
 
 
-def _copied_tap(
-    c: Counts,
-    path: str,
-    buffer: Buffer,
+def _places(
     rows: Counter[tuple[int, int, bool]],
     columns: Counter[tuple[int, int, bool]],
     targets: list[int],
-) -> None:
+) -> Counter[tuple[int, int, bool]]:
+    """(Addresses modulo 4 that a tap is read from and copied to, inside) -> how many outputs."""
     found: Counter[tuple[int, int, bool]] = Counter()
     for (down, high, valid), times in rows.items():
         for (across, wide, also), more in columns.items():
-            target = targets[(high + wide) % buffer.lot] % 4
+            target = targets[(high + wide) % len(targets)] % 4
             found[(down + across) % 4, target, valid and also] += times * more
-    for (source, target, inside), times in found.items():
-        if not inside:
-            c.memset("pad", times * sum(buffer.shifts.values()), buffer.length, target)
-            continue
-        for shift, inputs in buffer.shifts.items():
-            at = (source + shift) % 4
-            c.memcpy("copy", times * inputs, buffer.length, path, at, target)
+    return found

@@ -122,10 +122,6 @@ _GROUPS = {
     "vectors of s8": (
         r"arm_(fully_connected_(per_channel_|wrapper_)?|vector_sum_|batch_matmul_|svdf_)s8"
     ),
-    "fast convolutions of q7": r"arm_convolve_HWC_q7_fast(_nonsquare)?",
-    "convolutions of q7": r"arm_convolve_HWC_q7_basic(_nonsquare)?",
-    "fast convolutions of q15": r"arm_convolve_HWC_q15_fast(_nonsquare)?",
-    "depthwise of q7": r"arm_depthwise_separable_conv_HWC_q7(_nonsquare)?",
     "concatenations": r"arm_concatenation_s8_[xyzw]",
     "extremes": r"arm_(maximum|minimum)_s8",
     "softmax": r"arm_softmax_[su]8",
