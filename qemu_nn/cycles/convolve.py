@@ -10,8 +10,13 @@ from .products import columns, matrices_s8
 FAST_COLUMNS = 512
 
 
-def im2col(c: Counts, p: Params, path: str, groups: int, size: int, lot: int = 2) -> None:
-    """Count the copies of patches into the buffer; size: bytes of an element."""
+def im2col(
+    c: Counts, p: Params, path: str, groups: int, size: int, widened: bool = False
+) -> None:
+    """Count the copies of patches into the buffer; size: bytes of an element.
+
+    widened: whether pixels are made wider rather than copied.
+    """
     down, across = axes(p)
     times = p["batches"] * groups
     pixels = times * p["output_h"] * p["output_w"]
@@ -30,7 +35,9 @@ def im2col(c: Counts, p: Params, path: str, groups: int, size: int, lot: int = 2
     else:
         image = down.size * across.size * pixel
         begins = [n * image + g * length for n in range(p["batches"]) for g in range(groups)]
-        copied(c, path, buffer(length, pixel, lot, begins), down, across)
+        copied(c, path, buffer(length, pixel, 2, begins), down, across, widened)
+    if widened:
+        c.loop("widen", valid, p["filter_c"], *((4,) if path == "dsp" else ()))
 
 
 def convolve_s8(c: Counts, p: Params, path: str) -> None:
@@ -163,35 +170,53 @@ def _matrices_s4(c: Counts, path: str, times: float, lhs: int, rhs: int, n: int,
     """arm_nn_mat_mult_nt_t_s4: two weights in a byte, so that odd rows begin within one."""
     c.add("products", times)
     if path == "mve":
-        quads, rest = lhs // 4, lhs % 4
-        for name, entered, block in (
-            ("quads", quads, 16),
-            ("threes", rest == 3, 16),
-            ("twos", rest == 2, 32),
-            ("ones", rest == 1, 32),
-        ):
-            c.add(name, times * entered)
-            c.add(f"{name} odd", times * entered * (n % 2) * (rhs // 2))
-            c.loop(f"{name} row", times * entered * rhs, n, block, 16)
-            c.add(f"{name} bias", times * entered * rhs * bias)
-        c.add("ones quads", times * (rest == 1) * (rhs // 4))
-        c.add("ones tails", times * (rest == 1) * (rhs % 4))
+        rest = lhs % 4
+        _rows_s4(c, "quads", times * (lhs // 4), rhs, n, 16, bias)
+        c.add("any quads", times * (lhs > 3))
+        for name, pixels, block in (("threes", 3, 16), ("twos", 2, 32), ("ones", 1, 32)):
+            _rows_s4(c, name, times * (rest == pixels), rhs, n, block, bias)
+        _fours(c, "ones", times * (rest == 1), rhs)
         return
     steps = (16, 4, 2) if path == "dsp" else (2,)
-    for name, entered in (
-        ("quads", (rhs // 4) * (lhs // 2)),
-        ("quads odd", (rhs // 4) * (lhs % 2)),
-        ("rows", (rhs % 4) * (lhs // 2)),
-        ("rows odd", (rhs % 4) * (lhs % 2)),
-    ):
-        c.loop(name, times * entered, n, *steps)
-        c.add(f"{name} biased", times * bias * entered)
-    c.add("row quads", times * (rhs // 4))
-    c.add("row singles", times * (rhs % 4))
+    for name, several in (("quads", rhs // 4), ("rows", rhs % 4)):
+        c.add(f"any {name}", times * (several > 0))
+        c.add(name, times * several)
+        c.add(f"{name} with pairs", times * several * (lhs > 1))
+        for pixels, entered in (("pairs", lhs // 2), ("odd", lhs % 2)):
+            c.loop(f"{name} {pixels}", times * several * entered, n, *steps)
+            c.add(f"{name} {pixels} biased", times * several * entered * bias)
+    within = times * (rhs % 4 > 1) * (n % 2)  # the second row begins within a byte
+    c.add("within", within)
+    c.add("within pairs", within * (lhs // 2))
+    c.add("within odd", within * (lhs % 2))
+
+
+def _rows_s4(
+    c: Counts, name: str, times: float, rows: int, n: int, block: int, bias: int
+) -> None:
+    """Rows of 4-bit weights with Helium; a row that begins within a byte takes its first alone."""
+    within = times * (rows // 2) * (n % 2)
+    c.add(name, times)
+    c.add(f"{name} rows", times * rows)
+    c.add(f"{name} within", within)
+    c.add(f"{name}/{block}", times * rows * (n // block))
+    c.add(f"{name}/{block} any", times * rows * (n >= block))
+    if block == 32:
+        c.add(f"{name}/16", times * rows * (n % 32 > 15))
+    c.add(f"{name}/rest", times * rows * (n % 16 > 0) - within * (n % 16 == 1))
+    c.add(f"{name} biased", times * rows * bias)
+
+
+def _fours(c: Counts, name: str, times: float, rows: int) -> None:
+    """Results that are made smaller four at a time, and what is left over one by one."""
+    c.add(f"{name} by 4", times * (rows // 4))
+    c.add(f"{name} any tails", times * (rows % 4 > 0))
+    c.add(f"{name} tails", times * (rows % 4))
 
 
 def convolve_s4(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_s4: patches into a buffer, then four channels and two columns at a time."""
+    c.add("by patches", 1)
     n = p["filter_h"] * p["filter_w"] * p["filter_c"]
     pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]
     if path == "mve":
@@ -199,17 +224,13 @@ def convolve_s4(c: Counts, p: Params, path: str) -> None:
         _matrices_s4(c, path, batches * (pixels // 4), 4, channels, n, p["bias"])
         _matrices_s4(c, path, batches * (pixels % 4 > 0), pixels % 4, channels, n, p["bias"])
         return
-    im2col(c, p, path, 1, 2)
-    rows, across = taps(p)
-    c.loop(
-        "widen",
-        batches * sum(rows) * sum(across),
-        p["input_c"],
-        *((4,) if path == "dsp" else ()),
-    )
+    im2col(c, p, path, 1, 2, widened=True)
     pairs, odd = batches * (pixels // 2), batches * (pixels % 2)
     steps = (4, 2) if path == "dsp" else (2,)
     c.add("column pairs", pairs)
+    c.add("odd columns", odd)
+    c.add("any blocks", pairs * (channels > 3))
+    c.add("any channel", pairs * (channels % 4 > 0))
     for name, entered in (
         ("blocks", pairs * (channels // 4)),
         ("channel", pairs * (channels % 4)),
@@ -217,26 +238,34 @@ def convolve_s4(c: Counts, p: Params, path: str) -> None:
     ):
         c.loop(name, entered, n, *steps)
         c.add(f"{name} biased", entered * p["bias"])
-    c.add("second channel", pairs * (channels % 4 > 1) * (n % 2))
+    c.add("channel within", pairs * (channels % 4 > 1) * (n % 2))
+    c.add("column within", odd * (channels // 2) * (n % 2))
 
 
 def convolve_even_s4(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_even_s4, with Helium only: pixels are interleaved for a faster product."""
+    with c.within("even"):
+        _even_s4(c, p, path)
+
+
+def _even_s4(c: Counts, p: Params, path: str) -> None:
+    c.add("by pairs of weights", 1)
     im2col(c, p, path, 1, 1)
     n = p["filter_h"] * p["filter_w"] * p["filter_c"]
     pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]
     c.add("interleaved", batches * pixels * (n // 32))
-    kinds = (("quads", pixels // 4), *((f"last {k}", pixels % 4 == k) for k in (1, 2, 3)))
+    c.add("any interleaved", batches * pixels * (n > 31))
+    rest = pixels % 4
+    kinds = (("quads", pixels // 4), *((f"last {k}", int(rest == k)) for k in (1, 2, 3)))
     for name, entered in kinds:
-        c.loop(name, batches * entered * channels, n, 32, 16)
-        c.add(f"{name} calls", batches * entered)
-        c.add(f"{name} biased", batches * entered * channels * p["bias"])
-    c.add("last quads", batches * (pixels % 4 == 1) * (channels // 4))
+        _rows_s4(c, name, batches * entered, channels, n, 32, p["bias"])
+    _fours(c, "last 1", batches * (rest == 1), channels)
 
 
 def convolve_1x1_s4(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_1x1_s4: a product for each row of outputs."""
-    c.add("batches", p["batches"])
+    c.add("by rows", 1)
+    c.add("batches by rows", p["batches"])
     times = p["batches"] * p["output_h"]
     _matrices_s4(c, path, times, p["output_w"], p["output_c"], p["input_c"], p["bias"])
 
@@ -261,15 +290,17 @@ def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
     _, across = taps(p)
     for at in (*range(left), *range(width - right, width)):
         c.add("edges", p["batches"])
-        c.loop("edge rows", p["batches"] * p["output_c"], across[at] * p["input_c"], 32, 16)
+        rows = p["batches"] * p["output_c"]
+        c.vectors("edge rows", rows, across[at] * p["input_c"], 16)
+        _fours(c, "edge", p["batches"], p["output_c"])
+        c.add("biased edge by 4", p["batches"] * p["bias"] * (p["output_c"] // 4))
+        c.add("biased edge tails", p["batches"] * p["bias"] * (p["output_c"] % 4))
 
 
 def _convolve_any_s4(c: Counts, p: Params, path: str) -> None:
     """What arm_convolve_wrapper_s4 calls for kernels of several rows."""
     if path == "mve" and p["filter_h"] * p["filter_w"] * p["input_c"] % 2 == 0:
-        c.add("even", 1)
-        with c.within("even"):
-            convolve_even_s4(c, p, path)
+        convolve_even_s4(c, p, path)
     else:
         convolve_s4(c, p, path)
 
