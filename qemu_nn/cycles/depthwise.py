@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .convolve import convolve_patches_s8, convolve_s8
 from .counts import Counts, Params, taps
-from .patches import axes
+from .patches import axes, buffer, copied, sides
 
 #: Channels that Helium takes at a time, CMSIS-NN's CH_IN_BLOCK_MVE.
 _BLOCK = 124
@@ -94,19 +94,26 @@ def _widened_patches(c: Counts, p: Params, size: int = 1) -> None:
 def _block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") -> None:
     """A block of channels with Helium: four pixels at a time, four channels at a time."""
     pixels, _, valid, kernel = _window(p)
+    down, across = axes(p)
     c.add("channel blocks", 1)
     c.add("buffered lines", p["batches"] * p["output_h"])
     c.add("buffered pixels", pixels)
     c.add("kernel rows", pixels * p["filter_h"])
     c.add("taps", pixels * kernel)
-    c.vectors("copy", valid, channels * size, 16)
-    c.gaps("pad", pixels * kernel - valid, channels * size, "mve" if size == 1 else "dsp")
+    sides(c, p["batches"], down, across)
+    if size == 1:
+        c.vectors("copy", valid, channels, 16)
+        c.vectors("pad", pixels * kernel - valid, channels, 16)
+    else:
+        length = channels * size
+        begins = [at * down.size * across.size * length for at in range(p["batches"])]
+        copied(c, "mve", buffer(length, length, 4, begins), down, across)
     groups = -(-channels // 4)
-    c.add("quads", pixels // 4)
-    c.loop(f"quad groups{kind}", (pixels // 4) * groups, kernel, 2)
-    c.add("singles", pixels % 4)
-    c.loop(f"single groups{kind}", (pixels % 4) * groups, kernel, 2)
-    c.add("biased", p["bias"] * (pixels // 4 + pixels % 4) * groups)
+    for name, times in (("quads", pixels // 4), ("singles", pixels % 4)):
+        c.add(name, times)
+        c.add(f"{name} tails", times * (channels % 4 > 0))
+        c.loop(f"{name} groups{kind}", times * groups, kernel, 2)
+        c.add(f"{name} biased", p["bias"] * times * groups)
 
 
 def depthwise_3x3_s8(c: Counts, p: Params, path: str) -> None:
@@ -165,7 +172,6 @@ def depthwise_fast_s16(c: Counts, p: Params, path: str) -> None:
         depthwise_s16(c, p, path)
     elif path == "mve":
         _block_mve(c, p, p["input_c"], 2)
-        c.add("tails", (_window(p)[0] % 4) * (p["input_c"] % 4 > 0))
     else:
         _widened_patches(c, p, 2)
         pixels, _, _, kernel = _window(p)
