@@ -30,7 +30,7 @@ def _plain(c: Counts, p: Params, channels: int, kind: str = "") -> None:
     pixels, rows, valid, _ = _window(p)
     c.add("lines", p["batches"] * p["output_h"])
     c.add("pixels", pixels)
-    c.add("inputs", pixels * p["input_c"])
+    c.add(f"inputs{kind}", pixels * p["input_c"])
     c.add(f"outputs{kind}", pixels * channels)
     c.add(f"output rows{kind}", rows * channels)
     c.add(f"output taps{kind}", valid * channels)
@@ -191,9 +191,12 @@ def depthwise_wrapper_s16(c: Counts, p: Params, path: str) -> None:
 
 def depthwise_s4(c: Counts, p: Params, path: str) -> None:
     """arm_depthwise_conv_s4: two outputs at a time where channels or multipliers are even."""
-    channels = p["input_c"] * p["ch_mult"]
+    channels, pixels = p["input_c"] * p["ch_mult"], _window(p)[0]
+    if p["input_c"] % 2 or (p["ch_mult"] % 2 and p["ch_mult"] > 1):
+        c.add("next bytes", pixels * ((channels + 1) // 2 - 1))
     if p["input_c"] % 2:
         _plain(c, p, channels, " odd")
+        c.add("pixels odd", pixels)
     elif p["ch_mult"] == 1:
         _plain(c, p, channels // 2, " in pairs")
     elif p["ch_mult"] % 2:
