@@ -148,13 +148,16 @@ def convolve_s16(c: Counts, p: Params, path: str) -> None:
     if path == "mve":
         quads, rest = batches * (pixels // 4), batches * (pixels % 4)
         c.add("products", quads + batches * (pixels % 4 > 0))
-        c.vectors("quads", quads * channels, n - slow, 8)
-        c.vectors("singles", rest * channels, n - slow, 4)
-        c.add(f"quad rows{kind}", quads * channels)
-        c.add(f"single rows{kind}", rest * channels)
-        c.add("single quads", rest * (channels // 4) * (not wide))
-        c.add("slow quads", quads * channels * slow)
-        c.add("slow singles", rest * channels * slow)
+        for name, entered, lanes in (("quad", quads, 8), ("single", rest, 4)):
+            rows = entered * channels
+            c.vectors(f"{name}s", rows, n - slow, lanes)
+            c.add(f"{name}{kind}", entered)
+            c.add(f"{name} rows{kind}", rows)
+            c.add(f"{name} biases{kind}", rows * p["bias"])
+            c.add(f"any slow {name}s", rows * (slow > 0))
+            c.add(f"slow {name}s", rows * slow)
+        if not wide:
+            _fours(c, "singles", rest, channels)
         return
     columns(c, path, batches, pixels, channels, n - slow, p["bias"])
     pairs, odd = batches * (pixels // 2), batches * (pixels % 2)

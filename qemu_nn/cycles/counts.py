@@ -99,13 +99,21 @@ class Counts(dict[str, float]):
         else:
             self.memset(name, times, size, target)
 
-    def patches(self, name: str, times: float, size: int, path: str) -> None:
-        """Count copies of patches of `size` bytes from and to multiples of that size."""
+    def patches(
+        self, name: str, times: float, size: int, path: str, inline: bool = True
+    ) -> None:
+        """Count copies of patches of `size` bytes from and to multiples of that size.
+
+        inline: whether a loop of vectors copies them with Helium.
+        """
+        if path == "mve" and inline:
+            self.vectors(name, times, size, 16)
+            return
         step = {0: 4, 2: 2}.get(size % 4, 1)
         offsets = range(0, 4, step)
         for source in offsets:
             for target in offsets:
-                self.copies(name, times / len(offsets) ** 2, size, path, source, target)
+                self.memcpy(name, times / len(offsets) ** 2, size, path, source, target)
 
     def gaps(self, name: str, times: float, size: int, path: str) -> None:
         """Count memset of patches of `size` bytes at multiples of that size."""

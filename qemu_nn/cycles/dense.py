@@ -105,6 +105,7 @@ def matmul_s16(c: Counts, p: Params, path: str) -> None:
     blocks = {"mve": 4, "dsp": 2, "scalar": 1}[path]
     c.add("vectors", times)
     for name, entered in (("rows", times * (rows // blocks)), ("row", times * (rows % blocks))):
+        c.add(f"any {name}", times * (entered > 0))
         if path == "mve":
             c.vectors(name, entered, n, 8)
         else:
@@ -160,7 +161,7 @@ def lstm(c: Counts, p: Params, path: str) -> None:
     c.add("strided", steps * batches * (one_sample > 1))
     size = hidden * batches
     c.add("activations", steps * size)
-    c.loop("clear", steps, 2 * size, 16, 4)
+    c.memset("clear", 4 * steps + 1, 2 * size)
     c.loop("elements", steps, size, *((4,) if path == "mve" else (2,)))
     if path == "mve":
         c.vectors("element vectors", steps, size, 4)
@@ -169,6 +170,7 @@ def lstm(c: Counts, p: Params, path: str) -> None:
         c.add(name, entered * batches)
         blocks = {"mve": 4, "dsp": 2, "scalar": 3}[path]
         for kind, rows in (("rows", hidden // blocks), ("row", hidden % blocks)):
+            c.add(f"any {kind}", entered * batches * (rows > 0))
             if path == "mve":
                 c.vectors(kind, entered * batches * rows, n, 16)
             else:

@@ -49,7 +49,7 @@ def maximum(size: int) -> Counter:
         c.add("lines", batches * p["output_h"])
         c.add("pixels", pixels)
         c.add("rows", batches * sum(rows) * p["output_w"])
-        c.patches("first", pixels, channels * size, path)
+        c.patches("first", pixels, channels * size, path, inline=size == 1)
         length = p["output_h"] * p["output_w"] * channels
         if path == "mve":
             c.vectors("others", others, channels, 16 // size)
