@@ -103,7 +103,7 @@ def broadcast(c: Counts, p: Params, path: str) -> None:
         ours, theirs = first[level:], second[level:]
         flat = _product(out[level:])
         if ours == theirs or 1 in (_product(ours), _product(theirs)):
-            kind = "same" if ours == theirs else "scalar"
+            kind = f"{'inner ' * (level > 0)}{'same' if ours == theirs else 'scalar'}"
             c.add(f"level {level}", outer)
             if path == "mve":
                 c.vectors(kind, outer, flat, 16)
