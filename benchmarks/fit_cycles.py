@@ -23,6 +23,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from qemu_nn.cycles.model import CLASSES, DATA, DEFAULTS, PATHS
+from qemu_nn.cycles.library import LIBRARY
 from qemu_nn.cycles.table import COUNTERS, group, parts
 
 FOLDS = 6
@@ -91,29 +92,39 @@ def matrix(recorded, core):
     return names, np.array([[row.get(name, 0.0) for name in names] for row in rows])
 
 
-def solve(counted, wanted, counts):
+def solve(counted, wanted, counts, known=None):
     """Coefficients, none negative, of the least sum of relative errors.
 
     Calls that the closed forms hold exactly for outvote the others: squares, where each has its
-    error as weight, come to the sum of absolute errors.
+    error as weight, come to the sum of absolute errors. known: which parts are instructions, so
+    that their coefficient is one.
     """
-    scale = counted.max(axis=0)
+    result = np.zeros(counted.shape[1]) if known is None else known.astype(float)
+    free = result == 0
+    scale = counted[:, free].max(axis=0)
     scale[scale == 0] = 1.0
-    rows, goal, weights = counted / scale / counts[:, None], wanted / counts, np.ones(len(counts))
+    rows, goal = counted[:, free] / scale / counts[:, None], (wanted - counted @ result) / counts
+    weights = np.ones(len(counts))
     for _ in range(ROUNDS):
         found = nnls(rows * weights[:, None], goal * weights, maxiter=20000)[0]
         weights = np.maximum(np.abs(rows @ found - goal), SMALL) ** -0.5
-    return found / scale
+    result[free] = found / scale
+    return result
 
 
-def unseen(counted, counts, calls):
+def of_library(names):
+    """Which parts are instructions of the C library, counted one by one."""
+    return np.array([name in LIBRARY for name in names])
+
+
+def unseen(counted, counts, calls, known):
     """The relative error of each call by a fit that has not seen its shape."""
     texts = [text.partition(',"bias')[0] for _, text in calls]
     folds = [int(hashlib.md5(text.encode()).hexdigest(), 16) % FOLDS for text in texts]
     errors = np.zeros(len(calls))
     for fold in set(folds):
         left_out = np.array(folds) == fold
-        found = solve(counted[~left_out], counts[~left_out], counts[~left_out])
+        found = solve(counted[~left_out], counts[~left_out], counts[~left_out], known)
         errors[left_out] = counted[left_out] @ found / counts[left_out] - 1
     return errors
 
@@ -125,7 +136,7 @@ def fewest(names, counted, counts, calls):
         kept = [at for at, name in enumerate(names) if not re.fullmatch(kinds, name)]
         if found and len(kept) == len(found[-1][1]):
             continue
-        errors = np.abs(unseen(counted[:, kept], counts, calls))
+        errors = np.abs(unseen(counted[:, kept], counts, calls, of_library(names)[kept]))
         found.append((np.mean(np.minimum(errors, 0.1)), kept, errors))
     _, kept, errors = min(found, key=lambda one: one[0])
     return [names[at] for at in kept], counted[:, kept], errors
@@ -152,6 +163,7 @@ def fitted(recorded, core):
     if PATHS[core] != "scalar":  # where none of them takes longer than another
         wanted[MAC] = wanted[MAC] + wanted.pop("multiplies")
     found = {name: solve(counted, target, counts) for name, target in wanted.items()}
+    found["instructions"] = solve(counted, counts, counts, of_library(names))
     used = [at for at in range(len(names)) if any(values[at] > 0 for values in found.values())]
     entry = {"parts": [names[at] for at in used]}
     for name, values in found.items():

@@ -125,6 +125,7 @@ def _svdf(c: Counts, p: Params, path: str, step: int) -> None:
     if path != "dsp":
         c.add("history/4", batches * features * (steps // 4))
         c.add("history/8", batches * features * (steps // 8))
+    c.loop("history vectors", batches * features, steps - steps % 16, 16)
     c.add("ranks", batches * features)
     c.add("summed ranks", batches * features * (p["rank"] > 1))
     c.add("units", batches * p["units"])
@@ -145,6 +146,7 @@ def svdf_s16(c: Counts, p: Params, path: str) -> None:
     blocks = {"mve": 3, "dsp": 2, "scalar": 3}[path]
     c.add("vectors", batches)
     for name, times in (("rows", batches * (rows // blocks)), ("row", batches * (rows % blocks))):
+        c.add(f"any {name}", batches * (times > 0))
         if path == "mve":
             c.vectors(name, times, n, 16)
         else:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+#: Parts that are instructions themselves, so that nothing of them has to be fitted.
+LIBRARY = ("memcpy", "memset", "memmove")
+
 
 def memcpy(size: int, path: str, source: int = 0, target: int = 0) -> int:
     """Instructions of memcpy; source, target: addresses modulo 4.
