@@ -68,10 +68,11 @@ def _valid(p: Params) -> int:
     return _axis(p, "y").sides()[1] * _axis(p, "x").sides()[1]
 
 
-def convolve(size: int, fast: bool = False) -> Counter:
+def convolve(size: int, fast: bool = False, rgb: bool = False) -> Counter:
     """A convolution with patches in a buffer, two columns at a time; size: bytes of an element.
 
-    fast: what needs no padding is copied a row of the kernel at a time.
+    fast: what needs no padding is copied a row of the kernel at a time. rgb: of three channels,
+    which are cleared in place, not by memset.
     """
 
     def count(c: Counts, p: Params, path: str) -> None:
@@ -89,6 +90,8 @@ def convolve(size: int, fast: bool = False) -> Counter:
         _patches(c, p, 2 * channels, 2, size == 1 or fast, middle)
         if size == 1 or fast:
             _widen(c, "widen", _valid(p) - middle * kernel, channels, size)
+        if rgb:
+            c.pop("memset", None)
         n = kernel * channels
         if size == 2:  # pairs of a row; what is left over in one is not computed
             c.add("column pairs", down.out * (across.out // 2))

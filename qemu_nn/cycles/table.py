@@ -34,7 +34,7 @@ _LEGACY: dict[str, Counter] = {
     "arm_convolve_HWC_q15_basic": legacy.convolve_plain_q15,
     "arm_convolve_HWC_q15_fast": legacy.convolve(2),
     "arm_convolve_HWC_q15_fast_nonsquare": legacy.convolve(2),
-    "arm_convolve_HWC_q7_RGB": legacy.convolve(1),
+    "arm_convolve_HWC_q7_RGB": legacy.convolve(1, rgb=True),
     "arm_convolve_HWC_q7_basic": legacy.convolve(1),
     "arm_convolve_HWC_q7_basic_nonsquare": legacy.convolve(1),
     "arm_convolve_HWC_q7_fast": legacy.convolve(1, fast=True),
