@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from .counts import Counter, Counts, Params, taps
+from .counts import Counter, Counts, Params
 from .patches import axes, buffer, copied, sides
-from .products import columns, matrices_s8
+from .products import columns, fours, matrices_s8
 
 #: Up to so many products the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
 FAST_COLUMNS = 512
 
 
-def im2col(
-    c: Counts, p: Params, path: str, groups: int, size: int, widened: bool = False
-) -> None:
+def im2col(c: Counts, p: Params, path: str, groups: int, size: int, widened: bool = False) -> None:
     """Count the copies of patches into the buffer; size: bytes of an element.
 
     widened: whether pixels are made wider rather than copied.
@@ -81,7 +79,7 @@ def convolve_1x1_s8_fast(c: Counts, p: Params, path: str) -> None:
 
 def convolve_1_x_n_s8(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_1_x_n_s8: on Helium three products, left, between and right of the padding."""
-    left, right = _padded(p)
+    left, right = padded(p)
     if path != "mve" or left + right > p["output_w"]:
         c.add("handed on", 1)
         convolve_s8(c, p, path)
@@ -94,7 +92,7 @@ def convolve_1_x_n_s8(c: Counts, p: Params, path: str) -> None:
         matrices_s8(c, path, batches, width, p["output_c"], n, p["bias"])
 
 
-def _padded(p: Params) -> tuple[int, int]:
+def padded(p: Params) -> tuple[int, int]:
     """Outputs that meet padding on the left and on the right."""
     stride, pad = p["stride_w"], p["pad_w"]
     total = (p["output_w"] - 1) * stride + p["filter_w"] - p["input_w"]
@@ -113,7 +111,7 @@ def _is_1_x_n(p: Params) -> bool:
     return in_a_row and p["stride_w"] * p["input_c"] % 4 == 0 and p["input_c"] == p["filter_c"]
 
 
-def _wrapper(fast: Counter, one: Counter, row: Counter, rest: Counter) -> Counter:
+def wrapper(fast: Counter, one: Counter, row: Counter, rest: Counter) -> Counter:
     """A wrapper: the function that fits, of those for one pixel, for one row and for any kernel.
 
     fast: of one pixel without stride.
@@ -132,9 +130,7 @@ def _wrapper(fast: Counter, one: Counter, row: Counter, rest: Counter) -> Counte
     return count
 
 
-convolve_wrapper_s8 = _wrapper(
-    convolve_1x1_s8_fast, convolve_1x1_s8, convolve_1_x_n_s8, convolve_s8
-)
+convolve_wrapper_s8 = wrapper(convolve_1x1_s8_fast, convolve_1x1_s8, convolve_1_x_n_s8, convolve_s8)
 
 
 def convolve_s16(c: Counts, p: Params, path: str) -> None:
@@ -157,7 +153,7 @@ def convolve_s16(c: Counts, p: Params, path: str) -> None:
             c.add(f"any slow {name}s", rows * (slow > 0))
             c.add(f"slow {name}s", rows * slow)
         if not wide:
-            _fours(c, "singles", rest, channels)
+            fours(c, "singles", rest, channels)
         return
     columns(c, path, batches, pixels, channels, n - slow, p["bias"])
     pairs, odd = batches * (pixels // 2), batches * (pixels % 2)
@@ -167,147 +163,3 @@ def convolve_s16(c: Counts, p: Params, path: str) -> None:
     c.add(f"blocks{kind}", pairs * (channels // 2))
     c.add(f"channel{kind}", pairs * (channels % 2))
     c.add(f"column{kind}", odd * channels)
-
-
-def _matrices_s4(c: Counts, path: str, times: float, lhs: int, rhs: int, n: int, bias: int) -> None:
-    """arm_nn_mat_mult_nt_t_s4: two weights in a byte, so that odd rows begin within one."""
-    c.add("products", times)
-    if path == "mve":
-        rest = lhs % 4
-        _rows_s4(c, "quads", times * (lhs // 4), rhs, n, 16, bias)
-        c.add("any quads", times * (lhs > 3))
-        for name, pixels, block in (("threes", 3, 16), ("twos", 2, 32), ("ones", 1, 32)):
-            _rows_s4(c, name, times * (rest == pixels), rhs, n, block, bias)
-        _fours(c, "ones", times * (rest == 1), rhs)
-        return
-    steps = (16, 4, 2) if path == "dsp" else (2,)
-    for name, several in (("quads", rhs // 4), ("rows", rhs % 4)):
-        c.add(f"any {name}", times * (several > 0))
-        c.add(name, times * several)
-        c.add(f"{name} with pairs", times * several * (lhs > 1))
-        for pixels, entered in (("pairs", lhs // 2), ("odd", lhs % 2)):
-            c.loop(f"{name} {pixels}", times * several * entered, n, *steps)
-            c.add(f"{name} {pixels} biased", times * several * entered * bias)
-    within = times * (rhs % 4 > 1) * (n % 2)  # the second row begins within a byte
-    c.add("within", within)
-    c.add("within pairs", within * (lhs // 2))
-    c.add("within odd", within * (lhs % 2))
-
-
-def _rows_s4(
-    c: Counts, name: str, times: float, rows: int, n: int, block: int, bias: int
-) -> None:
-    """Rows of 4-bit weights with Helium; a row that begins within a byte takes its first alone."""
-    within = times * (rows // 2) * (n % 2)
-    c.add(name, times)
-    c.add(f"{name} rows", times * rows)
-    c.add(f"{name} within", within)
-    c.add(f"{name}/{block}", times * rows * (n // block))
-    c.add(f"{name}/{block} any", times * rows * (n >= block))
-    if block == 32:
-        c.add(f"{name}/16", times * rows * (n % 32 > 15))
-    c.add(f"{name}/rest", times * rows * (n % 16 > 0) - within * (n % 16 == 1))
-    c.add(f"{name} biased", times * rows * bias)
-
-
-def _fours(c: Counts, name: str, times: float, rows: int) -> None:
-    """Results that are made smaller four at a time, and what is left over one by one."""
-    c.add(f"{name} by 4", times * (rows // 4))
-    c.add(f"{name} any tails", times * (rows % 4 > 0))
-    c.add(f"{name} tails", times * (rows % 4))
-
-
-def convolve_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_s4: patches into a buffer, then four channels and two columns at a time."""
-    c.add("by patches", 1)
-    n = p["filter_h"] * p["filter_w"] * p["filter_c"]
-    pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]
-    if path == "mve":
-        im2col(c, p, path, 1, 1)
-        _matrices_s4(c, path, batches * (pixels // 4), 4, channels, n, p["bias"])
-        _matrices_s4(c, path, batches * (pixels % 4 > 0), pixels % 4, channels, n, p["bias"])
-        return
-    im2col(c, p, path, 1, 2, widened=True)
-    pairs, odd = batches * (pixels // 2), batches * (pixels % 2)
-    steps = (4, 2) if path == "dsp" else (2,)
-    c.add("column pairs", pairs)
-    c.add("odd columns", odd)
-    c.add("any blocks", pairs * (channels > 3))
-    c.add("any channel", pairs * (channels % 4 > 0))
-    for name, entered in (
-        ("blocks", pairs * (channels // 4)),
-        ("channel", pairs * (channels % 4)),
-        ("column", odd * channels),
-    ):
-        c.loop(name, entered, n, *steps)
-        c.add(f"{name} biased", entered * p["bias"])
-    c.add("channel within", pairs * (channels % 4 > 1) * (n % 2))
-    c.add("column within", odd * (channels // 2) * (n % 2))
-
-
-def convolve_even_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_even_s4, with Helium only: pixels are interleaved for a faster product."""
-    with c.within("even"):
-        _even_s4(c, p, path)
-
-
-def _even_s4(c: Counts, p: Params, path: str) -> None:
-    c.add("by pairs of weights", 1)
-    im2col(c, p, path, 1, 1)
-    n = p["filter_h"] * p["filter_w"] * p["filter_c"]
-    pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]
-    c.add("interleaved", batches * pixels * (n // 32))
-    c.add("any interleaved", batches * pixels * (n > 31))
-    rest = pixels % 4
-    kinds = (("quads", pixels // 4), *((f"last {k}", int(rest == k)) for k in (1, 2, 3)))
-    for name, entered in kinds:
-        _rows_s4(c, name, batches * entered, channels, n, 32, p["bias"])
-    _fours(c, "last 1", batches * (rest == 1), channels)
-
-
-def convolve_1x1_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s4: a product for each row of outputs."""
-    c.add("by rows", 1)
-    c.add("batches by rows", p["batches"])
-    times = p["batches"] * p["output_h"]
-    _matrices_s4(c, path, times, p["output_w"], p["output_c"], p["input_c"], p["bias"])
-
-
-def convolve_1x1_s4_fast(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s4_fast: one product."""
-    pixels = p["batches"] * p["output_h"] * p["output_w"]
-    _matrices_s4(c, path, 1, pixels, p["output_c"], p["input_c"], p["bias"])
-
-
-def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1_x_n_s4: on Helium one product between padded outputs, each on its own."""
-    left, right = _padded(p)
-    if path != "mve" or left + right > p["output_w"]:
-        c.add("handed on", 1)
-        convolve_s4(c, p, path)
-        return
-    width, n = p["output_w"], p["filter_w"] * p["input_c"]
-    c.add("parts", p["batches"])
-    middle = width - left - right
-    _matrices_s4(c, path, p["batches"], middle, p["output_c"], n, p["bias"])
-    _, across = taps(p)
-    for at in (*range(left), *range(width - right, width)):
-        c.add("edges", p["batches"])
-        rows = p["batches"] * p["output_c"]
-        c.vectors("edge rows", rows, across[at] * p["input_c"], 16)
-        _fours(c, "edge", p["batches"], p["output_c"])
-        c.add("biased edge by 4", p["batches"] * p["bias"] * (p["output_c"] // 4))
-        c.add("biased edge tails", p["batches"] * p["bias"] * (p["output_c"] % 4))
-
-
-def _convolve_any_s4(c: Counts, p: Params, path: str) -> None:
-    """What arm_convolve_wrapper_s4 calls for kernels of several rows."""
-    if path == "mve" and p["filter_h"] * p["filter_w"] * p["input_c"] % 2 == 0:
-        convolve_even_s4(c, p, path)
-    else:
-        convolve_s4(c, p, path)
-
-
-convolve_wrapper_s4 = _wrapper(
-    convolve_1x1_s4_fast, convolve_1x1_s4, convolve_1_x_n_s4, _convolve_any_s4
-)

@@ -99,9 +99,7 @@ class Counts(dict[str, float]):
         else:
             self.memset(name, times, size, target)
 
-    def patches(
-        self, name: str, times: float, size: int, path: str, inline: bool = True
-    ) -> None:
+    def patches(self, name: str, times: float, size: int, path: str, inline: bool = True) -> None:
         """Count copies of patches of `size` bytes from and to multiples of that size.
 
         inline: whether a loop of vectors copies them with Helium.

@@ -45,26 +45,6 @@ def _vector_s16(c: Counts, path: str, times: float, rows: int, n: int, name: str
             c.add(f"{name}{kind}/1", entered * slow)
 
 
-def connected_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_fully_connected_s4: four rows at a time, two weights in a byte."""
-    rows, n, batches = p["output_c"], p["input_c"], p["batches"]
-    c.add("vectors", batches)
-    for name, several in (("quads", rows // 4), ("rows", rows % 4)):
-        times = batches * several
-        c.add(f"any {name}", batches * (several > 0))
-        c.add(f"{name} biased", times * p["bias"])
-        if path == "mve":
-            c.loop(name, times, n - n % 32, 32)
-            c.add(f"{name}/16", times * (n % 32 > 15))
-        else:
-            c.loop(name, times, n - n % 2, *((4, 2) if path == "dsp" else (2,)))
-    c.add("quads odd", batches * (rows // 4) * (n % 2))
-    c.add("rows odd", batches * ((rows % 4 + 1) // 2) * (n % 2))
-    if path == "mve":
-        c.add("quads rest", batches * (rows // 4) * (2 * (n % 16 > 0) - (n % 16 == 1)))
-        c.loop("rows rest", batches * (rows % 4), n % 16 - n % 2, 4, 2)
-
-
 def vector_sum(c: Counts, p: Params, path: str) -> None:
     """arm_vector_sum_s8: sums of the rows, where there is an offset to multiply them by."""
     _sums(c, path, 1, p["rows"], p["cols"], p["bias"], p["rhs_offset"])

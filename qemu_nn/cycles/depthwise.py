@@ -1,23 +1,20 @@
-"""Loop counts of depthwise and transposed convolutions of the s8, s16 and s4 functions."""
+"""Loop counts of depthwise convolutions of the s8 and s16 functions."""
 
 from __future__ import annotations
 
-from .convolve import convolve_patches_s8, convolve_s8
+from .convolve import convolve_s8
 from .counts import Counts, Params, taps
 from .patches import axes, buffer, copied, sides
 
-#: Channels that Helium takes at a time, CMSIS-NN's CH_IN_BLOCK_MVE.
-_BLOCK = 124
+#: Channels that Helium takes at a time, CMSIS-NN's CH_INBLOCK_MVE.
+BLOCK = 124
 
 #: One input channel with more outputs than this is convolved with Helium, CMSIS-NN's
 #: CONVERT_DW_CONV_WITH_ONE_INPUT_CH_AND_OUTPUT_CH_ABOVE_THRESHOLD of that compiler.
 _CONVOLVED_ABOVE = 1
 
-#: Up to so many input channels a transposed convolution is not turned into one that is none.
-_REVERSED_FROM = 16
 
-
-def _window(p: Params) -> tuple[int, int, int, int]:
+def window(p: Params) -> tuple[int, int, int, int]:
     """Pixels, pixels x valid kernel rows, pixels x valid taps, and the kernel's size."""
     rows, across = taps(p)
     pixels = p["batches"] * p["output_h"] * p["output_w"]
@@ -25,9 +22,9 @@ def _window(p: Params) -> tuple[int, int, int, int]:
     return pixels, valid_rows, p["batches"] * sum(rows) * sum(across), p["filter_h"] * p["filter_w"]
 
 
-def _plain(c: Counts, p: Params, channels: int, kind: str = "") -> None:
+def plain(c: Counts, p: Params, channels: int, kind: str = "") -> None:
     """Every output for itself: bounds, valid rows, valid taps."""
-    pixels, rows, valid, _ = _window(p)
+    pixels, rows, valid, _ = window(p)
     c.add("lines", p["batches"] * p["output_h"])
     c.add("pixels", pixels)
     c.add(f"inputs{kind}", pixels * p["input_c"])
@@ -44,9 +41,9 @@ def depthwise_s8(c: Counts, p: Params, path: str) -> None:
     """arm_depthwise_conv_s8: four outputs of a channel at a time where they are as many."""
     undilated = p["batches"] == p["dilation_h"] == p["dilation_w"] == 1
     if p["ch_mult"] % 4 == 0 and undilated:
-        _plain(c, p, p["input_c"] * p["ch_mult"] // 4, " by 4")
+        plain(c, p, p["input_c"] * p["ch_mult"] // 4, " by 4")
     else:
-        _plain(c, p, p["input_c"] * p["ch_mult"])
+        plain(c, p, p["input_c"] * p["ch_mult"])
 
 
 def depthwise_s8_opt(c: Counts, p: Params, path: str) -> None:
@@ -57,18 +54,18 @@ def depthwise_s8_opt(c: Counts, p: Params, path: str) -> None:
         return
     p = {**p, "batches": 1, "dilation_h": 1, "dilation_w": 1}  # it looks at one sample alone
     if path == "mve":
-        for first in range(0, p["input_c"], _BLOCK):
-            _block_mve(c, p, min(_BLOCK, p["input_c"] - first), 1)
+        for first in range(0, p["input_c"], BLOCK):
+            block_mve(c, p, min(BLOCK, p["input_c"] - first), 1)
     else:
         steps = (4,)
-        _widened_patches(c, p)
-        pixels, _, _, kernel = _window(p)
+        widened_patches(c, p)
+        pixels, _, _, kernel = window(p)
         c.loop("quads", pixels * (p["input_c"] // 4), kernel, 2)
         c.loop("singles", pixels * (p["input_c"] % 4), kernel, *steps)
         c.add("biased", pixels * p["bias"] * (p["input_c"] // 4))
 
 
-def _widened_patches(c: Counts, p: Params, size: int = 1) -> None:
+def widened_patches(c: Counts, p: Params, size: int = 1) -> None:
     """Patches that are copied row by row, what lies above and below cleared at once."""
     rows, across = taps(p)
     channels, batches = p["input_c"], p["batches"]
@@ -91,9 +88,9 @@ def _widened_patches(c: Counts, p: Params, size: int = 1) -> None:
         c.patches("copy", valid, 2 * channels, "dsp")
 
 
-def _block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") -> None:
+def block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") -> None:
     """A block of channels with Helium: four pixels at a time, four channels at a time."""
-    pixels, _, valid, kernel = _window(p)
+    pixels, _, valid, kernel = window(p)
     down, across = axes(p)
     c.add("channel blocks", 1)
     c.add("buffered lines", p["batches"] * p["output_h"])
@@ -162,7 +159,7 @@ def _as_convolution(c: Counts, p: Params, path: str) -> None:
 
 def depthwise_s16(c: Counts, p: Params, path: str) -> None:
     """arm_depthwise_conv_s16: every output for itself."""
-    _plain(c, p, p["input_c"] * p["ch_mult"])
+    plain(c, p, p["input_c"] * p["ch_mult"])
 
 
 def depthwise_fast_s16(c: Counts, p: Params, path: str) -> None:
@@ -171,10 +168,10 @@ def depthwise_fast_s16(c: Counts, p: Params, path: str) -> None:
         c.add("handed on", 1)
         depthwise_s16(c, p, path)
     elif path == "mve":
-        _block_mve(c, p, p["input_c"], 2)
+        block_mve(c, p, p["input_c"], 2)
     else:
-        _widened_patches(c, p, 2)
-        pixels, _, _, kernel = _window(p)
+        widened_patches(c, p, 2)
+        pixels, _, _, kernel = window(p)
         c.loop("quads", pixels * (p["input_c"] // 4), kernel, 2)
         c.loop("singles", pixels * (p["input_c"] % 4), kernel)
         c.add("biased", pixels * p["bias"] * (p["input_c"] // 4))
@@ -187,133 +184,3 @@ def depthwise_wrapper_s16(c: Counts, p: Params, path: str) -> None:
         depthwise_fast_s16(c, p, path)
     else:
         depthwise_s16(c, p, path)
-
-
-def depthwise_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_s4: two outputs at a time where channels or multipliers are even."""
-    channels, pixels = p["input_c"] * p["ch_mult"], _window(p)[0]
-    if p["input_c"] % 2 or (p["ch_mult"] % 2 and p["ch_mult"] > 1):
-        c.add("next bytes", pixels * ((channels + 1) // 2 - 1))
-    if p["input_c"] % 2:
-        _plain(c, p, channels, " odd")
-        c.add("pixels odd", pixels)
-    elif p["ch_mult"] == 1:
-        _plain(c, p, channels // 2, " in pairs")
-    elif p["ch_mult"] % 2:
-        _plain(c, p, channels, " of odd multiplier")
-    else:
-        _plain(c, p, channels // 2, " of even multiplier")
-
-
-def depthwise_s4_opt(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_s4_opt: as s8, and weights are unpacked."""
-    p = {**p, "batches": 1, "dilation_h": 1, "dilation_w": 1}
-    if path == "mve":
-        for first in range(0, p["input_c"], _BLOCK):
-            _block_mve(c, p, min(_BLOCK, p["input_c"] - first), 1, " odd" * (p["input_c"] % 2))
-        return
-    _widened_patches(c, p)
-    pixels, _, _, kernel = _window(p)
-    odd = p["input_c"] % 2
-    c.loop("quads", pixels * (p["input_c"] // 4), kernel, 2)
-    c.loop("odd quads", odd * pixels * (p["input_c"] // 4), kernel, 2)
-    c.loop("singles", pixels * (p["input_c"] % 4), kernel, 2)
-    c.loop("odd singles", odd * pixels * (p["input_c"] % 4), kernel)
-    c.add("biased", pixels * p["bias"] * (p["input_c"] // 4))
-
-
-def depthwise_wrapper_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_wrapper_s4: the function that fits."""
-    single = p["ch_mult"] == p["batches"] == p["dilation_h"] == p["dilation_w"] == 1
-    if single:
-        depthwise_s4_opt(c, p, path)
-    else:
-        depthwise_s4(c, p, path)
-
-
-def transpose_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_transpose_conv_s8: each input adds its kernel to rows of sums, which go out as filled."""
-    wide = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_w"])
-    high = max(p["filter_h"], p["stride_h"])
-    channels, batches, bias = p["output_c"], p["batches"], p["bias"]
-    starts = [row * p["stride_h"] for row in range(p["input_h"])]
-    filled = sum(max(0, p["pad_h"] - start) == 0 for start in starts) * p["stride_h"]
-    c.add("batches", batches)
-    c.add("sum rows", batches * filled)
-    c.add("filling inputs", batches * filled // p["stride_h"])
-    for times in (batches * high, batches * filled):
-        c.copies("initial", times * wide * bias, 4 * channels, path)
-        c.fills("cleared", times * (not bias), 4 * channels * wide, path)
-    last = p["input_h"] * p["stride_h"]
-    end = p["pad_h"] + p["output_h"]
-    tail = range(last, last + max(p["filter_h"] - p["stride_h"], 0))
-    lines = batches * (filled + sum(p["pad_h"] <= row < end for row in tail))
-    outputs = lines * p["output_w"]
-    c.add("output rows", lines)
-    c.add("pixels", outputs)
-    c.add("outputs", outputs * (-(-channels // 4) if path == "mve" else channels))
-    parts = (
-        ("quads", p["input_w"] // 4),
-        ("pair", p["input_w"] // 2 % 2),
-        ("one", p["input_w"] % 2),
-    )
-    for start in starts:
-        above = max(0, p["pad_h"] - start)
-        below = max(0, start + p["filter_h"] - (p["pad_h"] + p["output_h"]) - 1)
-        rows = max(p["filter_h"] - above - below, 0)
-        c.add("input rows", batches)
-        for name, times in parts:
-            entered = batches * times * channels
-            c.add(f"{name} channels", entered)
-            c.add(f"{name} rows", entered * rows)
-            taps_of = entered * rows * p["filter_w"]
-            if path == "mve":
-                c.vectors(name, taps_of, p["input_c"], 16)
-            else:
-                c.loop(name, taps_of, p["input_c"], *((4,) if path == "dsp" else (2,)))
-
-
-def transpose_wrapper_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_transpose_conv_wrapper_s8: many channels go through arm_convolve_s8, upscaled."""
-    if max(p["stride_h"], p["stride_w"]) > 2 or p["input_c"] <= _REVERSED_FROM:
-        transpose_s8(c, p, path)
-        return
-    rows = p["output_c"] * p["filter_h"]
-    c.patches("reversed", rows * p["filter_w"], p["input_c"], path)
-    c.add("reversed rows", rows)
-    c.add("reversed channels", p["output_c"])
-    window = {
-        **p,
-        **{"input_h": p["input_h"] * p["stride_h"], "input_w": p["input_w"] * p["stride_w"]},
-        **{"pad_h": p["filter_h"] - 1 - p["pad_h"], "pad_w": p["filter_w"] - 1 - p["pad_w"]},
-        **{"stride_h": 1, "stride_w": 1, "filter_c": p["input_c"]},
-    }
-    with c.within("convolve"):
-        if p["stride_h"] == p["stride_w"] == 1:
-            convolve_s8(c, window, path)
-        else:
-            _upscaled(c, window, p, path)
-            convolve_patches_s8(c, window, path)
-
-
-def _upscaled(c: Counts, window: Params, p: Params, path: str) -> None:
-    """Where arm_convolve_s8 reads every second pixel: patches are cleared, then copied."""
-    down, across = axes(window)
-    pixels = p["batches"] * down.out * across.out
-    rows, columns = (
-        sum(
-            0 <= axis.at(out, tap) < axis.size and axis.at(out, tap) % stride == 0
-            for out in range(axis.out)
-            for tap in range(axis.kernel)
-        )
-        for axis, stride in ((down, p["stride_h"]), (across, p["stride_w"]))
-    )
-    c.add("batches", p["batches"])
-    c.add("lines", p["batches"] * down.out)
-    c.add("pixels", pixels)
-    c.add("upscaled pixels", pixels)
-    c.gaps("cleared", pixels, window["filter_c"] * down.kernel * across.kernel, path)
-    c.add("upscaled rows", pixels * down.kernel)
-    c.add("real rows", p["batches"] * rows * across.out)
-    c.add("real row taps", p["batches"] * rows * across.out * across.kernel)
-    c.patches("upscaled copy", p["batches"] * rows * columns, window["filter_c"], path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from .counts import Counter, Counts, Params, inside
 from .patches import Axis, buffer, copied, sides
 
-
 #: The output lies in another buffer than the input, a multiple of four bytes away.
 _APART = 1 << 30
 

@@ -33,14 +33,10 @@ class Axis:
 
 def axes(p: Params) -> tuple[Axis, Axis]:
     """The axes down and across of a window of the s8, s16 and s4 functions."""
-    down, across = (
-        Axis(
-            *(p[f"{name}_{axis}"] for name in ("input", "output", "filter", "stride", "pad")),
-            p.get(f"dilation_{axis}", 1),
-        )
-        for axis in "hw"
-    )
-    return down, across
+    names = ("input", "output", "filter", "stride", "pad", "dilation")
+    given = {"dilation_h": 1, "dilation_w": 1, **p}
+    down, across = ([given[f"{name}_{axis}"] for name in names] for axis in "hw")
+    return Axis(*down), Axis(*across)
 
 
 def sides(c: Counts, times: float, down: Axis, across: Axis) -> None:

@@ -79,3 +79,10 @@ def vector_s8(
         c.add(f"{name} biased", bias * entered)
         c.add(f"{name} offset", offset * entered)
         c.add(f"{name} offsets", offset * entered * added)
+
+
+def fours(c: Counts, name: str, times: float, rows: int) -> None:
+    """Results that are made smaller four at a time, and what is left over one by one."""
+    c.add(f"{name} by 4", times * (rows // 4))
+    c.add(f"{name} any tails", times * (rows % 4 > 0))
+    c.add(f"{name} tails", times * (rows % 4))

@@ -166,7 +166,9 @@ def concatenate(axis: str) -> Counter:
         out = _product([*sizes[:at], p[f"output_{axis}"]])
         if axis == "w":
             out = size
-        _aligned_copies(c, f"copy {axis}", times, size, out, path, p["offset"] * _product(sizes[:at]))
+        _aligned_copies(
+            c, f"copy {axis}", times, size, out, path, p["offset"] * _product(sizes[:at])
+        )
 
     return count
 
