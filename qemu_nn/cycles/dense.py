@@ -139,15 +139,18 @@ def lstm(c: Counts, p: Params, path: str) -> None:
     batches, hidden, steps = p["batch_size"], p["hidden_size"], p["time_steps"]
     one_sample = 1 if p["time_major"] else steps
     c.add("steps", steps)
+    c.add("later steps", steps - 1)
     c.add("samples", steps * batches)
     c.add("strided", steps * batches * (one_sample > 1))
     size = hidden * batches
     c.add("activations", steps * size)
     c.memset("clear", 4 * steps + 1, 2 * size)
-    c.loop("elements", steps, size, *((4,) if path == "mve" else (2,)))
     if path == "mve":
-        c.vectors("element vectors", steps, size, 4)
-        c.vectors("output vectors", steps * batches, hidden, 4)
+        c.vectors("elements", steps, size, 4)
+        c.vectors("outputs", steps * batches, hidden, 4)
+    else:
+        c.loop("elements", steps, size, 2)
+        c.loop("outputs", steps * batches, hidden, 2)
     for name, entered, n in (("input", steps, p["input_size"]), ("hidden", steps - 1, hidden)):
         c.add(name, entered * batches)
         blocks = {"mve": 4, "dsp": 2, "scalar": 3}[path]
