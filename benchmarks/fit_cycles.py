@@ -29,6 +29,9 @@ from qemu_nn.cycles.table import COUNTERS, group, parts
 FOLDS = 6
 MAC = "multiply-accumulates"
 
+#: What a range has to spare, however small the errors are that were seen.
+MARGIN = 0.002
+
 #: How often solve() weighs anew, and which relative errors weigh the same as none.
 ROUNDS, SMALL = 6, 1e-3
 
@@ -176,7 +179,8 @@ def fitted(recorded, core):
     for function in sorted(set(functions)):
         own = functions == function
         by_function[function] = errors[own]
-        span = (spans[own, 0].min(), spans[own, 1].max(), np.quantile(errors[own], 0.9))
+        margin = max(np.quantile(errors[own], 0.9), MARGIN)
+        span = (spans[own, 0].min(), spans[own, 1].max(), margin)
         entry["spans"][function] = [significant(round(float(value), 3), 9) for value in span]
     return entry, by_function
 
