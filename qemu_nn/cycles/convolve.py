@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .counts import Counter, Counts, Params
-from .patches import axes, buffer, copied, sides
+from .patches import Buffer, axes, copied, sides
 from .products import columns, fours, matrices_s8
 
 #: Up to so many products the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
@@ -33,7 +33,7 @@ def im2col(c: Counts, p: Params, path: str, groups: int, size: int, widened: boo
     else:
         image = down.size * across.size * pixel
         begins = [n * image + g * length for n in range(p["batches"]) for g in range(groups)]
-        copied(c, path, buffer(length, pixel, 2, begins), down, across, widened)
+        copied(c, path, Buffer(length, pixel, 2, begins), down, across, widened)
     if widened:
         c.loop("widen", valid, p["filter_c"], *((4,) if path == "dsp" else ()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .convolve import convolve_s8
 from .counts import Counts, Params, taps
-from .patches import axes, buffer, copied, sides
+from .patches import Buffer, axes, copied, sides
 
 #: Channels that Helium takes at a time, CMSIS-NN's CH_INBLOCK_MVE.
 BLOCK = 124
@@ -104,7 +104,7 @@ def block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") ->
     else:
         length = channels * size
         begins = [at * down.size * across.size * length for at in range(p["batches"])]
-        copied(c, "mve", buffer(length, length, 4, begins), down, across)
+        copied(c, "mve", Buffer(length, length, 4, begins), down, across)
     groups = -(-channels // 4)
     for name, times in (("quads", pixels // 4), ("singles", pixels % 4)):
         c.add(name, times)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .counts import Counter, Counts, Params, inside
-from .patches import Axis, buffer, copied, sides
+from .patches import Axis, Buffer, copied, sides
 
 #: The output lies in another buffer than the input, a multiple of four bytes away.
 _APART = 1 << 30
@@ -59,7 +59,7 @@ def _patches(
     c.add("kernel rows", (pixels - middle) * down.kernel)
     c.add("taps", (pixels - middle) * down.kernel * across.kernel)
     sides(c, 1, down, across)
-    copied(c, "dsp", buffer(length, length, lot), down, across, widened)
+    copied(c, "dsp", Buffer(length, length, lot), down, across, widened)
 
 
 def _valid(p: Params) -> int:

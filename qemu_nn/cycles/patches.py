@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .counts import Counts, Params
@@ -56,42 +56,37 @@ class Buffer:
     """A buffer that patches are copied to, a pixel of the input at a time.
 
     length: bytes that are copied of a pixel. pixel: bytes of a pixel. lot: columns, a patch each,
-    that the buffer holds. shifts: address modulo 4 -> inputs, or groups of one, that begin there.
+    that the buffer holds. begins: addresses of the inputs, or of the groups of one.
     """
 
     length: int
     pixel: int
     lot: int
-    shifts: Counter[int]
-
-
-def buffer(length: int, pixel: int, lot: int, begins: Iterable[int] = (0,)) -> Buffer:
-    """A buffer; begins: the addresses of inputs, or groups of one."""
-    return Buffer(length, pixel, lot, Counter(at % 4 for at in begins))
+    begins: Sequence[int] = (0,)
 
 
 def copied(
-    c: Counts, path: str, buffer: Buffer, down: Axis, across: Axis, widened: bool = False
+    c: Counts, path: str, into: Buffer, down: Axis, across: Axis, widened: bool = False
 ) -> None:
     """Count the calls of memcpy for what lies in the input, and of memset for what does not.
 
     widened: what lies in the input is not copied, but made wider, which is counted elsewhere.
     """
-    row = _residues(down, across.size * buffer.pixel, across.out, buffer.lot)
-    column = _residues(across, buffer.pixel, 1, buffer.lot)
-    patch = down.kernel * across.kernel * buffer.length
+    row = _residues(down, across.size * into.pixel, across.out, into.lot)
+    column = _residues(across, into.pixel, 1, into.lot)
+    patch = down.kernel * across.kernel * into.length
+    begins = Counter(at % 4 for at in into.begins)
     for y in range(down.kernel):
         for x in range(across.kernel):
-            target = (y * across.kernel + x) * buffer.length
-            places = [target + k * patch for k in range(buffer.lot)]
-            for (source, target, inside), times in _places(row[y], column[x], places).items():
+            first = (y * across.kernel + x) * into.length
+            targets = [first + k * patch for k in range(into.lot)]
+            for (source, target, inside), times in _places(row[y], column[x], targets).items():
                 if not inside:
-                    every = times * sum(buffer.shifts.values())
-                    c.memset("pad", every, buffer.length, target)
+                    c.memset("pad", times * len(into.begins), into.length, target)
                 elif not widened:
-                    for shift, inputs in buffer.shifts.items():
-                        at = (source + shift) % 4
-                        c.memcpy("copy", times * inputs, buffer.length, path, at, target)
+                    for begin, inputs in begins.items():
+                        at = (begin + source) % 4
+                        c.memcpy("copy", times * inputs, into.length, path, at, target)
 
 
 def _residues(axis: Axis, step: int, turn: int, lot: int) -> list[Counter[tuple[int, int, bool]]]:
