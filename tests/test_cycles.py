@@ -11,7 +11,7 @@ import pytest
 
 import qemu_nn
 from qemu_nn.cycles import library
-from qemu_nn.cycles.counts import Counts, inside
+from qemu_nn.cycles.counts import Counts
 from qemu_nn.cycles.model import CLASSES, PATHS
 from qemu_nn.cycles.patches import Axis, Buffer, copied
 from qemu_nn.cycles.table import COUNTERS
@@ -124,9 +124,10 @@ def test_data_that_a_softmax_leaves_out_make_its_range_wide():
 
 
 def test_windows_are_counted_at_the_edges():
-    assert inside(size=5, out=5, kernel=3, stride=1, pad=1) == [2, 3, 3, 3, 2]
-    assert inside(size=8, out=4, kernel=3, stride=2, pad=0) == [3, 3, 3, 2]
-    assert inside(size=6, out=6, kernel=3, stride=1, pad=2, dilation=2) == [2, 2, 3, 3, 2, 2]
+    assert Axis(size=5, out=5, kernel=3, stride=1, pad=1).inside() == [2, 3, 3, 3, 2]
+    assert Axis(size=8, out=4, kernel=3, stride=2, pad=0).inside() == [3, 3, 3, 2]
+    dilated = Axis(size=6, out=6, kernel=3, stride=1, pad=2, dilation=2)
+    assert dilated.inside() == [2, 2, 3, 3, 2, 2]
 
 
 def test_a_core_without_counts_borrows_those_of_one_that_has_its_instructions():

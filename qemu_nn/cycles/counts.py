@@ -122,17 +122,3 @@ class Counts(dict[str, float]):
 
 #: Counts the parts of a call from its scalar arguments, on a path through the library.
 Counter = Callable[[Counts, Params, str], None]
-
-
-def inside(size: int, out: int, kernel: int, stride: int, pad: int, dilation: int = 1) -> list[int]:
-    """How many positions of a window lie inside of the input, for each output along an axis."""
-    starts = (at * stride - pad for at in range(out))
-    return [sum(0 <= start + tap * dilation < size for tap in range(kernel)) for start in starts]
-
-
-def taps(p: Params) -> tuple[list[int], list[int]]:
-    """Positions of the kernel inside of the input, for each output row and column."""
-    down, across = p.get("dilation_h", 1), p.get("dilation_w", 1)
-    rows = inside(p["input_h"], p["output_h"], p["filter_h"], p["stride_h"], p["pad_h"], down)
-    columns = inside(p["input_w"], p["output_w"], p["filter_w"], p["stride_w"], p["pad_w"], across)
-    return rows, columns

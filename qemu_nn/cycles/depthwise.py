@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .convolve import convolve_s8
-from .counts import Counts, Params, taps
-from .patches import Buffer, axes, copied, sides
+from .counts import Counts, Params
+from .patches import Buffer, axes, copied, sides, taps
 
 #: Channels that Helium takes at a time, CMSIS-NN's CH_INBLOCK_MVE.
 BLOCK = 124

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .convolve import im2col, padded, wrapper
-from .counts import Counts, Params, taps
+from .counts import Counts, Params
 from .depthwise import BLOCK, block_mve, plain, widened_patches, window
+from .patches import taps
 from .products import fours
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .counts import Counter, Counts, Params, inside
+from .counts import Counter, Counts, Params
 from .patches import Axis, Buffer, copied, sides
 
 #: The output lies in another buffer than the input, a multiple of four bytes away.
@@ -175,7 +175,7 @@ def pool(average: bool) -> Counter:
             for x in range(axis.out)
         ]
         along_y = [(starts[y] * row, y * line - _APART) for y in range(axis.out)]
-        inside_of = inside(axis.size, axis.out, axis.kernel, axis.stride, axis.pad)
+        inside_of = axis.inside()
         for name, moves, times, length in (
             ("x", along_x, axis.size, channels),
             ("y", along_y, 1, line),

@@ -24,6 +24,13 @@ class Axis:
         """Where a position of the window lies in the input; below 0, or size and more: beside."""
         return out * self.stride - self.pad + tap * self.dilation
 
+    def inside(self) -> list[int]:
+        """How many positions of the window lie inside of the input, for each output."""
+        return [
+            sum(0 <= self.at(out, tap) < self.size for tap in range(self.kernel))
+            for out in range(self.out)
+        ]
+
     def sides(self) -> tuple[int, int, int]:
         """Positions of the window before, inside of and behind the input, of all outputs."""
         every = [self.at(out, tap) for out in range(self.out) for tap in range(self.kernel)]
@@ -37,6 +44,12 @@ def axes(p: Params) -> tuple[Axis, Axis]:
     given = {"dilation_h": 1, "dilation_w": 1, **p}
     down, across = ([given[f"{name}_{axis}"] for name in names] for axis in "hw")
     return Axis(*down), Axis(*across)
+
+
+def taps(p: Params) -> tuple[list[int], list[int]]:
+    """Positions of the kernel inside of the input, for each output row and column."""
+    down, across = axes(p)
+    return down.inside(), across.inside()
 
 
 def sides(c: Counts, times: float, down: Axis, across: Axis) -> None:

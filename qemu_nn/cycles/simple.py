@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .counts import Counter, Counts, Params, taps
+from .counts import Counter, Counts, Params
+from .patches import taps
 
 
 def average(lanes: int) -> Counter:
