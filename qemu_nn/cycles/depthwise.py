@@ -6,7 +6,7 @@ from .convolve import convolve_s8
 from .counts import Counts, Params
 from .patches import Buffer, axes, copied, sides, taps
 
-#: Channels that Helium takes at a time, CMSIS-NN's CH_INBLOCK_MVE.
+#: Channels that Helium takes at a time, CMSIS-NN's CH_IN_BLOCK_MVE.
 BLOCK = 124
 
 #: One input channel with more outputs than this is convolved with Helium, CMSIS-NN's

@@ -181,8 +181,8 @@ def pool(average: bool) -> Counter:
             ("y", along_y, 1, line),
         ):
             c.add(f"{name} outputs", len(moves))
-            c.add(f"{name} beside", times * sum(count < axis.kernel for count in inside_of))
-            c.add(f"{name} any others", times * sum(count > 1 for count in inside_of))
+            c.add(f"{name} beside", times * sum(taps < axis.kernel for taps in inside_of))
+            c.add(f"{name} any others", times * sum(taps > 1 for taps in inside_of))
             if average:
                 c.loop("widen", len(moves), length, 4)
                 c.add("scale", len(moves) * length)
