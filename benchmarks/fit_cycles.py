@@ -35,6 +35,9 @@ MARGIN = 0.002
 #: How often solve() weighs anew, and which relative errors weigh the same as none.
 ROUNDS, SMALL = 6, 1e-3
 
+#: Parts that are conditions of another one, and how little they are held back.
+CONDITION, SLIGHT = r"\bany\b|/rest|/last", 0.01
+
 
 @dataclass
 class Recorded:
@@ -95,39 +98,38 @@ def matrix(recorded, core):
     return names, np.array([[row.get(name, 0.0) for name in names] for row in rows])
 
 
-def solve(counted, wanted, counts, known=None):
+def solve(names, counted, wanted, counts, exact=True):
     """Coefficients, none negative, of the least sum of relative errors.
 
     Calls that the closed forms hold exactly for outvote the others: squares, where each has its
-    error as weight, come to the sum of absolute errors. known: which parts are instructions, so
-    that their coefficient is one.
+    error as weight, come to the sum of absolute errors. exact: whether the parts of the C library
+    are instructions themselves. What nearly all calls have, as a loop that is hardly ever left
+    out, goes to the part that it is a condition of.
     """
-    result = np.zeros(counted.shape[1]) if known is None else known.astype(float)
-    free = result == 0
-    scale = counted[:, free].max(axis=0)
+    known = np.array([exact and name in LIBRARY for name in names])
+    result = known.astype(float)
+    conditions = np.array([re.search(CONDITION, name) is not None for name in names])[~known]
+    scale = counted[:, ~known].max(axis=0)
     scale[scale == 0] = 1.0
-    rows, goal = counted[:, free] / scale / counts[:, None], (wanted - counted @ result) / counts
+    rows, goal = counted[:, ~known] / scale / counts[:, None], (wanted - counted @ result) / counts
+    last = np.diag(rows.mean(axis=0) * conditions * SLIGHT)
     weights = np.ones(len(counts))
     for _ in range(ROUNDS):
-        found = nnls(rows * weights[:, None], goal * weights, maxiter=20000)[0]
+        weighed = np.vstack((rows * weights[:, None], last))
+        found = nnls(weighed, np.append(goal * weights, np.zeros(len(last))), maxiter=20000)[0]
         weights = np.maximum(np.abs(rows @ found - goal), SMALL) ** -0.5
-    result[free] = found / scale
+    result[~known] = found / scale
     return result
 
 
-def of_library(names):
-    """Which parts are instructions of the C library, counted one by one."""
-    return np.array([name in LIBRARY for name in names])
-
-
-def unseen(counted, counts, calls, known):
+def unseen(names, counted, counts, calls):
     """The relative error of each call by a fit that has not seen its shape."""
     texts = [text.partition(',"bias')[0] for _, text in calls]
     folds = [int(hashlib.md5(text.encode()).hexdigest(), 16) % FOLDS for text in texts]
     errors = np.zeros(len(calls))
     for fold in set(folds):
         left_out = np.array(folds) == fold
-        found = solve(counted[~left_out], counts[~left_out], counts[~left_out], known)
+        found = solve(names, counted[~left_out], counts[~left_out], counts[~left_out])
         errors[left_out] = counted[left_out] @ found / counts[left_out] - 1
     return errors
 
@@ -139,7 +141,7 @@ def fewest(names, counted, counts, calls):
         kept = [at for at, name in enumerate(names) if not re.fullmatch(kinds, name)]
         if found and len(kept) == len(found[-1][1]):
             continue
-        errors = np.abs(unseen(counted[:, kept], counts, calls, of_library(names)[kept]))
+        errors = np.abs(unseen([names[at] for at in kept], counted[:, kept], counts, calls))
         found.append((np.mean(np.minimum(errors, 0.1)), kept, errors))
     _, kept, errors = min(found, key=lambda one: one[0])
     return [names[at] for at in kept], counted[:, kept], errors
@@ -165,8 +167,10 @@ def fitted(recorded, core):
     wanted.update(zip(CLASSES, mixes.T))
     if PATHS[core] != "scalar":  # where none of them takes longer than another
         wanted[MAC] = wanted[MAC] + wanted.pop("multiplies")
-    found = {name: solve(counted, target, counts) for name, target in wanted.items()}
-    found["instructions"] = solve(counted, counts, counts, of_library(names))
+    found = {
+        name: solve(names, counted, target, counts, name == "instructions")
+        for name, target in wanted.items()
+    }
     used = [at for at in range(len(names)) if any(values[at] > 0 for values in found.values())]
     entry = {"parts": [names[at] for at in used]}
     for name, values in found.items():
