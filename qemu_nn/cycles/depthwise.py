@@ -119,18 +119,20 @@ def depthwise_3x3_s8(c: Counts, p: Params, path: str) -> None:
     rows, _ = taps(p)
     pixels = p["output_h"] * p["output_w"]
     starts = [at * p["stride_w"] - p["pad_w"] for at in range(p["output_w"])]
-    edges = [(start < 0, p["input_w"] - start < 3) for start in starts]
+    edges = (
+        ("left", sum(at < 0 for at in starts)),
+        ("right", sum(at + 3 > p["input_w"] for at in starts)),
+    )
     c.add("3x3 lines", p["output_h"])
     c.add("3x3 pixels", pixels)
     for name, channels in (("3x3 quads", p["input_c"] // 4), ("3x3 singles", p["input_c"] % 4)):
         c.add(name, pixels * channels)
         c.add(f"any {name}", pixels * (channels > 0))
         c.add(f"{name} biased", pixels * channels * p["bias"])
-        for left, right in ((False, False), (True, False), (False, True), (True, True)):
-            across = edges.count((left, right)) * channels
-            kind = f"{name}{' left' * left}{' right' * right}"
-            c.add(f"{kind} rows", sum(rows) * across)
-            c.add(f"{kind} loops", p["output_h"] * across)
+        c.add(f"{name} rows", sum(rows) * len(starts) * channels)
+        for side, beside in edges:
+            c.add(f"{name} {side} taps", sum(rows) * (len(starts) - beside) * channels)
+            c.add(f"any {name} {side}", p["output_h"] * beside * channels)
 
 
 def depthwise_wrapper_s8(c: Counts, p: Params, path: str) -> None:
