@@ -102,9 +102,9 @@ def outputs(network, target, cmsis=None):
 
 
 def test_a_target_gets_the_function_of_the_fewest_cycles_and_the_same_bits():
-    network, where = float_network((3, 3), pads=(1, 1, 1, 1)), ("m3", "5.6.0")
-    plain = qemu_nn.quantize(network, DATA, cmsis="5.6.0")
-    quick = qemu_nn.quantize(network, DATA, target="m3", cmsis="5.6.0")
+    network, where = float_network((3, 3), pads=(1, 1, 1, 1)), ("m3", "5.9.0")
+    plain = qemu_nn.quantize(network, DATA, cmsis="5.9.0")
+    quick = qemu_nn.quantize(network, DATA, target="m3", cmsis="5.9.0")
     rows = by_layer(ranked(plain, *where))["conv"]
     assert plain.graph.nodes[0].function.name == "arm_convolve_HWC_q7_fast"
     assert quick.graph.nodes[0].function.name == rows[0]["function"] != rows[-1]["function"]

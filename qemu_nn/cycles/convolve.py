@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
-from .counts import Counter, Counts, Params, taps
-from .products import columns, matrices_s8
+from .counts import Counter, Counts, Params
+from .patches import Buffer, axes, copied, sides
+from .products import columns, fours, matrices_s8
 
 #: Up to so many products the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
 FAST_COLUMNS = 512
 
 
-def im2col(c: Counts, p: Params, path: str, groups: int, size: int, lines: int = 1) -> None:
-    """Count the copies of patches into the buffer; size: bytes of an element."""
-    rows, across = taps(p)
+#: Loads, products and the end of a round of the loops beyond: few recorded calls have them, too
+#: few to tell what each costs.
+_SLOW = {"quad": 11, "single": 5, "block": 10, "channel": 7}
+
+
+def im2col(c: Counts, p: Params, path: str, groups: int, size: int, widened: bool = False) -> None:
+    """Count the copies of patches into the buffer; size: bytes of an element.
+
+    widened: whether pixels are made wider rather than copied.
+    """
+    down, across = axes(p)
     times = p["batches"] * groups
     pixels = times * p["output_h"] * p["output_w"]
     every = pixels * p["filter_h"] * p["filter_w"]
-    valid = times * sum(rows) * sum(across)
-    length = p["filter_c"] * size
+    valid = times * down.sides()[1] * across.sides()[1]
     c.add("batches", times)
     c.add("lines", times * p["output_h"])
     c.add("pixels", pixels)
     c.add("kernel rows", pixels * p["filter_h"])
     c.add("taps", every)
-    c.add("taps beside", every - valid)
-    c.patches("copy", valid, length, path)
-    c.gaps("pad", every - valid, length, path)
+    sides(c, times, down, across)
+    length, pixel = p["filter_c"] * size, p["input_c"] * size
+    if path == "mve":
+        c.vectors("copy", valid, length, 16)
+        c.vectors("pad", every - valid, length, 16)
+    else:
+        image = down.size * across.size * pixel
+        begins = [n * image + g * length for n in range(p["batches"]) for g in range(groups)]
+        copied(c, path, Buffer(length, pixel, 2, begins), down, across, widened)
+    if widened:
+        c.loop("widen", valid, p["filter_c"], *((4,) if path == "dsp" else ()))
 
 
 def convolve_s8(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_s8: patches into a buffer, then two (Helium: four) columns at a time."""
+    im2col(c, p, path, p["input_c"] // p["filter_c"], 1)
+    convolve_patches_s8(c, p, path)
+
+
+def convolve_patches_s8(c: Counts, p: Params, path: str) -> None:
+    """Count what arm_convolve_s8 does with the patches."""
     groups = p["input_c"] // p["filter_c"]
-    im2col(c, p, path, groups, 1)
+    c.add("by patches", 1)
     n = p["filter_h"] * p["filter_w"] * p["filter_c"]
     pixels, channels = p["output_h"] * p["output_w"], p["output_c"] // groups
     times = p["batches"] * groups
@@ -40,13 +62,16 @@ def convolve_s8(c: Counts, p: Params, path: str) -> None:
             matrices_s8(c, path, times, pixels % 4, channels, n, p["bias"])
         return
     c.loop("widen", times * pixels, n, *((4,) if path == "dsp" else ()))
-    grouped = " of a group" if groups > 1 else ""
-    columns(c, path, times, pixels, channels, n, p["bias"], grouped)
+    columns(c, path, times, pixels, channels, n, p["bias"])
+    if groups > 1:
+        c.add("blocks of a group", times * (pixels // 2) * (channels // 2))
+        c.add("column pairs of a group", times * (pixels // 2))
 
 
 def convolve_1x1_s8(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_1x1_s8: a product for each row of outputs."""
-    c.add("batches", p["batches"])
+    c.add("by rows", 1)
+    c.add("batches by rows", p["batches"])
     times = p["batches"] * p["output_h"]
     matrices_s8(c, path, times, p["output_w"], p["output_c"], p["input_c"], p["bias"])
 
@@ -59,7 +84,7 @@ def convolve_1x1_s8_fast(c: Counts, p: Params, path: str) -> None:
 
 def convolve_1_x_n_s8(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_1_x_n_s8: on Helium three products, left, between and right of the padding."""
-    left, right = _padded(p)
+    left, right = padded(p)
     if path != "mve" or left + right > p["output_w"]:
         c.add("handed on", 1)
         convolve_s8(c, p, path)
@@ -72,7 +97,7 @@ def convolve_1_x_n_s8(c: Counts, p: Params, path: str) -> None:
         matrices_s8(c, path, batches, width, p["output_c"], n, p["bias"])
 
 
-def _padded(p: Params) -> tuple[int, int]:
+def padded(p: Params) -> tuple[int, int]:
     """Outputs that meet padding on the left and on the right."""
     stride, pad = p["stride_w"], p["pad_w"]
     total = (p["output_w"] - 1) * stride + p["filter_w"] - p["input_w"]
@@ -91,7 +116,7 @@ def _is_1_x_n(p: Params) -> bool:
     return in_a_row and p["stride_w"] * p["input_c"] % 4 == 0 and p["input_c"] == p["filter_c"]
 
 
-def _wrapper(fast: Counter, one: Counter, row: Counter, rest: Counter) -> Counter:
+def wrapper(fast: Counter, one: Counter, row: Counter, rest: Counter) -> Counter:
     """A wrapper: the function that fits, of those for one pixel, for one row and for any kernel.
 
     fast: of one pixel without stride.
@@ -110,9 +135,7 @@ def _wrapper(fast: Counter, one: Counter, row: Counter, rest: Counter) -> Counte
     return count
 
 
-convolve_wrapper_s8 = _wrapper(
-    convolve_1x1_s8_fast, convolve_1x1_s8, convolve_1_x_n_s8, convolve_s8
-)
+convolve_wrapper_s8 = wrapper(convolve_1x1_s8_fast, convolve_1x1_s8, convolve_1_x_n_s8, convolve_s8)
 
 
 def convolve_s16(c: Counts, p: Params, path: str) -> None:
@@ -126,139 +149,21 @@ def convolve_s16(c: Counts, p: Params, path: str) -> None:
     if path == "mve":
         quads, rest = batches * (pixels // 4), batches * (pixels % 4)
         c.add("products", quads + batches * (pixels % 4 > 0))
-        c.vectors("quads", quads * channels, n - slow, 8)
-        c.vectors("singles", rest * channels, n - slow, 4)
-        c.add(f"quad rows{kind}", quads * channels)
-        c.add(f"single rows{kind}", rest * channels)
-        c.add("single quads", rest * (channels // 4) * (not wide))
-        c.add("slow quads", quads * channels * slow)
-        c.add("slow singles", rest * channels * slow)
+        for name, entered, lanes in (("quad", quads, 8), ("single", rest, 4)):
+            rows = entered * channels
+            c.vectors(f"{name}s", rows, n - slow, lanes)
+            c.add(f"{name}{kind}", entered)
+            c.add(f"{name} rows{kind}", rows)
+            c.add(f"{name} biases{kind}", rows * p["bias"])
+            c.add("slow", rows * slow * _SLOW[name])
+        if not wide:
+            fours(c, "singles", rest, channels)
         return
     columns(c, path, batches, pixels, channels, n - slow, p["bias"])
     pairs, odd = batches * (pixels // 2), batches * (pixels % 2)
-    c.add("slow blocks", pairs * (channels // 2) * slow)
-    c.add("slow channels", pairs * (channels % 2) * slow)
+    c.add("slow", pairs * (channels // 2) * slow * _SLOW["block"])
+    c.add("slow", pairs * (channels % 2) * slow * _SLOW["channel"])
     c.loop("column", odd * channels, slow, *((4,) if path == "dsp" else ()))
     c.add(f"blocks{kind}", pairs * (channels // 2))
     c.add(f"channel{kind}", pairs * (channels % 2))
     c.add(f"column{kind}", odd * channels)
-
-
-def _matrices_s4(c: Counts, path: str, times: float, lhs: int, rhs: int, n: int, bias: int) -> None:
-    """arm_nn_mat_mult_nt_t_s4: two weights in a byte, so that odd rows begin within one."""
-    c.add("products", times)
-    if path == "mve":
-        quads, rest = lhs // 4, lhs % 4
-        for name, entered, block in (
-            ("quads", quads, 16),
-            ("threes", rest == 3, 16),
-            ("twos", rest == 2, 32),
-            ("ones", rest == 1, 32),
-        ):
-            c.add(name, times * entered)
-            c.add(f"{name} odd", times * entered * (n % 2) * (rhs // 2))
-            c.loop(f"{name} row", times * entered * rhs, n, block, 16)
-            c.add(f"{name} bias", times * entered * rhs * bias)
-        c.add("ones quads", times * (rest == 1) * (rhs // 4))
-        c.add("ones tails", times * (rest == 1) * (rhs % 4))
-        return
-    steps = (16, 4, 2) if path == "dsp" else (2,)
-    for name, entered in (
-        ("quads", (rhs // 4) * (lhs // 2)),
-        ("quads odd", (rhs // 4) * (lhs % 2)),
-        ("rows", (rhs % 4) * (lhs // 2)),
-        ("rows odd", (rhs % 4) * (lhs % 2)),
-    ):
-        c.loop(name, times * entered, n, *steps)
-        c.add(f"{name} biased", times * bias * entered)
-    c.add("row quads", times * (rhs // 4))
-    c.add("row singles", times * (rhs % 4))
-
-
-def convolve_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_s4: patches into a buffer, then four channels and two columns at a time."""
-    n = p["filter_h"] * p["filter_w"] * p["filter_c"]
-    pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]
-    if path == "mve":
-        im2col(c, p, path, 1, 1)
-        _matrices_s4(c, path, batches * (pixels // 4), 4, channels, n, p["bias"])
-        _matrices_s4(c, path, batches * (pixels % 4 > 0), pixels % 4, channels, n, p["bias"])
-        return
-    im2col(c, p, path, 1, 2)
-    rows, across = taps(p)
-    c.loop(
-        "widen",
-        batches * sum(rows) * sum(across),
-        p["input_c"],
-        *((4,) if path == "dsp" else ()),
-    )
-    pairs, odd = batches * (pixels // 2), batches * (pixels % 2)
-    steps = (4, 2) if path == "dsp" else (2,)
-    c.add("column pairs", pairs)
-    for name, entered in (
-        ("blocks", pairs * (channels // 4)),
-        ("channel", pairs * (channels % 4)),
-        ("column", odd * channels),
-    ):
-        c.loop(name, entered, n, *steps)
-        c.add(f"{name} biased", entered * p["bias"])
-    c.add("second channel", pairs * (channels % 4 > 1) * (n % 2))
-
-
-def convolve_even_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_even_s4, with Helium only: pixels are interleaved for a faster product."""
-    im2col(c, p, path, 1, 1)
-    n = p["filter_h"] * p["filter_w"] * p["filter_c"]
-    pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]
-    c.add("interleaved", batches * pixels * (n // 32))
-    kinds = (("quads", pixels // 4), *((f"last {k}", pixels % 4 == k) for k in (1, 2, 3)))
-    for name, entered in kinds:
-        c.loop(name, batches * entered * channels, n, 32, 16)
-        c.add(f"{name} calls", batches * entered)
-        c.add(f"{name} biased", batches * entered * channels * p["bias"])
-    c.add("last quads", batches * (pixels % 4 == 1) * (channels // 4))
-
-
-def convolve_1x1_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s4: a product for each row of outputs."""
-    c.add("batches", p["batches"])
-    times = p["batches"] * p["output_h"]
-    _matrices_s4(c, path, times, p["output_w"], p["output_c"], p["input_c"], p["bias"])
-
-
-def convolve_1x1_s4_fast(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s4_fast: one product."""
-    pixels = p["batches"] * p["output_h"] * p["output_w"]
-    _matrices_s4(c, path, 1, pixels, p["output_c"], p["input_c"], p["bias"])
-
-
-def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1_x_n_s4: on Helium one product between padded outputs, each on its own."""
-    left, right = _padded(p)
-    if path != "mve" or left + right > p["output_w"]:
-        c.add("handed on", 1)
-        convolve_s4(c, p, path)
-        return
-    width, n = p["output_w"], p["filter_w"] * p["input_c"]
-    c.add("parts", p["batches"])
-    middle = width - left - right
-    _matrices_s4(c, path, p["batches"], middle, p["output_c"], n, p["bias"])
-    _, across = taps(p)
-    for at in (*range(left), *range(width - right, width)):
-        c.add("edges", p["batches"])
-        c.loop("edge rows", p["batches"] * p["output_c"], across[at] * p["input_c"], 32, 16)
-
-
-def _convolve_any_s4(c: Counts, p: Params, path: str) -> None:
-    """What arm_convolve_wrapper_s4 calls for kernels of several rows."""
-    if path == "mve" and p["filter_h"] * p["filter_w"] * p["input_c"] % 2 == 0:
-        c.add("even", 1)
-        with c.within("even"):
-            convolve_even_s4(c, p, path)
-    else:
-        convolve_s4(c, p, path)
-
-
-convolve_wrapper_s4 = _wrapper(
-    convolve_1x1_s4_fast, convolve_1x1_s4, convolve_1_x_n_s4, _convolve_any_s4
-)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Callable
 
+from . import library
+
 #: Scalar C arguments of a call.
 Params = Mapping[str, int]
 
@@ -22,8 +24,10 @@ class Counts(dict[str, float]):
 
     def add(self, name: str, times: float) -> None:
         """Count a part `times` more."""
+        self._add(self._prefix + name, times)
+
+    def _add(self, name: str, times: float) -> None:
         if times:
-            name = self._prefix + name
             self[name] = self.get(name, 0.0) + times
 
     @contextmanager
@@ -48,62 +52,66 @@ class Counts(dict[str, float]):
         if blocks:
             self.add(f"{name}/rest", times * (length > 0))
 
+    def unrolled(self, name: str, times: float, length: int) -> None:
+        """Count a loop that the compiler made four rounds at a time, what is left over first.
+
+        It compares how many are left with one, two and three.
+        """
+        self.loop(name, times, length, 4)
+        self.add(f"{name}/any", times * (length > 0))
+        self.add(f"{name}/last of 3", times * (length % 4 == 3))
+
     def vectors(self, name: str, times: float, length: int, lanes: int) -> None:
         """Count a loop of vectors, the last of which may be in part empty."""
         self.add(name, times)
         self.add(f"{name}/vector", times * -(-length // lanes))
 
+    def memcpy(
+        self, name: str, times: float, size: int, path: str, source: int = 0, target: int = 0
+    ) -> None:
+        """Count calls of the C library's memcpy; source, target: addresses modulo 4."""
+        self.add(name, times)
+        self._add("memcpy", times * library.memcpy(size, path, source, target))
+
+    def memset(self, name: str, times: float, size: int, target: int = 0) -> None:
+        """Count calls of the C library's memset; target: the address modulo 4."""
+        self.add(name, times)
+        self._add("memset", times * library.memset(size, target))
+
+    def memmove(self, name: str, times: float, size: int, source: int, target: int) -> None:
+        """Count calls of the C library's memmove; source, target: addresses."""
+        self.add(name, times)
+        self._add("memmove", times * library.memmove(size, source, target))
+
     def copies(
         self, name: str, times: float, size: int, path: str, source: int = 0, target: int = 0
     ) -> None:
-        """Count calls of memcpy; source, target: addresses modulo 4.
-
-        It copies blocks of 64 and 16 bytes, words and bytes; from and to addresses that differ
-        modulo 4 without aligning them, few such bytes one by one. With Helium it is a loop of
-        vectors.
-        """
+        """Count calls of CMSIS-NN's arm_memcpy_s8: with Helium a loop of vectors, else memcpy."""
         if path == "mve":
             self.vectors(name, times, size, 16)
-            return
-        if source == target == 0:
-            head = 0
-        elif size < 8:
-            self.loop(f"{name} few", times, size)
-            return
         else:
-            head = -source % 4 if source == target else 0
-            self.add(f"{name} askew", times * (source != target))
-            self.add(f"{name} heads", times * (head > 0))
-            self.add(f"{name}/head", times * head)
-        self._bytes(name, times, size - head)
+            self.memcpy(name, times, size, path, source, target)
 
     def fills(self, name: str, times: float, size: int, path: str, target: int = 0) -> None:
-        """Count calls of memset; target: the address modulo 4."""
+        """Count calls of CMSIS-NN's arm_memset_s8: with Helium a loop of vectors, else memset."""
         if path == "mve":
             self.vectors(name, times, size, 16)
-            return
-        if size == 0:
-            self.add(f"{name} none", times)
-            return
-        head = min(-target % 4, size)
-        self.add(f"{name} heads", times * (head > 0))
-        self.add(f"{name}/head", times * head)
-        self.loop(name, times, size - head, 16, 4)
+        else:
+            self.memset(name, times, size, target)
 
-    def _bytes(self, name: str, times: float, size: int) -> None:
-        self.add(name, times)
-        for block, length in ((64, size), (16, size % 64), (4, size % 16)):
-            self.add(f"{name}/{block}", times * (length // block))
-        self.add(f"{name}/rest", times * (size % 4 > 0))
-        self.add(f"{name}/rest of 2", times * (size % 4 > 1))
+    def patches(self, name: str, times: float, size: int, path: str, inline: bool = True) -> None:
+        """Count copies of patches of `size` bytes from and to multiples of that size.
 
-    def patches(self, name: str, times: float, size: int, path: str) -> None:
-        """Count copies of patches of `size` bytes from and to multiples of that size."""
+        inline: whether a loop of vectors copies them with Helium.
+        """
+        if path == "mve" and inline:
+            self.vectors(name, times, size, 16)
+            return
         step = {0: 4, 2: 2}.get(size % 4, 1)
         offsets = range(0, 4, step)
         for source in offsets:
             for target in offsets:
-                self.copies(name, times / len(offsets) ** 2, size, path, source, target)
+                self.memcpy(name, times / len(offsets) ** 2, size, path, source, target)
 
     def gaps(self, name: str, times: float, size: int, path: str) -> None:
         """Count memset of patches of `size` bytes at multiples of that size."""
@@ -114,17 +122,3 @@ class Counts(dict[str, float]):
 
 #: Counts the parts of a call from its scalar arguments, on a path through the library.
 Counter = Callable[[Counts, Params, str], None]
-
-
-def inside(size: int, out: int, kernel: int, stride: int, pad: int, dilation: int = 1) -> list[int]:
-    """How many positions of a window lie inside of the input, for each output along an axis."""
-    starts = (at * stride - pad for at in range(out))
-    return [sum(0 <= start + tap * dilation < size for tap in range(kernel)) for start in starts]
-
-
-def taps(p: Params) -> tuple[list[int], list[int]]:
-    """Positions of the kernel inside of the input, for each output row and column."""
-    down, across = p.get("dilation_h", 1), p.get("dilation_w", 1)
-    rows = inside(p["input_h"], p["output_h"], p["filter_h"], p["stride_h"], p["pad_h"], down)
-    columns = inside(p["input_w"], p["output_w"], p["filter_w"], p["stride_w"], p["pad_w"], across)
-    return rows, columns

@@ -7,12 +7,6 @@ from .counts import Counts, Params
 from .products import vector_s8
 
 
-def connected_s8(c: Counts, p: Params, path: str) -> None:
-    """A product with a vector for each sample."""
-    vector_s8(c, path, p["batches"], p["output_c"], p["input_c"], p["filter_offset"] != 0)
-    c.add("biased", p["batches"] * p["output_c"] * p["bias"])
-
-
 def connected_one_s8(c: Counts, p: Params, path: str) -> None:
     """arm_fully_connected_s8: one scale for all channels."""
     connected_wrapper_s8(c, {**p, "is_per_channel": 0}, path)
@@ -26,7 +20,8 @@ def connected_each_s8(c: Counts, p: Params, path: str) -> None:
 def connected_wrapper_s8(c: Counts, p: Params, path: str) -> None:
     """arm_fully_connected_wrapper_s8: for each channel's own scale another function."""
     with c.within("each" if p["is_per_channel"] else "one"):
-        connected_s8(c, p, path)
+        offset = p["filter_offset"] != 0
+        vector_s8(c, path, p["batches"], p["output_c"], p["input_c"], p["bias"], offset)
 
 
 def connected_s16(c: Counts, p: Params, path: str) -> None:
@@ -50,44 +45,35 @@ def _vector_s16(c: Counts, path: str, times: float, rows: int, n: int, name: str
             c.add(f"{name}{kind}/1", entered * slow)
 
 
-def connected_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_fully_connected_s4: four rows at a time, two weights in a byte."""
-    rows, n, batches = p["output_c"], p["input_c"], p["batches"]
-    c.add("vectors", batches)
-    for name, times in (("quads", batches * (rows // 4)), ("rows", batches * (rows % 4))):
-        c.add(f"any {name}", batches * (times > 0))
-        steps = {"mve": (32, 16), "dsp": (4, 2), "scalar": (2,)}[path]
-        c.loop(name, times, n, *steps)
-        c.add(f"{name} biased", times * p["bias"])
-    if path == "mve":
-        c.loop("row tails", batches * (rows % 4), n % 32, 4, 2)
-
-
 def vector_sum(c: Counts, p: Params, path: str) -> None:
     """arm_vector_sum_s8: sums of the rows, where there is an offset to multiply them by."""
-    rows, n = p["rows"], p["cols"]
-    c.copies("initial", p["bias"], 4 * rows, "dsp")
-    c.fills("cleared", 1 - p["bias"], 4 * rows, "dsp")
-    shifted = int(p["rhs_offset"] != 0)
+    _sums(c, path, 1, p["rows"], p["cols"], p["bias"], p["rhs_offset"])
+
+
+def _sums(c: Counts, path: str, times: int, rows: int, n: int, bias: int, offset: int) -> None:
+    c.memcpy("initial", times * bias, 4 * rows, path)
+    c.memset("cleared", times * (1 - bias), 4 * rows)
     blocks = 5 if path == "mve" else 1
-    for name, times in (("rows", rows // blocks), ("row", rows % blocks)):
+    for name, entered in (("sums", rows // blocks), ("sum", rows % blocks)):
+        c.add(f"any {name}", times * (entered > 0))
         if path == "mve":
-            c.vectors(name, times, n, 16)
+            c.vectors(name, times * entered, n, 16)
         else:
-            c.loop(name, times, n)
-        c.add(f"{name} shifted", times * shifted)
+            c.loop(name, times * entered, n)
+        c.add(f"{name} shifted", times * entered * (offset != 0))
 
 
 def matmul_s8(c: Counts, p: Params, path: str) -> None:
     """arm_batch_matmul_s8: a product with a vector for each row on the left."""
     pictures = max(p["lhs_n"], p["rhs_n"]) * max(p["lhs_h"], p["rhs_h"])
+    rows, n, offset = p["rhs_w"], p["rhs_c"], p["rhs_offset"]
     c.add("batches", max(p["lhs_n"], p["rhs_n"]))
     c.add("pictures", pictures)
-    vector_s8(c, path, pictures * p["lhs_w"], p["rhs_w"], p["rhs_c"], p["rhs_offset"] != 0)
+    c.add("lines", pictures * p["lhs_w"])
+    with c.within("one"):
+        vector_s8(c, path, pictures * p["lhs_w"], rows, n, 0, offset != 0)
     if path == "mve":
-        c.fills("sums cleared", pictures, 4 * p["rhs_w"], "dsp")
-        c.vectors("sums rows", pictures * (p["rhs_w"] // 5), p["rhs_c"], 16)
-        c.vectors("sums row", pictures * (p["rhs_w"] % 5), p["rhs_c"], 16)
+        _sums(c, path, pictures, rows, n, 0, offset)
 
 
 def matmul_s16(c: Counts, p: Params, path: str) -> None:
@@ -99,6 +85,7 @@ def matmul_s16(c: Counts, p: Params, path: str) -> None:
     blocks = {"mve": 4, "dsp": 2, "scalar": 1}[path]
     c.add("vectors", times)
     for name, entered in (("rows", times * (rows // blocks)), ("row", times * (rows % blocks))):
+        c.add(f"any {name}", times * (entered > 0))
         if path == "mve":
             c.vectors(name, entered, n, 8)
         else:
@@ -108,12 +95,17 @@ def matmul_s16(c: Counts, p: Params, path: str) -> None:
 def _svdf(c: Counts, p: Params, path: str, step: int) -> None:
     features = p["units"] * p["rank"]
     batches, steps = p["batches"], p["time_batches"]
-    c.copies("state", 1, (batches * features * steps - 1) * (1 if step == 4 else 2), "dsp")
+    moved = (batches * features * steps - 1) * (1 if step == 4 else 2)
+    if path == "mve":
+        c.vectors("state", 1, moved, 16)
+    else:
+        c.memmove("state", 1, moved, 1 if step == 4 else 2, 0)
     blocks = (step,) if path == "dsp" else ()
     c.loop("history", batches * features, steps, *blocks)
     if path != "dsp":
         c.add("history/4", batches * features * (steps // 4))
         c.add("history/8", batches * features * (steps // 8))
+    c.loop("history vectors", batches * features, steps - steps % 16, 16)
     c.add("ranks", batches * features)
     c.add("summed ranks", batches * features * (p["rank"] > 1))
     c.add("units", batches * p["units"])
@@ -122,8 +114,10 @@ def _svdf(c: Counts, p: Params, path: str, step: int) -> None:
 
 def svdf_s8(c: Counts, p: Params, path: str) -> None:
     """arm_svdf_s8: features of the input, a weighted history of them, and their sum."""
-    vector_s8(c, path, p["batches"], p["units"] * p["rank"], p["input_size"])
-    _svdf(c, p, path, 4)
+    with c.within("one"):
+        vector_s8(c, path, p["batches"], p["units"] * p["rank"], p["input_size"])
+    with c.within("svdf"):
+        _svdf(c, p, path, 4)
 
 
 def svdf_s16(c: Counts, p: Params, path: str) -> None:
@@ -132,6 +126,7 @@ def svdf_s16(c: Counts, p: Params, path: str) -> None:
     blocks = {"mve": 3, "dsp": 2, "scalar": 3}[path]
     c.add("vectors", batches)
     for name, times in (("rows", batches * (rows // blocks)), ("row", batches * (rows % blocks))):
+        c.add(f"any {name}", batches * (times > 0))
         if path == "mve":
             c.vectors(name, times, n, 16)
         else:
@@ -144,19 +139,23 @@ def lstm(c: Counts, p: Params, path: str) -> None:
     batches, hidden, steps = p["batch_size"], p["hidden_size"], p["time_steps"]
     one_sample = 1 if p["time_major"] else steps
     c.add("steps", steps)
+    c.add("later steps", steps - 1)
     c.add("samples", steps * batches)
     c.add("strided", steps * batches * (one_sample > 1))
     size = hidden * batches
     c.add("activations", steps * size)
-    c.loop("clear", steps, 2 * size, 16, 4)
-    c.loop("elements", steps, size, *((4,) if path == "mve" else (2,)))
+    c.memset("clear", 4 * steps + 1, 2 * size)
     if path == "mve":
-        c.vectors("element vectors", steps, size, 4)
-        c.vectors("output vectors", steps * batches, hidden, 4)
+        c.vectors("elements", steps, size, 4)
+        c.vectors("outputs", steps * batches, hidden, 4)
+    else:
+        c.loop("elements", steps, size, 2)
+        c.loop("outputs", steps * batches, hidden, 2)
     for name, entered, n in (("input", steps, p["input_size"]), ("hidden", steps - 1, hidden)):
         c.add(name, entered * batches)
         blocks = {"mve": 4, "dsp": 2, "scalar": 3}[path]
         for kind, rows in (("rows", hidden // blocks), ("row", hidden % blocks)):
+            c.add(f"any {kind}", entered * batches * (rows > 0))
             if path == "mve":
                 c.vectors(kind, entered * batches * rows, n, 16)
             else:

@@ -1,24 +1,20 @@
-"""Loop counts of depthwise and transposed convolutions of the s8, s16 and s4 functions."""
+"""Loop counts of depthwise convolutions of the s8 and s16 functions."""
 
 from __future__ import annotations
 
-import re
-
 from .convolve import convolve_s8
-from .counts import Counts, Params, taps
+from .counts import Counts, Params
+from .patches import Buffer, axes, copied, sides, taps
 
 #: Channels that Helium takes at a time, CMSIS-NN's CH_IN_BLOCK_MVE.
-_BLOCK = 124
+BLOCK = 124
 
 #: One input channel with more outputs than this is convolved with Helium, CMSIS-NN's
 #: CONVERT_DW_CONV_WITH_ONE_INPUT_CH_AND_OUTPUT_CH_ABOVE_THRESHOLD of that compiler.
 _CONVOLVED_ABOVE = 1
 
-#: Up to so many input channels a transposed convolution is not turned into one that is none.
-_REVERSED_FROM = 16
 
-
-def _window(p: Params) -> tuple[int, int, int, int]:
+def window(p: Params) -> tuple[int, int, int, int]:
     """Pixels, pixels x valid kernel rows, pixels x valid taps, and the kernel's size."""
     rows, across = taps(p)
     pixels = p["batches"] * p["output_h"] * p["output_w"]
@@ -26,12 +22,12 @@ def _window(p: Params) -> tuple[int, int, int, int]:
     return pixels, valid_rows, p["batches"] * sum(rows) * sum(across), p["filter_h"] * p["filter_w"]
 
 
-def _plain(c: Counts, p: Params, channels: int, kind: str = "") -> None:
+def plain(c: Counts, p: Params, channels: int, kind: str = "") -> None:
     """Every output for itself: bounds, valid rows, valid taps."""
-    pixels, rows, valid, _ = _window(p)
+    pixels, rows, valid, _ = window(p)
     c.add("lines", p["batches"] * p["output_h"])
     c.add("pixels", pixels)
-    c.add("inputs", pixels * p["input_c"])
+    c.add(f"inputs{kind}", pixels * p["input_c"])
     c.add(f"outputs{kind}", pixels * channels)
     c.add(f"output rows{kind}", rows * channels)
     c.add(f"output taps{kind}", valid * channels)
@@ -45,9 +41,9 @@ def depthwise_s8(c: Counts, p: Params, path: str) -> None:
     """arm_depthwise_conv_s8: four outputs of a channel at a time where they are as many."""
     undilated = p["batches"] == p["dilation_h"] == p["dilation_w"] == 1
     if p["ch_mult"] % 4 == 0 and undilated:
-        _plain(c, p, p["input_c"] * p["ch_mult"] // 4, " by 4")
+        plain(c, p, p["input_c"] * p["ch_mult"] // 4, " by 4")
     else:
-        _plain(c, p, p["input_c"] * p["ch_mult"])
+        plain(c, p, p["input_c"] * p["ch_mult"])
 
 
 def depthwise_s8_opt(c: Counts, p: Params, path: str) -> None:
@@ -58,18 +54,18 @@ def depthwise_s8_opt(c: Counts, p: Params, path: str) -> None:
         return
     p = {**p, "batches": 1, "dilation_h": 1, "dilation_w": 1}  # it looks at one sample alone
     if path == "mve":
-        for first in range(0, p["input_c"], _BLOCK):
-            _block_mve(c, p, min(_BLOCK, p["input_c"] - first), 1)
+        for first in range(0, p["input_c"], BLOCK):
+            block_mve(c, p, min(BLOCK, p["input_c"] - first), 1)
     else:
         steps = (4,)
-        _widened_patches(c, p)
-        pixels, _, _, kernel = _window(p)
+        widened_patches(c, p)
+        pixels, _, _, kernel = window(p)
         c.loop("quads", pixels * (p["input_c"] // 4), kernel, 2)
         c.loop("singles", pixels * (p["input_c"] % 4), kernel, *steps)
         c.add("biased", pixels * p["bias"] * (p["input_c"] // 4))
 
 
-def _widened_patches(c: Counts, p: Params, size: int = 1) -> None:
+def widened_patches(c: Counts, p: Params, size: int = 1) -> None:
     """Patches that are copied row by row, what lies above and below cleared at once."""
     rows, across = taps(p)
     channels, batches = p["input_c"], p["batches"]
@@ -92,22 +88,29 @@ def _widened_patches(c: Counts, p: Params, size: int = 1) -> None:
         c.patches("copy", valid, 2 * channels, "dsp")
 
 
-def _block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") -> None:
+def block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") -> None:
     """A block of channels with Helium: four pixels at a time, four channels at a time."""
-    pixels, _, valid, kernel = _window(p)
+    pixels, _, valid, kernel = window(p)
+    down, across = axes(p)
     c.add("channel blocks", 1)
     c.add("buffered lines", p["batches"] * p["output_h"])
     c.add("buffered pixels", pixels)
     c.add("kernel rows", pixels * p["filter_h"])
     c.add("taps", pixels * kernel)
-    c.vectors("copy", valid, channels * size, 16)
-    c.gaps("pad", pixels * kernel - valid, channels * size, "mve" if size == 1 else "dsp")
+    sides(c, p["batches"], down, across)
+    if size == 1:
+        c.vectors("copy", valid, channels, 16)
+        c.vectors("pad", pixels * kernel - valid, channels, 16)
+    else:
+        length = channels * size
+        begins = [at * down.size * across.size * length for at in range(p["batches"])]
+        copied(c, "mve", Buffer(length, length, 4, begins), down, across)
     groups = -(-channels // 4)
-    c.add("quads", pixels // 4)
-    c.loop(f"quad groups{kind}", (pixels // 4) * groups, kernel, 2)
-    c.add("singles", pixels % 4)
-    c.loop(f"single groups{kind}", (pixels % 4) * groups, kernel, 2)
-    c.add("biased", p["bias"] * (pixels // 4 + pixels % 4) * groups)
+    for name, times in (("quads", pixels // 4), ("singles", pixels % 4)):
+        c.add(name, times)
+        c.add(f"{name} tails", times * (channels % 4 > 0))
+        c.loop(f"{name} groups{kind}", times * groups, kernel, 2)
+        c.add(f"{name} biased", p["bias"] * times * groups)
 
 
 def depthwise_3x3_s8(c: Counts, p: Params, path: str) -> None:
@@ -116,18 +119,20 @@ def depthwise_3x3_s8(c: Counts, p: Params, path: str) -> None:
     rows, _ = taps(p)
     pixels = p["output_h"] * p["output_w"]
     starts = [at * p["stride_w"] - p["pad_w"] for at in range(p["output_w"])]
-    edges = [(start < 0, p["input_w"] - start < 3) for start in starts]
+    edges = (
+        ("left", sum(at < 0 for at in starts)),
+        ("right", sum(at + 3 > p["input_w"] for at in starts)),
+    )
     c.add("3x3 lines", p["output_h"])
     c.add("3x3 pixels", pixels)
     for name, channels in (("3x3 quads", p["input_c"] // 4), ("3x3 singles", p["input_c"] % 4)):
         c.add(name, pixels * channels)
         c.add(f"any {name}", pixels * (channels > 0))
         c.add(f"{name} biased", pixels * channels * p["bias"])
-        for left, right in ((False, False), (True, False), (False, True), (True, True)):
-            across = edges.count((left, right)) * channels
-            kind = f"{name}{' left' * left}{' right' * right}"
-            c.add(f"{kind} rows", sum(rows) * across)
-            c.add(f"{kind} loops", p["output_h"] * across)
+        c.add(f"{name} rows", sum(rows) * len(starts) * channels)
+        for side, beside in edges:
+            c.add(f"{name} {side} taps", sum(rows) * (len(starts) - beside) * channels)
+            c.add(f"any {name} {side}", p["output_h"] * beside * channels)
 
 
 def depthwise_wrapper_s8(c: Counts, p: Params, path: str) -> None:
@@ -156,7 +161,7 @@ def _as_convolution(c: Counts, p: Params, path: str) -> None:
 
 def depthwise_s16(c: Counts, p: Params, path: str) -> None:
     """arm_depthwise_conv_s16: every output for itself."""
-    _plain(c, p, p["input_c"] * p["ch_mult"])
+    plain(c, p, p["input_c"] * p["ch_mult"])
 
 
 def depthwise_fast_s16(c: Counts, p: Params, path: str) -> None:
@@ -165,11 +170,10 @@ def depthwise_fast_s16(c: Counts, p: Params, path: str) -> None:
         c.add("handed on", 1)
         depthwise_s16(c, p, path)
     elif path == "mve":
-        _block_mve(c, p, p["input_c"], 2)
-        c.add("tails", (_window(p)[0] % 4) * (p["input_c"] % 4 > 0))
+        block_mve(c, p, p["input_c"], 2)
     else:
-        _widened_patches(c, p, 2)
-        pixels, _, _, kernel = _window(p)
+        widened_patches(c, p, 2)
+        pixels, _, _, kernel = window(p)
         c.loop("quads", pixels * (p["input_c"] // 4), kernel, 2)
         c.loop("singles", pixels * (p["input_c"] % 4), kernel)
         c.add("biased", pixels * p["bias"] * (p["input_c"] // 4))
@@ -182,128 +186,3 @@ def depthwise_wrapper_s16(c: Counts, p: Params, path: str) -> None:
         depthwise_fast_s16(c, p, path)
     else:
         depthwise_s16(c, p, path)
-
-
-def depthwise_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_s4: two outputs at a time where channels or multipliers are even."""
-    channels = p["input_c"] * p["ch_mult"]
-    if p["input_c"] % 2:
-        _plain(c, p, channels, " odd")
-    elif p["ch_mult"] == 1:
-        _plain(c, p, channels // 2, " in pairs")
-    elif p["ch_mult"] % 2:
-        _plain(c, p, channels, " of odd multiplier")
-    else:
-        _plain(c, p, channels // 2, " of even multiplier")
-
-
-def depthwise_s4_opt(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_s4_opt: as s8, and weights are unpacked."""
-    p = {**p, "batches": 1, "dilation_h": 1, "dilation_w": 1}
-    if path == "mve":
-        for first in range(0, p["input_c"], _BLOCK):
-            _block_mve(c, p, min(_BLOCK, p["input_c"] - first), 1, " odd" * (p["input_c"] % 2))
-        return
-    _widened_patches(c, p)
-    pixels, _, _, kernel = _window(p)
-    odd = p["input_c"] % 2
-    c.loop("quads", pixels * (p["input_c"] // 4), kernel, 2)
-    c.loop("odd quads", odd * pixels * (p["input_c"] // 4), kernel, 2)
-    c.loop("singles", pixels * (p["input_c"] % 4), kernel, 2)
-    c.loop("odd singles", odd * pixels * (p["input_c"] % 4), kernel)
-    c.add("biased", pixels * p["bias"] * (p["input_c"] // 4))
-
-
-def depthwise_wrapper_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_wrapper_s4: the function that fits."""
-    single = p["ch_mult"] == p["batches"] == p["dilation_h"] == p["dilation_w"] == 1
-    if single:
-        depthwise_s4_opt(c, p, path)
-    else:
-        depthwise_s4(c, p, path)
-
-
-def transpose_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_transpose_conv_s8: each input adds its kernel to rows of sums, which go out as filled."""
-    wide = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_w"])
-    high = max(p["filter_h"], p["stride_h"])
-    channels, batches, bias = p["output_c"], p["batches"], p["bias"]
-    starts = [row * p["stride_h"] for row in range(p["input_h"])]
-    filled = sum(max(0, p["pad_h"] - start) == 0 for start in starts) * p["stride_h"]
-    c.add("batches", batches)
-    c.add("sum rows", batches * filled)
-    c.add("filling inputs", batches * filled // p["stride_h"])
-    for times in (batches * high, batches * filled):
-        c.copies("initial", times * wide * bias, 4 * channels, path)
-        c.fills("cleared", times * (not bias), 4 * channels * wide, path)
-    last = p["input_h"] * p["stride_h"]
-    end = p["pad_h"] + p["output_h"]
-    tail = range(last, last + max(p["filter_h"] - p["stride_h"], 0))
-    lines = batches * (filled + sum(p["pad_h"] <= row < end for row in tail))
-    outputs = lines * p["output_w"]
-    c.add("output rows", lines)
-    c.add("pixels", outputs)
-    c.add("outputs", outputs * (-(-channels // 4) if path == "mve" else channels))
-    parts = (
-        ("quads", p["input_w"] // 4),
-        ("pair", p["input_w"] // 2 % 2),
-        ("one", p["input_w"] % 2),
-    )
-    for start in starts:
-        above = max(0, p["pad_h"] - start)
-        below = max(0, start + p["filter_h"] - (p["pad_h"] + p["output_h"]) - 1)
-        rows = max(p["filter_h"] - above - below, 0)
-        c.add("input rows", batches)
-        for name, times in parts:
-            entered = batches * times * channels
-            c.add(f"{name} channels", entered)
-            c.add(f"{name} rows", entered * rows)
-            taps_of = entered * rows * p["filter_w"]
-            if path == "mve":
-                c.vectors(name, taps_of, p["input_c"], 16)
-            else:
-                c.loop(name, taps_of, p["input_c"], *((4,) if path == "dsp" else (2,)))
-
-
-def transpose_wrapper_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_transpose_conv_wrapper_s8: many channels go through arm_convolve_s8, upscaled."""
-    if max(p["stride_h"], p["stride_w"]) > 2 or p["input_c"] <= _REVERSED_FROM:
-        transpose_s8(c, p, path)
-        return
-    kernel = p["filter_h"] * p["filter_w"]
-    c.patches("reversed", p["output_c"] * kernel, p["input_c"], path)
-    c.add("reversed channels", p["output_c"])
-    height, width = p["input_h"] * p["stride_h"], p["input_w"] * p["stride_w"]
-    window = {
-        **p,
-        **{"input_h": height, "input_w": width, "filter_c": p["input_c"]},
-        **{"pad_h": p["filter_h"] - 1 - p["pad_h"], "pad_w": p["filter_w"] - 1 - p["pad_w"]},
-        **{"stride_h": 1, "stride_w": 1},
-    }
-    with c.within("convolve"):
-        convolve_s8(c, window, path)
-        if p["stride_h"] == 2 or p["stride_w"] == 2:
-            _upscaled(c, window, p, path)
-
-
-def _upscaled(c: Counts, window: Params, p: Params, path: str) -> None:
-    """Where arm_convolve_s8 reads every second pixel: patches are cleared, then copied."""
-    for name in [name for name in c if re.match("convolve: (copy|pad|taps beside)", name)]:
-        del c[name]
-    axes = (("h", p["stride_h"]), ("w", p["stride_w"]))
-    real = [
-        sum(
-            0 <= start + tap < window[f"input_{axis}"] and (start + tap) % stride == 0
-            for start in range(
-                -window[f"pad_{axis}"], window[f"output_{axis}"] - window[f"pad_{axis}"]
-            )
-            for tap in range(window[f"filter_{axis}"])
-        )
-        for axis, stride in axes
-    ]
-    pixels = p["batches"] * p["output_h"] * p["output_w"]
-    size = window["filter_c"] * window["filter_h"] * window["filter_w"]
-    c.gaps("cleared", pixels, size, path)
-    c.add("real rows", p["batches"] * real[0] * p["output_w"])
-    c.add("real row taps", p["batches"] * real[0] * p["output_w"] * p["filter_w"])
-    c.patches("upscaled copy", p["batches"] * real[0] * real[1], window["filter_c"], path)

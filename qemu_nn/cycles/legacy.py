@@ -2,100 +2,106 @@
 
 from __future__ import annotations
 
-from .counts import Counter, Counts, Params, inside
+from .counts import Counter, Counts, Params
+from .patches import Axis, Buffer, copied, sides
+
+#: The output lies in another buffer than the input, a multiple of four bytes away.
+_APART = 1 << 30
 
 
-def _axis(p: Params, axis: str) -> tuple[int, int, int, int, int]:
-    """Input, output, kernel, stride and padding along x or y; of squares there is one of each."""
+def _axis(p: Params, axis: str) -> Axis:
+    """The axis along x or y; of squares there is one of each number."""
     names = ("dim_im_in", "dim_im_out", "dim_kernel", "stride", "padding")
-    values = [p[f"{name}_{axis}"] if f"{name}_{axis}" in p else p[name] for name in names]
-    return (values[0], values[1], values[2], values[3], values[4])
+    return Axis(*(p[f"{name}_{axis}"] if f"{name}_{axis}" in p else p[name] for name in names))
 
 
-def _before(out: int, kernel: int, stride: int, pad: int) -> int:
-    """Positions of a window that lie before the input, of all outputs along an axis."""
-    return sum(min(max(pad - at * stride, 0), kernel) for at in range(out))
-
-
-class _Window:
-    """How often a window meets the input, for both axes."""
-
-    def __init__(self, p: Params) -> None:
-        down, across = _axis(p, "y"), _axis(p, "x")
-        self.rows, self.columns = inside(*down), inside(*across)
-        self.high, self.wide = down[1], across[1]
-        self.kernel_y, self.kernel_x = down[2], across[2]
-        self.pad_y, self.pad_x = down[4], across[4]
-        self.above, self.left = _before(*down[1:]), _before(*across[1:])
-        self.pixels = self.high * self.wide
-        self.kernel = self.kernel_y * self.kernel_x
-        self.valid = sum(self.rows) * sum(self.columns)
-
-
-def _plain(c: Counts, w: _Window, channels: int, inner: int) -> None:
+def _plain(c: Counts, p: Params, channels: int, inner: int) -> None:
     """The loops of cores without the DSP extension: every output for itself."""
+    down, across = _axis(p, "y"), _axis(p, "x")
+    above, inside, below = down.sides()
+    left, middle, right = across.sides()
+    pixels, rows = down.out * across.out, down.out * down.kernel
     c.add("channels", channels)
-    c.add("lines", channels * w.high)
-    c.add("pixel lines", w.high)
-    c.add("pixels", w.pixels)
-    c.add("outputs", channels * w.pixels)
-    c.add("kernel rows", channels * w.pixels * w.kernel_y)
-    c.add("taps", channels * w.pixels * w.kernel)
-    rows, columns = w.high * w.kernel_y, w.wide * w.kernel_x
-    below = rows - w.above - sum(w.rows)
-    c.add("valid rows", channels * sum(w.rows) * w.wide)
-    c.add("above", channels * w.above * columns)
-    c.add("left", channels * (rows - w.above) * w.left)
-    c.add("below", channels * below * (columns - w.left))
-    c.add("right", channels * sum(w.rows) * (columns - w.left - sum(w.columns)))
-    c.add("valid", channels * w.valid)
+    c.add("lines", channels * down.out)
+    c.add("pixel lines", down.out)
+    c.add("pixels", pixels)
+    c.add("outputs", channels * pixels)
+    c.add("kernel rows", channels * pixels * down.kernel)
+    c.add("taps", channels * pixels * down.kernel * across.kernel)
+    c.add("valid rows", channels * inside * across.out)
+    c.add("above", channels * above * (left + middle + right))
+    c.add("left", channels * (rows - above) * left)
+    c.add("below", channels * below * (middle + right))
+    c.add("right", channels * inside * right)
+    c.add(f"valid{'' if inner else _alone(channels)}", channels * inside * middle)
     if inner:
-        c.add("products", channels * w.valid * inner)
+        c.add("products", channels * inside * middle * inner)
         for block in (2, 4):
-            c.add(f"products/{block}", channels * w.valid * (inner // block))
+            c.add(f"products/{block}", channels * inside * middle * (inner // block))
 
 
-def _positions(c: Counts, w: _Window, asked: int) -> None:
-    """The outputs, and the positions of the kernel of those that ask whether it meets the input."""
-    c.add("lines", w.high)
-    c.add("pixels", w.pixels)
-    c.add("kernel rows", asked * w.kernel_y)
-    c.add("taps", asked * w.kernel)
-    c.add("taps above", (w.high * w.kernel_y - sum(w.rows)) * w.wide * w.kernel_x)
+def _alone(channels: int) -> str:
+    """What loops over one channel are named by: at -O3 gcc has their own for steps of one."""
+    return " of one channel" if channels == 1 else ""
 
 
-def convolve(size: int, fast: bool = False) -> Counter:
+def _patches(
+    c: Counts, p: Params, length: int, lot: int, widened: bool = False, middle: int = 0
+) -> None:
+    """Count what fills a buffer with patches of pixels of `length` bytes.
+
+    middle: outputs that need not ask whether each position of the kernel meets the input.
+    """
+    down, across = _axis(p, "y"), _axis(p, "x")
+    pixels = down.out * across.out
+    c.add("lines", down.out)
+    c.add("pixels", pixels)
+    c.add("kernel rows", (pixels - middle) * down.kernel)
+    c.add("taps", (pixels - middle) * down.kernel * across.kernel)
+    sides(c, 1, down, across)
+    copied(c, "dsp", Buffer(length, length, lot), down, across, widened)
+
+
+def _valid(p: Params) -> int:
+    """Positions of the kernel within the input, of all outputs."""
+    return _axis(p, "y").sides()[1] * _axis(p, "x").sides()[1]
+
+
+def convolve(size: int, fast: bool = False, rgb: bool = False) -> Counter:
     """A convolution with patches in a buffer, two columns at a time; size: bytes of an element.
 
-    fast: what is needs no padding is copied a row of the kernel at a time.
+    fast: what needs no padding is copied a row of the kernel at a time. rgb: of three channels,
+    which are cleared in place, not by memset.
     """
 
     def count(c: Counts, p: Params, path: str) -> None:
-        w = _Window(p)
         channels, outputs = p["ch_im_in"], p["ch_im_out"]
         if path != "dsp":
-            _plain(c, w, outputs, channels)
+            _plain(c, p, outputs, channels)
             return
+        down, across = _axis(p, "y"), _axis(p, "x")
+        kernel, pixels = down.kernel * across.kernel, down.out * across.out
         middle = 0
         if fast:
-            middle = max(w.high - 2 * w.pad_y, 0) * max(w.wide - 2 * w.pad_x, 0)
+            middle = max(down.out - 2 * down.pad, 0) * max(across.out - 2 * across.pad, 0)
             c.add("middle", middle)
-            _widen(c, "rows", middle * w.kernel_y, channels * w.kernel_x, size)
-        valid = w.valid - middle * w.kernel
-        edge = (w.pixels - middle) * w.kernel
-        _positions(c, w, w.pixels - middle)
-        _widen(c, "widen", valid, channels, size)
-        c.gaps("clear", edge - valid, 2 * channels, "dsp")
-        n = w.kernel * channels
+            _widen(c, "rows", middle * down.kernel, channels * across.kernel, size)
+        _patches(c, p, 2 * channels, 2, size == 1 or fast, middle)
+        if size == 1 or fast:
+            _widen(c, "widen", _valid(p) - middle * kernel, channels, size)
+        if rgb:
+            c.pop("memset", None)
+        n = kernel * channels
         if size == 2:  # pairs of a row; what is left over in one is not computed
-            c.add("column pairs", w.high * (w.wide // 2))
-            c.loop("blocks", w.high * (w.wide // 2) * (outputs // 2), n, 2)
+            c.add("column pairs", down.out * (across.out // 2))
+            c.loop("blocks", down.out * (across.out // 2) * (outputs // 2), n, 2)
             return
-        c.add("column pairs", w.pixels // 2)
-        c.loop("blocks", w.pixels // 2 * (outputs // 2), n, 4)
-        c.loop("block", w.pixels // 2 * (outputs % 2), n, 4)
-        c.add("odd column", w.pixels % 2)
-        c.loop("column", w.pixels % 2 * outputs, n, 4)
+        c.add("column pairs", pixels // 2)
+        c.add("any blocks", pixels // 2 * (outputs > 1))
+        c.loop("blocks", pixels // 2 * (outputs // 2), n, 4)
+        c.loop("block", pixels // 2 * (outputs % 2), n, 4)
+        c.add("odd column", pixels % 2)
+        c.loop("column", pixels % 2 * outputs, n, 4)
 
     return count
 
@@ -109,28 +115,29 @@ def _widen(c: Counts, name: str, times: float, length: int, size: int) -> None:
 
 def convolve_plain_q15(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_HWC_q15_basic: patches in a buffer, one column at a time."""
-    w = _Window(p)
     channels, outputs = p["ch_im_in"], p["ch_im_out"]
     if path != "dsp":
-        _plain(c, w, outputs, channels)
+        _plain(c, p, outputs, channels)
         return
-    _positions(c, w, w.pixels)
-    _widen(c, "copy", w.valid, channels, 2)
-    c.gaps("clear", w.pixels * w.kernel - w.valid, 2 * channels, "dsp")
-    c.loop("column", w.pixels * outputs, w.kernel * channels, 4)
+    down, across = _axis(p, "y"), _axis(p, "x")
+    _patches(c, p, 2 * channels, 1)
+    n = down.kernel * across.kernel * channels
+    c.loop("column", down.out * across.out * outputs, n, 4)
 
 
 def depthwise(c: Counts, p: Params, path: str) -> None:
     """arm_depthwise_separable_conv_HWC_q7: patches in a buffer, four channels at a time."""
-    w, channels = _Window(p), p["ch_im_in"]
+    channels = p["ch_im_in"]
     if path != "dsp":
-        _plain(c, w, channels, 0)
+        _plain(c, p, channels, 0)
         return
-    _positions(c, w, w.pixels)
-    c.patches("copy", w.valid, channels, "dsp")
-    c.gaps("clear", w.pixels * w.kernel - w.valid, channels, "dsp")
-    c.loop("quads", w.pixels * (channels // 4), w.kernel, 2)
-    c.loop("singles", w.pixels * (channels % 4), w.kernel)
+    down, across = _axis(p, "y"), _axis(p, "x")
+    pixels, kernel = down.out * across.out, down.kernel * across.kernel
+    _patches(c, p, channels, 1)
+    c.add("any quads", pixels * (channels > 3))
+    c.loop("quads", pixels * (channels // 4), kernel, 2)
+    c.add("any singles", pixels * (channels % 4 > 0))
+    c.loop(f"singles{_alone(channels)}", pixels * (channels % 4), kernel)
 
 
 def connected(widened: bool, rows: int, steps: tuple[int, ...]) -> Counter:
@@ -153,22 +160,36 @@ def pool(average: bool) -> Counter:
     """A pooling layer: along x within the input, then along y."""
 
     def count(c: Counts, p: Params, path: str) -> None:
-        w, channels = _Window({**p, "ch_im_out": p["ch_im_in"]}), p["ch_im_in"]
+        channels = p["ch_im_in"]
         if path != "dsp":
-            _plain(c, w, channels, 0)
+            _plain(c, p, channels, 0)
             return
-        size = p["dim_im_in"]
-        line = w.wide * channels
-        c.add("lines", size)
-        for name, times, taps_of, length in (
-            ("x", size * w.wide, size * sum(w.columns), channels),
-            ("y", w.high, sum(w.rows), line),
+        axis = _axis(p, "x")
+        row, line = axis.size * channels, axis.out * channels
+        c.add("lines", axis.size)
+        starts = [max(axis.at(out, 0), 0) for out in range(axis.out)]
+        first = [out if axis.at(out, 0) < 0 else starts[out] for out in range(axis.out)]
+        along_x = [
+            (y * row + first[x] * channels, y * row + x * channels)
+            for y in range(axis.size)
+            for x in range(axis.out)
+        ]
+        along_y = [(starts[y] * row, y * line - _APART) for y in range(axis.out)]
+        inside_of = axis.inside()
+        for name, moves, times, length in (
+            ("x", along_x, axis.size, channels),
+            ("y", along_y, 1, line),
         ):
+            c.add(f"{name} outputs", len(moves))
+            c.add(f"{name} beside", times * sum(taps < axis.kernel for taps in inside_of))
+            c.add(f"{name} any others", times * sum(taps > 1 for taps in inside_of))
             if average:
-                c.loop(f"{name} widen", times, length, 4)
-                c.add(f"{name} scale", times * length)
+                c.loop("widen", len(moves), length, 4)
+                c.add("scale", len(moves) * length)
             else:
-                c.patches(f"{name} copy", times, length, "dsp")
-            c.loop(f"{name} others", taps_of - times, length, 4)
+                for source, target in moves:
+                    c.memmove(f"{name} move", 1, length, source, target)
+            c.add(f"{name} others", times * sum(inside_of) - len(moves))
+            c.loop("others", times * sum(inside_of) - len(moves), length, 4)
 
     return count

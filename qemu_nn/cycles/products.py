@@ -10,52 +10,79 @@ def matrices_s8(c: Counts, path: str, times: float, lhs: int, rhs: int, n: int, 
     c.add("products", times)
     if path == "mve":
         quads, rest = lhs // 4, lhs % 4
+        c.add("any quads", times * (quads > 0))
         c.add("quads", times * quads)
         c.vectors("quad rows", times * quads * rhs, n, 16)
+        c.add("quad biases", times * bias * quads * rhs)
+        c.add("any singles", times * (rest > 0))
         c.add("singles", times * rest)
         c.vectors("single rows", times * rest * rhs, n, 16)
+        c.add("single biases", times * bias * rest * rhs)
         c.add("single quads", times * rest * (rhs // 4))
+        c.add("any single tails", times * rest * (rhs % 4 > 0))
         c.add("single tails", times * rest * (rhs % 4))
-        c.add("biases", times * bias * rhs * (quads + rest))
         return
     steps = (16, 4) if path == "dsp" else ()
+    c.add("any sums", times * (rhs > 1))
     c.loop("sums", times * (rhs // 2), n)
+    c.add("biases", times * bias * (rhs // 2))
+    c.add("any pairs", times * (rhs // 2) * (lhs > 1))
     c.loop("pairs", times * (rhs // 2) * (lhs // 2), n, *steps)
     c.loop("odd pixels", times * (rhs // 2) * (lhs % 2), n, *steps)
+    c.add("any odd rows", times * (rhs % 2))
     c.loop("odd rows", times * (rhs % 2) * lhs, n)
-    c.add("biases", times * bias * (rhs // 2))
+    c.add("odd biases", times * bias * (rhs % 2) * lhs)
 
 
 def columns(
-    c: Counts, path: str, times: int, pixels: int, channels: int, n: int, bias: int, kind: str = ""
+    c: Counts, path: str, times: int, pixels: int, channels: int, n: int, bias: int
 ) -> None:
     """Products of two columns of patches and two channels at a time (not with Helium)."""
     steps = (4,) if path == "dsp" else ()
     pairs, odd = times * (pixels // 2), times * (pixels % 2)
+    for name, entered in (
+        ("blocks", pairs * (channels // 2)),
+        ("channel", pairs * (channels % 2)),
+        ("column", odd * channels),
+    ):
+        c.loop(name, entered, n, *steps)
+        c.add(f"biased {name}", bias * entered)
     c.add("column pairs", pairs)
-    c.loop(f"blocks{kind}", pairs * (channels // 2), n, *steps)
-    c.loop(f"channel{kind}", pairs * (channels % 2), n, *steps)
+    c.add("any blocks", pairs * (channels > 1))
     c.add("odd columns", odd)
-    c.loop("column", odd * channels, n, *steps)
-    c.add("biases", bias * (pairs * ((channels + 1) // 2) + odd * channels))
 
 
-def vector_s8(c: Counts, path: str, times: float, rows: int, n: int, offset: bool = False) -> None:
+def vector_s8(
+    c: Counts, path: str, times: float, rows: int, n: int, bias: int = 0, offset: bool = False
+) -> None:
     """arm_nn_vec_mat_mult_t_s8 and its like: rows x n with a vector, several rows at a time.
 
     offset: whether weights have an offset, which each of them gets added.
     """
     blocks = {"mve": 4, "dsp": 2, "scalar": 3}[path]
     c.add("vectors", times)
-    kinds = (("rows", times * (rows // blocks)), ("row", times * (rows % blocks)))
+    c.add("vectors offset", times * offset)
     c.add("any rows", times * (rows >= blocks))
     c.add("any row", times * (rows % blocks > 0))
-    for name, entered in kinds:
+    for name, entered in (("rows", times * (rows // blocks)), ("row", times * (rows % blocks))):
         if path == "mve":
             c.vectors(name, entered, n, 16)
+            added = -(-n // 16)
         elif path == "dsp":
-            c.loop(name, entered, n, 32, 4)
+            c.unrolled(name, entered, n // 4)
+            c.unrolled(f"{name} tail", entered, n % 4)
+            c.add(f"{name} tail offsets", offset * entered * (n % 4))
+            added = n // 4
         else:
             c.loop(name, entered, n)
+            added = n
+        c.add(f"{name} biased", bias * entered)
         c.add(f"{name} offset", offset * entered)
-        c.add(f"{name} offsets", offset * entered * (-(-n // 16) if path == "mve" else n))
+        c.add(f"{name} offsets", offset * entered * added)
+
+
+def fours(c: Counts, name: str, times: float, rows: int) -> None:
+    """Results that are made smaller four at a time, and what is left over one by one."""
+    c.add(f"{name} by 4", times * (rows // 4))
+    c.add(f"{name} any tails", times * (rows % 4 > 0))
+    c.add(f"{name} tails", times * (rows % 4))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .counts import Counter, Counts, Params, taps
+from .counts import Counter, Counts, Params
+from .patches import taps
 
 
 def average(lanes: int) -> Counter:
@@ -49,7 +50,7 @@ def maximum(size: int) -> Counter:
         c.add("lines", batches * p["output_h"])
         c.add("pixels", pixels)
         c.add("rows", batches * sum(rows) * p["output_w"])
-        c.patches("first", pixels, channels * size, path)
+        c.patches("first", pixels, channels * size, path, inline=size == 1)
         length = p["output_h"] * p["output_w"] * channels
         if path == "mve":
             c.vectors("others", others, channels, 16 // size)
@@ -103,7 +104,7 @@ def broadcast(c: Counts, p: Params, path: str) -> None:
         ours, theirs = first[level:], second[level:]
         flat = _product(out[level:])
         if ours == theirs or 1 in (_product(ours), _product(theirs)):
-            kind = "same" if ours == theirs else "scalar"
+            kind = f"{'inner ' * (level > 0)}{'same' if ours == theirs else 'scalar'}"
             c.add(f"level {level}", outer)
             if path == "mve":
                 c.vectors(kind, outer, flat, 16)
@@ -166,18 +167,20 @@ def concatenate(axis: str) -> Counter:
         out = _product([*sizes[:at], p[f"output_{axis}"]])
         if axis == "w":
             out = size
-        _aligned_copies(c, times, size, out, path, p["offset"] * _product(sizes[:at]))
+        _aligned_copies(
+            c, f"copy {axis}", times, size, out, path, p["offset"] * _product(sizes[:at])
+        )
 
     return count
 
 
 def _aligned_copies(
-    c: Counts, times: int, size: int, step: int, path: str, offset: int = 0
+    c: Counts, name: str, times: int, size: int, step: int, path: str, offset: int = 0
 ) -> None:
     """Copies from multiples of `size` to multiples of `step`, whose alignment repeats."""
     for at in range(4):
         share = len(range(at, times, 4))
-        c.copies("copy", share, size, path, at * size % 4, (at * step + offset) % 4)
+        c.copies(name, share, size, path, at * size % 4, (at * step + offset) % 4)
 
 
 def pad(c: Counts, p: Params, path: str) -> None:

@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Mapping
 
-from . import convolve, dense, depthwise, legacy, simple
+from . import convolve, dense, depthwise, four_bits, legacy, simple, transposed
 from .counts import Counts, Params
 from .simple import Counter
 
@@ -34,7 +34,7 @@ _LEGACY: dict[str, Counter] = {
     "arm_convolve_HWC_q15_basic": legacy.convolve_plain_q15,
     "arm_convolve_HWC_q15_fast": legacy.convolve(2),
     "arm_convolve_HWC_q15_fast_nonsquare": legacy.convolve(2),
-    "arm_convolve_HWC_q7_RGB": legacy.convolve(1),
+    "arm_convolve_HWC_q7_RGB": legacy.convolve(1, rgb=True),
     "arm_convolve_HWC_q7_basic": legacy.convolve(1),
     "arm_convolve_HWC_q7_basic_nonsquare": legacy.convolve(1),
     "arm_convolve_HWC_q7_fast": legacy.convolve(1, fast=True),
@@ -57,12 +57,12 @@ _AFFINE: dict[str, Counter] = {
     "arm_convolve_wrapper_s8": convolve.convolve_wrapper_s8,
     "arm_convolve_s16": convolve.convolve_s16,
     "arm_convolve_wrapper_s16": convolve.convolve_s16,
-    "arm_convolve_s4": convolve.convolve_s4,
-    "arm_convolve_even_s4": convolve.convolve_even_s4,
-    "arm_convolve_1x1_s4": convolve.convolve_1x1_s4,
-    "arm_convolve_1x1_s4_fast": convolve.convolve_1x1_s4_fast,
-    "arm_convolve_1_x_n_s4": convolve.convolve_1_x_n_s4,
-    "arm_convolve_wrapper_s4": convolve.convolve_wrapper_s4,
+    "arm_convolve_s4": four_bits.convolve_s4,
+    "arm_convolve_even_s4": four_bits.convolve_even_s4,
+    "arm_convolve_1x1_s4": four_bits.convolve_1x1_s4,
+    "arm_convolve_1x1_s4_fast": four_bits.convolve_1x1_s4_fast,
+    "arm_convolve_1_x_n_s4": four_bits.convolve_1_x_n_s4,
+    "arm_convolve_wrapper_s4": four_bits.convolve_wrapper_s4,
     "arm_depthwise_conv_s8": depthwise.depthwise_s8,
     "arm_depthwise_conv_s8_opt": depthwise.depthwise_s8_opt,
     "arm_depthwise_conv_3x3_s8": depthwise.depthwise_3x3_s8,
@@ -70,16 +70,16 @@ _AFFINE: dict[str, Counter] = {
     "arm_depthwise_conv_s16": depthwise.depthwise_s16,
     "arm_depthwise_conv_fast_s16": depthwise.depthwise_fast_s16,
     "arm_depthwise_conv_wrapper_s16": depthwise.depthwise_wrapper_s16,
-    "arm_depthwise_conv_s4": depthwise.depthwise_s4,
-    "arm_depthwise_conv_s4_opt": depthwise.depthwise_s4_opt,
-    "arm_depthwise_conv_wrapper_s4": depthwise.depthwise_wrapper_s4,
-    "arm_transpose_conv_s8": depthwise.transpose_s8,
-    "arm_transpose_conv_wrapper_s8": depthwise.transpose_wrapper_s8,
+    "arm_depthwise_conv_s4": four_bits.depthwise_s4,
+    "arm_depthwise_conv_s4_opt": four_bits.depthwise_s4_opt,
+    "arm_depthwise_conv_wrapper_s4": four_bits.depthwise_wrapper_s4,
+    "arm_transpose_conv_s8": transposed.transpose_s8,
+    "arm_transpose_conv_wrapper_s8": transposed.transpose_wrapper_s8,
     "arm_fully_connected_s8": dense.connected_one_s8,
     "arm_fully_connected_per_channel_s8": dense.connected_each_s8,
     "arm_fully_connected_wrapper_s8": dense.connected_wrapper_s8,
     "arm_fully_connected_s16": dense.connected_s16,
-    "arm_fully_connected_s4": dense.connected_s4,
+    "arm_fully_connected_s4": four_bits.connected_s4,
     "arm_vector_sum_s8": dense.vector_sum,
     "arm_batch_matmul_s8": dense.matmul_s8,
     "arm_batch_matmul_s16": dense.matmul_s16,
@@ -119,11 +119,9 @@ _GROUPS = {
     "convolutions of s4": r"arm_convolve_(1x1_|1_x_n_|wrapper_|even_)?s4(_fast)?",
     "depthwise of s16": r"arm_depthwise_conv_(wrapper_|fast_)?s16",
     "depthwise of s4": r"arm_depthwise_conv_(wrapper_)?s4(_opt)?",
-    "connected of s8": r"arm_fully_connected_(per_channel_|wrapper_)?s8",
-    "fast convolutions of q7": r"arm_convolve_HWC_q7_fast(_nonsquare)?",
-    "convolutions of q7": r"arm_convolve_HWC_q7_basic(_nonsquare)?",
-    "fast convolutions of q15": r"arm_convolve_HWC_q15_fast(_nonsquare)?",
-    "depthwise of q7": r"arm_depthwise_separable_conv_HWC_q7(_nonsquare)?",
+    "vectors of s8": (
+        r"arm_(fully_connected_(per_channel_|wrapper_)?|vector_sum_|batch_matmul_|svdf_)s8"
+    ),
     "concatenations": r"arm_concatenation_s8_[xyzw]",
     "extremes": r"arm_(maximum|minimum)_s8",
     "softmax": r"arm_softmax_[su]8",

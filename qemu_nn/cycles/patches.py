@@ -1,0 +1,127 @@
+"""Loop counts of what copies the patches of an input that a kernel meets, byte by byte exact."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .counts import Counts, Params
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis along which a window moves over an input."""
+
+    size: int
+    out: int
+    kernel: int
+    stride: int
+    pad: int
+    dilation: int = 1
+
+    def at(self, out: int, tap: int) -> int:
+        """Where a position of the window lies in the input; below 0, or size and more: beside."""
+        return out * self.stride - self.pad + tap * self.dilation
+
+    def inside(self) -> list[int]:
+        """How many positions of the window lie inside of the input, for each output."""
+        return [
+            sum(0 <= self.at(out, tap) < self.size for tap in range(self.kernel))
+            for out in range(self.out)
+        ]
+
+    def sides(self) -> tuple[int, int, int]:
+        """Positions of the window before, inside of and behind the input, of all outputs."""
+        every = [self.at(out, tap) for out in range(self.out) for tap in range(self.kernel)]
+        before, behind = sum(at < 0 for at in every), sum(at >= self.size for at in every)
+        return before, len(every) - before - behind, behind
+
+
+def axes(p: Params) -> tuple[Axis, Axis]:
+    """The axes down and across of a window of the s8, s16 and s4 functions."""
+    names = ("input", "output", "filter", "stride", "pad", "dilation")
+    given = {"dilation_h": 1, "dilation_w": 1, **p}
+    down, across = ([given[f"{name}_{axis}"] for name in names] for axis in "hw")
+    return Axis(*down), Axis(*across)
+
+
+def taps(p: Params) -> tuple[list[int], list[int]]:
+    """Positions of the kernel inside of the input, for each output row and column."""
+    down, across = axes(p)
+    return down.inside(), across.inside()
+
+
+def sides(c: Counts, times: float, down: Axis, across: Axis) -> None:
+    """Count the taps that lie beside the input, by the comparison that finds them."""
+    above, rows, below = down.sides()
+    left, _, right = across.sides()
+    every = across.out * across.kernel
+    c.add("rows beside", times * (above + below) * across.out)
+    c.add("taps above", times * above * every)
+    c.add("taps below", times * below * every)
+    c.add("taps left", times * rows * left)
+    c.add("taps right", times * rows * right)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A buffer that patches are copied to, a pixel of the input at a time.
+
+    length: bytes that are copied of a pixel. pixel: bytes of a pixel. lot: columns, a patch each,
+    that the buffer holds. begins: addresses of the inputs, or of the groups of one.
+    """
+
+    length: int
+    pixel: int
+    lot: int
+    begins: Sequence[int] = (0,)
+
+
+def copied(
+    c: Counts, path: str, into: Buffer, down: Axis, across: Axis, widened: bool = False
+) -> None:
+    """Count the calls of memcpy for what lies in the input, and of memset for what does not.
+
+    widened: what lies in the input is not copied, but made wider, which is counted elsewhere.
+    """
+    row = _residues(down, across.size * into.pixel, across.out, into.lot)
+    column = _residues(across, into.pixel, 1, into.lot)
+    patch = down.kernel * across.kernel * into.length
+    begins = Counter(at % 4 for at in into.begins)
+    for y in range(down.kernel):
+        for x in range(across.kernel):
+            first = (y * across.kernel + x) * into.length
+            targets = [first + k * patch for k in range(into.lot)]
+            for (source, target, inside), times in _places(row[y], column[x], targets).items():
+                if not inside:
+                    c.memset("pad", times * len(into.begins), into.length, target)
+                elif not widened:
+                    for begin, inputs in begins.items():
+                        at = (begin + source) % 4
+                        c.memcpy("copy", times * inputs, into.length, path, at, target)
+
+
+def _residues(axis: Axis, step: int, turn: int, lot: int) -> list[Counter[tuple[int, int, bool]]]:
+    """For each tap: (address modulo 4, column of the lot, inside) -> how many outputs."""
+    return [
+        Counter(
+            (axis.at(out, tap) * step % 4, out * turn % lot, 0 <= axis.at(out, tap) < axis.size)
+            for out in range(axis.out)
+        )
+        for tap in range(axis.kernel)
+    ]
+
+
+def _places(
+    rows: Counter[tuple[int, int, bool]],
+    columns: Counter[tuple[int, int, bool]],
+    targets: list[int],
+) -> Counter[tuple[int, int, bool]]:
+    """(Addresses modulo 4 that a tap is read from and copied to, inside) -> how many outputs."""
+    found: Counter[tuple[int, int, bool]] = Counter()
+    for (down, high, valid), times in rows.items():
+        for (across, wide, also), more in columns.items():
+            target = targets[(high + wide) % len(targets)] % 4
+            found[(down + across) % 4, target, valid and also] += times * more
+    return found

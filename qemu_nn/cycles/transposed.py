@@ -1,0 +1,98 @@
+"""Loop counts of transposed convolutions."""
+
+from __future__ import annotations
+
+from .convolve import convolve_patches_s8, convolve_s8
+from .counts import Counts, Params
+from .patches import axes
+
+#: Up to so many input channels a transposed convolution is not turned into one that is none.
+_REVERSED_FROM = 16
+
+
+def transpose_s8(c: Counts, p: Params, path: str) -> None:
+    """arm_transpose_conv_s8: each input adds its kernel to rows of sums, which go out as filled."""
+    wide = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_w"])
+    high = max(p["filter_h"], p["stride_h"])
+    channels, batches, bias = p["output_c"], p["batches"], p["bias"]
+    starts = [row * p["stride_h"] for row in range(p["input_h"])]
+    filled = sum(max(0, p["pad_h"] - start) == 0 for start in starts) * p["stride_h"]
+    c.add("batches", batches)
+    c.add("sum rows", batches * filled)
+    c.add("filling inputs", batches * filled // p["stride_h"])
+    for times in (batches * high, batches * filled):
+        c.copies("initial", times * wide * bias, 4 * channels, path)
+        c.fills("cleared", times * (not bias), 4 * channels * wide, path)
+    last = p["input_h"] * p["stride_h"]
+    end = p["pad_h"] + p["output_h"]
+    tail = range(last, last + max(p["filter_h"] - p["stride_h"], 0))
+    lines = batches * (filled + sum(p["pad_h"] <= row < end for row in tail))
+    outputs = lines * p["output_w"]
+    c.add("output rows", lines)
+    c.add("pixels", outputs)
+    c.add("outputs", outputs * (-(-channels // 4) if path == "mve" else channels))
+    parts = (
+        ("quads", p["input_w"] // 4),
+        ("pair", p["input_w"] // 2 % 2),
+        ("one", p["input_w"] % 2),
+    )
+    for start in starts:
+        above = max(0, p["pad_h"] - start)
+        below = max(0, start + p["filter_h"] - (p["pad_h"] + p["output_h"]) - 1)
+        rows = max(p["filter_h"] - above - below, 0)
+        c.add("input rows", batches)
+        for name, times in parts:
+            entered = batches * times * channels
+            c.add(f"{name} channels", entered)
+            c.add(f"{name} rows", entered * rows)
+            taps_of = entered * rows * p["filter_w"]
+            if path == "mve":
+                c.vectors(name, taps_of, p["input_c"], 16)
+            else:
+                c.loop(name, taps_of, p["input_c"], *((4,) if path == "dsp" else (2,)))
+
+
+def transpose_wrapper_s8(c: Counts, p: Params, path: str) -> None:
+    """arm_transpose_conv_wrapper_s8: many channels go through arm_convolve_s8, upscaled."""
+    if max(p["stride_h"], p["stride_w"]) > 2 or p["input_c"] <= _REVERSED_FROM:
+        transpose_s8(c, p, path)
+        return
+    rows = p["output_c"] * p["filter_h"]
+    c.patches("reversed", rows * p["filter_w"], p["input_c"], path)
+    c.add("reversed rows", rows)
+    c.add("reversed channels", p["output_c"])
+    window = {
+        **p,
+        **{"input_h": p["input_h"] * p["stride_h"], "input_w": p["input_w"] * p["stride_w"]},
+        **{"pad_h": p["filter_h"] - 1 - p["pad_h"], "pad_w": p["filter_w"] - 1 - p["pad_w"]},
+        **{"stride_h": 1, "stride_w": 1, "filter_c": p["input_c"]},
+    }
+    with c.within("convolve"):
+        if p["stride_h"] == p["stride_w"] == 1:
+            convolve_s8(c, window, path)
+        else:
+            _upscaled(c, window, p, path)
+            convolve_patches_s8(c, window, path)
+
+
+def _upscaled(c: Counts, window: Params, p: Params, path: str) -> None:
+    """Where arm_convolve_s8 reads every second pixel: patches are cleared, then copied."""
+    down, across = axes(window)
+    pixels = p["batches"] * down.out * across.out
+    rows, columns = (
+        sum(
+            0 <= axis.at(out, tap) < axis.size and axis.at(out, tap) % stride == 0
+            for out in range(axis.out)
+            for tap in range(axis.kernel)
+        )
+        for axis, stride in ((down, p["stride_h"]), (across, p["stride_w"]))
+    )
+    c.add("batches", p["batches"])
+    c.add("lines", p["batches"] * down.out)
+    c.add("pixels", pixels)
+    c.add("upscaled pixels", pixels)
+    c.gaps("cleared", pixels, window["filter_c"] * down.kernel * across.kernel, path)
+    c.add("upscaled rows", pixels * down.kernel)
+    c.add("real rows", p["batches"] * rows * across.out)
+    c.add("real row taps", p["batches"] * rows * across.out * across.kernel)
+    c.patches("upscaled copy", p["batches"] * rows * columns, window["filter_c"], path)
