@@ -120,8 +120,9 @@ def _dense_rows(node: FloatNode, dense: Dense, graph: FloatGraph) -> list[FloatN
     rows = (1, math.prod(shape[:-1]), shape[-1])
     conv = Conv(dense.weights[:, None, None, :], dense.bias)
     to = (*shape[:-1], len(dense.weights))
+    image, made = (graph.unused(f"{node.name}/{part}") for part in ("rows", "image"))
     return [
-        FloatNode(f"{node.name}/rows", Reshape(rows), (source,)),
-        FloatNode(f"{node.name}/image", conv, (f"{node.name}/rows",)),
-        FloatNode(node.name, Reshape(to), (f"{node.name}/image",)),
+        FloatNode(image, Reshape(rows), (source,)),
+        FloatNode(made, conv, (image,)),
+        FloatNode(node.name, Reshape(to), (made,)),
     ]
