@@ -44,6 +44,11 @@ def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGr
         operator = node.operator
         if isinstance(operator, Pool):
             operator = averaging(node, operator, graph, notes)
+        if isinstance(operator, Softmax) and graph.readers(node.name):
+            notes.append(
+                f"{node.name}: the device's softmax is of powers of two, not of e, so what reads "
+                "it computes something else than in the float network; scheme='affine' has it right"
+            )
         if ends_in_softmax(node, graph, softmax):
             outputs[outputs.index(node.name)] = node.inputs[0]
             notes.append(f"{node.name}: it is left out; the output is {node.inputs[0]}")

@@ -115,9 +115,8 @@ class _Rewriting:
             return self._add(node, replace(operator, layout="NHWC"), order)
         if isinstance(operator, Dense):
             return self._dense(node, operator, first)
-        if isinstance(operator, Softmax) and first.order != _NHWC:  # runs along the last axis
-            others = (axis for axis in first.order if axis != operator.axis)
-            first = replace(first, order=(*others, operator.axis))
+        if isinstance(operator, Softmax) and len(first.order) == 2:  # runs along the last axis
+            first = replace(first, order=(1 - operator.axis, operator.axis))
         if first.flat is not None and not self._elementwise(node):
             return self._add(node, operator, first.order)
         return self._add(node, _reordered(operator, first), first.order, first.flat)
