@@ -44,6 +44,18 @@ def test_sixteen_bits_give_eight_more_fraction_bits_as_far_as_the_accumulator_ha
     assert "dense0: weights 16 -> 14 fraction bits: the accumulator" in formats.notes[0]
 
 
+def test_values_beyond_a_format_that_the_device_fixes_have_a_note():
+    nodes = (
+        *(FloatNode("dense", dense(1.0), ("x",)), FloatNode("gate", Sigmoid(), ("dense",))),
+        FloatNode("sum", Elementwise("add"), ("gate", "dense")),
+    )
+    graph = FloatGraph("net", "x", (4,), None, nodes, ("sum",))
+    formats = assigned(graph, {"x": [1.0], "dense": [3.5], "gate": [0.9], "sum": [4.4]})
+    assert formats.tensors == {"x": 7, "dense": 7, "gate": 7, "sum": 7}
+    assert ["though its values need 5" in note for note in formats.notes] == [True, False]
+    assert "sum: output 7 fraction bits, though its values need 4" in formats.notes[1]
+
+
 def test_what_a_relu_cuts_off_needs_no_room_in_front_of_it():
     formats = assigned(
         chain(dense(1.0), Relu()), {"x": [1.0], "dense0": [-50.0, 3.0], "relu1": [0.0, 3.0]}

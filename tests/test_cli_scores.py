@@ -9,8 +9,11 @@ from click.testing import CliRunner
 import qemu_nn
 from qemu_nn import Error
 from qemu_nn.analysis.scores import best_classes
+from qemu_nn.api.network import FloatNetwork
 from qemu_nn.cli.main import main
 from qemu_nn.cli.scores import read_classes
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.operators import Dense
 
 DEMO = Path(qemu_nn.__file__).parent / "demo"
 MODEL, IMAGES = DEMO / "digits.qnz", DEMO / "digits.npz"
@@ -101,3 +104,17 @@ def test_the_line_on_inputs_comes_on_stderr(tmp_path):
         result = CliRunner().invoke(main, ["run", str(MODEL), "-i", str(tmp_path / "x.npy")])
         assert told in result.output
         assert ("were they scaled as in training?" in result.output) == (factor == 1)
+
+
+def test_accuracy_is_that_of_the_last_output_in_whatever_order_layers_run(tmp_path):
+    a, b = (Dense(np.random.default_rng(n).normal(size=(3, 4))) for n in (1, 2))
+    nodes = (FloatNode("a", a, ("x",)), FloatNode("b", b, ("x",)))
+    graph = FloatGraph("net", "x", (4,), None, nodes, ("b", "a"))
+    x = np.random.default_rng(3).normal(size=(40, 4))
+    network = qemu_nn.quantize(FloatNetwork(graph), x, scheme="affine")
+    network.save(tmp_path / "net.qnz")
+    np.savez(tmp_path / "data.npz", x=x, y=network.predict(x)["a"].argmax(1))
+    data = str(tmp_path / "data.npz")
+    for more in ([], ["--trace"], ["--real"]):
+        options = ["run", str(tmp_path / "net.qnz"), "-i", data, "--labels", data, *more]
+        assert "accuracy: 100.00 % (40 of 40)" in CliRunner().invoke(main, options).output

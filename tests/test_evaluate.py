@@ -19,7 +19,7 @@ from qemu_nn.api.scorers import Real
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
-from qemu_nn.operators import Conv, Dense, Reshape, Sigmoid
+from qemu_nn.operators import Conv, Dense, Reshape, Sigmoid, Tanh
 from qemu_nn.targets import profile
 
 RNG = np.random.default_rng(11)
@@ -226,6 +226,20 @@ def test_an_output_of_several_must_be_named():
     )
     with pytest.raises(Error, match="no output 'ip'"):
         qemu_nn.evaluate(two, x, y, output="ip")
+
+
+def test_labels_of_images_may_have_their_channels_on_either_end():
+    conv = Conv(RNG.normal(size=(3, 3, 3, 2)) / 3, None, pads=(1, 1, 1, 1), layout="NCHW")
+    nodes = (FloatNode("conv", conv, ("x",)), FloatNode("y", Tanh(), ("conv",)))
+    network = FloatNetwork(FloatGraph("net", "x", (2, 4, 5), "NCHW", nodes, ("y",)))
+    x = RNG.normal(size=(80, 2, 4, 5)).astype(np.float32)
+    y = network.predict(x)
+    quantized = qemu_nn.quantize(network, x, scheme="affine")
+    for whose, end in ((network, 1e-5), (quantized, 0.3)):
+        for labels in (y, np.moveaxis(y, 1, -1)):
+            assert qemu_nn.evaluate(whose, x, labels).figures["largest_error"] < end
+        with pytest.raises(Error, match=r"these are \[N, 60\]"):
+            qemu_nn.evaluate(whose, x, y.reshape(80, -1))
 
 
 @pytest.mark.parametrize(

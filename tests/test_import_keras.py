@@ -260,6 +260,24 @@ def test_a_layer_that_is_called_twice_shares_its_weights(tmp_path):
     close(qemu_nn.load(path).evaluate(x)["d/1"], 4 * x)
 
 
+def test_outputs_are_in_the_order_of_the_model(tmp_path):
+    model = branches()
+    model["out"] = ["sum", "both", "a"]
+    path = kf.write_keras(tmp_path / "m.keras", model)
+    network = qemu_nn.load(path)
+    assert network.graph.outputs == ("sum", "both", "a")
+    assert list(network.evaluate(normal(2, 4))) == ["sum", "both", "a"]
+    document = kf.described(model, 3)
+    ends = document["config"]["output_layers"]
+    document["config"]["output_layers"] = {"first": ends[2], "second": ends[0]}  # by names
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, json.dumps(document) if name == "config.json" else data)
+    assert qemu_nn.load(path).graph.outputs == ("a", "sum")
+
+
 def test_a_network_is_cut_at_its_layers(tmp_path):
     layers = [kf.layer("Dense", f"d{i}", [np.eye(3) * (i + 2), np.zeros(3)]) for i in range(3)]
     x = np.ones((1, 3), np.float32)

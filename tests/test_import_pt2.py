@@ -51,6 +51,14 @@ def test_a_file_that_may_hold_code_is_not_handed_to_pytorch(model, records, said
         qemu_nn.load(path)
 
 
+def test_a_divisor_that_onnx_has_no_place_for_is_refused(tmp_path):
+    divisor = {"name": "divisor_override", "arg": {"as_int": 2}, "kind": 1}
+    node = {"target": "torch.ops.aten.avg_pool2d.default", "inputs": [divisor], "name": "pool"}
+    path = archive(tmp_path / "net.pt2", {"nodes": [node]})
+    with pytest.raises(ModelError, match=r"net\.pt2: an average has a divisor of its own"):
+        qemu_nn.load(path)
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x80\x02}q\x00."])
 def test_files_of_another_kind_are_named(content, tmp_path):
     (tmp_path / "net.pt2").write_bytes(content)

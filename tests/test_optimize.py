@@ -358,3 +358,53 @@ def test_random_networks_compute_what_they_did(graph):
     result, _ = optimized(graph)
     assert not {"Identity", "Transpose"} & set(kinds(result)) or set(graph.outputs) - {"dense"}
     assert result.layout == "NHWC"
+
+
+def test_a_signal_is_an_image_of_one_row_and_nothing_moves():
+    """Steps of a signal come before its channels, so that convolutions follow each other."""
+    graph, _ = optimized(
+        chain(
+            (3, 16),
+            *(Reshape((3, 1, 16)), Conv(normal(4, 1, 3, 3), layout="NCHW"), Reshape((4, 14))),
+            *(Relu(), PRelu(normal(4, 1)), Reshape((4, 1, 14))),
+            *(Conv(normal(5, 1, 3, 4), layout="NCHW"), Reshape((5, 12)), Reshape((60,))),
+            Dense(normal(2, 60)),
+        )
+    )
+    assert kinds(graph).count("Transpose") == 1  # of the input, which nobody knows to be a signal
+    assert graph.shapes[graph.nodes[-1].inputs[0]] == (60,)
+
+
+def test_outputs_that_are_no_images_keep_their_order_of_axes():
+    signal = (Conv(normal(4, 1, 1, 3), layout="NCHW"), Reshape((4, 7)), Relu())
+    steps, _ = optimized(chain((3, 1, 7), *signal, Transpose((1, 0)), layout="NCHW"))
+    assert (steps.shapes[steps.outputs[0]], "Transpose" in kinds(steps)) == ((7, 4), False)
+    channels, _ = optimized(chain((3, 1, 7), *signal, layout="NCHW"))
+    assert channels.shapes[channels.outputs[0]] == (4, 7)
+    dense, _ = optimized(chain((7, 4), Dense(normal(5, 4)), Transpose((1, 0))))
+    assert dense.shapes[dense.outputs[0]] == (5, 7)
+    turned = (Dense(normal(5, 4)), Transpose((2, 1, 0)), Relu())
+    cube, _ = optimized(chain((7, 3, 4), *turned, outputs=("transpose1", "relu2")))
+    assert {cube.shapes[name] for name in cube.outputs} == {(5, 3, 7)}
+
+
+def test_tensors_of_the_file_may_have_the_names_of_inserted_ones():
+    conv, dense = Conv(normal(4, 1, 1, 3), layout="NCHW"), Dense(normal(2, 16))
+    nodes = (
+        *(FloatNode("c", conv, ("x",)), FloatNode("f", Reshape((16,)), ("c",))),
+        *(FloatNode("c/0x1x2", Relu(), ("f",)), FloatNode("y", dense, ("c/0x1x2",))),
+        FloatNode("c/0x1x2_", Softmax(0), ("f",)),
+    )
+    optimized(FloatGraph("net", "x", (3, 2, 2), "NCHW", nodes, ("y", "c/0x1x2_")))
+    moves = (("a", Affine(normal(4), normal(4)), "x"), ("r", Reshape((2, 2)), "a"))
+    rest = (("r/plain", Relu(), "r"), ("y", Dense(normal(3, 2)), "r/plain"))
+    plain = tuple(FloatNode(name, operator, (source,)) for name, operator, source in moves + rest)
+    optimized(FloatGraph("net", "x", (4,), None, plain, ("y",)))
+
+
+def test_a_softmax_of_a_signal_runs_along_the_last_axis():
+    signal = (Conv(normal(4, 1, 1, 3), layout="NCHW"), Reshape((4, 7)))
+    for axis, moves in ((0, 1), (1, 1)):
+        graph, _ = optimized(chain((3, 1, 7), *signal, Softmax(axis), layout="NCHW"))
+        (softmax,) = (node.operator for node in graph.nodes if isinstance(node.operator, Softmax))
+        assert (softmax.axis, kinds(graph).count("Transpose")) == (1, moves)

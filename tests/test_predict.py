@@ -331,12 +331,20 @@ def test_tensors_of_torch_are_read():
     np.testing.assert_array_equal(network.predict(tensor.detach().permute(0, 3, 1, 2)), want)
 
 
+class Closed:
+    """An array of a library that does not give it away."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("it is closed")
+
+
 @pytest.mark.parametrize(
     ("x", "told"),
     [
         (None, "the input must be an array, not None"),
         ("a", r"the input must be an array, not 'a': run\(\) and evaluate\(\) read files"),
         ([[1], [1, 2]], "its rows are of different lengths"),
+        (Closed(), "must be an array, not .*: it is closed"),
         (np.array([object()]), "the input must be real numbers"),
         (np.ones((1, 8, 8, 2), complex), "which holds complex128"),
         ({"y": 1}, "the inputs are 'data', but given are 'y'"),

@@ -173,6 +173,44 @@ def test_options_that_do_not_fit_are_refused_with_the_reason(data, how, reason):
         qemu_nn.quantize(network(), data, **how)
 
 
+def test_an_output_that_is_the_input_is_refused_by_its_name():
+    weights = Dense(RNG.normal(size=(3, 4)))
+    same = (FloatNode("y", weights, ("x",)), FloatNode("z", Reshape((2, 2)), ("x",)))
+    for outputs, name in ((("y", "x"), "'x'"), (("y", "z"), "'z'")):
+        graph = FloatGraph("net", "x", (4,), None, same, outputs)
+        for scheme in ("power2", "affine"):
+            with pytest.raises(ModelError, match=f"{name} is its own input 'x'.* output="):
+                qemu_nn.quantize(
+                    pipeline.FloatNetwork(graph), RNG.normal(size=(9, 4)), scheme=scheme
+                )
+
+
+def test_a_softmax_in_the_middle_is_noted_where_it_is_of_powers_of_two():
+    nodes = (
+        *(
+            FloatNode("a", Dense(RNG.normal(size=(3, 4))), ("x",)),
+            FloatNode("b", Softmax(), ("a",)),
+        ),
+        FloatNode("y", Dense(RNG.normal(size=(2, 3))), ("b",)),
+    )
+    made = pipeline.FloatNetwork(FloatGraph("net", "x", (4,), None, nodes, ("y",)))
+    x = RNG.normal(size=(20, 4))
+    assert qemu_nn.quantize(made, x, scheme="affine").notes == ()
+    assert "b: the device's softmax is of powers of two" in qemu_nn.quantize(made, x).notes[0]
+
+
+def test_an_input_of_one_number_is_run_and_exported(tmp_path):
+    nodes = (
+        FloatNode("a", Affine(np.array(2.0), np.array(0.5)), ("x",)),
+        FloatNode("y", Relu(), ("a",)),
+    )
+    made = pipeline.FloatNetwork(FloatGraph("net", "x", (), None, nodes, ("y",)))
+    x = RNG.normal(size=9)
+    quantized = qemu_nn.quantize(made, x, scheme="affine")
+    np.testing.assert_allclose(quantized.predict(x), np.maximum(2 * x + 0.5, 0), atol=0.05)
+    qemu_nn.export(quantized, tmp_path / "firmware")
+
+
 def test_what_can_not_run_is_refused_before_any_data_are_read():
     net = network()
     nodes = [*net.graph.nodes, FloatNode("log", Relu(slope=0.5), ("scores",))]

@@ -1,5 +1,7 @@
 """A stream's steps are the time steps of a run, whoever else computes meanwhile."""
 
+import copy
+import pickle
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -133,6 +135,18 @@ def test_a_copy_goes_on_by_itself(network):
         assert_step(twin.step(frame(x, 0, step)), want, 0, step)
     twin.reset()
     assert_step(twin.step(frame(x, 0, 0)), want, 0, 0)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_python_copies_a_stream_as_copy_does_and_does_not_pickle_it(network, copied):
+    x, stream = parts(network), network.session().stream()
+    want = network.session().run(given(x))
+    stream.step(frame(x, 0, 0))
+    twin = copied(stream)
+    stream.step(frame(x, 2, 7))
+    assert_step(twin.step(frame(x, 0, 1)), want, 0, 1)
+    with pytest.raises(Error, match="pickle its session"):
+        pickle.dumps(stream)
 
 
 def test_states_go_out_of_one_stream_into_another(network):

@@ -16,7 +16,7 @@ from test_quantize_affine import affine
 import qemu_nn
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.operators import Clip, Concat, Conv, Dense, Elementwise, Pool, Relu, Sigmoid
+from qemu_nn.operators import Clip, Concat, Conv, Dense, Elementwise, Pad, Pool, Relu, Sigmoid
 
 pytest.importorskip("tflite", reason="writing .tflite files needs it")
 
@@ -151,6 +151,15 @@ def test_what_an_operator_does_not_know_becomes_operators_around_it(bits, tmp_pa
     assert sum("minimum" in name for name in names) == 1
     assert sum("maximum" in name for name in names) == (2 if bits == 16 else 0)
     assert_same(made, again, plan=False)
+
+
+def test_a_border_of_the_code_0_is_not_that_of_the_zero_point(tmp_path):
+    nodes = [("gate", Sigmoid(), ("x",)), ("out", Pad(((2, 1),), 0.5), ("gate",))]
+    made = affine(nodes, np.random.default_rng(3).normal(size=(8, 6)))
+    assert (
+        made.graph.node("out").params["pad_value"] == 0 != made.graph.node("out").output.zero_point
+    )
+    assert_same(made, saved(made, tmp_path))
 
 
 def test_layers_of_many_rows_and_rows_with_their_own_scales(tmp_path):

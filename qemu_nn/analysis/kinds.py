@@ -58,9 +58,9 @@ def _checked(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.ndarr
         if kind == "regressor":
             raise Error("a regressor is compared with the right values: give them as labels")
         return kind
-    has, wanted = labels.shape[1:], outputs
-    if kind == "regressor" and math.prod(has) != math.prod(outputs):
-        raise _misfit(kind, "a value for each output", wanted, has)
+    has = labels.shape[1:]
+    if kind == "regressor":
+        values_of(labels, outputs)
     if kind == "classifier" and has not in ((), outputs[:-1]):
         raise _misfit(kind, "one class for each sample, or for each place", outputs[:-1], has)
     if kind == "classifier" and not has and not _is_vector(outputs[-1:] or (1,)):
@@ -70,6 +70,22 @@ def _checked(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.ndarr
     if kind == "unlabelled":
         raise Error("labels have no meaning for kind='unlabelled': leave them out")
     return kind
+
+
+def values_of(labels: np.ndarray, outputs: Shape) -> np.ndarray:
+    """Labels [n, ...] of a regressor in the shape of its outputs [n, *outputs].
+
+    Labels of images may have their channels on the other end. Raises Error for another shape.
+    """
+    for moved in (labels, *_turned(labels)):
+        if _squeezed(moved.shape[1:]) == _squeezed(outputs):
+            return moved.reshape(len(moved), *outputs)
+    raise _misfit("regressor", "a value for each output", outputs, labels.shape[1:])
+
+
+def _turned(images: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Images with their channels last, which were first, and the other way round."""
+    return (np.moveaxis(images, 1, -1), np.moveaxis(images, -1, 1)) if images.ndim == 4 else ()
 
 
 def scores_of(outputs: np.ndarray, labels: Optional[np.ndarray], steps: bool) -> np.ndarray:

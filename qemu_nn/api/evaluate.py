@@ -10,7 +10,7 @@ import numpy as np
 
 from ..analysis.evaluation import Evaluation, part_figures, per_class
 from ..analysis.figures import chosen_of, classified, compared, deviations, reconstructed
-from ..analysis.kinds import kind_of, scores_of
+from ..analysis.kinds import kind_of, scores_of, values_of
 from ..errors import Error
 from ..io.arguments import MOST_THREADS, as_callable, as_count, as_text, one_of
 from ..io.selection import Index, Selection
@@ -238,7 +238,8 @@ class _Job:
                     ("right", w): classified(s, right, self.top) for w, s in zip(whose, scores)
                 }
         elif self.kind == "regressor" and y is not None:
-            parts = {("right", w): deviations(o, y.reshape(shape)) for w, o in zip(whose, outputs)}
+            values = values_of(y, shape[1:])
+            parts = {("right", w): deviations(o, values) for w, o in zip(whose, outputs)}
         elif self.kind == "autoencoder" and isinstance(x, np.ndarray):
             parts = {("right", w): reconstructed(o, x, y) for w, o in zip(whose, outputs)}
         base = 1 if self.referred else 0

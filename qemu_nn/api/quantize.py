@@ -11,7 +11,7 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from ..errors import Error
+from ..errors import Error, ModelError
 from ..io.arguments import (
     MOST_THREADS,
     as_callable,
@@ -27,6 +27,7 @@ from ..io.selection import Index, Selection
 from ..ir.float_graph import FloatGraph
 from ..ir.preprocessing import Preprocessing
 from ..lower import device_part
+from ..operators import Identity, Reshape
 from ..optimize import optimize
 from ..quantizer.search import Given, Search
 from ..quantizer.statistics import observe
@@ -280,7 +281,9 @@ def _steps(steps: Any) -> tuple[str, ...]:
 
 def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool) -> Job:
     reference, notes = optimize(network.graph)
-    graph, more = scheme.prepare(device_part(reference), softmax)
+    device = device_part(reference)
+    _check_computed(device)
+    graph, more = scheme.prepare(device, softmax)
     if graph.input != reference.input:
         notes = (
             *notes,
@@ -290,6 +293,20 @@ def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool)
     # What cannot be lowered is known before any data is read.
     scheme.lower(graph, scheme.draft(graph))
     return Job(reference, graph, scheme, given, (*notes, *more), {})
+
+
+def _check_computed(graph: FloatGraph) -> None:
+    """Refuse outputs that are the input, for which there is no call."""
+    makers = {node.name: node for node in graph.nodes}
+    for output in graph.outputs:
+        name = output
+        while name in makers and isinstance(makers[name].operator, (Identity, Reshape)):
+            name = makers[name].inputs[0]
+        if name == graph.input:
+            raise ModelError(
+                f"{graph.name}: its output {output!r} is its own input {name!r}, for which the "
+                "device has no layers; load() takes the part that it computes with output="
+            )
 
 
 def _channels_last(x: np.ndarray, graph: FloatGraph) -> np.ndarray:

@@ -83,8 +83,9 @@ def run(
         say_best(network.graph, results, top, classes)
     _say_arrays(results)
     if right is not None:
-        last = {network.graph.outputs[-1]: list(results.values())[-1]}
-        say(f"\naccuracy: {accuracy_text(network.graph, last, right)}")
+        name = network.graph.outputs[-1]
+        last = results[name] if name in results else list(results.values())[-1]  # real scores
+        say(f"\naccuracy: {accuracy_text(network.graph, {name: last}, right)}")
 
 
 def _chosen(labels: Path, how: dict[str, Any]) -> np.ndarray:

@@ -342,7 +342,7 @@ def sample(
         yield Golden(name, values, known[name], "start")
     others = {profile: {**x, **other} for profile, other in others.items()}
     read = {f"{CLOBBER}{node.name}": node.inputs[0] for node in graph.nodes if node.inputs}
-    steps = range(len(x[graph.input.name]))
+    steps = range(len(x[graph.input.name])) if graph.states else ()
     groups = [(f"t{step}", (step,)) for step in steps] if graph.states else [("", ())]
     for group, at in groups:
         for name, values in x.items():

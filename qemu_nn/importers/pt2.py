@@ -90,7 +90,19 @@ def _look_through(path: Path) -> bytes:
             raise _refused(path, f"the {key} {str(value)[:80]!r}")
         if key in _EMPTY and value:
             raise _refused(path, f"{key}, which may be code")
+        if key == "inputs" and _divides(value):
+            raise ModelError(
+                f"{path.name}: an average has a divisor of its own (divisor_override), which "
+                "PyTorch loses on the way to ONNX; leave it out, and multiply by what it changed"
+            )
     return samples
+
+
+def _divides(inputs: Any) -> bool:
+    """Whether an operator's inputs hold a divisor of its own."""
+    named = [each for each in inputs if isinstance(each, dict)] if isinstance(inputs, list) else []
+    given = [each.get("arg") for each in named if each.get("name") == "divisor_override"]
+    return any(not (isinstance(arg, dict) and arg.get("as_none")) for arg in given)
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:

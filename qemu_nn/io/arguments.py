@@ -103,9 +103,10 @@ def as_array(value: Any, what: str) -> np.ndarray:
     """An array of any shape and type; rows of different lengths are not an array."""
     try:
         return np.asarray(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        uneven = "its rows are of different lengths" if isinstance(value, (list, tuple)) else error
-        raise Error(f"{what} must be an array, not {shown(value)}: {uneven}") from None
+    except Exception as error:  # __array__ of another library raises what it likes
+        uneven = isinstance(value, (list, tuple)) and isinstance(error, ValueError)
+        why = "its rows are of different lengths" if uneven else error
+        raise Error(f"{what} must be an array, not {shown(value)}: {why}") from None
 
 
 def as_mapping(value: Any, what: str) -> Mapping[str, Any]:

@@ -80,6 +80,12 @@ class FloatGraph:
         """The nodes that read a tensor."""
         return [node for node in self.nodes if name in node.inputs]
 
+    def unused(self, name: str) -> str:
+        """A name that no tensor has: this one, or one like it."""
+        while name in self.shapes:
+            name += "_"
+        return name
+
     def with_nodes(self, nodes: Iterable[FloatNode]) -> FloatGraph:
         """The same network made of other nodes."""
         return replace(self, nodes=tuple(nodes))

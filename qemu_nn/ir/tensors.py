@@ -76,7 +76,10 @@ def check_tensor(where: str, tensor: Tensor) -> None:
     if tensor.dtype not in DTYPES:
         raise ModelError(f"{where} is {tensor.dtype}; have: {', '.join(DTYPES)}")
     if tensor.frac is not None and abs(tensor.frac) > 64:
-        raise ModelError(f"{where} has {tensor.frac} fraction bits")
+        raise ModelError(
+            f"{where} has {tensor.frac} fraction bits, but a tensor has -64 to 64: its values are "
+            "too small or too large for a power of two; scheme='affine' has scales for them"
+        )
     if tensor.scale is not None and not (0 < tensor.scale < math.inf and tensor.frac is None):
         raise ModelError(f"{where} has the scale {tensor.scale} and {tensor.frac} fraction bits")
     low, high = limits(tensor.dtype) if tensor.scale is not None else (0, 0)

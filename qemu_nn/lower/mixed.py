@@ -37,7 +37,7 @@ def mixed(graph: FloatGraph, wide: Collection[str]) -> tuple[FloatGraph, str]:
         kind[node.name] = own
         for name in node.inputs:
             if kind[name] != own and (name, own) not in made:
-                made[name, own] = f"{name}/{_ENDS[own]}"
+                made[name, own] = graph.unused(f"{name}/{_ENDS[own]}")
                 nodes.append(FloatNode(made[name, own], Rescale(own), (name,)))
         inputs = tuple(made.get((name, own), name) for name in node.inputs)
         operator = node.operator

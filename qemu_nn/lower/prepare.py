@@ -44,6 +44,11 @@ def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGr
         operator = node.operator
         if isinstance(operator, Pool):
             operator = averaging(node, operator, graph, notes)
+        if isinstance(operator, Softmax) and graph.readers(node.name):
+            notes.append(
+                f"{node.name}: the device's softmax is of powers of two, not of e, so what reads "
+                "it computes something else than in the float network; scheme='affine' has it right"
+            )
         if ends_in_softmax(node, graph, softmax):
             outputs[outputs.index(node.name)] = node.inputs[0]
             notes.append(f"{node.name}: it is left out; the output is {node.inputs[0]}")
@@ -120,8 +125,9 @@ def _dense_rows(node: FloatNode, dense: Dense, graph: FloatGraph) -> list[FloatN
     rows = (1, math.prod(shape[:-1]), shape[-1])
     conv = Conv(dense.weights[:, None, None, :], dense.bias)
     to = (*shape[:-1], len(dense.weights))
+    image, made = (graph.unused(f"{node.name}/{part}") for part in ("rows", "image"))
     return [
-        FloatNode(f"{node.name}/rows", Reshape(rows), (source,)),
-        FloatNode(f"{node.name}/image", conv, (f"{node.name}/rows",)),
-        FloatNode(node.name, Reshape(to), (f"{node.name}/image",)),
+        FloatNode(image, Reshape(rows), (source,)),
+        FloatNode(made, conv, (image,)),
+        FloatNode(node.name, Reshape(to), (made,)),
     ]

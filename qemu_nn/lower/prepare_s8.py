@@ -33,7 +33,8 @@ def prepare_s8(
         elif isinstance(operator, PRelu) and operator.slope.size == 1:
             nodes.append(replace(node, operator=Relu(slope=float(operator.slope.item()))))
         elif joins(operator) and fixed[node.name] is None:
-            sources = {name: f"{node.name}/{name}" for name in node.inputs if fixed[name]}
+            aside = [name for name in node.inputs if fixed[name]]
+            sources = {name: graph.unused(f"{node.name}/{name}") for name in aside}
             nodes += [FloatNode(new, Rescale(), (name,)) for name, new in sources.items()]
             nodes.append(replace(node, inputs=tuple(sources.get(n, n) for n in node.inputs)))
         else:

@@ -118,7 +118,7 @@ def _into_behind(
     scale, offset = (np.asarray(a, np.float64) for a in (affine.scale, affine.offset))
     if isinstance(operator, Reshape):
         whole = [np.broadcast_to(a, shape).reshape(operator.to) for a in (scale, offset)]
-        plain = FloatNode(f"{reader.name}/plain", operator, node.inputs)
+        plain = FloatNode(graph.unused(f"{reader.name}/plain"), operator, node.inputs)
         return [plain, FloatNode(reader.name, Affine(whole[0], whole[1]), (plain.name,))]
     if not isinstance(operator, (Conv, Dense)):
         return None

@@ -32,6 +32,7 @@ from ..operators import (
     Tanh,
     Transpose,
 )
+from .tidy import rename
 
 Order = tuple[int, ...]
 
@@ -58,7 +59,8 @@ def channels_last(graph: FloatGraph) -> FloatGraph:
     """The same network on images NHWC; outputs that are images become NHWC too.
 
     Where an image is flattened, the columns of the fully connected layer behind it are reordered;
-    a transposition stays only where something else reads the vector.
+    a transposition stays only where something else reads the vector. A signal is an image of one
+    row, whose steps come before its channels. Outputs that are no images keep their order of axes.
     """
     return _Rewriting(graph).graph()
 
@@ -71,6 +73,7 @@ class _Rewriting:
         self.nodes: list[FloatNode] = []
         self.held = {old.input: self._input()}
         self.transposed: dict[tuple[str, Order], str] = {}
+        self.names = set(old.shapes)
 
     def _input(self) -> _Stored:
         natural = tuple(range(len(self.old.shape)))
@@ -80,13 +83,26 @@ class _Rewriting:
         for node in self.old.nodes:
             self.held[node.name] = self._rewrite(node)
         for name in self.old.outputs:
-            held = self.held[name]
-            if held.name != name:  # an alias of another tensor
-                self.nodes.append(FloatNode(name, Identity(), (held.name,)))
+            self._show(name)
         start = self.held[self.old.input]
         shape = tuple(self.old.shape[axis] for axis in start.order)
         layout = "NHWC" if self.old.layout else None
         return replace(self.old, shape=shape, layout=layout, nodes=tuple(self.nodes))
+
+    def _show(self, name: str) -> None:
+        """An output under its name, in the order of the file or with its channels last."""
+        held, shape = self.held[name], self.old.shapes[name]
+        if held.order in (tuple(range(len(shape))), _NHWC):
+            if held.name != name:  # an alias of another tensor
+                self.nodes.append(FloatNode(name, Identity(), (held.name,)))
+            return
+        source, step = held.name, tuple(int(axis) for axis in np.argsort(held.order))
+        if source == name:
+            source = self._new(f"{name}/{'x'.join(map(str, held.order))}")
+            self.nodes = rename(self.nodes, name, source)
+            aliases = {n: each for n, each in self.held.items() if each.name == name}
+            self.held.update((n, replace(each, name=source)) for n, each in aliases.items())
+        self.nodes.append(FloatNode(name, _moving(shape, held.order, step), (source,)))
 
     def _rewrite(self, node: FloatNode) -> _Stored:
         operator, first = node.operator, self.held[node.inputs[0]]
@@ -99,6 +115,8 @@ class _Rewriting:
             return self._add(node, replace(operator, layout="NHWC"), order)
         if isinstance(operator, Dense):
             return self._dense(node, operator, first)
+        if isinstance(operator, Softmax) and len(first.order) == 2:  # runs along the last axis
+            first = replace(first, order=(1 - operator.axis, operator.axis))
         if first.flat is not None and not self._elementwise(node):
             return self._add(node, operator, first.order)
         return self._add(node, _reordered(operator, first), first.order, first.flat)
@@ -129,14 +147,20 @@ class _Rewriting:
             source = self._insert(f"{name}/flat", Reshape(shape), source)
         else:
             step = tuple(held.order.index(axis) for axis in order)
-            now = tuple(shape[axis] for axis in held.order)
-            to = tuple(shape[axis] for axis in order)
-            operator = Reshape(to) if _in_place(now, step) else Transpose(step)
+            operator = _moving(shape, held.order, step)
             source = self._insert(f"{name}/{'x'.join(map(str, order))}", operator, source)
         self.transposed[name, order] = source
         return source
 
+    def _new(self, name: str) -> str:
+        """A name that no tensor has, old or new."""
+        while name in self.names:
+            name += "_"
+        self.names.add(name)
+        return name
+
     def _insert(self, name: str, operator: Operator, source: str) -> str:
+        name = self._new(name)
         self.nodes.append(FloatNode(name, operator, (source,)))
         return name
 
@@ -150,18 +174,18 @@ class _Rewriting:
     def _reshape(self, node: FloatNode, operator: Reshape, first: _Stored) -> _Stored:
         shape = self.old.shapes[node.inputs[0]]
         natural, to = tuple(range(len(operator.to))), operator.to
-        held = tuple(shape[axis] for axis in first.order)
         if first.flat is None and _in_place(shape, first.order):
             self.nodes.append(FloatNode(node.name, operator, (first.name,)))
             return _Stored(node.name, natural)
-        if (
-            first.flat is None
-            and first.order == _NHWC
-            and len(to) == 1
-            and self._to_dense(node.name)
-        ):
+        image = None if first.flat is not None else _image(shape, first.order)
+        if image is not None and len(to) == 1 and self._to_dense(node.name):
             self.nodes.append(FloatNode(node.name, operator, (first.name,)))
-            return _Stored(node.name, natural, held)
+            return _Stored(node.name, natural, image)
+        order = None if image is None else _carried(shape, first.order, to)
+        if order is not None:
+            stored = tuple(to[axis] for axis in order)
+            self.nodes.append(FloatNode(node.name, Reshape(stored), (first.name,)))
+            return _Stored(node.name, order)
         source = self._fetch(node.inputs[0], tuple(range(len(shape))))
         self.nodes.append(FloatNode(node.name, operator, (source,)))
         return _Stored(node.name, natural)
@@ -198,6 +222,35 @@ def _in_place(shape: Shape, order: Order) -> bool:
     return [axis for axis in order if shape[axis] > 1] == [
         axis for axis in range(len(shape)) if shape[axis] > 1
     ]
+
+
+def _moving(shape: Shape, held: Order, step: Order) -> Operator:
+    """A transposition of a tensor of this shape, stored in an order; a reshape if nothing moves."""
+    now = tuple(shape[axis] for axis in held)
+    return Reshape(tuple(now[axis] for axis in step)) if _in_place(now, step) else Transpose(step)
+
+
+def _image(shape: Shape, order: Order) -> Optional[Shape]:
+    """Height, width, channels of a tensor whose first axis, its channels, is stored last; None for
+    any other."""
+    where = [axis for axis, n in enumerate(shape) if n > 1]
+    stored = [axis for axis in order if shape[axis] > 1]
+    if len(where) not in (2, 3) or stored != [*where[1:], where[0]]:
+        return None
+    sizes = (1, *(shape[axis] for axis in stored))
+    return sizes[-3], sizes[-2], sizes[-1]
+
+
+def _carried(shape: Shape, order: Order, to: Shape) -> Optional[Order]:
+    """The order in which a tensor is stored after a reshape in which only axes of one element come
+    or go; None for any other reshape."""
+    where, there = ([axis for axis, n in enumerate(each) if n > 1] for each in (shape, to))
+    if [shape[axis] for axis in where] != [to[axis] for axis in there]:
+        return None
+    moved = tuple(there[where.index(axis)] for axis in order if shape[axis] > 1)
+    if len(to) == 3 and moved == tuple(axis for axis in _NHWC if to[axis] > 1):
+        return _NHWC
+    return (*(axis for axis in range(len(to)) if to[axis] == 1), *moved)
 
 
 def _elements(held: Shape) -> np.ndarray:

@@ -27,7 +27,7 @@ def tidy(graph: FloatGraph) -> FloatGraph:
         elif node.inputs[0] == graph.input or node.inputs[0] in graph.outputs:
             nodes.append(node)
         else:
-            nodes = _renamed(nodes, node.inputs[0], node.name)
+            nodes = rename(nodes, node.inputs[0], node.name)
             renamed[node.inputs[0]] = node.name
             renamed = {
                 old: node.name if new == node.inputs[0] else new for old, new in renamed.items()
@@ -57,7 +57,8 @@ def _joined(node: FloatNode, nodes: list[FloatNode]) -> FloatNode:
     return node
 
 
-def _renamed(nodes: list[FloatNode], old: str, new: str) -> list[FloatNode]:
+def rename(nodes: list[FloatNode], old: str, new: str) -> list[FloatNode]:
+    """The same nodes, in which a tensor has another name."""
     return [
         replace(
             node,

@@ -116,6 +116,7 @@ def assign_formats(
         if operator.bias is not None:
             biases[name] = own.get("bias", _frac_of_bias(operator.bias, bits))
     draft = _Draft(bits, group_of, tensors, weights, biases, given)
+    _note_saturating(draft, statistics, policy)
     finest = {name: _finest_sum(op, statistics[name]) for name, op in weighted.items()}
     _resolve_tensors(graph, draft, finest)
     for node in graph.nodes:
@@ -141,6 +142,20 @@ def _frac_of_group(
     if group.integer_bits < 64:
         frac = min(max(frac, bits - 1 - group.integer_bits), bits - 1)
     return frac
+
+
+def _note_saturating(draft: _Draft, statistics: Mapping[str, Statistics], policy: Policy) -> None:
+    """Note each tensor that needs fewer fraction bits than a format that the device fixes."""
+    for name, group in draft.groups.items():
+        if not (group.fixed and name in group.exposed):
+            continue
+        need = policy(statistics[name], draft.bits)
+        if need < draft.tensors[name]:
+            draft.notes[name, "output"] = (
+                f"{name}: output {draft.tensors[name]} fraction bits, though its values need "
+                f"{need}: it shares a format that the device fixes, and what does not fit "
+                "saturates; scheme='affine' rescales it"
+            )
 
 
 def _frac_of_bias(bias: np.ndarray, bits: int) -> int:

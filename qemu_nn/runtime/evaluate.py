@@ -32,8 +32,10 @@ def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str,
     x = x.astype(np.float64 if x.dtype == np.float64 else np.float32, copy=False)
     if np.isnan(x).any():
         raise Error(f"the input of {graph.name} contains NaN")
-    kept = set(graph.shapes) if trace else set(graph.outputs)
-    return {name: value for name, value in each_tensor(graph, x) if name in kept}
+    if trace:
+        return dict(each_tensor(graph, x))
+    found = {name: value for name, value in each_tensor(graph, x) if name in graph.outputs}
+    return {name: found[name] for name in graph.outputs}
 
 
 def in_order(graph: FloatGraph) -> FloatGraph:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 import numpy as np
 
+from ..errors import Error
 from .compiled import Compiled
 from .inputs import Inputs, State, by_name, packed, packed_state
 
@@ -92,3 +95,14 @@ class Stream:
         other = Stream(self._compiled, self._start)
         other.reset(self.state)
         return other
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Stream:
+        return self.copy()
+
+    def __reduce__(self) -> NoReturn:
+        raise Error(
+            "a stream cannot be pickled, as it lives in memory of its own: pickle its session and "
+            "its state, and go on with session.stream() and reset(state)"
+        )

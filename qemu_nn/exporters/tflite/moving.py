@@ -98,8 +98,8 @@ def pad(site: Site) -> None:
     tensor = site.output
     value = np.array([params["pad_value"]], np.int32)
     value = value.view(np.float32) if tensor.dtype == "float32" else value.astype(tensor.dtype)
-    zero = tensor.zero_point if tensor.scale is not None else 0
-    if (value.item() == zero and tensor.dtype != "float32") or not value.view(np.uint8).any():
+    zero = tensor.zero_point if tensor.scale is not None and tensor.dtype != "float32" else 0
+    if (value.view(np.int32) if tensor.dtype == "float32" else value).item() == zero:
         site.put("PAD", inputs, "PadOptions", made)
         return
     scales = [] if tensor.scale is None else [tensor.scale]

@@ -28,8 +28,8 @@ def _cut(graph: FloatGraph, input: Optional[str], output: Optional[str]) -> Floa
             have = ", ".join(graph.shapes)
             raise ModelError(f"{graph.name} has no layer {name!r}; have: {have}")
     start = input or graph.input
-    wanted = {output} if output else set(graph.outputs)
-    ends, nodes = tuple(n for n in graph.shapes if n in wanted), []
+    ends = (output,) if output else graph.outputs
+    wanted, nodes = set(ends), []
     for node in reversed(graph.nodes):
         if node.name in wanted and node.name != start:
             wanted.update(node.inputs)

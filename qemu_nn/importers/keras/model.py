@@ -187,8 +187,8 @@ def _ref(value: Any) -> bool:
 
 
 def _refs(value: Any, where: str) -> list[tuple[str, int, int]]:
-    """One reference, or a list of them."""
-    refs = [value] if _ref(value) else value
+    """One reference, or a list of them, or one for each name."""
+    refs = [value] if _ref(value) else list(value.values()) if isinstance(value, dict) else value
     if not isinstance(refs, list) or not refs or not all(map(_ref, refs)):
         raise ModelError(f"{where}: its inputs or outputs are not described")
     return [(ref[0], ref[1], ref[2]) for ref in refs]
