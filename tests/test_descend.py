@@ -7,6 +7,9 @@ import pytest
 from test_improve import SCHEMES, inputs, lowered, network, on_grid, same
 from test_resume_steps import quantized
 
+import qemu_nn
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.operators import Dense
 from qemu_nn.quantizer import descend
 from qemu_nn.quantizer.descend import Goal, cut_at, descended
 from qemu_nn.quantizer.windows import matrix
@@ -115,3 +118,13 @@ def test_the_step_is_judged_and_repeatable():
     assert same(first, second)
     assert first.notes[-1].startswith("descend: ")
     assert not same(first, quantized(scheme="affine", steps=[]))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("scheme", ["power2", "affine"])
+def test_scores_that_are_all_zero_have_errors_of_ordinary_size(scheme):
+    zeros = Dense(np.zeros((3, 4)), np.zeros(3))
+    graph = FloatGraph("zeros", "x", (4,), None, (FloatNode("dense", zeros, ("x",)),), ("dense",))
+    x = np.random.default_rng(3).normal(size=(6, 4))
+    made = qemu_nn.quantize(qemu_nn.FloatNetwork(graph), x, scheme=scheme, steps=["descend"])
+    assert not made.predict(x).any()

@@ -52,7 +52,7 @@ class Goal:
         for name in [name for name in self.scores if name in got]:
             real = self.scores[name]
             values = graph.tensors[name].format.dequantize(got[name]).reshape(-1, *real.shape)
-            signal = max(float(np.sum(real**2, dtype=np.float64)), np.finfo(float).tiny)
+            signal = float(np.sum(np.square(real, dtype=np.float64))) or 1.0
             total = total + np.square(values - real).sum(2) / signal
         return total
 
