@@ -107,7 +107,7 @@ def test_sums_of_a_convolution_fit_32_bits_and_a_dense_layer_has_64():
     x = np.ones((2, 1, 1, 600))
     ones = np.ones((1, 600))
     conv = affine([("conv", Conv(ones[:, None, None]), ("x",))], x, bits=16)
-    assert conv.notes == ("conv: its weights are coarser, so that 32 bits hold its sums",)
+    assert conv.notes == ("conv: its weights are coarser, so that the device holds its sums",)
     dense = affine([("fc", Dense(ones), ("x",))], x[:, 0, 0], bits=16)
     assert dense.notes == ()
     for made in (conv, dense):
@@ -190,3 +190,21 @@ def test_a_published_model_runs_with_little_noise_in_16_bits(name):
     got, exact = scores(made, np.moveaxis(x, 1, -1) if network.graph.layout == "NCHW" else x)
     signal = 10 * np.log10(np.sum(exact.astype(float) ** 2) / np.sum((got - exact) ** 2))
     assert signal > expected
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-20])
+def test_a_channel_of_tiny_weights_keeps_its_bias(size):
+    """Its scale times that of the inputs would make a factor that functions take as 0."""
+    x = RNG.normal(size=(9, 3, 3, 2))
+    weights = np.array([1.0, size])[:, None, None, None] * RNG.normal(size=(2, 1, 1, 2))
+    made = affine([("conv", Conv(weights, np.array([0.1, 0.5])), ("x",))], x, bits=16)
+    assert made.notes == ("conv: its weights are coarser, so that the device holds its sums",)
+    got = made.predict(x.astype(np.float32))
+    assert np.abs(got[..., 1] - 0.5).max() < 1e-3
+
+
+def test_weights_of_hundred_thousands_are_not_refused():
+    """As those of the last layer of a regression are; ranges of data say how far sums reach."""
+    x = RNG.normal(size=(9, 8))
+    dense = Dense(2e5 * RNG.normal(size=(1, 8)), np.array([3e5]))
+    assert noise(affine([("fc", dense, ("x",))], x, bits=16), x) > 30

@@ -155,9 +155,9 @@ class Affine(Scheme):
         return prepare_s8(graph, softmax, self._dtype)
 
     def draft(self, graph: FloatGraph) -> AffineFormats:
-        """Ranges from -1 to 1."""
+        """Ranges from -1 to 1, of weights, too: what outputs reach is not known yet."""
         one = statistics_of(np.array([-1.0, 1.0]))
-        return assign_affine_formats(
+        formats = assign_affine_formats(
             graph,
             dict.fromkeys(graph.shapes, one),
             Ranges(dtype=self._dtype),
@@ -165,6 +165,8 @@ class Affine(Scheme):
             per_row=self._per_row,
             narrow=self._narrow,
         )
+        weights = {n: np.full_like(s, 1 / formats.most(n)) for n, s in formats.weights.items()}
+        return replace(formats, weights=weights)
 
     def assign_formats(
         self,

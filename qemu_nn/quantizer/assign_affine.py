@@ -35,6 +35,8 @@ _MOST_NARROW = 7
 _INPUT = {"int8": 255, "int16": 32768}
 #: Weights of a smaller magnitude become zeros.
 _SMALLEST = 1e-30
+#: The least factor from products to outputs; a function takes smaller ones as 0.
+_LEAST_FACTOR = 2.0**-32
 #: How often scales are doubled so that a bias fits: more would leave float32.
 _OCTAVES = 128
 
@@ -102,7 +104,8 @@ def assign_affine_formats(
         tensors.update(dict.fromkeys(group.tensors, chosen))
     scales: dict[str, np.ndarray] = {}
     notes = []
-    small = frozenset(n for n, clamp in clamps(graph).items() if {n, clamp.tensor} & {*narrow})
+    clamped = clamps(graph)
+    small = frozenset(n for n, clamp in clamped.items() if {n, clamp.tensor} & {*narrow})
     for node in graph.nodes:
         operator = node.operator
         if isinstance(operator, (Conv, Dense)):
@@ -110,10 +113,10 @@ def assign_affine_formats(
             step = narrowed.get(node.name, {}).get("weights", 0)
             whole = isinstance(operator, Dense) and node.name not in per_row
             wanted = _weight_scales(operator, weights, whole, most) * 2 ** (-step / 2)
-            source = tensors[node.inputs[0]]
-            scales[node.name] = _without_overflow(operator, wanted, source, most)
+            source, output = tensors[node.inputs[0]], tensors[clamped[node.name].tensor]
+            scales[node.name] = _without_overflow(operator, wanted, (source, output), most)
             if not np.array_equal(scales[node.name], wanted.astype(np.float32)):
-                notes.append(f"{node.name}: its weights are coarser, so that 32 bits hold its sums")
+                notes.append(f"{node.name}: its weights are coarser, so that the device holds its sums")
     return AffineFormats(tensors, scales, tuple(notes), small)
 
 
@@ -151,13 +154,15 @@ def _weight_scales(
 
 
 def _without_overflow(
-    operator: Union[Conv, Dense], scales: np.ndarray, source: Format, most: int
+    operator: Union[Conv, Dense], scales: np.ndarray, formats: tuple[Format, Format], most: int
 ) -> np.ndarray:
     """Scales, as float32, with which the sums of every input fit.
 
-    Of 16 bits, convolutions sum up products in 32 bits, and add the bias in 64; the others have
-    64 for all.
+    formats: of inputs and outputs. Of 16 bits, convolutions sum up products in 32 bits, and add the
+    bias in 64; the others have 64 for all. With these a bias of much finer steps than those of the
+    output would fit, but become 0.
     """
+    source, output = formats
     scales = scales.astype(np.float32)
     bias = np.zeros(1) if operator.bias is None else np.abs(operator.bias).astype(np.float64)
     wide = source.dtype == "int16"
@@ -168,6 +173,7 @@ def _without_overflow(
         fits = products + bias / steps < (_WIDE_SUM if wide else _SUM)
         if wide and isinstance(operator, Conv) and not operator.depthwise:
             fits &= products < _SUM
+        fits &= (steps / output.scale >= _LEAST_FACTOR) | (bias < output.scale / 2)
         fits = fits if scales.size > 1 else fits.all(keepdims=True)
         if fits.all():
             return scales
