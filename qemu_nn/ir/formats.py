@@ -165,13 +165,14 @@ def affine_format(low: float, high: float, dtype: str = "int8") -> Format:
     the largest magnitude is the largest integer.
     """
     least, most = limits(dtype)
-    low32, high32 = np.float32(min(low, 0.0)), np.float32(max(high, 0.0))
-    symmetric = dtype == "int16"
-    if symmetric:
-        low32, high32, steps = np.float32(0), max(-low32, high32), most
-    else:
-        steps = most - least
-    scale = (high32 - low32) / np.float32(steps)
+    with np.errstate(over="ignore"):  # to an infinity, which is refused below
+        low32, high32 = np.float32(min(low, 0.0)), np.float32(max(high, 0.0))
+        symmetric = dtype == "int16"
+        if symmetric:
+            low32, high32, steps = np.float32(0), max(-low32, high32), most
+        else:
+            steps = most - least
+        scale = (high32 - low32) / np.float32(steps)
     if not scale > 0:
         low32, scale = np.float32(0), np.float32(1 / steps)
     if not np.isfinite(scale):
