@@ -14,10 +14,22 @@ from ..ir.graph import Graph
 def accuracy_text(graph: Graph, results: Mapping[str, np.ndarray], labels: np.ndarray) -> str:
     """The accuracy of a run in words; the network's last output holds a score for each class."""
     last = graph.node(graph.outputs[-1]).output
-    values = results[last.name]
-    scores = values.reshape(*values.shape[: values.ndim - len(last.shape)], math.prod(last.shape))
+    scores = class_scores(results[last.name], last.shape)
     right, total = count_correct(scores, labels), labels.size
     return f"{100 * right / total:.2f} % ({right} of {total})" if total else "no inputs"
+
+
+def class_scores(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Outputs [N, *shape] as scores [N, classes]; a recurrent network's [N, T, *shape] likewise.
+
+    Raises Error for outputs that are no vector: one label for a sample does not fit them.
+    """
+    if max(shape, default=1) != math.prod(shape):
+        raise Error(
+            f"the network's output {list(shape)} is no vector of scores, which labels need; "
+            "evaluate takes a label for each of its positions"
+        )
+    return values.reshape(*values.shape[: values.ndim - len(shape)], math.prod(shape))
 
 
 def count_correct(scores: np.ndarray, labels: np.ndarray) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional
 import click
 import numpy as np
 
-from ..analysis.accuracy import count_correct
+from ..analysis.accuracy import class_scores, count_correct
 from ..analysis.table import Cell, Table
 from ..api.data import batches
 from ..errors import Error
@@ -107,8 +107,10 @@ def run(
         for i in range(0, len(x), _BATCH)
     ]
     outputs = {name: np.concatenate([part[name] for part in parts]) for name in names}
-    scores = outputs[ends[-1]].reshape(len(x), -1)
-    right = None if labels is None else count_correct(scores, read_array(labels, "y")[:limit])
+    right = None
+    if labels is not None:
+        scores = class_scores(outputs[ends[-1]], outputs[ends[-1]].shape[1:])
+        right = count_correct(scores, read_array(labels, "y")[:limit])
     if not real:
         outputs = {name: _integers(outputs[name], name, numbers, width) for name in names}
     write_npz(output, outputs)
