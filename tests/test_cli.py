@@ -413,6 +413,10 @@ FAULTS = [
     (["info", "net.prototxt"], "describes a network without its weights"),
     (["analyze", MODEL, "-d", "objects.npy"], "no float reference"),
     (["golden", MODEL, "-i", "x.npy", "-o", "x.npy"], "x.npy"),
+    *((["golden", MODEL, "-i", IMAGES, "-o", name], "needs a name") for name in (".", "..", "/")),
+    (["golden", MODEL, "-i", "x.npy", "-o", ""], "'' is not a path"),
+    (["check", ""], "'' is not a path"),
+    (["run", MODEL, "-i", ""], "--input must be a path, not ''"),
     (["compare", "nowhere", "."], "nowhere"),
     (["compare", ".", "nowhere"], "."),
 ]

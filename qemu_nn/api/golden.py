@@ -173,6 +173,8 @@ def write_goldens(
         format = FORMATS[samples > MOST_IN_FOLDER or folder.suffix == ".npz"]
     if format == "folder":
         return write(folder, about, made, force)
+    if folder.name in ("", ".."):
+        raise Error(f"an archive of goldens needs a name, such as goldens.npz, not {folder}")
     path = folder if folder.suffix == ".npz" else folder.with_name(f"{folder.name}.npz")
     return write_one(path, about, made)
 

@@ -18,6 +18,8 @@ def inputs_of(graph: Graph, given: Sequence[str]) -> Any:
     """
     names = [tensor.name for tensor in graph.inputs]
     pairs = [_split(names, text) for text in given]
+    if not all(file for _, file in pairs):
+        raise Error("--input must be a path, not ''")
     named = [name for name, _ in pairs if name]
     if len(set(named)) < len(named):
         raise Error(f"--input names {max(named, key=named.count)!r} twice")

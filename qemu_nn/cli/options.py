@@ -19,7 +19,20 @@ from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, TFLM
 if TYPE_CHECKING:
     from ..analysis.fit import Fit
 
-PATH = click.Path(path_type=Path)
+
+class _Path(click.Path):
+    """A path; an empty text is not one, and not the current folder either."""
+
+    def convert(
+        self, value: Any, param: Optional[click.Parameter], ctx: Optional[click.Context]
+    ) -> Any:
+        """See click.Path."""
+        if value == "":
+            self.fail("'' is not a path.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = _Path(path_type=Path)
 
 variant = click.option(
     "--variant", help="Variant of the kernels to run wherever it exists, such as avx2, or plain."

@@ -194,7 +194,7 @@ def quantize(
         network,
         data,
         bits=int(bits),
-        steps=None if steps is None else steps.split(","),
+        steps=None if steps is None else [step.strip() for step in steps.split(",")],
         formats=_formats(given),
         functions=_functions(function),
         progress=progress,
