@@ -107,7 +107,7 @@ def test_sums_of_a_convolution_fit_32_bits_and_a_dense_layer_has_64():
     x = np.ones((2, 1, 1, 600))
     ones = np.ones((1, 600))
     conv = affine([("conv", Conv(ones[:, None, None]), ("x",))], x, bits=16)
-    assert conv.notes == ("conv: its weights are coarser, so that the device holds its sums",)
+    assert conv.notes == ("conv: its weights are coarser, so that its sums fit",)
     dense = affine([("fc", Dense(ones), ("x",))], x[:, 0, 0], bits=16)
     assert dense.notes == ()
     for made in (conv, dense):
@@ -198,7 +198,7 @@ def test_a_channel_of_tiny_weights_keeps_its_bias(size):
     x = RNG.normal(size=(9, 3, 3, 2))
     weights = np.array([1.0, size])[:, None, None, None] * RNG.normal(size=(2, 1, 1, 2))
     made = affine([("conv", Conv(weights, np.array([0.1, 0.5])), ("x",))], x, bits=16)
-    assert made.notes == ("conv: its weights are coarser, so that the device holds its sums",)
+    assert made.notes == ("conv: its weights are coarser, so that its sums fit",)
     got = made.predict(x.astype(np.float32))
     assert np.abs(got[..., 1] - 0.5).max() < 1e-3
 

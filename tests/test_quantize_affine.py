@@ -311,7 +311,7 @@ def test_what_is_zero_everywhere_has_a_format_too():
 def test_a_bias_far_larger_than_its_products_makes_the_weights_coarser():
     x = RNG.uniform(-1, 1, (50, 3)).astype(np.float32)
     quantized = affine([("fc", Dense(np.full((2, 3), 1e-9), np.array([3.0, 5.0])), ("x",))], x)
-    assert quantized.notes == ("fc: its weights are coarser, so that the device holds its sums",)
+    assert quantized.notes == ("fc: its weights are coarser, so that its sums fit",)
     np.testing.assert_allclose(values(quantized, x)["fc"], [[3.0, 5.0]] * 50, atol=0.02)
 
 

@@ -116,7 +116,7 @@ def assign_affine_formats(
             source, output = tensors[node.inputs[0]], tensors[clamped[node.name].tensor]
             scales[node.name] = _without_overflow(operator, wanted, (source, output), most)
             if not np.array_equal(scales[node.name], wanted.astype(np.float32)):
-                notes.append(f"{node.name}: its weights are coarser, so that the device holds its sums")
+                notes.append(f"{node.name}: its weights are coarser, so that its sums fit")
     return AffineFormats(tensors, scales, tuple(notes), small)
 
 
