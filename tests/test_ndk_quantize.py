@@ -464,6 +464,14 @@ def test_the_caller_s_generator_gives_the_next_batch_afterwards():
     np.testing.assert_array_equal(next(source)["input"], DATA[11])
 
 
+@pytest.mark.parametrize("option", ["num_step_pre", "num_step"])
+def test_more_batches_than_anyone_counts_are_all_there_are(option):
+    quantize = ndk.quantize.quantize_model
+    found = [quantize(CONV, REAL, 8, batches(), **{option: n})[1] for n in (10**20, 10**6)]
+    for name, array in found[1].items():
+        np.testing.assert_array_equal(found[0][name], array)
+
+
 def test_warnings_are_those_of_the_width(capsys):
     layers = [
         start(512, 3, 3),
