@@ -123,6 +123,11 @@ def test_what_is_kept_names_the_formats(tmp_path):
     assert kept["done"] == 2 * len(VARIABLES)
 
 
+def test_a_file_to_resume_is_refused_where_nothing_would_be_kept(tmp_path):
+    with pytest.raises(Error, match="resume is for method='search'"):
+        qemu_nn.quantize(classifier(), data(4), resume=tmp_path / "kept")
+
+
 def test_candidates_on_a_cluster_give_the_same_result():
     network, x = classifier(), data(60)
     y = network.predict(x).reshape(60, 5).argmax(1)

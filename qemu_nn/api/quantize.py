@@ -221,6 +221,10 @@ def quantize(
             "client and workers are for method='search', effort='best', flash=, ram= and cycles=, "
             "which alone have many candidates"
         )
+    if file is not None and not (searched or taken):
+        raise Error(
+            "resume is for method='search', effort='best' and steps=, which alone can go on later"
+        )
     given = {
         layer: as_mapping(roles, f"the formats of {layer}")
         for layer, roles in as_mapping(formats, "formats").items()
