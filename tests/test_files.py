@@ -95,6 +95,8 @@ def test_what_is_no_regular_file_is_not_replaced(tmp_path):
     for name in ("pipe", "link"):
         with pytest.raises(ModelError, match=f"cannot write .*{name}: it is not a regular file"):
             files.write_bytes(tmp_path / name, b"new")
+        with pytest.raises(Error, match=f"cannot write .*{name}: it is not a regular file"):
+            files.check_place(tmp_path / name)
     assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 

@@ -61,6 +61,8 @@ def check_place(path: Path) -> None:
         raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
     if path.is_dir():
         raise Error(f"{path} is a folder: name a file in it")
+    if path.exists() and not path.is_file():
+        raise Error(f"cannot write {path}: it is not a regular file")
     if not os.access(folder, os.W_OK):
         raise Error(f"cannot write {path}: you may not write into the folder {folder}")
 
