@@ -371,7 +371,7 @@ def test_the_command_line_takes_steps_by_commas(tmp_path):
     np.save(tmp_path / "x.npy", data())
     files = [str(tmp_path / name) for name in ("net.qnz", "x.npy", "out.qnz")]
     arguments = ["quantize", files[0], "--data", files[1], "-o", files[2]]
-    done = CliRunner().invoke(main, [*arguments, "--steps", "equalize,correct", "--minutes", "5"])
+    done = CliRunner().invoke(main, [*arguments, "--steps", "equalize, correct", "--minutes", "5"])
     assert done.exit_code == 0, done.output
     assert "note: equalize: " in done.output.replace("\n", " ").lower()
     wrong = CliRunner().invoke(main, [*arguments, "--steps", "equalise"])
