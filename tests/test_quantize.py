@@ -207,6 +207,7 @@ def test_an_input_of_one_number_is_run_and_exported(tmp_path):
     made = pipeline.FloatNetwork(FloatGraph("net", "x", (), None, nodes, ("y",)))
     x = RNG.normal(size=9)
     quantized = qemu_nn.quantize(made, x, scheme="affine")
+    # Real numbers: half a step of the input, doubled, and half a step of each tensor behind it.
     np.testing.assert_allclose(quantized.predict(x), np.maximum(2 * x + 0.5, 0), atol=0.05)
     qemu_nn.export(quantized, tmp_path / "firmware")
 
