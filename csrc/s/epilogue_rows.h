@@ -1,5 +1,6 @@
 /* What the epilogues of s8 read for each vector of channels: rows of as many dwords as it has
- * lanes, made once, at plan time. With n = max(-shift, 0), z the output offset, P = sum * multiplier:
+ * lanes, made once, at plan time. KIND tells in its first lane how the vectors that a tile has side by
+ * side are requantized. With n = max(-shift, 0), z the output offset, P = sum * multiplier:
  *
  *               quick                             double rounding          single rounding
  *   MULTIPLIER  multiplier                        multiplier               multiplier
@@ -21,18 +22,25 @@
  * Rounding once is floor((P + 2^(30 - shift)) / 2^(31 - shift)), of 64 bits: |P| <= 2^62. The
  * result is shifted LEFT and back again, as 7.0.0 keeps 31 bits of it.
  *
- * An epilogue with floating-point numbers reads SCALE, REST and HALF instead; see epilogue_float.inc. */
+ * Epilogues with floating-point numbers read SCALE, REST and HALF instead, see epilogue_float.inc, or
+ * SCALE and CONSTANT of sums that start from JUMP more, see linear.h. */
 #ifndef QN_S_EPILOGUE_ROWS_H
 #define QN_S_EPILOGUE_ROWS_H
 
 #include "affine.h"
 
-enum { MULTIPLIER, MULT_ODD, RIGHT, LEFT, NUDGE, ADD_EVEN, ADD_ODD, EPILOGUE_ROWS };
+enum { MULTIPLIER, MULT_ODD, RIGHT, LEFT, NUDGE, ADD_EVEN, ADD_ODD, KIND, EPILOGUE_ROWS };
 enum { SCALE, REST, HALF };
+enum { CONSTANT = 1, JUMP };
 enum { EPILOGUE_OFFSET_MOST = 128 }; /* that is added to halfwords, too */
 
-/* From the fastest on; those of a layer are of one kind. */
-typedef enum epilogue_kind { EPILOGUE_FLOAT, EPILOGUE_QUICK, EPILOGUE_EXACT } epilogue_kind;
+/* From the fastest on. */
+typedef enum epilogue_kind {
+    EPILOGUE_LINEAR,
+    EPILOGUE_FLOAT,
+    EPILOGUE_QUICK,
+    EPILOGUE_EXACT
+} epilogue_kind;
 
 /* A channel's pair, and the magnitude that none of its sums passes: `bias` is what all of them start
  * from. */
