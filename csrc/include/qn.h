@@ -47,6 +47,10 @@ enum { QN_NEAREST = 0, QN_TRUNCATE = 1, QN_DOUBLE = 0, QN_SINGLE = 1 };
 /* One more profile, which is not of CMSIS. */
 enum { QN_PROFILE_NPU = 32 };
 
+/* s8 images between two calls may lie in memory with their sign bits turned over, which unsigned products
+ * ask for; the planner has that where the one row writes and the other one reads them so. */
+enum { QN_TURNED_IN = 1, QN_TURNED_OUT = 2 };
+
 /* The memory one call works on. Weights and bias may be NULL where the op has none.
  * Only ops whose contract says so write to an input. */
 typedef struct qn_buffers {
@@ -56,6 +60,7 @@ typedef struct qn_buffers {
     void *out;
     void *scratch;
     const void *packed; /* what pack() made of weights and bias; NULL where the row has none */
+    uint32_t turned;    /* in[0], out */
 } qn_buffers;
 
 /* What a contract demands: bytes of every buffer; destroys: bytes at the start of in[0] that the
@@ -120,6 +125,7 @@ typedef struct qn_step {
     int64_t out, scratch;
     int64_t spare,
         spare_bytes; /* bytes > 0: work on a copy of in[0] there, as the call destroys it */
+    uint32_t turned;
 } qn_step;
 
 /* What one thread does at a time of a sample that several compute. last == first + 1 and a part: units

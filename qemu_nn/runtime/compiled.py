@@ -184,6 +184,7 @@ class Compiled:
             "scratch": step.scratch,
             "spare": step.spare or 0,
             "spare_bytes": 0 if step.spare is None else step.sizes.inputs[0],
+            "turned": step.turned,
         }
 
     def _pack(

@@ -19,6 +19,7 @@ from ..targets import Profile
 from . import split
 from .addresses import Addresses, Offsets, assign_addresses
 from .folding import Folded, fold
+from .turning import turn
 from .step import Step
 from .tuned import call_of, tuned_rows
 
@@ -115,6 +116,8 @@ def plan(
         calls = steps  # none is folded, and some addresses ask for another row
     if not trace and not graph.loops:
         steps = tuple(_fused(graph, steps))
+    if left.graph is not graph:
+        steps = turn(graph, steps, profile)
     count = len(graph.inputs)
     return Plan(
         graph,
