@@ -1,0 +1,66 @@
+"""Depthwise kernels of three columns that go on by two, which fast rows compute without strips."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hosts import leaves_calls, row_param
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_rows import EVERY_FUNCTION, compare_with_plain, rows_that_compute
+
+pytestmark = pytest.mark.caps
+
+NAMES = {
+    "arm_depthwise_conv_wrapper_s8",
+    "arm_depthwise_conv_wrapper_s4",
+    "arm_depthwise_separable_conv_HWC_q7_nonsquare",
+    "npu_convolve_s8",
+    "npu_convolve_u8",
+}
+
+#: What the functions call the sides along a row of pixels.
+COLUMNS = (
+    *("input_w", "filter_w", "stride_w", "dilation_w", "pad_w", "output_w"),
+    *("in_w", "kernel_w", "stride_w", "dilation_w", "pad_w", "out_w"),
+    *("dim_im_in_x", "dim_kernel_x", "stride_x", "", "padding_x", "dim_im_out_x"),
+)
+
+
+def _columns(rng):
+    """Mostly windows that reach about as far as the image, of which the last may hang over."""
+    outputs, pad = rng.randint(1, 9), rng.choice((0, 0, 1, 1, 2, 3, 6))
+    size = max(1, 2 * outputs + 1 - pad - rng.randint(-2, 3))
+    return size, 3, 2, 1, pad, outputs
+
+
+def _each_channel(rng):
+    channels = rng.choice((64, 16 * rng.randint(1, 13), rng.randint(1, 200)))
+    names = ("input_c", "group", "out_c", "ch_im_in", "ch_im_out")
+    return {**dict.fromkeys(names, channels), "ch_mult": 1, "depth": 1}
+
+
+def _two_columns_on(rng, function):
+    """Arguments as the function draws them, but for the columns, the channels and most kernels."""
+    draw = next(f for f in EVERY_FUNCTION if f.name == function.name).draw
+    params, changes = dict(draw(rng, function)), _each_channel(rng)
+    changes.update(zip(COLUMNS, 3 * _columns(rng)))
+    for name in ("filter_h", "kernel_h", "dim_kernel_y"):
+        changes[name] = rng.choice((1, 2, 3, 3, 3, 4))
+    return {name: changes.get(name, value) for name, value in params.items()}
+
+
+def fast_rows():
+    for named in EVERY_FUNCTION:
+        if named.name in NAMES:
+            function = replace(named, draw=_two_columns_on)
+            for row in rows_that_compute(function):
+                if row.kind == "fast" and not leaves_calls(row):
+                    yield row_param(function, row=row, id=f"{function.name}-{row}")
+
+
+@pytest.mark.parametrize(("function", "row"), list(fast_rows()))
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_pixels_count_for_all_outputs_that_they_belong_to(function, row, seed):
+    compare_with_plain(function, row, Random(seed), seed)
