@@ -72,7 +72,8 @@ static sum_ends ends_of(const qn_s_add *p, const sum_linear *s) {
     for (int32_t x = INT8_MIN; x <= INT8_MAX && (int64_t)ends.most - ends.least < 1 << s->bits;
          x++) {
         const __m512i with_offset = _mm512_set1_epi32(x + p->input_1_offset);
-        const __m512i start = _mm512_set1_epi32(qn_wrap32(s->start + (int64_t)x * s->x));
+        const __m512i start =
+            _mm512_set1_epi32(qn_wrap32((uint32_t)(s->start + (int64_t)x * s->x)));
         for (int32_t i = INT8_MIN; i <= INT8_MAX; i += 16) {
             __m512i y = _mm512_add_epi32(ramp, _mm512_set1_epi32(i));
             __m512i sum = _mm512_add_epi32(_mm512_mullo_epi32(y, factor), start);
