@@ -66,6 +66,25 @@ def test_sums_with_scales_as_they_come():
         hold("arm_elementwise_add_s8", sum_of((first, second, out * 2), zeros))
 
 
+@pytest.mark.parametrize("inputs", ["equal", "near", "apart", "subtracted"])
+def test_sums_as_networks_have_them(inputs):
+    """Zero points at the ends with outputs that saturate, ties of equal scales, ReLU, and the negative
+    multiplier that ExecuTorch subtracts by."""
+    rng = np.random.default_rng(len(inputs))
+    for _ in range(12):
+        first, second = (
+            2.0 ** rng.uniform(-3, 3, 2) if inputs == "apart" else rng.uniform(0.5, 2, 2)
+        )
+        second = first if inputs == "equal" else second
+        out = first * 2.0 ** rng.integers(-1, 3) if inputs == "equal" else 1
+        zeros = rng.choice([-128, -128, 0, 127, int(rng.integers(-128, 128))], 3).tolist()
+        low = rng.choice([-128, zeros[2], -128 + int(rng.integers(100))])
+        params = sum_of((first, second, out), zeros, (int(low), int(rng.choice([127, 127, low]))))
+        if inputs == "subtracted":
+            params["input_2_mult"] *= -1
+        hold("arm_elementwise_add_s8", params)
+
+
 @pytest.mark.parametrize("left_shift", [0, 3, 15, 16, 20, 21])
 def test_sums_with_any_left_shift_and_any_factor(left_shift):
     """The DSP extension has bits of its own where the shift is short."""

@@ -7,7 +7,7 @@
 
 #include <immintrin.h>
 
-#include "uniform.h"
+#include "sum_linear.h"
 
 /* An s_uniform in registers. */
 typedef struct uniform {
@@ -60,40 +60,89 @@ static inline __m512i exact(const exact_sum *e, __m512i x, __m512i y) {
     return requantized(&e->out, sum);
 }
 
-#include "sum_float.inc"
-
-/* Elements 16 * i and on; i: a literal number. */
-#define QN_SUM_16(i)                                                                  \
-    sums[i] = sum_of_floats(f, _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(x, i)), \
-                            _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32(y, i)))
-
-/* 64 elements; their offset is added to saturated halfwords. */
-static inline __m512i sum_of_64(const sum_floats *f, __m512i x, __m512i y) {
-    const __m512i in_order =
-        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    __m512i sums[4];
-    QN_SUM_16(0);
-    QN_SUM_16(1);
-    QN_SUM_16(2);
-    QN_SUM_16(3);
-    __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(sums[0], sums[1]), f->offset);
-    __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(sums[2], sums[3]), f->offset);
-    __m512i bytes = _mm512_permutexvar_epi32(in_order, _mm512_packs_epi16(low, high));
-    return _mm512_max_epi8(_mm512_min_epi8(bytes, f->most), f->least);
+/* See sum_linear.h. */
+static sum_ends ends_of(const qn_s_add *p, const sum_linear *s) {
+    const exact_sum e = exact_sum_of(p);
+    const __m512i offset = _mm512_set1_epi32(p->out_offset), factor = _mm512_set1_epi32(s->y);
+    const __m512i low = _mm512_set1_epi32(p->act_min), high = _mm512_set1_epi32(p->act_max);
+    const __m512i ramp = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m128i bits = _mm_cvtsi32_si128(s->bits);
+    __m512i least = _mm512_set1_epi32(1 << (s->bits - 1)), most = least;
+    sum_ends ends = {0, 0};
+    for (int32_t x = INT8_MIN; x <= INT8_MAX && (int64_t)ends.most - ends.least < 1 << s->bits;
+         x++) {
+        const __m512i with_offset = _mm512_set1_epi32(x + p->input_1_offset);
+        const __m512i start =
+            _mm512_set1_epi32(qn_wrap32((uint32_t)(s->start + (int64_t)x * s->x)));
+        for (int32_t i = INT8_MIN; i <= INT8_MAX; i += 16) {
+            __m512i y = _mm512_add_epi32(ramp, _mm512_set1_epi32(i));
+            __m512i sum = _mm512_add_epi32(_mm512_mullo_epi32(y, factor), start);
+            y = _mm512_add_epi32(y, _mm512_set1_epi32(p->input_2_offset));
+            const __m512i out = _mm512_add_epi32(exact(&e, with_offset, y), offset);
+            sum = _mm512_sub_epi32(sum, _mm512_sll_epi32(out, bits));
+            const __mmask16 above = _mm512_cmpgt_epi32_mask(out, low);
+            const __mmask16 below = _mm512_cmplt_epi32_mask(out, high);
+            least = _mm512_mask_min_epi32(least, above, least, sum);
+            most = _mm512_mask_max_epi32(most, below, most, sum);
+        }
+        ends = (sum_ends){_mm512_reduce_min_epi32(least), _mm512_reduce_max_epi32(most)};
+    }
+    return ends;
 }
 
-static void add_floats(const qn_s_add *p, const sum_scale *scale, const qn_buffers *b) {
-    const sum_floats f = sum_floats_of(p, scale);
+/* A sum_linear in registers: factors in pairs, upper 16 bits and lower 8, these for the lower and the
+ * higher bytes of halfwords. */
+typedef struct linear {
+    __m512i upper, lower, lower_of_high, start;
+    __m128i down;
+} linear;
+
+static linear linear_of(const sum_linear *s) {
+    const uint32_t upper = (uint32_t)qn_asr(s->y, 8) << 16 | (uint16_t)qn_asr(s->x, 8);
+    const uint32_t lower = (uint32_t)(uint8_t)s->y << 16 | (uint8_t)s->x;
+    return (linear){_mm512_set1_epi32((int32_t)upper), _mm512_set1_epi32((int32_t)lower),
+                    _mm512_set1_epi32((int32_t)(lower << 8)), _mm512_set1_epi32((int32_t)s->start),
+                    _mm_cvtsi32_si128(s->bits - 16)};
+}
+
+/* pairs: two elements of x, then the two of y, in each 32 bits. Returns their sums as halfwords. */
+static inline __m512i sums_of(const linear *f, __m512i pairs) {
+    const __m512i low_up = _mm512_slli_epi16(pairs, 8);
+    const __m512i high = _mm512_and_si512(pairs, _mm512_set1_epi16((int16_t)0xff00));
+    const __m512i halves = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15));
+    __m512i first = _mm512_dpbusd_epi32(f->start, f->lower, pairs);
+    __m512i second = _mm512_dpbusd_epi32(f->start, f->lower_of_high, pairs);
+    first = _mm512_dpwssds_epi32(first, low_up, f->upper);
+    second = _mm512_dpwssds_epi32(second, high, f->upper);
+    const __mmask64 of_first = 0x3333333333333333;
+    return _mm512_sra_epi16(_mm512_mask_shuffle_epi8(second, of_first, first, halves), f->down);
+}
+
+static inline __m512i sum_of_64(const linear *f, __m512i x, __m512i y) {
+    return _mm512_packs_epi16(sums_of(f, _mm512_unpacklo_epi16(x, y)),
+                              sums_of(f, _mm512_unpackhi_epi16(x, y)));
+}
+
+static void add_linear(const qn_s_add *p, const qn_buffers *b) {
+    const int narrow = p->act_min > INT8_MIN || p->act_max < INT8_MAX;
+    const linear f = linear_of(b->packed);
+    const __m512i most = _mm512_set1_epi8((int8_t)p->act_max);
+    const __m512i least = _mm512_set1_epi8((int8_t)p->act_min);
     const int8_t *x = b->in[0], *y = b->in[1];
     int8_t *out = b->out;
     int32_t i = 0;
     for (; i + 64 <= p->block_size; i += 64) {
         __m512i sum = sum_of_64(&f, _mm512_loadu_si512(x + i), _mm512_loadu_si512(y + i));
+        if (narrow) {
+            sum = _mm512_max_epi8(_mm512_min_epi8(sum, most), least);
+        }
         _mm512_storeu_si512(out + i, sum);
     }
     const __mmask64 some = ((__mmask64)1 << (p->block_size - i)) - 1;
     __m512i sum =
         sum_of_64(&f, _mm512_maskz_loadu_epi8(some, x + i), _mm512_maskz_loadu_epi8(some, y + i));
+    sum = _mm512_max_epi8(_mm512_min_epi8(sum, most), least);
     _mm512_mask_storeu_epi8(out + i, some, sum);
 }
 
@@ -113,9 +162,9 @@ static void add_integers(const qn_s_add *p, const qn_buffers *b) {
 }
 
 int s_elementwise_add_s8_avx512(const void *params, const qn_buffers *b) {
-    const sum_scale *scale = b->packed;
-    if (scale->proven) {
-        add_floats(params, scale, b);
+    const sum_linear *s = b->packed;
+    if (s->bits) {
+        add_linear(params, b);
     } else {
         add_integers(params, b);
     }
@@ -123,20 +172,20 @@ int s_elementwise_add_s8_avx512(const void *params, const qn_buffers *b) {
 }
 
 int64_t s_elementwise_add_s8_avx512_scratch(const void *params) {
-    const qn_s_add *p = params;
-    const int positive = p->input_1_mult >= 0 && p->input_2_mult >= 0; /* as sum_prove() takes it */
-    return positive && s_add_is_usual(p) ? 0 : QN_NOT_TAKEN;
+    return s_add_is_usual(params) ? 0 : QN_NOT_TAKEN;
 }
 
 int64_t s_elementwise_add_s8_avx512_packed(const void *params) {
     (void)params;
-    return sizeof(sum_scale);
+    return sizeof(sum_linear);
 }
 
 void s_elementwise_add_s8_avx512_pack(const void *params, const void *weights, const void *bias,
                                       void *packed) {
+    const sum_room room = {24, 16, 1 << 23, 1,
+                           INT32_MAX - (1 << 24)}; /* half a unit and less added */
     (void)weights, (void)bias;
-    sum_prove(params, packed);
+    *(sum_linear *)packed = sum_prove(params, &room, ends_of);
 }
 
 /* 32 elements with their offset, in 16 bits; beyond the mask nothing is read. */
