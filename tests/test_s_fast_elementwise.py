@@ -68,8 +68,9 @@ def test_sums_with_scales_as_they_come():
 
 @pytest.mark.parametrize("inputs", ["equal", "near", "apart", "subtracted"])
 def test_sums_as_networks_have_them(inputs):
-    """Zero points at the ends with outputs that saturate, ties of equal scales, ReLU, and the negative
-    multiplier that ExecuTorch subtracts by."""
+    """Zero points at the ends, outputs that saturate, ties of equal scales, ReLU, and the negative
+    multiplier that ExecuTorch subtracts by.
+    """
     rng = np.random.default_rng(len(inputs))
     for _ in range(12):
         first, second = (

@@ -132,7 +132,7 @@ static void add_linear(const qn_s_add *p, const qn_buffers *b) {
     const int8_t *x = b->in[0], *y = b->in[1];
     int8_t *out = b->out;
     int32_t i = 0;
-    for (; i + 64 <= p->block_size; i += 64) {
+    for (; p->block_size - i >= 64; i += 64) {
         __m512i sum = sum_of_64(&f, _mm512_loadu_si512(x + i), _mm512_loadu_si512(y + i));
         if (narrow) {
             sum = _mm512_max_epi8(_mm512_min_epi8(sum, most), least);

@@ -16,7 +16,7 @@ static int32_t sum_nearest(double a) { return (int32_t)(a < 0 ? a - 0.5 : a + 0.
 
 enum { SUM_TRIES = 16 };
 
-/* Steps, in grains: of the larger factor, with the other in proportion; of each. */
+/* Steps: of the larger factor in grains, with the other in proportion; of each in quarters of one. */
 static QN_ONCE sum_linear sum_try(const qn_s_add *p, const sum_room *room, int number) {
     static const int8_t steps[SUM_TRIES][3] = {
         {0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {4, 0, 0}, {0, -1, 1}, {0, -1, -1}, {0, -2, 1}, {0, 0, 1},
@@ -36,9 +36,10 @@ static QN_ONCE sum_linear sum_try(const qn_s_add *p, const sum_room *room, int n
     if (bits < room->least_bits || larger == 0 || !near) {
         return (sum_linear){.bits = 0};
     }
+    const int32_t quarter = (room->grain + 3) / 4;
     const double grown = (1 << bits) + steps[number][0] * room->grain / larger;
-    sum_linear s = {.x = sum_nearest(x * grown + steps[number][1] * room->grain),
-                    .y = sum_nearest(y * grown + steps[number][2] * room->grain),
+    sum_linear s = {.x = sum_nearest(x * grown + steps[number][1] * quarter),
+                    .y = sum_nearest(y * grown + steps[number][2] * quarter),
                     .bits = bits};
     s.start = (int64_t)p->input_1_offset * s.x + (int64_t)p->input_2_offset * s.y +
               p->out_offset * (INT64_C(1) << bits) + (INT64_C(1) << (bits - 1));
