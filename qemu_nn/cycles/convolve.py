@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .counts import Counter, Counts, Params
-from .patches import Buffer, axes, copied, sides
+from .patches import Buffer, axes, copied, vectors, walked
 from .products import columns, fours, matrices_s8
 
 #: Up to so many products the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
@@ -22,25 +22,17 @@ def im2col(c: Counts, p: Params, path: str, groups: int, size: int, widened: boo
     """
     down, across = axes(p)
     times = p["batches"] * groups
-    pixels = times * p["output_h"] * p["output_w"]
-    every = pixels * p["filter_h"] * p["filter_w"]
-    valid = times * down.sides()[1] * across.sides()[1]
     c.add("batches", times)
-    c.add("lines", times * p["output_h"])
-    c.add("pixels", pixels)
-    c.add("kernel rows", pixels * p["filter_h"])
-    c.add("taps", every)
-    sides(c, times, down, across)
+    every = walked(c, times, down, across)
     length, pixel = p["filter_c"] * size, p["input_c"] * size
     if path == "mve":
-        c.vectors("copy", valid, length, 16)
-        c.vectors("pad", every - valid, length, 16)
+        vectors(c, every, length)
     else:
         image = down.size * across.size * pixel
         begins = [n * image + g * length for n in range(p["batches"]) for g in range(groups)]
         copied(c, path, Buffer(length, pixel, 2, begins), down, across, widened)
     if widened:
-        c.loop("widen", valid, p["filter_c"], *((4,) if path == "dsp" else ()))
+        c.loop("widen", every[0], p["filter_c"], *((4,) if path == "dsp" else ()))
 
 
 def convolve_s8(c: Counts, p: Params, path: str) -> None:
