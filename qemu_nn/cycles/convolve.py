@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 from .counts import Counter, Counts, Params
 from .patches import Buffer, axes, copied, vectors, walked
 from .products import columns, fours, matrices_s8
@@ -60,18 +62,25 @@ def convolve_patches_s8(c: Counts, p: Params, path: str) -> None:
         c.add("column pairs of a group", times * (pixels // 2))
 
 
-def convolve_1x1_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s8: a product for each row of outputs."""
-    c.add("by rows", 1)
-    c.add("batches by rows", p["batches"])
-    times = p["batches"] * p["output_h"]
-    matrices_s8(c, path, times, p["output_w"], p["output_c"], p["input_c"], p["bias"])
+def one_by_one(
+    product: Callable[[Counts, str, int, int, int, int, int], None], fast: bool = False
+) -> Counter:
+    """arm_convolve_1x1: a product of matrices for each row of outputs; fast: one for them all."""
+
+    def count(c: Counts, p: Params, path: str) -> None:
+        times, pixels = p["batches"] * p["output_h"], p["output_w"]
+        if fast:
+            times, pixels = 1, times * pixels
+        else:
+            c.add("by rows", 1)
+            c.add("batches by rows", p["batches"])
+        product(c, path, times, pixels, p["output_c"], p["input_c"], p["bias"])
+
+    return count
 
 
-def convolve_1x1_s8_fast(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s8_fast: one product."""
-    pixels = p["batches"] * p["output_h"] * p["output_w"]
-    matrices_s8(c, path, 1, pixels, p["output_c"], p["input_c"], p["bias"])
+convolve_1x1_s8 = one_by_one(matrices_s8)
+convolve_1x1_s8_fast = one_by_one(matrices_s8, fast=True)
 
 
 def convolve_1_x_n_s8(c: Counts, p: Params, path: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .convolve import im2col, padded, wrapper
+from .convolve import im2col, one_by_one, padded, wrapper
 from .counts import Counts, Params
 from .depthwise import BLOCK, block_mve, plain, widened_patches, window
 from .patches import taps
@@ -95,18 +95,8 @@ def _even_s4(c: Counts, p: Params, path: str) -> None:
     fours(c, "last 1", batches * (rest == 1), channels)
 
 
-def convolve_1x1_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s4: a product for each row of outputs."""
-    c.add("by rows", 1)
-    c.add("batches by rows", p["batches"])
-    times = p["batches"] * p["output_h"]
-    _matrices_s4(c, path, times, p["output_w"], p["output_c"], p["input_c"], p["bias"])
-
-
-def convolve_1x1_s4_fast(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s4_fast: one product."""
-    pixels = p["batches"] * p["output_h"] * p["output_w"]
-    _matrices_s4(c, path, 1, pixels, p["output_c"], p["input_c"], p["bias"])
+convolve_1x1_s4 = one_by_one(_matrices_s4)
+convolve_1x1_s4_fast = one_by_one(_matrices_s4, fast=True)
 
 
 def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
