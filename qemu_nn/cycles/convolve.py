@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 from .counts import Counter, Counts, Params
-from .patches import Buffer, axes, copied, sides
+from .patches import Buffer, axes, copied, vectors, walked
 from .products import columns, fours, matrices_s8
 
 #: Up to so many products the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
@@ -22,25 +24,17 @@ def im2col(c: Counts, p: Params, path: str, groups: int, size: int, widened: boo
     """
     down, across = axes(p)
     times = p["batches"] * groups
-    pixels = times * p["output_h"] * p["output_w"]
-    every = pixels * p["filter_h"] * p["filter_w"]
-    valid = times * down.sides()[1] * across.sides()[1]
     c.add("batches", times)
-    c.add("lines", times * p["output_h"])
-    c.add("pixels", pixels)
-    c.add("kernel rows", pixels * p["filter_h"])
-    c.add("taps", every)
-    sides(c, times, down, across)
+    every = walked(c, times, down, across)
     length, pixel = p["filter_c"] * size, p["input_c"] * size
     if path == "mve":
-        c.vectors("copy", valid, length, 16)
-        c.vectors("pad", every - valid, length, 16)
+        vectors(c, every, length)
     else:
         image = down.size * across.size * pixel
         begins = [n * image + g * length for n in range(p["batches"]) for g in range(groups)]
         copied(c, path, Buffer(length, pixel, 2, begins), down, across, widened)
     if widened:
-        c.loop("widen", valid, p["filter_c"], *((4,) if path == "dsp" else ()))
+        c.loop("widen", every[0], p["filter_c"], *((4,) if path == "dsp" else ()))
 
 
 def convolve_s8(c: Counts, p: Params, path: str) -> None:
@@ -68,18 +62,25 @@ def convolve_patches_s8(c: Counts, p: Params, path: str) -> None:
         c.add("column pairs of a group", times * (pixels // 2))
 
 
-def convolve_1x1_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s8: a product for each row of outputs."""
-    c.add("by rows", 1)
-    c.add("batches by rows", p["batches"])
-    times = p["batches"] * p["output_h"]
-    matrices_s8(c, path, times, p["output_w"], p["output_c"], p["input_c"], p["bias"])
+def one_by_one(
+    product: Callable[[Counts, str, int, int, int, int, int], None], fast: bool = False
+) -> Counter:
+    """arm_convolve_1x1: a product of matrices for each row of outputs; fast: one for them all."""
+
+    def count(c: Counts, p: Params, path: str) -> None:
+        times, pixels = p["batches"] * p["output_h"], p["output_w"]
+        if fast:
+            times, pixels = 1, times * pixels
+        else:
+            c.add("by rows", 1)
+            c.add("batches by rows", p["batches"])
+        product(c, path, times, pixels, p["output_c"], p["input_c"], p["bias"])
+
+    return count
 
 
-def convolve_1x1_s8_fast(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s8_fast: one product."""
-    pixels = p["batches"] * p["output_h"] * p["output_w"]
-    matrices_s8(c, path, 1, pixels, p["output_c"], p["input_c"], p["bias"])
+convolve_1x1_s8 = one_by_one(matrices_s8)
+convolve_1x1_s8_fast = one_by_one(matrices_s8, fast=True)
 
 
 def convolve_1_x_n_s8(c: Counts, p: Params, path: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Callable
 
@@ -37,6 +37,17 @@ class Counts(dict[str, float]):
         yield
         self._prefix = before
 
+    def in_blocks(
+        self, times: float, rows: int, block: int, names: Sequence[str] = ("rows", "row")
+    ) -> Iterator[tuple[str, float]]:
+        """Count which kinds of rows there are, `times` over: blocks of them, and what is left.
+
+        Yields the name of each kind and how many there are.
+        """
+        for name, several in zip(names, divmod(rows, block)):
+            self.add(f"any {name}", times * (several > 0))
+            yield name, times * several
+
     def loop(self, name: str, times: float, length: int, *blocks: int) -> None:
         """Count a loop that is entered `times`, over `length` elements.
 
@@ -65,6 +76,15 @@ class Counts(dict[str, float]):
         """Count a loop of vectors, the last of which may be in part empty."""
         self.add(name, times)
         self.add(f"{name}/vector", times * -(-length // lanes))
+
+    def sums(
+        self, name: str, times: float, length: int, path: str, lanes: int, *blocks: int
+    ) -> None:
+        """Count a loop that adds products: vectors of `lanes` with Helium, `blocks` with DSP."""
+        if path == "mve":
+            self.vectors(name, times, length, lanes)
+        else:
+            self.loop(name, times, length, *(blocks if path == "dsp" else ()))
 
     def memcpy(
         self, name: str, times: float, size: int, path: str, source: int = 0, target: int = 0

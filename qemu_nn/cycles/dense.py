@@ -30,19 +30,15 @@ def connected_s16(c: Counts, p: Params, path: str) -> None:
     c.add("biased", p["batches"] * p["output_c"] * p["bias"])
 
 
-def _vector_s16(c: Counts, path: str, times: float, rows: int, n: int, name: str = "") -> None:
-    slow = max(n - FAST_COLUMNS, 0) if path != "scalar" else 0
-    blocks = {"mve": 4, "dsp": 2, "scalar": 1}[path]
-    c.add(f"{name}vectors", times)
-    kinds = (("rows", times * (rows // blocks)), ("row", times * (rows % blocks)))
-    for kind, entered in kinds:
-        c.add(f"{name}any {kind}", times * (entered > 0))
-        if path == "mve":
-            c.vectors(f"{name}{kind}", entered, n - slow, 8)
-            c.add(f"{name}{kind} slow", entered * slow)
-        else:
-            c.loop(f"{name}{kind}", entered, n - slow, *((4,) if path == "dsp" else ()))
-            c.add(f"{name}{kind}/1", entered * slow)
+def _vector_s16(
+    c: Counts, path: str, times: float, rows: int, n: int, fast: int = FAST_COLUMNS
+) -> None:
+    """A vector with rows x n; fast: up to so many columns are added in the quicker loop."""
+    slow = max(n - fast, 0) if path != "scalar" else 0
+    c.add("vectors", times)
+    for name, entered in c.in_blocks(times, rows, {"mve": 4, "dsp": 2, "scalar": 1}[path]):
+        c.sums(name, entered, n - slow, path, 8, 4)
+        c.add(f"{name} slow" if path == "mve" else f"{name}/1", entered * slow)
 
 
 def vector_sum(c: Counts, p: Params, path: str) -> None:
@@ -53,14 +49,9 @@ def vector_sum(c: Counts, p: Params, path: str) -> None:
 def _sums(c: Counts, path: str, times: int, rows: int, n: int, bias: int, offset: int) -> None:
     c.memcpy("initial", times * bias, 4 * rows, path)
     c.memset("cleared", times * (1 - bias), 4 * rows)
-    blocks = 5 if path == "mve" else 1
-    for name, entered in (("sums", rows // blocks), ("sum", rows % blocks)):
-        c.add(f"any {name}", times * (entered > 0))
-        if path == "mve":
-            c.vectors(name, times * entered, n, 16)
-        else:
-            c.loop(name, times * entered, n)
-        c.add(f"{name} shifted", times * entered * (offset != 0))
+    for name, entered in c.in_blocks(times, rows, 5 if path == "mve" else 1, ("sums", "sum")):
+        c.sums(name, entered, n, path, 16)
+        c.add(f"{name} shifted", entered * (offset != 0))
 
 
 def matmul_s8(c: Counts, p: Params, path: str) -> None:
@@ -81,15 +72,8 @@ def matmul_s16(c: Counts, p: Params, path: str) -> None:
     pictures = max(p["lhs_n"], p["rhs_n"]) * max(p["lhs_h"], p["rhs_h"])
     c.add("batches", max(p["lhs_n"], p["rhs_n"]))
     c.add("pictures", pictures)
-    times, rows, n = pictures * p["lhs_w"], p["rhs_w"], p["rhs_c"]
-    blocks = {"mve": 4, "dsp": 2, "scalar": 1}[path]
-    c.add("vectors", times)
-    for name, entered in (("rows", times * (rows // blocks)), ("row", times * (rows % blocks))):
-        c.add(f"any {name}", times * (entered > 0))
-        if path == "mve":
-            c.vectors(name, entered, n, 8)
-        else:
-            c.loop(name, entered, n, *((4,) if path == "dsp" else ()))
+    n = p["rhs_c"]
+    _vector_s16(c, path, pictures * p["lhs_w"], p["rhs_w"], n, fast=n)
 
 
 def _svdf(c: Counts, p: Params, path: str, step: int) -> None:
@@ -122,15 +106,10 @@ def svdf_s8(c: Counts, p: Params, path: str) -> None:
 
 def svdf_s16(c: Counts, p: Params, path: str) -> None:
     """arm_svdf_state_s16_s8: the same with a state of 16 bits."""
-    rows, n, batches = p["units"] * p["rank"], p["input_size"], p["batches"]
-    blocks = {"mve": 3, "dsp": 2, "scalar": 3}[path]
-    c.add("vectors", batches)
-    for name, times in (("rows", batches * (rows // blocks)), ("row", batches * (rows % blocks))):
-        c.add(f"any {name}", batches * (times > 0))
-        if path == "mve":
-            c.vectors(name, times, n, 16)
-        else:
-            c.loop(name, times, n, *((16, 4) if path == "dsp" else ()))
+    rows, block = p["units"] * p["rank"], 2 if path == "dsp" else 3
+    c.add("vectors", p["batches"])
+    for name, entered in c.in_blocks(p["batches"], rows, block):
+        c.sums(name, entered, p["input_size"], path, 16, 16, 4)
     _svdf(c, p, path, 2)
 
 
@@ -153,13 +132,9 @@ def lstm(c: Counts, p: Params, path: str) -> None:
         c.loop("outputs", steps * batches, hidden, 2)
     for name, entered, n in (("input", steps, p["input_size"]), ("hidden", steps - 1, hidden)):
         c.add(name, entered * batches)
-        blocks = {"mve": 4, "dsp": 2, "scalar": 3}[path]
-        for kind, rows in (("rows", hidden // blocks), ("row", hidden % blocks)):
-            c.add(f"any {kind}", entered * batches * (rows > 0))
-            if path == "mve":
-                c.vectors(kind, entered * batches * rows, n, 16)
-            else:
-                c.loop(kind, entered * batches * rows, n, *((4,) if path == "dsp" else ()))
+        block = {"mve": 4, "dsp": 2, "scalar": 3}[path]
+        for kind, rows in c.in_blocks(entered * batches, hidden, block):
+            c.sums(kind, rows, n, path, 16, 4)
 
 
 def lstm_s16(c: Counts, p: Params, path: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .convolve import convolve_s8
 from .counts import Counts, Params
-from .patches import Buffer, axes, copied, sides, taps
+from .patches import Buffer, axes, copied, taps, vectors, walked
 
 #: Channels that Helium takes at a time, CMSIS-NN's CH_IN_BLOCK_MVE.
 BLOCK = 124
@@ -90,17 +90,12 @@ def widened_patches(c: Counts, p: Params, size: int = 1) -> None:
 
 def block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") -> None:
     """A block of channels with Helium: four pixels at a time, four channels at a time."""
-    pixels, _, valid, kernel = window(p)
+    pixels, _, _, kernel = window(p)
     down, across = axes(p)
     c.add("channel blocks", 1)
-    c.add("buffered lines", p["batches"] * p["output_h"])
-    c.add("buffered pixels", pixels)
-    c.add("kernel rows", pixels * p["filter_h"])
-    c.add("taps", pixels * kernel)
-    sides(c, p["batches"], down, across)
+    every = walked(c, p["batches"], down, across, "buffered ")
     if size == 1:
-        c.vectors("copy", valid, channels, 16)
-        c.vectors("pad", pixels * kernel - valid, channels, 16)
+        vectors(c, every, channels)
     else:
         length = channels * size
         begins = [at * down.size * across.size * length for at in range(p["batches"])]

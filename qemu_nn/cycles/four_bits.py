@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .convolve import im2col, padded, wrapper
+from .convolve import im2col, one_by_one, padded, wrapper
 from .counts import Counts, Params
 from .depthwise import BLOCK, block_mve, plain, widened_patches, window
 from .patches import taps
@@ -21,13 +21,12 @@ def _matrices_s4(c: Counts, path: str, times: float, lhs: int, rhs: int, n: int,
         fours(c, "ones", times * (rest == 1), rhs)
         return
     steps = (16, 4, 2) if path == "dsp" else (2,)
-    for name, several in (("quads", rhs // 4), ("rows", rhs % 4)):
-        c.add(f"any {name}", times * (several > 0))
-        c.add(name, times * several)
-        c.add(f"{name} with pairs", times * several * (lhs > 1))
+    for name, several in c.in_blocks(times, rhs, 4, ("quads", "rows")):
+        c.add(name, several)
+        c.add(f"{name} with pairs", several * (lhs > 1))
         for of, entered in (("pairs", lhs // 2), ("odd", lhs % 2)):
-            c.loop(f"{name} {of}", times * several * entered, n, *steps)
-            c.add(f"{name} {of} biased", times * several * entered * bias)
+            c.loop(f"{name} {of}", several * entered, n, *steps)
+            c.add(f"{name} {of} biased", several * entered * bias)
     within = times * (rhs % 4 > 1) * (n % 2)  # the second row begins within a byte
     c.add("within", within)
     c.add("within pairs", within * (lhs // 2))
@@ -96,18 +95,8 @@ def _even_s4(c: Counts, p: Params, path: str) -> None:
     fours(c, "last 1", batches * (rest == 1), channels)
 
 
-def convolve_1x1_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s4: a product for each row of outputs."""
-    c.add("by rows", 1)
-    c.add("batches by rows", p["batches"])
-    times = p["batches"] * p["output_h"]
-    _matrices_s4(c, path, times, p["output_w"], p["output_c"], p["input_c"], p["bias"])
-
-
-def convolve_1x1_s4_fast(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1x1_s4_fast: one product."""
-    pixels = p["batches"] * p["output_h"] * p["output_w"]
-    _matrices_s4(c, path, 1, pixels, p["output_c"], p["input_c"], p["bias"])
+convolve_1x1_s4 = one_by_one(_matrices_s4)
+convolve_1x1_s4_fast = one_by_one(_matrices_s4, fast=True)
 
 
 def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
@@ -190,9 +179,7 @@ def connected_s4(c: Counts, p: Params, path: str) -> None:
     """arm_fully_connected_s4: four rows at a time, two weights in a byte."""
     rows, n, batches = p["output_c"], p["input_c"], p["batches"]
     c.add("vectors", batches)
-    for name, several in (("quads", rows // 4), ("rows", rows % 4)):
-        times = batches * several
-        c.add(f"any {name}", batches * (several > 0))
+    for name, times in c.in_blocks(batches, rows, 4, ("quads", "rows")):
         c.add(f"{name} biased", times * p["bias"])
         if path == "mve":
             c.loop(name, times, n - n % 32, 32)

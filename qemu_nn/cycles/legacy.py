@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .counts import Counter, Counts, Params
-from .patches import Axis, Buffer, copied, sides
+from .patches import Axis, Buffer, copied, walked
 
 #: The output lies in another buffer than the input, a multiple of four bytes away.
 _APART = 1 << 30
@@ -53,12 +53,7 @@ def _patches(
     middle: outputs that need not ask whether each position of the kernel meets the input.
     """
     down, across = _axis(p, "y"), _axis(p, "x")
-    pixels = down.out * across.out
-    c.add("lines", down.out)
-    c.add("pixels", pixels)
-    c.add("kernel rows", (pixels - middle) * down.kernel)
-    c.add("taps", (pixels - middle) * down.kernel * across.kernel)
-    sides(c, 1, down, across)
+    walked(c, 1, down, across, unasked=middle)
     copied(c, "dsp", Buffer(length, length, lot), down, across, widened)
 
 

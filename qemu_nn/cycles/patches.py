@@ -52,16 +52,35 @@ def taps(p: Params) -> tuple[list[int], list[int]]:
     return down.inside(), across.inside()
 
 
-def sides(c: Counts, times: float, down: Axis, across: Axis) -> None:
-    """Count the taps that lie beside the input, by the comparison that finds them."""
+def walked(
+    c: Counts, times: int, down: Axis, across: Axis, prefix: str = "", unasked: int = 0
+) -> tuple[int, int]:
+    """Count what walks over all patches, and the taps beside the input by what finds them so.
+
+    prefix: what the names of lines and pixels begin with. unasked: pixels whose taps are not asked
+    whether they lie in the input. Returns how many taps lie in it and beside it.
+    """
     above, rows, below = down.sides()
-    left, _, right = across.sides()
+    left, columns, right = across.sides()
     every = across.out * across.kernel
+    asked = times * down.out * across.out - unasked
+    c.add(f"{prefix}lines", times * down.out)
+    c.add(f"{prefix}pixels", asked + unasked)
+    c.add("kernel rows", asked * down.kernel)
+    c.add("taps", asked * down.kernel * across.kernel)
     c.add("rows beside", times * (above + below) * across.out)
     c.add("taps above", times * above * every)
     c.add("taps below", times * below * every)
     c.add("taps left", times * rows * left)
     c.add("taps right", times * rows * right)
+    inside = times * rows * columns
+    return inside, times * down.out * down.kernel * every - inside
+
+
+def vectors(c: Counts, taps_of: tuple[int, int], length: int) -> None:
+    """Count Helium's copies for taps in the input and beside it, of `length` bytes each."""
+    for name, times in zip(("copy", "pad"), taps_of):
+        c.vectors(name, times, length, 16)
 
 
 @dataclass(frozen=True)

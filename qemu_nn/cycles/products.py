@@ -62,9 +62,7 @@ def vector_s8(
     blocks = {"mve": 4, "dsp": 2, "scalar": 3}[path]
     c.add("vectors", times)
     c.add("vectors offset", times * offset)
-    c.add("any rows", times * (rows >= blocks))
-    c.add("any row", times * (rows % blocks > 0))
-    for name, entered in (("rows", times * (rows // blocks)), ("row", times * (rows % blocks))):
+    for name, entered in c.in_blocks(times, rows, blocks):
         if path == "mve":
             c.vectors(name, entered, n, 16)
             added = -(-n // 16)

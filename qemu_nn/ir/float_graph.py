@@ -11,6 +11,7 @@ from typing import Optional
 from ..errors import ModelError
 from ..operators import Operator, Shape
 from ..operators.base import LAYOUTS
+from .tensors import free_name
 
 #: Most elements of one tensor of one sample, and most tensors of a network.
 TENSOR_LIMIT, NODE_LIMIT = 2**26, 20_000
@@ -82,9 +83,7 @@ class FloatGraph:
 
     def unused(self, name: str) -> str:
         """A name that no tensor has: this one, or one like it."""
-        while name in self.shapes:
-            name += "_"
-        return name
+        return free_name(name, self.shapes)
 
     def with_nodes(self, nodes: Iterable[FloatNode]) -> FloatGraph:
         """The same network made of other nodes."""

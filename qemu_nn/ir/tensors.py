@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Optional
 
@@ -16,6 +17,13 @@ DTYPES = (*BITS, "uint8", "uint32", "int64", "uint64", "float32", "bool")
 
 #: Most bytes of one tensor, and of all of a firmware's buffers: more than any microcontroller has.
 MEMORY_LIMIT = 256 * 2**20
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """A name that is not taken: this one, or one like it."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 @dataclass(frozen=True)

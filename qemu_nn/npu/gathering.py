@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Optional
 
 import numpy as np
@@ -36,7 +35,7 @@ def batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
 
     Takes at most count, and never starts the generator again. Raises Error for anything else in it.
     """
-    for turn in islice(iterated("data_generator", data_generator), min(count, sys.maxsize)):
+    for _, turn in zip(range(count), iterated("data_generator", data_generator)):
         if not isinstance(turn, Mapping) or "input" not in turn:
             raise Error('data_generator must give dictionaries with the key "input"')
         batch = np.asarray(turn["input"])

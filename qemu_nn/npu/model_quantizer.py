@@ -73,11 +73,7 @@ class ModelQuantizer:
         return build_numpy_layers(self.layers, self.params, quant=False)
 
     def _next(self) -> Iterator[np.ndarray]:
-        for _ in range(self.steps):
-            batch = next(self.source, None)
-            if batch is None:
-                return
-            yield batch
+        return (batch for _, batch in zip(range(self.steps), self.source))
 
     def _count(self, names: Sequence[str], net: NumpyLayers, source: Any) -> None:
         for x in source:

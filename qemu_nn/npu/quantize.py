@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -123,7 +121,7 @@ def quantize_model(
     total = num_step_pre + num_step * (1 if aggressive else len(layers))
     # Not around the caller's own generator: a bar that shows nothing closes what it runs through.
     source = iter(tqdm(batches(data_generator, total), total=total, disable=None, leave=False))
-    first = list(islice(source, min(num_step_pre, sys.maxsize)))
+    first = [x for _, x in zip(range(num_step_pre), source)]
     if not first:
         raise Error("data_generator gives no batch")
     if layers[-1].type == "LogSoftmax":

@@ -10,6 +10,7 @@ from typing import Optional
 import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
+from ..ir.tensors import free_name
 from ..operators import (
     Affine,
     Clip,
@@ -154,8 +155,7 @@ class _Rewriting:
 
     def _new(self, name: str) -> str:
         """A name that no tensor has, old or new."""
-        while name in self.names:
-            name += "_"
+        name = free_name(name, self.names)
         self.names.add(name)
         return name
 

@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...ir.graph import Graph, Node, Tensor
+from ...ir.tensors import free_name
 from ...operators import Shape
 from .windows import activation, padding, window
 
@@ -92,9 +93,7 @@ class _Rewriting:
         shape: Shape = (),
     ) -> Node:
         """A call that makes a part of what a node makes; like: its format."""
-        name = f"{like.name}/{part}"
-        while name in self.tensors:
-            name += "_"
+        name = free_name(f"{like.name}/{part}", self.tensors)
         shape = shape or like.shape
         order = like.order if len(shape) == len(like.shape) else ()
         output = replace(like, name=name, shape=shape, order=order)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...ir.float_graph import TENSOR_LIMIT, FloatNode
+from ...ir.tensors import free_name
 from ...operators import Operator, Shape
 from ..tensor import Tensor, Value
 from .reading import Model, Node
@@ -47,9 +48,7 @@ class Builder:
 
     def part(self, name: str, part: str) -> str:
         """A new name for an earlier part of what a node comes to."""
-        name = f"{name}/{part}"
-        while name in self._names:
-            name += "_"
+        name = free_name(f"{name}/{part}", self._names)
         self._names.add(name)
         return name
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...ir.float_graph import FloatNode
+from ...ir.tensors import free_name
 from ...operators import Identity, Operator, Reshape, Shape
 from ..tensor import Tensor, Value
 from .reading import Node
@@ -50,8 +51,7 @@ class Builder:
 
     def part(self, name: str) -> str:
         """A name that no node of the file has."""
-        while name in self._taken:
-            name += "_"
+        name = free_name(name, self._taken)
         self._taken.add(name)
         return name
 

@@ -13,6 +13,7 @@ from ....functions import FUNCTIONS
 from ....functions.scaling import quantize_multiplier
 from ....ir.formats import Format
 from ....ir.graph import Node, Tensor
+from ....ir.tensors import free_name
 from ....operators import Shape
 from ...arguments import CALL_LIMIT, SUFFIXES, check_spent, moves, same_bytes, sides
 from ..reading import Model
@@ -65,8 +66,7 @@ class Builder:
 
     def unique(self, name: str) -> str:
         """A name that no other tensor has."""
-        while name in self._names:
-            name += "_"
+        name = free_name(name, self._names)
         self._names.add(name)
         return name
 
