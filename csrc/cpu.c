@@ -58,8 +58,8 @@ uint32_t qn_cpu_features(void) {
     unsigned saved = saved_registers();
     int ymm = (saved & 0x6u) == 0x6u, zmm = (saved & 0xe6u) == 0xe6u;
     uint32_t features = 0;
-    if (!(ymm && has(seven.b, 5) && has(one.c, 12))) {
-        return 0; /* AVX2, FMA */
+    if (!(ymm && has(seven.b, 5) && has(one.c, 12 /* FMA */))) {
+        return 0;
     }
     features |= QN_CPU_AVX2;
     if (has(more.a, 4)) {

@@ -11,12 +11,12 @@ int64_t qn_no_packed(const void *params) { return qn_no_scratch(params); }
 
 int32_t qn_always_pays(const void *params) {
     (void)params;
-    return 1;
+    return QN_PAYS;
 }
 
 #define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)
 #define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)
-#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, pays)
+#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, traits)
 #define QN_OP(arithmetic, op, type, params, check) \
     static const qn_op op##_##type = {#arithmetic, #op, #type, #params, check};
 #include "kernels.inc"
@@ -31,9 +31,9 @@ int32_t qn_always_pays(const void *params) {
     QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, qn_no_packed, NULL)
 #define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack) \
     QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, qn_always_pays)
-#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, pays) \
+#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, traits) \
     QN_ON_##cpu({&op##_##type, #kind, #variant, #run, profiles, QN_CPU_##cpu, run, scratch, \
-                 packed, pack, pays},)
+                 packed, pack, traits},)
 /* clang-format on */
 static const qn_kernel kernels[] = {
 #include "kernels.inc"

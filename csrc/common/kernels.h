@@ -47,9 +47,9 @@ int32_t qn_always_pays(const void *params);
     QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)                      \
     QN_ON_##cpu(QN_ONCE int64_t packed(const void *);                                 \
                 void pack(const void *, const void *, const void *, void *);)
-#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, pays) \
-    QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)           \
-    QN_ON_##cpu(int32_t pays(const void *);)
+#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, traits) \
+    QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)             \
+    QN_ON_##cpu(int32_t traits(const void *);)
 #include "../kernels.inc"
 #undef QN_OP
 #undef QN_ROW

@@ -23,8 +23,7 @@ enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3, QN_FORKED = -100, QN_S
 enum { QN_INPUTS = 3, QN_WHY = 256 };
 
 /* Instruction sets of the host that fast rows need, as bits from old to new: a cap on one allows
- * those below it. NEON means its dot products, I8MM
- * its products of matrices, where they are the faster ones. */
+ * those below it. AVX2 comes with FMA; NEON means dot products, I8MM those of matrices, where faster. */
 enum qn_cpu {
     QN_CPU_ANY = 0,
     QN_CPU_AVX2 = 1,
@@ -47,10 +46,6 @@ enum { QN_NEAREST = 0, QN_TRUNCATE = 1, QN_DOUBLE = 0, QN_SINGLE = 1 };
 /* One more profile, which is not of CMSIS. */
 enum { QN_PROFILE_NPU = 32 };
 
-/* s8 images between two calls may lie in memory with their sign bits turned over, which unsigned products
- * ask for; the planner has that where the one row writes and the other one reads them so. */
-enum { QN_TURNED_IN = 1, QN_TURNED_OUT = 2 };
-
 /* The memory one call works on. Weights and bias may be NULL where the op has none.
  * Only ops whose contract says so write to an input. */
 typedef struct qn_buffers {
@@ -60,7 +55,7 @@ typedef struct qn_buffers {
     void *out;
     void *scratch;
     const void *packed; /* what pack() made of weights and bias; NULL where the row has none */
-    uint32_t turned;    /* in[0], out */
+    int32_t turned;     /* in[0] or out, by these traits */
 } qn_buffers;
 
 /* What a contract demands: bytes of every buffer; destroys: bytes at the start of in[0] that the
@@ -84,7 +79,8 @@ typedef struct qn_op {
  * scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these
  * parameters, another one must. Scratch starts at a multiple of 64 bytes for fast rows.
  * packed(): bytes that pack() fills from weights and bias, once, at plan time; 0: none.
- * pays(): 0 where a row further down is faster on parameters that this one takes.
+ * traits(): without QN_PAYS a row further down is faster on parameters that this one takes. By the
+ * others its image or output may lie in memory turned, with all sign bits turned over.
  * Fast rows never write to an input, and clamp to 0 from below where params.relu is set; plain
  * rows and models do not look at it. */
 typedef struct qn_kernel {
@@ -96,10 +92,10 @@ typedef struct qn_kernel {
     int64_t (*scratch)(const void *params);
     int64_t (*packed)(const void *params);
     void (*pack)(const void *params, const void *weights, const void *bias, void *packed);
-    int32_t (*pays)(const void *params);
+    int32_t (*traits)(const void *params);
 } qn_kernel;
 
-enum { QN_NOT_TAKEN = -1 };
+enum { QN_NOT_TAKEN = -1, QN_PAYS = 1, QN_TURNED_IN = 2, QN_TURNED_OUT = 4 };
 
 /* The instruction sets that this host has and its operating system lets us use. */
 uint32_t qn_cpu_features(void);
@@ -125,7 +121,7 @@ typedef struct qn_step {
     int64_t out, scratch;
     int64_t spare,
         spare_bytes; /* bytes > 0: work on a copy of in[0] there, as the call destroys it */
-    uint32_t turned;
+    int32_t turned;
 } qn_step;
 
 /* What one thread does at a time of a sample that several compute. last == first + 1 and a part: units

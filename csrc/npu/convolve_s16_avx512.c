@@ -21,7 +21,7 @@
 #include "convolve_s16_fast.inc"
 
 /* Vectors half as long waste fewer lanes on few channels. */
-int32_t ROW(_pays)(const void *params) {
+int32_t ROW(_traits)(const void *params) {
     const qn_npu_conv *p = params;
     return each_alone(p) || p->out_c / p->group > 8;
 }

@@ -33,7 +33,7 @@ int64_t ROW(convolve, _regular)(const void *params) {
     return scratch_in_tiles(params, scratch_regular(params));
 }
 
-int32_t ROW(convolve, _pays)(const void *params) {
+int32_t ROW(convolve, _traits)(const void *params) {
     const gemm_shape shape = shape_of(params);
     return tiles_pay(&shape);
 }

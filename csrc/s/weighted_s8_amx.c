@@ -45,19 +45,19 @@ int64_t ROW(fc_s8, _scratch)(const void *params) {
     return scratch_in_tiles(&layer, dense_scratch(params));
 }
 
-static int32_t layer_pays(const s_layer *l) {
+static int32_t layer_traits(const s_layer *l) {
     const gemm_shape shape = shape_of(&l->image);
     return tiles_pay(&shape);
 }
 
-int32_t ROW(convolve_s8, _pays)(const void *params) {
+int32_t ROW(convolve_s8, _traits)(const void *params) {
     const s_layer layer = layer_of_convolve(params, NULL, NULL);
-    return layer_pays(&layer);
+    return layer_traits(&layer);
 }
 
-int32_t ROW(fc_s8, _pays)(const void *params) {
+int32_t ROW(fc_s8, _traits)(const void *params) {
     const s_layer layer = layer_of_dense(params, NULL, NULL, 0);
-    return layer_pays(&layer);
+    return layer_traits(&layer);
 }
 
 #include "../gemm/target_end.inc"

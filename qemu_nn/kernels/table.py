@@ -90,7 +90,15 @@ class Row:
 
     def pays(self, params: Any) -> bool:
         """Is the row, which takes this shape, faster on it than those that stand behind it?"""
-        return bool(lib.qn_kernel_at(self.index).pays(params))
+        return bool(self._traits(params) & lib.QN_PAYS)
+
+    def turns(self, params: Any) -> tuple[int, int]:
+        """Bits for C, not 0 where the row can read or write its image with sign bits turned over."""
+        traits = self._traits(params)
+        return traits & lib.QN_TURNED_IN, traits & lib.QN_TURNED_OUT
+
+    def _traits(self, params: Any) -> int:
+        return int(lib.qn_kernel_at(self.index).traits(params))
 
     def scratch(self, params: Any) -> int:
         """Bytes of scratch memory for these parameters."""

@@ -117,7 +117,7 @@ def plan(
     if not trace and not graph.loops:
         steps = tuple(_fused(graph, steps))
     if left.graph is not graph:
-        steps = turn(graph, steps, profile)
+        steps = turn(graph, steps)
     count = len(graph.inputs)
     return Plan(
         graph,
