@@ -6,13 +6,13 @@
 
 enum {
     MOST_STEPS = 255,
-    MOST_SUM = 1 << 29,   /* so that any sum with a jump is the dword of a float */
-    MOST_OUTPUT = 32000,  /* in 16 bits, with an offset */
-    MOST_OFFSET = 128,    /* magnitude */
-    MOST_SHIFT = 24,      /* to the right, so that units fit 64 bits */
-    TRIES = 17,           /* scales */
+    MOST_SUM = 1 << 29,  /* so that any sum with a jump is the dword of a float */
+    MOST_OUTPUT = 32000, /* in 16 bits, with an offset */
+    MOST_OFFSET = 128,   /* magnitude */
+    MOST_SHIFT = 24,     /* to the right, so that units fit 64 bits */
+    TRIES = 17,          /* scales */
     LEAST_MULTIPLIER = 1 << 30,
-    FLOATS = 1 << 23,     /* of this size and up to its double, floats are the integers */
+    FLOATS = 1 << 23, /* of this size and up to its double, floats are the integers */
     MIDDLE = FLOATS / 2 * 3,
     FLOATS_AT = 0x4b000000, /* the dword of FLOATS as a float */
 };
@@ -109,8 +109,7 @@ static int linear_of_scale(const epilogue_channel *c, const s_epilogue *last, co
     }
     const int64_t rest = (least * scale - fits.low) & (unit - 1); /* of the least start */
     const int64_t low = unit - rest, high = low + fits.count - 1;
-    const int64_t t =
-        high >= unit ? 0 : first_within(scale & (unit - 1), unit, low, high, most);
+    const int64_t t = high >= unit ? 0 : first_within(scale & (unit - 1), unit, low, high, most);
     const int64_t start = least + t, whole = qn_asr64(start * scale - fits.low, bits);
     const int64_t constant = MIDDLE + last->output_offset - whole;
     if (t < 0 || constant <= -2 * FLOATS || constant >= 2 * FLOATS) {
@@ -155,7 +154,8 @@ int s_linear_of(const epilogue_channel *c, const s_epilogue *last, linear *found
     const int64_t nearest = ((int64_t)c->multiplier + 64) >> 7;
     for (int i = 0; i < TRIES; i++) {
         const int64_t scale = nearest + (i % 2 ? (i + 1) / 2 : -i / 2);
-        if (scale > 1 << 23 && scale <= 1 << 24 && linear_of_scale(c, last, &s, scale, bits, found)) {
+        if (scale > 1 << 23 && scale <= 1 << 24 &&
+            linear_of_scale(c, last, &s, scale, bits, found)) {
             return 1;
         }
     }
