@@ -14,7 +14,8 @@ enum {
     LEAST_MULTIPLIER = 1 << 30,
     FLOATS = 1 << 23, /* of this size and up to its double, floats are the integers */
     MIDDLE = FLOATS / 2 * 3,
-    FLOATS_AT = 0x4b000000, /* the dword of FLOATS as a float */
+    FLOATS_AT = 0x4b000000,  /* the dword of FLOATS as a float */
+    FLOATS_END = 0x7f800000, /* infinity */
 };
 
 /* Sum at[i] is the least whose output, without the offset, is first + i or more. */
@@ -92,9 +93,10 @@ static double rounded_at(const linear *l, int64_t sum) {
     return (double)x * l->scale + l->constant;
 }
 
-/* What no step tells: that the outputs of the least and of the largest sum have 16 bits. */
+/* What no step tells: that the least and the largest sum are floats, and their outputs have 16 bits. */
 static int ends_hold(const epilogue_channel *c, const linear *l) {
-    return rounded_at(l, -c->most) >= MIDDLE - MOST_OUTPUT &&
+    return l->jump > c->most && l->jump + c->most < FLOATS_END &&
+           rounded_at(l, -c->most) >= MIDDLE - MOST_OUTPUT &&
            rounded_at(l, c->most) <= MIDDLE + MOST_OUTPUT;
 }
 

@@ -93,7 +93,7 @@ class Row:
         return bool(self._traits(params) & lib.QN_PAYS)
 
     def turns(self, params: Any) -> tuple[int, int]:
-        """Bits for C, not 0 where the row can read or write its image with sign bits turned over."""
+        """Bits for C, 0 where the row cannot read, or write, images with sign bits turned over."""
         traits = self._traits(params)
         return traits & lib.QN_TURNED_IN, traits & lib.QN_TURNED_OUT
 

@@ -19,9 +19,9 @@ from ..targets import Profile
 from . import split
 from .addresses import Addresses, Offsets, assign_addresses
 from .folding import Folded, fold
-from .turning import turn
 from .step import Step
 from .tuned import call_of, tuned_rows
+from .turning import turn
 
 #: In front of a layer's name: what is left of an input that the layer destroys.
 CLOBBER = "clobber."

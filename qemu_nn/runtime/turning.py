@@ -1,4 +1,4 @@
-"""Images between two calls with their sign bits turned over, as products of unsigned bytes read them.
+"""Images between calls with their sign bits turned over, as products of unsigned bytes want them.
 
 The row that reads such an image would lay out a copy of it first. Bytes that somebody else reads,
 another call or the caller, are not turned.

@@ -1,0 +1,53 @@
+"""Images that lie in memory as the products of the next call read them."""
+
+import pytest
+from test_folding import DEVICE, same_bytes
+
+from qemu_nn.kernels import table as kernels
+from qemu_nn.runtime.session import Session
+from qemu_nn.testing.s8_builder import AffineBuilder
+
+pytestmark = [
+    pytest.mark.caps,
+    pytest.mark.skipif(
+        not kernels.cpu_features() & kernels.FEATURES["avx512vnni"]
+        or bool(kernels.cpu_features() & kernels.FEATURES["amx"]),
+        reason="rows on AVX-512 VNNI alone turn images over",
+    ),
+]
+
+
+def built(channels=32, side=9):
+    """A depthwise layer before a 1x1 layer, twice: the second time a sum reads the image, too."""
+    net = AffineBuilder("turned", (side, side, channels))
+    net.depthwise("once", (3, 3))
+    net.convolve("point", channels, (1, 1))
+    net.depthwise("twice", (3, 3), 1)
+    net.convolve("again", channels, (1, 1), relu=False)
+    net.add("sum", "twice", "again")
+    net.convolve("wide", 24, (1, 1))
+    net.convolve("last", 7, (3, 3))
+    return net.graph()
+
+
+def turned(graph, **options):
+    plan = Session(graph, DEVICE, **options).plan
+    return {step.node.name: step.turned for step in plan.steps if step.turned}
+
+
+def test_the_writer_and_the_only_reader_turn_an_image():
+    reads, writes = (getattr(kernels.lib, name) for name in ("QN_TURNED_IN", "QN_TURNED_OUT"))
+    assert turned(built()) == {"once": writes, "point": reads}
+    assert turned(built(), trace=True) == {} == turned(built(), variant="avx512vnni")
+
+
+@pytest.mark.parametrize("channels", [8, 24, 40])
+def test_pixels_that_are_no_whole_vectors_are_not_turned(channels):
+    assert turned(built(channels)) == {}
+
+
+@pytest.mark.parametrize("channels", [16, 32, 48, 64, 144])
+@pytest.mark.parametrize("side", [1, 2, 9, 33])
+def test_outputs_are_those_of_a_trace(channels, side):
+    for threads in (1, 2):
+        same_bytes(built(channels, side), threads=threads)
