@@ -74,3 +74,22 @@ def test_depthwise_convolutions(limits):
     arrays = channels_of(np.random.default_rng(5), count, (-12, -6))
     arguments = {**params, **arrays, "input": image, "filter": weights}
     hold("arm_depthwise_conv_s8", arguments, ONE_OF_EACH)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_that_end_before_outputs_are_clamped(seed):
+    """What a step behind the last sum would be is no matter; that it does not come early is."""
+    rng, count = np.random.default_rng(seed), 1024
+    offset = (128, 1, 127, 128)[seed]
+    params = {
+        **{"batches": 1, "input_c": 1, "filter_c": 1, "output_c": count, "input_offset": offset},
+        **same(16, "input", "output"),
+        **same(1, "filter", "stride", "dilation"),
+        **same(0, "pad"),
+        **last_step((3, 127, 3) if seed % 2 else (-128, 127, -128)),
+    }
+    arrays = channels_of(rng, count, (-7, -1))
+    arrays["bias"] = rng.integers(-40, 40, count).astype(np.int32)
+    weights = rng.integers(-4, 5, (count, 1, 1, 1)).astype(np.int8)
+    arguments = {**params, **arrays, "input": BYTES.astype(np.int8).reshape(1, 16, 16, 1)}
+    hold("arm_convolve_1x1_s8_fast", {**arguments, "filter": weights}, ONE_OF_EACH)

@@ -18,10 +18,14 @@ enum {
     FLOATS_END = 0x7f800000, /* infinity */
 };
 
-/* Sum at[i] is the least whose output, without the offset, is first + i or more. */
+/* Sum at[i] is the least whose output, without the offset, is first + i or more. least, most: the sums
+ * from the one before the first step to that of the last one; or to an end of the channel, where sums
+ * end before outputs are clamped. */
 typedef struct steps {
     int32_t first, count;
     int32_t at[MOST_STEPS];
+    int ends_below, ends_above;
+    int64_t least, most;
 } steps;
 
 static int32_t output_of(const epilogue_channel *c, const s_epilogue *last, int64_t sum) {
@@ -47,18 +51,29 @@ static void find_steps(const epilogue_channel *c, const s_epilogue *last, steps 
         }
         s->at[i] = (int32_t)at;
     }
+    s->ends_below = low > least || s->count <= 0;
+    s->ends_above = high < most || s->count <= 0;
+    s->least = s->ends_below ? -c->most : s->at[0] - 1;
+    s->most = s->ends_above ? c->most : s->at[s->count - 1];
 }
 
-/* What must be added to sums * scale so that no step is missed and none comes early. */
+/* What must be added to sums * scale so that no step is missed, none comes early, and the ends of the
+ * channel have no further one. */
 typedef struct between {
     int64_t low, count;
 } between;
 
 static between between_of(const steps *s, int64_t scale, int bits) {
+    const int64_t half = INT64_C(1) << (bits - 1), last = s->first + s->count;
     int64_t low = INT64_MIN, end = INT64_MAX;
+    if (s->ends_below) {
+        low = (2 * (int64_t)s->first - 3) * half - s->least * scale;
+    }
+    if (s->ends_above) {
+        end = (2 * last - 1) * half - s->most * scale;
+    }
     for (int32_t i = 0; i < s->count; i++) {
-        const int64_t half_below = (2 * (int64_t)(s->first + i) - 1) * (INT64_C(1) << (bits - 1));
-        const int64_t at = half_below - s->at[i] * scale;
+        const int64_t at = (2 * (int64_t)(s->first + i) - 1) * half - s->at[i] * scale;
         low = at > low ? at : low;
         end = at + scale < end ? at + scale : end;
     }
@@ -103,8 +118,8 @@ static int ends_hold(const epilogue_channel *c, const linear *l) {
 /* 0: the scale does not do. */
 static int linear_of_scale(const epilogue_channel *c, const s_epilogue *last, const steps *s,
                            int64_t scale, int bits, linear *found) {
-    const int64_t unit = INT64_C(1) << bits, before = s->at[0] - 1, end = s->at[s->count - 1];
-    const int64_t least = FLOATS - before, most = 2 * (int64_t)FLOATS - 1 - end - least;
+    const int64_t unit = INT64_C(1) << bits;
+    const int64_t least = FLOATS - s->least, most = 2 * (int64_t)FLOATS - 1 - s->most - least;
     const between fits = between_of(s, scale, bits);
     if (fits.count <= 0 || most < 0) {
         return 0;
