@@ -51,10 +51,10 @@ static void find_steps(const epilogue_channel *c, const s_epilogue *last, steps 
         }
         s->at[i] = (int32_t)at;
     }
-    s->ends_below = low > least || s->count <= 0;
-    s->ends_above = high < most || s->count <= 0;
-    s->least = s->ends_below ? -c->most : s->at[0] - 1;
-    s->most = s->ends_above ? c->most : s->at[s->count - 1];
+    s->ends_below = low > least;
+    s->ends_above = high < most;
+    s->least = s->ends_below || s->count <= 0 ? -c->most : s->at[0] - 1;
+    s->most = s->ends_above || s->count <= 0 ? c->most : s->at[s->count - 1];
 }
 
 /* What must be added to sums * scale so that no step is missed, none comes early, and the ends of the
@@ -100,7 +100,7 @@ static int64_t first_within(int64_t step, int64_t modulus, int64_t low, int64_t 
     return t <= most ? t : -1;
 }
 
-/* Rounded sums of a channel, as floats make them from a sum that started from a jump. */
+/* What is rounded, of a sum that started from a jump. */
 static double rounded_at(const linear *l, int64_t sum) {
     const int32_t dword = (int32_t)(sum + l->jump);
     float x;
