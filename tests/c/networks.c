@@ -43,7 +43,7 @@ static const qn_kernel *best_row(const planned_step *step) {
         if (!strcmp(row->op->op, step->op) && !strcmp(row->op->type, step->type) &&
             strcmp(row->kind, "model") != 0 && row->profiles >> profile & 1 &&
             !(row->cpu & ~qn_cpu_features()) && row->scratch(step->params) != QN_NOT_TAKEN &&
-            row->pays(step->params)) {
+            (row->traits(step->params) & QN_PAYS)) {
             return row;
         }
     }
