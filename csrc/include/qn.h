@@ -106,6 +106,7 @@ int64_t qn_peak(uint32_t feature, int32_t bits, int64_t rounds);
 
 int qn_kernel_count(void);
 const qn_kernel *qn_kernel_at(int index);
+int qn_run_row(const qn_kernel *row, const void *params, const qn_buffers *buffers);
 
 /* A planned network. All offsets count bytes from the start of the arena, except `from` of a load
  * (in the sample's own input or state). A step without a kernel is a jump: the run goes on with step
@@ -171,8 +172,7 @@ int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_
 /* Checks every size of a plan, once. Returns QN_OK, or a status with the step and a sentence. */
 int qn_plan_check(const qn_plan *plan, int64_t *step, char *why);
 
-/* Asked every 50 ms or so by the thread that has called C, between two steps; not 0: the run is to
- * stop. */
+/* Asked every 50 ms or so by the thread that has called C, between two steps; not 0: stop. */
 typedef int32_t qn_ask(void);
 
 /* Runs a checked plan over samples x times inputs. x: [samples][times][input_bytes], state:

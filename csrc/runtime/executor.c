@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "executor.h"
+#include "modes.h"
 
 static int within(int64_t offset, int64_t bytes, int64_t whole) {
     return offset >= 0 && bytes >= 0 && bytes <= whole && offset <= whole - bytes;
@@ -229,9 +230,19 @@ void qn_begin(const qn_call *call, const void *state) {
 
 int qn_turn(const qn_call *call, const void *x) {
     qn_watch watch = qn_watch_of(call->plan, call->plan->jumps ? call->ask : NULL);
+    const uint64_t modes = qn_enter_modes();
     qn_load_input(call->plan, call->arenas[0], 0, x);
-    return qn_run_steps(call->plan, call->arenas[0], 0, call->outputs, 0, call->plan->step_count,
-                        &watch);
+    const int status = qn_run_steps(call->plan, call->arenas[0], 0, call->outputs, 0,
+                                    call->plan->step_count, &watch);
+    qn_leave_modes(modes);
+    return status;
+}
+
+int qn_run_row(const qn_kernel *row, const void *params, const qn_buffers *buffers) {
+    const uint64_t modes = qn_enter_modes();
+    const int status = row->run(params, buffers);
+    qn_leave_modes(modes);
+    return status;
 }
 
 int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,

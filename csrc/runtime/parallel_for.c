@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "executor.h"
+#include "modes.h"
 #include "thread_pool.h"
 
 /* PATIENCE: looks at a counter before the core is lent to others; CHUNKS of samples for a thread. */
@@ -159,7 +160,8 @@ static int run_shared(job *j, int64_t samples) {
     return status;
 }
 
-int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state) {
+static int run(const qn_call *call, int64_t samples, int64_t times, const void *x,
+               const void *state) {
     if (!call->pool || samples * times < call->shared) {
         return run_alone(call, samples, times, x, state);
     }
@@ -183,5 +185,12 @@ int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, c
     const int status = run_shared(j, samples);
     qn_thread_pool_leave(call->pool);
     free(j);
+    return status;
+}
+
+int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state) {
+    const uint64_t modes = qn_enter_modes();
+    const int status = run(call, samples, times, x, state);
+    qn_leave_modes(modes);
     return status;
 }

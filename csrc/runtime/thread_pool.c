@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "modes.h"
 #include "thread_pool.h"
 
 /* LOOKS before a worker asks for the time, PATIENCE: before the caller lends its core to others. */
@@ -57,6 +58,7 @@ QN_THREAD_MAIN worker(void *of) {
     qn_thread_pool *pool = of;
     const int32_t who = atomic_fetch_add(&pool->names, 1);
     unsigned seen = 0;
+    (void)qn_enter_modes();
     for (;;) {
         wait_for_call(pool, seen);
         if (atomic_load(&pool->ending)) {

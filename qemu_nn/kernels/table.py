@@ -268,4 +268,5 @@ def call(
     buffers.weights, buffers.bias = _pointer(weights), _pointer(bias)
     buffers.out = _pointer(output, writable=True)
     buffers.scratch, buffers.packed = _pointer(scratch), _pointer(packed)
-    raise_for(lib.qn_kernel_at(row.index).run(params, buffers), f"{row} failed")
+    status = lib.qn_run_row(lib.qn_kernel_at(row.index), params, buffers)
+    raise_for(status, f"{row} failed")

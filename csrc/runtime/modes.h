@@ -1,0 +1,54 @@
+/* How the processor treats floating-point numbers while rows run: as in every new process, which rounds
+ * to nearest and keeps the smallest numbers. Libraries that are built for speed change that for the
+ * thread that loads them. */
+#ifndef QN_MODES_H
+#define QN_MODES_H
+
+#include <stdint.h>
+
+#if defined(__x86_64__) || defined(_M_X64)
+
+#include <xmmintrin.h>
+
+enum { QN_USUAL_MODES = 0x1f80, QN_MODE_FLAGS = 0x3f };
+
+/* Returns what qn_leave_modes() then sets again. */
+static inline uint64_t qn_enter_modes(void) {
+    const unsigned before = _mm_getcsr();
+    if ((before & ~(unsigned)QN_MODE_FLAGS) != QN_USUAL_MODES) {
+        _mm_setcsr(QN_USUAL_MODES);
+    }
+    return before;
+}
+
+static inline void qn_leave_modes(uint64_t before) {
+    if ((before & ~(uint64_t)QN_MODE_FLAGS) != QN_USUAL_MODES) {
+        _mm_setcsr((unsigned)before);
+    }
+}
+
+#elif defined(__aarch64__) && defined(__GNUC__)
+
+static inline uint64_t qn_enter_modes(void) {
+    uint64_t before;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+    if (before != 0) {
+        __asm__ volatile("msr fpcr, %0" : : "r"(UINT64_C(0)));
+    }
+    return before;
+}
+
+static inline void qn_leave_modes(uint64_t before) {
+    if (before != 0) {
+        __asm__ volatile("msr fpcr, %0" : : "r"(before));
+    }
+}
+
+#else /* nobody has asked */
+
+static inline uint64_t qn_enter_modes(void) { return 0; }
+static inline void qn_leave_modes(uint64_t before) { (void)before; }
+
+#endif
+
+#endif

@@ -1,0 +1,79 @@
+"""Other modes of floating-point numbers than those of a new process change no bit."""
+
+import ctypes
+import platform
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import test_every_sum
+from test_folding import DEVICE
+
+from qemu_nn.kernels import table as kernels
+from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.testing.s8_builder import AffineBuilder
+
+UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}.get(platform.machine())
+
+pytestmark = [
+    pytest.mark.caps,
+    pytest.mark.skipif(
+        UPWARD is None or not sys.platform.startswith("linux"),
+        reason="this host is told otherwise how to round",
+    ),
+]
+
+
+@contextmanager
+def rounding_up():
+    library = ctypes.CDLL(None)
+    before = library.fegetround()
+    assert library.fesetround(UPWARD) == 0
+    try:
+        yield
+    finally:
+        library.fesetround(before)
+
+
+def built():
+    net = AffineBuilder("modes", (9, 9, 16))
+    net.convolve("wide", 40, (3, 3))
+    net.depthwise("deep", (3, 3))
+    net.convolve("flat", 10, (1, 1), relu=False)
+    net.average("mean")
+    net.softmax()
+    return net.graph()
+
+
+def variants():
+    """Without a name the best rows of this host run."""
+    avx2 = kernels.cpu_features() & kernels.FEATURES["avx2"]
+    return [None, "avx2"] if avx2 else [None]
+
+
+@pytest.mark.parametrize("variant", variants())
+@pytest.mark.parametrize("threads", [1, 2])
+def test_runs(variant, threads):
+    graph = built()
+    x = random_inputs(graph, 40)
+    want = Session(graph, DEVICE, variant).run(x)
+    with rounding_up():
+        got = Session(graph, DEVICE, variant, threads=threads).run(x)
+    for name, values in want.items():
+        np.testing.assert_array_equal(got[name], values)
+
+
+def test_streams():
+    graph = built()
+    x = random_inputs(graph, 3)
+    want = Session(graph, DEVICE).run(x)["softmax"]
+    stream = Session(graph, DEVICE, *variants()[-1:]).stream()
+    with rounding_up():
+        got = [stream.step(one) for one in x]
+    np.testing.assert_array_equal([each["softmax"] for each in got], want)
+
+
+def test_calls():
+    with rounding_up():
+        test_every_sum.test_sums_that_end_before_outputs_are_clamped(0)
