@@ -121,8 +121,8 @@ def smaller_still(source):
 
 
 def is_plain(source):
-    """Is a C file none of the fast rows, and not a contract's checks, which no device makes?"""
-    return not re.search("_(avx|amx|neon|i8mm|portable|check)", Path(source).stem)
+    """Is a C file none of the fast rows and their proofs, nor a contract's checks?"""
+    return not re.search("_(avx|amx|neon|i8mm|portable|proof|check)", Path(source).stem)
 
 
 def included(paths):

@@ -107,6 +107,7 @@ int64_t qn_peak(uint32_t feature, int32_t bits, int64_t rounds);
 int qn_kernel_count(void);
 const qn_kernel *qn_kernel_at(int index);
 int qn_run_row(const qn_kernel *row, const void *params, const qn_buffers *buffers);
+void qn_pack_row(const qn_kernel *row, const void *params, const qn_buffers *given, void *packed);
 
 /* A planned network. All offsets count bytes from the start of the arena, except `from` of a load
  * (in the sample's own input or state). A step without a kernel is a jump: the run goes on with step
@@ -185,8 +186,7 @@ int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, in
 /* Threads that share calls: the caller's and those of the pool, which start with the first call. */
 typedef struct qn_thread_pool qn_thread_pool;
 
-/* NULL: there is no memory. */
-qn_thread_pool *qn_thread_pool_new(int32_t threads);
+qn_thread_pool *qn_thread_pool_new(int32_t threads); /* NULL: there is no memory */
 
 /* No call may be under way. In a child of fork() only memory is freed. */
 void qn_thread_pool_free(qn_thread_pool *pool);

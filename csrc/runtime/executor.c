@@ -238,6 +238,12 @@ int qn_turn(const qn_call *call, const void *x) {
     return status;
 }
 
+void qn_pack_row(const qn_kernel *row, const void *params, const qn_buffers *given, void *packed) {
+    const uint64_t modes = qn_enter_modes();
+    row->pack(params, given->weights, given->bias, packed);
+    qn_leave_modes(modes);
+}
+
 int qn_run_row(const qn_kernel *row, const void *params, const qn_buffers *buffers) {
     const uint64_t modes = qn_enter_modes();
     const int status = row->run(params, buffers);

@@ -113,7 +113,8 @@ class Row:
         if not size:
             return None
         packed = aligned_bytes(size)
-        kernel.pack(params, _pointer(weights), _pointer(bias), _pointer(packed, writable=True))
+        given = ffi.new("qn_buffers *", {"weights": _pointer(weights), "bias": _pointer(bias)})
+        lib.qn_pack_row(kernel, params, given, _pointer(packed, writable=True))
         return packed
 
 

@@ -11,6 +11,7 @@
 #undef FOLDS
 #define FOLDS 0
 
+#define EPILOGUE_HAS_LINEAR 0
 #include "../epilogue_avx512.inc"
 
 /* All vectors of columns have the same last step. */
