@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import test_every_sum
+import test_s_fast_tables
 from test_folding import DEVICE
 
 from qemu_nn.kernels import table as kernels
@@ -77,3 +78,15 @@ def test_streams():
 def test_calls():
     with rounding_up():
         test_every_sum.test_sums_that_end_before_outputs_are_clamped(0)
+
+
+@pytest.mark.parametrize("name", ["tflm_logistic_s8", "tflm_tanh_s8"])
+def test_tables(name):
+    x = np.arange(-128, 128).astype(np.int8)
+    params = {**test_s_fast_tables.CASES[name].params, "length": 256}
+    want = list(test_s_fast_tables.outputs(name, params, x))
+    with rounding_up():
+        got = list(test_s_fast_tables.outputs(name, params, x))
+    for (_, before), (_, after) in zip(want, got):
+        for variant, values in before.items():
+            np.testing.assert_array_equal(after[variant], values, variant)
