@@ -6,7 +6,9 @@
 
 #include <stdint.h>
 
-#if defined(__x86_64__) || defined(_M_X64)
+#include "../common/profiles.h"
+
+#if QN_HAS_X86
 
 #include <xmmintrin.h>
 
@@ -27,7 +29,7 @@ static inline void qn_leave_modes(uint64_t before) {
     }
 }
 
-#elif defined(__aarch64__) && defined(__GNUC__)
+#elif QN_HAS_ARM64
 
 static inline uint64_t qn_enter_modes(void) {
     uint64_t before;
@@ -44,7 +46,7 @@ static inline void qn_leave_modes(uint64_t before) {
     }
 }
 
-#else /* nobody has asked */
+#else /* whose rows are plain C */
 
 static inline uint64_t qn_enter_modes(void) { return 0; }
 static inline void qn_leave_modes(uint64_t before) { (void)before; }
