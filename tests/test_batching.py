@@ -7,10 +7,20 @@ from qemu_nn.bench.networks import lenet5
 from qemu_nn.bench.s8_networks import ad_s8, kws_dscnn_s8
 from qemu_nn.runtime.session import BATCH, Session, batched, random_inputs
 from qemu_nn.targets import profile
+from qemu_nn.testing.s8_builder import AffineBuilder
 
 pytestmark = pytest.mark.caps
 
 DEVICE = profile(cmsis="7.0.0")
+
+
+def dense(*widths):
+    """Fully connected layers, one after the other; the last one is not rectified."""
+    net = AffineBuilder("dense", widths[:1])
+    for index, width in enumerate(widths[1:-1], 1):
+        net.dense(f"dense{index}", width)
+    net.dense("last", widths[-1], relu=False)
+    return net.graph()
 
 
 @pytest.mark.parametrize("samples", [0, 1, BATCH - 1, BATCH, BATCH + 1, 5 * BATCH + 3])
@@ -38,3 +48,14 @@ def test_a_trace_of_a_batch_is_that_of_its_samples():
 def test_other_networks_go_sample_by_sample():
     assert batched(kws_dscnn_s8(), 4) is None
     assert batched(lenet5(), 4) is None
+
+
+@pytest.mark.parametrize("width", [1, 2, 8, 16, 17, 32, 33, 48, 64, 72, 80, 112, 128, 144])
+def test_fully_connected_layers_of_any_width_have_the_plain_bits(width):
+    graph = dense(1, 1, width, 64, width + 7, width, 5)
+    x = random_inputs(graph, 2 * BATCH + 3)
+    session = Session(graph, DEVICE)
+    want = Session(graph, DEVICE, variant="plain").run(x)["last"]
+    assert len(np.unique(want)) > 2
+    for some in (x, x[:1], x[:BATCH]):
+        np.testing.assert_array_equal(session.run(some)["last"], want[: len(some)])

@@ -1,6 +1,7 @@
 """Images that lie in memory as the products of the next call read them."""
 
 import pytest
+from test_batching import dense
 from test_folding import DEVICE, same_bytes
 
 from qemu_nn.kernels import table as kernels
@@ -51,3 +52,9 @@ def test_pixels_that_are_no_whole_vectors_are_not_turned(channels):
 def test_outputs_are_those_of_a_trace(channels, side):
     for threads in (1, 2):
         same_bytes(built(channels, side), threads=threads)
+
+
+def test_vectors_are_turned_where_a_layer_reads_whole_ones():
+    reads, writes = (getattr(kernels.lib, name) for name in ("QN_TURNED_IN", "QN_TURNED_OUT"))
+    found = turned(dense(10, 48, 8, 16, 5))
+    assert found == {"dense1": writes, "dense2": reads, "dense3": writes, "last": reads}

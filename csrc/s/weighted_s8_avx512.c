@@ -48,6 +48,11 @@ int32_t ROW(depthwise_s4, _traits)(const void *params) {
     return ROW(depthwise_s8, _traits)(params);
 }
 
+int32_t ROW(fc_s8, _traits)(const void *params) {
+    const s_layer layer = layer_of_dense(params, NULL, NULL, 0);
+    return layer_traits(&layer);
+}
+
 #include "../gemm/target_end.inc"
 
 #endif
