@@ -1,5 +1,6 @@
 """A session runs whatever fits its network, in any order, from any thread."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -31,6 +32,42 @@ def test_batches_of_changing_size_do_not_disturb_each_other(graph):
         np.testing.assert_array_equal(last(session.run(x[:count])), want[:count])
     for step in (-1, -2, 3):  # not contiguous; few enough to be copied, and more
         np.testing.assert_array_equal(last(session.run(x[::step])), want[::step])
+
+
+@pytest.mark.parametrize("count", [1, 2, 300])
+def test_results_stay_as_they_are_when_the_session_runs_again(graph, count):
+    x, session = random_inputs(graph, 4 * count), Session(graph, profile())
+    parts = [x[count * part : count * (part + 1)] for part in range(4)]
+    want = [last(Session(graph, profile()).run(part)) for part in parts]
+    got = [last(session.run(part)) for part in parts]
+    for one, other in zip(got, want):
+        np.testing.assert_array_equal(one, other)
+        assert one.flags.owndata
+    got[3][:] = 99
+    np.testing.assert_array_equal(last(session.run(parts[3])), want[3])
+
+
+@pytest.fixture
+def restless():
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("restless")
+def test_threads_with_batches_of_several_sizes_share_a_session(graph):
+    x, session = random_inputs(graph, 9), Session(graph, profile())
+    want = last(session.run(x))
+
+    def same(start):
+        counts = (1, 1, 1, 2, 2, 2, 1, 1)
+        parts = [slice((start + i) % 7, (start + i) % 7 + n) for i, n in enumerate(counts)]
+        return all(np.array_equal(last(session.run(x[part])), want[part]) for part in 60 * parts)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(same, range(8)))
 
 
 def test_no_samples_are_an_empty_result(graph):

@@ -13,9 +13,10 @@ from ..functions import NPU_FUNCTIONS
 from ..io.extras import command
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
-from ..runtime.compiled import Batch, Compiled
+from ..runtime.compiled import Compiled
 from ..runtime.plan import plan
 from ..runtime.session import Session, random_inputs
+from ..runtime.workspace import Batch
 from ..targets import NPU, Profile
 from .peers import PEERS
 from .stopwatch import REST, TURNS, race
@@ -81,9 +82,9 @@ def _ours(session: Session, x: np.ndarray) -> Callable[[], object]:
 
 def _plain(graph: Graph, profile: Profile, x: np.ndarray) -> Callable[[], object]:
     """One sample on the rows that define the bits."""
-    compiled, one = Compiled(plan(graph, profile, "plain"), 1), x[:1]
-    batch = Batch(one.shape, (1,), 1, 1)
-    return lambda: compiled.run(one, batch, None)
+    one = x[:1]
+    run = Compiled(plan(graph, profile, "plain"), 1).prepared(Batch((1,), 1, 1))
+    return lambda: run(one)
 
 
 def _theirs(

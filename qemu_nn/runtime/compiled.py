@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from . import interrupt
 from .plan import Plan
 from .split import cut
 from .step import Step
+from .workspace import SMALL, Batch, Run, Workspace
 
 #: What every run calls: looked up once, as a small network takes no longer than a few look-ups.
-_address, _empty, _run, _NULL = ffi.from_buffer, np.empty, lib.qn_run, ffi.NULL
+c_run, NULL, _address, _empty = lib.qn_run, ffi.NULL, ffi.from_buffer, np.empty
 
 #: Microseconds of a batch from which several threads compute it: they may have to be woken.
 _PARALLEL = 20.0
@@ -33,19 +34,6 @@ _FAILED = (
     "DIV by 0 or of a numerator so small that its scales shift it by more than 31 bits; keep such "
     "inputs from it"
 )
-
-
-class Batch(NamedTuple):
-    """Inputs of one shape: the axes before a sample's own, and what they count.
-
-    small: a copy of the inputs takes less than to ask numpy for their address.
-    """
-
-    shape: tuple[int, ...]
-    lead: tuple[int, ...]
-    samples: int
-    times: int
-    small: bool = False
 
 
 class Compiled:
@@ -66,27 +54,27 @@ class Compiled:
         cost = sum(step.cost for step in plan.steps)
         by_cost = max(2, int(_PARALLEL / max(cost, 1e-3)))
         self._parallel_from = 1 if self._plan.task_count else by_cost
-        self._idle = [self._workspace()]
+        self.idle = [self._workspace()]
         self._new = np.zeros if plan.graph.loops else _empty  # a body may not run at all
         self._results = [
             (index, store.tensor.name, store.tensor.shape, np.dtype(store.tensor.dtype))
             for index, store in enumerate(plan.stores)
         ]
 
-    def _workspace(self) -> tuple[Any, Any, Any]:
-        """What one run writes to: an arena for each thread, and where its results are."""
+    def _workspace(self) -> Workspace:
         sizes = [self.plan.arena_bytes] * self._threads
-        memory = [aligned_bytes(size) for size in sizes]
+        arrays = [aligned_bytes(size) for size in sizes]
         for each in self.plan.constants:
-            for arena in memory:
+            for arena in arrays:
                 end = each.address + each.array.nbytes
                 arena[each.address : end] = each.array.ravel().view(np.uint8)
-        arenas = [ffi.from_buffer(arena) for arena in memory]
+        arenas = [ffi.from_buffer(each) for each in arrays]
         array, outputs = ffi.new("void *[]", arenas), ffi.new("void *[]", len(self.plan.stores))
         begun = ffi.new("int[]", self._plan.task_count)
         ask = lib.qn_python_stops
         given = (self._plan, self._pool, array, outputs, begun, self._parallel_from, ask)
-        return ffi.new("qn_call *", given), outputs, (arenas, array, begun, self._pool)
+        memory = (arenas, array, begun, self._pool)
+        return Workspace(None, ffi.new("qn_call *", given), (), outputs, memory)
 
     def _build(self, plan: Plan) -> Any:
         inputs, input_bytes = _loads(plan.inputs, plan.graph.inputs)
@@ -206,37 +194,56 @@ class Compiled:
         """Memory of its own for one time step after the other."""
         return Turn(self)
 
-    def run(
-        self, x: np.ndarray, batch: Batch, state: Optional[np.ndarray]
-    ) -> dict[str, np.ndarray]:
-        """The results for inputs and states that have been checked."""
-        _, lead, samples, times, small = batch
-        try:
-            workspace = self._idle.pop()
-        except IndexError:  # other threads work in all of them
-            workspace = self._workspace()
-        call, outputs, _ = workspace
-        results = {}
-        for index, name, shape, dtype in self._results:
-            results[name] = result = self._new(lead + shape, dtype)
+    def prepared(self, batch: Batch, again: bool = False) -> Run:
+        """What computes the results for inputs and states of one shape, which have been checked.
+
+        All that is the same in each call is looked up here. again: leave workspaces such that small
+        inputs of the same shape need but the call, see Session.run().
+        """
+        lead, samples, times, within = batch
+        results = [(i, name, lead + shape[within:], of) for i, name, shape, of in self._results]
+        small = self._plan.input_bytes * samples * times <= SMALL
+        size = sum(store.tensor.nbytes for store in self.plan.stores) * samples * times
+        again = again and small and size <= SMALL and not self.plan.graph.loops
+
+        def run(x: np.ndarray, state: Optional[np.ndarray] = None) -> dict[str, np.ndarray]:
+            try:
+                _, call, _, outputs, memory = self.idle.pop()
+            except IndexError:  # other threads work in all of them
+                _, call, _, outputs, memory = self._workspace()
+            made = self._receive(results, outputs)
+            start = NULL if state is None else _address(state)
+            try:
+                source = x.tobytes() if small else _address(x)
+            except ValueError:  # not contiguous
+                x = np.ascontiguousarray(x)
+                source = _address(x)
+            status = c_run(call, samples, times, source, start)
+            if status:
+                self.ended(status)
+                return run(x, state)
+            held = tuple(self._receive(results, outputs).items()) if again else ()
+            self.idle.append(Workspace(batch if again else None, call, held, outputs, memory))
+            return made
+
+        return run
+
+    def _receive(self, results: Sequence[Any], outputs: Any) -> dict[str, np.ndarray]:
+        """New arrays for results, which the next call fills."""
+        made = {}
+        for index, name, shape, dtype in results:
+            made[name] = result = self._new(shape, dtype)
             outputs[index] = _address(result)
-        start = _NULL if state is None else _address(state)
-        try:
-            source = x.tobytes() if small else _address(x)
-        except ValueError:  # not contiguous
-            x = np.ascontiguousarray(x)
-            source = _address(x)
-        status = _run(call, samples, times, source, start)
-        if status == 0:
-            self._idle.append(workspace)
-            return results
+        return made
+
+    def ended(self, status: int) -> None:
+        """Raise what has ended a run; in the child of a fork, get ready for another one."""
         if status == lib.QN_STOPPED:
             interrupt.resume()
         if status != lib.QN_FORKED:
             kernels.raise_for(status, f"{self.plan.graph.name}: {_FAILED}")
-        # The process was forked: the threads are in its parent.
-        self._pool, self._idle = _thread_pool(self._threads), []
-        return self.run(x, batch, state)
+        self._pool = _thread_pool(self._threads)  # the threads are in the process's parent
+        self.idle.clear()
 
 
 class Turn:
@@ -245,7 +252,7 @@ class Turn:
     def __init__(self, compiled: Compiled) -> None:
         plan = compiled.plan
         self._keep = compiled
-        self._call, self._outputs, self._memory = compiled._workspace()
+        _, self._call, _, self._outputs, self._memory = compiled._workspace()
         self._states = {t.name: np.empty(t.shape, t.dtype) for t in plan.graph.states}
         self._results = [result for result in compiled._results if result[1] not in self._states]
         for index, name, _, _ in compiled._results:
@@ -295,12 +302,12 @@ def _loads(addresses: Sequence[int], tensors: Sequence[Tensor]) -> tuple[list[An
 
 def _thread_pool(threads: int) -> Any:
     """Threads that end with this object; NULL if there is but one, or no memory."""
-    pool = lib.qn_thread_pool_new(threads) if threads > 1 else _NULL
-    return ffi.gc(pool, lib.qn_thread_pool_free) if pool else _NULL
+    pool = lib.qn_thread_pool_new(threads) if threads > 1 else NULL
+    return ffi.gc(pool, lib.qn_thread_pool_free) if pool else NULL
 
 
 def _chain(plan: Plan, first: int, last: int, after: int) -> list[dict[str, Any]]:
     """Whole steps as one task, if there are any, or a result of the step before to be stored."""
     stores = any(store.after == first - 1 for store in plan.stores)
-    chain = {"part": _NULL, "first": first, "last": last, "after": after}
+    chain = {"part": NULL, "first": first, "last": last, "after": after}
     return [chain] if last > first or stores else []

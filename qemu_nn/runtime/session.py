@@ -6,7 +6,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..ir.builds import with_states
 from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
-from .compiled import Batch, Compiled
+from .compiled import NULL, Compiled, c_run
 from .host import Host, results
 from .inputs import (
     Inputs,
@@ -31,6 +31,7 @@ from .inputs import (
 from .plan import Plan, plan
 from .sanity import tell
 from .stream import Stream
+from .workspace import Batch, Run, Workspace
 
 #: What every run asks for: looked up once, as a small network takes no longer than a few look-ups.
 _Array = np.ndarray
@@ -38,8 +39,20 @@ _Array = np.ndarray
 #: Samples in one call, where a network gains from that.
 BATCH = 16
 
-#: Bytes of inputs up to which a copy of them is made.
-SMALL = 2048
+
+class _Ready(NamedTuple):
+    """What runs of inputs of one shape have in common.
+
+    dtype: of inputs that run() need not look at any further; None: it must. idle: where workspaces
+    are.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Optional[np.dtype]
+    batch: Any
+    samples: int
+    idle: list[Workspace]
+    compute: Any
 
 
 class Session:
@@ -74,6 +87,9 @@ class Session:
         No kernel has this variant, or the device could not run a layer.
     """
 
+    # What each run asks for is not in the dictionary.
+    __slots__ = ("__dict__", "__weakref__", "_ready")
+
     def __init__(
         self,
         graph: Graph,
@@ -93,11 +109,11 @@ class Session:
         self._variant = variant
         self._trace = trace
         self._one = len(graph.inputs) == 1
-        self._dtype = np.dtype(graph.input.dtype if self._one else np.uint8)
+        plain = self._one and not graph.states  # nothing need be joined to inputs, or added to them
+        self._plain_dtype = np.dtype(graph.input.dtype) if plain else None
         self._shape = graph.input.shape if self._one else (sum(t.nbytes for t in graph.inputs),)
         self._axes = ("N", "T") if graph.states else ("N",)
-        self._batch = Batch((-1,), (), 0, 0)  # no array has this shape
-        self._has_states = bool(graph.states)
+        self._ready = _Ready((-1,), None, None, 0, [], None)  # no array has this shape
         self._many: Union[Graph, Compiled, None] = batched(self.plan.graph, BATCH)
         for message in self.plan.warnings:
             warnings.warn(message, DeviceWarning, stacklevel=3)
@@ -161,21 +177,70 @@ class Session:
         --------
         >>> network.session().run(x)["softmax"]
         """
+        shape, dtype, batch, samples, idle, compute = self._ready
+        if (
+            type(x) is not _Array
+            or x.shape != shape  # most calls have that of the one before
+            or x.dtype is not dtype
+            or state is not None
+            or trace is not False
+        ):
+            return self._run(x, state, trace)
+        try:
+            workspace = idle.pop()
+        except IndexError:  # other threads work in all of them
+            return compute(x)
+        own, call, held, _, _ = workspace
+        if own is not batch:
+            idle.append(workspace)
+            return compute(x)
+        status = c_run(call, samples, 1, x.tobytes(), NULL)
+        if status:
+            self._compiled.ended(status)
+            return compute(x)
+        made = {}
+        for name, result in held:
+            made[name] = result.copy()
+        idle.append(workspace)
+        return made
+
+    def _run(self, x: Inputs, state: State, trace: bool) -> dict[str, np.ndarray]:
+        """What run() does for whatever it may be given."""
         if type(x) is not _Array or not self._one:
             named = by_name(self.graph, x)
             x = named[self.graph.input.name] if self._one else packed(self.graph, named, self._axes)
-        if x.dtype is not self._dtype and self._one:
+        if self._one:
             expect_dtype("the input", x, self.graph.input)
-        batch = self._batch
-        if x.shape != batch[0]:  # most calls have the shape of the one before
-            batch = self._batch = self._measured(x)
-        if state is not None or self._has_states:
-            state = self._start(state, (batch.samples,))
-        if trace is not False and as_flag(trace, "trace"):
-            return self._traced.run(x, batch, state)
-        if self._many is not None and batch.samples >= BATCH:
-            return self._run_batched(x, batch.samples)
-        return self._compiled.run(x, batch, state)
+        ready = self._ready  # once, as other threads may replace it
+        batch = ready.batch if x.shape == ready.shape else self._measured(x)
+        start = None
+        if state is not None or self.graph.states:
+            start = self._start(state, x.shape[:1])
+        if as_flag(trace, "trace"):
+            return self._traced.prepared(batch)(x, start)
+        if batch is not ready.batch:
+            how = (batch, batch.samples, self._compiled.idle, self._prepared(batch))
+            ready = self._ready = _Ready(x.shape, self._plain_dtype, *how)
+        return ready.compute(x, start)
+
+    def _prepared(self, batch: Batch) -> Run:
+        """What computes a batch, BATCH samples in each call where the network gains from that."""
+        if self._many is None or batch.samples < BATCH:
+            return self._compiled.prepared(batch, again=self._plain_dtype is not None)
+        if not isinstance(self._many, Compiled):
+            self._many = Compiled(plan(self._many, self.profile, self._variant), self.threads)
+        groups, rest = divmod(batch.samples, BATCH)
+        count = groups * BATCH
+        whole = self._many.prepared(Batch((count,), groups, 1, within=1))
+        if not rest:
+            return whole
+        last = self._compiled.prepared(Batch((rest,), rest, 1))
+
+        def compute(x: np.ndarray, _: None = None) -> dict[str, np.ndarray]:
+            one, other = whole(x[:count]), last(x[count:])
+            return {name: np.concatenate([one[name], other[name]]) for name in one}
+
+        return compute
 
     def predict(
         self, x: Any, layout: Optional[str] = None
@@ -225,28 +290,13 @@ class Session:
             for gauge in gauges:
                 tell(gauge, stacklevel=3)
 
-    def _run_batched(self, x: np.ndarray, samples: int) -> dict[str, np.ndarray]:
-        """BATCH samples in each call, then the others one by one."""
-        if not isinstance(self._many, Compiled):
-            assert self._many is not None
-            self._many = Compiled(plan(self._many, self.profile, self._variant), self.threads)
-        groups, rest = divmod(samples, BATCH)
-        whole = x[: samples - rest]
-        lead = Batch(whole.shape, (groups,), groups, 1)
-        results = self._many.run(whole, lead, None)
-        results = {k: v.reshape(groups * BATCH, *v.shape[2:]) for k, v in results.items()}
-        if not rest:
-            return results
-        last = self._compiled.run(x[-rest:], Batch(x[-rest:].shape, (rest,), rest, 1), None)
-        return {name: np.concatenate([results[name], last[name]]) for name in results}
-
     def _measured(self, x: np.ndarray) -> Batch:
         axes = self._axes
         lead = x.shape[: len(axes)]
         if len(lead) < len(axes) or x.shape != lead + self._shape:
             raise misshapen("the input", axes, self._shape, x)
         times = lead[1] if self.graph.states else 1
-        return Batch(x.shape, lead, lead[0], times, small=x.nbytes <= SMALL)
+        return Batch(lead, lead[0], times)
 
     def _start(self, state: State, lead: tuple[int, ...]) -> np.ndarray:
         if state is None and not self.graph.states:
