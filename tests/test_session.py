@@ -8,6 +8,7 @@ import pytest
 
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.errors import Error
+from qemu_nn.runtime import session as session_module
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
 
@@ -68,6 +69,16 @@ def test_threads_with_batches_of_several_sizes_share_a_session(graph):
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(same, range(8)))
+
+
+def test_a_session_goes_on_after_more_shapes_than_it_remembers(graph):
+    x, session = random_inputs(graph, 40), Session(graph, profile())
+    want = last(session.run(x))
+    for count in (*range(40), 3, 3, 3):
+        for trace in (False, True):
+            got = session.run(x[:count], trace=trace)[graph.outputs[0]]
+            np.testing.assert_array_equal(got, want[:count])
+    assert len(session._known) <= session_module._MOST_SHAPES
 
 
 def test_no_samples_are_an_empty_result(graph):

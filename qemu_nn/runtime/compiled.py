@@ -194,19 +194,19 @@ class Compiled:
         """Memory of its own for one time step after the other."""
         return Turn(self)
 
-    def prepared(self, batch: Batch, again: bool = False) -> Run:
+    def prepared(self, batch: Batch) -> Run:
         """What computes the results for inputs and states of one shape, which have been checked.
 
-        All that is the same in each call is looked up here. again: leave workspaces such that small
-        inputs of the same shape need but the call, see Session.run().
+        All that is the same in each call is looked up here. again: of a run, to leave its workspace
+        such that the next small inputs of this shape need but the call, see Session.run().
         """
         lead, samples, times, within = batch
         results = [(i, name, lead + shape[within:], of) for i, name, shape, of in self._results]
         small = self._plan.input_bytes * samples * times <= SMALL
         size = sum(store.tensor.nbytes for store in self.plan.stores) * samples * times
-        again = again and small and size <= SMALL and not self.plan.graph.loops
+        may_stay = small and size <= SMALL and not self.plan.graph.loops
 
-        def run(x: np.ndarray, state: Optional[np.ndarray] = None) -> dict[str, np.ndarray]:
+        def run(x: np.ndarray, state: Any = None, again: bool = False) -> dict[str, np.ndarray]:
             try:
                 _, call, _, outputs, memory = self.idle.pop()
             except IndexError:  # other threads work in all of them
@@ -222,8 +222,9 @@ class Compiled:
             if status:
                 self.ended(status)
                 return run(x, state)
-            held = tuple(self._receive(results, outputs).items()) if again else ()
-            self.idle.append(Workspace(batch if again else None, call, held, outputs, memory))
+            stays = again and may_stay
+            held = tuple(self._receive(results, outputs).items()) if stays else ()
+            self.idle.append(Workspace(batch if stays else None, call, held, outputs, memory))
             return made
 
         return run

@@ -39,6 +39,9 @@ _Array = np.ndarray
 #: Samples in one call, where a network gains from that.
 BATCH = 16
 
+#: Shapes of inputs that a session remembers.
+_MOST_SHAPES = 16
+
 
 class _Ready(NamedTuple):
     """What runs of inputs of one shape have in common.
@@ -114,6 +117,7 @@ class Session:
         self._shape = graph.input.shape if self._one else (sum(t.nbytes for t in graph.inputs),)
         self._axes = ("N", "T") if graph.states else ("N",)
         self._ready = _Ready((-1,), None, None, 0, [], None)  # no array has this shape
+        self._known: dict[tuple[tuple[int, ...], bool], _Ready] = {}
         self._many: Union[Graph, Compiled, None] = batched(self.plan.graph, BATCH)
         for message in self.plan.warnings:
             warnings.warn(message, DeviceWarning, stacklevel=3)
@@ -189,15 +193,15 @@ class Session:
         try:
             workspace = idle.pop()
         except IndexError:  # other threads work in all of them
-            return compute(x)
+            return compute(x, None, True)
         own, call, held, _, _ = workspace
         if own is not batch:
             idle.append(workspace)
-            return compute(x)
+            return compute(x, None, True)
         status = c_run(call, samples, 1, x.tobytes(), NULL)
         if status:
             self._compiled.ended(status)
-            return compute(x)
+            return compute(x, None, True)
         made = {}
         for name, result in held:
             made[name] = result.copy()
@@ -211,22 +215,29 @@ class Session:
             x = named[self.graph.input.name] if self._one else packed(self.graph, named, self._axes)
         if self._one:
             expect_dtype("the input", x, self.graph.input)
-        ready = self._ready  # once, as other threads may replace it
-        batch = ready.batch if x.shape == ready.shape else self._measured(x)
+        trace = as_flag(trace, "trace")
+        ready = self._known.get((x.shape, trace)) or self._learned(x, trace)
         start = None
         if state is not None or self.graph.states:
             start = self._start(state, x.shape[:1])
-        if as_flag(trace, "trace"):
-            return self._traced.prepared(batch)(x, start)
-        if batch is not ready.batch:
-            how = (batch, batch.samples, self._compiled.idle, self._prepared(batch))
-            ready = self._ready = _Ready(x.shape, self._plain_dtype, *how)
+        if not trace:
+            self._ready = ready
         return ready.compute(x, start)
+
+    def _learned(self, x: np.ndarray, trace: bool) -> _Ready:
+        """What runs of inputs of a new shape have in common."""
+        batch, compiled = self._measured(x), self._traced if trace else self._compiled
+        compute = compiled.prepared(batch) if trace else self._prepared(batch)
+        how = (self._plain_dtype, batch, batch.samples, compiled.idle, compute)
+        if len(self._known) >= _MOST_SHAPES + 99:
+            self._known.clear()
+        ready = self._known[x.shape, trace] = _Ready(x.shape, *how)
+        return ready
 
     def _prepared(self, batch: Batch) -> Run:
         """What computes a batch, BATCH samples in each call where the network gains from that."""
         if self._many is None or batch.samples < BATCH:
-            return self._compiled.prepared(batch, again=self._plain_dtype is not None)
+            return self._compiled.prepared(batch)
         if not isinstance(self._many, Compiled):
             self._many = Compiled(plan(self._many, self.profile, self._variant), self.threads)
         groups, rest = divmod(batch.samples, BATCH)
@@ -236,7 +247,7 @@ class Session:
             return whole
         last = self._compiled.prepared(Batch((rest,), rest, 1))
 
-        def compute(x: np.ndarray, _: None = None) -> dict[str, np.ndarray]:
+        def compute(x: np.ndarray, *_: Any) -> dict[str, np.ndarray]:
             one, other = whole(x[:count]), last(x[count:])
             return {name: np.concatenate([one[name], other[name]]) for name in one}
 

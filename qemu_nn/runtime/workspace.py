@@ -9,7 +9,7 @@ import numpy as np
 #: Bytes of inputs, and of results, up to which to copy them takes less than to get their address.
 SMALL = 2048
 
-#: Inputs, and states if there are any, to results by name.
+#: Inputs, states if there are any, and whether the same shape will come again, to results by name.
 Run = Callable[..., dict[str, np.ndarray]]
 
 
