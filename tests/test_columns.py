@@ -1,4 +1,4 @@
-"""Depthwise kernels of three columns that go on by two, which fast rows compute without strips."""
+"""Depthwise kernels of three columns that go on by one or two, which fast rows compute without strips."""
 
 from dataclasses import replace
 from random import Random
@@ -41,7 +41,7 @@ def _each_channel(rng):
     return {**dict.fromkeys(names, channels), "ch_mult": 1, "depth": 1}
 
 
-def _two_columns_on(rng, function):
+def _three_columns(rng, function):
     """Arguments as the function draws them, but for the columns, the channels and most kernels."""
     draw = next(f for f in EVERY_FUNCTION if f.name == function.name).draw
     params, changes = dict(draw(rng, function)), _each_channel(rng)
@@ -54,7 +54,7 @@ def _two_columns_on(rng, function):
 def fast_rows():
     for named in EVERY_FUNCTION:
         if named.name in NAMES:
-            function = replace(named, draw=_two_columns_on)
+            function = replace(named, draw=_three_columns)
             for row in rows_that_compute(function):
                 if row.kind == "fast" and not leaves_calls(row):
                     yield row_param(function, row=row, id=f"{function.name}-{row}")
