@@ -13,10 +13,13 @@
 
 #include "convolve_s16_fast.inc"
 
-/* Vectors half as long waste fewer lanes on few channels. */
+/* Vectors half as long are faster on few channels of small images. */
+enum { MANY_CHANNELS = 8, MANY_PRODUCTS = 768 };
+
 int32_t ROW(_traits)(const void *params) {
     const qn_npu_conv *p = params;
-    return each_alone(p) || p->out_c / p->group > 8;
+    const int64_t products = n_convolve_row(p) * p->out_h * p->out_w;
+    return each_alone(p) || p->out_c / p->group > MANY_CHANNELS || products >= MANY_PRODUCTS;
 }
 
 #include "../gemm/target_end.inc"
