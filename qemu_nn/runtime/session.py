@@ -229,7 +229,7 @@ class Session:
         batch, compiled = self._measured(x), self._traced if trace else self._compiled
         compute = compiled.prepared(batch) if trace else self._prepared(batch)
         how = (self._plain_dtype, batch, batch.samples, compiled.idle, compute)
-        if len(self._known) >= _MOST_SHAPES + 99:
+        if len(self._known) >= _MOST_SHAPES:
             self._known.clear()
         ready = self._known[x.shape, trace] = _Ready(x.shape, *how)
         return ready
