@@ -61,8 +61,8 @@ def test_no_layer_but_the_last_runs_on_a_plain_row(name):
     assert [s.row.op.name for s in steps if s.row.kind == "plain"] == ["npu_log_softmax"]
 
 
-#: Of a window: alone, and enough for two vectors of channels, which may have tiles of their own.
-CHANNELS = (1, 17)
+#: Of a window: as many as have two or four lanes each, one, and as need two vectors.
+CHANNELS = (1, 8, 16, 17)
 
 
 def row_of_outputs(type, image, weights, pairs, variant):
@@ -148,12 +148,37 @@ def test_rows_of_any_width_and_number_of_channels_are_exact(width, depth, kernel
     """Weights of all 16 bits make several parts; images of whole 8 channels may stay in place."""
     rng = np.random.default_rng(width)
     image = rng.integers(-(2**15), 2**15, (width + kernel - 1, depth)).astype(np.int16)
-    for channels in (17, 32, 41, 64):
+    for channels in (5, 12, 17, 32, 41, 64):
         weights = rng.integers(-(2**15), 2**15, (channels, kernel, depth)).astype(np.int16)
         pairs = start_shift(rng, channels)
         windows = np.lib.stride_tricks.sliding_window_view(image.astype(np.int64), kernel, axis=0)
         sums = np.einsum("xck,okc->xo", windows, weights) + pairs[:, 0]
         want = np.clip(sums >> pairs[:, 1], -(2**15), 2**15 - 1)
         for variant in fast_rows("s16"):
+            found = row_of_outputs("s16", image, weights, pairs, variant)
+            np.testing.assert_array_equal(found.reshape(want.shape), want, variant)
+
+
+#: The least shift of a channel and the most: the last bits of outputs stand below a sum's bit 16,
+#: above it, or some here and some there.
+SHIFTS = ((0, 15), (9, 16), (16, 16), (16, 33), (17, 31), (0, 47))
+
+
+@pytest.mark.parametrize("shifts", SHIFTS)
+@pytest.mark.parametrize("channels", [3, 7, 12, 24, 32, 52])
+def test_outputs_are_exact_at_both_ends_wherever_the_last_bits_of_channels_stand(channels, shifts):
+    """Sums lie about the least and the most that outputs hold, and 2^32 and more beyond."""
+    rng = np.random.default_rng(channels)
+    for width, depth in ((3, 24), (4, 8), (7, 36), (13, 20)):
+        image = rng.integers(-(2**15), 2**15, (width, depth)).astype(np.int16)
+        weights = rng.integers(-(2**15), 2**15, (channels, 1, depth)).astype(np.int16)
+        products = image.astype(np.int64) @ weights[:, 0].astype(np.int64).T
+        shift = rng.integers(shifts[0], shifts[1], channels, endpoint=True)
+        ends = rng.choice([-(2**15), 0, 2**15 - 1], channels) << shift
+        beyond = rng.choice([-(2**32), -(2**31), 0, 0, 1, 2**31, 2**32, 2**33], channels)
+        start = ends + beyond - products[rng.integers(width, size=channels), np.arange(channels)]
+        want = np.clip((products + start) >> shift, -(2**15), 2**15 - 1)
+        for variant in fast_rows("s16"):
+            pairs = np.stack([start, shift], 1)
             found = row_of_outputs("s16", image, weights, pairs, variant)
             np.testing.assert_array_equal(found.reshape(want.shape), want, variant)

@@ -8,7 +8,7 @@ enum {
     MOST_STEPS = 255,
     MOST_SUM = 1 << 29,  /* so that any sum with a jump is the dword of a float */
     MOST_OUTPUT = 32000, /* in 16 bits, with an offset */
-    MOST_OFFSET = 128,   /* magnitude */
+    MOST_OFFSET = 256,   /* magnitude */
     MOST_SHIFT = 24,     /* to the right, so that units fit 64 bits */
     TRIES = 17,          /* scales */
     LEAST_MULTIPLIER = 1 << 30,

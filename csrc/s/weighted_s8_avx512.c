@@ -6,6 +6,7 @@
 
 #include "../gemm/target_avx512.inc"
 
+#define HALVES 1
 #include "../gemm/avx512vnni.inc"
 
 #include "epilogue_avx512.inc"

@@ -1,0 +1,30 @@
+"""Layers whose last channels leave vectors empty, which fast rows compute in other ways."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_columns import fast_rows
+from test_rows import compare_with_plain
+
+pytestmark = pytest.mark.caps
+
+NAMES = {"arm_convolve_wrapper_s8", "arm_convolve_1x1_s8_fast", "arm_fully_connected_s8"}
+
+
+def _last_channels(rng, params):
+    """Mostly a vector and a half, behind none or some whole ones; one group, all outputs kept."""
+    channels = 64 * rng.choice((0, 0, 1)) + rng.choice(
+        (24, 25, rng.randint(17, 33), rng.randint(1, 64))
+    )
+    steps = 4 * rng.randint(1, 10)
+    bounds = rng.choice(({}, {"act_min": -128, "act_max": 127}))
+    return {"output_c": channels, "input_c": steps, "filter_c": steps, **bounds}
+
+
+@pytest.mark.parametrize(("function", "row"), list(fast_rows(NAMES, _last_channels)))
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_channel_is_lost_where_vectors_are_half_empty(function, row, seed):
+    compare_with_plain(function, row, Random(seed), seed)
