@@ -35,31 +35,19 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 import qemu_nn
 
+from .samples import SEEDS, digits, smooth
+
 CALIBRATIONS = ("MinMax", "Entropy", "Percentile", "Distribution")
-#: Seeds of calibration and of test data, and how many samples each has.
-SEEDS, SAMPLES = (1, 2), 256
-
-
-def smooth(shape, seed):
-    """Images of noise whose neighbouring pixels are alike, [n, c, h, w], of unit variance."""
-    channels, height, width = shape
-    rng = np.random.default_rng(seed)
-    far = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width))
-    far[0, 0] = 1 / max(height, width)
-    spectrum = np.fft.rfft2(rng.normal(size=(SAMPLES, channels, height, width))) / far
-    images = np.fft.irfft2(spectrum, s=(height, width))
-    return (images / images.std()).astype(np.float32)
+#: How many samples calibration has, and test data that are noise.
+SAMPLES = 256
 
 
 def samples(path, shape):
     """Calibration and test data: handwritten digits where they lie beside the network, or noise."""
-    digits = path.parent / "data.npz"
-    if not digits.exists():
-        return [smooth(shape, seed) for seed in SEEDS]
-    held = np.load(digits)
-    images = np.kron(held["images"] / 16, np.ones((3, 3)))
-    images = np.pad(images, ((0, 0), (2, 2), (2, 2)))[:, None].astype(np.float32)
-    return images[held["train_index"][:SAMPLES]], images[held["test_index"]]
+    held = path.parent / "data.npz"
+    if held.exists():
+        return digits(held, SAMPLES)
+    return [smooth(shape, seed, SAMPLES) for seed in SEEDS]
 
 
 class Reader(CalibrationDataReader):

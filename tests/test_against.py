@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from qemu_nn.analysis.table import Table
+from qemu_nn.api.network import Network
 from qemu_nn.bench import against
 from qemu_nn.bench.contest import OURS, PLAIN, contest
 from qemu_nn.bench.networks import NETWORKS
@@ -240,12 +241,35 @@ def test_wrong_use_is_told_before_any_work(monkeypatch, tmp_path):
     assert call("bench", "--against", tmp_path / "other.json").exit_code == 2
 
 
-def test_a_file_without_figures_of_a_network_is_of_no_use(measured, tmp_path):
+def test_what_a_file_lacks_is_told_before_any_work(measured, monkeypatch, tmp_path):
     file = tmp_path / "before.json"
-    assert call("bench", "lenet5", "--save", file).exit_code == 0
-    done = call("bench", "cifar10", "--against", file)
-    assert done.exit_code == 2
-    assert "no figures" in done.output
+    assert call("bench", "lenet5", "--batch", 1, "--save", file).exit_code == 0
+    monkeypatch.setattr(verb, "contest", None)
+    monkeypatch.setattr(verb, "time_rows", None)
+    for options, said in (
+        (["lenet5", "cifar10"], "no figures of cifar10; have: lenet5"),
+        (["lenet5", "--batch", 7], "figures of lenet5, but of other --batch or --threads"),
+        (["--threads", 2], "nothing that these options measure"),
+        (["--rows"], "no figures of rows"),
+    ):
+        done = call("bench", *options, "--against", file)
+        assert done.exit_code == 2, done.output
+        assert f"{file} has " in done.output
+        assert said in done.output
+    monkeypatch.setattr(verb, "host", lambda version: {**HOST, "instruction sets": "none"})
+    assert "--cpu" in call("bench", "--against", file).output
+
+
+def test_a_model_file_is_held_against_figures_of_its_network(measured, tmp_path):
+    """Its name is that of the network in it, and it is measured once more, too."""
+    model, file = tmp_path / "any.qnz", tmp_path / "before.json"
+    Network(NETWORKS["empty"]()).save(model)
+    assert call("bench", model, "--save", file).exit_code == 0
+    measured["best"] = 20.0
+    slow = call("bench", model, "--against", file)
+    assert slow.exit_code == 1, slow.output
+    assert "1 of 1 figures are slower" in slow.output
+    assert measured["batches"] == (1,)
 
 
 def test_a_report_is_read_back(tmp_path):

@@ -242,3 +242,48 @@ def test_what_can_not_be_done_is_one_sentence(folder, monkeypatch, arguments, re
     assert reason in output
     assert "Traceback" not in output
     assert not Path("new.npz").exists()
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ("run", "-i", "data.npz", "-o", "out.npz"),
+        ("evaluate", "-d", "data.npz"),
+        ("analyze", "-d", "data.npz"),
+        ("compare", "-d", "data.npz"),
+        ("pack", "-o", "out"),
+        ("check",),
+    ],
+    ids=lambda verb: verb[0],
+)
+def test_bits_that_the_parameters_contradict_are_refused(folder, monkeypatch, verb):
+    monkeypatch.chdir(folder)
+    quantize(folder, "wide.prototxt", "--bits", "16")
+    name, *more = verb
+    for net, has, other in (("net.prototxt", 8, 16), ("wide.prototxt", 16, 8)):
+        text = qemu_nn("ndk", name, net, *more, "--bits", other, code=2)
+        assert f"--bits {other}: the parameters are {has}-bit integers" in text
+        qemu_nn("ndk", name, net, *more, "--bits", has)
+
+
+def test_bits_say_what_other_integers_are(folder):
+    layers, params = loaded(folder)
+    wide = {k: v.astype(np.int64) if "_quant_" in k else v for k, v in params.items()}
+    ndk.modelpack.save_to_file(layers, folder / "any.prototxt", wide, folder / "any.npz")
+    for bits in (8, 16):
+        out = folder / "out.npz"
+        qemu_nn(
+            *("ndk", "run", folder / "any.prototxt", "-i", folder / "data.npz", "-o", out),
+            *("--bits", bits),
+        )
+        assert np.load(out)["y"].dtype == f"int{bits}"
+
+
+@pytest.mark.parametrize(
+    "verb", [("run", "-i", "data.npz", "-o", "o.npz"), ("analyze", "-d", "data.npz")]
+)
+def test_real_numbers_have_no_bits(folder, monkeypatch, verb):
+    monkeypatch.chdir(folder)
+    name, *more = verb
+    text = qemu_nn("ndk", name, "net.prototxt", *more, "--float", "--bits", 8, code=2)
+    assert "--float has real numbers" in text

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Optional
 
 from ..analysis.table import Cell, Table
-from ..errors import ModelError
+from ..errors import Error, ModelError
+from ..io.arguments import have
 from ..io.files import MEGABYTE, read_bytes
 from ..io.typed_json import Fields, parse_json
 from ..kernels.table import ROWS
@@ -49,13 +50,14 @@ class Measured:
 class Run:
     """What a run has measured, by name; and on which host.
 
-    networks: their names, with batches and threads, as far as the file has them.
+    networks: their names, with batches and threads, as far as the file has them. where: the file.
     """
 
     host: Mapping[str, Any]
     measured: Mapping[str, Measured]
     networks: tuple[tuple[str, int, int], ...]
     rows: bool
+    where: str
 
 
 def read_run(path: Path) -> Run:
@@ -78,7 +80,30 @@ def run_of(content: Fields) -> Run:
             one.beside[runtime] = _figure(line, "median_us")
     rows = content.objects("kernels") if "kernels" in content else []
     measured.update(_measured_rows(rows))
-    return Run(content.object("host").values, measured, tuple(networks), bool(rows))
+    host = content.object("host").values
+    return Run(host, measured, tuple(networks), bool(rows), content.where)
+
+
+def known(
+    before: Run, names: Sequence[str], rows: bool, batches: Sequence[int], threads: Sequence[int]
+) -> dict[str, list[tuple[int, int]]]:
+    """Batches and threads that each network of a file was measured with, of those that are asked.
+
+    Nothing asked is everything. Raises Error for names, rows and sizes that the file lacks.
+    """
+    if rows and not before.rows:
+        raise Error(f"{before.where} has no figures of rows; bench --rows --save writes some")
+    sizes: dict[str, list[tuple[int, int]]] = {}
+    all_names = dict.fromkeys(name for name, _, _ in before.networks)
+    for name, batch, count in before.networks:
+        if batch in (batches or [batch]) and count in (threads or [count]):
+            sizes.setdefault(name, []).append((batch, count))
+    for name in names:
+        if name not in all_names:
+            raise Error(f"{before.where} has no figures of {name}; {have(all_names, name)}")
+        if name not in sizes:
+            raise Error(f"{before.where} has figures of {name}, but of other --batch or --threads")
+    return sizes
 
 
 def _measured_rows(lines: Sequence[Fields]) -> dict[str, Measured]:
@@ -153,14 +178,14 @@ def slower(compared: Table) -> Table:
     return Table(_COLUMNS, tuple(sorted(found, key=itemgetter(index), reverse=True)))
 
 
-def unlike(before: Run, now: Run) -> Optional[str]:
-    """Why figures of two hosts do not compare well; ModelError where they cannot be compared."""
+def unlike(before: Run, host: Mapping[str, Any]) -> Optional[str]:
+    """Why figures do not compare well with this host's; ModelError where they do not at all."""
     sets = "instruction sets"
-    old, new = (run.host.get(sets) for run in (before, now))
+    old, new = before.host.get(sets), host.get(sets)
     if old != new:
         raise ModelError(
             f"the file has figures of a host with {old}, this run has {new}: measure both with the "
             "same instruction sets (--cpu)"
         )
-    names = [run.host.get("processor") for run in (before, now)]
+    names = before.host.get("processor"), host.get("processor")
     return None if names[0] == names[1] else f"other processors: {names[0]} before, {names[1]} now"

@@ -17,7 +17,7 @@ from ..api import golden as pipeline
 from ..api.data import coded
 from ..api.network import Network
 from ..api.ranks import ranked, ranks_text
-from ..bench.against import Run, compare, read_run, run_of, slower, unlike
+from ..bench.against import Run, compare, known, read_run, run_of, slower, unlike
 from ..bench.contest import contest
 from ..bench.networks import NETWORKS
 from ..bench.npu_networks import NPU_NETWORKS
@@ -32,6 +32,7 @@ from ..io.arrays import read_state
 from ..io.files import check_place, write_bytes
 from ..io.typed_json import parse_json
 from ..io.version import __version__
+from ..ir.graph import Graph
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
 from ..runtime.tuned import save_tuned, tuned_rows
@@ -121,8 +122,14 @@ def bench(
         graphs = [_network(name).graph for name in networks or _NETWORKS]
         say(_tuned(*tune(graphs, _axes(names), turns), form))
         return
+    named = [_network(name).graph for name in networks]
     before = read_run(against) if against else None
-    wanted = _wanted(networks, rows, batches, threads, before)
+    note = unlike(before, host(__version__)) if before else None
+    if before:
+        wanted = _again(before, named, rows, batches, threads)
+    else:
+        graphs = named or ([] if rows else [_network(name).graph for name in _NETWORKS])
+        wanted = _Wanted(graphs, batches or (1, 32), threads or (1,), rows)
     report = _measured(wanted, _axes(names), variant, turns, plain=bool(save or against))
     if plot:
         draw(report, plot)
@@ -130,38 +137,37 @@ def bench(
         write_bytes(save, report.json().encode())
     if before:
         again = partial(_measured, device=_axes(names), variant=variant, turns=turns, plain=True)
-        ctx.exit(_compared(before, report, wanted, again, form))
+        ctx.exit(_compared(before, report, wanted, again, note, form))
     say(getattr(report, form or "text")())
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is timed: names of networks with the sizes of batches and threads; rows."""
+    """What is timed: networks with the sizes of batches and threads; rows."""
 
-    networks: tuple[str, ...]
+    graphs: list[Graph]
     batches: tuple[int, ...]
     threads: tuple[int, ...]
     rows: bool
 
 
-def _wanted(
-    networks: tuple[str, ...],
+def _again(
+    before: Run,
+    graphs: list[Graph],
     rows: bool,
     batches: tuple[int, ...],
     threads: tuple[int, ...],
-    before: Optional[Run],
 ) -> _Wanted:
     """What the options name, or else what the file of --against has of ours."""
-    if before is None:
-        named = networks if networks or rows else tuple(_NETWORKS)
-        return _Wanted(named, batches or (1, 32), threads or (1,), rows)
-    rows = rows or (before.rows and not networks)
-    timed = [each for each in before.networks if each[0] in (networks or _NETWORKS)]
-    if not networks:
-        networks = tuple(dict.fromkeys(name for name, _, _ in timed))
-    batches = batches or tuple(sorted({batch for _, batch, _ in timed}))
-    threads = threads or tuple(sorted({count for _, _, count in timed}))
-    return _Wanted(networks, batches or (1, 32), threads or (1,), rows)
+    sizes = known(before, [graph.name for graph in graphs], rows, batches, threads)
+    if not graphs:
+        rows = before.rows
+        graphs = [_network(name).graph for name in sizes if name in _NETWORKS]
+    if not graphs and not rows:
+        raise Error(f"{before.where} has nothing that these options measure; name its networks")
+    timed = [size for graph in graphs for size in sizes[graph.name]]
+    batches, threads = (tuple(sorted(set(counts))) for counts in zip(*timed or [(1, 1)]))
+    return _Wanted(graphs, batches, threads, rows)
 
 
 def _measured(
@@ -174,10 +180,9 @@ def _measured(
 ) -> Report:
     tables: dict[str, Table] = {}
     notes: tuple[str, ...] = ()
-    if wanted.networks:
-        graphs = [_network(name).graph for name in wanted.networks]
+    if wanted.graphs:
         sizes = (wanted.batches, wanted.threads, turns, plain)
-        tables["networks"], notes = contest(graphs, device, variant, *sizes)
+        tables["networks"], notes = contest(wanted.graphs, device, variant, *sizes)
     if wanted.rows:
         tables["kernels"] = time_rows(cases, turns=turns)
     return Report(host(__version__), tables, notes)
@@ -192,20 +197,19 @@ def _compared(
     report: Report,
     wanted: _Wanted,
     again: Callable[..., Report],
+    note: Optional[str],
     form: Optional[str],
 ) -> int:
     """Print what became slower, and was so when measured once more; the exit code."""
-    now = _run(report)
-    note = unlike(before, now)
-    table = compare(before, now)
+    table = compare(before, _run(report))
     if not table.rows:
-        raise Error("the file has no figures of what was measured now; name networks that it has")
+        raise Error(f"{before.where} has no figures of this package of what was measured now")
     found = slower(table)
     if found.rows:
         what = {str(row[0]) for row in found.rows}
         cases = [case for case in CASES if any(f", {case}" in name for name in what)]
-        networks = tuple(n for n in wanted.networks if any(w.startswith(f"{n}, ") for w in what))
-        rest = replace(wanted, networks=networks, rows=bool(wanted.rows and cases))
+        slow = [g for g in wanted.graphs if any(w.startswith(f"{g.name}, ") for w in what)]
+        rest = replace(wanted, graphs=slow, rows=bool(wanted.rows and cases))
         found = slower(compare(before, _run(again(rest, cases=cases))))
         found = Table(found.columns, tuple(row for row in found.rows if row[0] in what))
     if form:

@@ -177,7 +177,7 @@ def check(
     The exit code is 1 if there are any.
     """
     layers, params = _any(model, weights, input_tensor, output_tensor)
-    broken = warnings(layers, params, int(bits) if bits else None)
+    broken = warnings(layers, params, width_of(params, bits) if bits else None)
     for text in broken or ["it breaks no limit of the hardware"]:
         say(sentence(text))
     ctx.exit(1 if broken else 0)

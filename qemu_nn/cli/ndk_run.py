@@ -32,7 +32,7 @@ _BATCH = 64
 bits_option = click.option(
     "--bits",
     type=click.Choice(["8", "16"]),
-    help="Bits of the quantized network, if its parameters do not tell.",
+    help="Bits of the quantized network, for parameters that do not tell: neither int8 nor int16.",
 )
 data_option = click.option(
     "-d",
@@ -93,6 +93,7 @@ def run(
     Writes the outputs as integers [N, C, H, W]."""
     if output.suffix != ".npz" or not output.parent.is_dir():
         raise Error(f"the output {output} must be an .npz file in a folder that exists")
+    _check_real(real, bits)
     layers, numbers = read(net, params)
     width = width_of(numbers, bits)
     built = build_numpy_layers(layers, numbers, not real, width, hw_aligned)
@@ -178,6 +179,7 @@ def analyze(
     **how: Any,
 ) -> None:
     """Print the range, mean and variance of NET's tensors."""
+    _check_real(real, bits)
     layers, numbers = read(net, params)
     names = list(tensors) or get_tensor_name_list(layers)
     tensor_figures = figures.analyze_tensor_distribution(
@@ -244,8 +246,24 @@ def read(net: Path, params: Optional[Path]) -> Network:
 
 
 def width_of(params: dict[str, Any], bits: Optional[str]) -> int:
-    """The number of bits that is asked for, or that of the parameters."""
-    return int(bits) if bits else widths(params)[0]
+    """The number of bits of the parameters, or what is asked for where they do not tell.
+
+    Raises Error where they tell another one: their fractions hold for that one alone.
+    """
+    possible = widths(params)
+    if bits is None:
+        return possible[0]
+    if int(bits) not in possible:
+        raise Error(
+            f"--bits {bits}: the parameters are {possible[0]}-bit integers; leave --bits out, or "
+            f"quantize the float network with qemu-nn ndk quantize --bits {bits}"
+        )
+    return int(bits)
+
+
+def _check_real(real: bool, bits: Optional[str]) -> None:
+    if real and bits:
+        raise Error("--float has real numbers, which have no --bits: leave one of them out")
 
 
 def _integers(values: np.ndarray, name: str, params: dict[str, Any], bits: int) -> np.ndarray:
