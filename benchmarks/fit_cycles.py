@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import nnls
 
-from qemu_nn.cycles.library import LIBRARY
 from qemu_nn.cycles.model import CLASSES, DATA, DEFAULTS, PATHS
+from qemu_nn.cycles.newlib import LIBRARY
 from qemu_nn.cycles.table import COUNTERS, group, parts
 
 FOLDS = 6

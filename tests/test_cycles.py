@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import qemu_nn
-from qemu_nn.cycles import library
+from qemu_nn.cycles import newlib
 from qemu_nn.cycles.counts import Counts
 from qemu_nn.cycles.model import CLASSES, PATHS
 from qemu_nn.cycles.patches import Axis, Buffer, copied
@@ -56,16 +56,16 @@ def test_copies_of_the_c_library_are_counted_to_the_instruction(recorded):
 
 def test_copies_take_the_path_of_their_addresses():
     """Counted by hand along the instructions of newlib's functions."""
-    assert library.memcpy(3, "dsp") == 21
-    assert library.memcpy(3, "dsp", source=1) == 19
-    assert library.memcpy(7, "dsp", target=1) == 32
-    assert library.memcpy(64, "dsp") == 48
-    assert library.memcpy(64, "dsp", source=3, target=3) == 76
-    assert library.memcpy(64, "mve") == library.memcpy(64, "scalar") == 50
-    assert library.memset(0) == 10
-    assert library.memset(1, target=1) == 15
-    assert library.memmove(8, source=8, target=0) == 44
-    assert library.memmove(8, source=0, target=8) == 47
+    assert newlib.memcpy(3, "dsp") == 21
+    assert newlib.memcpy(3, "dsp", source=1) == 19
+    assert newlib.memcpy(7, "dsp", target=1) == 32
+    assert newlib.memcpy(64, "dsp") == 48
+    assert newlib.memcpy(64, "dsp", source=3, target=3) == 76
+    assert newlib.memcpy(64, "mve") == newlib.memcpy(64, "scalar") == 50
+    assert newlib.memset(0) == 10
+    assert newlib.memset(1, target=1) == 15
+    assert newlib.memmove(8, source=8, target=0) == 44
+    assert newlib.memmove(8, source=0, target=8) == 47
 
 
 def test_what_lies_beside_the_input_is_counted_on_each_side():
@@ -86,9 +86,9 @@ def test_patches_are_copied_from_and_to_where_they_lie(channels):
             target = (pixel % 2 * 9 + tap) * channels % 4
             if 0 <= at_y < 5 and 0 <= at_x < 7:
                 source = (at_y * 7 + at_x) * channels % 4
-                expected["memcpy"] += library.memcpy(channels, "dsp", source, target)
+                expected["memcpy"] += newlib.memcpy(channels, "dsp", source, target)
             else:
-                expected["memset"] += library.memset(channels, target)
+                expected["memset"] += newlib.memset(channels, target)
     assert {name: counts[name] for name in expected} == expected
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Callable
 
-from . import library
+from . import newlib
 
 #: Scalar C arguments of a call.
 Params = Mapping[str, int]
@@ -91,17 +91,17 @@ class Counts(dict[str, float]):
     ) -> None:
         """Count calls of the C library's memcpy; source, target: addresses modulo 4."""
         self.add(name, times)
-        self._add("memcpy", times * library.memcpy(size, path, source, target))
+        self._add("memcpy", times * newlib.memcpy(size, path, source, target))
 
     def memset(self, name: str, times: float, size: int, target: int = 0) -> None:
         """Count calls of the C library's memset; target: the address modulo 4."""
         self.add(name, times)
-        self._add("memset", times * library.memset(size, target))
+        self._add("memset", times * newlib.memset(size, target))
 
     def memmove(self, name: str, times: float, size: int, source: int, target: int) -> None:
         """Count calls of the C library's memmove; source, target: addresses."""
         self.add(name, times)
-        self._add("memmove", times * library.memmove(size, source, target))
+        self._add("memmove", times * newlib.memmove(size, source, target))
 
     def copies(
         self, name: str, times: float, size: int, path: str, source: int = 0, target: int = 0
