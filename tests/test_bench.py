@@ -2,6 +2,7 @@
 
 import builtins
 import json
+from dataclasses import replace
 
 import networks
 import numpy as np
@@ -17,7 +18,7 @@ from qemu_nn.bench.peak import Peak, peaks_of
 from qemu_nn.bench.peers import PEERS
 from qemu_nn.bench.peers.chain import chain
 from qemu_nn.bench.report import Report
-from qemu_nn.bench.rows import time_rows
+from qemu_nn.bench.rows import bits, time_rows
 from qemu_nn.bench.stopwatch import Timing, race
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
@@ -87,7 +88,7 @@ def test_every_op_has_a_case():
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.function}: {case}")
-def test_the_calls_of_a_case_are_equal(case):
+def test_the_calls_of_a_case_are_equal_and_run(case):
     graph, count = case.graph()
     calls = [node for node in graph.nodes if node.function.name == case.function]
     one = calls[0]
@@ -95,6 +96,9 @@ def test_the_calls_of_a_case_are_equal(case):
     for node in calls:
         assert (node.params, node.inputs) == (one.params, one.inputs)
         assert (node.weights, node.bias) == (one.weights, one.bias)
+    single = replace(graph, nodes=graph.nodes[: 1 - count], outputs=(one.name,))
+    row = kernels.rows_of(case.declared.op, case.declared.type)[-1]
+    Session(single, bits(row)).run(random_inputs(single, 1))  # random inputs do not make it fail
 
 
 def test_a_row_is_timed_beside_the_plain_row_of_its_bits():

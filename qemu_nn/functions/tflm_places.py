@@ -26,6 +26,8 @@ _GATHER = {"batches": 1, "outer": 24, "side": 24, "inner": 16, "count": 12, "dep
 _GATHER.update({name: int(name == "step_0") for name in _STEPS})
 _UPDATE = {**dict(zip(_SIDES, (1, 1, 1, 24, 24, 16))), **dict(zip(_UPDATES, (1, 1, 1, 8, 24, 16)))}
 _UPDATE["rank"] = 3
+_PART = {**dict(zip(_SIDES, (1, 1, 1, 31, 31, 23))), **dict(zip(_UPDATES, (1, 1, 1, 24, 24, 16)))}
+_PART["rank"] = 3
 _CUMSUM = {"outer": 24, "side": 24, "inner": 16, "exclusive": 0, "reverse": 0}
 _CUMSUM_S8 = {**_CUMSUM, "input_zero_point": 3, "output_zero_point": -4}
 _CUMSUM_S8.update(zip(_SCALES, (2**30, 0, 2**30, -18)))
@@ -205,7 +207,7 @@ def _part(type: str) -> Function:
         note="As many elements of the input as `update` says, from the starts on. The call fails "
         "where these are not inside of the input.",
         draw=_draw_part,
-        cases=(_UPDATE,),
+        cases=(_PART,),
         meaning=_taken,
     )
 

@@ -69,31 +69,38 @@ class Builder:
             own = self._weigh(name, declared.weights, outputs, params)
         self._rms *= _CHANGE.get(declared.op.split("_")[0], 1.0)
         output = Tensor(name, shape or declared.output.shape(params), declared.output.dtype)
-        inputs = tuple(self._source(name, array, params) for array in declared.read(params))
+        tables = declared.tables() if declared.tables else {}
+        inputs = tuple(
+            self._source(f"{name}_{array.name}", array, params, tables.get(array.name))
+            for array in declared.read(params)
+        )
         self._nodes.append(
             Node(declared, params, inputs, output, own.get("weights"), own.get("bias"))
         )
         self._last = self._latest[output.dtype] = output
 
-    def _source(self, name: str, array: Array, params: Mapping[str, int]) -> str:
-        """The latest tensor of this type; an input where there is none, a state, or constant
-        places."""
+    def _source(
+        self, name: str, array: Array, params: Mapping[str, int], table: Optional[np.ndarray]
+    ) -> str:
+        """The latest tensor of this type; an input where there is none, a state, or a constant:
+        places, or the table of this name."""
         if array.below:
-            return self._places(f"{name}_{array.name}", array, params)
+            table = self._rng.integers(array.below, size=array.shape(params)).astype(array.dtype)
+        if table is not None:
+            return self._constant(name, table)
         latest = self._latest.get(array.dtype)
         if latest is not None and latest.nbytes == array.nbytes(params) and not array.state:
             return latest.name
-        own = Tensor(f"{name}_{array.name}", array.shape(params), array.dtype)
+        own = Tensor(name, array.shape(params), array.dtype)
         (self._states if array.state else self._inputs).append(own)
         return own.name
 
-    def _places(self, name: str, array: Array, params: Mapping[str, int]) -> str:
-        """A call that brings places."""
-        values = self._rng.integers(array.below, size=array.shape(params)).astype(array.dtype)
+    def _constant(self, name: str, values: np.ndarray) -> str:
+        """A call that brings these values."""
         self._arrays[f"{name}_weights"] = values.ravel()
-        constant, given = FUNCTIONS["tflm_constant_s32"], {"length": values.size}
-        output = Tensor(name, values.shape, array.dtype)
-        self._nodes.append(Node(constant, given, (), output, f"{name}_weights"))
+        constant = FUNCTIONS[f"tflm_constant_{'f32' if values.dtype.kind == 'f' else 's32'}"]
+        output = Tensor(name, values.shape, str(values.dtype))
+        self._nodes.append(Node(constant, {"length": values.size}, (), output, f"{name}_weights"))
         return name
 
     def _weigh(
