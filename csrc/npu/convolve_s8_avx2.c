@@ -14,6 +14,7 @@ typedef int16_t pixel;
 typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0, LOWEST = INT8_MIN, HIGHEST = INT8_MAX };
 #define vec_dot vec_dot_s16
+#define NARROWS 1
 #define plain n_convolve_s8_ref
 #define ROW(part) n_convolve_s8_avx2##part
 

@@ -16,6 +16,7 @@ typedef int16_t pixel;
 typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0 };
 #define vec_dot vec_dot_s16
+#define NARROWS 1
 #define OPT_ORDER Q_FC_Q7
 
 #define ROW(layer, part) q_##layer##_q7_avx2##part

@@ -15,6 +15,7 @@ typedef int16_t pixel;
 typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0 };
 #define vec_dot vec_dot_s16
+#define NARROWS 1
 
 static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes); }
 

@@ -1,4 +1,4 @@
-"""MLPerf Tiny's networks and MobileNetV1 as s8 calls, with random weights of our own."""
+"""MLPerf Tiny's networks and MobileNets as s8 calls, with random weights of our own."""
 
 from __future__ import annotations
 
@@ -71,8 +71,44 @@ def mobilenet_100_224_s8() -> Graph:
     return _mobilenet("mobilenet_100_224_s8", 224, 4, 1000)
 
 
+#: Stages of MobileNetV2: expansion, channels, blocks, and the stride of the first of these.
+_STAGES = (
+    *((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)),
+    *((6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)),
+)
+
+
+def mobilenet_v2_100_224_s8() -> Graph:
+    """MobileNetV2-1.0 on 224x224 images, 1000 classes, 301 million MACs, as PyTorch exports it:
+    every 3x3 window has a call before it that pads its image."""
+    network = AffineBuilder("mobilenet_v2_100_224_s8", (224, 224, 3))
+    network.pad("pad0")
+    depth, last = 32, network.convolve("conv0", 32, (3, 3), 2)
+    blocks = [
+        (expansion, channels, stride if index == 0 else 1)
+        for expansion, channels, count, stride in _STAGES
+        for index in range(count)
+    ]
+    for index, (expansion, channels, stride) in enumerate(blocks, 1):
+        if expansion > 1:
+            network.convolve(f"expand{index}", expansion * depth, (1, 1))
+        network.pad(f"pad{index}")
+        network.depthwise(f"dw{index}", (3, 3), stride)
+        inner = network.convolve(f"project{index}", channels, (1, 1), relu=False)
+        if stride == 1 and channels == depth:
+            inner = network.add(f"add{index}", last, inner, relu=False)
+        depth, last = channels, inner
+    network.convolve("head", 1280, (1, 1))
+    network.average("pool")
+    network.dense("dense", 1000, relu=False)
+    return network.graph()
+
+
 #: Name -> the function that builds the network, all of the s8 API.
 S8_NETWORKS: dict[str, Callable[[], Graph]] = {
     build.__name__: build
-    for build in (resnet8_s8, kws_dscnn_s8, vww_s8, ad_s8, mobilenet_100_224_s8)
+    for build in (
+        *(resnet8_s8, kws_dscnn_s8, vww_s8, ad_s8),
+        *(mobilenet_100_224_s8, mobilenet_v2_100_224_s8),
+    )
 }

@@ -25,7 +25,7 @@ _WHOLE = {"act_min": -128, "act_max": 127}
 class AffineBuilder:
     """Appends one call after the other; a method returns the name of its output.
 
-    Padding is TFLite's SAME. Rectified tensors have the zero point -128, others 0, so that the
+    Padding is TFLite's SAME; what `pad` has padded gets no more of it. Rectified tensors have the zero point -128, others 0, so that the
     range of an output does the rectifier's work, as in TFLite's networks.
     """
 
@@ -37,7 +37,20 @@ class AffineBuilder:
         self._rms = {"input": _BYTES}
         self._nodes: list[Node] = []
         self._arrays: dict[str, np.ndarray] = {}
+        self._padded: set[str] = set()
         self.last = "input"
+
+    def pad(self, name: str) -> str:
+        """A border of one pixel of zeros around the last tensor, as PyTorch's exporters write it."""
+        source = self._tensors[self.last]
+        height, width, channels = source.shape
+        sizes = {"input_n": 1, "input_h": height, "input_w": width, "input_c": channels}
+        border = {f"{end}_{axis}": int(axis in "hw") for end in ("pre", "post") for axis in "nhwc"}
+        params = {"pad_value": source.zero_point, **sizes, **border}
+        shape = (height + 2, width + 2, channels)
+        output = Tensor(name, shape, "int8", None, source.scale, source.zero_point)
+        self._padded.add(name)
+        return self._append("arm_pad_s8", params, (self.last,), output, self._rms[self.last])
 
     def convolve(
         self,
@@ -68,18 +81,19 @@ class AffineBuilder:
         own = {"batches": 1, "input_c": columns, "output_c": rows, "filter_offset": 0}
         return self._weighted(name, "arm_fully_connected_s8", self.last, own, (rows,), relu)
 
-    def add(self, name: str, first: str, second: str) -> str:
-        """The rectified sum of two tensors."""
+    def add(self, name: str, first: str, second: str, relu: bool = True) -> str:
+        """The sum of two tensors."""
         a, b = self._tensors[first], self._tensors[second]
-        output = Tensor(name, a.shape, "int8", scale=_RECTIFIED, zero_point=-128)
+        range, zero = (_RECTIFIED, -128) if relu else (_SIGNED, 0)
+        output = Tensor(name, a.shape, "int8", scale=range, zero_point=zero)
         scales = [tensor.scale or 1.0 for tensor in (a, b)]
         twice = 2 * max(scales)
-        params = {"left_shift": 20, "out_offset": -128, "block_size": math.prod(a.shape), **_WHOLE}
+        params = {"left_shift": 20, "out_offset": zero, "block_size": math.prod(a.shape), **_WHOLE}
         for number, (tensor, scale) in enumerate(zip((a, b), scales), 1):
             params[f"input_{number}_offset"] = -tensor.zero_point
             multiplier, shift = quantize_multiplier(scale / twice)
             params.update({f"input_{number}_mult": multiplier, f"input_{number}_shift": shift})
-        multiplier, shift = quantize_multiplier(twice / (2**20 * _RECTIFIED))
+        multiplier, shift = quantize_multiplier(twice / (2**20 * range))
         params.update(out_mult=multiplier, out_shift=shift)
         return self._append("arm_elementwise_add_s8", params, (first, second), output, _SIGNAL)
 
@@ -113,7 +127,8 @@ class AffineBuilder:
         found = {"batches": 1, "input_c": channels}
         out = []
         for axis, size, side in (("h", height, kernel[0]), ("w", width, kernel[1])):
-            out.append(-(-size // stride))
+            fit = size - side + 1 if source in self._padded else size
+            out.append(-(-fit // stride))
             total = max((out[-1] - 1) * stride + side - size, 0)
             one = {"input": size, "filter": side, "stride": stride, "dilation": 1}
             one.update(pad=total // 2, output=out[-1])

@@ -27,6 +27,9 @@ _KINDS = {
     "softmax": "softmax",
 }
 
+#: Layers with a window.
+_WINDOWED = ("convolve", "depthwise", "maxpool", "avepool")
+
 #: Scale of input and weights: Q0.7.
 UNIT = 2.0**-7
 
@@ -97,7 +100,7 @@ def _layer(graph: Graph, node: Node, last: Optional[Layer], scale: float) -> Lay
     kind = _KINDS[node.function.op]
     source, before = (last.name, last.output) if last else (INPUT, graph.input.shape)
     layer = Layer(node.name, kind, (source,), before, node.output.shape, (scale, scale))
-    if kind in ("convolve", "depthwise", "maxpool", "avepool"):
+    if kind in _WINDOWED:
         layer = replace(layer, window=_window(node))
     if node.weights is None or node.bias is None:
         return layer
@@ -143,31 +146,45 @@ _S8_KINDS = {
 
 
 def s8_layers(graph: Graph) -> list[Layer]:
-    """The layers of a graph of s8 calls whose tensors all have a scale and a zero point."""
+    """The layers of a graph of s8 calls whose tensors all have a scale and a zero point.
+
+    Padding becomes part of the layers that read it.
+    """
     tensors = {graph.input.name: graph.input, **{node.name: node.output for node in graph.nodes}}
+    pads = {node.name: node for node in graph.nodes if node.function.op == "pad"}
     layers = []
     for node in graph.nodes:
+        if node.name in pads:
+            continue
         kind = _S8_KINDS.get(node.function.op)
-        source, output = tensors[node.inputs[0]], node.output
+        pad = pads.get(node.inputs[0])
+        inputs, output = pad.inputs if pad else node.inputs, node.output
+        source = tensors[inputs[0]]
+        if pad and kind not in _WINDOWED:
+            node, kind = pad, None
         if kind is None or output.dtype != "int8" or not source.scale or not output.scale:
             raise Error(f"{graph.name}: no peer computes {node.function.name} ({node.name})")
         layer = Layer(
             node.name,
             kind,
-            tuple(INPUT if name == graph.input.name else name for name in node.inputs),
+            tuple(INPUT if name == graph.input.name else name for name in inputs),
             source.shape,
             output.shape,
             (source.scale, output.scale),
             (source.zero_point, output.zero_point),
         )
-        if kind in ("convolve", "depthwise", "maxpool", "avepool"):
-            layer = replace(layer, window=_s8_window(node))
+        if kind in _WINDOWED:
+            layer = replace(layer, window=_s8_window(node, pad))
         layers.append(_weighted(graph, node, layer) if node.weights else layer)
     return layers
 
 
-def _s8_window(node: Node) -> Window:
-    p = node.params
+def _s8_window(node: Node, pad: Optional[Node]) -> Window:
+    """With the padding that the call before has added."""
+    p = dict(node.params)
+    for axis in "hw" if pad else "":
+        p[f"pad_{axis}"] += pad.params[f"pre_{axis}"]
+        p[f"input_{axis}"] = pad.params[f"input_{axis}"]
     pairs = [(p[f"{n}_h"], p[f"{n}_w"]) for n in ("filter", "stride", "pad", "input", "output")]
     kernel, stride, padding, before, out = pairs
     after = [max(0, (out[i] - 1) * stride[i] + kernel[i] - before[i] - padding[i]) for i in (0, 1)]
