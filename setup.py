@@ -107,7 +107,7 @@ AS_FAST_AND_SMALLER = [
 COLD = r"_(check|dsp)\.c|/(registry|cpu)\.c|_native\.c"
 
 #: Plain rows of which every one stands behind a fast row, where AVX2 is.
-BEHIND_AVX2 = r"/(q|recurrent)/\w+_ref\d*\.c|/(convolve|depthwise)(_mve|_s4)?_ref\.c"
+BEHIND_AVX2 = r"/(q|recurrent)/\w+_ref\d*\.c|/s/convolve/(convolve|depthwise)(_mve|_s4)?_ref\.c"
 
 
 def smaller_still(source):

@@ -16,9 +16,10 @@ from qemu_nn.bench.contest import contest
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.peak import Peak, peaks_of
 from qemu_nn.bench.peers import PEERS
-from qemu_nn.bench.peers.chain import chain
+from qemu_nn.bench.peers.chain import Window, chain
 from qemu_nn.bench.report import Report
 from qemu_nn.bench.rows import bits, time_rows
+from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.bench.stopwatch import Timing, race
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
@@ -27,6 +28,7 @@ from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
 from qemu_nn.testing.cases import CASES, Case
+from qemu_nn.testing.s8_builder import AffineBuilder
 
 #: Multiply-accumulates of the published geometries.
 MACS = {
@@ -222,6 +224,34 @@ def test_a_network_that_is_no_chain_of_int8_layers_is_refused(graph):
 def test_a_network_in_a_firmwares_memory_is_not_given_to_peers():
     with pytest.raises(Error, match="the memory of a firmware"):
         chain(networks.classifier(memory=True))
+
+
+def test_peers_get_padding_as_part_of_the_layer_behind():
+    graph = S8_NETWORKS["mobilenet_v2_100_224_s8"]()
+    layers = {layer.name: layer for layer in chain(graph)}
+    windows = {name: layers[name].window for name in ("conv0", "dw2", "dw3", "project3")}
+    assert "pad0" not in layers
+    assert layers["conv0"].sources == ("input",)
+    assert layers["dw2"].sources == ("expand2",)
+    assert layers["dw2"].input == (112, 112, 96)
+    assert windows["conv0"] == Window((3, 3), (2, 2), (1, 1), (0, 0))
+    assert windows["dw3"] == Window((3, 3), (1, 1), (1, 1), (1, 1))
+    assert windows["project3"] == Window((1, 1), (1, 1), (0, 0), (0, 0))
+
+
+def test_padding_that_no_window_reads_is_not_given_to_peers():
+    network = AffineBuilder("padded", (4, 4, 8))
+    network.pad("pad")
+    network.dense("dense", 3)
+    with pytest.raises(Error, match=r"no peer computes arm_pad_s8 \(pad\)"):
+        chain(network.graph())
+
+
+def test_mobilenet_v2_has_the_published_work():
+    graph = S8_NETWORKS["mobilenet_v2_100_224_s8"]()
+    ops = [node.function.op for node in graph.nodes]
+    macs = sum(extent(node.function.macs, node.params) for node in graph.nodes)
+    assert (macs, ops.count("pad"), ops.count("depthwise_conv_wrapper")) == (300_774_272, 18, 17)
 
 
 def test_a_peer_that_fails_leaves_a_note(monkeypatch):

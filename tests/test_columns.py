@@ -36,7 +36,7 @@ def _columns(rng):
 
 
 def _each_channel(rng):
-    channels = rng.choice((64, 16 * rng.randint(1, 13), rng.randint(1, 200)))
+    channels = rng.choice((64, 16 * rng.randint(1, 13), 8 * rng.randint(1, 9), rng.randint(1, 200)))
     names = ("input_c", "group", "out_c", "ch_im_in", "ch_im_out")
     return {**dict.fromkeys(names, channels), "ch_mult": 1, "depth": 1}
 

@@ -25,8 +25,9 @@ _WHOLE = {"act_min": -128, "act_max": 127}
 class AffineBuilder:
     """Appends one call after the other; a method returns the name of its output.
 
-    Padding is TFLite's SAME; what `pad` has padded gets no more of it. Rectified tensors have the zero point -128, others 0, so that the
-    range of an output does the rectifier's work, as in TFLite's networks.
+    Padding is TFLite's SAME; what `pad` has padded gets no more of it. Rectified tensors have the
+    zero point -128, others 0, so that the range of an output does the rectifier's work, as in
+    TFLite's networks.
     """
 
     def __init__(self, name: str, shape: tuple[int, ...]) -> None:
@@ -41,7 +42,7 @@ class AffineBuilder:
         self.last = "input"
 
     def pad(self, name: str) -> str:
-        """A border of one pixel of zeros around the last tensor, as PyTorch's exporters write it."""
+        """A border of one pixel of zeros around the last tensor, as PyTorch's exporters have it."""
         source = self._tensors[self.last]
         height, width, channels = source.shape
         sizes = {"input_n": 1, "input_h": height, "input_w": width, "input_c": channels}

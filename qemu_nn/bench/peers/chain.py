@@ -182,12 +182,13 @@ def s8_layers(graph: Graph) -> list[Layer]:
 def _s8_window(node: Node, pad: Optional[Node]) -> Window:
     """With the padding that the call before has added."""
     p = dict(node.params)
-    for axis in "hw" if pad else "":
-        p[f"pad_{axis}"] += pad.params[f"pre_{axis}"]
-        p[f"input_{axis}"] = pad.params[f"input_{axis}"]
+    before = pad.params if pad else {}
+    for axis in "hw":
+        p[f"pad_{axis}"] += before.get(f"pre_{axis}", 0)
+        p[f"input_{axis}"] = before.get(f"input_{axis}", p[f"input_{axis}"])
     pairs = [(p[f"{n}_h"], p[f"{n}_w"]) for n in ("filter", "stride", "pad", "input", "output")]
-    kernel, stride, padding, before, out = pairs
-    after = [max(0, (out[i] - 1) * stride[i] + kernel[i] - before[i] - padding[i]) for i in (0, 1)]
+    kernel, stride, padding, image, out = pairs
+    after = [max(0, (out[i] - 1) * stride[i] + kernel[i] - image[i] - padding[i]) for i in (0, 1)]
     return Window(kernel, stride, padding, (after[0], after[1]))
 
 
