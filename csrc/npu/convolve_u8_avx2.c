@@ -14,7 +14,6 @@ typedef int16_t pixel;
 typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0, LOWEST = 0, HIGHEST = UINT8_MAX };
 #define vec_dot vec_dot_s16
-#define NARROWS 1
 #define plain n_convolve_u8_ref
 #define ROW(part) n_convolve_u8_avx2##part
 

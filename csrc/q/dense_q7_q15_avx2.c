@@ -15,7 +15,6 @@ typedef int16_t pixel;
 typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0 };
 #define vec_dot vec_dot_s16
-#define NARROWS 1
 #define OPT_ORDER Q_FC_Q7_Q15
 
 #define ROW(layer, part) q_##layer##_q7_q15_avx2##part

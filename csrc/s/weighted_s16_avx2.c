@@ -10,7 +10,6 @@
 #include "epilogue_s16_avx2.inc"
 
 #define vec_dot vec_dot_s16
-#define NARROWS 1
 
 #include "../gemm/tile.inc"
 
