@@ -17,9 +17,23 @@ def row_param(*values, row, id):
     return pytest.param(*values, row, id=id, marks=skip)
 
 
-#: Rows that nobody runs here may still be asked what they take, where they are compiled at all.
 needs_x86 = pytest.mark.skipif(
     all(row.variant != "avx2" for row in kernels.ROWS), reason="needs the rows of x86-64"
+)
+
+
+def may_ask(row):
+    """May a row be asked what it takes, if nobody runs it? Its answers are compiled for the vectors
+    that it is, which for tiles are those of AVX-512."""
+    tiles, vectors = (kernels.FEATURES[name] for name in ("amx", "avx512vnni"))
+    needed = row.cpu & ~tiles | (vectors if row.cpu & tiles else 0)
+    return not needed & ~kernels.HOST
+
+
+#: Such rows of tiles.
+asks_tiles = pytest.mark.skipif(
+    not all(may_ask(row) for row in kernels.ROWS if row.variant == "amx"),
+    reason="rows on AMX answer in AVX-512's instructions",
 )
 
 

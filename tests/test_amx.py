@@ -11,7 +11,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from hosts import needs_x86
+from hosts import asks_tiles, needs_x86
 from layer_calls import dense, same_s8, square
 from modelled import (
     CSRC,
@@ -168,6 +168,7 @@ WRAPPER, DENSE = "arm_convolve_wrapper_s8", "arm_fully_connected_s8"
 
 
 @needs_x86
+@asks_tiles
 @pytest.mark.parametrize(
     ("name", "params", "core", "verdict"),
     [
@@ -202,6 +203,7 @@ def test_a_row_says_what_tiles_fit_and_what_they_are_faster_on(name, params, cor
 
 
 @needs_x86
+@asks_tiles
 def test_a_convolution_whose_coordinates_wrap_is_not_taken():
     call = square(BASIC, 200, 16, 32, 3)
     struct = FUNCTIONS[BASIC].struct_values(call)
