@@ -259,7 +259,7 @@ def call(
     given = [0 if array is None else array.nbytes for array in (*inputs, output, weights, bias)]
     if any(have < want for have, want in zip(given, needed)):
         raise Error(f"{row} needs arrays of {list(needed)} bytes, but has {given}")
-    if not row.takes(params) or not row.runs_here():
+    if not row.runs_here() or not row.takes(params):
         raise Error(f"{row} cannot run this call on this host; choose() names a row that can")
     scratch = aligned_bytes(row.scratch(params))
     packed = row.pack(params, weights, bias)
