@@ -30,9 +30,9 @@ COLUMNS = (
 def _columns(rng):
     """Mostly windows that reach about as far as the image, of which the last may hang over."""
     outputs, pad = rng.randint(1, 9), rng.choice((0, 0, 1, 1, 2, 3, 6))
-    stride = rng.choice((1, 2))
-    size = max(1, stride * (outputs - 1) + 3 - pad - rng.randint(-2, 3))
-    return size, 3, stride, 1, pad, outputs
+    stride, dilation = rng.choice((1, 2)), rng.choice((1, 1, 1, 2))
+    size = max(1, stride * (outputs - 1) + 2 * dilation + 1 - pad - rng.randint(-2, 3))
+    return size, 3, stride, dilation, pad, outputs
 
 
 def _each_channel(rng):
