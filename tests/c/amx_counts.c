@@ -34,6 +34,7 @@ int main(int count, char **arguments) {
                        .dim_im_out_y = n[0]};
     const gemm_shape shape = shape_of(&p);
     const tile_layout layout = tile_layout_of(&shape);
+    const tile_costs costs = {.put = 44, .vector = 5, .joins = 1};
     const int64_t in = (int64_t)n[0] * n[1] * n[2], out = (int64_t)n[0] * n[1] * n[3];
     const qn_buffers b = {.in = {aligned(in)},
                           .out = zeros(out),
@@ -45,6 +46,6 @@ int main(int count, char **arguments) {
     convolve(&p, &b);
     printf("%ld %ld %ld %ld %ld %ld\n", model_counted.dots, model_counted.loads,
            model_counted.stores, (long)pieces_laid_out(&shape, &layout),
-           (long)tile_cost(&shape, &layout), (long)vector_cost(&shape));
+           (long)tile_cost(&shape, &layout, costs.put), (long)vector_cost(&shape, &costs));
     return 0;
 }
