@@ -5,13 +5,14 @@ import pytest
 
 from qemu_nn.bench.networks import lenet5
 from qemu_nn.bench.s8_networks import ad_s8, kws_dscnn_s8
-from qemu_nn.runtime.session import BATCH, Session, batched, random_inputs
+from qemu_nn.runtime.session import BATCHES, Session, batched, random_inputs
 from qemu_nn.targets import profile
 from qemu_nn.testing.s8_builder import AffineBuilder
 
 pytestmark = pytest.mark.caps
 
 DEVICE = profile(cmsis="7.0.0")
+MORE, BATCH = BATCHES
 
 
 def dense(*widths):
@@ -23,7 +24,7 @@ def dense(*widths):
     return net.graph()
 
 
-@pytest.mark.parametrize("samples", [0, 1, BATCH - 1, BATCH, BATCH + 1, 5 * BATCH + 3])
+@pytest.mark.parametrize("samples", [0, 1, BATCH - 1, BATCH, BATCH + 1, MORE - 1, MORE, MORE + 1, 2 * MORE + BATCH + 3])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_is_its_samples(samples, threads):
     graph = ad_s8()
@@ -38,7 +39,7 @@ def test_a_batch_is_its_samples(samples, threads):
 
 def test_a_trace_of_a_batch_is_that_of_its_samples():
     graph = ad_s8()
-    x = random_inputs(graph, BATCH + 1)
+    x = random_inputs(graph, MORE + BATCH + 1)
     session = Session(graph, DEVICE)
     trace = session.run(x, trace=True)
     assert set(trace) == {node.name for node in graph.nodes}
@@ -53,9 +54,9 @@ def test_other_networks_go_sample_by_sample():
 @pytest.mark.parametrize("width", [1, 2, 8, 16, 17, 32, 33, 48, 64, 72, 80, 112, 128, 144])
 def test_fully_connected_layers_of_any_width_have_the_plain_bits(width):
     graph = dense(1, 1, width, 64, width + 7, width, 5)
-    x = random_inputs(graph, 2 * BATCH + 3)
+    x = random_inputs(graph, MORE + BATCH + 3)
     session = Session(graph, DEVICE)
     want = Session(graph, DEVICE, variant="plain").run(x)["last"]
     assert len(np.unique(want)) > 2
-    for some in (x, x[:1], x[:BATCH]):
+    for some in (x, x[:1], x[:BATCH], x[:MORE]):
         np.testing.assert_array_equal(session.run(some)["last"], want[: len(some)])

@@ -11,7 +11,7 @@ from ..ir.graph import Graph, Node
 from ..kernels import table as kernels
 from ..kernels.table import Row
 from ..runtime.plan import plan
-from ..runtime.session import BATCH, Session, batched, random_inputs
+from ..runtime.session import BATCHES, Session, batched, random_inputs
 from ..runtime.tuned import call_of
 from ..targets import Profile
 from ..testing.cases import Case
@@ -51,9 +51,9 @@ def tune(
 
 
 def _calls(graph: Graph, profile: Profile) -> Iterator[Node]:
-    """Those of a plan for one sample, and for a batch where that has one of its own."""
+    """Those of a plan for one sample, and for batches where these have plans of their own."""
     own = plan(graph, profile).graph
-    for each in (own, batched(own, BATCH)):
+    for each in (own, *(batched(own, size) for size in BATCHES)):
         yield from each.nodes if each else ()
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
@@ -36,8 +38,9 @@ from .workspace import Batch, Run, Workspace
 #: What every run asks for: looked up once, as a small network takes no longer than a few look-ups.
 _Array = np.ndarray
 
-#: Samples in one call, where a network gains from that.
-BATCH = 16
+#: Samples in one call, where a network gains from that: as many as are left, from the first on. Tiles of AMX
+#: compute 32 as fast as 16.
+BATCHES = (32, 16)
 
 #: Shapes of inputs that a session remembers.
 _MOST_SHAPES = 16
@@ -118,7 +121,8 @@ class Session:
         self._axes = ("N", "T") if graph.states else ("N",)
         self._ready = _Ready((-1,), None, None, 0, [], None)  # no array has this shape
         self._known: dict[tuple[tuple[int, ...], bool], _Ready] = {}
-        self._many: Union[Graph, Compiled, None] = batched(self.plan.graph, BATCH)
+        many = {size: batched(self.plan.graph, size) for size in BATCHES}
+        self._many: dict[int, Union[Graph, Compiled]] = {n: g for n, g in many.items() if g}
         for message in self.plan.warnings:
             warnings.warn(message, DeviceWarning, stacklevel=3)
 
@@ -235,23 +239,26 @@ class Session:
         return ready
 
     def _prepared(self, batch: Batch) -> Run:
-        """What computes a batch, BATCH samples in each call where the network gains from that."""
-        if self._many is None or batch.samples < BATCH:
+        """What computes a batch: as many samples in a call as the network gains from."""
+        left, parts = batch.samples, []
+        for size in self._many:
+            groups, left = divmod(left, size)
+            if groups:
+                parts.append((groups * size, self._computing(size, groups)))
+        if not parts:
             return self._compiled.prepared(batch)
-        if not isinstance(self._many, Compiled):
-            self._many = Compiled(plan(self._many, self.profile, self._variant), self.threads)
-        groups, rest = divmod(batch.samples, BATCH)
-        count = groups * BATCH
-        whole = self._many.prepared(Batch((count,), groups, 1, within=1))
-        if not rest:
-            return whole
-        last = self._compiled.prepared(Batch((rest,), rest, 1))
+        if left:
+            parts.append((left, self._compiled.prepared(Batch((left,), left, 1))))
+        return parts[0][1] if len(parts) == 1 else _one_after_the_other(parts)
 
-        def compute(x: np.ndarray, *_: Any) -> dict[str, np.ndarray]:
-            one, other = whole(x[:count]), last(x[count:])
-            return {name: np.concatenate([one[name], other[name]]) for name in one}
-
-        return compute
+    def _computing(self, size: int, groups: int) -> Run:
+        """What computes groups of `size` samples."""
+        many = self._many[size]
+        if not isinstance(many, Compiled):
+            many = self._many[size] = Compiled(
+                plan(many, self.profile, self._variant), self.threads
+            )
+        return many.prepared(Batch((groups * size,), groups, 1, within=1))
 
     def predict(
         self, x: Any, layout: Optional[str] = None
@@ -377,6 +384,17 @@ _COUNTS = {
     "batches": ("fully_connected", "fully_connected_per_channel"),
     "num_rows": ("softmax",),
 }
+
+
+def _one_after_the_other(parts: Sequence[tuple[int, Run]]) -> Run:
+    """What computes samples in parts: how many each has, and what computes them."""
+    ends = list(accumulate(count for count, _ in parts))
+
+    def compute(x: np.ndarray, *_: Any) -> dict[str, np.ndarray]:
+        found = [run(x[end - count : end]) for end, (count, run) in zip(ends, parts)]
+        return {name: np.concatenate([each[name] for each in found]) for name in found[0]}
+
+    return compute
 
 
 def batched(graph: Graph, count: int) -> Optional[Graph]:
