@@ -24,7 +24,10 @@ def dense(*widths):
     return net.graph()
 
 
-@pytest.mark.parametrize("samples", [0, 1, BATCH - 1, BATCH, BATCH + 1, MORE - 1, MORE, MORE + 1, 2 * MORE + BATCH + 3])
+@pytest.mark.parametrize(
+    "samples",
+    [0, 1, BATCH - 1, BATCH, BATCH + 1, MORE - 1, MORE, MORE + 1, 2 * MORE + BATCH + 3],
+)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_is_its_samples(samples, threads):
     graph = ad_s8()

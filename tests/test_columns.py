@@ -49,7 +49,11 @@ def _three_columns(rng, params):
     return changes
 
 
-def fast_rows(names, changed):
+def takes_all(row):
+    return not leaves_calls(row)
+
+
+def fast_rows(names, changed, wanted=takes_all):
     """Parameters of a test: functions that draw as ever but for what is changed, and their rows."""
     for named in EVERY_FUNCTION:
         if named.name in names:
@@ -60,7 +64,7 @@ def fast_rows(names, changed):
 
             function = replace(named, draw=draw)
             for row in rows_that_compute(function):
-                if row.kind == "fast" and not leaves_calls(row):
+                if row.kind == "fast" and wanted(row):
                     yield row_param(function, row=row, id=f"{function.name}-{row}")
 
 

@@ -55,20 +55,65 @@ QN_INLINE void maximum(const int8_t *values, const int8_t *end, int64_t step, in
     }
 }
 
-/* The columns of a row of windows have become the row `columns`. What a pixel's vectors write
- * behind it, the next pixel overwrites. */
-static void maximum_of_columns(const qn_pool *p, const int8_t *columns, int8_t *out,
-                               const int8_t *out_end) {
-    int32_t ch = p->ch_im_in;
-    const int8_t *end = columns + (int64_t)p->dim_im_in_x * ch + SLACK;
-    for (int32_t x = 0; x < p->dim_im_out_x; x++, out += ch) {
-        q_span window = window_x(p, x);
-        if (is_empty(window)) {
-            memset(out, INT8_MAX, (size_t)ch);
-            continue;
+/* Windows that lie in the image side by side: `step` bytes from one to the next, of `terms` pixels of ch
+ * channels. What a pixel's vectors write behind it, the next pixel overwrites. */
+QN_INLINE void maximum_of_windows(const int8_t *columns, int64_t step, int32_t terms, int32_t ch,
+                                  int32_t count, int8_t *out) {
+    for (int32_t x = 0; x < count; x++, columns += step, out += ch) {
+        for (int32_t i = 0; i < ch; i += 32) {
+            _mm256_storeu_si256((__m256i *)(out + i), maximum_32(columns + i, ch, terms));
         }
+    }
+}
+
+/* Of `count` windows that lie in the image, as many as may be written as whole vectors. */
+static int32_t windows_inside(const qn_pool *p, const int8_t *columns, int32_t count, int8_t *out,
+                              const int8_t *out_end) {
+    const int32_t ch = p->ch_im_in;
+    const int64_t step = (int64_t)p->stride_x * ch, room = out_end - out - (ch + 31) / 32 * 32;
+    const int64_t most = room < 0 ? 0 : room / ch + 1;
+    count = count < most ? count : (int32_t)most;
+    if (p->dim_kernel_x == 2) {
+        maximum_of_windows(columns, step, 2, ch, count, out);
+    } else if (p->dim_kernel_x == 3) {
+        maximum_of_windows(columns, step, 3, ch, count, out);
+    } else {
+        maximum_of_windows(columns, step, p->dim_kernel_x, ch, count, out);
+    }
+    return count;
+}
+
+/* The window of one pixel, which may hang over the image, or lie beside it. */
+static void maximum_of_window(const qn_pool *p, const int8_t *columns, q_span window, int8_t *out,
+                              const int8_t *out_end) {
+    const int32_t ch = p->ch_im_in;
+    const int8_t *end = columns + (int64_t)p->dim_im_in_x * ch + SLACK;
+    if (is_empty(window)) {
+        memset(out, INT8_MAX, (size_t)ch);
+    } else {
         maximum(columns + (int64_t)window.start * ch, end, ch, window.stop - window.start, ch, out,
                 out_end);
+    }
+}
+
+/* The columns of a row of windows have become the row `columns`. */
+static void maximum_of_columns(const qn_pool *p, const int8_t *columns, int8_t *out,
+                               const int8_t *out_end) {
+    const int32_t ch = p->ch_im_in, first = (p->padding_x + p->stride_x - 1) / p->stride_x;
+    const int32_t last = p->dim_im_in_x + p->padding_x - p->dim_kernel_x; /* where one may start */
+    const int32_t inside = last < 0 ? 0 : last / p->stride_x + 1;
+    const int32_t stop = inside < p->dim_im_out_x ? inside : p->dim_im_out_x;
+    int32_t x = 0;
+    while (x < p->dim_im_out_x) {
+        const q_span window = window_x(p, x);
+        const int8_t *from = columns + (int64_t)window.start * ch;
+        int8_t *to = out + (int64_t)x * ch;
+        const int32_t count =
+            x >= first && x < stop ? windows_inside(p, from, stop - x, to, out_end) : 0;
+        if (count == 0) {
+            maximum_of_window(p, columns, window, to, out_end);
+        }
+        x += count > 0 ? count : 1;
     }
 }
 
