@@ -194,18 +194,19 @@ def test_plain_rows_and_averages_of_the_npu_stay_whole():
             assert lib.qn_units(lib.qn_kernel_at(row.index), struct, grain) == 0
 
 
-def units_of(row, device):
+def units_of(row, device, changes=()):
     sides = {f"{what}_{axis}": 64 for what in ("input", "output") for axis in "hw"}
     window = {f"{what}_{axis}": 1 for what in ("filter", "stride", "dilation") for axis in "hw"}
     channels = {"batches": 1, "input_c": 16, "filter_c": 16, "output_c": 16}
     others = dict.fromkeys((f for f, _ in ffi.typeof(row.op.params).fields), 0)
-    fields = kernels.make_params(row.op, device, {**others, **sides, **window, **channels})
+    given = {**others, **sides, **window, **channels, **dict(changes)}
+    fields = kernels.make_params(row.op, device, given)
     return lib.qn_units(lib.qn_kernel_at(row.index), fields, ffi.new("int32_t *"))
 
 
 @needs_x86
 def test_where_a_pixel_lies_counts_calls_stay_whole():
-    """On Helium built for single rounding, and in tiles of AMX."""
+    """On Helium built for single rounding, and where blocks are laid out for tiles of AMX."""
     rows = [
         r for r in kernels.ROWS if r.kind == "fast" and str(r).startswith("convolve_wrapper_s8")
     ]
@@ -213,8 +214,11 @@ def test_where_a_pixel_lies_counts_calls_stay_whole():
     for row in filter(may_ask, rows):
         for core in ("cortex-m4", "cortex-m55"):
             for rounding in ("double", "single"):
-                whole = row.variant == "amx" or (core, rounding) == ("cortex-m55", "single")
-                assert (units_of(row, profile(core, "7.0.0", rounding)) == 0) == whole
+                device = profile(core, "7.0.0", rounding)
+                whole = (core, rounding) == ("cortex-m55", "single")
+                assert (units_of(row, device) == 0) == whole
+                lines = {"input_w": 8, "output_w": 6, "filter_w": 3, "output_h": 62, "filter_h": 3}
+                assert (units_of(row, device, lines) == 0) == (whole or row.variant == "amx")
 
 
 @needs_x86

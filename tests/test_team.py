@@ -18,7 +18,6 @@ from test_s_fast import window
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.npu_networks import NPU_NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS
-from qemu_nn.kernels.table import FEATURES
 from qemu_nn.runtime import split as cut
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU, profile
@@ -94,12 +93,7 @@ def test_images_of_one_column_are_cut(name, cut_all):
         shared = Session(graph, profile(cmsis="7.0.0"), threads=threads)
         equal(shared.run(x), want, 3)
         fast = shared.plan.steps[0].row.kind == "fast"
-        assert bool(shared.plan.steps[0].parts) == (fast and threads > 1 and not on_tiles(shared))
-
-
-def on_tiles(session):
-    """Calls of rows on tiles are not cut."""
-    return bool(session.plan.steps[0].row.cpu & FEATURES["amx"])
+        assert bool(shared.plan.steps[0].parts) == (fast and threads > 1)
 
 
 @pytest.mark.parametrize("name", SMALL)

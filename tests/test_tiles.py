@@ -4,9 +4,10 @@ from random import Random
 
 import pytest
 from hosts import leaves_calls
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_columns import COLUMNS, fast_rows
+from test_cut import compare_parts_with_the_whole
 from test_rows import compare_with_plain
 
 pytestmark = pytest.mark.caps
@@ -57,3 +58,11 @@ def _lines(rng, params):
 @given(seed=st.integers(0, 2**32 - 1))
 def test_tiles_end_where_lines_and_windows_do(function, row, seed):
     compare_with_plain(function, row, Random(seed), seed)
+
+
+@pytest.mark.parametrize(("function", "row"), list(fast_rows(NAMES, _lines, leaves_calls)))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.filter_too_much])
+@given(seed=st.integers(0, 2**32 - 1))
+def test_parts_of_lines_are_the_whole(function, row, seed):
+    """Unless blocks are laid out: those calls are not cut."""
+    compare_parts_with_the_whole(function, row, Random(seed), seed)

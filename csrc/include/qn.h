@@ -79,8 +79,9 @@ typedef struct qn_op {
  * scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these
  * parameters, another one must. Scratch starts at a multiple of 64 bytes for fast rows.
  * packed(): bytes that pack() fills from weights and bias, once, at plan time; 0: none.
- * traits(): without QN_PAYS a row further down is faster on parameters that this one takes. By the
- * others its image or output may lie in memory turned, with all sign bits turned over.
+ * traits(): without QN_PAYS a row further down is faster on parameters that this one takes. By
+ * QN_TURNED_IN and _OUT its image or output may lie in memory turned, with all sign bits turned over.
+ * Of rows on tiles, parts may read what was packed for the whole by QN_PARTS alone.
  * Fast rows never write to an input, and clamp to 0 from below where params.relu is set; plain
  * rows and models do not look at it. */
 typedef struct qn_kernel {
@@ -95,7 +96,7 @@ typedef struct qn_kernel {
     int32_t (*traits)(const void *params);
 } qn_kernel;
 
-enum { QN_NOT_TAKEN = -1, QN_PAYS = 1, QN_TURNED_IN = 2, QN_TURNED_OUT = 4 };
+enum { QN_NOT_TAKEN = -1, QN_PAYS = 1, QN_TURNED_IN = 2, QN_TURNED_OUT = 4, QN_PARTS = 8 };
 
 /* The instruction sets that this host has and its operating system lets us use. */
 uint32_t qn_cpu_features(void);

@@ -35,7 +35,7 @@ int64_t ROW(convolve, _regular)(const void *params) {
 
 int32_t ROW(convolve, _traits)(const void *params) {
     const gemm_shape shape = shape_of(params);
-    return tiles_pay(&shape, (tile_costs){.put = 44, .vector = 5, .joins = 1});
+    return tile_traits(&shape, (tile_costs){.put = 44, .vector = 5, .joins = 1});
 }
 
 #include "../gemm/target_end.inc"

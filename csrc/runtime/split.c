@@ -4,9 +4,9 @@
  * + (kernel-1)*dilation. The part has those of them that lie in the image, and as much padding above
  * as is left of it: whatever lies outside the image lies outside the part. Fast rows are functions of
  * this geometry alone, and so are their packed weights, but for one pixel by itself
- * (gemm_shape.alone), which no part is; for tiles of AMX, whose layout depends on the number of
- * pixels; and where Helium, built for single rounding, has the sums of some pixels in lanes
- * (s/convolve/convolve_helium.h). Convolutions of 16 bits have their pixels in pairs, and other sums for
+ * (gemm_shape.alone), which no part is; for tiles of AMX where blocks are laid out, whose layout
+ * depends on the number of pixels; and where Helium, built for single rounding, has the sums of some
+ * pixels in lanes (s/convolve/convolve_helium.h). Convolutions of 16 bits have their pixels in pairs, and other sums for
  * the last of an odd number (s/convolve/convolve.h): parts but the last have an even number. */
 #include <string.h>
 
@@ -159,9 +159,10 @@ static int64_t pixels_of(const windows *w, const int32_t *p) {
 }
 
 /* Is a window's output the same wherever it lies? */
-static int is_even(const qn_kernel *kernel, int32_t profile) {
+static int is_even(const qn_kernel *kernel, const int32_t *params) {
+    const int32_t profile = params[0];
     const int lanes = qn_path(profile) == QN_PATH_MVE && qn_rounding(profile) == QN_SINGLE;
-    return !lanes && !(kernel->cpu & QN_CPU_AMX);
+    return !lanes && (!(kernel->cpu & QN_CPU_AMX) || kernel->traits(params) & QN_PARTS);
 }
 
 int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain) {
@@ -175,7 +176,7 @@ int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain) {
         *grain = GRAIN;
         return p[e->length];
     }
-    if (!w || (w->one && p[w->one] != 1) || !is_even(kernel, p[0])) {
+    if (!w || (w->one && p[w->one] != 1) || !is_even(kernel, p)) {
         return 0;
     }
     const int pixels = goes_by_pixels(kernel, w, p) && pixels_of(w, p) <= INT32_MAX;
@@ -237,8 +238,9 @@ int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_
     *part = *step;
     part->params = params;
     *scratch = scratch_of(step->kernel, whole, params);
-    if (status == QN_OK && step->kernel->packed(params) != step->kernel->packed(whole)) {
-        return QN_REFUSED; /* one row of very many pixels may be computed in another way */
+    if (status == QN_OK && (step->kernel->packed(params) != step->kernel->packed(whole) ||
+                            (w && !is_even(step->kernel, params)))) {
+        return QN_REFUSED; /* few pixels, or one row of very many, may be computed in another way */
     }
     return status == QN_OK ? move(part, &sizes, s.from, of, first, units) : status;
 }
