@@ -27,7 +27,7 @@ BASELINES = Path(__file__).parents[1] / "benchmarks" / "baselines"
 # ---- tiles of AMX, or vectors ----
 
 #: Microseconds of each call of the package's networks, by variant, on a processor with AMX.
-AMX_CALLS = json.loads((BASELINES / "xeon_amx_calls.json").read_text(encoding="utf-8"))
+AMX_CALLS = json.loads((BASELINES / "calls" / "xeon_amx.json").read_text(encoding="utf-8"))
 AMX_SERVER = AMX_CALLS["host"]["instruction sets"].split()
 
 #: Calls that the estimate leaves to a slower row, and how much slower that is.

@@ -79,9 +79,8 @@ typedef struct qn_op {
  * scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these
  * parameters, another one must. Scratch starts at a multiple of 64 bytes for fast rows.
  * packed(): bytes that pack() fills from weights and bias, once, at plan time; 0: none.
- * traits(): without QN_PAYS a row further down is faster on parameters that this one takes. By
- * QN_TURNED_IN and _OUT its image or output may lie in memory turned, with all sign bits turned over.
- * Of rows on tiles, parts may read what was packed for the whole by QN_PARTS alone.
+ * traits(): QN_PAYS: no row further down is faster. QN_TURNED_...: the image or the output may lie in
+ * memory with all sign bits turned over. QN_PARTS: parts of a call on tiles read what the whole has packed.
  * Fast rows never write to an input, and clamp to 0 from below where params.relu is set; plain
  * rows and models do not look at it. */
 typedef struct qn_kernel {
