@@ -6,8 +6,9 @@
  * this geometry alone, and so are their packed weights, but for one pixel by itself
  * (gemm_shape.alone), which no part is; for tiles of AMX where blocks are laid out, whose layout
  * depends on the number of pixels; and where Helium, built for single rounding, has the sums of some
- * pixels in lanes (s/convolve/convolve_helium.h). Convolutions of 16 bits have their pixels in pairs, and other sums for
- * the last of an odd number (s/convolve/convolve.h): parts but the last have an even number. */
+ * pixels in lanes (s/convolve/convolve_helium.h). Convolutions of 16 bits have their pixels in pairs, and
+ * other sums for the last of an odd number (s/convolve/convolve.h): parts but the last have an even
+ * number. */
 #include <string.h>
 
 #include "../common/fixed.h"
