@@ -6,8 +6,10 @@ from their machine code. A processor that has AMX has run them, too, and found n
 (docs/decisions/010-fast-rows.md); on one, tests/test_rows.py does.
 """
 
+import ctypes
 import re
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,9 +28,11 @@ from modelled import (
 )
 
 from qemu_nn import cmsis
+from qemu_nn.bench.networks import cifar10
 from qemu_nn.errors import Error
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
+from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
 
 pytestmark = pytest.mark.compiles
@@ -43,7 +47,7 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ROWS = [row for row in kernels.ROWS if row.variant == "amx"]
 EVERYTHING = sum(kernels.FEATURES.values())
 
-INSTRUCTIONS = ("ldtilecfg", "tileloadd", "tilestored", "tilerelease")
+INSTRUCTIONS = ("sttilecfg", "ldtilecfg", "tileloadd", "tilestored")
 PRODUCTS = {"tdpbssd": 3, "tdpbusd": 1}  # signed pixels, unsigned ones: the prefix of VEX
 
 
@@ -82,6 +86,46 @@ def test_the_shipped_rows_have_the_instructions(tmp_path, source):
 def test_the_model_has_none_of_them(tmp_path, source):
     code = disassembled(compile_to(tmp_path / "rows.o", source, "-O1", *MODELS))
     assert not re.search("|".join((*INSTRUCTIONS, *PRODUCTS)), code)
+
+
+PALETTE = r"""
+int palette(void) {
+    unsigned char configured[64];
+    __asm__ volatile("sttilecfg %0" : "=m"(configured));
+    return configured[0];
+}
+"""
+
+
+def has_tiles():
+    """Does the processor have AMX itself, not a model of it?"""
+    told = Path("/proc/cpuinfo")
+    mine = kernels.cpu_features() & kernels.FEATURES["amx"]
+    return bool(mine) and told.exists() and "amx_tile" in told.read_text(encoding="utf-8")
+
+
+@needs_gcc
+@pytest.mark.skipif(not has_tiles(), reason="needs AMX")
+def test_a_run_leaves_no_tiles_configured(tmp_path):
+    """Rows do, so that the next one need not configure them again."""
+    (tmp_path / "palette.c").write_text(PALETTE, encoding="utf-8")
+    library = tmp_path / "palette.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", tmp_path / "palette.c", "-o", library], check=True)
+    palette = ctypes.CDLL(str(library)).palette
+    graph = cifar10()
+    session = Session(graph, profile(), "amx")
+    assert "amx" in {step.row.variant for step in session.plan.steps}
+    x = random_inputs(graph, 3)
+    session.run(x)
+    assert palette() == 0
+    session.stream().step(x[0])
+    assert palette() == 0
+    Session(graph, profile(), threads=2).run(x)
+    assert palette() == 0
+    call = square(BASIC, 16, 32, 32, 3)
+    arrays = {a.name: np.zeros(a.shape(call), a.dtype) for a in FUNCTIONS[BASIC].arrays}
+    cmsis.invoke(FUNCTIONS[BASIC], {**call, **arrays}, profile(), "amx")
+    assert palette() == 0
 
 
 #: Height, width, channels in and out, kernel -> products, loads and stores of tiles, pieces of

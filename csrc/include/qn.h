@@ -152,12 +152,12 @@ typedef struct qn_plan {
     const qn_store *stores; /* ascending in `after` */
     const qn_task *tasks;   /* of a sample without states; none: one thread computes it */
     int64_t step_count, input_count, state_count, store_count, task_count;
-    int64_t arena_bytes; /* all of the arena */
-    int64_t cleared;     /* bytes at its start that are zero when a sample starts */
-    int64_t input_bytes; /* of one sample at one time step */
-    int64_t state_bytes; /* of one sample */
-    int64_t look_every;  /* steps after which the clock is looked at: a millisecond, about */
-    int32_t jumps;       /* some steps are jumps: then a single turn can take for ever, too */
+    int64_t arena_bytes;  /* all of the arena */
+    int64_t cleared;      /* bytes at its start that are zero when a sample starts */
+    int64_t input_bytes;  /* of one sample at one time step */
+    int64_t state_bytes;  /* of one sample */
+    int64_t look_every;   /* steps after which the clock is looked at: a millisecond, about */
+    int32_t jumps, tiles; /* are some steps jumps? do some leave tiles configured? */
 } qn_plan;
 
 /* What a call of a fast row can be split into: rows of its output, its pixels where windows are single

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../common/tiles.h"
 #include "executor.h"
 #include "modes.h"
 
@@ -234,19 +235,7 @@ int qn_turn(const qn_call *call, const void *x) {
     qn_load_input(call->plan, call->arenas[0], 0, x);
     const int status = qn_run_steps(call->plan, call->arenas[0], 0, call->outputs, 0,
                                     call->plan->step_count, &watch);
-    qn_leave_modes(modes);
-    return status;
-}
-
-void qn_pack_row(const qn_kernel *row, const void *params, const qn_buffers *given, void *packed) {
-    const uint64_t modes = qn_enter_modes();
-    row->pack(params, given->weights, given->bias, packed);
-    qn_leave_modes(modes);
-}
-
-int qn_run_row(const qn_kernel *row, const void *params, const qn_buffers *buffers) {
-    const uint64_t modes = qn_enter_modes();
-    const int status = row->run(params, buffers);
+    qn_release_tiles(call->plan->tiles);
     qn_leave_modes(modes);
     return status;
 }
@@ -254,5 +243,7 @@ int qn_run_row(const qn_kernel *row, const void *params, const qn_buffers *buffe
 int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
                const void *x, const void *state, void *const *outputs, qn_ask *ask) {
     qn_watch watch = qn_watch_of(plan, ask);
-    return qn_run_samples(plan, arena, first, last, times, x, state, outputs, &watch);
+    const int status = qn_run_samples(plan, arena, first, last, times, x, state, outputs, &watch);
+    qn_release_tiles(plan->tiles);
+    return status;
 }

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "../common/tiles.h"
 #include "executor.h"
 #include "modes.h"
 #include "thread_pool.h"
@@ -23,6 +24,7 @@ static int run_alone(const qn_call *call, int64_t samples, int64_t times, const 
  * threads write to has a cache line of its own. */
 typedef struct job {
     const qn_call *call;
+    qn_work *work;
     const void *x, *state;
     int64_t times, turn, samples, chunk; /* chunk: samples at a time */
     int32_t threads;
@@ -130,7 +132,14 @@ static void work_on_tasks(void *of, int32_t who) {
     }
 }
 
-static int do_job(job *j, qn_work *work) {
+static void work(void *of, int32_t who) {
+    const job *j = of;
+    j->work(of, who);
+    qn_release_tiles(j->call->plan->tiles);
+}
+
+static int do_job(job *j, qn_work *parts) {
+    j->work = parts;
     atomic_init(&j->count, 0);
     atomic_init(&j->status, QN_OK);
     qn_thread_pool_do(j->call->pool, work, j, &j->watch);

@@ -99,6 +99,7 @@ class Compiled:
         built.input_bytes, built.state_bytes = input_bytes, state_bytes
         longest = max((step.cost for step in plan.steps), default=0.0)
         built.jumps = bool(plan.graph.loops)
+        built.tiles = any("amx" in step.row.features for step in plan.steps)
         built.look_every = max(1, int(_LOOK / max(longest, 1e-3)))
         return built
 

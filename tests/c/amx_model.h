@@ -1,4 +1,4 @@
-/* The instructions of AMX that gemm/amx.h uses, as Intel defines them, in plain C: palette 1, eight
+/* The instructions of AMX that gemm/amx.inc and common/tiles.h use, as Intel defines them, in plain C: palette 1, eight
  * tiles of up to 16 rows of up to 64 bytes. Where a processor would raise an exception this aborts;
  * what lies beside an array is AddressSanitizer's to see. */
 #ifndef QN_AMX_MODEL_H
@@ -15,7 +15,9 @@ typedef struct model_tile {
     uint8_t data[MODEL_ROWS][MODEL_BYTES];
 } model_tile;
 
-static _Thread_local model_tile model_tiles[MODEL_TILES];
+/* A thread's, of all files that include this. */
+__attribute__((weak)) _Thread_local model_tile model_tiles[MODEL_TILES];
+__attribute__((weak)) _Thread_local tile_config model_config;
 
 #define MODEL_DEMAND(holds)                                                             \
     do {                                                                                \
@@ -25,7 +27,7 @@ static _Thread_local model_tile model_tiles[MODEL_TILES];
         }                                                                               \
     } while (0)
 
-/* Instructions so far, of all files that include this. */
+/* Instructions so far. */
 typedef struct model_count {
     long loads, stores, dots;
 } model_count;
@@ -37,19 +39,21 @@ static inline model_tile *model_configured(int number) {
     return &model_tiles[number];
 }
 
-static inline void model_release(void) { memset(model_tiles, 0, sizeof model_tiles); }
+static inline void model_release(void) {
+    memset(model_tiles, 0, sizeof model_tiles);
+    memset(&model_config, 0, sizeof model_config);
+}
 
-/* Every tile becomes zero. A row before this one must have released what it had: that is ours to
- * demand, not the processor's. */
+/* Every tile becomes zero. What is configured already need not be again: that is ours to demand, not the
+ * processor's. */
 static inline void model_configure(const tile_config *config) {
-    for (int t = 0; t < MODEL_TILES; t++) {
-        MODEL_DEMAND(model_tiles[t].rows == 0);
-    }
+    MODEL_DEMAND(memcmp(&model_config, config, sizeof *config) != 0);
     MODEL_DEMAND(sizeof *config == 64 && config->palette == 1 && config->start_row == 0);
     for (int i = 0; i < 14; i++) {
         MODEL_DEMAND(config->reserved[i] == 0);
     }
     model_release();
+    model_config = *config;
     for (int t = 0; t < 16; t++) {
         const int rows = config->rows[t], bytes = config->row_bytes[t];
         MODEL_DEMAND(rows <= MODEL_ROWS && bytes <= MODEL_BYTES && !rows == !bytes);
@@ -118,6 +122,7 @@ static inline void model_dot(int is_signed, int sums, int pixels, int weights) {
 }
 
 #define TILE_CONFIGURE(config) model_configure(config)
+#define TILE_CONFIGURED(config) (*(config) = model_config)
 #define TILE_RELEASE() model_release()
 #define TILE_LOAD(tile, from, stride) model_load(tile, from, stride)
 #define TILE_STORE(tile, to, stride) model_store(tile, to, stride)
