@@ -26,6 +26,7 @@ array([0, 5], dtype=int8)
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Optional
@@ -113,7 +114,7 @@ def _argument(function: Function, array: Array, value: object, params: dict[str,
     shape = array.shape(params)
     if any(axis < 0 for axis in shape):
         raise Error(f"{where} cannot have the shape {list(shape)}")
-    if given.size != np.prod(shape, dtype=np.int64):
+    if given.size != math.prod(shape):
         raise Error(f"{where} must have the shape {list(shape)}, not {list(given.shape)}")
     return given
 

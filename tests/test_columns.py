@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_rows import EVERY_FUNCTION, compare_with_plain, rows_that_compute
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 NAMES = {
     "arm_depthwise_conv_wrapper_s8",

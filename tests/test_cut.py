@@ -14,7 +14,7 @@ from qemu_nn.runtime import split as cut
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 #: Ops that a session with several threads cuts.
 CUT = (

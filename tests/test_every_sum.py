@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_s_fast_recurrent import DEVICES, hold
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 BYTES = np.arange(-128, 128)
 #: Pairs of bytes whose sums x + 127 y meet each integer between their ends.

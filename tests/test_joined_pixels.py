@@ -12,7 +12,7 @@ from test_rows import compare_with_plain, rows_that_compute
 
 from qemu_nn.functions import FUNCTIONS
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 NAMES = (
     "arm_convolve_wrapper_s8",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from test_columns import fast_rows
 from test_rows import compare_with_plain
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 NAMES = {"arm_convolve_wrapper_s8", "arm_convolve_1x1_s8_fast", "arm_fully_connected_s8"}
 

@@ -9,7 +9,7 @@ from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 SMALL = [name for name in S8_NETWORKS if not name.startswith("mobilenet_100")]
 DEVICES = [

@@ -10,7 +10,7 @@ from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 
 def rows_by_function():

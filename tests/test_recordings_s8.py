@@ -11,7 +11,7 @@ from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 FAMILIES = (
     *("convolve_s8", "convolve_s16", "convolve_s4", "transpose_conv_s8"),

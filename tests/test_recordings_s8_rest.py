@@ -12,7 +12,7 @@ from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, is_affine
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 FOLDER = Path(__file__).parent / "golden" / "cmsis_s8"
 FAMILIES = (

@@ -15,7 +15,7 @@ from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import NPU, all_profiles, profile
 from qemu_nn.testing.calls import random_arguments
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 GUARD = 64
 CORTEX_M3 = profile("cortex-m3", "5.9.0")

@@ -18,7 +18,7 @@ from qemu_nn.functions import FUNCTIONS
 from qemu_nn.targets import all_profiles, is_affine
 from qemu_nn.testing.calls import random_arguments
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 DRAWN = st.randoms(use_true_random=False)
 DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]

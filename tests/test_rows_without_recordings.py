@@ -15,7 +15,7 @@ from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 DTYPES = {8: np.int8, 16: np.int16}
 Q7 = st.integers(-(2**7), 2**7 - 1)

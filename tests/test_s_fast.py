@@ -15,7 +15,7 @@ from qemu_nn.kernels.devices import profile_for
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 ROUNDINGS = ("double", "single")
 WHOLE = {"act_min": -128, "act_max": 127}

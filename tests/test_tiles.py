@@ -10,7 +10,7 @@ from test_columns import COLUMNS, fast_rows
 from test_cut import compare_parts_with_the_whole
 from test_rows import compare_with_plain
 
-pytestmark = pytest.mark.caps
+pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 NAMES = {
     "arm_convolve_wrapper_s8",

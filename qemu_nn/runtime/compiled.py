@@ -195,6 +195,11 @@ class Compiled:
         """Memory of its own for one time step after the other."""
         return Turn(self)
 
+    def results_stay(self, batch: Batch) -> bool:
+        """Are inputs and results of a batch so small that a workspace keeps arrays for the next?"""
+        size = max(self._plan.input_bytes, sum(s.tensor.nbytes for s in self.plan.stores))
+        return size * batch.samples * batch.times <= SMALL and not self.plan.graph.loops
+
     def prepared(self, batch: Batch) -> Run:
         """What computes the results for inputs and states of one shape, which have been checked.
 
@@ -204,14 +209,13 @@ class Compiled:
         lead, samples, times, within = batch
         results = [(i, name, lead + shape[within:], of) for i, name, shape, of in self._results]
         small = self._plan.input_bytes * samples * times <= SMALL
-        size = sum(store.tensor.nbytes for store in self.plan.stores) * samples * times
-        may_stay = small and size <= SMALL and not self.plan.graph.loops
+        may_stay = self.results_stay(batch)
 
         def run(x: np.ndarray, state: Any = None, again: bool = False) -> dict[str, np.ndarray]:
             try:
-                _, call, _, outputs, memory = self.idle.pop()
+                last, call, _, outputs, memory = workspace = self.idle.pop()
             except IndexError:  # other threads work in all of them
-                _, call, _, outputs, memory = self._workspace()
+                last, call, _, outputs, memory = workspace = self._workspace()
             made = self._receive(results, outputs)
             start = NULL if state is None else _address(state)
             try:
@@ -223,9 +227,12 @@ class Compiled:
             if status:
                 self.ended(status)
                 return run(x, state)
-            stays = again and may_stay
-            held = tuple(self._receive(results, outputs).items()) if stays else ()
-            self.idle.append(Workspace(batch if stays else None, call, held, outputs, memory))
+            if again and may_stay:
+                held = tuple(self._receive(results, outputs).items())
+                workspace = Workspace(batch, call, held, outputs, memory)
+            elif last is not None:
+                workspace = Workspace(None, call, (), outputs, memory)
+            self.idle.append(workspace)
             return made
 
         return run

@@ -50,14 +50,14 @@ class _Ready(NamedTuple):
     """What runs of inputs of one shape have in common.
 
     dtype: of inputs that run() need not look at any further; None: it must. idle: where workspaces
-    are.
+    are; None: not where the results of the last run stay.
     """
 
     shape: tuple[int, ...]
     dtype: Optional[np.dtype]
     batch: Any
     samples: int
-    idle: list[Workspace]
+    idle: Optional[list[Workspace]]
     compute: Any
 
 
@@ -119,7 +119,7 @@ class Session:
         self._plain_dtype = np.dtype(graph.input.dtype) if plain else None
         self._shape = graph.input.shape if self._one else (sum(t.nbytes for t in graph.inputs),)
         self._axes = ("N", "T") if graph.states else ("N",)
-        self._ready = _Ready((-1,), None, None, 0, [], None)  # no array has this shape
+        self._ready = _Ready((-1,), None, None, 0, None, None)  # no array has this shape
         self._known: dict[tuple[tuple[int, ...], bool], _Ready] = {}
         many = {size: batched(self.plan.graph, size) for size in BATCHES}
         self._many: dict[int, Union[Graph, Compiled]] = {n: g for n, g in many.items() if g}
@@ -194,6 +194,8 @@ class Session:
             or trace is not False
         ):
             return self._run(x, state, trace)
+        if idle is None:
+            return compute(x)
         try:
             workspace = idle.pop()
         except IndexError:  # other threads work in all of them
@@ -232,7 +234,9 @@ class Session:
         """What runs of inputs of a new shape have in common."""
         batch, compiled = self._measured(x), self._traced if trace else self._compiled
         compute = compiled.prepared(batch) if trace else self._prepared(batch)
-        how = (self._plain_dtype, batch, batch.samples, compiled.idle, compute)
+        whole = not trace and all(batch.samples < size for size in self._many)
+        idle = compiled.idle if whole and compiled.results_stay(batch) else None
+        how = (self._plain_dtype, batch, batch.samples, idle, compute)
         if len(self._known) >= _MOST_SHAPES:
             self._known.clear()
         ready = self._known[x.shape, trace] = _Ready(x.shape, *how)

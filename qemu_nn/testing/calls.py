@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 
 import numpy as np
@@ -18,7 +19,7 @@ VALUES = ("random", "lowest", "highest", "alternating", "one_hot", "small")
 def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
     """An array of one kind; every kind is in the dtype's range."""
     low, high = (-(2**20), 2**20) if dtype == "float32" else limits(dtype)
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     if kind == "random":
         return drawn(rng, dtype, shape)
     if kind == "small":
