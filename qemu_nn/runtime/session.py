@@ -49,8 +49,8 @@ _MOST_SHAPES = 16
 class _Ready(NamedTuple):
     """What runs of inputs of one shape have in common.
 
-    dtype: of inputs that run() need not look at any further; None: it must. idle: where workspaces
-    are; None: not where the results of the last run stay.
+    dtype: of inputs that run() need not look at any further; None: it must. idle: workspaces, in
+    which results of a run stay for the next; None: none do.
     """
 
     shape: tuple[int, ...]
