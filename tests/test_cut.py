@@ -14,7 +14,7 @@ from qemu_nn.runtime import split as cut
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
-pytestmark = [pytest.mark.caps, pytest.mark.rows]
+pytestmark = pytest.mark.caps
 
 #: Ops that a session with several threads cuts.
 CUT = (
@@ -95,6 +95,7 @@ def compare_these(function, row, struct, arguments, parts, seed=0):
 MANY_REFUSED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
 
 
+@pytest.mark.rows
 @pytest.mark.parametrize(("function", "row"), rows_that_are_cut())
 @settings(max_examples=8, suppress_health_check=MANY_REFUSED)
 @given(rng=DRAWN, seed=st.integers(0, 2**32 - 1))

@@ -16,7 +16,7 @@ from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU
 from qemu_nn.testing.npu_calls import start_shift
 
-pytestmark = [pytest.mark.caps, pytest.mark.rows]
+pytestmark = pytest.mark.caps
 
 SMALL = ("lenet5_npu", "mobilenet_025_96_npu")
 

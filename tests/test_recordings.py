@@ -10,7 +10,7 @@ from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 
-pytestmark = [pytest.mark.caps, pytest.mark.rows]
+pytestmark = pytest.mark.caps
 
 
 def rows_by_function():
@@ -24,6 +24,7 @@ def copied(inputs):
     return {name: value.copy() for name, value in inputs.items()}
 
 
+@pytest.mark.rows
 @pytest.mark.parametrize(("function", "row"), list(rows_by_function()))
 def test_every_row_gives_the_recorded_bits(function, row):
     for r in recordings.load(function):

@@ -13,7 +13,7 @@ from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, profile
 
-pytestmark = [pytest.mark.caps, pytest.mark.rows]
+pytestmark = pytest.mark.caps
 
 FAMILIES = (
     *("fully_connected_s8", "fully_connected_s16", "fully_connected_s4"),

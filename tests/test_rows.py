@@ -15,7 +15,7 @@ from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import NPU, all_profiles, profile
 from qemu_nn.testing.calls import random_arguments
 
-pytestmark = [pytest.mark.caps, pytest.mark.rows]
+pytestmark = pytest.mark.caps
 
 GUARD = 64
 CORTEX_M3 = profile("cortex-m3", "5.9.0")
@@ -116,6 +116,7 @@ def compare_with_plain(function, row, rng, seed):
         np.testing.assert_array_equal(got, want, f"{row} against {plain}")
 
 
+@pytest.mark.rows
 @pytest.mark.parametrize(("function", "row"), list(rows_beside_plain_ones()))
 @settings(max_examples=25)  # 500 below; with 12 a row passed that writes a vector too far
 @given(rng=DRAWN, seed=SEEDS)
@@ -156,6 +157,7 @@ def plain_rows():
                 yield row_param(function, row=row, id=f"{function.name}-{row}")
 
 
+@pytest.mark.rows
 @pytest.mark.parametrize(("function", "row"), list(plain_rows()))
 @settings(max_examples=8)
 @given(rng=DRAWN, seed=SEEDS)

@@ -15,7 +15,7 @@ from qemu_nn.kernels.devices import profile_for
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
 
-pytestmark = [pytest.mark.caps, pytest.mark.rows]
+pytestmark = pytest.mark.caps
 
 ROUNDINGS = ("double", "single")
 WHOLE = {"act_min": -128, "act_max": 127}
@@ -171,6 +171,7 @@ def one_pair(rng, columns, rows, batches=1):
     }
 
 
+@pytest.mark.rows
 @pytest.mark.parametrize("rows", [*range(1, 36), 63, 64, 65, 79, 80, 81, 127, 129])
 def test_every_tail_of_outputs_and_of_inputs(rows):
     rng = np.random.default_rng(rows)
@@ -219,6 +220,7 @@ def called(name, rng, windows, offset, **channels):
     return {**params, **found}
 
 
+@pytest.mark.rows
 @pytest.mark.parametrize("h", AXES)
 @pytest.mark.parametrize("w", AXES)
 def test_convolutions_pad_with_the_zero_point(h, w):
@@ -231,6 +233,7 @@ def test_convolutions_pad_with_the_zero_point(h, w):
             hold("arm_convolve_wrapper_s8", call)
 
 
+@pytest.mark.rows
 @pytest.mark.parametrize("h", AXES)
 @pytest.mark.parametrize("w", AXES)
 def test_depthwise_convolutions_pad_with_the_zero_point(h, w):
