@@ -1,4 +1,5 @@
-"""Layers whose last channels leave vectors empty, which fast rows compute in other ways."""
+"""Layers whose last channels leave vectors empty, and vectors by themselves, which fast rows compute in
+other ways."""
 
 from random import Random
 
@@ -27,4 +28,31 @@ def _last_channels(rng, params):
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_channel_is_lost_where_vectors_are_half_empty(function, row, seed):
+    compare_with_plain(function, row, Random(seed), seed)
+
+
+SINGLE = {
+    "arm_fully_connected_s8",
+    "arm_fully_connected_per_channel_s8",
+    "arm_fully_connected_s4",
+    "arm_fully_connected_s16",
+    "arm_fully_connected_q7",
+    "arm_fully_connected_q15",
+    "arm_fully_connected_mat_q7_vec_q15",
+}
+
+
+def _single_vector(rng, params):
+    """One vector by so many channels that groups of them go side by side, or just do not."""
+    rows = rng.choice((128, 64 * rng.randint(1, 5), rng.randint(1, 300)))
+    columns = rng.choice((16 * rng.randint(1, 4), rng.randint(1, 70)))
+    shared = {"act_min": -128, "act_max": 127} if rng.random() < 0.5 else {}
+    sizes = {"batches": 1, "input_c": columns, "output_c": rows}
+    return {**sizes, "dim_vec": columns, "num_of_rows": rows, **shared}
+
+
+@pytest.mark.parametrize(("function", "row"), list(fast_rows(SINGLE, _single_vector)))
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_vector_by_itself_meets_all_channels(function, row, seed):
     compare_with_plain(function, row, Random(seed), seed)

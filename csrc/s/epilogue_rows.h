@@ -27,11 +27,14 @@
 #ifndef QN_S_EPILOGUE_ROWS_H
 #define QN_S_EPILOGUE_ROWS_H
 
+#include <string.h>
+
 #include "affine.h"
 
 enum { MULTIPLIER, MULT_ODD, RIGHT, LEFT, NUDGE, ADD_EVEN, ADD_ODD, KIND, EPILOGUE_ROWS };
 enum { SCALE, REST, HALF };
 enum { CONSTANT = 1, JUMP };
+enum { ALIKE = 1 }; /* lane of the first KIND: do all vectors have the same rows? */
 enum { EPILOGUE_OFFSET_MOST = 128 }; /* that is added to halfwords, too */
 
 /* From the fastest on. */
@@ -132,6 +135,16 @@ static inline int epilogue_pack_lane(int32_t *rows, int lanes, int lane, epilogu
         epilogue_pack_exact(rows, lanes, lane, c, last);
     }
     return 1;
+}
+
+/* Of channels that share their pair the rows are read once. */
+static inline void epilogue_pack_alike(int32_t *rows, int lanes, int64_t vectors) {
+    const int64_t dwords = EPILOGUE_ROWS * (int64_t)lanes;
+    int alike = 1;
+    for (int64_t v = 1; v < vectors && alike; v++) {
+        alike = memcmp(rows, rows + v * dwords, (size_t)dwords * sizeof *rows) == 0;
+    }
+    rows[KIND * lanes + ALIKE] = alike;
 }
 
 /* The shift that the channel of a lane was given. */
