@@ -1,5 +1,4 @@
-"""Layers whose last channels leave vectors empty, and vectors by themselves, which fast rows compute in
-other ways."""
+"""Last channels that leave vectors empty, and vectors by themselves: fast rows have other ways."""
 
 from random import Random
 
