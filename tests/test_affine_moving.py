@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from test_rows import DRAWN
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused
@@ -16,9 +16,6 @@ from qemu_nn.functions.extents import DTYPES
 from qemu_nn.testing.calls import random_arguments
 
 S = Path(__file__).parent.parent / "csrc" / "s" / "tables"
-
-#: Draws whatever is asked of it, so that a failing call is made small.
-DRAWN = st.randoms(use_true_random=False)
 
 
 def run(name, arguments, core="cortex-m4"):

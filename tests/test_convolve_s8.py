@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from test_rows import DRAWN
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused, SizeMismatch
@@ -17,7 +18,6 @@ from qemu_nn.testing.calls import random_arguments
 OPS = ("convolve_wrapper", "depthwise_conv_wrapper", "transpose_conv_wrapper")
 WINDOWS = [function for function in FUNCTIONS.values() if function.op in OPS]
 PROFILES = [profile for profile in all_profiles() if is_affine(profile.cmsis)]
-DRAWN = st.randoms(use_true_random=False)
 
 
 def has_quirk(function, p, profile):

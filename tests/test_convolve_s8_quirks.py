@@ -7,7 +7,7 @@ import affine_windows
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from test_rows import DRAWN
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused, SizeMismatch
@@ -152,7 +152,7 @@ def row_of_packed(p, x, packed):
 
 
 @settings(max_examples=200)
-@given(rng=st.randoms(use_true_random=False))
+@given(rng=DRAWN)
 def test_packed_weights_of_an_edge_begin_at_a_byte(rng):
     function = FUNCTIONS["arm_convolve_1_x_n_s4"]
     arguments = random_arguments(rng, function)
@@ -197,7 +197,7 @@ def test_two_or_three_pixels_left_over_are_rounded_twice_on_helium(pixels):
 
 @pytest.mark.parametrize("name", ["arm_depthwise_conv_s4", "arm_depthwise_conv_wrapper_s4"])
 @settings(max_examples=100)
-@given(rng=st.randoms(use_true_random=False))
+@given(rng=DRAWN)
 def test_an_odd_number_of_channels_reads_the_nibbles_that_are_next(name, rng):
     function = FUNCTIONS[name]
     arguments = random_arguments(rng, function)

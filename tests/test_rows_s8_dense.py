@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import recordings_s8
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from integers import clamp, saturate, wrap
 from test_fixed import requantize, requantize64, requantize_lane
+from test_rows import DRAWN
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused
@@ -20,7 +20,6 @@ from qemu_nn.testing.calls import random_arguments
 
 pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
-DRAWN = st.randoms(use_true_random=False)
 DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 
 

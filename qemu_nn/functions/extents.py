@@ -76,6 +76,8 @@ def spell(value: Extent) -> str:
 
 def extent(value: Extent, params: Mapping[str, int]) -> int:
     """The number that an extent stands for with these C arguments."""
+    if isinstance(value, str):
+        return params[value]
     if isinstance(value, Either):
         return extent(value.yes if params[value.flag] else value.no, params)
     if isinstance(value, (Total, Largest)):
@@ -85,7 +87,7 @@ def extent(value: Extent, params: Mapping[str, int]) -> int:
         return (extent(value.parts, params) + 1) // 2
     if isinstance(value, tuple):
         return math.prod(extent(part, params) for part in value)
-    return params[value] if isinstance(value, str) else value
+    return value
 
 
 @dataclass(frozen=True)

@@ -188,11 +188,11 @@ def choose(
     op = rows[0].op
     if not any(row.claims(profile) for row in rows):
         raise Refused(f"no kernel of {op} has the bits of '{profile}'; have: {_claimed(rows)}")
-    able = [row for row in rows if row.serves(profile, params)]
+    able = (row for row in rows if row.serves(profile, params))
     if variant is None:
         return next(row for row in able if row.kind in ("plain", "fast") and row.pays(params))
-    for row in able:
-        if row.is_called(variant):
+    for row in rows:
+        if row.is_called(variant) and row.serves(profile, params):
             return row
     choices = have([row.variant for row in able], variant)
     raise Error(f"no variant {variant!r} of {op} has the bits of '{profile}' here; {choices}")
@@ -209,11 +209,13 @@ def _claimed(rows: Sequence[Row]) -> str:
 
 def make_params(op: Op, profile: Profile, values: Mapping[str, int]) -> Any:
     """The C parameters of an op as a cffi struct, from its fields; `relu` is fuse_relu()'s."""
-    params = ffi.new(f"{op.params} *")
-    own = {"profile": profile.number, "relu": 0}
-    for field, _ in ffi.typeof(op.params).fields:
-        setattr(params, field, own[field] if field in own else values[field])
-    return params
+    own = {**values, "profile": profile.number, "relu": 0}
+    return ffi.new(f"{op.params} *", {field: own[field] for field in _fields(op.params)})
+
+
+@functools.cache
+def _fields(struct: str) -> tuple[str, ...]:
+    return tuple(name for name, _ in ffi.typeof(struct).fields)
 
 
 def fuse_relu(row: Row, params: Any) -> bool:
