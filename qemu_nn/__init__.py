@@ -174,5 +174,15 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name in _HOMES:
-        return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+        try:
+            home = importlib.import_module(f".{_HOMES[name]}", __name__)
+        except ModuleNotFoundError as fault:
+            if fault.name != f"{__name__}._native":
+                raise
+            raise ImportError(
+                f"{__path__[0]} has no C core: Python has found these sources before the package "
+                "that is installed; start it in another folder, or build the core here: "
+                "pip install -e ."
+            ) from None
+        return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,9 @@
 """Sentences are short and plain, whatever the file holds that they quote."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import keras_files as kf
 import networks
@@ -130,3 +133,12 @@ def test_no_verb_prints_a_name_that_commands_the_terminal(tmp_path):
     (tmp_path / "dumps" / f"x0_{golden.name}").write_bytes(conv.tobytes())
     code, output = printed("compare", tmp_path / "goldens", tmp_path / "dumps")
     assert (code, "\\x1b[2J.bin: no golden has this name" in output) == (0, True), output
+
+
+def test_sources_without_their_core_say_what_python_has_found():
+    """As in a checkout that an installed package was made of."""
+    code = "import qemu_nn, sys; sys.modules['qemu_nn._native'] = None; qemu_nn.load('net.tflite')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    last = ran.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: {Path(qemu_nn.__file__).parent} has no C core"), last
+    assert last.endswith("pip install -e .")

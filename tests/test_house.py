@@ -109,7 +109,8 @@ def test_no_modules_import_one_another_in_a_circle():
 def test_only_the_table_and_what_runs_networks_touch_c_memory():
     users = [p.name for p in sources("qemu_nn", {".py"}) if "_native" in p.read_text()]
     runs = ["compiled.py", "interrupt.py", "ordered.py", "split.py"]
-    assert sorted(users) == sorted(["_build.py", "table.py", "peak.py", *runs])
+    told = ["__init__.py"]  # which says where it is not
+    assert sorted(users) == sorted(["_build.py", "table.py", "peak.py", *runs, *told])
 
 
 def test_no_code_gives_meaning_to_the_name_of_a_variant():
