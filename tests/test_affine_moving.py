@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bits import DRAWN
 from hypothesis import given, settings
-from test_rows import DRAWN
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused

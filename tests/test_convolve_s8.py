@@ -5,9 +5,9 @@ import dataclasses
 import affine_windows
 import numpy as np
 import pytest
+from bits import DRAWN
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_rows import DRAWN
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused, SizeMismatch

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import affine_windows
 import numpy as np
 import pytest
+from bits import DRAWN
 from hypothesis import assume, given, settings
-from test_rows import DRAWN
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused, SizeMismatch

@@ -1,11 +1,12 @@
 """Parts of a call compute what the whole call does, and nothing but their own part."""
 
+from random import randrange
+
 import numpy as np
 import pytest
+from bits import assert_same, draws
 from hosts import cap_at, leaves_calls, may_ask, needs_x86
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
-from test_rows import DRAWN, drawn_call, rows_beside_plain_ones
+from test_rows import drawn_call, rows_beside_plain_ones
 
 from qemu_nn._native import ffi, lib
 from qemu_nn.bench.s8_networks import mobilenet_100_224_s8
@@ -63,52 +64,52 @@ def run_part(row, part, inputs, output, weights, bias, packed):
     assert lib.qn_kernel_at(row.index).run(own, buffers) == lib.QN_OK
 
 
-def compare_parts_with_the_whole(function, row, rng, seed):
-    _, struct, arguments = drawn_call(rng, function, row)
-    grain = ffi.new("int32_t *")
-    units = lib.qn_units(lib.qn_kernel_at(row.index), struct, grain)
-    assume(units > 1)
-    cuts = random_parts(rng, units, step_of(function, grain[0]))
-    parts = [cut.cut(row, struct, part) for part in cuts]
-    assume(len(parts) > 1 and all(parts))
-    compare_these(function, row, struct, arguments, parts, seed)
+def calls_in_parts(function, row, wanted, first=0):
+    """So many calls that can be cut, with random parts."""
+    for rng in draws(20 * wanted, first):
+        _, struct, arguments = drawn_call(rng, function, row)
+        grain = ffi.new("int32_t *")
+        units = lib.qn_units(lib.qn_kernel_at(row.index), struct, grain)
+        cuts = random_parts(rng, units, step_of(function, grain[0]))
+        parts = [cut.cut(row, struct, part) for part in cuts]
+        if len(parts) > 1 and all(parts):
+            yield struct, arguments, parts
+            wanted -= 1
+        if not wanted:
+            return
+    raise AssertionError(f"{row} is cut in none of many calls")
 
 
-def compare_these(function, row, struct, arguments, parts, seed=0):
+def compare_these(function, row, struct, arguments, parts):
     weights, bias = function.weights_of(arguments), function.bias_of(arguments)
     inputs = [np.ascontiguousarray(arguments[array.name]) for array in function.inputs]
     want = np.zeros(function.output.shape(arguments), function.output.dtype)
     kernels.call(row, struct, [array.copy() for array in inputs], want, weights, bias)
     packed = row.pack(struct, weights, bias)
-    got = np.random.default_rng(seed).integers(0, 256, want.nbytes).astype(np.uint8)
+    got = np.random.default_rng(0).integers(0, 256, want.nbytes).astype(np.uint8)
     ends = [part.step.out for part in parts[1:]] + [want.nbytes]
     for part, end in zip(parts, ends):
         if packed is not None:
-            np.testing.assert_array_equal(row.pack(part.params, weights, bias), packed)
+            assert_same(row.pack(part.params, weights, bias), packed)
         before = got.copy()
         run_part(row, part, inputs, got, weights, bias, packed)
         before[part.step.out : end] = got[part.step.out : end]
-        np.testing.assert_array_equal(got, before, f"{row} wrote beside its part")
-    np.testing.assert_array_equal(got.view(want.dtype).reshape(want.shape), want)
-
-
-MANY_REFUSED = [HealthCheck.filter_too_much, HealthCheck.too_slow]
+        assert_same(got, before, row, "wrote beside its part")
+    assert_same(got.view(want.dtype).reshape(want.shape), want)
 
 
 @pytest.mark.rows
 @pytest.mark.parametrize(("function", "row"), rows_that_are_cut())
-@settings(max_examples=8, suppress_health_check=MANY_REFUSED)
-@given(rng=DRAWN, seed=st.integers(0, 2**32 - 1))
-def test_parts_are_the_whole(function, row, rng, seed):
-    compare_parts_with_the_whole(function, row, rng, seed)
+def test_parts_are_the_whole(function, row):
+    for call in calls_in_parts(function, row, 8):
+        compare_these(function, row, *call)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("function", "row"), rows_that_are_cut())
-@settings(max_examples=60, derandomize=False, suppress_health_check=MANY_REFUSED)
-@given(rng=DRAWN, seed=st.integers(0, 2**32 - 1))
-def test_parts_are_the_whole_on_more_calls(function, row, rng, seed):
-    compare_parts_with_the_whole(function, row, rng, seed)
+def test_parts_are_the_whole_on_more_calls(function, row):
+    for call in calls_in_parts(function, row, 60, first=randrange(2**32)):
+        compare_these(function, row, *call)
 
 
 WIDE = [

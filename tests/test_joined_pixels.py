@@ -1,13 +1,11 @@
 """Convolutions to few channels, whose fast rows compute neighbouring pixels as one."""
 
 from dataclasses import replace
-from random import Random
 
 import pytest
+from bits import draws
 from hosts import leaves_calls, row_param
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from test_cut import MANY_REFUSED, compare_parts_with_the_whole
+from test_cut import calls_in_parts, compare_these
 from test_rows import compare_with_plain, rows_that_compute
 
 from qemu_nn.functions import FUNCTIONS
@@ -46,14 +44,12 @@ def fast_rows():
 
 
 @pytest.mark.parametrize(("function", "row"), list(fast_rows()))
-@settings(max_examples=30)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_pixels_that_go_together_have_their_own_bytes(function, row, seed):
-    compare_with_plain(function, row, Random(seed), seed)
+def test_pixels_that_go_together_have_their_own_bytes(function, row):
+    for rng in draws(30):
+        compare_with_plain(function, row, rng)
 
 
 @pytest.mark.parametrize(("function", "row"), list(fast_rows()))
-@settings(max_examples=15, suppress_health_check=MANY_REFUSED)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_parts_of_them_share_their_weights(function, row, seed):
-    compare_parts_with_the_whole(function, row, Random(seed), seed)
+def test_parts_of_them_share_their_weights(function, row):
+    for call in calls_in_parts(function, row, 15):
+        compare_these(function, row, *call)

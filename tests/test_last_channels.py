@@ -1,10 +1,7 @@
 """Last channels that leave vectors empty, and vectors by themselves: fast rows have other ways."""
 
-from random import Random
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from bits import draws
 from test_columns import fast_rows
 from test_rows import compare_with_plain
 
@@ -24,10 +21,9 @@ def _last_channels(rng, params):
 
 
 @pytest.mark.parametrize(("function", "row"), list(fast_rows(NAMES, _last_channels)))
-@settings(max_examples=60)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_no_channel_is_lost_where_vectors_are_half_empty(function, row, seed):
-    compare_with_plain(function, row, Random(seed), seed)
+def test_no_channel_is_lost_where_vectors_are_half_empty(function, row):
+    for rng in draws(60):
+        compare_with_plain(function, row, rng)
 
 
 SINGLE = {
@@ -51,7 +47,6 @@ def _single_vector(rng, params):
 
 
 @pytest.mark.parametrize(("function", "row"), list(fast_rows(SINGLE, _single_vector)))
-@settings(max_examples=60)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_a_vector_by_itself_meets_all_channels(function, row, seed):
-    compare_with_plain(function, row, Random(seed), seed)
+def test_a_vector_by_itself_meets_all_channels(function, row):
+    for rng in draws(60):
+        compare_with_plain(function, row, rng)

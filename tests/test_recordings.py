@@ -1,8 +1,8 @@
 """Recorded device output = every row that claims the profile it was recorded with."""
 
-import numpy as np
 import pytest
 import recordings
+from bits import assert_same
 from hosts import row_param
 
 from qemu_nn import cmsis
@@ -40,9 +40,9 @@ def test_every_row_gives_the_recorded_bits(function, row):
         where = f"{row}: {function} {r.case} {r.variant}"
         assert got.shape == r.output.shape, where
         assert got.dtype == r.output.dtype, where
-        np.testing.assert_array_equal(got, r.output, where)
+        assert_same(got, r.output, where)
         for name, value in inputs.items():
-            np.testing.assert_array_equal(value, r.inputs[name], f"{where}: {name} was modified")
+            assert_same(value, r.inputs[name], f"{where}: {name} was modified")
 
 
 @pytest.mark.parametrize("function", recordings.FUNCTIONS)
@@ -63,7 +63,7 @@ def test_in_place_leaves_the_input_as_the_device_leaves_it(function):
         getattr(cmsis, function)(**inputs, **r.params, **r.profile_arguments, in_place=True)
         expected = r.inputs["Im_in"] if r.input_after is None else r.input_after
         seen += r.input_after is not None
-        np.testing.assert_array_equal(inputs["Im_in"], expected, f"{function} {r.case} {r.variant}")
+        assert_same(inputs["Im_in"], expected, function, r.case, r.variant)
     assert seen > 0
 
 
@@ -76,7 +76,7 @@ def test_in_place_writes_the_result_over_the_input(function):
         inputs = copied(r.inputs)
         got = getattr(cmsis, function)(**inputs, **r.params, **r.profile_arguments, in_place=True)
         assert got is inputs[name]
-        np.testing.assert_array_equal(inputs[name], r.output, f"{function} {r.case} {r.variant}")
+        assert_same(inputs[name], r.output, function, r.case, r.variant)
 
 
 @pytest.mark.parametrize("function", recordings.FUNCTIONS)

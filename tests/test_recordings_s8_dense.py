@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import recordings_s8 as recordings
+from bits import assert_same
 from hosts import leaves_calls, row_param
 
 from qemu_nn import cmsis
@@ -66,10 +67,10 @@ def test_every_row_gives_the_recorded_bits(family, name, row):
                 continue
             got = cmsis.invoke(function, given, device, row.variant, in_place=bool(kept))
             where = f"{row}: {recording.case} {device}"
-            np.testing.assert_array_equal(got, recording.expected(device), where)
+            assert_same(got, recording.expected(device), where)
             for state in kept if device.rounding == "double" else ():  # recorded of that alone
                 want = recording.outputs[f"{state}_out"]
-                np.testing.assert_array_equal(given[state], want, f"{where} {state}")
+                assert_same(given[state], want, f"{where} {state}")
             seen += 1
     assert seen > 0 or leaves_calls(row)
 
@@ -80,9 +81,9 @@ def test_states_are_left_alone_unless_wanted(family):
         function = FUNCTIONS[recording.functions[0]]
         given, device = arguments_of(recording, function), profile(cmsis="main-2026-07")
         got = cmsis.invoke(function, given, device)
-        np.testing.assert_array_equal(got, recording.expected(device), recording.case)
+        assert_same(got, recording.expected(device), recording.case)
         for state, value in states_of(recording).items():
-            np.testing.assert_array_equal(given[state], value, f"{recording.case} {state}")
+            assert_same(given[state], value, f"{recording.case} {state}")
 
 
 # ---- the layers of a network, one after the other ----
@@ -115,4 +116,4 @@ def test_the_keyword_network_gives_the_recorded_bits_layer_by_layer(path, roundi
         given = layer_arguments(case, arrays, x)
         x = cmsis.invoke(FUNCTIONS[case["functions"][0]], given, profile(path, "7.0.0", rounding))
         key = next(case["outputs"][name] for name in names if name in case["outputs"])
-        np.testing.assert_array_equal(x.reshape(arrays[key].shape), arrays[key], case["id"])
+        assert_same(x.reshape(arrays[key].shape), arrays[key], case["id"])

@@ -7,10 +7,10 @@ Helium, or sums that leave 32 bits show.
 import numpy as np
 import pytest
 import recordings_s8
+from bits import DRAWN
 from hypothesis import given, settings
 from integers import clamp, saturate, wrap
 from test_fixed import requantize, requantize64, requantize_lane
-from test_rows import DRAWN
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from bits import assert_same
 from hosts import leaves_calls, may_ask
 
 from qemu_nn import cmsis
@@ -41,7 +42,7 @@ def hold(name, arguments, roundings=ROUNDINGS, core="cortex-m3"):
         want = cmsis.invoke(function, arguments, device, "ref")
         for variant in fast_rows(function, arguments, device):
             got = cmsis.invoke(function, arguments, device, variant)
-            np.testing.assert_array_equal(got, want, f"{variant}, {rounding}")
+            assert_same(got, want, variant, rounding)
 
 
 #: How far the sums of pairs() could be from their bias, were the input another one.
@@ -183,7 +184,7 @@ def test_every_tail_of_outputs_and_of_inputs(rows):
 def test_offsets_of_weights_are_not_forgotten(filter_offset):
     arguments = one_pair(np.random.default_rng(1), 20, 9) | {"filter_offset": filter_offset}
     want = cmsis.arm_fully_connected_s8(**arguments, variant="ref")
-    np.testing.assert_array_equal(cmsis.arm_fully_connected_s8(**arguments), want)
+    assert_same(cmsis.arm_fully_connected_s8(**arguments), want)
 
 
 def window(axis, size, kernel, stride, dilation, pad, out):
@@ -290,7 +291,7 @@ def test_every_layer_of_a_network_has_the_bits_of_its_plain_rows(name, cap, roun
     monkeypatch.setenv(kernels.CAP, cap)
     fast = Session(graph, device).run(x, trace=True)
     for layer in plain:
-        np.testing.assert_array_equal(fast[layer], plain[layer], layer)
+        assert_same(fast[layer], plain[layer], layer)
 
 
 @pytest.mark.skipif(not kernels.cpu_features() & kernels.FEATURES["avx2"], reason="needs AVX2")

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from bits import assert_same
 
 from qemu_nn import cmsis
 from qemu_nn.functions import FUNCTIONS
@@ -34,7 +35,7 @@ def hold(name, params, paths=("scalar",), count=65536):
                 device, kernels.make_params(row.op, device, struct)
             ):
                 got = cmsis.invoke(function, arguments, device, row.variant)
-                np.testing.assert_array_equal(got, want, f"{row}, {device}")
+                assert_same(got, want, row, device)
 
 
 def sum_of(scales, zeros, limits=RANGES[0], left_shift=20):

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from bits import assert_same
 
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
@@ -36,7 +37,7 @@ def hold(name, arguments, devices=DEVICES):
     for device, found in calls(name, arguments, devices):
         for variant, got in found.items():
             for ours, wanted in zip(got, found["ref"]):
-                np.testing.assert_array_equal(ours, wanted, f"{variant}, {device}")
+                assert_same(ours, wanted, variant, device)
 
 
 def drawn(name, rng, params, fill=None, **most):

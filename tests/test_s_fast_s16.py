@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from bits import assert_same
 from hosts import fast_variants
 from test_s_fast import AXES, window
 
@@ -28,7 +29,7 @@ def hold(name, arguments, paths=("scalar", "dsp", "mve"), roundings=("double", "
         want = cmsis.invoke(function, arguments, device, "ref")
         for variant in fast_variants(name):
             got = cmsis.invoke(function, arguments, device, variant)
-            np.testing.assert_array_equal(got, want, f"{variant}, {device}")
+            assert_same(got, want, variant, device)
 
 
 def called(name, rng, windows, **changes):

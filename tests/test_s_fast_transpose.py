@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from bits import assert_same
 from hosts import fast_variants
 from test_s_fast import HIGH, WHOLE
 
@@ -51,7 +52,7 @@ def hold(arguments, devices):
         want = cmsis.invoke(FUNCTIONS[NAME], arguments, device, "ref")
         for variant in fast_variants(NAME):
             got = cmsis.invoke(FUNCTIONS[NAME], arguments, device, variant)
-            np.testing.assert_array_equal(got, want, f"{variant}, {device}")
+            assert_same(got, want, variant, device)
 
 
 @pytest.mark.parametrize("h", AXES)

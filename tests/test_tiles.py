@@ -1,13 +1,10 @@
 """Lines and depths around the ends of tiles and of their blocks, on rows that have tiles."""
 
-from random import Random
-
 import pytest
+from bits import draws
 from hosts import leaves_calls
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from test_columns import COLUMNS, fast_rows
-from test_cut import compare_parts_with_the_whole
+from test_cut import calls_in_parts, compare_these
 from test_rows import compare_with_plain
 
 pytestmark = [pytest.mark.caps, pytest.mark.rows]
@@ -54,15 +51,13 @@ def _lines(rng, params):
 
 
 @pytest.mark.parametrize(("function", "row"), list(fast_rows(NAMES, _lines, leaves_calls)))
-@settings(max_examples=150)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_tiles_end_where_lines_and_windows_do(function, row, seed):
-    compare_with_plain(function, row, Random(seed), seed)
+def test_tiles_end_where_lines_and_windows_do(function, row):
+    for rng in draws(150):
+        compare_with_plain(function, row, rng)
 
 
 @pytest.mark.parametrize(("function", "row"), list(fast_rows(NAMES, _lines, leaves_calls)))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.filter_too_much])
-@given(seed=st.integers(0, 2**32 - 1))
-def test_parts_of_lines_are_the_whole(function, row, seed):
+def test_parts_of_lines_are_the_whole(function, row):
     """Unless blocks are laid out: those calls are not cut."""
-    compare_parts_with_the_whole(function, row, Random(seed), seed)
+    for call in calls_in_parts(function, row, 60):
+        compare_these(function, row, *call)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -220,10 +221,14 @@ def _rendered(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _filled(template: str, values: Mapping[str, Any]) -> str:
+    return str(_compiled(template).render(values))
+
+
+@cache
+def _compiled(template: str) -> Any:
     jinja2 = require("jinja2", "export", "the export of C")
     options = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, **options)
-    return str(environment.from_string(template).render(values))
+    return jinja2.Environment(undefined=jinja2.StrictUndefined, **options).from_string(template)
 
 
 def _template(name: str) -> str:

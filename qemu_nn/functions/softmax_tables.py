@@ -8,6 +8,7 @@ it is float32, which decides two entries of the second table.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Callable
 
 import numpy as np
@@ -36,14 +37,18 @@ def _table(function: Callable[[float], float], low: float, high: float) -> np.nd
         middle = _rounded(scaled(start + step / np.float32(2)))
         entries.append(sample - _rounded(np.float32(between - middle) / np.float32(2)))
     entries.append(_rounded(scaled(np.float32(high))))
-    return np.clip(entries, -_ONE, _ONE - 1).astype(np.int16)
+    table = np.clip(entries, -_ONE, _ONE - 1).astype(np.int16)
+    table.setflags(write=False)  # every call gives the same
+    return table
 
 
+@cache
 def exp_lut() -> np.ndarray:
     """e^x for x from -10 to 0, int16 [513]."""
     return _table(math.exp, -10.0, 0.0)
 
 
+@cache
 def one_by_one_lut() -> np.ndarray:
     """1 / (1 + x) for x from 0 to 1, int16 [513]; the quotient is float32."""
     return _table(lambda x: 1.0 / float(np.float32(1.0 + x)), 0.0, 1.0)

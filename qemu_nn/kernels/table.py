@@ -78,7 +78,7 @@ class Row:
 
     def runs_here(self) -> bool:
         """Has this host the CPU features that the row needs, and does the cap allow them?"""
-        return not self.cpu & ~cpu_features()
+        return not self.cpu or not self.cpu & ~cpu_features()
 
     def takes(self, params: Any) -> bool:
         """Does the row compute this shape? Plain rows take every call that is legal."""
@@ -149,7 +149,7 @@ def cpu_features() -> int:
 def aligned_bytes(size: int, alignment: int = 64) -> np.ndarray:
     """A zeroed byte array that starts at a multiple of the alignment."""
     raw = np.zeros(size + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
+    start = -int(ffi.cast("uintptr_t", ffi.from_buffer(raw))) % alignment
     return raw[start : start + size]
 
 
@@ -261,9 +261,10 @@ def call(
     given = [0 if array is None else array.nbytes for array in (*inputs, output, weights, bias)]
     if any(have < want for have, want in zip(given, needed)):
         raise Error(f"{row} needs arrays of {list(needed)} bytes, but has {given}")
-    if not row.runs_here() or not row.takes(params):
+    scratch_bytes = row.scratch(params)
+    if not row.runs_here() or scratch_bytes == lib.QN_NOT_TAKEN:
         raise Error(f"{row} cannot run this call on this host; choose() names a row that can")
-    scratch = aligned_bytes(row.scratch(params))
+    scratch = aligned_bytes(scratch_bytes) if scratch_bytes else None
     packed = row.pack(params, weights, bias)
     buffers = ffi.new("qn_buffers *")
     for i, array in enumerate(inputs):
