@@ -165,7 +165,9 @@ int qn_run_step(const qn_step *step, char *arena) {
         memcpy(arena + step->spare, buffers.in[0], (size_t)step->spare_bytes);
         buffers.in[0] = arena + step->spare;
     }
-    return step->kernel->run(step->params, &buffers);
+    const int status = step->kernel->run(step->params, &buffers);
+    qn_leave_vectors(step->kernel->cpu);
+    return status;
 }
 
 int qn_run_steps(const qn_plan *plan, char *arena, int64_t turn, void *const *outputs,

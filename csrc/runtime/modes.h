@@ -1,6 +1,10 @@
-/* How the processor treats floating-point numbers while rows run: as in every new process, which rounds
- * to nearest and keeps the smallest numbers. Libraries that are built for speed change that for the
- * thread that loads them. */
+/* How rows find the processor, and how they leave it.
+ *
+ * It treats floating-point numbers as in every new process, which rounds to nearest and keeps the
+ * smallest numbers. Libraries that are built for speed change that for the thread that loads them.
+ *
+ * The upper halves of vectors are zero behind a row: code for SSE takes others along, up to 70 ns each
+ * time, and compilers do not clear them on every way out of a function. */
 #ifndef QN_MODES_H
 #define QN_MODES_H
 
@@ -10,7 +14,7 @@
 
 #if QN_HAS_X86
 
-#include <xmmintrin.h>
+#include <immintrin.h>
 
 enum { QN_USUAL_MODES = 0x1f80, QN_MODE_FLAGS = 0x3f };
 
@@ -26,6 +30,15 @@ static inline uint64_t qn_enter_modes(void) {
 static inline void qn_leave_modes(uint64_t before) {
     if ((before & ~(uint64_t)QN_MODE_FLAGS) != QN_USUAL_MODES) {
         _mm_setcsr((unsigned)before);
+    }
+}
+
+static inline void __attribute__((target("avx"))) qn_zero_uppers(void) { _mm256_zeroupper(); }
+
+/* cpu: what a row that has run needs. */
+static inline void qn_leave_vectors(uint32_t cpu) {
+    if (cpu) {
+        qn_zero_uppers();
     }
 }
 
@@ -46,10 +59,13 @@ static inline void qn_leave_modes(uint64_t before) {
     }
 }
 
+static inline void qn_leave_vectors(uint32_t cpu) { (void)cpu; }
+
 #else /* whose rows are plain C */
 
 static inline uint64_t qn_enter_modes(void) { return 0; }
 static inline void qn_leave_modes(uint64_t before) { (void)before; }
+static inline void qn_leave_vectors(uint32_t cpu) { (void)cpu; }
 
 #endif
 

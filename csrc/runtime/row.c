@@ -12,6 +12,7 @@ void qn_pack_row(const qn_kernel *row, const void *params, const qn_buffers *giv
 int qn_run_row(const qn_kernel *row, const void *params, const qn_buffers *buffers) {
     const uint64_t modes = qn_enter_modes();
     const int status = row->run(params, buffers);
+    qn_leave_vectors(row->cpu);
     qn_release_tiles(row->cpu & QN_CPU_AMX);
     qn_leave_modes(modes);
     return status;
