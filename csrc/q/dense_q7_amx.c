@@ -21,7 +21,7 @@ enum { PER_STEP = 4, OFFSET = 0 };
 #include "convolve_fast.inc"
 
 static int64_t scratch_in_tiles(const qn_conv *p, int64_t image) {
-    const gemm_shape shape = shape_of(p);
+    const gemm_shape shape = convolve_shape(p);
     return tile_scratch(&shape, image);
 }
 
@@ -34,7 +34,7 @@ int64_t ROW(convolve, _regular)(const void *params) {
 }
 
 int32_t ROW(convolve, _traits)(const void *params) {
-    const gemm_shape shape = shape_of(params);
+    const gemm_shape shape = convolve_shape(params);
     return tile_traits(&shape, (tile_costs){.put = 44, .vector = 5, .joins = 1});
 }
 
