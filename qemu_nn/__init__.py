@@ -92,7 +92,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from .errors import DeviceWarning, Error, InputWarning, ModelError, Refused, SizeMismatch
+from .errors import (
+    DeviceWarning,
+    Error,
+    InputWarning,
+    ModelError,
+    Refused,
+    SizeMismatch,
+    without_core,
+)
 
 if TYPE_CHECKING:
     from .api.analyze import analyze
@@ -177,12 +185,6 @@ def __getattr__(name: str) -> object:
         try:
             home = importlib.import_module(f".{_HOMES[name]}", __name__)
         except ModuleNotFoundError as fault:
-            if fault.name != f"{__name__}._native":
-                raise
-            raise ImportError(
-                f"{__path__[0]} has no C core: Python has found these sources before the package "
-                "that is installed; start it in another folder, or build the core here: "
-                "pip install -e ."
-            ) from None
+            raise without_core(fault) from None
         return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,15 +2,25 @@
 
 import sys
 
+from .errors import without_core
+
 
 def start() -> None:
-    """Run the command line; an interrupt while it is being loaded ends it without a traceback."""
+    """Run the command line; an interrupt while it is being loaded ends it without a traceback, and
+    so does a missing C core."""
     try:
-        from .cli.main import main
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
-    main(prog_name="qemu-nn")
+        try:
+            from .cli.main import main
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            sys.exit(130)
+        main(prog_name="qemu-nn")
+    except ModuleNotFoundError as fault:
+        told = without_core(fault)
+        if told is fault:
+            raise
+        print(f"Error: {told}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

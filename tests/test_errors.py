@@ -140,5 +140,13 @@ def test_sources_without_their_core_say_what_python_has_found():
     code = "import qemu_nn, sys; sys.modules['qemu_nn._native'] = None; qemu_nn.load('net.tflite')"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     last = ran.stderr.splitlines()[-1]
-    assert last.startswith(f"ImportError: {Path(qemu_nn.__file__).parent} has no C core"), last
+    sentence = f"{Path(qemu_nn.__file__).parent} has no C core"
+    assert last.startswith(f"ImportError: {sentence}"), last
     assert last.endswith("pip install -e .")
+    code = (
+        "import sys; sys.modules['qemu_nn._native'] = None; import qemu_nn.__main__ as m; m.start()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, "kernels"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(f"Error: {sentence}"), ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
