@@ -92,15 +92,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from .errors import (
-    DeviceWarning,
-    Error,
-    InputWarning,
-    ModelError,
-    Refused,
-    SizeMismatch,
-    without_core,
-)
+from .errors import DeviceWarning, Error, InputWarning, ModelError, Refused, SizeMismatch
 
 if TYPE_CHECKING:
     from .api.analyze import analyze
@@ -185,6 +177,8 @@ def __getattr__(name: str) -> object:
         try:
             home = importlib.import_module(f".{_HOMES[name]}", __name__)
         except ModuleNotFoundError as fault:
+            from .io.core import without_core
+
             raise without_core(fault) from None
         return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

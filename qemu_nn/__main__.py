@@ -2,8 +2,6 @@
 
 import sys
 
-from .errors import without_core
-
 
 def start() -> None:
     """Run the command line; an interrupt while it is being loaded ends it without a traceback, and
@@ -16,6 +14,8 @@ def start() -> None:
             sys.exit(130)
         main(prog_name="qemu-nn")
     except ModuleNotFoundError as fault:
+        from .io.core import without_core
+
         told = without_core(fault)
         if told is fault:
             raise

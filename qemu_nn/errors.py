@@ -6,7 +6,6 @@ They may quote files that are not trusted, so control characters are escaped and
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 #: The most characters of a sentence, of what it quotes, and of a word outside quotes: some
 #: sentences list all functions, and paths are words.
@@ -136,24 +135,3 @@ class InputWarning(UserWarning):
 
     def __init__(self, text: object = "") -> None:
         super().__init__(sentence(text))
-
-
-def without_core(fault: ModuleNotFoundError) -> ImportError:
-    """Say what Python has found, if what it missed is the C core.
-
-    Parameters
-    ----------
-    fault : ModuleNotFoundError
-        What an import has raised.
-
-    Returns
-    -------
-    ImportError
-        The sentence; of another module the fault itself.
-    """
-    if fault.name != f"{__package__}._native":
-        return fault
-    return ImportError(
-        f"{Path(__file__).parent} has no C core: Python has found these sources before the package "
-        "that is installed; start it in another folder, or build the core here: pip install -e ."
-    )

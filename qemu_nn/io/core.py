@@ -36,3 +36,15 @@ def texts() -> Mapping[str, str]:
     if (core / _ARCHIVE).is_file():
         found.update(json.loads(bz2.decompress((core / _ARCHIVE).read_bytes())))
     return found
+
+
+def without_core(fault: ModuleNotFoundError) -> ImportError:
+    """The sentence that says what Python has found, if the C core is what an import has missed."""
+    package, _, _ = __name__.partition(".")
+    if fault.name != f"{package}._native":
+        return fault
+    return ImportError(
+        f"{Path(__file__).parents[1]} has no C core: Python has found these sources before the "
+        "package that is installed; start it in another folder, or build the core here: "
+        "pip install -e ."
+    )
