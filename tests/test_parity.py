@@ -65,9 +65,10 @@ FIXED = {"self", "progress", "loss_fn", "optimizer"}
 
 
 def options(verb):
-    named = (p for p in main.commands[verb].params if not isinstance(p, click.Argument))
+    params = main.get_command(None, verb).params
+    named = (p for p in params if not isinstance(p, click.Argument))
     found = {max(p.opts, key=len).lstrip("-").replace("-", "_") for p in named}
-    arguments = {p.name for p in main.commands[verb].params if isinstance(p, click.Argument)}
+    arguments = {p.name for p in params if isinstance(p, click.Argument)}
     return found, arguments
 
 

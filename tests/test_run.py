@@ -194,7 +194,7 @@ def test_every_verb_and_function_on_data_has_the_same_words():
     parts = {"size", "crop", "scale", "mean", "std"}
     verbs = ("run", "golden", "export", "quantize", "analyze", "evaluate", "variants")
     for verb in verbs:
-        options = {parameter.name for parameter in main.commands[verb].params}
+        options = {parameter.name for parameter in main.get_command(None, verb).params}
         assert options >= (python - {"preprocessing"}) | parts, verb
     for name in verbs[:-1]:
         function = pipeline.golden if name == "golden" else getattr(qemu_nn, name)

@@ -32,9 +32,11 @@ def spelled(text: str, ctx: click.Context) -> str:
 
     Only keywords that a verb below `ctx` has as an option are changed, outside of longer words.
     """
-    options = {**dict(_options(ctx.command)), **_OPTIONS}
     for phrase, here in _PHRASES.items():
         text = text.replace(phrase, here)
+    if "=" not in text:
+        return text
+    options = {**dict(_options(ctx.command)), **_OPTIONS}
     text = _FORMATS.sub(_format, text)
     keyword = rf"(?<![\w.'\"/-])({'|'.join(options)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.]*\w)?)"
 
@@ -52,8 +54,12 @@ def _format(found: re.Match[str]) -> str:
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:
     """The keyword and the option of every verb: search_range, --search-range."""
-    for verb in getattr(command, "commands", {}).values():
-        yield from _options(verb)
+    if isinstance(command, click.Group):
+        ctx = click.Context(command)
+        for name in command.list_commands(ctx):
+            verb = command.get_command(ctx, name)
+            assert verb is not None
+            yield from _options(verb)
     for parameter in command.params:
         for name in parameter.opts:
             if name.startswith("--"):

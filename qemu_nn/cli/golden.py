@@ -1,0 +1,75 @@
+"""The verbs of outputs that firmware is tested against: golden, compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Optional
+
+import click
+
+from ..api import golden as pipeline
+from ..io.arrays import read_state
+from .data_options import prepared, reading
+from .inputs import inputs_of
+from .options import PATH, device, force, inputs, progress, say, state, threads
+
+DIFFERS = 1
+
+
+@click.command()
+@click.argument("model", type=PATH)
+@inputs(required=True)
+@click.option("-o", "--output", type=PATH, required=True, help="Folder or .npz file to write.")
+@click.option(
+    "--format",
+    type=click.Choice(pipeline.FORMATS),
+    help="A folder, or one .npz file: by default the file for more than ten inputs.",
+)
+@reading
+@state
+@threads
+@force
+@device
+def golden(
+    model: Path,
+    inputs: tuple[str, ...],
+    output: Path,
+    state: Optional[Path],
+    threads: int,
+    force: bool,
+    format: Optional[str],
+    **names: Any,
+) -> None:
+    """Write goldens: the output of each layer of MODEL.
+
+    In a folder each golden is a .npy file, a .bin file and a C header, for every input and layer;
+    it also holds the C code that checks them on a device. An archive has the arrays alone, in one
+    file that compare and numpy.load read.
+    """
+    network = pipeline.load_quantized(model)
+    x = inputs_of(network.graph, inputs)
+    how: dict[str, Any] = {
+        **prepared(network, names),
+        "threads": threads,
+        "state": read_state(state),
+        "progress": progress,
+        "force": force,
+        "format": format,
+    }
+    written = pipeline.golden(network, x, output, **how)
+    say(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
+
+
+@click.command()
+@click.argument("golden", type=PATH)
+@click.argument("dump", type=PATH)
+@click.pass_context
+def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
+    """Compare a device's outputs in DUMP with the goldens in GOLDEN.
+
+    GOLDEN is a folder or an archive, DUMP a folder whose files have the names of the goldens. Exits
+    with 1 if any differs.
+    """
+    comparison = pipeline.compare(golden, dump)
+    say(str(comparison))
+    ctx.exit(0 if comparison.same else DIFFERS)

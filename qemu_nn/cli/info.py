@@ -1,0 +1,86 @@
+"""The verb that prints a network: info."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import click
+
+from ..analysis.estimate import Estimate
+from ..analysis.float_table import float_table, float_text
+from ..analysis.summary import Summary
+from ..api import check as checking
+from ..api import golden as pipeline
+from ..errors import Error, ModelError, sentence
+from .estimate import asked, cycles, estimated
+from .options import PATH, device, fit, fitted, form, method, say, source, variant
+
+TOO_SMALL, FAULT = 1, 2
+
+
+@click.command()
+@click.argument("model", type=PATH)
+@click.option("--full", is_flag=True, help="Every column and fact, in lines of any length.")
+@source(".caffemodel, .caffemodel.h5")
+@method
+@form("json", "csv")
+@variant
+@fit
+@cycles
+@device
+@click.pass_context
+def info(
+    ctx: click.Context,
+    model: Path,
+    full: bool,
+    weights: Optional[Path],
+    input_tensor: Optional[str],
+    output_tensor: Optional[str],
+    method: Optional[str],
+    form: Optional[str],
+    variant: Optional[str],
+    fit: Optional[str],
+    stack: int,
+    **names: Any,
+) -> None:
+    """Print the layers of MODEL: shapes, formats, costs.
+
+    --full has kernels, shifts and addresses, too. For a float network: the inputs, outputs and
+    parameters of each operator. For a .tflite file that does not run: its operators, why, and what
+    TensorFlow Lite Micro says; the exit code is 2. With --cycles: how long an inference takes.
+    """
+    timing = asked(ctx, names)
+    try:
+        part = {"input": input_tensor, "output": output_tensor, "method": method}
+        network = pipeline.load(model, weights=weights, **part)
+    except ModelError:
+        operators = checking.operators(model)
+        if operators is None:
+            raise
+        say(getattr(operators, form or "text")())
+        ctx.exit(FAULT)
+    if isinstance(network, pipeline.FloatNetwork):
+        if fit is not None or timing is not None:
+            what = "whether it fits" if fit else "how long it takes"
+            raise Error(f"{model} is a float network: quantize it first to see {what}")
+        table = float_table(network.graph)
+        say(getattr(table, form)() if form else float_text(network.graph, full))
+        return
+    found = fitted(ctx, network, fit, stack, names)
+    summary: Union[Summary, Estimate]
+    if timing is None:
+        summary = pipeline.describe(network, variant=variant, **names)
+    else:
+        summary = estimated(ctx, network, timing, names)
+    if found and form == "json":
+        say(json.dumps({**json.loads(summary.json()), "fit": found.record()}, indent=2))
+    else:
+        say(getattr(summary, form)() if form else summary.text(full))
+    for note in network.notes if form is None and timing is None else ():
+        say(sentence(f"note: {note}"))
+    if found:
+        if form is None:
+            say(f"\n{found.text()}")
+        ctx.exit(0 if found.fits else TOO_SMALL)
