@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from test_s_fast_recurrent import DEVICES, hold
+from bits import DEVICES, hold
 
 pytestmark = [pytest.mark.caps, pytest.mark.rows]
 

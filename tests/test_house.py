@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -50,10 +51,16 @@ def test_only_fixed_h_narrows_and_shifts_right():
         assert own.findall(code) == [], f"{path.name} narrows or shifts on its own"
 
 
-def docstring_lines(text):
+@cache
+def statements(path):
+    """All of a Python file's syntax tree."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def docstring_lines(path):
     """How many lines of a Python file are docstrings: what the public surface needs is not code."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, documented)]
+    nodes = [node for node in statements(path) if isinstance(node, documented)]
     first = [node.body[0] for node in nodes if ast.get_docstring(node, clean=False) is not None]
     return sum(node.end_lineno - node.lineno + 1 for node in first)
 
@@ -64,7 +71,7 @@ def test_files_stay_short():
         if path.name == "activation_tables.h":
             continue
         text = path.read_text()
-        lines = len(text.splitlines()) - (docstring_lines(text) if path.suffix == ".py" else 0)
+        lines = len(text.splitlines()) - (docstring_lines(path) if path.suffix == ".py" else 0)
         limit = limits.get(path.name, limits[path.suffix])
         assert lines <= limit, f"{path.name} has {lines} lines"
 
@@ -77,7 +84,7 @@ def modules(folder):
 
 def imported(name, file, known):
     """The modules that a module's text imports anywhere: in functions and for types alone, too."""
-    for statement in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for statement in statements(file):
         if isinstance(statement, ast.Import):
             wanted = [(alias.name, "") for alias in statement.names]
         elif isinstance(statement, ast.ImportFrom):

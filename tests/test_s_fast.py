@@ -3,10 +3,11 @@ tails of channels and pixels, windows that lie beside the image; and whole netwo
 
 import itertools
 
+import bits
 import numpy as np
 import pytest
 from bits import assert_same
-from hosts import leaves_calls, may_ask
+from hosts import may_ask
 
 from qemu_nn import cmsis
 from qemu_nn.bench.s8_networks import S8_NETWORKS
@@ -24,25 +25,9 @@ RANGES = (WHOLE, {"act_min": -5, "act_max": 90}, {"act_min": -7, "act_max": -7})
 HIGH, LOW = 2**31 - 1, -(2**31)
 
 
-def fast_rows(function, arguments, device):
-    """Those of this host; but for rows on tiles, they take every call."""
-    params = function.struct_values({name: arguments[name] for name in function.params})
-    for row in kernels.rows_of(function.op, function.type):
-        if row.kind != "fast" or not row.runs_here():
-            continue
-        if row.takes(kernels.make_params(row.op, device, params)) or not leaves_calls(row):
-            yield row.variant
-
-
 def hold(name, arguments, roundings=ROUNDINGS, core="cortex-m3"):
-    """Every fast row of this host equals the plain one."""
-    function = FUNCTIONS[name]
-    for rounding in roundings:
-        device = profile(core, "7.0.0", rounding)
-        want = cmsis.invoke(function, arguments, device, "ref")
-        for variant in fast_rows(function, arguments, device):
-            got = cmsis.invoke(function, arguments, device, variant)
-            assert_same(got, want, variant, rounding)
+    devices = [profile(core, "7.0.0", rounding) for rounding in roundings]
+    bits.hold(name, arguments, devices, none_leaves_it=True)
 
 
 #: How far the sums of pairs() could be from their bias, were the input another one.

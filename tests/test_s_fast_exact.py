@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from test_s_fast_recurrent import hold
+from bits import hold
 
 HIGH = 2**31 - 1
 EVERY = np.arange(-32768, 32768, dtype=np.int16)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from test_s_fast_recurrent import DEVICES, hold
+from bits import DEVICES, hold
 
 NAME = "arm_batch_matmul_s8"
 CORES = [device for device in DEVICES if device.cmsis == "7.0.0"]  # releases do not part here

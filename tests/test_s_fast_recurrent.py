@@ -4,40 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from bits import assert_same
+from bits import hold
 
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.kernels import table as kernels
-from qemu_nn.targets import all_profiles, is_affine
 
-DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 CASES = {f.name: f.cases[0] for f in FUNCTIONS.values() if f.cases}
-
-
-def calls(name, arguments, devices=DEVICES):
-    """Output and states that each row leaves, by device and row."""
-    function = FUNCTIONS[name]
-    params = {key: arguments[key] for key in function.params}
-    weights, bias = function.weights_of(arguments), function.bias_of(arguments)
-    for device in devices:
-        if params.get("has_hidden_state") and device.cmsis == "7.0.0":
-            continue  # which has no such state
-        found = {}
-        for row in kernels.rows_of(function.op, function.type):
-            struct = kernels.make_params(row.op, device, function.struct_values(params))
-            if row.serves(device, struct):
-                inputs = [arguments[array.name].copy() for array in function.inputs]
-                out = np.full(function.output.shape(params), 85, function.output.dtype)
-                kernels.call(row, struct, inputs, out, weights, bias)
-                found[row.variant] = [out, *inputs]
-        yield device, found
-
-
-def hold(name, arguments, devices=DEVICES):
-    for device, found in calls(name, arguments, devices):
-        for variant, got in found.items():
-            for ours, wanted in zip(got, found["ref"]):
-                assert_same(ours, wanted, variant, device)
 
 
 def drawn(name, rng, params, fill=None, **most):

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from test_s_fast_recurrent import calls, hold
+from bits import calls, hold
 
 from qemu_nn.functions.tflm_signal_tables import twiddles
 
