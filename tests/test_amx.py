@@ -149,7 +149,8 @@ def counter(tmp_path_factory):
     """tests/c/amx_counts.c."""
     folder = tmp_path_factory.mktemp("counts")
     program = folder / "amx_counts"
-    flags = ["-std=c11", "-O1", "-DQN_AMX_MODEL", f"-I{CSRC}", f"-I{CSRC / 'include'}", f"-I{HERE}"]
+    flags = ["-std=c11", "-O1", "-Werror", "-DQN_AMX_MODEL"]
+    flags += [f"-I{CSRC}", f"-I{CSRC / 'include'}", f"-I{HERE}"]
     sources = [HERE / "amx_counts.c", CSRC / "q" / "convolve_check.c"]
     subprocess.run(["gcc", *flags, *sources, "-o", program], check=True)
     return program

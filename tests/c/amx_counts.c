@@ -32,7 +32,8 @@ int main(int count, char **arguments) {
                        .out_shift = 7,
                        .dim_im_out_x = n[1],
                        .dim_im_out_y = n[0]};
-    const gemm_shape shape = shape_of(&p);
+    const image_shape image = image_of(&p);
+    const gemm_shape shape = convolve_shape(&p);
     const tile_layout layout = tile_layout_of(&shape);
     const tile_costs costs = {.put = 44, .vector = 5, .joins = 1};
     const int64_t in = (int64_t)n[0] * n[1] * n[2], out = (int64_t)n[0] * n[1] * n[3];
@@ -40,7 +41,7 @@ int main(int count, char **arguments) {
                           .out = zeros(out),
                           .weights = zeros((int64_t)n[3] * n[2] * n[4] * n[4]),
                           .bias = zeros(n[3]),
-                          .scratch = aligned(tile_scratch(&shape, image_bytes(&p))),
+                          .scratch = aligned(tile_scratch(&shape, image_bytes(&image))),
                           .packed = aligned(packed_bytes(&p))};
     pack_convolution(&p, b.weights, b.bias, (int32_t *)b.packed);
     convolve(&p, &b);
