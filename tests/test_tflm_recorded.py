@@ -1,5 +1,7 @@
 """Every recorded file of TensorFlow Lite Micro with CMSIS-NN, one operator or a whole network."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import recorded_tflite as recordings
@@ -20,11 +22,11 @@ pytestmark = [
 ]
 
 
+@cache
 def recorded():
     """Each file that a device computes: its name, the network, and what was recorded."""
-    for path in FILES:
-        if path.stem not in recordings.UNDEFINED:
-            yield path.stem, qemu_nn.load(path), recordings.read(path)[0]
+    defined = (path for path in FILES if path.stem not in recordings.UNDEFINED)
+    return [(path.stem, qemu_nn.load(path), recordings.read(path)[0]) for path in defined]
 
 
 def saved(network, folder):

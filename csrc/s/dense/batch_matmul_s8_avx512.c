@@ -19,6 +19,7 @@
 #define EPILOGUE_FROM(last, v) (*(last))
 
 #define vec_dot vec_dot_s16
+#define NEVER_ALONE 1
 #define ROW(part) s_batch_matmul_s8_avx512##part
 
 #include "../../gemm/tile.inc"
