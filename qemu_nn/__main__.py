@@ -7,12 +7,12 @@ def start() -> None:
     """Run the command line; an interrupt while it is being loaded ends it without a traceback, and
     so does a missing C core."""
     try:
-        try:
-            from .cli.main import main
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            sys.exit(130)
+        from .cli.main import main
+
         main(prog_name="qemu-nn")
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
     except ModuleNotFoundError as fault:
         from .io.core import without_core
 

@@ -51,7 +51,7 @@ def test_every_row_for_an_instruction_set_is_preferred_to_a_portable_one():
 def test_networks_have_the_bits_of_the_plain_rows(monkeypatch, name, device):
     monkeypatch.setenv(kernels.CAP, "none")
     graph = S8_NETWORKS[name]()
-    x = random_inputs(graph, 1)
+    x = random_inputs(graph, 2)
     want = Session(graph, profile(*device), variant="plain").run(x, trace=True)
     got = Session(graph, profile(*device)).run(x, trace=True)
     assert list(got) == list(want)

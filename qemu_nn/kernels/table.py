@@ -78,7 +78,7 @@ class Row:
 
     def runs_here(self) -> bool:
         """Has this host the CPU features that the row needs, and does the cap allow them?"""
-        return not self.cpu or not self.cpu & ~cpu_features()
+        return not self.cpu & ~cpu_features()
 
     def takes(self, params: Any) -> bool:
         """Does the row compute this shape? Plain rows take every call that is legal."""
