@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from runpy import run_path
 
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
@@ -165,6 +166,7 @@ class BuildWithKernels(build_py):
 
 
 setup(
+    ext_modules=[run_path("qemu_nn/_build.py")["runner"]],
     cffi_modules=["qemu_nn/_build.py:builder"],
     cmdclass={"build_ext": BuildChanged, "build_py": BuildWithKernels},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},

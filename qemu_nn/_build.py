@@ -1,10 +1,14 @@
-"""Turns csrc/, all but sdk/, into the one extension module qemu_nn._native (cffi, abi3)."""
+"""Turns csrc/, all but sdk/, into two extension modules (abi3): qemu_nn._native is the core behind
+cffi, qemu_nn._runner is how Python runs plans.
+"""
 
 import os
 import sys
 from pathlib import Path
 
+import numpy as np
 from cffi import FFI
+from setuptools import Extension
 
 ROOT = Path(__file__).resolve().parent.parent
 CSRC = Path("csrc")
@@ -21,8 +25,8 @@ def _declarations() -> str:
 
 
 def _relative(pattern: str) -> list[str]:
-    found = (ROOT / CSRC).rglob(pattern)
-    return sorted(path.relative_to(ROOT).as_posix() for path in found if path.parent.name != "sdk")
+    found = (path.relative_to(ROOT) for path in (ROOT / CSRC).rglob(pattern))
+    return sorted(path.as_posix() for path in found if path.parent.name not in ("sdk", "python"))
 
 
 def _compile_args() -> list[str]:
@@ -64,4 +68,15 @@ builder.set_source(
     include_dirs=[INTERFACE.as_posix()],
     extra_compile_args=_compile_args(),
     extra_link_args=_link_args(),
+)
+
+runner = Extension(
+    "qemu_nn._runner",
+    sources=[(CSRC / "python" / "runner.c").as_posix()],
+    depends=[path for path in _relative("*.h") if path.startswith(INTERFACE.as_posix())],
+    include_dirs=[np.get_include()],
+    define_macros=[("Py_LIMITED_API", "0x03090000")],
+    extra_compile_args=_compile_args(),
+    extra_link_args=_link_args(),
+    py_limited_api=True,
 )

@@ -135,18 +135,19 @@ def test_no_verb_prints_a_name_that_commands_the_terminal(tmp_path):
     assert (code, "\\x1b[2J.bin: no golden has this name" in output) == (0, True), output
 
 
-def test_sources_without_their_core_say_what_python_has_found():
-    """As in a checkout that an installed package was made of."""
-    code = "import qemu_nn, sys; sys.modules['qemu_nn._native'] = None; qemu_nn.load('net.tflite')"
+@pytest.mark.parametrize("part", ["_native", "_runner"])
+def test_sources_without_their_core_say_what_python_has_found(part):
+    """As in a checkout that an installed package was made of, or that was built before."""
+    code = f"import qemu_nn, sys; sys.modules['qemu_nn.{part}'] = None; qemu_nn.load('net.tflite')"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     last = ran.stderr.splitlines()[-1]
     sentence = f"{Path(qemu_nn.__file__).parent} has no C core"
     assert last.startswith(f"ImportError: {sentence}"), last
     assert last.endswith("pip install -e .")
     code = (
-        "import sys; sys.modules['qemu_nn._native'] = None; import qemu_nn.__main__ as m; m.start()"
+        f"import sys; sys.modules['qemu_nn.{part}'] = None; import qemu_nn.__main__ as m; m.start()"
     )
-    ran = subprocess.run([sys.executable, "-c", code, "kernels"], capture_output=True, text=True)
+    ran = subprocess.run([sys.executable, "-c", code, "demo"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(f"Error: {sentence}"), ran.stderr
     assert len(ran.stderr.splitlines()) == 1

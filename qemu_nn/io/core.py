@@ -41,7 +41,7 @@ def texts() -> Mapping[str, str]:
 def without_core(fault: ModuleNotFoundError) -> ImportError:
     """The sentence that says what Python has found, if the C core is what an import has missed."""
     package, _, _ = __name__.partition(".")
-    if fault.name != f"{package}._native":
+    if fault.name not in (f"{package}._native", f"{package}._runner"):
         return fault
     return ImportError(
         f"{Path(__file__).parents[1]} has no C core: Python has found these sources before the "

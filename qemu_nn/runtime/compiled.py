@@ -8,6 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 from .._native import ffi, lib
+from .._runner import runner
 from ..ir.graph import Tensor
 from ..ir.loops import program
 from ..kernels import table as kernels
@@ -16,10 +17,9 @@ from . import interrupt
 from .plan import Plan
 from .split import cut
 from .step import Step
-from .workspace import SMALL, Batch, Run, Workspace
+from .workspace import Batch, Run, Workspace
 
-#: What every run calls: looked up once, as a small network takes no longer than a few look-ups.
-c_run, NULL, _address, _empty = lib.qn_run, ffi.NULL, ffi.from_buffer, np.empty
+NULL, _address = ffi.NULL, ffi.from_buffer
 
 #: Microseconds of a batch from which several threads compute it: they may have to be woken.
 _PARALLEL = 20.0
@@ -55,7 +55,6 @@ class Compiled:
         by_cost = max(2, int(_PARALLEL / max(cost, 1e-3)))
         self._parallel_from = 1 if self._plan.task_count else by_cost
         self.idle = [self._workspace()]
-        self._new = np.zeros if plan.graph.loops else _empty  # a body may not run at all
         self._results = [
             (index, store.tensor.name, store.tensor.shape, np.dtype(store.tensor.dtype))
             for index, store in enumerate(plan.stores)
@@ -73,8 +72,9 @@ class Compiled:
         begun = ffi.new("int[]", self._plan.task_count)
         ask = lib.qn_python_stops
         given = (self._plan, self._pool, array, outputs, begun, self._parallel_from, ask)
-        memory = (arenas, array, begun, self._pool)
-        return Workspace(None, ffi.new("qn_call *", given), (), outputs, memory)
+        call = ffi.new("qn_call *", given)
+        at, outputs_at = _address_of(call), _address_of(outputs)
+        return Workspace(at, outputs_at, call, outputs, (arenas, array, begun, self._pool))
 
     def _build(self, plan: Plan) -> Any:
         inputs, input_bytes = _loads(plan.inputs, plan.graph.inputs)
@@ -195,55 +195,18 @@ class Compiled:
         """Memory of its own for one time step after the other."""
         return Turn(self)
 
-    def results_stay(self, batch: Batch) -> bool:
-        """Are inputs and results of a batch so small that a workspace keeps arrays for the next?"""
-        size = max(self._plan.input_bytes, sum(s.tensor.nbytes for s in self.plan.stores))
-        return size * batch.samples * batch.times <= SMALL and not self.plan.graph.loops
-
     def prepared(self, batch: Batch) -> Run:
-        """What computes the results for inputs and states of one shape, which have been checked.
-
-        All that is the same in each call is looked up here. again: of a run, to leave its workspace
-        such that the next small inputs of this shape need but the call, see Session.run().
-        """
+        """What computes the results for inputs and states of one shape, as one call of C."""
         lead, samples, times, within = batch
-        results = [(i, name, lead + shape[within:], of) for i, name, shape, of in self._results]
-        small = self._plan.input_bytes * samples * times <= SMALL
-        may_stay = self.results_stay(batch)
-
-        def run(x: np.ndarray, state: Any = None, again: bool = False) -> dict[str, np.ndarray]:
-            try:
-                last, call, _, outputs, memory = workspace = self.idle.pop()
-            except IndexError:  # other threads work in all of them
-                last, call, _, outputs, memory = workspace = self._workspace()
-            made = self._receive(results, outputs)
-            start = NULL if state is None else _address(state)
-            try:
-                source = x.tobytes() if small else _address(x)
-            except ValueError:  # not contiguous
-                x = np.ascontiguousarray(x)
-                source = _address(x)
-            status = c_run(call, samples, times, source, start)
-            if status:
-                self.ended(status)
-                return run(x, state)
-            if again and may_stay:
-                held = tuple(self._receive(results, outputs).items())
-                workspace = Workspace(batch, call, held, outputs, memory)
-            elif last is not None:
-                workspace = Workspace(None, call, (), outputs, memory)
-            self.idle.append(workspace)
-            return made
-
-        return run
-
-    def _receive(self, results: Sequence[Any], outputs: Any) -> dict[str, np.ndarray]:
-        """New arrays for results, which the next call fills."""
-        made = {}
-        for index, name, shape, dtype in results:
-            made[name] = result = self._new(shape, dtype)
-            outputs[index] = _address(result)
-        return made
+        graph = self.plan.graph
+        x = _like((*lead, self._plan.input_bytes), "uint8")
+        if len(graph.inputs) == 1:
+            x = _like(lead + graph.input.shape[within:], graph.input.dtype)
+        state = _like((samples, self._plan.state_bytes), "uint8") if graph.states else None
+        results = {n: _like(lead + shape[within:], of) for _, n, shape, of in self._results}
+        memory = (self.idle, self._workspace, self.ended)
+        loops = bool(graph.loops)  # whose body may not run at all
+        return runner(_QN_RUN, *memory, samples, times, x, state, results, loops)
 
     def ended(self, status: int) -> None:
         """Raise what has ended a run; in the child of a fork, get ready for another one."""
@@ -261,7 +224,7 @@ class Turn:
     def __init__(self, compiled: Compiled) -> None:
         plan = compiled.plan
         self._keep = compiled
-        _, self._call, _, self._outputs, self._memory = compiled._workspace()
+        _, _, self._call, self._outputs, self._memory = compiled._workspace()
         self._states = {t.name: np.empty(t.shape, t.dtype) for t in plan.graph.states}
         self._results = [result for result in compiled._results if result[1] not in self._states]
         for index, name, _, _ in compiled._results:
@@ -290,7 +253,7 @@ class Turn:
         """The outputs of the next time step, for the bytes of its inputs."""
         results = {}
         for index, name, shape, dtype in self._results:
-            results[name] = result = _empty(shape, dtype)
+            results[name] = result = np.empty(shape, dtype)
             self._outputs[index] = _address(result)
         status = lib.qn_turn(self._call, _address(np.ascontiguousarray(x)))
         if status == lib.QN_STOPPED:
@@ -307,6 +270,18 @@ def _loads(addresses: Sequence[int], tensors: Sequence[Tensor]) -> tuple[list[An
         loads.append((offset, address, tensor.nbytes))
         offset += tensor.nbytes
     return loads, offset
+
+
+def _address_of(pointer: Any) -> int:
+    return int(ffi.cast("uintptr_t", pointer))
+
+
+_QN_RUN = _address_of(ffi.addressof(lib, "qn_run"))
+
+
+def _like(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array of this shape and type that takes no memory."""
+    return np.broadcast_to(np.empty((), dtype), shape)
 
 
 def _thread_pool(threads: int) -> Any:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..ir.builds import with_states
 from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
-from .compiled import NULL, Compiled, c_run
+from .compiled import Compiled
 from .host import Host, results
 from .inputs import (
     Inputs,
@@ -33,10 +33,7 @@ from .inputs import (
 from .plan import Plan, plan
 from .sanity import tell
 from .stream import Stream
-from .workspace import Batch, Run, Workspace
-
-#: What every run asks for: looked up once, as a small network takes no longer than a few look-ups.
-_Array = np.ndarray
+from .workspace import Batch, Run
 
 #: Samples in one call, where a network gains from that: the first number as often as it goes, then
 #: the next. Tiles of AMX take 1.2 times as long for 32 as for 16.
@@ -44,21 +41,6 @@ BATCHES = (32, 16)
 
 #: Shapes of inputs that a session remembers.
 _MOST_SHAPES = 16
-
-
-class _Ready(NamedTuple):
-    """What runs of inputs of one shape have in common.
-
-    dtype: of inputs that run() need not look at any further; None: it must. idle: workspaces, in
-    which results of a run stay for the next; None: none do.
-    """
-
-    shape: tuple[int, ...]
-    dtype: Optional[np.dtype]
-    batch: Any
-    samples: int
-    idle: Optional[list[Workspace]]
-    compute: Any
 
 
 class Session:
@@ -94,7 +76,7 @@ class Session:
     """
 
     # What each run asks for is not in the dictionary.
-    __slots__ = ("__dict__", "__weakref__", "_ready")
+    __slots__ = ("__dict__", "__weakref__", "_again")
 
     def __init__(
         self,
@@ -115,12 +97,10 @@ class Session:
         self._variant = variant
         self._trace = trace
         self._one = len(graph.inputs) == 1
-        plain = self._one and not graph.states  # nothing need be joined to inputs, or added to them
-        self._plain_dtype = np.dtype(graph.input.dtype) if plain else None
         self._shape = graph.input.shape if self._one else (sum(t.nbytes for t in graph.inputs),)
         self._axes = ("N", "T") if graph.states else ("N",)
-        self._ready = _Ready((-1,), None, None, 0, None, None)  # no array has this shape
-        self._known: dict[tuple[tuple[int, ...], bool], _Ready] = {}
+        self._again: Run = _never
+        self._known: dict[tuple[tuple[int, ...], bool], Run] = {}
         many = {size: batched(self.plan.graph, size) for size in BATCHES}
         self._many: dict[int, Union[Graph, Compiled]] = {n: g for n, g in many.items() if g}
         for message in self.plan.warnings:
@@ -185,62 +165,39 @@ class Session:
         --------
         >>> network.session().run(x)["softmax"]
         """
-        shape, dtype, batch, samples, idle, compute = self._ready
-        if (
-            type(x) is not _Array
-            or x.shape != shape  # most calls have that of the one before
-            or x.dtype is not dtype
-            or state is not None
-            or trace is not False
-        ):
-            return self._run(x, state, trace)
-        if idle is None:
-            return compute(x)
-        try:
-            workspace = idle.pop()
-        except IndexError:  # other threads work in all of them
-            return compute(x, None, True)
-        own, call, held, _, _ = workspace
-        if own is not batch:
-            idle.append(workspace)
-            return compute(x, None, True)
-        status = c_run(call, samples, 1, x.tobytes(), NULL)
-        if status:
-            self._compiled.ended(status)
-            return compute(x, None, True)
-        made = {}
-        for name, result in held:
-            made[name] = result.copy()
-        idle.append(workspace)
-        return made
+        if state is None and trace is False:
+            results = self._again(x)
+            if results is not None:
+                return results
+        return self._run(x, state, trace)
 
     def _run(self, x: Inputs, state: State, trace: bool) -> dict[str, np.ndarray]:
         """What run() does for whatever it may be given."""
-        if type(x) is not _Array or not self._one:
+        if type(x) is not np.ndarray or not self._one:
             named = by_name(self.graph, x)
             x = named[self.graph.input.name] if self._one else packed(self.graph, named, self._axes)
         if self._one:
             expect_dtype("the input", x, self.graph.input)
         trace = as_flag(trace, "trace")
-        ready = self._known.get((x.shape, trace)) or self._learned(x, trace)
-        start = None
+        run = self._known.get((x.shape, trace)) or self._learned(x, trace)
+        given = [np.ascontiguousarray(x)]
         if state is not None or self.graph.states:
             start = self._start(state, x.shape[:1])
-        if not trace:
-            self._ready = ready
-        return ready.compute(x, start)
+            given += [start] if self.graph.states else []
+        elif self._one and not trace:
+            self._again = run  # nothing need be joined to inputs, or added to them
+        results = run(*given)
+        assert results is not None
+        return results
 
-    def _learned(self, x: np.ndarray, trace: bool) -> _Ready:
-        """What runs of inputs of a new shape have in common."""
-        batch, compiled = self._measured(x), self._traced if trace else self._compiled
-        compute = compiled.prepared(batch) if trace else self._prepared(batch)
-        whole = not trace and all(batch.samples < size for size in self._many)
-        idle = compiled.idle if whole and compiled.results_stay(batch) else None
-        how = (self._plain_dtype, batch, batch.samples, idle, compute)
+    def _learned(self, x: np.ndarray, trace: bool) -> Run:
+        """What runs inputs of a new shape."""
+        batch = self._measured(x)
+        run = self._traced.prepared(batch) if trace else self._prepared(batch)
         if len(self._known) >= _MOST_SHAPES:
             self._known.clear()
-        ready = self._known[x.shape, trace] = _Ready(x.shape, *how)
-        return ready
+        self._known[x.shape, trace] = run
+        return run
 
     def _prepared(self, batch: Batch) -> Run:
         """What computes a batch: as many samples in a call as the network gains from."""
@@ -394,11 +351,20 @@ def _one_after_the_other(parts: Sequence[tuple[int, Run]]) -> Run:
     """What computes samples in parts: how many each has, and what computes them."""
     ends = list(accumulate(count for count, _ in parts))
 
-    def compute(x: np.ndarray, *_: Any) -> dict[str, np.ndarray]:
-        found = [run(x[end - count : end]) for end, (count, run) in zip(ends, parts)]
-        return {name: np.concatenate([each[name] for each in found]) for name in found[0]}
+    def run(x: Inputs) -> Optional[dict[str, np.ndarray]]:
+        if type(x) is not np.ndarray or x.shape[:1] != (ends[-1],):
+            return None
+        found = [part(x[end - count : end]) for end, (count, part) in zip(ends, parts)]
+        results = [each for each in found if each is not None]
+        if len(results) < len(parts):
+            return None
+        return {name: np.concatenate([each[name] for each in results]) for name in results[0]}
 
-    return compute
+    return run
+
+
+def _never(_: Inputs) -> None:
+    """What runs nothing."""
 
 
 def batched(graph: Graph, count: int) -> Optional[Graph]:

@@ -6,17 +6,15 @@ from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
 
-#: Bytes of inputs, and of results, up to which to copy them takes less than to get their address.
-SMALL = 2048
-
-#: Inputs, states if there are any, and whether the same shape will come again, to results by name.
-Run = Callable[..., dict[str, np.ndarray]]
+#: Takes an array of inputs, and one of states if there are any, to results by their names. None:
+#: these are not arrays as it was prepared for.
+Run = Callable[..., Optional[dict[str, np.ndarray]]]
 
 
 class Batch(NamedTuple):
     """The axes of inputs before a sample's own, and what they count.
 
-    within: axes of a result in the plan that are among these.
+    within: axes of inputs and results in the plan that are among these.
     """
 
     lead: tuple[int, ...]
@@ -26,14 +24,13 @@ class Batch(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """What one run at a time writes to: an arena for each thread, and arrays for results.
+    """What one run at a time writes to: an arena for each thread.
 
-    held: results of small inputs of the shape `batch`, which stay here: copies of them are given
-    away. memory: of the call, kept alive.
+    at, outputs_at: the addresses of call and outputs. memory: of the call, kept alive.
     """
 
-    batch: Optional[Batch]
+    at: int
+    outputs_at: int
     call: Any
-    held: tuple[tuple[str, np.ndarray], ...]
     outputs: Any
     memory: Any
