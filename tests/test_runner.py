@@ -2,8 +2,11 @@
 
 import gc
 import sys
+import threading
+import time
 import weakref
 
+import networks
 import numpy as np
 import pytest
 
@@ -64,6 +67,34 @@ def test_types_that_mean_the_same_are_the_same():
     assert alike.dtype is not x.dtype
     np.testing.assert_array_equal(*session._again(alike).values(), want)
     assert session._again(x.astype(x.dtype.newbyteorder())) is None
+
+
+def test_states_are_looked_at_too():
+    session = Session(networks.recurrent(), profile())
+    x = random_inputs(session.graph, 2, steps=3)
+    want = session.run(x)
+    (run,) = session._known.values()
+    state = session._start(None, (2,))
+    for name, got in run(x, state).items():
+        np.testing.assert_array_equal(got, want[name])
+    for other in (None, state[0], state[:1], state[:, ::2], state[:, 1:], state.view(np.int8)):
+        assert run(x, other) is None
+    assert run(x[:1], state) is None
+    with pytest.raises(TypeError):
+        run(x)
+
+
+def test_other_threads_go_on_during_a_run():
+    session = Session(NETWORKS["lenet5"](), profile(), "plain")
+    x = random_inputs(session.graph, 400)
+    run = threading.Thread(target=session.run, args=[x])
+    turns, start = 0, time.perf_counter()
+    run.start()
+    while run.is_alive():
+        time.sleep(0.001)
+        turns += 1
+    asked = (time.perf_counter() - start) / 0.05  # when Python would let others go on, too
+    assert turns > 4 * asked
 
 
 def test_runs_leave_no_references(session):
