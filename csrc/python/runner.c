@@ -34,6 +34,8 @@ static int is_like(PyObject *object, PyObject *like) {
             PyArray_EquivTypes(PyArray_DESCR(a), PyArray_DESCR(b)));
 }
 
+static void *data_of(PyObject *array) { return PyArray_DATA((PyArrayObject *)array); }
+
 static PyObject *new_array(PyArrayObject *like, int cleared) {
     PyArray_Descr *type = PyArray_DESCR(like);
     Py_INCREF(type); /* for the new array */
@@ -48,7 +50,7 @@ static PyObject *new_results(const runner *r, void **outputs) {
     while (made && PyDict_Next(r->results, &at, &name, &like)) {
         PyObject *array = new_array((PyArrayObject *)like, r->cleared);
         if (array && PyDict_SetItem(made, name, array) == 0) {
-            *outputs++ = PyArray_DATA((PyArrayObject *)array);
+            *outputs++ = data_of(array);
         } else {
             Py_CLEAR(made);
         }
@@ -115,22 +117,22 @@ static PyObject *run_of(const runner *r, const void *x, const void *state) {
 
 static PyObject *run(PyObject *self, PyObject *x) {
     const runner *r = PyCapsule_GetPointer(self, NULL);
-    if (!r || is_like(x, r->like)) {
-        return r ? run_of(r, PyArray_DATA((PyArrayObject *)x), NULL) : NULL;
+    if (!is_like(x, r->like)) {
+        Py_RETURN_NONE;
     }
-    Py_RETURN_NONE;
+    return run_of(r, data_of(x), NULL);
 }
 
 static PyObject *run_from(PyObject *self, PyObject *arguments) {
     const runner *r = PyCapsule_GetPointer(self, NULL);
     PyObject *x, *state;
-    if (!r || !PyArg_ParseTuple(arguments, "OO:run", &x, &state)) {
+    if (!PyArg_ParseTuple(arguments, "OO:run", &x, &state)) {
         return NULL;
     }
-    if (is_like(x, r->like) && is_like(state, r->state_like)) {
-        return run_of(r, PyArray_DATA((PyArrayObject *)x), PyArray_DATA((PyArrayObject *)state));
+    if (!is_like(x, r->like) || !is_like(state, r->state_like)) {
+        Py_RETURN_NONE;
     }
-    Py_RETURN_NONE;
+    return run_of(r, data_of(x), data_of(state));
 }
 
 static PyMethodDef with_x = {
@@ -169,7 +171,7 @@ static PyObject *new_runner(PyObject *module, PyObject *arguments) {
 static PyMethodDef functions[] = {
     {"runner", new_runner, METH_VARARGS,
      "runner(qn_run, idle, make, ended, samples, times, x, state, results, cleared): what runs\n"
-     "inputs like x, an array, and if state is no None, states like that. qn_run: its address.\n"
+     "inputs like x, an array, and states like state if it is not None. qn_run: its address.\n"
      "Workspaces are tuples that begin with the addresses of a qn_call and its outputs."},
     {NULL, NULL, 0, NULL},
 };
