@@ -146,7 +146,7 @@ def check_layer_by_layer(layers, params, x, bits, hw_aligned):
 def products(layer, q, image, out, fi, fo, params, kind):
     count, name, channels = len(out), layer.name, len(image[0][0])
     fw = np.broadcast_to(params.get(f"{name}_frac_weight", 0), count)
-    fb = np.broadcast_to(params.get(f"{name}_frac_bias", 0), count)
+    fb = np.broadcast_to(params.get(f"{name}_frac_bias", fi + fw), count)
     bias = params.get(f"{name}_quant_bias", np.zeros(count, np.int64))
     weights = params.get(f"{name}_quant_weight", np.ones((count, 1, 1, 1), np.int64))
     p = {

@@ -66,7 +66,7 @@ def run_part(row, part, inputs, output, weights, bias, packed):
 
 def calls_in_parts(function, row, wanted, first=0):
     """So many calls that can be cut, with random parts."""
-    for rng in draws(20 * wanted, first):
+    for rng in draws(40 * wanted, first):
         _, struct, arguments = drawn_call(rng, function, row)
         grain = ffi.new("int32_t *")
         units = lib.qn_units(lib.qn_kernel_at(row.index), struct, grain)
@@ -77,7 +77,7 @@ def calls_in_parts(function, row, wanted, first=0):
             wanted -= 1
         if not wanted:
             return
-    raise AssertionError(f"{row} is cut in none of many calls")
+    raise AssertionError(f"{row} is cut in too few of many calls")
 
 
 def compare_these(function, row, struct, arguments, parts):
