@@ -1,5 +1,5 @@
-"""Turns csrc/, all but sdk/, into two extension modules (abi3): qemu_nn._native is the core behind
-cffi, qemu_nn._runner is how Python runs plans.
+"""Turns csrc/, all but sdk/, into the extension module qemu_nn._native (cffi, abi3), and what runs
+plans into qemu_nn._runner (abi3, too).
 """
 
 import os
@@ -25,8 +25,8 @@ def _declarations() -> str:
 
 
 def _relative(pattern: str) -> list[str]:
-    found = (path.relative_to(ROOT) for path in (ROOT / CSRC).rglob(pattern))
-    return sorted(path.as_posix() for path in found if path.parent.name not in ("sdk", "python"))
+    found = (ROOT / CSRC).rglob(pattern)
+    return sorted(path.relative_to(ROOT).as_posix() for path in found if path.parent.name != "sdk")
 
 
 def _compile_args() -> list[str]:
@@ -72,9 +72,9 @@ builder.set_source(
 
 runner = Extension(
     "qemu_nn._runner",
-    sources=[(CSRC / "python" / "runner.c").as_posix()],
+    sources=["qemu_nn/runtime/runner.c"],
     depends=[path for path in _relative("*.h") if path.startswith(INTERFACE.as_posix())],
-    include_dirs=[np.get_include()],
+    include_dirs=[INTERFACE.as_posix(), np.get_include()],
     define_macros=[("Py_LIMITED_API", "0x03090000")],
     extra_compile_args=_compile_args(),
     extra_link_args=_link_args(),

@@ -39,8 +39,7 @@ def object_of(source):
 
 
 def compile_all(folder, *flags):
-    core = (path.relative_to(CSRC) for path in CSRC.rglob("*.c"))
-    sources = [path.as_posix() for path in core if path.parent.name != "python"]
+    sources = [path.relative_to(CSRC).as_posix() for path in CSRC.rglob("*.c")]
     with ThreadPool(os.cpu_count()) as pool:
         pool.map(lambda s: compile_to(folder / object_of(s), s, *flags), sources)
 

@@ -6,7 +6,7 @@
 #include <Python.h>
 #include <numpy/arrayobject.h>
 
-#include "../include/qn.h"
+#include "qn.h"
 
 typedef int run_function(const qn_call *, int64_t, int64_t, const void *, const void *);
 
