@@ -44,6 +44,8 @@ def _three_columns(rng, params):
     changes.update(zip(COLUMNS, 3 * _columns(rng)))
     for name in ("filter_h", "kernel_h", "dim_kernel_y"):
         changes[name] = rng.choice((1, 2, 3, 3, 3, 4))
+    for name in ("stride_h", "stride_y", "dilation_h"):
+        changes[name] = rng.choice((1, 1, 1, 1, 2))  # two rows of outputs come from the same four
     return changes
 
 
