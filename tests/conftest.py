@@ -3,17 +3,14 @@ times as many others with --hypothesis-profile=long. And the C core as tests of 
 this host lacks want it."""
 
 import gc
-import os
 
 import pytest
 from hypothesis import HealthCheck, settings
 from modelled import MODELS, compile_all
 
 from qemu_nn.importers import hdf5, hdf5_child
-from qemu_nn.runtime.tuned import CACHE
 
 gc.set_threshold(100_000)  # thousands of tests are no garbage
-os.environ[CACHE] = "none"  # what somebody has measured on this host changes no plan of a test
 
 HOW = {"deadline": None, "print_blob": True, "report_multiple_bugs": False}
 SLOW_HOST = [HealthCheck.too_slow]

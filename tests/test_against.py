@@ -16,6 +16,7 @@ from qemu_nn.bench.report import Report
 from qemu_nn.cli import bench as verb
 from qemu_nn.cli.main import main
 from qemu_nn.errors import ModelError
+from qemu_nn.io import processor as processors
 from qemu_nn.io.typed_json import parse_json
 
 HOST = {"processor": "one", "instruction sets": "avx2"}
@@ -278,3 +279,11 @@ def test_a_report_is_read_back(tmp_path):
     before = against.read_run(tmp_path / "x.json")
     assert before.networks == (("empty", 1, 1),)
     assert changes(before, before) == {"empty, batch 1, threads 1": 0.0}
+
+
+def test_a_processor_is_named_by_its_model():
+    x86 = "processor\t: 0\nmodel name\t: AMD EPYC\nmodel\t\t: 17\ncpu MHz\t: 26\n\nmodel\t: 18"
+    assert processors.described(x86.splitlines()) == "AMD EPYC, model 17"
+    arm = "processor\t: 0\nBogoMIPS\t: 50\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
+    assert processors.described(arm.splitlines()) == "CPU implementer 0x41, CPU part 0xd0c"
+    assert processors.processor()

@@ -15,7 +15,6 @@ from qemu_nn.bench.rows import bits
 from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.plan import plan
-from qemu_nn.runtime.tuned import call_of
 from qemu_nn.testing.builder import Builder
 from qemu_nn.testing.cases import CASES
 
@@ -35,6 +34,19 @@ def only(monkeypatch, host):
     """A host with these instruction sets, whatever this one has."""
     monkeypatch.setattr(kernels, "HOST", sum(kernels.FEATURES[each] for each in host))
     monkeypatch.delenv(kernels.CAP, raising=False)
+
+
+#: Scalar arguments that are part of a call's geometry, besides the shapes of arrays.
+WINDOW = ("stride", "dilation", "pad")
+
+
+def call_of(node):
+    """Return a call's op and geometry: calls with equal ones take the same time."""
+    function, params = node.function, node.params
+    arrays = [array for array in (*function.inputs, function.weights, function.output) if array]
+    shapes = ["x".join(map(str, array.shape(params))) for array in arrays]
+    window = [f"{n}={v}" for n, v in params.items() if any(word in n for word in WINDOW)]
+    return " ".join([f"{function.op}_{function.type}", *shapes, *window])
 
 
 def timed_calls():

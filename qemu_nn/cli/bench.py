@@ -24,7 +24,6 @@ from ..bench.npu_networks import NPU_NETWORKS
 from ..bench.report import Report, check_picture, draw, host
 from ..bench.rows import time_rows
 from ..bench.s8_networks import S8_NETWORKS
-from ..bench.tune import tune
 from ..bench.variants import function_variants, network_variants
 from ..errors import Error
 from ..io.arguments import have
@@ -35,7 +34,6 @@ from ..io.version import __version__
 from ..ir.graph import Graph
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
-from ..runtime.tuned import save_tuned, tuned_rows
 from ..testing.cases import CASES, Case
 from .data_options import reading, reading_of
 from .inputs import inputs_of
@@ -78,12 +76,6 @@ SLOWER = 1
     metavar="FILE",
     help="Say what is slower than in a file of --save; exit code 1 if anything is.",
 )
-@click.option(
-    "--tune",
-    "tuning",
-    is_flag=True,
-    help="Measure which rows are fastest here for the networks; plans then take those.",
-)
 @form("json")
 @variant
 @device
@@ -99,7 +91,6 @@ def bench(
     plot: Optional[Path],
     save: Optional[Path],
     against: Optional[Path],
-    tuning: bool,
     form: Optional[str],
     variant: Optional[str],
     **names: str,
@@ -116,12 +107,6 @@ def bench(
         check_place(save)
     if cpu:
         os.environ[kernels.CAP] = cpu
-    if tuning:
-        if rows or plot or save or against:
-            raise Error("--tune measures for plans alone: leave --rows, --plot and files out")
-        graphs = [_network(name).graph for name in networks or _NETWORKS]
-        say(_tuned(*tune(graphs, _axes(names), turns), form))
-        return
     named = [_network(name).graph for name in networks]
     before = read_run(against) if against else None
     note = unlike(before, host(__version__)) if before else None
@@ -218,18 +203,6 @@ def _compared(
         lines = [note, f"{len(found.rows)} of {len(table.rows)} figures are slower than before"]
         say("\n\n".join([*filter(None, lines), *([found.text()] if found.rows else [])]))
     return SLOWER if found.rows else 0
-
-
-def _tuned(table: Table, found: dict[str, str], form: Optional[str]) -> str:
-    """Keep what tune() has found beside what is known already; what to print."""
-    kept = {call: row for call, row in {**tuned_rows(), **found}.items() if row}
-    path = save_tuned(kept)
-    if form:
-        return str(getattr(table, form)())
-    changed = Table(table.columns, tuple(row for row in table.rows if found[str(row[0])]))
-    text = f"{len(table.rows)} calls were measured; of {len(changed.rows)} another row is faster"
-    parts = [text, *([changed.text()] if changed.rows else []), f"{path} has {len(kept)} choices"]
-    return "\n\n".join(parts)
 
 
 @click.command()

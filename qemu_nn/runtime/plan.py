@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
@@ -20,7 +20,6 @@ from . import split
 from .addresses import Addresses, Offsets, assign_addresses
 from .folding import Folded, fold
 from .step import Step
-from .tuned import call_of, tuned_rows
 from .turning import turn
 
 #: In front of a layer's name: what is left of an input that the layer destroys.
@@ -99,8 +98,7 @@ def plan(
     share the large calls of a sample.
     """
     graph = built(graph, profile)
-    tuned = tuned_rows()
-    steps = tuple(_step(graph, node, profile, variant, tuned) for node in graph.nodes)
+    steps = tuple(_step(graph, node, profile, variant) for node in graph.nodes)
     if variant is not None and not any(step.row.is_called(variant) for step in steps):
         able = [(row, step.params) for step in steps for row in _rows(step.node)]
         raise Error(_lacking(able, graph.name, profile, variant))
@@ -150,21 +148,12 @@ def _rows(node: Node) -> Sequence[Row]:
     return kernels.rows_of(node.function.op, node.function.type)
 
 
-def _step(
-    graph: Graph,
-    node: Node,
-    profile: Profile,
-    variant: Optional[str],
-    tuned: Mapping[str, str],
-) -> Step:
+def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) -> Step:
     rows = _rows(node)
     params = kernels.make_params(rows[0].op, profile, node.function.struct_values(node.params))
     try:
         sizes = kernels.check(rows[0], params)
-        found = tuned.get(call_of(node)) if tuned else None
-        named = [row for row in rows if row.is_called(variant)]
-        named += [row for row in rows if row.variant == found and row.kind == "fast"]
-        able = (row for row in named if row.serves(profile, params))
+        able = (row for row in rows if row.is_called(variant) and row.serves(profile, params))
         row = next(able, None) or kernels.choose(rows, profile, params)
     except Error as error:
         where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
