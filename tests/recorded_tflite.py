@@ -17,13 +17,26 @@ UNDEFINED = {
     "transpose_rank5_int8": "the output is what the memory held",
 }
 
+#: File -> output, element, recorded value, the float32 nearest to the real number. The recordings
+#: were made on a PC, and logf of its C library returned the second nearest float32 there.
+SECOND_NEAREST = {
+    "tinyengine_ptq_mnist_lenet-300-100_nobias": (
+        *("output_0", (5, 0, 0)),
+        *(np.float32(-0.009510449), np.float32(-0.009510448)),
+    ),
+}
+
 
 def read(path):
-    """The recording beside a .tflite file: arrays, and its `meta`."""
+    """The recording beside a .tflite file: arrays, and its `meta`; SECOND_NEAREST is corrected."""
     path = Path(path)
     stored = [path.with_suffix(".npz"), path.with_name(f"{path.stem}_golden.npz")]
     with np.load(next(each for each in stored if each.is_file())) as arrays:
         found = dict(arrays)
+    if path.stem in SECOND_NEAREST:
+        key, element, recorded, nearest = SECOND_NEAREST[path.stem]
+        assert found[key][element] == recorded
+        found[key][element] = nearest
     return found, json.loads(str(found.pop("meta")))
 
 

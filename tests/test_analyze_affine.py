@@ -387,8 +387,17 @@ def test_a_published_file_is_analyzed_without_a_float_network(path):
     made = qemu_nn.load(path)
     start = made.graph.input
     stored = np.load(path.with_name(f"{path.stem}_golden.npz"))["inputs"]
-    x = start.format.dequantize(stored.reshape(-1, *start.shape)) / 16  # random: too large
+    x = start.format.dequantize(stored.reshape(-1, *start.shape)) / 16  # noise: 1/16 of the range
     report = qemu_nn.analyze(made, x)
-    assert [each.name for each in report.layers][1:] == [node.name for node in made.graph.nodes]
-    assert all(each.single.sqnr > 20 for each in report.layers)
+    first, *layers = report.layers
+    assert [each.name for each in layers] == [node.name for node in made.graph.nodes]
+    assert first.single.sqnr > 20
+    saturated = {each.name for each in report.layers if each.saturated}  # by noise, not by data
+    within = [
+        each
+        for each, node in zip(layers, made.graph.nodes)
+        if saturated.isdisjoint((node.name, *node.inputs))
+    ]
+    assert len(within) >= len(layers) / 2
+    assert [each.name for each in within if each.single.sqnr <= 20] == []
     assert all(each.errors.sqnr > 150 for each in report.weights)

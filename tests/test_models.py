@@ -5,6 +5,7 @@ import published
 import pytest
 
 import qemu_nn
+from qemu_nn.errors import ModelError
 from qemu_nn.targets import core_path
 
 pytestmark = [pytest.mark.caps, published.needed]
@@ -115,6 +116,13 @@ def test_a_package_runs_like_the_files_it_came_from(name, tmp_path):
     assert list(got) == list(want)
     for layer, value in want.items():
         equal(got[layer], value, f"{name} {layer}")
+
+
+@pytest.mark.parametrize("name", [name for name in published.FOUND if name in published.REFUSED])
+def test_a_network_with_functions_of_another_library_is_refused(name):
+    function = published.REFUSED[name]
+    with pytest.raises(ModelError, match=f"the function '{function}' is not known; have: arm_add"):
+        loaded(name)
 
 
 @pytest.mark.parametrize("name", published.NAMES)

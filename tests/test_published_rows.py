@@ -1,4 +1,4 @@
-"""Published networks where AVX2 is: plain rows compute nothing of them, they only copy memory."""
+"""Published networks with AVX2: plain rows compute only the calls that are listed here."""
 
 import pytest
 from hosts import cap_at
@@ -8,11 +8,19 @@ import qemu_nn
 
 NETWORKS = {path.stem: path for path in sorted(SHARED.glob("models_tflite*/*.tflite"))}
 
+#: Network -> its plain rows. `binary_f32` and `prelu_s8` have no fast row. The fast row of
+#: `svdf_s8` requires limits of the state that fit in int8; this network's state wraps instead.
+PLAIN = {
+    "openmv_audio_preprocessor": {"binary_f32.ref"},
+    "openmv_palm_detection_full_192": {"prelu_s8.ref"},
+    "tflm_keyword_scrambled_8bit": {"svdf_s8.ref"},
+}
+
 
 def left_to_plain_rows(network):
     """Rows of its plan that are neither fast nor, as their variant says, one copy of memory."""
     rows = [step.row for step in network.session().plan.steps]
-    return [str(row) for row in rows if row.kind != "fast" and row.variant != "copy"]
+    return {str(row) for row in rows if row.kind != "fast" and row.variant != "copy"}
 
 
 @pytest.mark.skipif(not NETWORKS, reason=f"the published networks are not in {SHARED}")
@@ -20,9 +28,9 @@ def left_to_plain_rows(network):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_published_network_has_fast_rows(name, monkeypatch):
     cap_at(monkeypatch, "avx2")
-    assert left_to_plain_rows(qemu_nn.load(NETWORKS[name])) == []
+    assert left_to_plain_rows(qemu_nn.load(NETWORKS[name])) == PLAIN.get(name, set())
 
 
 def test_the_micro_frontend_has_fast_rows(monkeypatch):
     cap_at(monkeypatch, "avx2")
-    assert left_to_plain_rows(qemu_nn.micro_frontend()) == []
+    assert left_to_plain_rows(qemu_nn.micro_frontend()) == set()

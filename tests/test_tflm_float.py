@@ -1,11 +1,13 @@
 """Operators on float32 and int32 between quantized ones, as TensorFlow Lite Micro has them."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pytest
 import recorded_tflite
 from published import SHARED
+from test_real_functions import rounded
 from tflite_files import File
 
 import qemu_nn
@@ -59,6 +61,26 @@ def test_a_recorded_operator_with_a_constant_has_the_bits_of_the_device(name, tm
 def test_a_published_network_that_ends_with_real_numbers_has_the_bits_of_the_device():
     arrays, _ = recorded_tflite.read(LENET)
     assert recorded_tflite.differences(qemu_nn.load(LENET), arrays) == {}
+
+
+@pytest.mark.skipif(not LENET.is_file(), reason=f"{LENET} is not here")
+@pytest.mark.parametrize("name", recorded_tflite.SECOND_NEAREST)
+def test_a_corrected_recording_is_the_real_logarithm_rounded_once(name):
+    """The corrected elements are the largest of their rows: log_softmax is -log(sum) there."""
+    path = LENET.with_name(f"{name}.tflite")
+    _, (sample, *_, column), recorded, nearest = recorded_tflite.SECOND_NEAREST[name]
+    network, (arrays, _) = qemu_nn.load(path), recorded_tflite.read(path)
+    x = recorded_tflite.given(network.graph, arrays)
+    traced = network.session().run(x, trace=True)
+    logits = traced[network.graph.nodes[-1].inputs[0]][sample]
+    assert logits.argmax() == column
+    total = np.float32(0)
+    for below in logits - logits.max():
+        total += rounded(Decimal(float(below)).exp())
+    exact = -Decimal(float(total)).ln()
+    assert rounded(exact) == nearest
+    assert nearest < 0
+    assert np.nextafter(nearest, np.float32(-1)) == recorded
 
 
 def test_what_is_computed_is_counted_as_c_counts_it():
