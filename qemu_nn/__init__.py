@@ -177,7 +177,7 @@ def __getattr__(name: str) -> object:
         try:
             home = importlib.import_module(f".{_HOMES[name]}", __name__)
         except ModuleNotFoundError as fault:
-            from .io.core import without_core
+            from .io.csrc_files import without_core
 
             raise without_core(fault) from None
         return getattr(home, name)

@@ -14,7 +14,7 @@ def start() -> None:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
     except ModuleNotFoundError as fault:
-        from .io.core import without_core
+        from .io.csrc_files import without_core
 
         told = without_core(fault)
         if told is fault:

@@ -4,10 +4,10 @@ import npu_oracle as oracle
 import numpy as np
 from hypothesis import strategies as st
 
-from qemu_nn.functions.npu import LOG_ENTRIES
+from qemu_nn.functions.wuqi import LOG_ENTRIES
 from qemu_nn.ndk.layers import Layer, get_tensor_name_list, has_bias
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
-from qemu_nn.npu.shapes import feature_shapes
+from qemu_nn.wuqi.shapes import feature_shapes
 
 RNG = np.random.default_rng(8)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from qemu_nn._native import ffi
 from qemu_nn.bench.networks import NETWORKS
-from qemu_nn.bench.npu_networks import NPU_NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS
+from qemu_nn.bench.wuqi_networks import NPU_NETWORKS
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU, profile
 

@@ -19,7 +19,7 @@ from qemu_nn.operators import (
     Reshape,
     Sigmoid,
 )
-from qemu_nn.quantizer.absorb import absorbed
+from qemu_nn.quantizer.high_bias_absorption import absorbed
 from qemu_nn.quantizer.steps import seen_on
 from qemu_nn.runtime.evaluate import evaluate
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.functions.extents import DTYPES
+from qemu_nn.functions.shapes import DTYPES
 from qemu_nn.testing.calls import random_arguments
 
 S = Path(__file__).parent.parent / "csrc" / "s" / "tables"

@@ -10,15 +10,15 @@ from test_cluster import Client
 
 import qemu_nn
 from qemu_nn.analysis.errors import errors_of
-from qemu_nn.api import blocks
 from qemu_nn.api import golden as pipeline
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
+from qemu_nn.evaluation import block_reader
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ir.formats import quantize
 from qemu_nn.operators import Clip, Conv, Dense, Elementwise, Pool, Relu, Reshape, Sigmoid, Softmax
 from qemu_nn.quantizer.rules import kept_range
-from qemu_nn.runtime.accumulate import Unlimited
+from qemu_nn.runtime.unbounded import Unlimited
 
 RNG = np.random.default_rng(2)
 GOOD = RNG.uniform(-1, 1, size=(200, 4))
@@ -417,7 +417,7 @@ def test_a_report_is_the_same_wherever_it_was_computed(how, monkeypatch, tmp_pat
     x = np.random.default_rng(6).normal(size=(200, 6, 6, 3))
     x[150] *= 9  # histograms grow behind the first blocks
     y = np.arange(200) % 8
-    monkeypatch.setattr(blocks, "_LEAST", 16)  # thirteen blocks
+    monkeypatch.setattr(block_reader, "_LEAST", 16)  # thirteen blocks
     wanted = qemu_nn.analyze(network, x, y)
     assert qemu_nn.analyze(network, x, y, **how).json() == wanted.json()
     np.savez(tmp_path / "data.npz", x=x, y=y)
@@ -431,7 +431,7 @@ def test_a_report_of_blocks_is_that_of_all_samples_at_once(monkeypatch):
     network, _ = images()
     x = np.random.default_rng(6).normal(size=(200, 6, 6, 3)) * 4  # some is lost
     whole = qemu_nn.analyze(network, x)
-    monkeypatch.setattr(blocks, "_LEAST", 16)
+    monkeypatch.setattr(block_reader, "_LEAST", 16)
     parts = qemu_nn.analyze(network, x)
     assert whole.layers[0].lost
     for mine, other in zip(parts.layers, whole.layers):

@@ -15,10 +15,10 @@ from qemu_nn.errors import Error
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ir.graph import Graph, Node, Tensor
-from qemu_nn.lower.dequantize import dequantized
+from qemu_nn.lowering.dequantize import dequantized
 from qemu_nn.operators import Clip, Conv, Dense, Elementwise, Pool, Relu, Reshape, Softmax
-from qemu_nn.runtime.accumulate import Unlimited
 from qemu_nn.runtime.evaluate import each_tensor, evaluate
+from qemu_nn.runtime.unbounded import Unlimited
 
 RNG = np.random.default_rng(31)
 

@@ -23,7 +23,7 @@ from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.bench.stopwatch import Timing, race
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
-from qemu_nn.functions.extents import extent
+from qemu_nn.functions.shapes import extent
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile

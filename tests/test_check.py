@@ -18,8 +18,8 @@ from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.importers.tflite import examined
 from qemu_nn.importers.tflite.network import CONVERTERS
-from qemu_nn.importers.tflite.reading import read
-from qemu_nn.importers.tflite.refusals import TAKEN, refused
+from qemu_nn.importers.tflite.parser import read
+from qemu_nn.importers.tflite.tflm_rejections import TAKEN, refused
 
 REFUSED = Path(__file__).parent / "golden" / "tflm_refused.tsv"
 DIGITS = Path(qemu_nn.__file__).parent / "demo" / "digits.qnz"

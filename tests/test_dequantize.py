@@ -8,9 +8,9 @@ from tflite_cases import CASES, REFERENCE, inputs
 
 import qemu_nn
 from qemu_nn.errors import Error
-from qemu_nn.lower.dequantize import dequantized
-from qemu_nn.runtime.accumulate import Unlimited
+from qemu_nn.lowering.dequantize import dequantized
 from qemu_nn.runtime.evaluate import each_tensor
+from qemu_nn.runtime.unbounded import Unlimited
 
 #: Steps that a call may be off, beyond its rounding: curves of 16 bits come from short tables, sums
 #: of 64 bits are multiplied by 16, and products magnify what their operands are off.

@@ -10,9 +10,9 @@ from test_resume_steps import quantized
 import qemu_nn
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Dense
-from qemu_nn.quantizer import descend
-from qemu_nn.quantizer.descend import Goal, cut_at, descended
-from qemu_nn.quantizer.windows import matrix
+from qemu_nn.quantizer import coordinate_descent
+from qemu_nn.quantizer.coordinate_descent import Goal, cut_at, descended
+from qemu_nn.quantizer.im2col import matrix
 from qemu_nn.runtime.evaluate import evaluate
 from qemu_nn.runtime.session import Session
 
@@ -90,7 +90,7 @@ def test_where_it_takes_too_long_only_biases_move(monkeypatch):
         return ()
 
     for work in (1 << 30, 1):
-        monkeypatch.setattr(descend, "_WORK", work)
+        monkeypatch.setattr(coordinate_descent, "_WORK", work)
         descended(graph, "point", formats.grid(graph.node("point")), to, none)
     assert turns == [[8, 0, 1, 2, 3, 4, 5, 6, 7], [8]]
 
@@ -99,7 +99,7 @@ def test_where_it_takes_too_long_only_biases_move(monkeypatch):
 def test_codes_stay_on_the_grid_however_far_they_move(name):
     graph, formats, _ = goal(name, inputs(2), network(slope=0.0))
     grid, layer = formats.grid(graph.node("point")), graph.node("point").operator
-    codes = descend._codes(layer, grid)
+    codes = coordinate_descent._codes(layer, grid)
     for column, (low, high) in ((0, grid.weight_limits), (8, grid.bias_limits)):
         for far, end in ((-(2.0**50), low), (2.0**50, high)):
             moved = codes.moved(column, np.array([far]))

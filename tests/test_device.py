@@ -11,7 +11,7 @@ from firmware import at
 from qemu_nn import cmsis
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.importers import device
+from qemu_nn.importers import network_json
 from qemu_nn.io import archive
 from qemu_nn.ir.graph import Address
 from qemu_nn.runtime.plan import plan
@@ -20,7 +20,7 @@ from qemu_nn.targets import profile
 
 
 def loaded(folder, description, arrays):
-    return device.load(firmware.write(folder, description, **arrays))
+    return network_json.load(firmware.write(folder, description, **arrays))
 
 
 def changed(change):
@@ -234,14 +234,14 @@ def test_what_is_not_json_is_refused(tmp_path, text, reason):
     path = tmp_path / "network.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ModelError) as caught:
-        device.load(path)
+        network_json.load(path)
     assert str(path) in str(caught.value)
     assert reason in str(caught.value)
 
 
 def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(ModelError, match=r"cannot read .*network\.json: No such file"):
-        device.load(tmp_path / "network.json")
+        network_json.load(tmp_path / "network.json")
 
 
 def test_weights_are_missed_by_the_layer_that_needs_them(tmp_path):
@@ -257,7 +257,7 @@ def test_damaged_weights_are_refused(tmp_path):
     for size in range(0, len(whole), 3):
         (tmp_path / "weights.npz").write_bytes(whole[:size])
         with pytest.raises(ModelError, match=r"weights\.npz"):
-            device.load(path)
+            network_json.load(path)
 
 
 def test_weights_that_unpack_to_too_much_are_refused_before_they_do(tmp_path, monkeypatch):
@@ -266,7 +266,7 @@ def test_weights_that_unpack_to_too_much_are_refused_before_they_do(tmp_path, mo
     with zipfile.ZipFile(tmp_path / "weights.npz", "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("fc_wt.npy", bytes(2**20 + 1))
     with pytest.raises(ModelError, match=r"unpacks to .* at most 1 MiB"):
-        device.load(path)
+        network_json.load(path)
 
 
 # ---- recurrent networks ----
@@ -393,7 +393,7 @@ def test_any_damage_gives_a_graph_or_an_error(tmp_path):
         for other, content in good.items():
             (tmp_path / other).write_bytes(data if other == name else content)
         try:
-            graph = device.load(path)
+            graph = network_json.load(path)
             if sum(graph.memory.buffers.values()) < 2**20:
                 plan(graph, profile())
         except Error as error:

@@ -20,8 +20,8 @@ from qemu_nn.analysis.summary import Summary
 from qemu_nn.api import golden, network
 from qemu_nn.firmware.golden import GoldenSet
 from qemu_nn.firmware.project import Firmware
-from qemu_nn.npu.layers import Layer
 from qemu_nn.runtime.session import Session
+from qemu_nn.wuqi.layers import Layer
 
 #: Modules of the NPU's kit; its training is checked apart, as that needs PyTorch.
 KIT = (

@@ -12,12 +12,12 @@ from networks import recurrent
 from test_cluster import Client
 
 import qemu_nn
-from qemu_nn.analysis.kinds import kind_of, scores_of
-from qemu_nn.api import blocks
+from qemu_nn.analysis.task_type import kind_of, scores_of
 from qemu_nn.api.golden import FloatNetwork, Network
-from qemu_nn.api.scorers import Real
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
+from qemu_nn.evaluation import block_reader
+from qemu_nn.evaluation.scorers import Real
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Conv, Dense, Reshape, Sigmoid, Tanh
 from qemu_nn.targets import profile
@@ -81,7 +81,7 @@ def test_figures_are_the_same_wherever_they_were_computed(case, tmp_path, monkey
     network, x, y = case
     np.savez(tmp_path / "data.npz", x=x, y=y)
     wanted = qemu_nn.evaluate(network, x, y).json()
-    monkeypatch.setattr(blocks, "_LEAST", 32)  # ten blocks
+    monkeypatch.setattr(block_reader, "_LEAST", 32)  # ten blocks
     for how in ({}, {"threads": 3}, {"client": Client(3)}):
         assert qemu_nn.evaluate(network, x, y, **how).json() == wanted, how
         assert qemu_nn.evaluate(network, tmp_path / "data.npz", **how).json() == wanted, how
@@ -305,9 +305,9 @@ def test_sums_of_the_float_network_do_not_depend_on_other_samples():
 
 
 def test_a_block_s_size_follows_from_the_data_alone():
-    sizes = [blocks.block_size(n, 3136) for n in (1, 10_000, 100_000, 10**8)]
+    sizes = [block_reader.block_size(n, 3136) for n in (1, 10_000, 100_000, 10**8)]
     assert sizes == [64, 128, 1024, 16384]
-    assert [blocks.block_size(10_000, size) for size in (600_000, 10**9)] == [64, 1]
+    assert [block_reader.block_size(10_000, size) for size in (600_000, 10**9)] == [64, 1]
 
 
 def test_names_of_classes_are_matched(tmp_path):

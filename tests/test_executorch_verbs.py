@@ -11,7 +11,7 @@ from recorded_files import PTE, QDQ, QDQ_CASES
 import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.cli.main import main
-from qemu_nn.lower.unknown import formatted
+from qemu_nn.lowering.infer_formats import formatted
 
 #: A network of layers, one of several inputs and functions, one of float operators.
 SOME = ("view_flatten_conv_linear_m4", "lstm_cell_manual_m4", "softmax_dim1_m55")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from qemu_nn.errors import Error
-from qemu_nn.io import extras
+from qemu_nn.io import optional_deps
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from qemu_nn.io import extras
 def test_a_missing_library_is_named_as_pip_calls_it(module, package, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(Error, match=f"reading needs {package}, .*: pip install '\\.\\[some\\]'"):
-        extras.require(module, "some", "reading")
+        optional_deps.require(module, "some", "reading")
 
 
 def test_the_example_without_its_libraries_ends_in_a_sentence(tmp_path):
@@ -51,4 +51,4 @@ def test_nothing_says_to_install_from_an_index_that_has_not_this_name():
         said = re.search(
             r"pip install[^\n`]*[ '\"=]qemu_nn\b(?!-)", path.read_text(encoding="utf-8")
         )
-        assert said is None, f"{path} says {said[0]!r}: see command() of io/extras.py"
+        assert said is None, f"{path} says {said[0]!r}: see command() of io/optional_deps.py"

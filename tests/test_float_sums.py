@@ -7,11 +7,11 @@ from test_pickle import float_network
 import qemu_nn
 from qemu_nn.analysis.errors import Tally
 from qemu_nn.api import analyze as analysis
-from qemu_nn.api import layer_runs
+from qemu_nn.evaluation import layer_statistics
 from qemu_nn.operators import base, linear
 from qemu_nn.operators.linear import Conv, Dense
 from qemu_nn.runtime import ordered as sums
-from qemu_nn.runtime.exact import Products
+from qemu_nn.runtime.exact_matmul import Products
 from qemu_nn.runtime.ordered import ordered
 
 
@@ -188,7 +188,7 @@ def test_figures_do_not_depend_on_how_many_samples_are_computed_at_once(monkeypa
     monkeypatch.setattr(analysis, "real_batches", batches)
     for bytes_ in (1 << 8, 1 << 14, 1 << 19):
         monkeypatch.setattr(analysis, "_BATCH", bytes_)
-        monkeypatch.setattr(layer_runs, "_PART", bytes_ // 4)
+        monkeypatch.setattr(layer_statistics, "_PART", bytes_ // 4)
         report = qemu_nn.analyze(network, real)
         counted = ("function", "format", "min", "max", "saturated_%", "lost_%", "sum_min")
         tables.append(report.table().part(*counted))

@@ -14,7 +14,7 @@ from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.scaling import quantize_multiplier
 from qemu_nn.ir.graph import Graph, Loop, Node, Tensor
 from qemu_nn.runtime import plan as planning
-from qemu_nn.runtime.folding import Folded
+from qemu_nn.runtime.graph_fusion import Folded
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
 

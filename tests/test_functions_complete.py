@@ -13,15 +13,15 @@ from qemu_nn.functions import (
     executorch,
     executorch_portable,
     micro_frontend,
+    tflm_boolean,
     tflm_control,
     tflm_elementwise,
     tflm_float,
     tflm_float_axes,
     tflm_signal,
-    tflm_truth,
 )
-from qemu_nn.functions.extents import DTYPES
 from qemu_nn.functions.prototypes import is_own
+from qemu_nn.functions.shapes import DTYPES
 
 GOLDEN = Path(__file__).parent / "golden"
 EVERY = {**FUNCTIONS, **NPU_FUNCTIONS}
@@ -69,7 +69,7 @@ ELSEWHERE = {
         *("tflm_add_u8", "tflm_concatenation_u8", "tflm_rescale_u8"),
     },
     "test_tflm_elementwise.py": {
-        f.name for f in (*tflm_elementwise.FUNCTIONS, *tflm_truth.FUNCTIONS)
+        f.name for f in (*tflm_elementwise.FUNCTIONS, *tflm_boolean.FUNCTIONS)
     }
     | {"tflm_prelu_s16"},
     "test_import_tflite_svdf.py": {"tflm_requantize_s16_s32"},

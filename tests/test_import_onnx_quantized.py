@@ -6,7 +6,7 @@ from recorded_files import QDQ, QDQ_CASES
 
 import qemu_nn
 from qemu_nn.errors import ModelError
-from qemu_nn.runtime.single import Calls
+from qemu_nn.runtime.per_layer import Calls
 
 onnx = pytest.importorskip("onnx")
 TensorProto, helper, numpy_helper = onnx.TensorProto, onnx.helper, onnx.numpy_helper

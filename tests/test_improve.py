@@ -7,23 +7,23 @@ from float_classifiers import classifier, data
 from test_cluster import Client
 
 import qemu_nn
-from qemu_nn.api import widths as widths_of
 from qemu_nn.api.golden import FloatNetwork
-from qemu_nn.api.schemes import scheme_of
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.functions.layouts import pack_nibbles, unpack_nibbles
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
-from qemu_nn.lower.mixed import mixed, neighbours
+from qemu_nn.lowering.mixed import mixed, neighbours
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape
+from qemu_nn.ptq import mixed_precision as widths_of
+from qemu_nn.ptq.schemes import scheme_of
+from qemu_nn.quantizer.adaptive_rounding import loss, rounded, sums
 from qemu_nn.quantizer.affine_rules import Rescale
-from qemu_nn.quantizer.averages import convolved
-from qemu_nn.quantizer.correct import corrected
-from qemu_nn.quantizer.equalize import STRENGTHS, channel_groups, equalized
-from qemu_nn.quantizer.rounding import loss, rounded, sums
+from qemu_nn.quantizer.avgpool_to_conv import convolved
+from qemu_nn.quantizer.bias_correction import corrected
+from qemu_nn.quantizer.cross_layer_equalization import STRENGTHS, channel_groups, equalized
+from qemu_nn.quantizer.im2col import matrix, windows
 from qemu_nn.quantizer.statistics import observe
 from qemu_nn.quantizer.steps import STEPS, seen_on
-from qemu_nn.quantizer.windows import matrix, windows
 from qemu_nn.runtime.evaluate import evaluate
 from qemu_nn.targets import profile
 

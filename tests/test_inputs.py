@@ -13,8 +13,8 @@ from tflite_states import STATES
 import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.api import run as running
-from qemu_nn.api.qnz import model_hash
 from qemu_nn.errors import Error
+from qemu_nn.qnz.package import model_hash
 from qemu_nn.runtime.session import random_inputs
 
 pytestmark = pytest.mark.caps

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qemu_nn.api import qnz as package
 from qemu_nn.bench.networks import NETWORKS
+from qemu_nn.qnz import package as package
 from qemu_nn.runtime import interrupt
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
-from qemu_nn.lower import device_part, lower, prepare
+from qemu_nn.lowering import device_part, lower, prepare
 from qemu_nn.operators import (
     Affine,
     Clip,

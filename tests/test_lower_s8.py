@@ -6,8 +6,8 @@ import pytest
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import ModelError
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
-from qemu_nn.lower import lower_s8, prepare_s8
-from qemu_nn.lower.dequantize import dequantized
+from qemu_nn.lowering import lower_s8, prepare_s8
+from qemu_nn.lowering.dequantize import dequantized
 from qemu_nn.operators import (
     Clip,
     Concat,

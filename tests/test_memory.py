@@ -9,7 +9,7 @@ from firmware import add, at, dense, identity, pool, relu
 
 from qemu_nn import cmsis
 from qemu_nn.errors import DeviceWarning, Error
-from qemu_nn.importers import device
+from qemu_nn.importers import network_json
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
@@ -24,7 +24,7 @@ def session(tmp_path):
     """A session of a description, and the warnings it gave."""
 
     def make(description, core="cortex-m4", **arrays):
-        graph = device.load(firmware.write(tmp_path, description, **arrays))
+        graph = network_json.load(firmware.write(tmp_path, description, **arrays))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             made = Session(graph, profile(core))

@@ -8,9 +8,9 @@ from click.testing import CliRunner
 from test_glance import NETWORKS, many
 
 from qemu_nn.analysis.float_table import float_table, float_text
-from qemu_nn.analysis.narrow import WIDTH, narrow
 from qemu_nn.analysis.short_names import short_names
 from qemu_nn.analysis.table import Table
+from qemu_nn.analysis.table_layout import WIDTH, narrow
 from qemu_nn.api import golden as pipeline
 from qemu_nn.api.golden import FloatNetwork, Network, describe
 from qemu_nn.cli.main import main

@@ -5,7 +5,7 @@ import pytest
 from test_ndk import everything, parameters, start
 
 from qemu_nn.ndk.layers import Layer, check_layers
-from qemu_nn.npu.check import warnings
+from qemu_nn.wuqi.check import warnings
 
 
 def conv(**changes):

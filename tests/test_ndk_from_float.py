@@ -9,7 +9,6 @@ import qemu_nn.ndk as ndk
 from qemu_nn.errors import DeviceWarning, ModelError
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
-from qemu_nn.npu.from_float import from_float
 from qemu_nn.operators import (
     Affine,
     Concat,
@@ -27,6 +26,7 @@ from qemu_nn.operators import (
     Tanh,
 )
 from qemu_nn.runtime.evaluate import evaluate
+from qemu_nn.wuqi.from_float import from_float
 
 RNG = np.random.default_rng(12)
 

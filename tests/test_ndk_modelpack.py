@@ -10,8 +10,8 @@ import pytest
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ndk.layers import Layer
 from qemu_nn.ndk.modelpack import load_pack, modelpack, modelpack_from_file, save_to_file
-from qemu_nn.npu.pack_format import encode
-from qemu_nn.npu.unpack import decode
+from qemu_nn.wuqi.pack_format import encode
+from qemu_nn.wuqi.unpack import decode
 
 CASES = [(bits, name) for bits in (8, 16) for name in packs.networks(bits)]
 

@@ -7,8 +7,8 @@ import pytest
 import qemu_nn.ndk as ndk
 from qemu_nn.errors import ModelError
 from qemu_nn.ndk.layers import get_network_output
-from qemu_nn.npu.check import warnings
-from qemu_nn.npu.loading import load
+from qemu_nn.wuqi.check import warnings
+from qemu_nn.wuqi.loading import load
 
 FLOAT = published.SHARED / "models_float"
 

@@ -12,8 +12,8 @@ import qemu_nn.ndk as ndk
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ndk.layers import Layer, get_network_output
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
-from qemu_nn.npu.check import warnings
-from qemu_nn.npu.shifts import ORDERS, Fractions, assign_fractions
+from qemu_nn.wuqi.check import warnings
+from qemu_nn.wuqi.shifts import ORDERS, Fractions, assign_fractions
 
 RNG = np.random.default_rng(77)
 CONV = [

@@ -9,8 +9,8 @@ from ndk_networks import everything, parameters, start
 import qemu_nn.ndk as ndk
 from qemu_nn.ndk.layers import Layer, get_tensor_name_list
 from qemu_nn.ndk.quant_tools.numpy_net import build_numpy_layers, get_layer_weight_bias, run_layers
-from qemu_nn.npu import numpy_net
 from qemu_nn.operators import Conv
+from qemu_nn.wuqi import numpy_net
 
 KINDS = {
     "float": {},

@@ -14,14 +14,14 @@ from qemu_nn.errors import Error, ModelError
 from qemu_nn.ndk.layers import Layer, check_layers
 from qemu_nn.ndk.quant_tools.numpy_net import get_layer_weight_bias, run_layers
 from qemu_nn.ndk.quantize import quantize_model, quantize_model_with_training
-from qemu_nn.npu.shapes import feature_shapes
+from qemu_nn.wuqi.shapes import feature_shapes
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 torch.set_num_threads(1)
 
 from qemu_nn.ndk.quant_train_torch.quant_layer import QuantizedNet  # noqa: E402
-from qemu_nn.npu.torch.nodes import log_softmax, lookup, quantize  # noqa: E402
-from qemu_nn.npu.training import groups  # noqa: E402
+from qemu_nn.wuqi.torch.nodes import log_softmax, lookup, quantize  # noqa: E402
+from qemu_nn.wuqi.training import groups  # noqa: E402
 
 BITS = pytest.mark.parametrize("bits", [8, 16])
 CONV = {"kernel_size": (3, 2), "stride": (2, 1), "dilation": (1, 2)}
@@ -544,7 +544,7 @@ def test_without_torch_the_error_names_the_command(monkeypatch, tmp_path):
         return real(name, *rest, **more)
 
     modules = sys.modules
-    homes = ("qemu_nn.npu.torch.", "qemu_nn.ndk.quant_train_torch.")
+    homes = ("qemu_nn.wuqi.torch.", "qemu_nn.ndk.quant_train_torch.")
     for name in [name for name in modules if name.startswith(homes)]:
         monkeypatch.delitem(modules, name)
     monkeypatch.setattr(builtins, "__import__", without)

@@ -8,13 +8,13 @@ from hosts import leaves_calls
 
 from qemu_nn import cmsis
 from qemu_nn.bench.networks import NETWORKS
-from qemu_nn.bench.npu_networks import NPU_NETWORKS
+from qemu_nn.bench.wuqi_networks import NPU_NETWORKS
 from qemu_nn.functions import NPU_FUNCTIONS
-from qemu_nn.functions.extents import extent
+from qemu_nn.functions.shapes import extent
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU
-from qemu_nn.testing.npu_calls import start_shift
+from qemu_nn.testing.wuqi_calls import start_shift
 
 pytestmark = pytest.mark.caps
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused
 from qemu_nn.functions import NPU_FUNCTIONS
-from qemu_nn.functions.npu import CODES, LOG_ENTRIES
+from qemu_nn.functions.wuqi import CODES, LOG_ENTRIES
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import NPU, all_profiles
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from qemu_nn.api import qnz as package
-from qemu_nn.api.qnz import load_package, model_hash, save_package
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.importers import device
+from qemu_nn.importers import network_json
 from qemu_nn.io import archive
 from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
+from qemu_nn.qnz import package as package
+from qemu_nn.qnz.package import load_package, model_hash, save_package
 
 NAMES = st.text(st.characters(exclude_categories=[]), min_size=1, max_size=8)
 FRAC = st.none() | st.integers(-64, 64)
@@ -105,7 +105,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path_factory, graph):
 
 @pytest.fixture
 def graph(tmp_path):
-    return device.load(firmware.write(tmp_path, firmware.small()[0], **firmware.small()[1]))
+    return network_json.load(firmware.write(tmp_path, firmware.small()[0], **firmware.small()[1]))
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
-from qemu_nn.api.qnz import load_package, save_package
 from qemu_nn.errors import ModelError
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import (
@@ -35,6 +34,7 @@ from qemu_nn.operators import (
     Tanh,
     Transpose,
 )
+from qemu_nn.qnz.package import load_package, save_package
 
 EVERY = (
     Conv(np.full((4, 3, 3, 4), 0.1, np.float32), np.arange(4.0), (1, 2), (1, 1, 1, 1), (1, 1), 1),

@@ -12,11 +12,11 @@ import pytest
 from networks import classifier, recurrent
 
 from qemu_nn.api.golden import FloatNetwork, Network, example
-from qemu_nn.api.qnz import model_hash
 from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ndk.quant_tools.numpy_net import build_numpy_layers, run_layers
 from qemu_nn.operators import Conv, Dense, Relu, Reshape
+from qemu_nn.qnz.package import model_hash
 
 GRAPHS = {
     "q7": classifier(),

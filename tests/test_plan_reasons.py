@@ -6,7 +6,7 @@ import pytest
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import DeviceWarning
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.importers import device
+from qemu_nn.importers import network_json
 from qemu_nn.ir.graph import Graph, Node, Tensor
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
@@ -96,5 +96,5 @@ def test_memory_that_is_read_is_told(tmp_path):
     described = firmware.network(reads_scratch, buffers, [4])
     path = firmware.write(tmp_path, described, **firmware.identity("fc", 4))
     with pytest.warns(DeviceWarning):
-        told = reasons(pipeline.Network(device.load(path)))
+        told = reasons(pipeline.Network(network_json.load(path)))
     assert told["fc"].startswith("the device's scratch memory is read, and ")

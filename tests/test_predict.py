@@ -18,10 +18,10 @@ from networks import recurrent
 import qemu_nn
 from qemu_nn import Error, ModelError, Preprocessing
 from qemu_nn.api.golden import FloatNetwork, Network
-from qemu_nn.api.qnz import model_hash
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ndk.quant_tools.numpy_net import build_numpy_layers, run_layers
 from qemu_nn.operators import Conv, Identity
+from qemu_nn.qnz.package import model_hash
 from qemu_nn.runtime.host import Host
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import NPU

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
-from qemu_nn.api.schemes import scheme_of
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
@@ -24,6 +23,7 @@ from qemu_nn.operators import (
     Reshape,
     Softmax,
 )
+from qemu_nn.ptq.schemes import scheme_of
 from qemu_nn.targets import profile
 
 RNG = np.random.default_rng(21)

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 import qemu_nn
 from qemu_nn.api.golden import example
+from qemu_nn.api.kernel_ranking import quickest, ranked
 from qemu_nn.api.network import FloatNetwork, Network
-from qemu_nn.api.ranks import quickest, ranked
 from qemu_nn.cli.main import main
 from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode

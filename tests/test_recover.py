@@ -9,11 +9,11 @@ import pytest
 from trainable_networks import SCHEMES, images, quantized
 
 import qemu_nn
-from qemu_nn.api.improve import reference_of
-from qemu_nn.api.recover import recovered
+from qemu_nn.api.delower import recovered
 from qemu_nn.errors import Error
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Concat, Conv, Sigmoid
+from qemu_nn.ptq.pipeline import reference_of
 
 
 def profile(network):

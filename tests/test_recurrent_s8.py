@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from qemu_nn import cmsis
-from qemu_nn.api.qnz import load_package, save_package
 from qemu_nn.errors import ModelError, Refused
 from qemu_nn.firmware.memory import layout
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node
 from qemu_nn.ir.tensors import Tensor
+from qemu_nn.qnz.package import load_package, save_package
 from qemu_nn.runtime.arena import tensor_arena
 from qemu_nn.runtime.plan import plan
 from qemu_nn.runtime.session import Session

@@ -8,14 +8,14 @@ import pytest
 from test_improve import same
 
 import qemu_nn
-from qemu_nn.api import improve
 from qemu_nn.api.golden import FloatNetwork
-from qemu_nn.api.qnz_float import float_entries
-from qemu_nn.api.resume import Record
-from qemu_nn.api.trials import Plan
 from qemu_nn.errors import ModelError
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Conv, Dense, Pool, Relu, Reshape
+from qemu_nn.ptq import pipeline
+from qemu_nn.ptq.candidate import Plan
+from qemu_nn.ptq.checkpoint import Record
+from qemu_nn.qnz.float_network import float_entries
 from qemu_nn.quantizer import steps
 
 STEPS = ["average", "rows", "equalize", "round", "correct"]
@@ -199,13 +199,13 @@ def test_steps_without_time_and_those_cut_short_are_taken_again(tmp_path, monkey
 def test_a_search_within_steps_keeps_its_decisions_beside(tmp_path, monkeypatch):
     file, how = tmp_path / "steps.zip", {"steps": ["search", "correct"], "search_range": 1}
     whole = quantized(**how)
-    real = improve.search
+    real = pipeline.search
 
     def search(*given):
         return real(*given[:-1], lambda turns: [*given[-1](turns)][:5])
 
     with monkeypatch.context() as patch:
-        patch.setattr(improve, "search", search)
+        patch.setattr(pipeline, "search", search)
         patch.setattr(Record, "write", stopped)
         with pytest.raises(KeyboardInterrupt):
             quantized(**how, resume=file)

@@ -10,9 +10,9 @@ from hosts import asks_tiles, may_ask, needs_x86
 
 from qemu_nn.bench.contest import profile_of
 from qemu_nn.bench.networks import NETWORKS
-from qemu_nn.bench.npu_networks import NPU_NETWORKS
 from qemu_nn.bench.rows import bits
 from qemu_nn.bench.s8_networks import S8_NETWORKS
+from qemu_nn.bench.wuqi_networks import NPU_NETWORKS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.plan import plan
 from qemu_nn.testing.builder import Builder

@@ -5,7 +5,7 @@ import pytest
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused
-from qemu_nn.functions.extents import DTYPES
+from qemu_nn.functions.shapes import DTYPES
 
 
 def numbers(type, shape):

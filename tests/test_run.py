@@ -15,11 +15,11 @@ from test_data_files import chain, network, put
 from test_data_sources import large
 
 import qemu_nn
-from qemu_nn.api import blocks
 from qemu_nn.api import golden as pipeline
 from qemu_nn.api import run as running
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
+from qemu_nn.evaluation import block_reader
 from qemu_nn.ir.preprocessing import Preprocessing
 
 DIGITS, X, Y = pipeline.example()
@@ -123,7 +123,7 @@ def test_states_go_with_their_samples():
 
 @pytest.mark.parametrize("client", [None, Client(3)])
 def test_a_cluster_writes_the_same(client, monkeypatch):
-    monkeypatch.setattr(blocks, "_LEAST", 16)
+    monkeypatch.setattr(block_reader, "_LEAST", 16)
     want = DIGITS.session().run(X, trace=True)
     for data in (X, "real.npy"):
         found = qemu_nn.run(DIGITS, data, "all", trace=True, client=client)

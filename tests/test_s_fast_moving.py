@@ -8,7 +8,7 @@ import pytest
 from bits import assert_same, calls
 
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.functions.extents import DTYPES
+from qemu_nn.functions.shapes import DTYPES
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles
 

@@ -11,7 +11,7 @@ import qemu_nn
 from qemu_nn import InputWarning
 from qemu_nn.api.golden import Network
 from qemu_nn.ir.tensors import Tensor
-from qemu_nn.runtime.sanity import Gauge, inspect, tell
+from qemu_nn.runtime.input_checks import Gauge, inspect, tell
 
 RNG = np.random.default_rng(6)
 

@@ -7,8 +7,8 @@ from float_classifiers import classifier, data
 from test_cluster import Client
 
 import qemu_nn
-from qemu_nn.api.qnz import model_hash
 from qemu_nn.errors import Error, ModelError
+from qemu_nn.qnz.package import model_hash
 from qemu_nn.quantizer.search import Score, Search, search
 
 VARIABLES = [("a", "weights", 7), ("a", "output", 4), ("b", "weights", 6)]

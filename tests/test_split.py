@@ -9,7 +9,7 @@ import qemu_nn
 from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, PRelu, Relu, Reshape, Sigmoid
-from qemu_nn.quantizer.split import WAYS, split
+from qemu_nn.quantizer.outlier_channel_splitting import WAYS, split
 from qemu_nn.quantizer.steps import STEPS, seen_on
 from qemu_nn.runtime.evaluate import evaluate
 

@@ -16,8 +16,8 @@ from hosts import cap_at
 from test_s_fast import window
 
 from qemu_nn.bench.networks import NETWORKS
-from qemu_nn.bench.npu_networks import NPU_NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS
+from qemu_nn.bench.wuqi_networks import NPU_NETWORKS
 from qemu_nn.runtime import split as cut
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU, profile

@@ -9,7 +9,7 @@ from published import SHARED
 
 import qemu_nn
 from qemu_nn.importers.tflite.network import convert
-from qemu_nn.importers.tflite.reading import read
+from qemu_nn.importers.tflite.parser import read
 
 pytest.importorskip("tflite")
 

@@ -16,7 +16,7 @@ from qemu_nn._native import lib
 from qemu_nn.errors import DeviceWarning, ModelError
 from qemu_nn.functions.tflm_float import ACTIVATIONS, BINARY, COMPARE, TYPES, UNARY, bits
 from qemu_nn.functions.tflm_float_axes import POOLS, SUMS
-from qemu_nn.importers.tflite.reading import read
+from qemu_nn.importers.tflite.parser import read
 
 pytestmark = pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qemu_nn import cmsis
-from qemu_nn.functions.extents import DTYPES
+from qemu_nn.functions.shapes import DTYPES
 from qemu_nn.functions.tflm_float import TYPES, bits
 
 F = np.float32

@@ -9,7 +9,7 @@ import pytest
 from published import SHARED
 
 import qemu_nn
-from qemu_nn.importers.tflite.reading import read as read_file
+from qemu_nn.importers.tflite.parser import read as read_file
 
 pytest.importorskip("tflite")
 import recorded_tflite as recordings

@@ -14,8 +14,8 @@ from tflite_files import File, enumerator
 import qemu_nn
 from qemu_nn import cmsis
 from qemu_nn.errors import DeviceWarning, ModelError, Refused
-from qemu_nn.functions.extents import DTYPES as SUFFIXES
 from qemu_nn.functions.scaling import quantize_multiplier
+from qemu_nn.functions.shapes import DTYPES as SUFFIXES
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
 

@@ -24,7 +24,7 @@ from qemu_nn.importers.tflite import network
 from qemu_nn.importers.tflite.building import BARE, Builder
 from qemu_nn.importers.tflite.call import Call
 from qemu_nn.importers.tflite.flexbuffers import Map
-from qemu_nn.importers.tflite.reading import read
+from qemu_nn.importers.tflite.parser import read
 from qemu_nn.ir.graph import Graph
 
 pytest.importorskip("tflite")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Optional
 from .table import Cell, Table
 
 if TYPE_CHECKING:
-    from ..importers.tflite.examine import Examined
+    from ..importers.tflite.support_report import Examined
 
 _COLUMNS = ("file", "operators", "runs", "arena_bytes", "weight_bytes", "reason", "warnings")
 

@@ -14,8 +14,8 @@ import numpy as np
 from ..errors import Error
 from ..ir.formats import differing
 from . import dumps
-from .causes import likely_cause
 from .golden_set import Entry, Goldens, load
+from .mismatch_diagnosis import likely_cause
 
 #: Files named in a message before it says how many more there are.
 _NAMED = 5

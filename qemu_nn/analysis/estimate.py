@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .narrow import narrow
 from .summary import facts_text
 from .table import Cell, Table
+from .table_layout import narrow
 
 
 @dataclass(frozen=True)

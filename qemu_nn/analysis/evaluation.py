@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ..io.extras import require
+from ..io.optional_deps import require
 from .figures import PER_CLASS, Classified, Compared, Deviations, Reconstructed
 from .summary import facts_text
 from .table import Cell, Table

@@ -7,8 +7,8 @@ from dataclasses import fields
 import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from .narrow import narrow
 from .table import Cell, Table
+from .table_layout import narrow
 
 
 def float_table(graph: FloatGraph) -> Table:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..functions.extents import DTYPES
+from ..functions.shapes import DTYPES
 from ..io.archive import Archive, open_archive
 from ..io.files import MEGABYTE, read_bytes
 from ..io.typed_json import Fields, parse_json

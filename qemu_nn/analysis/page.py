@@ -6,7 +6,7 @@ from datetime import date
 from importlib import resources
 from typing import Any
 
-from ..io.extras import require
+from ..io.optional_deps import require
 from ..io.version import __version__
 
 _FOLDER = "templates"

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ..errors import cut
-from ..functions.extents import extent
+from ..functions.shapes import extent
 from ..ir.builds import weight_bytes
 from ..ir.graph import Graph, Node, Tensor
 from ..runtime.arena import TensorArena, tensor_arena
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 from ..targets import is_affine
-from .narrow import narrow
 from .table import Cell, Table, spell
+from .table_layout import narrow
 
 _LAYER = ("layer", "function", "output", "format")
 _SHIFTS = ("bias_shift", "out_shift")

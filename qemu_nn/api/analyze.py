@@ -10,24 +10,24 @@ from typing import Any, Callable, Optional, Union
 
 from ..analysis.report import Report
 from ..errors import Error
+from ..evaluation.block_reader import blocks_of
+from ..evaluation.layer_statistics import Blockwise, Run, merged
 from ..io.arguments import MOST_THREADS, as_callable, as_count
 from ..io.selection import Index
 from ..ir.builds import built
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
-from ..lower.dequantize import dequantized
-from ..lower.meaning import stranger
-from ..lower.unknown import formatted
-from ..runtime.accumulate_s8 import is_affine
+from ..lowering.dequantize import dequantized
+from ..lowering.float_semantics import stranger
+from ..lowering.infer_formats import formatted
 from ..runtime.cluster import cluster, reduce_blocks
-from ..runtime.sanity import tell
+from ..runtime.input_checks import tell
+from ..runtime.unbounded_s8 import is_affine
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
-from .blocks import blocks_of
 from .data import SIZE, Reading, real_batches
-from .layer_runs import Blockwise, Run, merged
 from .network import Network, quantized
-from .origin import costs, file_name
+from .report_header import costs, file_name
 
 Progress = Callable[[Iterable], Iterable]
 

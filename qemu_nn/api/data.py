@@ -11,27 +11,27 @@ from typing import Any, Optional
 import numpy as np
 
 from ..errors import Error
+from ..evaluation.batches import Batch as Batch
+from ..evaluation.batches import Batches as Batches
+from ..evaluation.batches import Blocks as Blocks
+from ..evaluation.batches import Labels, Samples, Stream
+from ..evaluation.sample_transforms import Arrange, ByName, Coded, Reals, Shape, Take, of_tensor
 from ..io import files
 from ..io.arguments import as_path, shown
-from ..io.chunked import Chunked, is_chunked
 from ..io.images import IMAGES, ImageSource
 from ..io.labels import TABLES, read_labels
 from ..io.listing import FileSource, listed
 from ..io.mapped import map_npy, map_npz, map_shards, mapped_already
 from ..io.selection import Index, Selection
 from ..io.sources import Held, Source
+from ..io.zarr_dask import Chunked, is_chunked
 from ..ir.formats import Format
 from ..ir.preprocessing import Preprocessing
 from ..ir.tensors import Tensor
 from ..runtime.host import Host
+from ..runtime.input_checks import tell
 from ..runtime.inputs import Inputs
 from ..runtime.samples import as_numbers
-from ..runtime.sanity import tell
-from .arrange import Arrange, ByName, Coded, Reals, Shape, Take, of_tensor
-from .batches import Batch as Batch
-from .batches import Batches as Batches
-from .batches import Blocks as Blocks
-from .batches import Labels, Samples, Stream
 from .network import Network
 from .sound import SOUNDS, SoundSource, as_front_end
 

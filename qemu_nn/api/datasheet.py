@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Union
 from ..analysis.datasheet import DataSheet
 from ..analysis.evaluation import Evaluation
 from ..analysis.fit import Fit
-from ..analysis.linked import linked
+from ..analysis.linker_report import linked
 from ..analysis.table import Table
 from ..chips import named
 from ..cycles.boards import BOARDS

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
 from ..analysis.estimate import Estimate
+from ..analysis.layer_cycles import arguments_of, calls_of
 from ..analysis.table import Cell, Table
 from ..cycles import boards
 from ..cycles.boards import SUPPLY, Board
-from ..cycles.model import CLASSES, PATHS, STANDS_FOR, CallEstimate, estimate_call
-from ..cycles.table import COUNTERS
+from ..cycles.model import CLASSES, CallEstimate
 from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, cycles
 from ..errors import Error
-from ..functions import FUNCTIONS
-from ..functions.base import Function
-from ..functions.extents import extent
-from ..functions.tflm import REQUANTIZE
 from ..ir.graph import Graph, Node
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, resolve
 from .network import Network, quantized
 
 _COLUMNS = ("layer", "function", "instructions", "low", "high", "least", "cycles", "most", "share")
-
-#: The optimization and the floats of a compiler that firmware is usually built with.
-_USUAL = ("-O3", "hard")
-
-#: What stands for a change of format, of which nothing was counted: it has the same loop but for a
-#: second load.
-_LIKE = "arm_elementwise_mul"
-
-#: What the function that sums weights for another one is called.
-_SUMS = "arm_vector_sum_s8"
 
 
 @dataclass(frozen=True)
@@ -115,46 +100,6 @@ def estimate(
     return Estimate(facts, _table(layers, total.cycles[1], megahertz), *total)
 
 
-def usual_cycles(graph: Graph, core: str, cmsis: str) -> tuple[int, dict[str, str]]:
-    """Cycles of an inference, and layer -> function of those that nothing is known of, which are
-    not among them.
-
-    Raises Error where there are no counts of the core or the release.
-    """
-    total, unknown = 0.0, {}
-    for node in graph.nodes:
-        found = usual_cycles_of(node, core, cmsis)
-        total += found or 0.0
-        if found is None:
-            unknown[node.name] = node.function.name
-    return round(total), unknown
-
-
-def usual_cycles_of(node: Node, core: str, cmsis: str) -> Optional[float]:
-    """Cycles of one layer, without waits for flash; None where nothing is known of its function.
-
-    Raises Error as usual_cycles() does.
-    """
-    return _usual(node.function.name, tuple(sorted(_arguments(node).items())), core, cmsis)
-
-
-@functools.lru_cache(maxsize=4096)
-def _usual(
-    name: str, params: tuple[tuple[str, int], ...], core: str, cmsis: str
-) -> Optional[float]:
-    own = dict(params)
-    if name.startswith(REQUANTIZE):
-        kind = "s16" if "s16" in name else "s8"
-        name, own = f"{_LIKE}_{kind}", {"block_size": own["length"]}
-    calls = _calls(FUNCTIONS[name], own, (core, cmsis, *_USUAL))
-    spent = [cycles(call.instructions, call.mix, TIMINGS[core])[1] for call in calls]
-    return sum(spent) if spent else None
-
-
-def _arguments(node: Node) -> dict[str, int]:
-    return {**node.params, "bias": int(node.bias is not None)}
-
-
 def _megahertz(clock: Optional[float], board: Optional[Board]) -> Optional[float]:
     if clock is None:
         return board.clock if board else None
@@ -166,7 +111,7 @@ def _megahertz(clock: Optional[float], board: Optional[Board]) -> Optional[float
 def _layer(
     graph: Graph, node: Node, setting: tuple[str, str, str, str], board: Optional[Board]
 ) -> _Layer:
-    calls = tuple(_calls(node.function, _arguments(node), setting))
+    calls = tuple(calls_of(node.function, arguments_of(node), setting))
     size = 0 if node.weights is None else graph.arrays[node.weights].nbytes
     waited = boards.stalls(board, node.function.name, node.params, size) if calls else 0.0
     timing, spent = TIMINGS[setting[0]], [0.0, waited, waited]
@@ -174,23 +119,6 @@ def _layer(
         for at, more in enumerate(cycles(call.instructions, call.mix, timing)):
             spent[at] += more * (call.low / call.instructions, 1, call.high / call.instructions)[at]
     return _Layer(node, calls, (spent[0], spent[1], spent[2]))
-
-
-def _calls(
-    function: Function, params: Mapping[str, int], setting: tuple[str, str, str, str]
-) -> Iterator[CallEstimate]:
-    """A function and, with Helium, what sums its weights before."""
-    core = setting[0]
-    path = PATHS.get(STANDS_FOR.get(core, core))
-    if path is None:  # the sentence of an unknown core, whatever the function is
-        estimate_call(next(iter(COUNTERS)), {}, *setting)
-    if function.name not in COUNTERS:
-        return
-    sums = function.order.sums if function.order else ()
-    if path == "mve" and sums and function.buffer_bytes(params, path):
-        columns, rows = (extent(size, params) for size in sums[:2])
-        yield estimate_call(_SUMS, {"cols": columns, "rows": rows, "rhs_offset": 0}, *setting)
-    yield estimate_call(function.name, params, *setting)
 
 
 def _total(layers: list[_Layer]) -> _Total:

@@ -10,17 +10,17 @@ import numpy as np
 
 from ..analysis.evaluation import Evaluation, part_figures, per_class
 from ..analysis.figures import chosen_of, classified, compared, deviations, reconstructed
-from ..analysis.kinds import kind_of, scores_of, values_of
+from ..analysis.task_type import kind_of, scores_of, values_of
 from ..errors import Error
+from ..evaluation.block_reader import Source, batch_rows, blocks_of, first_of
+from ..evaluation.scorers import Device, Real, Samples, Scorer
 from ..io.arguments import MOST_THREADS, as_callable, as_count, as_text, one_of
 from ..io.selection import Index, Selection
 from ..ir.preprocessing import Preprocessing
 from ..runtime.cluster import cluster, reduce_blocks
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
-from .blocks import Source, batch_rows, blocks_of, first_of
 from .data import Batch, Reading
-from .scorers import Device, Real, Samples, Scorer
-from .subject import Given, Subject, subject_of
+from .eval_target import Given, Subject, subject_of
 
 #: (What is known, of whom) -> a part of figures.py; parts of more samples are added.
 Parts = dict[tuple[str, str], Any]

@@ -7,12 +7,12 @@ from typing import Any, Callable, Optional, Union
 
 from ..errors import Error
 from ..io.arguments import as_callable, as_count, as_flag, as_number
-from ..io.extras import require
+from ..io.optional_deps import require
+from ..ptq.format_search import Progress
 from ..targets import DEFAULT_CORE
 from .data import Reading
+from .delower import Recovered, recovered
 from .network import Network, quantized
-from .recover import Recovered, recovered
-from .searching import Progress
 from .training_data import Reader, check_apart, divided
 
 

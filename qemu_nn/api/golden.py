@@ -20,6 +20,7 @@ from ..io.selection import Index
 from ..io.version import __version__
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
+from ..qnz.package import model_hash
 from ..runtime import interrupt
 from ..runtime.inputs import Inputs, State, by_name
 from ..runtime.session import Session, other_profiles
@@ -29,7 +30,6 @@ from .network import Network as Network
 from .network import load as load
 from .network import load_quantized as load_quantized
 from .network import quantized
-from .qnz import model_hash
 
 if TYPE_CHECKING:
     from ..analysis.compare import Comparison

@@ -23,17 +23,17 @@ from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..kernels.devices import profile_for
+from ..qnz.package import load_package, save_package
 from ..runtime.evaluate import evaluate
 from ..runtime.host import Host, predicted
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from ..targets import chip as find_chip
-from .qnz import load_package, save_package
 from .tflite_file import check_ending, save_tflite
 
 if TYPE_CHECKING:
     from ..analysis.fit import Fit
-    from ..analysis.glance import Glance
+    from ..analysis.repr_summary import Glance
     from ..analysis.table import Table
 
 #: Bytes that fit() reserves for the stack where the caller does not say.
@@ -418,7 +418,7 @@ class FloatNetwork:
 
 def glance(network: Union[Network, FloatNetwork]) -> Glance:
     """What a network is, in a few lines and as a table."""
-    from ..analysis.glance import of_calls, of_operators
+    from ..analysis.repr_summary import of_calls, of_operators
 
     if isinstance(network, FloatNetwork):
         return of_operators(network.graph)
@@ -499,9 +499,9 @@ def load(
             return FloatNetwork(package.reference)
         return Network(package.graph, package.reference, package.notes, package.preprocessing)
     if path.suffix == ".json":
-        from ..importers import device
+        from ..importers import network_json
 
-        return Network(device.load(path))
+        return Network(network_json.load(path))
     if path.suffix in (".pt", ".pth"):
         raise ModelError(
             f"{path} is PyTorch's own way to keep objects, not a network to read; write the "

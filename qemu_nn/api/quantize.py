@@ -26,28 +26,28 @@ from ..io.arguments import (
 from ..io.selection import Index, Selection
 from ..ir.float_graph import FloatGraph
 from ..ir.preprocessing import Preprocessing
-from ..lower import device_part
+from ..lowering import device_part
 from ..operators import Identity, Reshape
 from ..optimize import optimize
+from ..ptq.budgets import budget_of
+from ..ptq.candidate import Plan
+from ..ptq.checkpoint import beside
+from ..ptq.format_search import Job, Progress
+from ..ptq.format_search import searched as searched_formats
+from ..ptq.mixed_precision import narrowed
+from ..ptq.pipeline import improved
+from ..ptq.schemes import SCHEMES, Overrides, Scheme, scheme_of
 from ..quantizer.search import Given, Search
 from ..quantizer.statistics import observe
 from ..quantizer.steps import EFFORTS, STEPS
 from ..runtime.cluster import cluster
 from ..runtime.evaluate import each_tensor
+from ..runtime.input_checks import Gauge, tell
 from ..runtime.plan import plan
-from ..runtime.sanity import Gauge, tell
 from ..targets import DEFAULT_CORE, profile
-from .budgets import budget_of
 from .data import Batch, batches
-from .improve import improved
+from .kernel_ranking import quickest
 from .network import FloatNetwork, Network, unquantized
-from .ranks import quickest
-from .resume import beside
-from .schemes import SCHEMES, Overrides, Scheme, scheme_of
-from .searching import Job, Progress
-from .searching import searched as searched_formats
-from .trials import Plan
-from .widths import narrowed
 
 
 def quantize(

@@ -10,11 +10,12 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 
 from ..errors import Error
+from ..evaluation.block_reader import Given, Source, blocks_of
 from ..firmware.golden import Names
 from ..io import files
 from ..io.arguments import as_callable, as_flag, as_path
-from ..io.growing import growing
 from ..io.mapped import map_npy, map_npz
+from ..io.npy_writer import growing
 from ..io.selection import Index
 from ..ir.preprocessing import Preprocessing
 from ..runtime.batch import PIECE
@@ -22,7 +23,6 @@ from ..runtime.cluster import cluster, each_block
 from ..runtime.inputs import State, rows
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
-from .blocks import Given, Source, blocks_of
 from .data import Batches, Reading, coded_batches
 from .network import Network, quantized
 

@@ -15,6 +15,7 @@ from ..errors import DeviceWarning, Error
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.formats import Format, power_of_two
 from ..ir.graph import Graph
+from ..ptq.pipeline import reference_of
 from ..quantizer.affine_rules import affine_rule, fixed_formats
 from ..quantizer.assign import Formats
 from ..quantizer.grid import Grid
@@ -23,9 +24,8 @@ from ..runtime.session import Session
 from ..targets import Profile
 from ..training import operators
 from ..training.nodes import free_name, held, whole
-from .improve import reference_of
+from .delower import Layer, Recovered
 from .network import Network
-from .recover import Layer, Recovered
 
 Result = TypeVar("Result")
 

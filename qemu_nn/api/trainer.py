@@ -14,10 +14,10 @@ import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor
 
 from ..errors import Error
+from ..ptq.format_search import Progress
 from ..runtime.session import Session
 from ..training.loop import made_loss, made_optimizer, seeded, take_step
 from .network import Network
-from .searching import Progress
 from .trainable import TrainableNetwork, planned
 from .training_data import Samples
 

@@ -11,9 +11,9 @@ import numpy as np
 from ..errors import Error
 from ..runtime.evaluate import each_tensor, evaluate
 from .data import Reading, real_batches
+from .delower import Recovered
 from .evaluate import places_of
 from .network import Network
-from .recover import Recovered
 
 #: Of data without validation data, every so many'th sample is held back, class by class.
 _HELD_BACK = 5

@@ -22,13 +22,13 @@ from ..io.arguments import as_callable, as_flag, as_number, have, shown
 from ..io.selection import Index
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
+from ..qnz.package import model_hash
 from ..runtime.inputs import by_name
 from ..runtime.session import Session, random_inputs
 from ..targets import Profile, resolve
 from .data import Reading, coded
 from .export import export
 from .network import Network, quantized
-from .qnz import model_hash
 from .validate_layers import Findings
 
 #: Resets of the device during one sample until it is given up.

@@ -11,10 +11,10 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ..analysis.causes import likely_cause
 from ..analysis.compare import difference
 from ..analysis.dumps import as_stored, stored
 from ..analysis.golden_set import Entry, Goldens
+from ..analysis.mismatch_diagnosis import likely_cause
 from ..analysis.validation import First, LayerCheck
 from ..device.client import Device
 from ..device.protocol import Report

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..analysis.table import Cell, Table
 from ..functions import NPU_FUNCTIONS
-from ..io.extras import command
+from ..io.optional_deps import command
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..runtime.compiled import Compiled

@@ -14,8 +14,8 @@ from typing import Any
 
 from ..analysis.table import Cell, Table
 from ..errors import Error
-from ..io.extras import require
 from ..io.files import check_place, write_bytes
+from ..io.optional_deps import require
 from ..io.processor import processor
 from ..kernels.table import FEATURES, cpu_features
 from .peers import peer_versions

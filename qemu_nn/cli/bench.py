@@ -15,16 +15,16 @@ from ..analysis.table import Table
 from ..analysis.variants import builds_text
 from ..api import golden as pipeline
 from ..api.data import coded
+from ..api.kernel_ranking import ranked, ranks_text
 from ..api.network import Network
-from ..api.ranks import ranked, ranks_text
 from ..bench.against import Run, compare, known, read_run, run_of, slower, unlike
 from ..bench.contest import contest
 from ..bench.networks import NETWORKS
-from ..bench.npu_networks import NPU_NETWORKS
 from ..bench.report import Report, check_picture, draw, host
 from ..bench.rows import time_rows
 from ..bench.s8_networks import S8_NETWORKS
 from ..bench.variants import function_variants, network_variants
+from ..bench.wuqi_networks import NPU_NETWORKS
 from ..errors import Error
 from ..io.arguments import have
 from ..io.arrays import read_state

@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional
 
 import click
 
-from ..analysis.kinds import KINDS
+from ..analysis.task_type import KINDS
 from ..api.evaluate import evaluate as evaluated
 from ..api.network import load
 from .data_options import data as data_option

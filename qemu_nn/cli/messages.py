@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ..errors import DeviceWarning, InputWarning
-from ..runtime.sanity import LOGGER
+from ..runtime.input_checks import LOGGER
 from .options import say
 from .spelling import spelled
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from ..analysis.table import Table
 from ..errors import Error, sentence
-from ..npu import modelpack, optimize
-from ..npu import quantize as figures
-from ..npu.check import warnings
-from ..npu.layers import Layer
-from ..npu.loading import load
-from ..npu.preferences import METHODS
-from ..npu.shifts import ORDERS
+from ..wuqi import modelpack, optimize
+from ..wuqi import quantize as figures
+from ..wuqi.check import warnings
+from ..wuqi.layers import Layer
+from ..wuqi.loading import load
+from ..wuqi.preferences import METHODS
+from ..wuqi.shifts import ORDERS
 from .ndk_run import (
     Network,
     analyze,

@@ -15,12 +15,12 @@ from ..api.data import batches
 from ..errors import Error
 from ..io.arrays import read_array, write_npz
 from ..io.selection import Selection
-from ..npu import modelpack
-from ..npu import quantize as figures
-from ..npu.check import widths
-from ..npu.integers import as_integers
-from ..npu.layers import Layer, get_network_output, get_tensor_name_list
-from ..npu.numpy_net import build_numpy_layers, run_layers
+from ..wuqi import modelpack
+from ..wuqi import quantize as figures
+from ..wuqi.check import widths
+from ..wuqi.integers import as_integers
+from ..wuqi.layers import Layer, get_network_output, get_tensor_name_list
+from ..wuqi.numpy_net import build_numpy_layers, run_layers
 from .evaluate import figures as figure_options
 from .evaluate import report
 from .options import PATH, form, say

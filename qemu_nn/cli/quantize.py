@@ -11,10 +11,10 @@ import click
 from ..analysis.float_table import float_text
 from ..api import golden as pipeline
 from ..api import quantize as quantization
-from ..api.schemes import SCHEMES
 from ..api.tflite_file import check_ending
 from ..errors import Error, sentence
 from ..io import files
+from ..ptq.schemes import SCHEMES
 from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
 from ..quantizer.steps import EFFORTS, STEPS

@@ -8,7 +8,7 @@ from typing import Optional
 import click
 
 from ..errors import Error
-from ..io.core import folder
+from ..io.csrc_files import folder
 
 
 def _sources() -> list[Path]:

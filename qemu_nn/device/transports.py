@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import Error
-from ..io.extras import require
+from ..io.optional_deps import require
 
 #: Bytes that are read at once.
 _MOST = 1 << 16

@@ -24,9 +24,9 @@ from tqdm import tqdm
 import qemu_nn.ndk as ndk
 
 from ..errors import Error
-from ..io.extras import require
-from ..npu.layers import Layer
-from ..npu.numpy_net import run_layers
+from ..io.optional_deps import require
+from ..wuqi.layers import Layer
+from ..wuqi.numpy_net import run_layers
 
 Params = dict[str, Any]
 

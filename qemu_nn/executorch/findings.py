@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.causes import likely_cause
 from ..analysis.compare import Finding, difference
 from ..analysis.golden_set import Entry, Goldens
+from ..analysis.mismatch_diagnosis import likely_cause
 from ..ir.formats import differing
 from ..runtime.samples import as_numbers
 from ..runtime.session import other_profiles

@@ -10,8 +10,8 @@ from itertools import groupby
 
 import numpy as np
 
-from ..functions.extents import Either, Extent, Half, Largest, Total
 from ..functions.prototypes import Prototype, c_types
+from ..functions.shapes import Either, Extent, Half, Largest, Total
 from ..targets import is_affine
 
 #: Columns of a line, and elements of an array in one.

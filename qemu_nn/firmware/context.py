@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
 
+from ..functions.c_signature import Elements, Member
 from ..functions.prototypes import (
     CONTEXTS,
     SCRATCH,
@@ -16,7 +17,6 @@ from ..functions.prototypes import (
     c_types,
     prototype,
 )
-from ..functions.struct_api import Elements, Member
 from ..ir.graph import Address, Graph
 from ..ir.loops import program
 from ..targets import is_affine

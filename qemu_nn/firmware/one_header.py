@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..functions.extents import Extent, Half
+from ..functions.shapes import Extent, Half
 from ..ir.graph import Graph, Node, Tensor
 from .c_text import in_comment, lines
 from .golden import format_words

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from ..io import core
+from ..io import csrc_files
 from ..kernels.table import ROWS
 
 _DEFINITION = re.compile(r"^(?!static|typedef)\w[\w ]*[ *](\w+)\(", re.M)
@@ -16,7 +16,7 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
 def sources(symbols: Iterable[str]) -> dict[str, str]:
     """Path below the C core -> content, of what these functions need to compile and link."""
-    texts, definitions = core.texts(), _definitions()
+    texts, definitions = csrc_files.texts(), _definitions()
     wanted = {definitions[symbol] for symbol in symbols}
     found: dict[str, str] = {}
     while wanted:
@@ -59,7 +59,7 @@ def _definitions() -> dict[str, str]:
     fast = {row.symbol for row in ROWS if row.kind == "fast"}
     found = {
         path: _DEFINITION.findall(text)
-        for path, text in sorted(core.texts().items())
+        for path, text in sorted(csrc_files.texts().items())
         if path.endswith(".c") and "/" in path
     }
     return {name: path for path, names in found.items() if not fast & {*names} for name in names}

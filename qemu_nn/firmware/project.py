@@ -14,8 +14,8 @@ from typing import Any
 
 from ..errors import Error
 from ..functions.prototypes import OWN_HEADER
-from ..io.extras import require
 from ..io.files import reason
+from ..io.optional_deps import require
 from ..runtime.host import Host
 from ..runtime.plan import Plan
 from ..targets import Profile

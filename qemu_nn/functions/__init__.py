@@ -9,8 +9,8 @@ from . import (
     fully_connected,
     layouts,
     micro_frontend,
-    npu,
     pool,
+    s8_broadcast,
     s8_convolve,
     s8_dense,
     s8_depthwise,
@@ -18,26 +18,26 @@ from . import (
     s8_lstm,
     s8_matmul,
     s8_movement,
-    s8_operands,
     s8_primitives,
     s8_softmax,
     s8_svdf,
     s8_transpose,
     tflm,
+    tflm_boolean,
     tflm_control,
     tflm_detection,
     tflm_elementwise,
     tflm_float,
     tflm_float_axes,
+    tflm_gather_scatter,
     tflm_movement,
-    tflm_places,
     tflm_prelu,
     tflm_reduce,
     tflm_signal,
-    tflm_truth,
+    wuqi,
 )
 from .base import DECLARED, Function
-from .extents import Array
+from .shapes import Array
 
 #: C name -> declaration.
 FUNCTIONS: dict[str, Function] = {
@@ -45,8 +45,8 @@ FUNCTIONS: dict[str, Function] = {
     for family in (
         *(convolve, fully_connected, pool, activation, elementwise),
         *(s8_convolve, s8_transpose, s8_depthwise, s8_dense, s8_matmul, s8_svdf, s8_lstm),
-        *(s8_elementwise, s8_softmax, s8_movement, s8_operands, s8_primitives),
-        *(tflm, tflm_prelu, tflm_elementwise, tflm_truth, tflm_movement, tflm_places),
+        *(s8_elementwise, s8_softmax, s8_movement, s8_broadcast, s8_primitives),
+        *(tflm, tflm_prelu, tflm_elementwise, tflm_boolean, tflm_movement, tflm_gather_scatter),
         *(tflm_control, tflm_float, tflm_float_axes, tflm_signal, tflm_reduce, tflm_detection),
         *(micro_frontend, executorch, executorch_portable),
     )
@@ -54,7 +54,7 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 #: The same for the NPU, under names of ours.
-NPU_FUNCTIONS: dict[str, Function] = {function.name: function for function in npu.FUNCTIONS}
+NPU_FUNCTIONS: dict[str, Function] = {function.name: function for function in wuqi.FUNCTIONS}
 
 DECLARED.update({**FUNCTIONS, **NPU_FUNCTIONS})
 

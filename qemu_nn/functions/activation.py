@@ -1,9 +1,9 @@
 """Rectifiers, table activations and softmax."""
 
 from .base import Function
-from .drawing import legacy as drawn
-from .extents import Array, vector
-from .struct_api import legacy
+from .c_signature import legacy
+from .random_params import legacy as drawn
+from .shapes import Array, vector
 
 _LENGTH = {"size": "length"}
 _ELEMENTS = {"size": 4096}

@@ -15,8 +15,8 @@ from ..errors import Error
 from ..io.arguments import shown
 from ..operators import Conv, Dense
 from ..targets import Profile
-from .extents import Array, Extent, extent
-from .struct_api import Order
+from .c_signature import Order
+from .shapes import Array, Extent, extent
 
 T = TypeVar("T")
 

@@ -9,10 +9,10 @@ import numpy as np
 from ..operators import Conv
 from ..targets import Profile
 from .base import Function, Params, never
-from .drawing import MOST_CHANNELS, Drawn, natural_output
-from .drawing import legacy as drawn
-from .extents import Array, vector
-from .struct_api import STATUS, legacy
+from .c_signature import STATUS, legacy
+from .random_params import MOST_CHANNELS, Drawn, natural_output
+from .random_params import legacy as drawn
+from .shapes import Array, vector
 
 _SQUARE: tuple[str, ...] = ("dim_im_in", "ch_im_in", "ch_im_out", "dim_kernel", "padding", "stride")
 _SQUARE += ("bias_shift", "out_shift", "dim_im_out")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ..targets import AFFINE_CMSIS, LEGACY_CMSIS
 from .base import Function
-from .extents import Array, spell
 from .prototypes import is_own, prototype
+from .shapes import Array, spell
 
 #: Pattern of a scalar C argument -> what it means; the first that matches the whole name has it.
 _SCALARS = {

@@ -1,9 +1,9 @@
 """Element-wise functions of CMSIS-NN and CMSIS-DSP, and the conversions from q7 to q15."""
 
 from .base import Function
-from .drawing import legacy as drawn
-from .extents import Array, vector
-from .struct_api import SUPPORT, legacy
+from .c_signature import SUPPORT, legacy
+from .random_params import legacy as drawn
+from .shapes import Array, vector
 
 _DTYPE = {"q7": "int8", "q15": "int16"}
 _LENGTH = {"blockSize": "length", "block_size": "length"}

@@ -5,9 +5,9 @@ from random import Random
 import numpy as np
 
 from .base import Function
-from .drawing import Drawn, ends, length, limits
-from .extents import DTYPES, vector
-from .meaning import Call, Meant, Real, computed
+from .float_semantics import Call, Meant, Real, computed
+from .random_params import Drawn, ends, length, limits
+from .shapes import DTYPES, vector
 from .tflm_float import bits
 
 _CASE = {"length": 4096}

@@ -3,8 +3,8 @@
 from random import Random
 
 from .base import Function
-from .drawing import SIZES, Drawn
-from .extents import Array
+from .random_params import SIZES, Drawn
+from .shapes import Array
 from .tflm_float import REAL_NOTE, bits
 
 _IMAGE: tuple[str, ...] = ("batches", "input_h", "input_w", "input_c")

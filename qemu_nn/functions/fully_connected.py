@@ -7,11 +7,11 @@ import numpy as np
 
 from ..operators import Dense
 from .base import Function, Params, Product
-from .drawing import Draw, Drawn
-from .drawing import legacy as drawn
-from .extents import Array, vector
+from .c_signature import STATUS, legacy
 from .layouts import unpack
-from .struct_api import STATUS, legacy
+from .random_params import Draw, Drawn
+from .random_params import legacy as drawn
+from .shapes import Array, vector
 
 _PARAMS = ("dim_vec", "num_of_rows", "bias_shift", "out_shift")
 

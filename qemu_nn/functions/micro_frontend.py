@@ -1,8 +1,8 @@
 """The micro frontend where the Signal library, which comes from it, does something else."""
 
 from .base import Function
-from .drawing import only_length
-from .extents import vector
+from .random_params import only_length
+from .shapes import vector
 
 
 def _scale(what: str, output_dtype: str, size: object) -> Function:

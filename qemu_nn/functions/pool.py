@@ -4,11 +4,11 @@ from random import Random
 
 from ..operators import Pool
 from .base import Function, Params
-from .drawing import MOST_CHANNELS, Drawn, natural_output
-from .drawing import legacy as drawn
-from .extents import Array
-from .meaning import Call, Meant, pads
-from .struct_api import Member, Order, Struct, dims, legacy, order, pair
+from .c_signature import Member, Order, Struct, dims, legacy, order, pair
+from .float_semantics import Call, Meant, pads
+from .random_params import MOST_CHANNELS, Drawn, natural_output
+from .random_params import legacy as drawn
+from .shapes import Array
 
 _SQUARE: tuple[str, ...] = (
     "dim_im_in",

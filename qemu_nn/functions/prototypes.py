@@ -9,8 +9,8 @@ from typing import Optional
 from ..errors import Error
 from ..targets import AFFINE_CMSIS, is_affine
 from .base import Function
-from .extents import Extent
-from .struct_api import STATUS, Order, Struct
+from .c_signature import STATUS, Order, Struct
+from .shapes import Extent
 
 _LEGACY_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
 _WIDTHS = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")

@@ -8,9 +8,9 @@ import numpy as np
 from ..operators import Conv
 from . import s8_buffers as buffers
 from .base import Function, Params
-from .drawing import SIZES, WIDTHS, Drawn, one_in
-from .extents import Array, stack
-from .meaning import pads, windows
+from .c_signature import Struct, dims
+from .float_semantics import pads, windows
+from .random_params import SIZES, WIDTHS, Drawn, one_in
 from .s8_weighted import (
     OFFSETS,
     PER_CHANNEL,
@@ -43,7 +43,7 @@ from .s8_windows import (
     image,
     nothing,
 )
-from .struct_api import Struct, dims
+from .shapes import Array, stack
 
 _STRUCTS = {
     "conv_params": Struct("cmsis_nn_conv_params", {**OFFSETS, **DILATED}),

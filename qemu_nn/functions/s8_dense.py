@@ -10,9 +10,9 @@ import numpy as np
 
 from ..operators import Dense, Operator, Shape
 from .base import Function, Params
-from .drawing import MOST_CHANNELS, WIDTHS, Drawn
-from .extents import Array, Either, Extent, stack, vector
-from .meaning import Call, Meant, real_layer
+from .c_signature import Member, Struct, dims
+from .float_semantics import Call, Meant, real_layer
+from .random_params import MOST_CHANNELS, WIDTHS, Drawn
 from .s8_weighted import (
     OFFSETS,
     PER_CHANNEL,
@@ -25,7 +25,7 @@ from .s8_weighted import (
     weighted_order,
 )
 from .s8_windows import DTYPES
-from .struct_api import Member, Struct, dims
+from .shapes import Array, Either, Extent, stack, vector
 
 _ZEROS: tuple[str, ...] = ("input_offset", "filter_offset", "output_offset")
 _ENDS: tuple[str, ...] = ("act_min", "act_max")

@@ -6,9 +6,9 @@ import numpy as np
 
 from ..operators import Conv
 from .base import Function, Params
-from .drawing import MOST_CHANNELS, SIZES, Drawn
-from .extents import Array, Extent, stack
-from .meaning import pads, windows
+from .c_signature import Struct, dims
+from .float_semantics import pads, windows
+from .random_params import MOST_CHANNELS, SIZES, Drawn
 from .s8_buffers import convolve_wrapper_s8
 from .s8_weighted import (
     OFFSETS,
@@ -40,7 +40,7 @@ from .s8_windows import (
     nothing,
     taps,
 )
-from .struct_api import Struct, dims
+from .shapes import Array, Extent, stack
 
 _CHANNELS: Extent = ("input_c", "ch_mult")
 

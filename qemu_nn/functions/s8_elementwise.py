@@ -7,10 +7,10 @@ from typing import Optional
 
 from ..operators import Elementwise
 from .base import Function, Params
-from .drawing import SIZES, Drawn, activation, length, limits, one_in, output_offset
-from .extents import DTYPES, Array, Largest, vector
-from .meaning import same
-from .struct_api import SUPPORT, Order, dims, nhwc, order
+from .c_signature import SUPPORT, Order, dims, nhwc, order
+from .float_semantics import same
+from .random_params import SIZES, Drawn, activation, length, limits, one_in, output_offset
+from .shapes import DTYPES, Array, Largest, vector
 
 _INPUTS: tuple[str, ...] = ("input_1_offset", "input_1_mult", "input_1_shift")
 _INPUTS += ("input_2_offset", "input_2_mult", "input_2_shift", "left_shift")

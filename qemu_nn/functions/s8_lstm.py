@@ -7,11 +7,11 @@ from random import Random
 from typing import Optional
 
 from .base import Function, Params
-from .drawing import SIZES, output_offset, scale
-from .extents import Array, Either, Extent, Total, joined, stack, vector
+from .c_signature import Member, Order, Struct, order
+from .random_params import SIZES, output_offset, scale
 from .s8_matmul import DEPTHS
 from .s8_windows import DTYPES
-from .struct_api import Member, Order, Struct, order
+from .shapes import Array, Either, Extent, Total, joined, stack, vector
 
 _GATES: tuple[str, ...] = ("forget", "input_gate", "cell", "output_gate")
 _HALVES: tuple[str, ...] = ("input", "hidden")

@@ -7,13 +7,13 @@ import numpy as np
 
 from ..operators import Operator, Shape
 from .base import Function, Params
-from .drawing import SIZES, Drawn, ends, output_offset, scale
-from .extents import Array, Largest
-from .meaning import Call, Meant
+from .c_signature import Struct, dims, nhwc, order
+from .float_semantics import Call, Meant
+from .random_params import SIZES, Drawn, ends, output_offset, scale
 from .s8_dense import row_sums
 from .s8_weighted import PER_TENSOR, RANGE
 from .s8_windows import DTYPES
-from .struct_api import Struct, dims, nhwc, order
+from .shapes import Array, Largest
 
 #: Now and then beyond the 512 products that some cores add up in 32 bits.
 DEPTHS = (*SIZES, 31, 64, 70, 511, 512, 515)

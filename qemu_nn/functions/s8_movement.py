@@ -6,11 +6,11 @@ import numpy as np
 
 from ..operators import Identity, Pad, Transpose
 from .base import Function
-from .drawing import SIZES, Drawn, limits, only_length
-from .extents import DTYPES, Array, Extent, Total, vector
-from .meaning import Call, Meant, same
-from .s8_operands import width
-from .struct_api import Elements, Order, Struct, nhwc, order
+from .c_signature import Elements, Order, Struct, nhwc, order
+from .float_semantics import Call, Meant, same
+from .random_params import SIZES, Drawn, limits, only_length
+from .s8_broadcast import width
+from .shapes import DTYPES, Array, Extent, Total, vector
 
 _INPUT: tuple[str, ...] = ("input_n", "input_h", "input_w", "input_c")
 _OUTPUT: tuple[str, ...] = ("output_n", "output_h", "output_w", "output_c")

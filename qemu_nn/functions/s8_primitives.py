@@ -1,8 +1,8 @@
 """The steps that the s8 and s16 API is made of, on vectors of 32-bit integers."""
 
 from .base import Function
-from .drawing import only_length
-from .extents import vector
+from .random_params import only_length
+from .shapes import vector
 
 _WHY = "it computes a single number"
 _CASE = {"length": 4096}

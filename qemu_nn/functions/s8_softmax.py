@@ -6,13 +6,13 @@ import numpy as np
 
 from ..operators import Affine, Softmax
 from .base import Function, Params
-from .drawing import Drawn, length
-from .extents import Array, vector
-from .meaning import Call, Meant
+from .c_signature import Struct, order
+from .float_semantics import Call, Meant
+from .random_params import Drawn, length
 from .s8_elementwise import DTYPES
 from .scaling import softmax_scaling, softmax_scaling_s16
+from .shapes import Array, vector
 from .softmax_tables import exp_lut, one_by_one_lut
-from .struct_api import Struct, order
 
 _ROWS: tuple[str, ...] = ("num_rows", "row_size")
 

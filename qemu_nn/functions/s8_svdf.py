@@ -6,9 +6,9 @@ from random import Random
 from typing import Callable
 
 from .base import Function, Params
-from .drawing import SIZES, ends, output_offset, scale
-from .extents import Array, Total, joined
-from .struct_api import Bytes, Member, Order, Struct, dims, order
+from .c_signature import Bytes, Member, Order, Struct, dims, order
+from .random_params import SIZES, ends, output_offset, scale
+from .shapes import Array, Total, joined
 
 _FILTERS: tuple[str, ...] = ("units", "rank")
 _SCALES: tuple[str, ...] = ("in_multiplier", "in_shift", "out_multiplier", "out_shift")

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..operators import Conv, Operator, Shape
 from .base import Function, Params
-from .drawing import SIZES, Drawn, limits
-from .extents import Array, stack
-from .meaning import Call, Meant, real_layer
+from .c_signature import Struct, dims, pair
+from .float_semantics import Call, Meant, real_layer
+from .random_params import SIZES, Drawn, limits
 from .s8_buffers import convolve_s8
 from .s8_weighted import OFFSETS, PER_CHANNEL, rows, unpacked, weighted_draw, weighted_order
 from .s8_windows import (
@@ -32,7 +32,7 @@ from .s8_windows import (
     image,
     taps,
 )
-from .struct_api import Struct, dims, pair
+from .shapes import Array, stack
 
 #: Input channels up to which a transposed convolution is computed row by row.
 _FEW_CHANNELS = 16

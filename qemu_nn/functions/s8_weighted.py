@@ -7,10 +7,10 @@ from typing import Callable
 import numpy as np
 
 from .base import Function
-from .drawing import SIZES, Draw, Drawn, activation, limits, output_offset
-from .extents import Array, Extent, Half, extent, vector
+from .c_signature import Member, Order, Struct, order
 from .layouts import unpack_nibbles
-from .struct_api import Member, Order, Struct, order
+from .random_params import SIZES, Draw, Drawn, activation, limits, output_offset
+from .shapes import Array, Extent, Half, extent, vector
 
 #: C argument -> what it may be; everything else is one of SIZES.
 _RANGES = {

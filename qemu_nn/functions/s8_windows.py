@@ -8,10 +8,10 @@ from random import Random
 from typing import Callable
 
 from .base import Params
-from .drawing import Drawn, sides_of_windows
-from .extents import Array
+from .c_signature import Member, dims, pair
+from .random_params import Drawn, sides_of_windows
 from .s8_weighted import RANGE
-from .struct_api import Member, dims, pair
+from .shapes import Array
 
 #: Which of Arm's functions is called, as csrc/include/qn_params_s.h counts them.
 WRAPPER, ANY, POINT, POINT_FAST, ROW, OPT, SMALL, EVEN, REFERENCE = range(9)

@@ -6,9 +6,9 @@ import numpy as np
 
 from ..operators import Identity
 from .base import Function
-from .drawing import Drawn, length
-from .extents import DTYPES, Array, vector
-from .meaning import same
+from .float_semantics import same
+from .random_params import Drawn, length
+from .shapes import DTYPES, Array, vector
 
 
 def _draw(rng: Random, function: Function) -> Drawn:

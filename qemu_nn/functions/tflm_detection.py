@@ -5,8 +5,8 @@ from random import Random
 import numpy as np
 
 from .base import Function
-from .drawing import Drawn
-from .extents import Array, Total, vector
+from .random_params import Drawn
+from .shapes import Array, Total, vector
 from .tflm_float import bits
 
 _SIZES: tuple[str, ...] = (

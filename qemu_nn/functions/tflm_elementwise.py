@@ -9,9 +9,8 @@ import numpy as np
 
 from ..operators import Elementwise
 from .base import Function, Params
-from .drawing import SIZES, Draw, Drawn, activation, length, limits
-from .extents import Array, vector
-from .meaning import Meaning, Meant, Real, computed, same
+from .float_semantics import Meaning, Meant, Real, computed, same
+from .random_params import SIZES, Draw, Drawn, activation, length, limits
 from .scaling import (
     div_factor,
     hard_swish_scaling,
@@ -20,6 +19,7 @@ from .scaling import (
     rsqrt_factor,
     squared_difference_scaling,
 )
+from .shapes import Array, vector
 from .tflm_tables import elu_table
 
 _DTYPES = {"s8": "int8", "s16": "int16"}

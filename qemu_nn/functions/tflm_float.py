@@ -7,9 +7,9 @@ from typing import Callable, Optional
 import numpy as np
 
 from .base import Function, Params
-from .drawing import Draw, Drawn, length, limits, only_length
-from .extents import DTYPES, vector
-from .meaning import Call, Meaning, Meant, Real, computed
+from .float_semantics import Call, Meaning, Meant, Real, computed
+from .random_params import Draw, Drawn, length, limits, only_length
+from .shapes import DTYPES, vector
 
 #: Types that are converted, and what is computed, as csrc/include/qn_params_f.h counts them.
 TYPES = ("s8", "s16", "s32", "u32", "f32", "b8")

@@ -7,10 +7,10 @@ import numpy as np
 
 from ..operators import Operator, Shape
 from .base import Function
-from .drawing import SIZES, Drawn
-from .extents import Array, Either, Extent, Largest
-from .meaning import Call, Meant, Real
-from .s8_operands import width
+from .float_semantics import Call, Meant, Real
+from .random_params import SIZES, Drawn
+from .s8_broadcast import width
+from .shapes import Array, Either, Extent, Largest
 from .tflm_elementwise import NORMALIZED
 from .tflm_float import ACTIVATIONS, REAL_NOTE, bits
 

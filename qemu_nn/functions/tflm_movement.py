@@ -8,11 +8,11 @@ import numpy as np
 
 from ..operators import Concat, Operator, Shape, Transpose
 from .base import Function
-from .drawing import SIZES, Drawn
-from .extents import DTYPES, Array, Total
-from .meaning import Call, Meant
+from .float_semantics import Call, Meant
+from .random_params import SIZES, Drawn
+from .s8_broadcast import width
 from .s8_movement import pad
-from .s8_operands import width
+from .shapes import DTYPES, Array, Total
 
 _SLICE = {
     **{f"{name}_{i}": n for name in ("input", "output") for i, n in enumerate((1, 1, 24, 24, 16))},

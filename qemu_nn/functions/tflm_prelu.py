@@ -8,10 +8,10 @@ import numpy as np
 
 from ..operators import Operator, PRelu, Shape
 from .base import Function
-from .drawing import SIZES, Drawn, length, limits
-from .extents import DTYPES, Array, vector
-from .meaning import Call, Meant
+from .float_semantics import Call, Meant
+from .random_params import SIZES, Drawn, length, limits
 from .scaling import quantize_multiplier
+from .shapes import DTYPES, Array, vector
 
 _ZERO_POINTS: tuple[str, ...] = ("input_zero_point", "output_zero_point")
 _SCALE = dict(zip(("multiplier", "shift"), quantize_multiplier(0.7)))

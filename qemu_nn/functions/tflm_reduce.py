@@ -7,10 +7,10 @@ import numpy as np
 
 from ..operators import Operator, Shape
 from .base import Function
-from .drawing import SIZES, Drawn
-from .extents import DTYPES, Array, Extent
-from .meaning import Call, Meaning, Meant
-from .s8_operands import width
+from .float_semantics import Call, Meaning, Meant
+from .random_params import SIZES, Drawn
+from .s8_broadcast import width
+from .shapes import DTYPES, Array, Extent
 
 #: Kept and reduced axes by turns.
 KEPT: tuple[Extent, ...] = ("kept_0", "kept_1", "kept_2")

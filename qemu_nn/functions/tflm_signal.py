@@ -7,8 +7,8 @@ from random import Random
 from typing import Optional
 
 from .base import Function, Params
-from .drawing import SIZES, Draw, Drawn, length, only_length
-from .extents import Array, Extent, Half, Total, joined, vector
+from .random_params import SIZES, Draw, Drawn, length, only_length
+from .shapes import Array, Extent, Half, Total, joined, vector
 
 _DTYPES = {"s16": "int16", "s32": "int32", "f32": "float32", "u32": "uint32", "u64": "uint64"}
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ..errors import ModelError
-from ..functions.extents import DTYPES
+from ..functions.shapes import DTYPES
 
 #: Suffix of functions by element type.
 SUFFIXES = {dtype: suffix for suffix, dtype in DTYPES.items()}

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import Error, ModelError
 from ..io import files
-from ..io.extras import require_installed
+from ..io.optional_deps import require_installed
 from . import hdf5_child
 
 #: Most bytes of a file, and of all arrays in it.

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import ModelError
-from ..io.extras import require
+from ..io.optional_deps import require
 
 _FIELD = re.compile(r"(\d+):(\w+):([\w|]+)(\*?)(?:=(\S+))?")
 

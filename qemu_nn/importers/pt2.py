@@ -20,8 +20,8 @@ from types import ModuleType
 from typing import Any, Optional
 
 from ..errors import Error, ModelError
-from ..io.extras import require
 from ..io.files import MEGABYTE, read_bytes
+from ..io.optional_deps import require
 from ..ir.float_graph import FloatGraph
 from . import onnx
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..errors import Error
 from . import files
-from .extras import require
 from .listing import FileSource
+from .optional_deps import require
 from .selection import Indices
 
 #: Endings of image files.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import Error
 from ..io.arguments import as_count, as_mapping, as_number, one_of, shown
-from ..io.extras import require
+from ..io.optional_deps import require
 
 Numbers = Union[float, Iterable[float]]
 

@@ -1,7 +1,7 @@
 """Networks as the NPU's kit has them: lists of Layer objects, and what their tensors are called."""
 
-from ..npu.check import check_layers
-from ..npu.layers import (
+from ..wuqi.check import check_layers
+from ..wuqi.layers import (
     Layer,
     find,
     get_layer_name_list,

@@ -1,5 +1,5 @@
 """Networks with fewer layers: scales and biases in the layers with weights beside them."""
 
-from ..npu.optimize import add_pre_norm, merge_biases, merge_layers
+from ..wuqi.optimize import add_pre_norm, merge_biases, merge_layers
 
 __all__ = ["add_pre_norm", "merge_biases", "merge_layers"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Optional, Union
 
-from ..npu.from_float import Loaded
-from ..npu.loading import load
+from ..wuqi.from_float import Loaded
+from ..wuqi.loading import load
 
 
 def load_from_pb(

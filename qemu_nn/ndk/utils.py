@@ -1,5 +1,5 @@
 """Feature tensors as C headers, in the orders that the chip reads."""
 
-from ..npu.utils import save_quantized_feature_to_header
+from ..wuqi.utils import save_quantized_feature_to_header
 
 __all__ = ["save_quantized_feature_to_header"]

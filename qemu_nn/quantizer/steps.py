@@ -11,16 +11,16 @@ import numpy as np
 from ..ir.float_graph import FloatGraph
 from ..operators import Conv, Dense
 from ..runtime.evaluate import each_tensor
-from .absorb import SHARES as ABSORBED
-from .absorb import absorbed
-from .averages import convolved
-from .correct import Values, corrected
-from .descend import Goal, descended
-from .equalize import STRENGTHS, equalized
-from .rounding import rounded
-from .split import SHARES as SPLIT
-from .split import WAYS, split
-from .windows import windows
+from .adaptive_rounding import rounded
+from .avgpool_to_conv import convolved
+from .bias_correction import Values, corrected
+from .coordinate_descent import Goal, descended
+from .cross_layer_equalization import STRENGTHS, equalized
+from .high_bias_absorption import SHARES as ABSORBED
+from .high_bias_absorption import absorbed
+from .im2col import windows
+from .outlier_channel_splitting import SHARES as SPLIT
+from .outlier_channel_splitting import WAYS, split
 
 #: Rows that a layer is rounded by at most, and bytes of them.
 _ROWS, _BYTES = 1 << 15, 1 << 28

@@ -14,7 +14,7 @@ from ..ir.loops import conditions, needed_until
 from ..kernels.table import Row, choose, rows_of
 from ..targets import Profile
 from .arena import Buffer, aligned, arrange
-from .observe import Access, Span, observe
+from .hazard_analysis import Access, Span, observe
 from .step import Step
 
 #: Every buffer starts at a multiple of this many bytes.

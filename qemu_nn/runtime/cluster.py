@@ -23,7 +23,7 @@ from typing import Any, Callable, Generic, Optional, TypeVar
 
 from ..errors import Error
 from ..io.arguments import MOST_THREADS, as_count, shown
-from ..io.extras import require
+from ..io.optional_deps import require
 from ..io.version import __version__
 from . import interrupt
 

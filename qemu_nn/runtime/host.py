@@ -17,9 +17,9 @@ from ..ir.preprocessing import Preprocessing
 from ..ir.tensors import Tensor
 from ..operators import Identity, Operator, Reshape, Shape, Softmax
 from .evaluate import each_tensor, evaluate
+from .input_checks import Gauge
 from .inputs import by_name
 from .samples import as_numbers, expect_finite, shaped
-from .sanity import Gauge
 
 #: The network's integers: an array, of several inputs by their names.
 Codes = Union[np.ndarray, dict[str, np.ndarray]]

@@ -9,7 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ..errors import Error
-from ..functions.extents import extent
+from ..functions.shapes import extent
 from ..io.arguments import have
 from ..ir.builds import built
 from ..ir.graph import Graph, Loop, Node, Tensor
@@ -18,9 +18,9 @@ from ..kernels.table import CAP, FEATURES, HOST, Row, cpu_features
 from ..targets import Profile
 from . import split
 from .addresses import Addresses, Offsets, assign_addresses
-from .folding import Folded, fold
+from .graph_fusion import Folded, fold
+from .sign_flip import turn
 from .step import Step
-from .turning import turn
 
 #: In front of a layer's name: what is left of an input that the layer destroys.
 CLOBBER = "clobber."

@@ -20,6 +20,7 @@ from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
 from .compiled import Compiled
 from .host import Host, results
+from .input_checks import tell
 from .inputs import (
     Inputs,
     State,
@@ -31,7 +32,6 @@ from .inputs import (
     packed_state,
 )
 from .plan import Plan, plan
-from .sanity import tell
 from .stream import Stream
 from .workspace import Batch, Run
 

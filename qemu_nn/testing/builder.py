@@ -11,8 +11,8 @@ import numpy as np
 from ..functions import FUNCTIONS, NPU_FUNCTIONS, Array
 from ..ir.formats import limits
 from ..ir.graph import Graph, Node, Tensor
-from .npu_calls import npu_arrays
 from .s8_calls import affine_arrays, is_affine
+from .wuqi_calls import npu_arrays
 
 #: Root mean square that the weights of a layer are scaled to give its output, in 8-bit units.
 _SIGNAL = 40.0

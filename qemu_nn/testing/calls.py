@@ -9,8 +9,8 @@ import numpy as np
 
 from ..functions import Function
 from ..ir.formats import drawn, limits
-from .npu_calls import start_shift
 from .s8_calls import is_affine, quantization
+from .wuqi_calls import start_shift
 
 #: How the values of an array are chosen.
 VALUES = ("random", "lowest", "highest", "alternating", "one_hot", "small")

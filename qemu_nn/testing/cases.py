@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..functions import FUNCTIONS, NPU_FUNCTIONS, Array, Function
-from ..functions.extents import extent
+from ..functions.shapes import extent
 from ..ir.graph import Graph
 from .builder import Builder
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...io import extras
+from ...io import optional_deps
 from .schema import PURPOSE
 
 #: Of the schema of metadata: slots of each table and how many it has, the kind of a unit that
@@ -42,7 +42,7 @@ class Beside:
 
 def metadata_bytes(beside: Beside) -> bytes:
     """The metadata, as a buffer of the file holds them."""
-    builder = extras.require("flatbuffers", "tflite", PURPOSE).Builder(256)
+    builder = optional_deps.require("flatbuffers", "tflite", PURPOSE).Builder(256)
     unit = []
     if beside.mean:
         mean, std = (

@@ -10,9 +10,9 @@ from ...ir.graph import Graph, Node
 from .building import File, Site, whole
 from .dense import DENSE
 from .elementwise import ELEMENTWISE, limited, pair
+from .float32 import REAL, activated
 from .joining import joined
 from .moving import MOVING
-from .real import REAL, activated
 from .recurrent import RECURRENT, first_run
 from .rewriting import rewritten
 from .schema import FileGraph

@@ -8,7 +8,7 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from ...io import extras
+from ...io import optional_deps
 from ...io.version import __version__
 
 #: Bytes at whose multiples the numbers of a buffer begin, as kernels read them in place.
@@ -70,18 +70,18 @@ def file_bytes(graphs: Sequence[FileGraph], metadata: bytes = b"") -> bytes:
 def check_libraries() -> None:
     """Raise Error with what to install where a library is missing."""
     for name in ("flatbuffers", "tflite"):
-        extras.require(name, "tflite", PURPOSE)
+        optional_deps.require(name, "tflite", PURPOSE)
 
 
 def enumerator(kind: str, name: str) -> int:
     """The number of an enumerator of the schema."""
-    module = extras.require(f"tflite.{kind}", "tflite", PURPOSE)
+    module = optional_deps.require(f"tflite.{kind}", "tflite", PURPOSE)
     return int(getattr(getattr(module, kind), name))
 
 
 class _Writer:
     def __init__(self, graphs: Sequence[FileGraph], metadata: bytes) -> None:
-        library = extras.require("flatbuffers", "tflite", PURPOSE)
+        library = optional_deps.require("flatbuffers", "tflite", PURPOSE)
         self.graphs, self.builder = graphs, library.Builder(1024)
         operators = [each for graph in graphs for each in graph.operators]
         self.codes = list(dict.fromkeys((each.name, each.version) for each in operators))
@@ -183,7 +183,7 @@ class _Writer:
         return int(self.builder.EndVector())
 
     def table(self, kind: str, fields: Mapping[str, Any]) -> int:
-        module = extras.require(f"tflite.{kind}", "tflite", PURPOSE)
+        module = optional_deps.require(f"tflite.{kind}", "tflite", PURPOSE)
         getattr(module, f"{kind}Start")(self.builder)
         for name, value in fields.items():
             getattr(module, f"{kind}Add{name}")(self.builder, value)

@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 from ...errors import ModelError
 from ...io import files
-from ...io.extras import require
+from ...io.optional_deps import require
 from ...operators import Shape
 from .schema import new
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ModelError
-from ...io import extras
+from ...io import optional_deps
 from ...io.files import read_bytes
 from ...operators import Shape
 from .tensors import FILE_LIMIT, FLOAT_TYPES, Tensors, type_name
@@ -79,8 +79,8 @@ class Model:
 
 def read(path: Path) -> Model:
     """The graph of a file; ModelError, with one sentence, for a file that is not ONNX."""
-    onnx = extras.require("onnx", "onnx", "reading .onnx files")
-    message = extras.require("google.protobuf.message", "onnx", "reading .onnx files")
+    onnx = optional_deps.require("onnx", "onnx", "reading .onnx files")
+    message = optional_deps.require("google.protobuf.message", "onnx", "reading .onnx files")
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(read_bytes(path, FILE_LIMIT))

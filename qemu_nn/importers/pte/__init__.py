@@ -14,10 +14,10 @@ from ..arguments import SUFFIXES
 from .building import Builder, Value, scratch
 from .call import Call, Converter
 from .cortex_m import CORTEX_M
+from .float32 import REAL
 from .images import IMAGES
 from .portable import PORTABLE
 from .program import FileTensor, Instruction, Program
-from .real import REAL
 
 #: Operator -> what adds its calls to a network.
 CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL, **IMAGES}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...ir.graph import Graph
-from .examine import Examined as Examined
-from .examine import examined as examined
 from .metadata import Metadata as Metadata
 from .metadata import label as label
 from .metadata import metadata as metadata
 from .network import convert
-from .reading import parse, read
+from .parser import parse, read
+from .support_report import Examined as Examined
+from .support_report import examined as examined
 
 
 def load(path: Path) -> Graph:

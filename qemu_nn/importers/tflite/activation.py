@@ -18,9 +18,9 @@ from ...functions.scaling import (
     softmax_scaling_s16,
 )
 from ...functions.softmax_tables import exp_lut, one_by_one_lut
+from .broadcast import broadcasts, one, rows_of
 from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format, same_type
-from .operands import broadcasts, one, rows_of
 from .scaling import activation_range, multiplier
 
 #: By how much of it the scale of 16-bit results may differ: their kernels do not look at it.

@@ -10,9 +10,9 @@ from ...errors import ModelError
 from ...functions.s8_elementwise import LEFT_SHIFTS
 from ...functions.scaling import add_scaling, div_factor, sub_scaling
 from ..arguments import sides
+from .broadcast import broadcasts, operands
 from .building import Value
 from .call import Call, Converter, same_format, same_type
-from .operands import broadcasts, operands
 from .scaling import multiplier
 
 

@@ -14,8 +14,8 @@ from ...errors import ModelError
 from ...functions import FUNCTIONS, Function
 from ...ir.graph import Build, Loop, Node, Tensor
 from ..arguments import ARRAY_LIMIT, CALL_LIMIT, SUFFIXES, check_spent
-from .pace import Pace
-from .reading import FileTensor, Model
+from .invoke_period import Pace
+from .parser import FileTensor, Model
 from .values import BARE as BARE
 from .values import PLAIN as PLAIN
 from .values import Inside, Variables

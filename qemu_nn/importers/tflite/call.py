@@ -15,7 +15,7 @@ from ..arguments import SUFFIXES as SUFFIXES
 from .building import PLAIN, Builder, Value
 from .checked import library
 from .flexbuffers import Map
-from .reading import FileTensor, Operator
+from .parser import FileTensor, Operator
 from .scaling import activation_range
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...io import extras
+from ...io import optional_deps
 from ..flatbuffer import Bytes, damaged
 
 _PURPOSE = "reading .tflite files"
@@ -19,8 +19,8 @@ _PURPOSE = "reading .tflite files"
 
 def library(name: str) -> Any:
     """The class of the library `tflite` with this name; Error where the library is missing."""
-    extras.require("flatbuffers", "tflite", _PURPOSE)
-    return getattr(extras.require(f"tflite.{name}", "tflite", _PURPOSE), name)
+    optional_deps.require("flatbuffers", "tflite", _PURPOSE)
+    return getattr(optional_deps.require(f"tflite.{name}", "tflite", _PURPOSE), name)
 
 
 class Table:

@@ -6,10 +6,10 @@ from functools import partial
 
 from ...errors import ModelError
 from ...functions.scaling import compare_scaling
-from ...functions.tflm_truth import COMPARISONS
+from ...functions.tflm_boolean import COMPARISONS
+from .broadcast import broadcasts, one
 from .building import Value
 from .call import SUFFIXES, Call, Converter
-from .operands import broadcasts, one
 
 
 def compare(call: Call, kind: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import ModelError
 from ..arguments import check_spent
 from .call import Call, Converter
-from .reading import FileTensor
+from .parser import FileTensor
 
 #: Bytes in front of a table; where they have the version of the kind, and arguments of kinds.
 _HEAD, _VERSION, _FIRST, _SECOND = 16, 4, 5, 6

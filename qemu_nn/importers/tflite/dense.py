@@ -14,7 +14,7 @@ from ..arguments import moves, sides
 from .building import Value
 from .call import SUFFIXES, Call, Converter, Options, same_type
 from .checked import library
-from .reading import FileTensor
+from .parser import FileTensor
 from .scaling import multiplier, multipliers
 from .shaping import bring, expect
 from .windows import bias, filter_scales, misread, weighted

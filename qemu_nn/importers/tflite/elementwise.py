@@ -13,9 +13,9 @@ from ...functions.scaling import (
     squared_difference_scaling,
 )
 from ...functions.tflm_tables import elu_table
+from .broadcast import one, operands, rows_of
 from .building import Value
 from .call import Call, Converter, same_type
-from .operands import one, operands, rows_of
 from .scaling import multiplier
 
 #: Most tensors of ADD_N, whose sum is within 32 bits.

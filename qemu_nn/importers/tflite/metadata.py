@@ -20,7 +20,7 @@ from ...ir.graph import Graph
 from ...ir.preprocessing import Preprocessing
 from ..flatbuffer import Bytes, damaged
 from .checked import Table
-from .reading import FILE_LIMIT
+from .parser import FILE_LIMIT
 
 _NAME, _MARK = "TFLITE_METADATA", b"M001"
 

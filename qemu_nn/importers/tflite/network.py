@@ -10,7 +10,6 @@ from ...errors import Error, ModelError
 from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .borders import BORDERS
 from .building import BARE, PLAIN, Builder, Value
 from .call import Call, Converter
 from .comparison import COMPARISON
@@ -19,10 +18,11 @@ from .decode import DECODING
 from .dense import DENSE
 from .detection import DETECTION
 from .elementwise import ELEMENTWISE
-from .filling import FILLING
-from .places import PLACES
-from .reading import Model, Operator
-from .real import beside
+from .fill_broadcast import FILLING
+from .float32 import beside
+from .gather_scatter import PLACES
+from .pad_transpose import BORDERS
+from .parser import Model, Operator
 from .recurrent import RECURRENT
 from .reducing import REDUCING
 from .shaping import SHAPING

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import ModelError
 from .call import SUFFIXES, Call, Converter, same_format, same_type
-from .reading import FileTensor
+from .parser import FileTensor
 from .scaling import multiplier
 from .values import Value
 from .windows import bias, filter_scales

@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import ModelError
-from ...io import extras
+from ...io import optional_deps
 from ...ir.graph import Tensor
 from .building import Builder
 from .call import SUFFIXES, Call, Converter, same_format
-from .pace import Pace
+from .invoke_period import Pace
 from .shaping import of_types
 from .values import Value
 
@@ -45,7 +45,9 @@ def _said(call: Call) -> int:
     data = call.operator.table.numbers("CustomOptions").tobytes()
     if not data:
         return 0
-    flexbuffers = extras.require("flatbuffers.flexbuffers", "tflite", "reading .tflite files")
+    flexbuffers = optional_deps.require(
+        "flatbuffers.flexbuffers", "tflite", "reading .tflite files"
+    )
     try:
         root = flexbuffers.GetRoot(data)
         options = root.AsMap.Values if root.IsMap else root.AsVector

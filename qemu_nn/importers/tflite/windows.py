@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import ModelError
 from .building import Value
 from .call import Call, Converter, Options, same_format, same_type
-from .reading import FileTensor
+from .parser import FileTensor
 from .scaling import activation_range, multipliers
 
 #: The type of a bias, by that of the input.

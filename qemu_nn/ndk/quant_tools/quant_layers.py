@@ -1,5 +1,5 @@
 """What lists of built layers hold."""
 
-from ...npu.quant_layers import QuantLayer, quant_layer
+from ...wuqi.quant_layers import QuantLayer, quant_layer
 
 __all__ = ["QuantLayer", "quant_layer"]

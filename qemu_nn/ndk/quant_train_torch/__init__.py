@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from ...io.extras import require
+from ...io.optional_deps import require
 
 __all__ = ["quant_layer"]
 

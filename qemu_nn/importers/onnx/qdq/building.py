@@ -17,7 +17,7 @@ from ....ir.tensors import free_name
 from ....operators import Shape
 from ...arguments import CALL_LIMIT, SUFFIXES, check_spent, moves, same_bytes, sides
 from ..reading import Model
-from .values import Fixed, Int, Real, Value, order_of
+from .symbols import Fixed, Int, Real, Value, order_of
 
 _RESCALED = "these tensors are brought into another format by a call of their own"
 

@@ -10,9 +10,9 @@ import numpy as np
 from ....errors import ModelError
 from ....ir.formats import Format
 from .layers import Weights, bordered, centred, fitting, made_of, weights_of
-from .places import geometry
+from .padding import geometry
 from .site import Converter, Site
-from .values import LAST, Int, Pending
+from .symbols import LAST, Int, Pending
 
 _DENSE = "the groups of these 16-bit convolutions become one filter with zeros between them"
 

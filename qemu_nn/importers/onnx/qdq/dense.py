@@ -12,10 +12,10 @@ from ....errors import ModelError
 from ....functions.scaling import quantize_multiplier
 from ....ir.formats import Format, activation_limits
 from ...arguments import moves, sides
+from .float32 import step, through
 from .layers import fitting, made_of
-from .real import step, through
 from .site import Converter, Site
-from .values import Emit, Fixed, Int, Pending
+from .symbols import Emit, Fixed, Int, Pending
 
 
 def _product(site: Site, x: Int, held: Fixed, data: np.ndarray, given: Any) -> Emit:

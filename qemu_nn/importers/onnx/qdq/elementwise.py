@@ -20,9 +20,9 @@ from ....functions.tflm_float import bits
 from ....ir.formats import Format, activation_limits
 from ...arguments import sides
 from .building import rescaling
-from .real import constant, step, through
+from .float32 import constant, step, through
 from .site import Converter, Site
-from .values import Fixed, Int, Pending, Real, broadcast
+from .symbols import Fixed, Int, Pending, Real, broadcast
 
 #: The formats that softmax writes.
 _SOFTMAX, _SOFTMAX_16 = Format("int8", 1 / 256, -128), Format("int16", 1 / 32768)

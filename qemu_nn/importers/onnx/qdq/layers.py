@@ -15,7 +15,7 @@ from ...arguments import sides
 from ..call import Call
 from .building import Builder
 from .site import Site
-from .values import Fixed, Int
+from .symbols import Fixed, Int
 
 #: Most parts of a weight; those of 8 bits, less a zero point of 8 bits, have up to three.
 _PARTS = 3

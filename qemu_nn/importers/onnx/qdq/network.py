@@ -17,16 +17,16 @@ from ..call import Call
 from ..folding import FOLDS, fold
 from ..reading import Model, Node
 from .building import Builder
+from .conv1d import of_lines
 from .convolve import CONVOLUTIONS
-from .curves import CURVES
 from .dense import DENSE
 from .elementwise import ELEMENTWISE
-from .lines import of_lines
+from .lookup_activation import CURVES
 from .operators import plain
 from .reducing import REDUCING
 from .shaping import SHAPING
 from .site import Converter, Site
-from .values import Fixed, Int, Pending, Real, Value
+from .symbols import Fixed, Int, Pending, Real, Value
 from .windows import POOLS, WINDOWS
 
 #: Operator -> what makes its calls.

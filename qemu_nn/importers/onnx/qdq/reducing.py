@@ -8,9 +8,9 @@ from functools import partial
 from ....errors import ModelError
 from ....ir.formats import Format
 from ...arguments import SUFFIXES
-from .real import REAL, scaled
+from .float32 import REAL, scaled
 from .site import Converter, Site
-from .values import Int
+from .symbols import Int
 
 #: Places in an axis.
 _PLACES = Format("int32", 1.0)

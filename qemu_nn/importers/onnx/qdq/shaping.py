@@ -15,7 +15,7 @@ from ....operators import Shape
 from ...arguments import sides
 from .layers import pad_function
 from .site import Converter, Site, moved
-from .values import Fixed, Int, Pending, order_of
+from .symbols import Fixed, Int, Pending, order_of
 
 _SLICES = 5
 

@@ -13,7 +13,7 @@ from ....ir.formats import Format
 from ....operators import Shape
 from ..call import Call
 from .building import Builder
-from .values import LAST, Fixed, Int, Pending, Real
+from .symbols import LAST, Fixed, Int, Pending, Real
 
 #: How far, of itself, a bias's scale may be from that of the products.
 _CLOSE = 1e-5

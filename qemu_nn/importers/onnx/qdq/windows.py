@@ -14,11 +14,11 @@ from ....ir.formats import Format
 from ...arguments import groups
 from ..call import Call
 from .building import rescaling
+from .float32 import step, through
 from .layers import Weights, padded
-from .places import geometry
-from .real import step, through
+from .padding import geometry
 from .site import Converter, Site
-from .values import LAST, Emit, Int, Pending
+from .symbols import LAST, Emit, Int, Pending
 
 
 def pool(site: Site, kind: str, whole: bool = False) -> Pending:

@@ -1,0 +1,84 @@
+"""Cycles of the layers of a network on a core, from recorded instruction counts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Optional
+
+from ..cycles.model import PATHS, STANDS_FOR, CallEstimate, estimate_call
+from ..cycles.table import COUNTERS
+from ..cycles.timing import TIMINGS, cycles
+from ..functions import FUNCTIONS
+from ..functions.base import Function
+from ..functions.shapes import extent
+from ..functions.tflm import REQUANTIZE
+from ..ir.graph import Graph, Node
+
+#: Optimization level and float ABI that firmware is usually built with.
+_USUAL = ("-O3", "hard")
+
+#: Counted function that replaces a requantization, which has no counts; it has one load more.
+_LIKE = "arm_elementwise_mul"
+
+#: The function that sums weights for another function.
+_SUMS = "arm_vector_sum_s8"
+
+
+def usual_cycles(graph: Graph, core: str, cmsis: str) -> tuple[int, dict[str, str]]:
+    """Return the cycles of an inference, and layer -> function of the layers without counts.
+
+    The cycles exclude layers without counts. Raises Error if the core or release has no counts.
+    """
+    total, unknown = 0.0, {}
+    for node in graph.nodes:
+        found = usual_cycles_of(node, core, cmsis)
+        total += found or 0.0
+        if found is None:
+            unknown[node.name] = node.function.name
+    return round(total), unknown
+
+
+def usual_cycles_of(node: Node, core: str, cmsis: str) -> Optional[float]:
+    """Return the cycles of one layer without flash wait states; None if it has no counts.
+
+    Raises Error if the core or release has no counts.
+    """
+    return _cached_cycles(
+        node.function.name, tuple(sorted(arguments_of(node).items())), core, cmsis
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _cached_cycles(
+    name: str, params: tuple[tuple[str, int], ...], core: str, cmsis: str
+) -> Optional[float]:
+    own = dict(params)
+    if name.startswith(REQUANTIZE):
+        kind = "s16" if "s16" in name else "s8"
+        name, own = f"{_LIKE}_{kind}", {"block_size": own["length"]}
+    calls = calls_of(FUNCTIONS[name], own, (core, cmsis, *_USUAL))
+    spent = [cycles(call.instructions, call.mix, TIMINGS[core])[1] for call in calls]
+    return sum(spent) if spent else None
+
+
+def arguments_of(node: Node) -> dict[str, int]:
+    """Return a node's scalar C arguments, and whether it has a bias."""
+    return {**node.params, "bias": int(node.bias is not None)}
+
+
+def calls_of(
+    function: Function, params: Mapping[str, int], setting: tuple[str, str, str, str]
+) -> Iterator[CallEstimate]:
+    """Yield the call, after the call that sums its weights on a core with Helium."""
+    core = setting[0]
+    path = PATHS.get(STANDS_FOR.get(core, core))
+    if path is None:  # the sentence of an unknown core, whatever the function is
+        estimate_call(next(iter(COUNTERS)), {}, *setting)
+    if function.name not in COUNTERS:
+        return
+    sums = function.order.sums if function.order else ()
+    if path == "mve" and sums and function.buffer_bytes(params, path):
+        columns, rows = (extent(size, params) for size in sums[:2])
+        yield estimate_call(_SUMS, {"cols": columns, "rows": rows, "rhs_offset": 0}, *setting)
+    yield estimate_call(function.name, params, *setting)

@@ -1,0 +1,192 @@
+"""The network of an evaluation: what scores samples, beside what, and what data it takes."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Callable, Optional, Union
+
+from ..errors import Error
+from ..evaluation.batches import Stream
+from ..evaluation.scorers import Chip, Device, Real, Scorer
+from ..io.arguments import as_path, shown
+from ..ir.float_graph import FloatGraph
+from ..ir.formats import Format
+from ..lowering.dequantize import dequantized
+from ..lowering.infer_formats import formatted
+from ..optimize import optimize
+from ..runtime.session import other_profiles
+from ..runtime.unbounded_s8 import is_affine
+from ..targets import Profile
+from ..wuqi.numpy_net import NumpyLayers
+from .data import Batches, Reading, batches, real_batches
+from .network import FloatNetwork, Network, load
+
+Shape = tuple[int, ...]
+#: What evaluate() takes as a network.
+Given = Union[Network, FloatNetwork, NumpyLayers, str, Path]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A network that is evaluated.
+
+    shape, layout: of one sample; own: the format of integers in the data; network: knows both
+    better. classes: names, if the file has them. others: what scores samples in other profiles.
+    """
+
+    name: str
+    scorer: Scorer
+    shape: Shape
+    layout: Optional[str]
+    own: Optional[Format] = None
+    classes: tuple[str, ...] = ()
+    reference: Optional[Scorer] = None
+    others: tuple[Device, ...] = ()
+    network: Optional[Network] = None
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether a sample is a sequence."""
+        return isinstance(self.scorer, Device) and bool(self.scorer.host.graph.states)
+
+    @property
+    def sample_bytes(self) -> int:
+        """Bytes of one sample as real numbers, of a sequence those of a step."""
+        if isinstance(self.scorer, Device):
+            return 4 * sum(math.prod(t.shape) for t in self.scorer.host.graph.inputs)
+        return 4 * math.prod(self.shape)
+
+    def batches(self, data: Any, how: Reading) -> Batches:
+        """The samples of data, as the scorers take them."""
+        if self.network is not None:
+            found = real_batches(self.network, data, how)
+            if self.recurrent and not isinstance(found, Stream):
+                self._check_sequences(found)
+            return found
+        return batches(
+            data,
+            self.shape,
+            self.layout,
+            how.layout,
+            own=self.own,
+            labels=how.labels,
+            selection=how.selection,
+            preprocessing=how.preprocessing,
+            front_end=how.front_end,
+            any_labels=True,
+        )
+
+    def _check_sequences(self, found: Batches) -> None:
+        """Refuse what is one sequence, whose steps would be taken for samples."""
+        for source in found.blocks(1).samples.sources.values():
+            if len(source.whole) < 3:
+                raise Error(
+                    f"the network is recurrent and takes sequences [N, T, ...], of one sequence "
+                    f"[1, T, ...], but the data have the shape {list(source.whole)}"
+                )
+
+
+def subject_of(
+    network: Given,
+    profile: Callable[..., Profile],
+    variant: Optional[str],
+    reference: Any,
+    profiles: Union[str, Sequence[Any]],
+) -> Subject:
+    """A network and what it is compared with.
+
+    profile: of a device. reference: whether to compare with the float reference, or with which.
+    profiles: names of targets, profiles, or "all".
+    """
+    if isinstance(network, (str, os.PathLike)):
+        network = load(as_path(network, "a model"))
+    if not isinstance(network, Network) and (profiles or variant):
+        raise Error("profiles and variant are for networks that run on a Cortex-M")
+    if isinstance(network, Network):
+        return _quantized(network, profile, variant, reference, profiles)
+    if isinstance(network, FloatNetwork):
+        graph = network.graph
+        other: Optional[Scorer] = _given(reference, graph.layout)
+        return Subject(
+            graph.name, Real(graph), graph.shape, graph.layout, None, graph.classes, other
+        )
+    if isinstance(network, NumpyLayers):
+        chip = Chip(network)
+        other = Chip(reference) if isinstance(reference, NumpyLayers) else _given(reference, "NCHW")
+        if network.session is None:
+            assert network.graph is not None  # layers have one of them
+            return Subject("ndk", chip, network.graph.shape, "NCHW", reference=other)
+        start = network.session.graph.input
+        shape = (start.shape[-1], *start.shape[:-1])
+        return Subject("ndk", chip, shape, "NCHW", start.format, reference=other)
+    raise Error(f"a network must be the result of load() or a path, is {shown(network)}")
+
+
+def _quantized(
+    network: Network,
+    profile: Callable[..., Profile],
+    variant: Optional[str],
+    reference: Any,
+    profiles: Union[str, Sequence[Any]],
+) -> Subject:
+    if network.reference is None and is_affine(network.graph):
+        with suppress(Error):  # where some format has to stay unknown
+            network = replace(network, graph=formatted(network.graph))
+    graph, host = network.graph, network.host
+    wanted = profile(network)
+    others = tuple(Device(host, other) for other in _profiles(network, wanted, profiles))
+    compared = _given(reference, "NHWC") or (reference is True and _own_reference(network)) or None
+    return Subject(
+        graph.name,
+        Device(host, wanted, variant),
+        *host.start,
+        classes=graph.classes,
+        reference=compared,
+        others=others,
+        network=network,
+    )
+
+
+def _own_reference(network: Network) -> Optional[Real]:
+    """The float network that a network came from, or that its integers stand for."""
+    if network.reference is not None:
+        return Real(network.reference)
+    try:
+        return Real(dequantized(network.graph), True) if is_affine(network.graph) else None
+    except Error:  # a call without a meaning in real numbers
+        return None
+
+
+def _given(reference: Any, layout: Optional[str]) -> Optional[Real]:
+    """A float network that a caller compares with, in the layout of the samples."""
+    if isinstance(reference, bool):
+        return None
+    if isinstance(reference, (str, os.PathLike)):
+        reference = load(as_path(reference, "reference"))
+    if not isinstance(reference, FloatNetwork):
+        raise Error(f"reference must be a float network or its file, not {shown(reference)}")
+    graph: FloatGraph = reference.graph
+    if graph.layout == layout or graph.layout is None:
+        return Real(graph)
+    if layout != "NHWC":
+        raise Error(f"the reference takes images as {graph.layout}, but the network as {layout}")
+    return Real(optimize(graph)[0])
+
+
+def _profiles(network: Network, wanted: Profile, names: Union[str, Sequence[Any]]) -> list[Profile]:
+    """The profiles that a caller names, without the wanted one and without repetitions."""
+    if names == "all":
+        return list(other_profiles(network.graph, wanted))
+    listed = names.split(",") if isinstance(names, str) else names
+    build = {"kernels": wanted.kernels, "tflm": wanted.tflm}
+    found = [
+        name if isinstance(name, Profile) else network.profile(name, **build)
+        for name in listed
+        if name
+    ]
+    return [profile for profile in dict.fromkeys(found) if profile != wanted]

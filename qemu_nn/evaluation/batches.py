@@ -1,0 +1,222 @@
+"""Batches of samples and their labels: one after the other, or any block alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+from ..errors import Error
+from ..io.arguments import as_count
+from ..io.selection import Indices, Selection
+from ..io.sources import Held, Source
+from ..runtime.samples import as_numbers
+from .sample_transforms import Take, arrays
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples x, [n, *shape], of several inputs by name; their labels y, [n], if there are any;
+    first: how many samples came before them."""
+
+    x: Any
+    y: Optional[np.ndarray] = None
+    first: int = 0
+
+    def __len__(self) -> int:
+        return len(next(arrays(self.x)))
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of all samples: classes, or whatever a network is right with (any_labels)."""
+
+    source: Source
+    any_labels: bool = False
+
+    def check(self, count: int) -> None:
+        """Refuse labels that are not one for each sample."""
+        found = self.source
+        if self.any_labels and found.whole[:1] == (count,) and found.dtype.kind in "iufb":
+            return
+        if found.whole != (count,) or found.dtype.kind not in "iu":
+            kind = "number" if self.any_labels else "integer"
+            raise Error(
+                f"labels must be one {kind} for each of the {count} samples, are {found.dtype} "
+                f"{list(found.whole)}"
+            )
+
+    def take(self, which: Indices) -> np.ndarray:
+        """The labels of these samples; Error where one is below 0."""
+        y = self.source.take(which)
+        if not self.any_labels and len(y) and y.min() < 0:
+            row = int(y.argmin())
+            raise Error(f"the label of sample {int(which[row])} is {y[row]}; classes count from 0")
+        return y
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples that are read by number, what they become, and their labels.
+
+    sources: of each input its data; one input alone has no name.
+    """
+
+    sources: Mapping[Optional[str], Source]
+    take: Take
+    labels: Optional[Labels] = None
+
+    def name(self, number: int) -> str:
+        """What errors call a sample."""
+        return next(iter(self.sources.values())).name(number)
+
+    def batch(self, which: Indices, first: int) -> Batch:
+        """These samples."""
+        x = {name: source.take(which) for name, source in self.sources.items()}
+        y = None if self.labels is None else self.labels.take(which)
+        return Batch(self.take(x.get(None, x), lambda row: self.name(int(which[row]))), y, first)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Samples in blocks of one size, each of which is read alone.
+
+    A pickle of what lies in files holds their paths: each process reads what it uses.
+    """
+
+    samples: Samples
+    which: Indices
+    size: int
+
+    def __len__(self) -> int:
+        return -(-len(self.which) // self.size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return map(self.block, range(len(self)))
+
+    def name(self, row: int) -> str:
+        """What errors call the sample of a row, counted through all blocks."""
+        return self.samples.name(int(self.which[row]))
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether a pickle holds samples or labels themselves."""
+        labels = self.samples.labels
+        held = [*self.samples.sources.values(), *([labels.source] if labels else [])]
+        return any(isinstance(source, Held) for source in held)
+
+    def block(self, number: int) -> Batch:
+        """One of the blocks, counted from 0; the last may be smaller."""
+        first = number * self.size
+        return self.samples.batch(self.which[first : first + self.size], first)
+
+
+class Batches:
+    """An iterable of Batch, with a len() where it is known, for progress bars.
+
+    Attributes
+    ----------
+    samples : int or None
+        How many samples there are; None where nobody knows, as of a generator.
+    classes : tuple of str
+        The names of the classes, where the data say them.
+    """
+
+    def __init__(self, blocks: Blocks, classes: tuple[str, ...] = ()) -> None:
+        self._blocks = blocks
+        self.samples: Optional[int] = len(blocks.which)
+        self.classes = classes
+
+    def __iter__(self) -> Iterator[Batch]:
+        return iter(self._blocks)
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def labels(self) -> Optional[np.ndarray]:
+        """The labels of all samples, in order; None where there are none."""
+        blocks = self._blocks
+        return None if blocks.samples.labels is None else blocks.samples.labels.take(blocks.which)
+
+    def blocks(self, size: int) -> Blocks:
+        """The same samples in blocks of another size, any of which can be read alone; Error where
+        the data come one after the other."""
+        return Blocks(self._blocks.samples, self._blocks.which, as_count(size, "size"))
+
+
+class Stream(Batches):
+    """Batches of what yields samples or pairs (x, y), in order; a generator yields them once."""
+
+    def __init__(
+        self,
+        source: Iterable,
+        take: Take,
+        labels: Optional[Labels],
+        any_labels: bool,
+        selection: Selection,
+    ) -> None:
+        if not selection.in_order:
+            raise Error(
+                "the data come one after the other, so index and shuffle cannot choose among them: "
+                "give arrays or files, or a limit"
+            )
+        self._source, self._take, self._labels, self._any_labels = source, take, labels, any_labels
+        self._limit, self._used = selection.limit, False
+        self.samples, self.classes = None, ()
+
+    def __iter__(self) -> Iterator[Batch]:
+        items = iter(self._source)
+        if self._used and items is self._source:
+            raise Error("the data come from a generator, which was used up: make it anew")
+        self._used = True
+        done = 0
+        for item in items:
+            batch = self._batch(item, done)
+            done += len(batch)
+            yield batch
+            if done == self._limit:
+                return
+        if self._labels is not None and done != len(self._labels.source):
+            raise Error(f"there are {len(self._labels.source)} labels for {done} samples")
+
+    def __len__(self) -> int:
+        try:
+            return len(self._source)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError("the data come from a generator, whose length is unknown") from None
+
+    def blocks(self, size: int) -> Blocks:
+        """Raise Error: nothing of a generator can be read alone."""
+        raise Error("the data come one after the other: save them as .npy to read them in blocks")
+
+    def _batch(self, item: Any, first: int) -> Batch:
+        given, y = item if _is_pair(item) else (item, None)
+        several = isinstance(given, Mapping)
+        found = {k: as_numbers(v, "the data") for k, v in given.items()} if several else given
+        x: Any = found if several else as_numbers(found, "the data")
+        counts = {len(part) if part.ndim else 0 for part in arrays(x)}
+        if len(counts) != 1 or counts == {0}:
+            raise Error("the data must be arrays with an axis of samples, not numbers")
+        count = counts.pop()
+        labels = self._labels
+        if labels is None and y is not None:
+            labels = Labels(Held(as_numbers(y, "labels")), self._any_labels)
+            labels.check(count)
+            y = labels.take(range(count))
+        elif labels is not None:
+            if first + count > len(labels.source):
+                raise Error(f"there are {len(labels.source)} labels for more samples than that")
+            y = labels.take(range(first, first + count))
+        most = count if self._limit is None else min(count, self._limit - first)
+        x = {k: v[:most] for k, v in x.items()} if several else x[:most]
+        y = None if y is None else y[:most]
+        return Batch(self._take(x, lambda row: f"sample {first + row} of the data"), y, first)
+
+
+def _is_pair(item: Any) -> bool:
+    """Whether an item of a stream is samples and labels; lists are those of torch's loaders."""
+    if not isinstance(item, (tuple, list)) or len(item) != 2:
+        return False
+    return isinstance(item, tuple) or np.ndim(item[1]) == 1 < np.ndim(item[0])

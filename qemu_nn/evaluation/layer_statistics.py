@@ -1,0 +1,243 @@
+"""Runs a network and its float reference side by side, and gathers the figures of every layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+from ..analysis.advice import advise
+from ..analysis.layer_figures import Gathered, LayerFigures, WeightFigures, weight_figures
+from ..analysis.predictions import Choices
+from ..analysis.report import Report
+from ..errors import Error
+from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph, Node, Tensor
+from ..lowering.float_semantics import counterparts, meanings, stranger
+from ..quantizer.rules import kept_range
+from ..runtime.evaluate import each_tensor, in_order
+from ..runtime.input_checks import Gauge
+from ..runtime.per_layer import Calls
+from ..runtime.session import Session
+from ..runtime.unbounded import Unlimited
+from ..runtime.unbounded_s8 import has_wide_sums, is_affine
+from ..targets import Profile
+from .block_reader import Source, batch_rows
+
+Arrays = Mapping[str, np.ndarray]
+
+#: Bytes of a tensor in float64 that figures come from at a time: larger ones need fresh pages,
+#: which cost more than the arithmetic.
+_PART = 1 << 19
+
+
+@dataclass
+class Found:
+    """The figures of some samples: of each tensor, of the classes chosen, of the inputs."""
+
+    figures: dict[str, Gathered]
+    choices: Optional[Choices]
+    gauges: list[Gauge]
+    samples: int = 0
+
+
+def merged(found: Found, more: Found) -> Found:
+    """The figures of neighbouring samples together."""
+    for name, figures in found.figures.items():
+        figures.merge(more.figures[name])
+    for gauge, other in zip(found.gauges, more.gauges):
+        gauge.merge(other)
+    if found.choices is not None and more.choices is not None:
+        found.choices.merge(more.choices)
+    found.samples += more.samples
+    return found
+
+
+@dataclass(frozen=True)
+class Blockwise:
+    """The figures of a block, so many samples at a time."""
+
+    run: Run
+    source: Source
+    size: int
+
+    def __call__(self, block: Any) -> Found:
+        """The figures of a block."""
+        batch, _ = self.source.read(block)
+        found = self.run.nothing()
+        for start in range(0, len(batch), self.size):
+            self.run.add(found, *batch_rows(batch, slice(start, start + self.size)))
+        return found
+
+
+@dataclass
+class Run:
+    """How figures are found."""
+
+    graph: Graph
+    reference: FloatGraph
+    profile: Profile
+
+    def __post_init__(self) -> None:
+        names = set(self.reference.shapes)
+        self.tensors = self.graph.tensors
+        self.starts = {tensor.name for tensor in self.graph.inputs}
+        self.meanings = meanings(self.graph, self.reference)
+        self.kept = {
+            name: kept_range(self.reference, name)
+            for name, tensor in self.tensors.items()
+            if name in names and tensor.spelled is not None  # others stand for themselves
+        }
+        if not {*self.kept} <= {*self.starts, *self.meanings}:
+            raise stranger(self.graph)
+        if not self.kept:
+            raise Error(
+                f"there is nothing to compare {self.graph.name} with: no tensor of it is quantized"
+            )
+        scores = self.tensors[self.graph.outputs[-1]]
+        size = math.prod(scores.shape)
+        one_vector = max(scores.shape, default=1) == size > 1 and scores.name in names
+        self.classes = size if one_vector else None
+        self.ordered = in_order(self.reference)
+        self.session = Session(self.graph, self.profile)
+        self.calls = Calls(self.graph, self.profile)
+        nodes = (node for node in self.graph.nodes if node.name in self.kept)
+        self.unlimited = {n.name: Unlimited(self.graph, n, self.profile) for n in nodes}
+
+    def __reduce__(self) -> tuple[type[Run], tuple[Any, ...]]:
+        """Pickled as what it was made of: it is planned again where it comes to."""
+        return Run, (self.graph, self.reference, self.profile)
+
+    def nothing(self) -> Found:
+        """The figures of no samples."""
+        figures = {n: Gathered(self.tensors[n].format, kept) for n, kept in self.kept.items()}
+        choices = None if self.classes is None else Choices(self.classes)
+        return Found(figures, choices, [Gauge(tensor) for tensor in self.graph.inputs])
+
+    def add(self, found: Found, x: Any, labels: Optional[np.ndarray]) -> None:
+        """Some samples, and labels if there are any."""
+        real: Arrays = dict(each_tensor(self.ordered, x))
+        device = {
+            t.name: t.format.quantize(real[t.name]).reshape(-1, *t.shape) for t in self.graph.inputs
+        }
+        for gauge in found.gauges:
+            gauge.add(device[gauge.tensor.name], real[gauge.tensor.name])
+        device.update(
+            self.session.run(device if len(device) > 1 else next(iter(device.values())), trace=True)
+        )
+        for name in self.starts & set(found.figures):
+            codes, figures = device[name], found.figures[name]
+            exact = real[name].reshape(codes.shape)
+            for part in _parts(len(codes), math.prod(codes.shape[1:])):
+                figures.add(exact[part], codes[part])
+                figures.add_unsaturated(np.rint(figures.format.unrounded(exact[part])))
+        single = {name: device[name] for name in self.starts}
+        for node in self.graph.nodes:
+            inputs = [self._rounded(real, name, single) for name in node.inputs]
+            same = all(x is device[name] for x, name in zip(inputs, node.inputs))
+            single[node.name] = device[node.name] if same else self.calls.run(node, inputs)
+            if node.name in found.figures:
+                self._compare(found.figures[node.name], node, real, device, single[node.name])
+        found.samples += len(device[self.graph.input.name])
+        if found.choices is not None:
+            name = self.graph.outputs[-1]
+            found.choices.add(device[name], real[name], labels)
+        elif labels is not None:
+            raise Error(
+                f"{self.graph.name} does not end in scores of classes, so labels have no meaning"
+            )
+
+    def _rounded(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:
+        """The input of a call run alone: the real tensor, or that of a call in the same layer."""
+        if name not in real or name in self.starts:
+            return single[name]
+        tensor = self.tensors[name]
+        return tensor.format.quantize(real[name]).reshape(-1, *tensor.shape)
+
+    def _compare(
+        self, figures: Gathered, node: Node, real: Arrays, device: Arrays, single: np.ndarray
+    ) -> None:
+        got, inputs = device[node.name], [device[name] for name in node.inputs]
+        exact, single = (each.reshape(got.shape) for each in (real[node.name], single))
+        same = single is device[node.name]
+        for part in _parts(len(got), *(math.prod(each.shape[1:]) for each in (got, *inputs))):
+            figures.add(exact[part], got[part], None if same else single[part])
+            self._saturation(figures, node, [each[part] for each in inputs])
+
+    def _saturation(self, figures: Gathered, node: Node, inputs: list[np.ndarray]) -> None:
+        call = self.unlimited[node.name]
+        sums = call.accumulators(inputs[0])
+        if sums is not None and not has_wide_sums(self.graph, node):
+            figures.add_sums(sums)
+        outputs = call.unsaturated(inputs, sums)
+        if outputs is not None:
+            meaning = self.meanings[node.name]  # an activation in the same call saturates nothing
+            ends = figures.format.unrounded(np.array([meaning.low, meaning.high]))
+            figures.add_unsaturated(outputs, ends)
+
+    def report(self, found: Found) -> Report:
+        """All figures."""
+        weights = tuple(self._weights())
+        formats = {(w.layer, w.role): w.format for w in weights}
+        nodes = {node.name: node for node in self.graph.nodes}
+        layers = tuple(
+            self._layer(each, name, nodes.get(name), formats)
+            for name, each in found.figures.items()
+        )
+        return Report(
+            self.graph.name,
+            str(self.profile),
+            found.samples,
+            layers,
+            weights,
+            advise(layers, weights, is_affine(self.graph)),
+            **(found.choices.figures() if found.choices else {}),
+        )
+
+    def _layer(
+        self,
+        figures: Gathered,
+        name: str,
+        node: Optional[Node],
+        formats: Mapping[tuple[str, str], str],
+    ) -> LayerFigures:
+        params = node.params if node and node.weights else {}
+        source: Optional[Tensor] = self.tensors[node.inputs[0]] if node else None
+        dead, channels = figures.dead()
+        return LayerFigures(
+            name=name,
+            operator=str(self.meanings[name]) if node else "Input",
+            function=node.function.name if node else None,
+            format=str(figures.format),
+            weight_format=formats.get((name, "weights")),
+            bias_format=formats.get((name, "bias")),
+            bias_shift=params.get("bias_shift"),
+            out_shift=params.get("out_shift"),
+            input_frac=source.frac if source else None,
+            low=figures.real.low,
+            high=figures.real.high,
+            saturated=figures.saturated,
+            lost=figures.lost,
+            elements=figures.elements,
+            sums=figures.sums,
+            whole=figures.whole.errors(),
+            single=figures.single.errors(),
+            crowded=figures.crowded(),
+            dead=dead,
+            channels=channels,
+            bars=figures.bars(),
+        )
+
+    def _weights(self) -> Iterator[WeightFigures]:
+        """The arrays of every layer, next to the real ones that they stand for."""
+        for c in counterparts(self.graph, self.meanings):
+            yield weight_figures(c.layer, c.role, c.real, c.integers, c.scale, c.format, c.matters)
+
+
+def _parts(samples: int, *sizes: int) -> Iterator[slice]:
+    """So many samples in parts, the largest of whose tensors stays in the cache."""
+    step = max(_PART // (8 * max(1, *sizes)), 1)
+    return (slice(start, start + step) for start in range(0, samples, step))

@@ -1,0 +1,130 @@
+"""What scores samples: a network on a device, a float network, the chip's layers; alike to use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ..ir.float_graph import FloatGraph
+from ..runtime.evaluate import each_tensor, evaluate, in_order
+from ..runtime.host import Host
+from ..runtime.input_checks import tell
+from ..runtime.session import Session
+from ..targets import Profile
+from ..wuqi.numpy_net import NumpyLayers
+
+#: Real samples [n, ...], of several inputs by name.
+Samples = Union[np.ndarray, Mapping[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A quantized network, exactly as a device computes it; it pickles without its plan."""
+
+    host: Host
+    profile: Profile
+    variant: Optional[str] = None
+
+    def __str__(self) -> str:
+        return str(self.profile)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("host", "profile", "variant")}
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs."""
+        reference = self.host.reference
+        return self.host.graph.outputs if reference is None else reference.outputs
+
+    @cached_property
+    def session(self) -> Session:
+        """The network, planned when it is first needed: on the worker that runs it."""
+        return Session(self.host.graph, self.profile, self.variant)
+
+    @cached_property
+    def _host(self) -> Host:
+        return replace(self.host, preprocessing=None)  # samples come prepared
+
+    def scores(self, x: Samples) -> dict[str, np.ndarray]:
+        """The scores of samples by output, channels last as they lie in memory."""
+        found = self._host.scores(self.session.run(self._host.codes(*self._given(x))))
+        if self.host.reference is not None:
+            return found
+        tensors = self.host.graph.tensors
+        return {name: tensors[name].to_memory(values) for name, values in found.items()}
+
+    def look(self, x: Samples) -> None:
+        """Log how samples use the formats of the inputs, or warn where that is odd."""
+        for gauge in self._host.gauges(*self._given(x)):
+            tell(gauge, stacklevel=3)
+
+    def _given(self, x: Samples) -> tuple[Samples, Optional[str]]:
+        """Samples as users give them, and their layout: they come as they lie in memory."""
+        tensors = {tensor.name: tensor for tensor in self.host.graph.inputs}
+        if isinstance(x, Mapping):
+            return {name: tensors[name].from_memory(part) for name, part in x.items()}, None
+        start = self.host.graph.input
+        if self.host.reference is None and start.order:
+            return start.from_memory(x), None
+        return x, "NHWC" if x.ndim == 4 else None
+
+
+@dataclass(frozen=True)
+class Real:
+    """A float network, in numpy; derived: made of the integers of the one that it is beside."""
+
+    graph: FloatGraph
+    derived: bool = False
+
+    def __str__(self) -> str:
+        return "float"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs."""
+        return self.graph.outputs
+
+    def scores(self, x: Samples) -> dict[str, np.ndarray]:
+        """The scores of samples by output, in the layout of the graph."""
+        if not isinstance(x, Mapping):
+            return evaluate(self._ordered, x)
+        wanted = set(self.graph.outputs)
+        return {name: value for name, value in each_tensor(self._ordered, x) if name in wanted}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"graph": self.graph, "derived": self.derived}
+
+    @cached_property
+    def _ordered(self) -> FloatGraph:
+        """The network with sums that do not depend on threads of BLAS."""
+        return in_order(self.graph)
+
+
+@dataclass(frozen=True)
+class Chip:
+    """Layers of the NPU's kit, fixed or float."""
+
+    net: NumpyLayers
+
+    def __str__(self) -> str:
+        return "float" if self.net.session is None else "NPU"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs."""
+        graph = self.net.graph if self.net.session is None else self.net.session.graph
+        assert graph is not None  # layers have one of them
+        return graph.outputs
+
+    def scores(self, x: Samples) -> dict[str, np.ndarray]:
+        """The scores of samples by output, channels first."""
+        found = self.net.predict(x, "NCHW")
+        return found if isinstance(found, dict) else {self.outputs[0]: found}
+
+
+Scorer = Union[Device, Real, Chip]

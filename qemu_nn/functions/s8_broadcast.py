@@ -1,0 +1,74 @@
+"""Operands that are constants, or smaller than what they are combined with: copies of them."""
+
+from random import Random
+
+import numpy as np
+
+from .base import Function
+from .float_semantics import Call, Constant, Meant
+from .random_params import SIZES, Drawn, only_length
+from .shapes import DTYPES, Array, vector
+
+_INPUT: tuple[str, ...] = ("input_n", "input_h", "input_w", "input_c")
+_OUTPUT: tuple[str, ...] = ("output_n", "output_h", "output_w", "output_c")
+
+#: A number for each channel of an image.
+_CASE = {**dict(zip(_INPUT, (1, 1, 1, 16))), **dict(zip(_OUTPUT, (1, 16, 16, 16)))}
+
+
+def _draw_broadcast(rng: Random, function: Function) -> Drawn:
+    sides = {axis: rng.choice(SIZES) for axis in "nhwc"}
+    p = {f"input_{axis}": side if rng.randrange(2) else 1 for axis, side in sides.items()}
+    return {**p, **{f"output_{axis}": side for axis, side in sides.items()}}
+
+
+def _meant_constant(call: Call) -> Meant:
+    assert call.weights is not None
+    steps = call.weights.reshape(call.shape).astype(float) - call.output.zero_point
+    return Meant((Constant(call.output.scale * steps),), ())
+
+
+def _meant_broadcast(call: Call) -> Meant:
+    """The input in a shape that operators broadcast."""
+    sides = call.sides[0]
+    return Meant((), (sides[len(sides) - len(call.shape) :],))
+
+
+def width(type: str) -> dict[str, int]:
+    """What rows that take every type must know of one: the bytes of its elements."""
+    return {"element": np.dtype(DTYPES[type]).itemsize}
+
+
+def _constant(type: str) -> Function:
+    return Function(
+        name=f"tflm_constant_{type}",
+        op="constant",
+        type="any",
+        fixed={"width": width(type)["element"]},
+        params=("length",),
+        inputs=(),
+        weights=vector("values", DTYPES[type], "length"),
+        output=vector("output", DTYPES[type], "length"),
+        draw=only_length(),
+        cases=({"length": 4096},),
+        meaning=_meant_constant,
+    )
+
+
+def _broadcast(type: str) -> Function:
+    return Function(
+        name=f"tflm_broadcast_{type}",
+        op="broadcast",
+        type="any",
+        fixed=width(type),
+        params=(*_INPUT, *_OUTPUT),
+        inputs=(Array("input", DTYPES[type], _INPUT),),
+        output=Array("output", DTYPES[type], _OUTPUT),
+        note="A side of the input is the output's, or 1.",
+        draw=_draw_broadcast,
+        cases=(_CASE,),
+        meaning=_meant_broadcast,
+    )
+
+
+FUNCTIONS = tuple(make(type) for make in (_constant, _broadcast) for type in DTYPES)

@@ -1,0 +1,59 @@
+"""Convolutions and pools of signals [C, L]: those of images with one row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ....ir.formats import Format
+from ..call import Call
+from .site import Converter, Site
+from .symbols import LAST, Fixed, Int, Pending, Real
+
+#: Attributes -> what they say of the row's own axis.
+_ROW = {"kernel_shape": [1], "strides": [1], "dilations": [1], "pads": [0]}
+
+
+def of_lines(convert: Converter) -> Converter:
+    """A converter of images that takes signals, too."""
+
+    def converted(site: Site) -> Any:
+        if not site.call.inputs or len(site.integers(0).shape) != 2:
+            return convert(site)
+        made = convert(Site(_lifted(site.call), site.builder))
+        assert isinstance(made, Pending)  # as all of images are
+
+        def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+            image = made.emit(form, name, ends)
+            return replace(image, shape=(image.shape[0], image.shape[2]), order=(1, 0))
+
+        return replace(made, emit=emit, shape=(made.shape[0], made.shape[2]))
+
+    return converted
+
+
+def _lifted(call: Call) -> Call:
+    """The node on an image of one row."""
+    attributes = dict(call.node.attributes)
+    for key, row in _ROW.items():
+        given = attributes.get(key)
+        if isinstance(given, list):
+            half = len(given) // 2 if key == "pads" else len(given)
+            attributes[key] = [*row, *given[:half], *(row if key == "pads" else []), *given[half:]]
+    inputs = tuple(map(_raised, call.inputs))
+    return replace(call, node=replace(call.node, attributes=attributes), inputs=inputs)
+
+
+def _raised(value: Any) -> Any:
+    if isinstance(value, Real):
+        return Real(_raised(value.integers))
+    if isinstance(value, Int):
+        order = (0, 1, 2) if value.order == (0, 1) else LAST
+        return replace(value, shape=(value.shape[0], 1, value.shape[1]), order=order)
+    if isinstance(value, Fixed) and value.data.ndim == 3:
+        axis = value.axis % 3
+        data = np.expand_dims(value.data, 2)
+        return replace(value, data=data, axis=axis + (axis == 2))
+    return value

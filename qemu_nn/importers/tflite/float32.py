@@ -1,0 +1,286 @@
+"""Operators on real numbers and on integers of 32 bits, between the quantized ones of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Optional
+
+from ...errors import ModelError
+from ...functions import FUNCTIONS
+from ...functions.tflm_float import ACTIVATED, ACTIVATIONS, COMPARE, UNARY, bits
+from .broadcast import operands, rows_of
+from .building import BARE, Value
+from .call import SUFFIXES, Call, Converter, Options, same_type
+from .dense import folded, outer_axes
+from .reducing import axes_of, grouped
+from .scaling import multiplier
+from .shaping import expect
+from .windows import image, pooled
+
+#: Types of the file that stand for themselves.
+_WIDE = ("FLOAT32", "INT32", "INT64", "UINT32")
+
+#: What CAST takes beside the usual types.
+_CAST = BARE
+
+#: Functions that a device computes by its library: ours are rounded to nearest.
+_OF_A_LIBRARY = frozenset({"exp", "log", "sin", "cos", "elu", "logistic", "tanh"})
+
+_LIBRARY = (
+    "{} of float32 is computed by the library of the device, whose last bit may differ; here it is "
+    "rounded to nearest"
+)
+
+
+def _is_real(call: Call) -> bool:
+    """Is its first input or its output of real numbers, or of integers without a format?"""
+    model, ends = call.builder.model, (*call.operator.inputs[:1], *call.operator.outputs[:1])
+    return any(model.tensor(index).type in _WIDE for index in ends if index >= 0)
+
+
+def beside(converters: Mapping[str, Converter]) -> dict[str, Converter]:
+    """The operators of this module; those with quantized tensors stay with these converters."""
+    return {name: partial(_choose, converters.get(name), real) for name, real in REAL.items()}
+
+
+def _choose(quantized: Optional[Converter], real: Converter, call: Call) -> None:
+    chosen = real if quantized is None or _is_real(call) else quantized
+    chosen(call)
+
+
+def _pair(call: Call, *types: str) -> tuple[Value, Value]:
+    """Input and output, of as many elements."""
+    call.counts(1, 1)
+    x, output = call.value(0, *types), call.output(0, *types)
+    if x.size != output.size:
+        raise ModelError(f"its input is {list(x.shape)}, but its output is {list(output.shape)}")
+    return x, output
+
+
+def _of(call: Call, name: str, *values: Value) -> str:
+    """The function of a name for the type of these values."""
+    function = f"tflm_{name}_{same_type(*values)}"
+    if function not in FUNCTIONS:
+        raise ModelError(f"it does not support {values[0].dtype}")
+    return function
+
+
+def _activation(options: Options) -> int:
+    kind = options.choice("FusedActivationFunction", "ActivationFunctionType")
+    if kind not in ACTIVATIONS:
+        raise ModelError(f"its fused activation is {kind}; have: {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS.index(kind)
+
+
+# ---- conversions ----
+
+
+def cast(call: Call) -> None:
+    """CAST."""
+    x, output = _pair(call, *_CAST)
+    function = f"tflm_cast_{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
+    if function not in FUNCTIONS:
+        raise ModelError(f"TensorFlow Lite Micro does not cast {x.dtype} to {output.dtype}")
+    if output.dtype == "bool":
+        call.refused(
+            "cast_bool", 'it casts to truth values since October 2026 only: tflm="2026-10"'
+        )
+    call.put(function, {"length": x.size}, [x], output)
+
+
+def quantize(call: Call) -> None:
+    """QUANTIZE of real numbers, and of integers from or to 32 bits."""
+    x, output = _pair(call, "FLOAT32", "INT32")
+    types = f"{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
+    real = x.dtype == "float32"
+    function = f"tflm_{'quantize' if real else 'requantize'}_{types}"
+    if function not in FUNCTIONS:
+        raise ModelError(f"TensorFlow Lite Micro does not convert {x.dtype} to {output.dtype}")
+    if real:
+        params = {"zero_point": output.zero, "scale_bits": bits(output.scale)}
+    else:
+        _has_scale(call, call.operator.inputs[0])
+        _has_scale(call, call.operator.outputs[0])
+        factor, shift = multiplier(x.scale / output.scale)
+        params = {"input_zero_point": x.zero, "output_zero_point": output.zero}
+        params.update(multiplier=factor, shift=shift)
+    call.put(function, {"length": x.size, **params}, [x], output)
+
+
+def _has_scale(call: Call, index: int) -> None:
+    tensor = call.builder.model.tensor(index)
+    if len(tensor.scales) != 1:
+        raise ModelError(f"{tensor} is {tensor.type} with {len(tensor.scales)} scales, not one")
+
+
+def dequantize(call: Call) -> None:
+    """DEQUANTIZE, where it does not end the network."""
+    x, output = _pair(call, *_WIDE)
+    function = f"tflm_dequantize_{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
+    if function not in FUNCTIONS:
+        raise ModelError(f"TensorFlow Lite Micro does not convert {x.dtype} to {output.dtype}")
+    params = {"length": x.size, "zero_point": x.zero, "scale_bits": bits(x.scale)}
+    call.put(function, params, [x], output)
+
+
+# ---- of each element ----
+
+
+def unary(call: Call, what: str) -> None:
+    """A function of each element."""
+    x, output = _pair(call, *_WIDE)
+    params = {"length": x.size}
+    if what == "leaky_relu":
+        params["alpha_bits"] = bits(call.options("LeakyReluOptions").number("Alpha"))
+    function = _of(call, what, x, output)
+    if what in _OF_A_LIBRARY:
+        call.warn(_LIBRARY.format(what))
+    call.put(function, params, [x], output)
+
+
+def binary(call: Call, what: str) -> None:
+    """A function of two operands, with a fused activation where it has one."""
+    first, second, output = operands(call, *_WIDE)
+    function = _of(call, what, first, second, output)
+    params = {"length": output.size}
+    if what in ACTIVATED:
+        params["activation"] = _activation(call.options(f"{what.capitalize()}Options"))
+    if what == "add" and output.dtype == "int32" and params["activation"]:
+        call.warn("the fused activation is ignored, as always of int32")
+        params["activation"] = 0
+    if what == "prelu" and len(output.shape) > 4:
+        raise ModelError(f"it has {len(output.shape)} axes; TensorFlow Lite Micro takes up to 4")
+    if what == "floor_div" or (what == "div" and output.dtype == "int32"):
+        _refuse_zeros(call)
+    call.put(function, params, [first, second], output)
+
+
+def _refuse_zeros(call: Call) -> None:
+    """A constant divisor must not have any; of one that is computed, nobody knows."""
+    divisor = call.tensor(1).data
+    if divisor is None:
+        call.warn("where the divisor is 0, TensorFlow Lite Micro computes nothing that is defined")
+    elif not divisor.all():
+        raise ModelError("its divisor has zeros, by which TensorFlow Lite Micro does not divide")
+
+
+def compare(call: Call, what: str) -> None:
+    """A comparison of two operands."""
+    first, second, output = operands(call, *_WIDE, "BOOL")
+    if output.dtype != "bool":
+        raise ModelError(f"its output is {output.dtype}; it must be bool")
+    call.put(_of(call, what, first, second), {"length": output.size}, [first, second], output)
+
+
+# ---- rows, images, matrices ----
+
+
+def softmax(call: Call, log: bool) -> None:
+    """SOFTMAX and LOG_SOFTMAX of the last axis."""
+    x, output = _pair(call, *_WIDE)
+    params = rows_of(x)
+    if not log:
+        params["beta_bits"] = bits(call.options("SoftmaxOptions").number("Beta"))
+    name = "log_softmax" if log else "softmax"
+    function = _of(call, name, x, output)
+    call.warn(_LIBRARY.format(name))
+    call.put(function, params, [x], output)
+
+
+def pool(call: Call, kind: str) -> None:
+    """AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D."""
+    call.counts(1, 1)
+    x, output, options = (
+        call.value(0, *_WIDE),
+        call.output(0, *_WIDE),
+        call.options("Pool2DOptions"),
+    )
+    params = {**pooled(options, x, output), "activation": _activation(options)}
+    call.put(_of(call, f"{kind}_pool", x, output), params, [x], output)
+
+
+def resize(call: Call) -> None:
+    """RESIZE_BILINEAR."""
+    call.counts(2, 2)
+    options = call.options("ResizeBilinearOptions")
+    x, output, size = call.value(0, *_WIDE), call.output(0, *_WIDE), call.integers(1)
+    batches, height, width, channels = image(x)
+    if len(size) != 2:
+        raise ModelError(f"its size must be height and width, not {size}")
+    expect(output, (batches, *size, channels))
+    flags = options.flag("AlignCorners"), options.flag("HalfPixelCenters")
+    if all(flags):
+        raise ModelError("it has both align_corners and half_pixel_centers")
+    params = {
+        **{"batches": batches, "input_h": height, "input_w": width, "channels": channels},
+        **{"output_h": size[0], "output_w": size[1]},
+        **dict(zip(("align_corners", "half_pixel_centers"), map(int, flags))),
+    }
+    call.put(_of(call, "resize_bilinear", x, output), params, [x], output)
+
+
+def normalize(call: Call) -> None:
+    """L2_NORMALIZATION of the last axis."""
+    x, output = _pair(call, *_WIDE)
+    if _activation(call.options("L2NormOptions")):
+        raise ModelError("it has a fused activation; TensorFlow Lite Micro takes NONE alone")
+    call.put(_of(call, "l2_normalization", x, output), rows_of(x), [x], output)
+
+
+def reduce(call: Call, kind: str) -> None:
+    """MEAN, SUM, REDUCE_MAX and REDUCE_MIN over any axes."""
+    call.counts(2, 2)
+    x, output = call.value(0, *_WIDE), call.output(0, *_WIDE)
+    function = _of(call, kind, x, output)
+    x, groups = grouped(call, x, output, axes_of(call, len(x.shape)))
+    call.put(function, groups, [x], output)
+
+
+def matmul(call: Call) -> None:
+    """BATCH_MATMUL."""
+    call.counts(2, 2)
+    options, output = call.options("BatchMatMulOptions"), call.output(0, *_WIDE)
+    flags = {"adj_x": options.flag("AdjX"), "adj_y": options.flag("AdjY")}
+    x, y = call.brought(0, *_WIDE), call.brought(1, *_WIDE)
+    function = _of(call, "batch_matmul", x, y, output)
+    outer = outer_axes(x.shape, y.shape)
+    rows, depth = x.shape[:-3:-1] if flags["adj_x"] else x.shape[-2:]
+    deep, columns = y.shape[:-3:-1] if flags["adj_y"] else y.shape[-2:]
+    if depth != deep:
+        raise ModelError(f"{list(x.shape)} and {list(y.shape)} cannot be multiplied")
+    expect(output, (*outer, rows, columns))
+    params = {"rows": rows, "depth": depth, "columns": columns}
+    params.update({name: int(flag) for name, flag in flags.items()})
+    x, y = folded(call, x, y, outer)
+    for name, value in (("lhs", x), ("rhs", y)):
+        params.update(zip((f"{name}_n", f"{name}_h"), (1, 1, *value.shape[:-2])[-2:]))
+    call.put(function, params, [x, y], output)
+
+
+_BINARY = {
+    **{name.upper(): name for name in (*ACTIVATED, "maximum", "minimum")},
+    **{name.upper(): name for name in ("squared_difference", "floor_div", "floor_mod", "prelu")},
+}
+
+#: Operator -> what adds its calls, of real numbers and of integers without a format.
+REAL: dict[str, Converter] = {
+    "CAST": cast,
+    "QUANTIZE": quantize,
+    "DEQUANTIZE": dequantize,
+    **{name.upper(): partial(unary, what=name) for name in UNARY},
+    **{name: partial(binary, what=what) for name, what in _BINARY.items()},
+    **{name.upper(): partial(compare, what=name) for name in COMPARE},
+    "SOFTMAX": partial(softmax, log=False),
+    "LOG_SOFTMAX": partial(softmax, log=True),
+    "AVERAGE_POOL_2D": partial(pool, kind="average"),
+    "MAX_POOL_2D": partial(pool, kind="max"),
+    "L2_POOL_2D": partial(pool, kind="l2"),
+    "RESIZE_BILINEAR": resize,
+    "MEAN": partial(reduce, kind="mean"),
+    "SUM": partial(reduce, kind="sum"),
+    "REDUCE_MAX": partial(reduce, kind="reduce_max"),
+    "REDUCE_MIN": partial(reduce, kind="reduce_min"),
+    "L2_NORMALIZATION": normalize,
+    "BATCH_MATMUL": matmul,
+}

@@ -1,0 +1,146 @@
+"""What TensorFlow Lite Micro refuses, in its own words: recorded, or read in its source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Callable
+
+from ...errors import Error
+from .call import Options
+from .parser import Model, Operator
+
+#: The operators that TensorFlow Lite Micro has, of the format and of its own; 90b983c2.
+_TAKEN = (
+    "ABS ADD ADD_N ARG_MAX ARG_MIN ASSIGN_VARIABLE AVERAGE_POOL_2D BATCH_MATMUL "
+    "BATCH_TO_SPACE_ND BROADCAST_ARGS BROADCAST_TO CALL_ONCE CAST CEIL CONCATENATION CONV_2D "
+    "COS CUMSUM DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE DIV DYNAMIC_UPDATE_SLICE ELU "
+    "EMBEDDING_LOOKUP EQUAL EXP EXPAND_DIMS FILL FLOOR FLOOR_DIV FLOOR_MOD FULLY_CONNECTED "
+    "GATHER GATHER_ND GREATER GREATER_EQUAL HARD_SWISH IF L2_NORMALIZATION L2_POOL_2D "
+    "LEAKY_RELU LESS LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC LOG_SOFTMAX "
+    "MAXIMUM MAX_POOL_2D MEAN MINIMUM MIRROR_PAD MUL NEG NOT_EQUAL PACK PAD PADV2 PRELU "
+    "QUANTIZE READ_VARIABLE REDUCE_ALL REDUCE_MAX REDUCE_MIN RELU RELU6 RESHAPE RESIZE_BILINEAR "
+    "RESIZE_NEAREST_NEIGHBOR REVERSE_V2 ROUND RSQRT SELECT_V2 SHAPE SIN SLICE SOFTMAX "
+    "SPACE_TO_BATCH_ND SPACE_TO_DEPTH SPLIT SPLIT_V SQRT SQUARE SQUARED_DIFFERENCE SQUEEZE "
+    "STRIDED_SLICE SUB SUM SVDF TANH TRANSPOSE TRANSPOSE_CONV UNIDIRECTIONAL_SEQUENCE_LSTM "
+    "UNPACK VAR_HANDLE WHILE ZEROS_LIKE CIRCULAR_BUFFER TFLM_DECODE "
+    "TFLite_Detection_PostProcess SignalDelay SignalEnergy SignalFftAutoScale SignalFilterBank "
+    "SignalFilterBankLog SignalFilterBankSpectralSubtraction SignalFilterBankSquareRoot "
+    "SignalFramer SignalIrfft SignalOverlapAdd SignalPCAN SignalRfft SignalStacker SignalWindow"
+)
+TAKEN = frozenset(_TAKEN.split())
+
+#: Type of the format -> its number in TensorFlow Lite Micro's messages.
+_NUMBERS = {"FLOAT32": 1, "INT32": 2, "UINT8": 3, "INT64": 4, "BOOL": 6, "INT16": 7, "INT8": 9}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """operators: names. types: of the tensor, an input or, if negative, an output (-1 the first).
+    words: what is said, with {type}, {number} of the type, and {operator}."""
+
+    operators: str
+    types: str
+    words: str
+    tensor: int = 0
+
+
+REFUSALS = (
+    Refusal("GATHER", "INT16", "Type '{type}' is not supported by gather."),
+    Refusal("GATHER", "INT64", "Positions of type '{type}' are not supported by gather.", 1),
+    Refusal("GATHER_ND", "INT64", "Indices of type '{type}' are not supported by gather_nd.", 1),
+    Refusal("EMBEDDING_LOOKUP", "INT64", "lookup->type != kTfLiteInt32 ({number} != 2)"),
+    Refusal("REDUCE_MAX REDUCE_MIN", "INT16", "Only float32 and int8 types are supported."),
+    Refusal("CAST", "UINT8 INT64", "Input type {type} ({number}) not supported."),
+    Refusal("CAST", "UINT8 BOOL INT64", "Output type {type} ({number}) not supported.", -1),
+    Refusal(
+        "FLOOR_DIV FLOOR_MOD", "INT32 INT16 INT8", "Type '{type}' is not supported by {operator}."
+    ),
+    Refusal(
+        "SQRT SQUARE SIN COS LOG", "INT8 INT16", "input->type != expected_type ({type} != FLOAT32)"
+    ),
+    Refusal("NEG", "INT8 INT16", "Type {type} ({number}) not supported."),
+    Refusal(
+        "EXP CEIL FLOOR ROUND", "INT8 INT16", "input->type != kTfLiteFloat32 ({type} != FLOAT32)"
+    ),
+    Refusal("CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED", "UINT8", "Input data type not supported"),
+    Refusal(
+        "CONCATENATION",
+        "UINT8",
+        "input_type == kTfLiteFloat32 || input_type == kTfLiteInt8 || ... was not true.",
+    ),
+)
+
+
+def _hybrid(model: Model, operator: Operator) -> str:
+    """Real numbers with weights of integers."""
+    kinds = [model.tensor(index).type for index in operator.inputs[:2]]
+    mixed = kinds[0] == "FLOAT32" and kinds[-1] != "FLOAT32"
+    return "Hybrid models are not supported on TFLite Micro." if mixed else ""
+
+
+def _sliced(model: Model, operator: Operator) -> str:
+    """Computed places, an ellipsis, or new axes."""
+    for index, name in zip(operator.inputs[1:], ("begin", "end", "strides")):
+        if model.tensor(index).data is None:
+            return f"Non-constant >{name}< tensor is not supported"
+    table = operator.table.table("BuiltinOptions", "StridedSliceOptions")
+    masks = [table and Options(table).integer(name) for name in ("EllipsisMask", "NewAxisMask")]
+    return "output_shape->data[shape_size] != dim_shape (1 != 0)" if any(masks) else ""
+
+
+def _transposed(model: Model, operator: Operator) -> str:
+    """16-bit numbers without a bias of 64 bits: it ends in a crash, or in a failed assertion."""
+    if model.tensor(operator.inputs[2]).type != "INT16":
+        return ""
+    bias = [model.tensor(index).type for index in operator.inputs[3:4] if index >= 0]
+    if not bias:
+        return "it reads the bias through a null pointer and crashes"
+    limits = "x >= -(static_cast<int64_t>(1) << 47) && x < (static_cast<int64_t>(1) << 47)"
+    return f"Assertion `{limits}' failed." if bias == ["INT32"] else ""
+
+
+def _added(model: Model, operator: Operator) -> str:
+    """Integers in several formats."""
+    tensors = [model.tensor(index) for index in operator.inputs]
+    for field in ("zeros", "scales"):
+        if len({getattr(tensor, field).tobytes() for tensor in tensors}) > 1:
+            name = {"zeros": "zero_point", "scales": "scale"}[field]
+            return f"input_tensor_first->params.{name} == input->params.{name} was not true."
+    return ""
+
+
+#: Operator -> says what more than types is refused, "" if nothing.
+_CASES: dict[str, Callable[[Model, Operator], str]] = {
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), _hybrid),
+    "STRIDED_SLICE": _sliced,
+    "TRANSPOSE_CONV": _transposed,
+    "ADD_N": _added,
+}
+
+
+def refused(model: Model, operator: Operator) -> str:
+    """Why TensorFlow Lite Micro refuses an operator, in its words; "" if nothing is known."""
+    if operator.name not in TAKEN:
+        return f"Didn't find op for builtin opcode '{operator.name}'"
+    try:
+        return _of_types(model, operator) or _CASES.get(operator.name, lambda *_: "")(
+            model, operator
+        )
+    except (Error, IndexError, AttributeError):  # a damaged operator, of which nothing is recorded
+        return ""
+
+
+def _of_types(model: Model, operator: Operator) -> str:
+    for each in REFUSALS:
+        if operator.name not in each.operators.split():
+            continue
+        tensors = operator.outputs if each.tensor < 0 else operator.inputs
+        kind = model.tensor(_at(tensors, each.tensor)).type
+        if kind in each.types.split():
+            return each.words.format(type=kind, number=_NUMBERS[kind], operator=operator.name)
+    return ""
+
+
+def _at(tensors: Iterable[int], place: int) -> int:
+    return tuple(tensors)[place if place >= 0 else -1 - place]

@@ -1,0 +1,133 @@
+"""Pooling, activations and element-wise operators as calls."""
+
+from __future__ import annotations
+
+import math
+from typing import Optional
+
+from ..errors import ModelError
+from ..operators import Clip, Elementwise, Pool, Relu, Sigmoid, Softmax, Tanh
+from .conv_dense import geometry, is_square, spelled
+from .layer_context import Site
+
+#: The most elements that the length argument of the activations can count, and the most pixels
+#: that the DSP path of arm_avepool_q7_HWC sums without saturating.
+_LONGEST, _SUMMABLE = 65535, 256
+
+#: Kind -> its name in the q7 functions, and in the s8 and s16 functions.
+_POOLS = {"max": "maxpool", "average": "avepool"}
+_S8_POOLS = {"max": "max_pool", "average": "avgpool"}
+
+
+def pool(site: Site, operator: Pool) -> None:
+    """The q7 pooling where it computes exactly this, else the s8 or s16 one of CMSIS 5.9.0."""
+    if operator.kind == "average" and operator.count_pads and any(operator.pads):
+        raise ModelError("some of its windows count padding and others end at the border")
+    pairs = geometry(site, operator)
+    channels = site.image()[2]
+    plain = is_square(pairs) and pairs["padding"][0] < pairs["stride"][0]
+    plain = plain and pairs["dim_im_out"][0] <= pairs["dim_im_in"][0] and site.suffix == "q7"
+    if operator.kind == "average":
+        plain = plain and operator.kernel[0] <= _SUMMABLE
+    q7_name, s8_name = f"arm_{_POOLS[operator.kind]}_q7_HWC", _s8_name(site, operator)
+    function = site.choose([(q7_name, plain), (s8_name, not site.old)])
+    if function == q7_name:
+        site.call(function, {**spelled(function, pairs), "ch_im_in": channels})
+    else:
+        site.call(function, _s8_params(site, operator, -(2 ** (site.formats.bits - 1))))
+
+
+def _s8_name(site: Site, operator: Pool) -> str:
+    return f"arm_{_S8_POOLS[operator.kind]}_{'s8' if site.suffix == 'q7' else 's16'}"
+
+
+def _s8_params(site: Site, operator: Pool, low: int, high: Optional[int] = None) -> dict[str, int]:
+    """The arguments of the s8 and s16 pooling; low, high: what its output is clamped to."""
+    names = ("input", "filter", "stride", "pad", "output")
+    pairs = (site.image(), operator.kernel, operator.stride, operator.pads, site.image(-1))
+    sides = {f"{n}_{axis}": pair[i] for n, pair in zip(names, pairs) for i, axis in enumerate("hw")}
+    top = 2 ** (site.formats.bits - 1) - 1
+    clamp = {"act_min": low, "act_max": top if high is None else min(high, top)}
+    return {**sides, "batches": 1, "channels": site.image()[2], **clamp}
+
+
+def relu(site: Site, operator: Relu) -> None:
+    """arm_relu, and for a limit a sum that saturates there."""
+    if operator.slope:
+        raise ModelError(f"no function of CMSIS-NN has a slope below zero ({operator.slope})")
+    top = 2 ** (site.formats.bits - 1) - 1
+    limit = top if operator.limit is None else _integer(operator.limit, site.fracs[0])
+    if _size(site) > _LONGEST and not site.old and len(site.shapes[0]) == 3:
+        pixel = Pool("max", (1, 1))  # which clamps images of any size
+        site.call(_s8_name(site, pixel), _s8_params(site, pixel, 0, limit))
+        return
+    offsets = _cap(top - limit)
+    size = {"size": _size(site, _LONGEST)}
+    site.call(f"arm_relu_{site.suffix}", size, part="relu" if offsets else "")
+    _add(site, offsets)
+
+
+def clip(site: Site, operator: Clip) -> None:
+    """Both limits, by sums that saturate there and are then undone."""
+    most = 2 ** (site.formats.bits - 1)
+    low = _integer(operator.low, site.fracs[0]) + most
+    high = most - 1 - _integer(operator.high, site.fracs[0])
+    if low > most or high > most:
+        raise ModelError(f"zero does not lie between its limits {operator.low} and {operator.high}")
+    _add(site, [-offset for offset in _cap(low)] + _cap(high) or [0])
+
+
+def _cap(above: int) -> list[int]:
+    """The offsets whose sums empty the uppermost `above` integers of the type."""
+    return [above, -above] if above > 0 else []
+
+
+def _add(site: Site, offsets: list[int]) -> None:
+    """One saturating sum after the other."""
+    for index, offset in enumerate(offsets, 1):
+        part = f"clip{index}" if index < len(offsets) else ""
+        params = {"offset": offset, "blockSize": _size(site)}
+        site.call(f"arm_offset_{site.suffix}", params, part=part)
+
+
+def table(site: Site, operator: Sigmoid | Tanh) -> None:
+    """Sigmoid and hyperbolic tangent from a table; the input's integer bits choose the scale."""
+    width = site.formats.bits - 1 - site.fracs[0]
+    kind = 0 if isinstance(operator, Sigmoid) else 1
+    params = {"size": _size(site, _LONGEST), "int_width": width, "type": kind}
+    site.call(f"arm_nn_activations_direct_{site.suffix}", params)
+
+
+def softmax(site: Site, operator: Softmax) -> None:
+    """Softmax of a vector."""
+    shape = site.shapes[0]
+    if operator.log or math.prod(shape) != shape[operator.axis] or shape[operator.axis] > _LONGEST:
+        raise ModelError(f"the softmax functions take one vector, not the shape {list(shape)}")
+    site.call(f"arm_softmax_{site.suffix}", {"dim_vec": math.prod(shape)})
+
+
+def elementwise(site: Site, operator: Elementwise) -> None:
+    """Sums and products of two tensors of one shape."""
+    if site.shapes[0] != site.shapes[1]:
+        raise ModelError(
+            f"its inputs {list(site.shapes[0])} and {list(site.shapes[1])} differ in shape"
+        )
+    size = _size(site)
+    if operator.kind == "multiply":
+        shift = sum(site.fracs[:2]) - site.fracs[-1]
+        site.call(f"arm_nn_mult_{site.suffix}", {"out_shift": shift, "blockSize": size})
+    elif operator.kind in ("add", "subtract"):
+        site.call(f"arm_{operator.kind[:3]}_{site.suffix}", {"blockSize": size})
+    else:
+        raise ModelError(f"no function of CMSIS-NN computes the {operator.kind} of two tensors")
+
+
+def _size(site: Site, most: int = 2**31 - 1) -> int:
+    size = math.prod(site.shapes[0])
+    if size > most:
+        raise ModelError(f"it has {size} elements, but its function takes at most {most}")
+    return size
+
+
+def _integer(value: float, frac: int) -> int:
+    return round(value * 2.0**frac)

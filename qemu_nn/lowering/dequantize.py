@@ -1,0 +1,144 @@
+"""The float network that a network of s8 or s16 calls stands for, where it came without one.
+
+Weights are what their integers stand for, so only the rounding of activations is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Optional
+
+import numpy as np
+
+from ..errors import Error, ModelError
+from ..functions.float_semantics import Call, Meant, Scale
+from ..ir.float_graph import FloatGraph, FloatNode
+from ..ir.graph import Graph, Node, Tensor
+from ..operators import Clip, Operator, Relu, Reshape, Shape
+
+#: A limit that is within half a step of this one is meant as it.
+_SIX = 6.0
+
+
+def dequantized(graph: Graph) -> FloatGraph:
+    """The network in operators: tensors have the names of the calls that compute them.
+
+    Raises Error that names a call which has no meaning in real numbers of its own.
+    """
+    if graph.memory is not None or graph.states or graph.loops:
+        raise Error(
+            f"there is nothing to compare {graph.name} with: it works in memory of its own, "
+            "keeps a state, or has loops, which no float network does"
+        )
+    made = _Made(graph)
+    for node in graph.nodes:
+        try:
+            made.add(node)
+        except ModelError as problem:
+            raise Error(
+                f"there is nothing to compare {graph.name} with: {node.name}: {problem}"
+            ) from None
+    (start, shape), *others = ((tensor.name, tensor.shape) for tensor in graph.inputs)
+    layout = "NHWC" if len(shape) == 3 else None
+    outputs = tuple(made.holder(name) for name in graph.outputs)
+    given = (start, shape, layout, tuple(made.nodes), outputs, graph.classes, tuple(others))
+    return FloatGraph(graph.name, *given)
+
+
+@dataclass
+class _Made:
+    """The float network under construction.
+
+    stand: tensors that have no operator to themselves -> what stands for them: constants, and for
+    copies of a smaller tensor that one, which operators broadcast by themselves.
+    """
+
+    graph: Graph
+    nodes: list[FloatNode] = field(default_factory=list)
+    stand: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tensors = self.graph.tensors
+        self.shapes = {tensor.name: tensor.shape for tensor in self.graph.inputs}
+
+    def holder(self, name: str) -> str:
+        """The float tensor that stands for a tensor."""
+        return self.stand.get(name, name)
+
+    def put(self, name: str, operator: Operator, inputs: Sequence[str]) -> str:
+        self.shapes[name] = operator.shape(*(self.shapes[each] for each in inputs))
+        self.nodes.append(FloatNode(name, operator, tuple(inputs)))
+        return name
+
+    def shaped(self, name: str, shape: Shape, to: str) -> str:
+        """A tensor in a shape, under the name `to` if it has another one."""
+        return name if self.shapes[name] == shape else self.put(to, Reshape(shape), (name,))
+
+    def add(self, node: Node) -> None:
+        """One more call."""
+        if node.function.meaning is None:
+            raise ModelError(f"{node.function.name} is not known in real numbers")
+        meant = node.function.meaning(self._given(node))
+        sources = [self.holder(name) for name in node.inputs]
+        if not meant.operators:
+            (shape,) = meant.inputs
+            assert shape is not None  # where nothing is computed
+            self.stand[node.name] = self.shaped(sources[0], shape, f"{node.name}/small")
+        elif not meant.inputs:
+            (value,) = meant.operators
+            start = (self.graph.input.name,)
+            self.stand[node.name] = self.put(f"{node.name}/value", value, start)
+        else:
+            self._call(node, meant, sources)
+
+    def _given(self, node: Node) -> Call:
+        weights, bias = (self.graph.arrays.get(name or "") for name in (node.weights, node.bias))
+        formats = (self.tensors[(*node.inputs, node.name)[0]].format, node.output.format)
+        source, output = (Scale(each.scale, each.zero_point) for each in formats)
+        return Call(node.function, node.params, weights, bias, source, output, node.output.shape)
+
+    def _call(self, node: Node, meant: Meant, sources: Sequence[str]) -> None:
+        """Inputs in the shapes that an operator takes, the operator, its shape, its limits."""
+        inputs = [
+            name if shape is None else self.shaped(name, shape, f"{node.name}/in{index}")
+            for index, (name, shape) in enumerate(zip(sources, meant.inputs), 1)
+        ]
+        steps = list(meant.operators)
+        made = steps[0].shape(*(self.shapes[name] for name in inputs))
+        for operator in steps[1:]:
+            made = operator.shape(made)
+        if made != node.output.shape:
+            steps.append(Reshape(node.output.shape))
+        limit = _limit(node)
+        steps += [] if limit is None else [limit]
+        for index, operator in enumerate(steps, 1):
+            last = index == len(steps)
+            inputs = [self.put(node.name if last else f"{node.name}/{index}", operator, inputs)]
+
+
+def _limit(node: Node) -> Optional[Operator]:
+    """The activation that act_min and act_max are; None if they leave everything."""
+    params, output = node.params, node.output
+    if "act_min" not in params:
+        return None
+    least, most = output.format.limits
+    lowest, highest = params["act_min"], params["act_max"]
+    pools = node.function.op in ("max_pool", "avgpool")
+    low = _end(lowest, output) if lowest > least or _rectifies(lowest, output, pools) else -math.inf
+    high = _end(highest, output) if highest < most else math.inf
+    if low == 0 and abs(_end(highest, output) - _SIX) <= output.format.scale / 2 and not pools:
+        high = _SIX
+    if low == 0:
+        return Relu(limit=None if high == math.inf else high)
+    return None if (low, high) == (-math.inf, math.inf) else Clip(low, high)
+
+
+def _rectifies(lowest: int, output: Tensor, pools: bool) -> bool:
+    """Nothing lies below the zero point: as a rectifier leaves it, which pooling keeps."""
+    return lowest == output.zero_point and not pools
+
+
+def _end(value: int, output: Tensor) -> float:
+    return float(output.format.dequantize(np.array(value)))

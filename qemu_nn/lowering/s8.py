@@ -1,0 +1,136 @@
+"""Every operator as calls of the s8 functions; the ones without are named in one error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ..errors import Error, ModelError
+from ..ir.float_graph import FloatGraph, FloatNode
+from ..ir.graph import Graph, Node, Tensor
+from ..operators import (
+    Clip,
+    Concat,
+    Conv,
+    Dense,
+    Elementwise,
+    Identity,
+    Pad,
+    Pool,
+    Relu,
+    Reshape,
+    Shuffle,
+    Sigmoid,
+    Slice,
+    Softmax,
+    Tanh,
+    Transpose,
+)
+from ..quantizer.affine_rules import Rescale
+from ..quantizer.assign_affine import AffineFormats
+from ..quantizer.fusion import Clamp, clamps
+from . import s8_activation_pool as unweighted
+from . import s8_conv_dense as weighted
+from . import s8_data_movement as data_movement
+from .q7_q15 import check_wanted
+from .s8_context import S8Site
+
+#: Operator -> what appends its calls to a site.
+_MAKERS: Mapping[type, Callable[[S8Site, Any], None]] = {
+    Conv: weighted.convolve,
+    Dense: weighted.fully_connected,
+    Pool: weighted.pool,
+    Relu: unweighted.rectify,
+    Clip: unweighted.rectify,
+    Sigmoid: unweighted.curve,
+    Tanh: unweighted.curve,
+    Softmax: unweighted.softmax,
+    Elementwise: unweighted.elementwise,
+    Concat: data_movement.concatenate,
+    Slice: data_movement.slice_axis,
+    Pad: data_movement.pad,
+    Rescale: unweighted.rescale,
+    Transpose: data_movement.transpose,
+    Shuffle: data_movement.shuffle,
+}
+
+#: Operators that leave every element where it is: their output is their input.
+_SAME = (Reshape, Identity)
+
+
+def lower_s8(
+    graph: FloatGraph,
+    formats: AffineFormats,
+    functions: Optional[Mapping[str, str]] = None,
+) -> Graph:
+    """The s8 calls of a network, channels last, in the given formats.
+
+    Where the call before an activation can clamp for it, the activation has no call, and the call
+    has the activation's name. functions, errors: see lower().
+    """
+    wanted = dict(functions or {})
+    check_wanted(graph, wanted)
+    holder = {graph.input: graph.input}
+    nodes: list[Node] = []
+    arrays: dict[str, np.ndarray] = {}
+    problems = []
+    own = clamps(graph)
+    for node in graph.nodes:
+        if node.name not in own:  # an activation that is fused into the call before it
+            continue
+        clamp = own[node.name]
+        holder[clamp.tensor] = clamp.tensor
+        if isinstance(node.operator, _SAME) and not isinstance(node.operator, Rescale):
+            holder[node.name] = holder[node.inputs[0]]
+            continue
+        sources = tuple(holder[name] for name in node.inputs)
+        site = _site(graph, node, clamp, sources, formats, wanted)
+        kind = type(node.operator)
+        try:
+            if kind not in _MAKERS:
+                raise ModelError("there is no function for it in CMSIS-NN's s8 API")
+            _MAKERS[kind](site, node.operator)
+        except ModelError as problem:
+            problems.append(f"{kind.__name__} {node.name!r}: {problem}")
+        except Error as problem:
+            raise Error(f"{node.name}: {problem}") from None
+        nodes += site.nodes
+        arrays.update(site.arrays)
+    if problems:
+        raise ModelError(f"{graph.name} cannot run on the device: " + "; ".join(problems))
+    own_format = formats.tensors[graph.input]
+    start = Tensor(
+        graph.input,
+        graph.shape,
+        own_format.dtype,
+        None,
+        own_format.scale,
+        own_format.zero_point,
+    )
+    outputs = tuple(dict.fromkeys(holder[name] for name in graph.outputs))
+    return Graph(graph.name, (start,), tuple(nodes), outputs, arrays, classes=graph.classes)
+
+
+def _site(
+    graph: FloatGraph,
+    node: FloatNode,
+    clamp: Clamp,
+    sources: tuple[str, ...],
+    formats: AffineFormats,
+    wanted: Mapping[str, str],
+) -> S8Site:
+    tensors = (*node.inputs, clamp.tensor)
+    asked = {wanted[name] for name in (node.name, clamp.tensor) if name in wanted}
+    return S8Site(
+        clamp.tensor,
+        node.operator,
+        sources,
+        tuple(graph.shapes[name] for name in tensors),
+        asked.pop() if asked else None,
+        tuple(formats.tensors[name] for name in tensors),
+        clamp.ends,
+        formats.weights.get(node.name),
+        formats.most(node.name),
+    )

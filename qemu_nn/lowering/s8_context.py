@@ -1,0 +1,116 @@
+"""One operator on its way to calls of the s8 and s16 functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from ..errors import ModelError
+from ..functions import FUNCTIONS
+from ..functions.scaling import quantize_multiplier
+from ..ir.formats import Format, activation_limits
+from ..ir.graph import Node, Tensor
+from ..operators import Shape
+from .layer_context import AnySite
+
+#: The largest shift to the left that a kernel takes.
+_LARGEST_SHIFT = 30
+
+#: Type of activations -> the end of the names of its functions.
+SUFFIXES = {"int8": "s8", "int16": "s16"}
+
+
+@dataclass
+class S8Site(AnySite):
+    """An operator whose tensors each have a scale and a zero point.
+
+    formats: of the inputs, then of the output. ends: real values that the output is clamped to.
+    scales: of the weights, broadcast to them; None where there are none. most: the largest integer
+    of a weight.
+    """
+
+    formats: tuple[Format, ...]
+    ends: tuple[float, float]
+    scales: Optional[np.ndarray]
+    most: int
+
+    @property
+    def output(self) -> Format:
+        """The format of the tensor that is written."""
+        return self.formats[-1]
+
+    @property
+    def wide(self) -> bool:
+        """Whether activations have 16 bits."""
+        return self.output.dtype == "int16"
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names of functions for this type of activations."""
+        return SUFFIXES[self.output.dtype]
+
+    def clamp(self) -> dict[str, int]:
+        """act_min and act_max."""
+        return activation_limits(*self.ends, self.output)
+
+    def scaling(self, real: float, most: int = _LARGEST_SHIFT) -> tuple[int, int]:
+        """Multiplier and shift of a real factor; most: the largest shift of the function."""
+        return self.checked(quantize_multiplier(real), most)
+
+    def checked(self, pair: tuple[int, int], most: int = _LARGEST_SHIFT) -> tuple[int, int]:
+        """A multiplier and a shift, which the function takes; ModelError if it does not."""
+        multiplier, shift = pair
+        if shift > most:
+            raise ModelError(
+                f"its output {self.output} is too fine: it needs a shift of {shift} bits, and the "
+                f"functions shift by at most {most}; give it a wider range"
+            )
+        return multiplier, shift
+
+    def same_formats(self) -> None:
+        """Formats were assigned so that this holds."""
+        assert len(set(self.formats)) == 1, (self.name, self.formats)
+
+    def call(
+        self,
+        function: str,
+        params: Mapping[str, int],
+        weights: Optional[np.ndarray] = None,
+        bias: Optional[np.ndarray] = None,
+        part: str = "",
+        shape: Optional[Shape] = None,
+        sources: Optional[tuple[str, ...]] = None,
+        output_format: Optional[Format] = None,
+    ) -> str:
+        """Append a call, and return the name of the tensor that it writes.
+
+        params: may hold more than the function takes. weights, bias: integers as it reads them.
+        part: the end of the name, where this is not the last call. shape, sources, output_format:
+        where they are not those of the operator.
+        """
+        name = f"{self.name}/{part}" if part else self.name
+        written = output_format or self.output
+        output = Tensor(
+            name, shape or self.shapes[-1], written.dtype, None, written.scale, written.zero_point
+        )
+        own = {}
+        for role, array in (("weights", weights), ("bias", bias)):
+            if array is not None:
+                own[role] = f"{name}_{role}"
+                self.arrays[own[role]] = array
+        declared = FUNCTIONS[function]
+        taken = {key: params[key] for key in declared.params}
+        self.nodes.append(
+            Node(
+                declared,
+                taken,
+                sources or self.sources,
+                output,
+                own.get("weights"),
+                own.get("bias"),
+            )
+        )
+        return name

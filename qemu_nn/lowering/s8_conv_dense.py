@@ -1,0 +1,180 @@
+"""Convolutions, fully connected layers and poolings as calls of the s8 and s16 functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Optional
+
+import numpy as np
+
+from ..errors import ModelError
+from ..functions.layouts import pack_nibbles
+from ..ir.formats import quantize_symmetric
+from ..operators import Conv, Dense, Operator, Pool
+from .s8_context import S8Site
+
+#: Biases have 32 bits; with activations of 16 they have 64, of which 48 are used.
+_MOST_BIAS, _MOST_WIDE_BIAS = 2**31 - 1, 2**47 - 1
+
+#: arm_depthwise_conv_fast_s16 takes fewer elements of a window.
+_FAST_TAPS = 512
+
+#: The largest shift of sums of 64 bits.
+_LARGEST_WIDE_SHIFT = 7
+
+#: The end of the names of functions with weights of 4 bits.
+NARROW = "s4"
+
+PER_ROW = "arm_fully_connected_per_channel_s8"
+
+_POOLS = {"max": "arm_max_pool", "average": "arm_avgpool"}
+
+
+def geometry(site: S8Site, window: Conv | Pool) -> dict[str, int]:
+    """The arguments that say where windows lie; they imply the padding behind the image."""
+    if min(window.pads[:2]) < 0:
+        raise ModelError(f"its pads {window.pads} crop the input, which no function does")
+    steps = window.dilation if isinstance(window, Conv) else (1, 1)
+    stems = ("input", "filter", "stride", "pad", "dilation", "output")
+    pairs = (site.image(), window.kernel, window.stride, window.pads, steps, site.image(-1))
+    sides = {f"{n}_{axis}": pair[i] for n, pair in zip(stems, pairs) for i, axis in enumerate("hw")}
+    return {"batches": 1, **sides}
+
+
+def _offsets(site: S8Site) -> dict[str, int]:
+    source = site.formats[0]
+    return {
+        "input_offset": -source.zero_point,
+        "filter_offset": 0,
+        "output_offset": site.output.zero_point,
+        **site.clamp(),
+    }
+
+
+def convolve(site: S8Site, conv: Conv) -> None:
+    """A depthwise convolution, or one in any number of groups."""
+    channels, out = site.image()[2], len(conv.weights)
+    weights = _integers(site, conv.weights)
+    rows = _per_channel(site, conv.bias, out)
+    params = {**geometry(site, conv), **_offsets(site), "input_c": channels}
+    if conv.depthwise:
+        function = site.choose(_depthwise(site, conv, out // channels))
+        filters = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))[None]
+        site.call(
+            function, {**params, "ch_mult": out // channels}, _packed(function, filters), rows
+        )
+        return
+    function = site.choose(_plain(site, conv))
+    params.update(filter_c=conv.weights.shape[3], output_c=out, bias_is_int32=0)
+    site.call(function, params, _packed(function, weights), rows)
+
+
+def fully_connected(site: S8Site, dense: Dense) -> None:
+    """A fully connected layer with one scale for all weights, or one for each row."""
+    rows, columns = dense.weights.shape
+    assert site.scales is not None
+    each = site.scales.size > 1
+    batches = math.prod(site.shapes[0]) // columns
+    if site.wide:
+        choices = [("arm_fully_connected_s16", True)]
+    else:
+        choices = [
+            ("arm_fully_connected_s8", not each),
+            (PER_ROW, each or rows == 1),
+            (f"arm_fully_connected_{NARROW}", not each),
+        ]
+    function = site.choose(choices)
+    params = {"batches": batches, "input_c": columns, "output_c": rows, **_offsets(site)}
+    weights = _integers(site, dense.weights)
+    if function == PER_ROW:
+        site.call(function, params, weights, _per_channel(site, dense.bias, rows))
+        return
+    # As TensorFlow Lite Micro: the product of two scales in float32, here alone.
+    product = np.float32(site.formats[0].scale) * np.float32(site.scales.item())
+    params["multiplier"], params["shift"] = _scaling(site, float(product) / site.output.scale)
+    site.call(function, params, _packed(function, weights), _bias(site, dense.bias, rows))
+
+
+def pool(site: S8Site, operator: Pool) -> None:
+    """Maximum or average of the cells of each window that lie inside the image."""
+    if operator.kind == "average" and operator.count_pads and any(operator.pads):
+        raise ModelError("some of its windows count padding and others end at the border")
+    site.same_formats()
+    params = {**geometry(site, operator), **site.clamp(), "channels": site.image()[2]}
+    site.call(site.choose([(f"{_POOLS[operator.kind]}_{site.suffix}", True)]), params)
+
+
+def _plain(site: S8Site, conv: Conv) -> list[tuple[str, bool]]:
+    """The wrapper, which calls one of the others, and these for users who name one."""
+    if site.wide:
+        return [("arm_convolve_wrapper_s16", True), ("arm_convolve_s16", True)]
+    point = conv.kernel == (1, 1) and not any(conv.pads) and conv.groups == 1
+    return [
+        ("arm_convolve_wrapper_s8", True),
+        ("arm_convolve_s8", True),
+        ("arm_convolve_1x1_s8", point),
+        ("arm_convolve_1x1_s8_fast", point and conv.stride == (1, 1)),
+        (f"arm_convolve_wrapper_{NARROW}", conv.groups == 1),
+        (f"arm_convolve_{NARROW}", conv.groups == 1),
+    ]
+
+
+def _depthwise(site: S8Site, conv: Conv, multiplier: int) -> list[tuple[str, bool]]:
+    single = multiplier == 1
+    if site.wide:
+        fast = single and conv.dilation == (1, 1) and math.prod(conv.kernel) < _FAST_TAPS
+        return [
+            ("arm_depthwise_conv_wrapper_s16", True),
+            ("arm_depthwise_conv_s16", True),
+            ("arm_depthwise_conv_fast_s16", fast),
+        ]
+    small = conv.kernel == (3, 3) and conv.dilation == (1, 1) and conv.pads[1] <= 1
+    return [
+        ("arm_depthwise_conv_wrapper_s8", True),
+        ("arm_depthwise_conv_s8", True),
+        ("arm_depthwise_conv_s8_opt", single),
+        ("arm_depthwise_conv_3x3_s8", single and small),
+        (f"arm_depthwise_conv_wrapper_{NARROW}", True),
+        (f"arm_depthwise_conv_{NARROW}", True),
+    ]
+
+
+def narrow_function(operator: Operator) -> Optional[str]:
+    """The function for a layer with weights of 4 bits; None if there is none."""
+    if isinstance(operator, Dense):
+        return f"arm_fully_connected_{NARROW}"
+    if not isinstance(operator, Conv) or (operator.groups > 1 and not operator.depthwise):
+        return None
+    stem = "arm_depthwise_conv" if operator.depthwise else "arm_convolve"
+    return f"{stem}_wrapper_{NARROW}"
+
+
+def _integers(site: S8Site, real: np.ndarray) -> np.ndarray:
+    assert site.scales is not None
+    return quantize_symmetric(real, site.scales, site.most).astype(np.int8)
+
+
+def _packed(function: str, weights: np.ndarray) -> np.ndarray:
+    return pack_nibbles(weights) if function.endswith(NARROW) else weights
+
+
+def _bias(site: S8Site, real: Optional[np.ndarray], rows: int) -> np.ndarray:
+    """The bias in steps of the products, int32 or int64; zeros where there is none."""
+    assert site.scales is not None
+    steps = site.formats[0].scale * np.broadcast_to(site.scales.ravel().astype(np.float64), rows)
+    most, dtype = (_MOST_WIDE_BIAS, np.int64) if site.wide else (_MOST_BIAS, np.int32)
+    return quantize_symmetric(np.zeros(rows) if real is None else real, steps, most).astype(dtype)
+
+
+def _scaling(site: S8Site, real: float) -> tuple[int, int]:
+    return site.scaling(real, _LARGEST_WIDE_SHIFT) if site.wide else site.scaling(real)
+
+
+def _per_channel(site: S8Site, bias: Optional[np.ndarray], rows: int) -> np.ndarray:
+    """Bias, multiplier and shift of every output channel."""
+    assert site.scales is not None
+    source, output = site.formats[0].scale, site.output.scale
+    scales = np.broadcast_to(site.scales.ravel(), rows)
+    pairs = np.array([_scaling(site, source * float(scale) / output) for scale in scales])
+    own = _bias(site, bias, rows)
+    return np.array([own, *pairs.T], own.dtype)

@@ -1,0 +1,150 @@
+"""Data movement, slicing and padding as calls of the s8 and s16 functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import ModelError
+from ..operators import Concat, Pad, Shape, Shuffle, Slice, Transpose
+from .s8_context import S8Site
+
+#: Axes of the functions, and how many the slicing function has, and the moving one of 16 bits.
+_AXES = "nhwc"
+_SLICED, _MOVED = 5, 6
+
+
+def four(shape: Shape) -> Shape:
+    """The shape with axes of one element in front, so that there are four."""
+    if len(shape) > len(_AXES):
+        raise ModelError(f"its function takes up to 4 axes, but the shape is {list(shape)}")
+    return (*[1] * (len(_AXES) - len(shape)), *shape)
+
+
+def named(stem: str, sides: Shape, names: str = _AXES) -> dict[str, int]:
+    """Arguments such as input_n, input_h."""
+    return {f"{stem}_{name}": side for name, side in zip(names, sides)}
+
+
+def concatenate(site: S8Site, operator: Concat) -> None:
+    """Concatenation, two tensors at a time: neighbours, then what these have made."""
+    site.same_formats()
+    axis, shape = operator.axis, site.shapes[0]
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    parts = [(source, sides[axis]) for source, sides in zip(site.sources, site.shapes)]
+    if len(parts) == 1:
+        raise ModelError("it concatenates a single tensor")
+    count = 1
+    while len(parts) > 1:
+        made = []
+        for (first, before), (second, behind) in zip(parts[::2], parts[1::2]):
+            count, whole = count + 1, before + behind
+            params = {"outer": outer, "inner1": before * inner, "inner2": behind * inner}
+            name = site.call(
+                f"tflm_concatenation_{site.suffix}",
+                params,
+                part="" if len(parts) == 2 else f"first{count}",
+                shape=(*shape[:axis], whole, *shape[axis + 1 :]),
+                sources=(first, second),
+            )
+            made.append((name, whole))
+        parts = made + parts[len(parts) // 2 * 2 :]
+
+
+def slice_axis(site: S8Site, operator: Slice) -> None:
+    """A slice of one axis."""
+    site.same_formats()
+    shape, whole = site.shapes
+    if len(shape) > _SLICED:
+        raise ModelError(f"its function takes up to {_SLICED} axes, but the shape is {list(shape)}")
+    ahead = (1,) * (_SLICED - len(shape))
+    begin, stride = [0] * _SLICED, [1] * _SLICED
+    begin[len(ahead) + operator.axis] = operator.start
+    stride[len(ahead) + operator.axis] = operator.step
+    sides = {"input": (*ahead, *shape), "output": (*ahead, *whole)}
+    sides.update(begin=tuple(begin), stride=tuple(stride))
+    params: dict[str, int] = {}
+    for stem, side in sides.items():
+        params.update(named(stem, side, "01234"))
+    site.call(f"tflm_slice_{site.suffix}", params)
+
+
+def pad(site: S8Site, operator: Pad) -> None:
+    """Padding with one value."""
+    site.same_formats()
+    before, after = (tuple(pair[i] for pair in operator.pads) for i in (0, 1))
+    if min(*before, *after) < 0:
+        raise ModelError(f"it crops its input ({list(operator.pads)}), which no function does")
+    zeros = (0,) * (len(_AXES) - len(before))
+    params = {
+        **named("input", four(site.shapes[0])),
+        **named("pre", (*zeros, *before)),
+        **named("post", (*zeros, *after)),
+    }
+    value = site.output.quantize(np.array(operator.value))
+    site.call("tflm_pad_s16" if site.wide else "arm_pad_s8", {**params, "pad_value": int(value)})
+
+
+def transpose(site: S8Site, operator: Transpose) -> None:
+    """Axes in another order."""
+    _reorder(site, site.shapes[0], operator.order)
+
+
+def shuffle(site: S8Site, operator: Shuffle) -> None:
+    """The channels [groups, n] become [n, groups]."""
+    shape, axis = site.shapes[0], operator.axis
+    parts = (operator.groups, shape[axis] // operator.groups)
+    order = list(range(len(shape) + 1))
+    order[axis : axis + 2] = axis + 1, axis
+    _reorder(site, (*shape[:axis], *parts, *shape[axis + 1 :]), tuple(order))
+
+
+def _reorder(site: S8Site, shape: Shape, order: Sequence[int]) -> None:
+    """A transposition of `shape` by `order`, with as few axes as it takes.
+
+    Axes of one element are left out, and axes that stay side by side become one.
+    """
+    site.same_formats()
+    runs: list[list[int]] = []
+    for axis in (axis for axis in order if shape[axis] > 1):
+        last = runs[-1][-1] if runs else axis
+        if last < axis and math.prod(shape[last + 1 : axis]) == 1:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    before = sorted(runs)
+    rank = len(runs)
+    split = tuple(math.prod(shape[axis] for axis in run) for run in before)
+    permutation = tuple(before.index(run) for run in runs)
+    if site.wide:
+        _move(site, split, permutation)
+        return
+    if rank < 2:
+        site.call("arm_reshape_s8", {"total_size": math.prod(shape)})
+        return
+    if rank > len(_AXES):
+        raise ModelError(f"its function takes up to 4 axes, but the shape is {list(shape)}")
+    ones = (1,) * (len(_AXES) - rank)
+    params = {
+        "num_dims": rank,
+        **named("input", (*split, *ones)),
+        **named("output", (*(split[axis] for axis in permutation), *ones)),
+        **named("perm", (*permutation, *range(rank, len(_AXES))), "0123"),
+    }
+    site.call("arm_transpose_s8", params)
+
+
+def _move(site: S8Site, split: Sequence[int], permutation: Sequence[int]) -> None:
+    """A transposition of up to six axes, of 16 bits."""
+    missing = _MOVED - len(split)
+    if missing < 0:
+        raise ModelError(f"its function takes up to {_MOVED} axes, but the shape is {list(split)}")
+    sides = [*[1] * missing, *split]
+    order = [*range(missing), *(missing + axis for axis in permutation)]
+    columns = {"input": sides, "output": [sides[axis] for axis in order], "perm": order}
+    params: dict[str, int] = {}
+    for stem, numbers in columns.items():
+        params.update(named(stem, tuple(numbers), "012345"))
+    site.call("tflm_transpose_s16", params)

@@ -1,0 +1,1 @@
+"""Post-training quantization: the pipeline of steps, candidates, mixed precision, checkpoints."""

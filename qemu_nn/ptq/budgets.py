@@ -1,0 +1,76 @@
+"""What a network may take of a device: flash, memory, cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Optional
+
+from ..analysis.layer_cycles import usual_cycles
+from ..errors import Error
+from ..firmware.memory import buffers
+from ..io.arguments import as_count
+from ..ir.builds import weight_bytes
+from ..ir.graph import Graph
+from ..runtime.plan import plan
+from ..targets import Profile, resolve
+from .schemes import Scheme
+
+#: Cost -> how sentences name it.
+WORDS = {"flash": "bytes of weights", "ram": "bytes of memory", "cycles": "cycles"}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that a network may take, by the names of WORDS; core: whose cycles are counted."""
+
+    limits: dict[str, int]
+    profile: Profile
+    core: str
+
+    @property
+    def widens(self) -> bool:
+        """Whether layers get as many bits as it lets them, and not only as few as it asks for."""
+        return bool({"ram", "cycles"} & self.limits.keys())
+
+    def cost(self, name: str, graph: Graph) -> int:
+        """What a network takes."""
+        if name == "flash":
+            return weight_bytes(graph)
+        if name == "ram":
+            return sum(buffers(plan(graph, self.profile)).values())
+        return usual_cycles(graph, self.core, self.profile.cmsis)[0]
+
+    def uncounted(self, graph: Graph) -> dict[str, str]:
+        """Layer -> function of those whose cycles are limited, and not known."""
+        if "cycles" not in self.limits:
+            return {}
+        return usual_cycles(graph, self.core, self.profile.cmsis)[1]
+
+    def costs(self, graph: Graph) -> dict[str, int]:
+        """What a network takes of each that is limited."""
+        return {name: self.cost(name, graph) for name in self.limits}
+
+    def figures(self, graph: Graph) -> list[Optional[int]]:
+        """All that WORDS names, None for cycles of a core without counts."""
+        try:
+            return [self.cost(name, graph) for name in WORDS]
+        except Error:
+            return [*(self.cost(name, graph) for name in WORDS if name != "cycles"), None]
+
+    def excess(self, graph: Graph) -> float:
+        """By how much a network takes more, in shares of the limits, added up; 0 where it fits."""
+        return sum(max(0.0, c / self.limits[n] - 1) for n, c in self.costs(graph).items())
+
+
+def budget_of(
+    given: Mapping[str, Optional[int]], scheme: Scheme, bits: int, target: str
+) -> Optional[Budget]:
+    """The budget that a user gives, if any. Raises Error for a scheme without mixed widths."""
+    limits = {name: as_count(most, name) for name, most in given.items() if most is not None}
+    if limits and (scheme.powers or bits != 8):
+        raise Error(
+            f"{next(iter(limits))}= is for scheme='affine' with bits=8: no other functions take "
+            "one width in some layers and another in others"
+        )
+    return Budget(limits, scheme.profile, resolve(target)) if limits else None

@@ -1,0 +1,134 @@
+"""Networks on trial: what the device is to compute, and how close that comes to real scores."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Optional
+
+import numpy as np
+
+from ..errors import Error
+from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph
+from ..operators import Identity, Reshape
+from ..quantizer.search import Search
+from ..runtime.evaluate import evaluate
+from ..runtime.session import Session
+from .budgets import Budget
+from .checkpoint import State, in_c_order
+from .format_search import Job, Progress
+
+#: Energies below it are no signal, and no noise.
+_TINY = 1e-30
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which steps to take, in their order, until when by time.monotonic(), within which budget; how
+    to search."""
+
+    steps: tuple[str, ...]
+    until: float
+    search: Search
+    budget: Optional[Budget] = None
+    progress: Optional[Progress] = None
+
+    def turns(self, turns: Iterable) -> Iterator:
+        """Those turns that there is time for."""
+        for turn in self.progress(turns) if self.progress else turns:
+            if time.monotonic() >= self.until:
+                return
+            yield turn
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.until
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A network with formats for all of it; what the device is to compute.
+
+    real: the network before its weights were made to lie on the grids of the formats.
+    """
+
+    job: Job
+    formats: Any
+    real: FloatGraph
+
+    def lowered(self) -> Graph:
+        """The calls."""
+        return self.job.scheme.lower(self.job.graph, self.formats)
+
+    def in_c_order(self) -> Trial:
+        """The same, as a file of a state has it."""
+        real, graph = in_c_order(self.real), self.job.graph
+        graph = real if graph is self.real else in_c_order(graph)
+        return replace(self, real=real, job=replace(self.job, graph=graph))
+
+    def state(self, ranged: bool, notes: Sequence[str], done: int) -> State:
+        """What a record keeps of it after so many steps."""
+        return State(
+            *(self.job.scheme, self.formats, self.real, self.job.graph),
+            *(ranged, tuple(notes), done),
+        )
+
+    def scored(self) -> Graph:
+        """The calls up to the scores, without a softmax behind them."""
+        graph = self.job.scheme.prepare(self.job.graph, softmax=False)[0]
+        return self.job.scheme.lower(graph, self.formats)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """How close a trial's scores are to the float network's, on inputs x.
+
+    scores: the float network's, by output. budget: what a network may take at most.
+    """
+
+    x: np.ndarray
+    scores: dict[str, np.ndarray]
+    budget: Optional[Budget] = None
+
+    def __call__(self, trial: Trial) -> float:
+        """Signal-to-noise ratio of the scores in decibels, averaged over outputs; minus infinity
+        where no device has these formats, or the budget is exceeded."""
+        try:
+            if self.budget is not None and self.budget.excess(trial.lowered()):
+                return -math.inf
+            graph = trial.scored()
+            session = Session(graph, trial.job.scheme.profile)
+            got = session.run(graph.input.format.quantize(self.x))
+        except Error:
+            return -math.inf
+        ratios = [_ratio(graph, name, got[name], real) for name, real in self.scores.items()]
+        return sum(ratios) / len(ratios)
+
+    def part(self, rows: slice) -> Judge:
+        """The same on some of the samples."""
+        scores = {name: real[rows] for name, real in self.scores.items()}
+        return replace(self, x=self.x[rows], scores=scores)
+
+
+def _ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
+    values = graph.node(name).output.format.dequantize(got).reshape(real.shape)
+    error, signal = (float(np.sum(each**2, dtype=np.float64)) for each in (values - real, real))
+    return 10 * math.log10(max(signal, _TINY) / max(error, _TINY))
+
+
+def judge_of(job: Job, x: np.ndarray) -> Judge:
+    """What scores networks for a job on inputs x."""
+    graph = job.scheme.prepare(job.graph, softmax=False)[0]
+    held = {holder(graph, name): value for name, value in evaluate(graph, x).items()}
+    return Judge(x, {name: value.reshape(len(x), -1) for name, value in held.items()})
+
+
+def holder(graph: FloatGraph, name: str) -> str:
+    """The tensor that holds the values of another on the device, where nothing moves."""
+    while name not in graph.starts and type(graph.node(name).operator) in (Reshape, Identity):
+        name = graph.node(name).inputs[0]
+    return name

@@ -1,0 +1,259 @@
+"""Which layers get 4, 8 or 16 bits, so that a network keeps within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Optional
+
+import numpy as np
+
+from ..analysis.table import Cell, Table
+from ..errors import Error
+from ..evaluation.batches import Batch
+from ..lowering.mixed import chooses, mixed, neighbours
+from ..lowering.s8_conv_dense import narrow_function
+from ..quantizer.affine_rules import Rescale
+from ..quantizer.fusion import clamps
+from ..runtime.cluster import Compute, computing
+from .budgets import WORDS, Budget
+from .candidate import Judge, Plan, Trial, judge_of
+from .format_search import Job
+
+#: Noise of a change that shows in no score, relative to the signal.
+_LEAST_NOISE = 1e-12
+
+#: The columns of the curve: the layers that change, their bits from then on, what the network then
+#: takes, and the signal-to-noise ratio of its scores in decibels.
+COLUMNS = ("layer", "bits", *WORDS, "snr")
+
+#: Layer -> its bits: 4 of weights, 8 of both, 16 of activations.
+Bits = Mapping[str, int]
+
+
+def narrowed(job: Job, kept: Sequence[Batch], budget: Budget, way: Plan) -> tuple[Job, Table]:
+    """The job with widths of its layers that keep within the budget, a note for each change, and
+    the table of these, whose first row is the network without any.
+
+    All layers start as wide as they may be. While the network takes too much, the change is made
+    that adds the least noise for what it saves, measured on the exact network and all of the data.
+    Then those layers are widened again that still fit. Raises Error where the narrowest
+    network does not fit.
+    """
+    judge = judge_of(job, np.concatenate([batch.x for batch in kept]))
+    choices = _choices(job, budget)
+    bits = {name: max(own) for name, own in choices.items()}
+    with computing(judge, way.search.client, way.search.threads) as compute:
+        found = _Search(job, budget, choices, neighbours(job.graph), judge, compute, way)
+        place = found.widened(found.narrowed(_Place(bits, _trial(job, bits))))
+    notes = [*job.notes, *place.notes]
+    if unknown := budget.uncounted(place.trial.lowered()):
+        names = ", ".join(sorted({*unknown.values()}))
+        notes.append(f"cycles of {names} are not known, and not counted")
+    return replace(place.trial.job, notes=tuple(notes)), Table(COLUMNS, place.rows)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A choice of widths, its network, the signal-to-noise ratio of its scores, and a note and a
+    row for every change up to it."""
+
+    bits: Bits
+    trial: Trial
+    ratio: float = 0.0
+    notes: tuple[str, ...] = ()
+    rows: tuple[tuple[Cell, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Move:
+    """These layers get other bits."""
+
+    layers: tuple[str, ...]
+    bits: int
+
+    def __call__(self, bits: Bits) -> Bits:
+        """The widths after it."""
+        return {**bits, **dict.fromkeys(self.layers, self.bits)}
+
+    def narrows(self, bits: Bits) -> bool:
+        """Whether all of its layers have more bits than they get."""
+        return all(bits[layer] > self.bits for layer in self.layers)
+
+    def __str__(self) -> str:
+        return f"{' and '.join(self.layers)}: {self.bits} bits"
+
+
+def _choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
+    """Layer -> the widths that it may have."""
+    found: dict[str, tuple[int, ...]] = {}
+    written, unknown = clamps(job.graph), {*budget.uncounted(_trial(job, {}).lowered())}
+    for node in job.graph.nodes:
+        if not chooses(node.operator):
+            continue
+        own = [8]
+        if node.name in written and not {node.name, written[node.name].tensor} & {
+            *job.scheme.functions
+        }:
+            if "flash" in budget.limits and narrow_function(node.operator):
+                own.append(4)
+            if budget.widens and _may_be_wide(job, node.name, budget, unknown):
+                own.append(16)
+        found[node.name] = tuple(sorted(own))
+    return found
+
+
+def _may_be_wide(job: Job, name: str, budget: Budget, unknown: Collection[str]) -> bool:
+    """Whether the device has functions and formats for it, and a budget of cycles counts them:
+    unknown: layers that it does not count anyway. Else what is unknown would look cheap."""
+    try:
+        return {*budget.uncounted(_trial(job, {name: 16}).lowered())} <= {*unknown}
+    except Error:
+        return False
+
+
+def _trial(job: Job, bits: Bits) -> Trial:
+    """The network with these widths, and 8 bits where none is given."""
+    graph, dtype = mixed(job.graph, [name for name, own in bits.items() if own == 16])
+    scheme: Any = job.scheme
+    narrow = {
+        name: narrow_function(job.graph.node(name).operator)
+        for name, own in bits.items()
+        if own == 4
+    }
+    statistics = dict(job.statistics)
+    for node in graph.nodes:
+        if isinstance(node.operator, Rescale):
+            statistics.setdefault(node.name, statistics[node.inputs[0]])
+    scheme = replace(
+        scheme,
+        functions={**scheme.functions, **narrow},
+        activations=replace(scheme.activations, dtype=dtype),
+    )
+    job = replace(job, graph=graph, scheme=scheme, statistics=statistics)
+    return Trial(job, job.formats({}), graph)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Changes widths on the way to a budget.
+
+    choices: layer -> its widths. near: layer -> those that share a tensor with it, and so a width
+    for less, as nothing rescales between them.
+    """
+
+    job: Job
+    budget: Budget
+    choices: Mapping[str, tuple[int, ...]]
+    near: Mapping[str, set[str]]
+    judge: Judge
+    compute: Compute
+    way: Plan
+
+    def narrowed(self, place: _Place) -> _Place:
+        """The first place on the way down that keeps within the budget, or on the way back: weights
+        of 4 bits may take more cycles than those of 8.
+
+        Without time, what changes save is not computed again for each of them.
+        """
+        noise: dict[_Move, float] = {}
+        saved: dict[_Move, float] = {}
+        back = False
+        place = self._noted(place, None, "all as wide as they may be")
+        while excess := self.budget.excess(place.trial.lowered()):
+            left = {} if back else {m: saved[m] for m in saved if m.narrows(place.bits)}
+            saved = left if left and self.way.late else self._saved(place, excess, back)
+            if not saved and not back:
+                back, saved = True, self._saved(place, excess, True)
+            if not saved:
+                raise Error(f"{self._least(place)}; no other bits of a layer bring it nearer")
+            self._measure(place, [move for move in saved if move not in noise], noise)
+            move = min(saved, key=lambda each: _rank(noise.get(each), saved[each]))
+            place = self._noted(self._moved(place, move), move)
+            changed = {*move.layers}.union(*(self.near[layer] for layer in move.layers))
+            noise = {known: own for known, own in noise.items() if not changed & {*known.layers}}
+        return place
+
+    def widened(self, place: _Place) -> _Place:
+        """The place where layers are widened again that still fit, the loudest first, as far as
+        there is time."""
+        if self.way.late:
+            return place
+        noise: dict[_Move, float] = {}
+        fitting = [move for move in self._moves(place.bits, 1) if self._fits(place, move)]
+        self._measure(place, fitting, noise)
+        for move in sorted(noise, key=lambda each: noise[each]):
+            if self.way.late or noise[move] >= 0:
+                break
+            wider = all(place.bits[layer] < move.bits for layer in move.layers)
+            if wider and self._fits(place, move):
+                tried = self._noted(self._moved(place, move), move, f"{move} again")
+                place = tried if tried.ratio > place.ratio else place
+        return place
+
+    def _moves(self, bits: Bits, sign: int) -> Iterator[_Move]:
+        """All changes of a layer, and of neighbours alike; sign: 1 to more bits, -1 to fewer."""
+        for layer, own in self.choices.items():
+            for to in own:
+                if sign * to > sign * bits[layer]:
+                    yield _Move((layer,), to)
+                    for other in sorted(self.near[layer]):
+                        both = to in self.choices[other] and sign * to > sign * bits[other]
+                        if both and layer < other and 4 not in (to, bits[layer], bits[other]):
+                            yield _Move((layer, other), to)
+
+    def _moved(self, place: _Place, move: _Move) -> _Place:
+        bits = move(place.bits)
+        return replace(place, bits=bits, trial=_trial(self.job, bits))
+
+    def _fits(self, place: _Place, move: _Move) -> bool:
+        return not self.budget.excess(self._moved(place, move).trial.lowered())
+
+    def _saved(self, place: _Place, excess: float, back: bool) -> dict[_Move, float]:
+        """The changes to fewer bits that bring a network nearer to its budget, and by how much;
+        where none does alone, all that do not lead away from it. back: to any bits, and only those
+        that bring it nearer."""
+        signs = (-1, 1) if back else (-1,)
+        saved = {
+            move: excess - self.budget.excess(self._moved(place, move).trial.lowered())
+            for sign in signs
+            for move in self._moves(place.bits, sign)
+        }
+        nearer = {move: gain for move, gain in saved.items() if gain > 0}
+        if nearer or back:
+            return nearer
+        return {move: gain for move, gain in saved.items() if not gain} or saved
+
+    def _least(self, place: _Place) -> str:
+        costs = self.budget.costs(place.trial.lowered())
+        name = next(name for name, cost in costs.items() if cost > self.budget.limits[name])
+        return f"it takes {costs[name]} {WORDS[name]}, more than {name}={self.budget.limits[name]}"
+
+    def _measure(self, place: _Place, moves: Sequence[_Move], noise: dict[_Move, float]) -> None:
+        """Fill in the noise that each of these changes adds, as far as there is time."""
+        trials = [self._moved(place, move).trial for move in moves]
+        now = _noise(place.ratio)
+        for number, reached in self.compute(self.way.turns(trials)):
+            noise[moves[number]] = _noise(reached) - now
+
+    def _noted(self, place: _Place, move: Optional[_Move], what: str = "") -> _Place:
+        """The place with its signal-to-noise ratio, a note and a row."""
+        graph, ratio = place.trial.lowered(), self.judge(place.trial)
+        costs = self.budget.costs(graph).items()
+        words = [what or str(move), *(f"{cost} {WORDS[name]}" for name, cost in costs)]
+        notes = (*place.notes, f"{', '.join(words)}, {ratio:.1f} dB")
+        changed = (", ".join(move.layers), move.bits) if move else ("", None)
+        rows = (*place.rows, (*changed, *self.budget.figures(graph), round(ratio, 2)))
+        return replace(place, ratio=ratio, notes=notes, rows=rows)
+
+
+def _rank(noise: Optional[float], saved: float) -> tuple[bool, float]:
+    """What is best first: the least noise for what it saves; unknown noise last, by that alone."""
+    if noise is None:
+        return True, -saved
+    return False, max(noise, _LEAST_NOISE) / max(saved, _LEAST_NOISE)
+
+
+def _noise(ratio: float) -> float:
+    """Of a signal-to-noise ratio in decibels."""
+    return 10.0 ** (-ratio / 10)

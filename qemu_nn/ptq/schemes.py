@@ -1,0 +1,260 @@
+"""The schemes of quantization, powers of two and affine: how each prepares, assigns and lowers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ..errors import Error
+from ..io.arguments import as_count, as_mapping, as_text, one_of
+from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph
+from ..ir.statistics import Statistics, statistics_of
+from ..lowering import lower, lower_s8, prepare, prepare_s8
+from ..lowering.s8_conv_dense import NARROW, PER_ROW
+from ..operators import Dense
+from ..quantizer.affine_rules import affine_rule, fixed_formats, types
+from ..quantizer.assign import Formats, assign_formats
+from ..quantizer.assign_affine import AffineFormats, assign_affine_formats
+from ..quantizer.fusion import clamps
+from ..quantizer.policies import Policy, method_of, minmax, policy
+from ..quantizer.ranges import Ranges, ranges
+from ..quantizer.rules import format_groups
+from ..quantizer.search import Given, Variable
+from ..targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile, is_affine
+
+#: Name -> release of CMSIS that has its functions, where the user names none.
+SCHEMES = {"power2": None, "affine": AFFINE_CMSIS}
+
+#: The method for activations that quantize.py implements, beside the policies.
+_SEARCH = ("search",)
+
+#: Formats that the user gives: layer -> role -> fraction bits, or a range.
+Overrides = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Scheme(ABC):
+    """A way to quantize for one device.
+
+    functions: layer -> the C function that it calls. octave: how many steps of a search halve a
+    range. powers: whether scales are powers of two.
+    """
+
+    profile: Profile
+    functions: Mapping[str, str] = field(default_factory=dict)
+    octave = 1
+    powers = True
+
+    @abstractmethod
+    def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
+        """The network in operators that have functions, and notes on the cost."""
+
+    @abstractmethod
+    def draft(self, graph: FloatGraph) -> Any:
+        """Formats to lower with before any data are read."""
+
+    @abstractmethod
+    def assign_formats(
+        self,
+        graph: FloatGraph,
+        statistics: Mapping[str, Statistics],
+        given: Overrides,
+        tried: Optional[Given] = None,
+    ) -> Any:
+        """All formats; given: overrides; tried: what a search tries, in its own steps."""
+
+    @abstractmethod
+    def lower(self, graph: FloatGraph, formats: Any) -> Graph:
+        """The calls."""
+
+    @abstractmethod
+    def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
+        """The same scheme with other methods for activations and weights."""
+
+    @property
+    @abstractmethod
+    def methods(self) -> tuple[Union[str, float], Union[str, float]]:
+        """What with_methods() takes."""
+
+    def by_rows(self, graph: FloatGraph) -> Scheme:
+        """The same scheme with a scale for each row of fully connected layers that can have it."""
+        return self
+
+    @abstractmethod
+    def variables(self, graph: FloatGraph, formats: Any, given: Overrides) -> list[Variable]:
+        """The formats that a search tries, in order."""
+
+
+@dataclass(frozen=True)
+class PowersOfTwo(Scheme):
+    """The q7 and q15 functions."""
+
+    bits: int = 8
+    policy: Policy = minmax
+    weight_policy: Policy = minmax
+
+    def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
+        """See lowering.prepare."""
+        return prepare(graph, self.bits, softmax)
+
+    def draft(self, graph: FloatGraph) -> Formats:
+        """Formats without integer bits."""
+        weights = {node.name: self.bits - 1 for node in graph.nodes}
+        return Formats(self.bits, dict.fromkeys(graph.shapes, self.bits - 1), weights, {})
+
+    def assign_formats(
+        self,
+        graph: FloatGraph,
+        statistics: Mapping[str, Statistics],
+        given: Overrides,
+        tried: Optional[Given] = None,
+    ) -> Formats:
+        """See quantizer.assign_formats; fraction bits are tried."""
+        whole = {name: {**given.get(name, {}), **roles} for name, roles in (tried or {}).items()}
+        taken = {**given, **whole}
+        return assign_formats(graph, statistics, self.bits, self.policy, self.weight_policy, taken)
+
+    def lower(self, graph: FloatGraph, formats: Formats) -> Graph:
+        """See lowering.lower."""
+        return lower(graph, formats, self.profile, self.functions)
+
+    def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
+        """See Scheme."""
+        return replace(self, policy=policy(method), weight_policy=policy(weight_method))
+
+    @property
+    def methods(self) -> tuple[Union[str, float], Union[str, float]]:
+        """See Scheme."""
+        return method_of(self.policy), method_of(self.weight_policy)
+
+    def variables(self, graph: FloatGraph, formats: Formats, given: Overrides) -> list[Variable]:
+        """Weights, outputs of layers that have some, biases."""
+        variables: list[Variable] = [(n, "weights", f) for n, f in formats.weights.items()]
+        outputs = (graph.input, *formats.weights)
+        variables += [(n, "output", formats.tensors[n]) for n in outputs]
+        variables += [(n, "bias", f) for n, f in formats.biases.items()]
+        return [(n, role, f) for n, role, f in variables if role not in given.get(n, {})]
+
+
+@dataclass(frozen=True)
+class Affine(Scheme):
+    """The s8 functions, or the s16 ones of dtype int16, by TensorFlow Lite's scheme."""
+
+    activations: Ranges = field(default_factory=Ranges)
+    weights: Ranges = field(default_factory=Ranges)
+    octave = 2
+    powers = False
+
+    def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
+        """See lowering.prepare_s8."""
+        return prepare_s8(graph, softmax, self._dtype)
+
+    def draft(self, graph: FloatGraph) -> AffineFormats:
+        """Ranges from -1 to 1, of weights, too: what outputs reach is not known yet."""
+        one = statistics_of(np.array([-1.0, 1.0]))
+        formats = assign_affine_formats(
+            graph,
+            dict.fromkeys(graph.shapes, one),
+            Ranges(dtype=self._dtype),
+            Ranges(),
+            per_row=self._per_row,
+            narrow=self._narrow,
+        )
+        weights = {n: np.full_like(s, 1 / formats.most(n)) for n, s in formats.weights.items()}
+        return replace(formats, weights=weights)
+
+    def assign_formats(
+        self,
+        graph: FloatGraph,
+        statistics: Mapping[str, Statistics],
+        given: Overrides,
+        tried: Optional[Given] = None,
+    ) -> AffineFormats:
+        """See quantizer.assign_affine_formats; narrower ranges are tried."""
+        return assign_affine_formats(
+            *(graph, statistics, self.activations, self.weights, given, tried),
+            per_row=self._per_row,
+            narrow=self._narrow,
+        )
+
+    @property
+    def _dtype(self) -> str:
+        return self.activations.dtype
+
+    @property
+    def _per_row(self) -> set[str]:
+        return {name for name, function in self.functions.items() if function == PER_ROW}
+
+    @property
+    def _narrow(self) -> set[str]:
+        return {name for name, function in self.functions.items() if function.endswith(NARROW)}
+
+    def lower(self, graph: FloatGraph, formats: AffineFormats) -> Graph:
+        """See lowering.lower_s8."""
+        return lower_s8(graph, formats, self.functions)
+
+    def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
+        """See Scheme."""
+        activations = ranges(method, dtype=self._dtype)
+        return replace(self, activations=activations, weights=ranges(weight_method))
+
+    @property
+    def methods(self) -> tuple[Union[str, float], Union[str, float]]:
+        """See Scheme."""
+        return self.activations.method, self.weights.method
+
+    def by_rows(self, graph: FloatGraph) -> Scheme:
+        """See Scheme; those of 8 bits whose function the user does not name."""
+        dtypes, rows = types(graph, self._dtype), {**self.functions}
+        for name, clamp in clamps(graph).items():
+            dense = isinstance(graph.node(name).operator, Dense)
+            if dense and dtypes[name] == "int8" and not {name, clamp.tensor} & {*self.functions}:
+                rows[name] = PER_ROW
+        return replace(self, functions=rows)
+
+    def variables(
+        self, graph: FloatGraph, formats: AffineFormats, given: Overrides
+    ) -> list[Variable]:
+        """Weights, and every format that can be chosen."""
+        fixed = fixed_formats(graph, self._dtype)
+        taken = {n for n, roles in given.items() if "output" in roles}
+        variables: list[Variable] = [(name, "weights", 0) for name in formats.weights]
+        for group in {
+            id(group): group for group in format_groups(graph, affine_rule).values()
+        }.values():
+            if fixed[group.tensors[0]] is None and not taken & set(group.tensors):
+                variables.append((group.tensors[0], "output", 0))
+        return variables
+
+
+def scheme_of(
+    name: str,
+    wanted: Profile,
+    functions: Optional[Mapping[str, str]],
+    bits: int,
+    method: Union[str, float],
+    weight_method: Union[str, float],
+) -> Scheme:
+    """A scheme and its methods by their names; Error with the choices for unknown names."""
+    one_of(SCHEMES, name, "scheme")
+    functions, bits = dict(as_mapping(functions, "functions")), as_count(bits, "bits")
+    for layer, function in functions.items():
+        as_text(function, f"the function of {layer}")
+    if bits not in (8, 16):
+        raise Error(f"bits must be 8 or 16, is {bits}")
+    if name == "power2":
+        if is_affine(wanted.cmsis):
+            raise Error(
+                f"CMSIS {wanted.cmsis} has no q7 and q15 functions; use {LEGACY_CMSIS}, or "
+                "scheme='affine' for the s8 and s16 functions"
+            )
+        return PowersOfTwo(wanted, functions, bits, policy(method, _SEARCH), policy(weight_method))
+    if not is_affine(wanted.cmsis):
+        raise Error(f"the scheme affine needs CMSIS {AFFINE_CMSIS}, not {wanted.cmsis}")
+    dtype = "int8" if bits == 8 else "int16"
+    return Affine(wanted, functions, ranges(method, _SEARCH, dtype), ranges(weight_method))

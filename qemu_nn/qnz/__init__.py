@@ -1,0 +1,1 @@
+"""The project's own model file (.qnz): a graph as JSON and its arrays, in one zip file."""

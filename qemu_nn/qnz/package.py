@@ -1,0 +1,162 @@
+"""The project's own model file (.qnz): a graph as JSON, and its arrays, in one zip.
+
+graph.json holds everything but the arrays; the array that is n-th in its list "arrays" is the
+entry arrays/<n>.npy. A float network stands beside it, or alone: see qnz_float.py. The same
+network always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional, Union
+
+import numpy as np
+
+from ..errors import Error, ModelError
+from ..io.archive import INTEGERS, format_npy, little_endian, open_archive, write_archive
+from ..io.arguments import as_path
+from ..io.typed_json import Fields, parse_json
+from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph
+from ..ir.preprocessing import Preprocessing
+from .float_network import FLOAT_GRAPH, float_entries, float_names, read_float
+from .quantized_network import graph_from_fields, graph_to_dict, inputs_of
+
+_FORMAT = "qemu_nn graph"
+
+#: The newest version of the format, which networks with loops have, and that of all others.
+_VERSION, _WITHOUT_LOOPS = 2, 1
+
+_GRAPH = "graph.json"
+
+#: Element types of arrays: as .npy files spell them -> as numpy does.
+_ARRAYS = {
+    **INTEGERS,
+    **{"|u1": "uint8", "<i8": "int64", "<u4": "uint32", "<u8": "uint64"},
+    **{"<f4": "float32", "|b1": "bool"},
+}
+
+
+@dataclass(frozen=True)
+class Package:
+    """What a file holds: a quantized network, a float one, or both (then it came from that one).
+
+    preprocessing: what raw samples become for the quantized one. notes: sentences on how it was
+    made.
+    """
+
+    graph: Optional[Graph]
+    reference: Optional[FloatGraph] = None
+    preprocessing: Optional[Preprocessing] = None
+    notes: tuple[str, ...] = ()
+
+
+def save_package(
+    graph: Optional[Graph],
+    path: Union[str, Path],
+    reference: Optional[FloatGraph] = None,
+    preprocessing: Optional[Preprocessing] = None,
+    notes: Sequence[str] = (),
+) -> None:
+    """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
+
+    Raises ModelError where the file cannot be written, or an array has another type; Error for
+    a path with another ending, which load() would read as another format.
+    """
+    path = as_path(path, "the file of a network")
+    if path.suffix == ".tflite":
+        raise Error(f"{path} would hold integers, and this is a float network: quantize it first")
+    if path.suffix != ".qnz":
+        raise Error(
+            f"{path}: a network is saved as a .qnz file; name it {path.stem or 'network'}.qnz"
+        )
+    entries = {} if reference is None else float_entries(reference)
+    if graph is not None:
+        version = _VERSION if graph.loops else _WITHOUT_LOOPS
+        document = {"format": _FORMAT, "version": version, **graph_to_dict(graph)}
+        if preprocessing is not None:
+            document["preprocessing"] = preprocessing.to_dict()
+        if notes:
+            document["notes"] = list(notes)
+        entries[_GRAPH] = json.dumps(document, indent=1).encode("ascii")
+        for index, name in enumerate(sorted(graph.arrays)):
+            entries[_entry(index)] = format_npy(_checked(graph, name))
+    write_archive(path, entries)
+
+
+def load_package(path: Union[str, Path]) -> Package:
+    """What a .qnz file holds, equal to what was saved.
+
+    Raises ModelError, with the reason, for anything else: nothing in the file is trusted.
+    """
+    with open_archive(Path(path)) as archive:
+        has_float = FLOAT_GRAPH in archive.names
+        expected = float_names(archive) if has_float else {_GRAPH}
+        fields = None
+        if _GRAPH in archive.names or not has_float:
+            fields = parse_json(archive.read(_GRAPH), f"{path}: {_GRAPH}")
+            _check_version(fields)
+            names = fields.texts("arrays")
+            if names != sorted(set(names)):
+                raise fields.error("'arrays' must be sorted names without duplicates")
+            expected |= {_GRAPH, *(_entry(index) for index in range(len(names)))}
+        if archive.names != expected:
+            odd = sorted(archive.names ^ expected)[0]
+            raise ModelError(f"{path}: {odd} is {'missing' if odd in expected else 'not expected'}")
+        reference = read_float(archive) if has_float else None
+        if fields is None:
+            return Package(None, reference)
+        arrays = {name: archive.array(_entry(index), _ARRAYS) for index, name in enumerate(names)}
+    graph, preprocessing = graph_from_fields(fields, arrays), _to_preprocessing(fields)
+    return Package(graph, reference, preprocessing, tuple(fields.texts("notes", [])))
+
+
+def _to_preprocessing(fields: Fields) -> Optional[Preprocessing]:
+    if "preprocessing" not in fields:
+        return None
+    if len(inputs_of(fields)) > 1:
+        raise fields.error("'preprocessing' is for networks of one input")
+    given = fields.object("preprocessing")
+    try:
+        return Preprocessing.from_dict(given.values)
+    except Error as error:
+        raise given.error(str(error)) from None
+
+
+def model_hash(graph: Graph) -> str:
+    """SHA-256 over what a graph is, as 64 hexadecimal digits; the same for every saved copy."""
+    digest = hashlib.sha256(json.dumps(graph_to_dict(graph), sort_keys=True).encode("ascii"))
+    for name in sorted(graph.arrays):
+        array = _checked(graph, name)
+        digest.update(f"{name}:{array.dtype.name}:{array.shape}:".encode("utf-8", "replace"))
+        digest.update(little_endian(array).tobytes())
+    return digest.hexdigest()
+
+
+def _entry(index: int) -> str:
+    return f"arrays/{index}.npy"
+
+
+def _checked(graph: Graph, name: str) -> np.ndarray:
+    array = graph.arrays[name]
+    if array.dtype.name not in _ARRAYS.values():
+        have = ", ".join(_ARRAYS.values())
+        raise ModelError(f"{graph.name}: array {name!r} is {array.dtype}; have: {have}")
+    return array
+
+
+def _check_version(fields: Fields) -> None:
+    if fields.text("format", None) != _FORMAT:
+        raise fields.error(f"'format' is not {_FORMAT!r}; this is not a model of qemu_nn")
+    version = fields.integer("version")
+    if version > _VERSION:
+        raise fields.error(
+            f"a newer qemu_nn wrote it (format version {version}, this one reads {_VERSION}); "
+            "update qemu_nn to read it"
+        )
+    if version < 1:
+        raise fields.error(f"'version' must be at least 1, is {version}")

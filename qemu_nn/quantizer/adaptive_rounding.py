@@ -1,0 +1,136 @@
+"""Rounds the weights of a layer so that its sums, not its weights, are as close as they can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .grid import Grid
+from .im2col import Weighted, matrix, with_matrix
+
+#: What is added to the squares of every tap, as a share of their mean, beside taps / rows: it keeps
+#: weights near the real ones where the data say little.
+_DAMPING = 0.01
+#: The most passes over the weights after the first rounding; each ends where none changes.
+_PASSES = 8
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What data say of a layer's sums: the products of its inputs [groups, taps + 1, taps + 1], and
+    of these with what the sums should be [groups, taps + 1, out / groups]; the last tap is the
+    bias, whose input is 1. count: how many rows."""
+
+    products: np.ndarray
+    wanted: np.ndarray
+    count: int
+
+
+def sums(device: np.ndarray, real: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> Sums:
+    """device, real: rows [groups, n, taps] of the inputs as the device has them and as they should
+    be. weights, bias: the real ones, [groups, out / groups, taps] and [groups, out / groups]."""
+    ones = np.ones((*device.shape[:2], 1))
+    inputs = np.concatenate([device, ones], axis=2)
+    outputs = real @ weights.transpose(0, 2, 1) + bias[:, None]
+    turned = inputs.transpose(0, 2, 1)
+    return Sums(turned @ inputs, turned @ outputs, device.shape[1])
+
+
+def rounded(operator: Weighted, grid: Grid, device: np.ndarray, real: np.ndarray) -> Weighted:
+    """The layer with weights and bias on the grid, whose sums on the device's inputs are near those
+    of the real layer on real ones: at least as near as with the nearest weights.
+
+    device, real: see sums(). First the real weights are found that are best for the device's
+    inputs; then each is rounded in turn, and the others of its sum make up for the error (as
+    Frantar et al. 2022 do); then single weights move by steps as long as that brings sums nearer.
+    """
+    weights = matrix(operator)
+    groups, out, taps = weights.shape
+    bias = np.zeros(groups * out) if operator.bias is None else operator.bias.astype(np.float64)
+    bias = bias.reshape(groups, out)
+    found = sums(device, real, weights, bias)
+    start = np.concatenate([weights, bias[..., None]], axis=2)
+    steps, low, high = grid.with_biases(start.shape)
+    products, target = _best(found, start)
+    nearest = np.clip(np.rint(start / steps), low, high)
+    fed = _fed_back(products, target, steps, low, high)
+    chosen = _least(products, target, steps, nearest, fed)
+    chosen = _moved(products, target, steps, low, high, chosen)
+    values = chosen * steps
+    return with_matrix(operator, values[..., :taps], values[..., taps].ravel())
+
+
+def loss(found: Sums, values: np.ndarray) -> np.ndarray:
+    """The squared error of sums, less a constant; values: weights, bias [groups, out, taps + 1]."""
+    squares = ((values @ found.products) * values).sum(2)
+    result: np.ndarray = squares - 2 * (values * found.wanted.transpose(0, 2, 1)).sum(2)
+    return result
+
+
+def _best(found: Sums, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The damped products, and the real weights that are best for them."""
+    size = start.shape[2]
+    mean = np.trace(found.products, axis1=1, axis2=2) / size
+    damping = ((_DAMPING + size / found.count) * mean + 1e-12)[:, None, None] * np.eye(size)
+    products = found.products + damping
+    wanted = found.wanted + damping @ start.transpose(0, 2, 1)
+    return products, np.linalg.solve(products, wanted).transpose(0, 2, 1)
+
+
+def _fed_back(
+    products: np.ndarray, target: np.ndarray, steps: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """Integers, rounded one tap after the other: the coarsest first, as the rest make up for it."""
+    result = np.empty(target.shape)
+    for g in range(len(products)):
+        order = np.argsort(-np.diagonal(products[g]) * steps[g].mean(0) ** 2, kind="stable")
+        inverse = np.linalg.inv(products[g][np.ix_(order, order)])
+        upper = np.linalg.cholesky((inverse + inverse.T) / 2).T
+        left = target[g][:, order].copy()
+        for k, tap in enumerate(order):
+            q = np.clip(np.rint(left[:, k] / steps[g, :, tap]), low[tap], high[tap])
+            result[g, :, tap] = q
+            error = (left[:, k] - q * steps[g, :, tap]) / upper[k, k]
+            left[:, k:] -= error[:, None] * upper[k, k:]
+    return result
+
+
+def _least(
+    products: np.ndarray, target: np.ndarray, steps: np.ndarray, *choices: np.ndarray
+) -> np.ndarray:
+    """Of integers, for every output channel those of the least error."""
+    errors = []
+    for chosen in choices:
+        away = chosen * steps - target
+        errors.append(((away @ products) * away).sum(2))
+    best = np.argmin(errors, axis=0)[None, :, :, None]
+    result: np.ndarray = np.take_along_axis(np.array(choices), best, axis=0)[0]
+    return result
+
+
+def _moved(
+    products: np.ndarray,
+    target: np.ndarray,
+    steps: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    chosen: np.ndarray,
+) -> np.ndarray:
+    """Every weight in turn at the integer of the least error, given the others."""
+    chosen = chosen.copy()
+    slopes = (chosen * steps - target) @ products
+    scale = np.diagonal(products, axis1=1, axis2=2)
+    for _ in range(_PASSES):
+        changed = False
+        for tap in range(chosen.shape[2]):
+            step = steps[..., tap]
+            move = np.rint(-slopes[..., tap] / (scale[:, None, tap] * step))
+            move = np.clip(chosen[..., tap] + move, low[tap], high[tap]) - chosen[..., tap]
+            if move.any():
+                changed = True
+                chosen[..., tap] += move
+                slopes += (move * step)[..., None] * products[:, None, tap]
+        if not changed:
+            break
+    return chosen

@@ -1,0 +1,252 @@
+"""Moves weights and biases by codes where that brings the device's scores nearer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Callable, Optional
+
+import numpy as np
+
+from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph
+from ..operators import Conv, Dense
+from ..runtime.session import Session
+from ..targets import Profile
+from .fusion import clamps
+from .grid import Grid
+from .im2col import Weighted, matrix, with_matrix
+
+#: Bytes of a layer's outputs that are tried at a time; products that the moves of all its weights
+#: may take; beyond these only its biases move.
+_BYTES, _WORK = 1 << 26, 1 << 37
+#: Standard errors that the gain of a move must exceed: below, moves fit these samples alone.
+_LEAST = 1.0
+#: By which parts of a step of the output biases move.
+_SHARES = 0.5 ** np.arange(5)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Inputs in real numbers [N, ...], and the scores [N, values] that they should give, by tensor.
+
+    lower: a network, or a part of it, to calls for `profile`, in formats held fixed.
+    """
+
+    x: np.ndarray
+    scores: Mapping[str, np.ndarray]
+    lower: Callable[[FloatGraph], Graph]
+    profile: Profile
+
+    def traced(self, graph: Graph) -> dict[str, np.ndarray]:
+        """The integers of all tensors."""
+        codes = graph.input.format.quantize(self.x)
+        traced = Session(graph, self.profile).run(codes, trace=True)
+        return {graph.input.name: codes, **traced}
+
+    def errors(self, graph: Graph, got: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The squared errors of those scores that are given as integers [K * N, ...], as shares of
+        the signal [K, N]."""
+        total = np.zeros((1, 1))
+        for name in [name for name in self.scores if name in got]:
+            real = self.scores[name]
+            values = graph.tensors[name].format.dequantize(got[name]).reshape(-1, *real.shape)
+            signal = float(np.sum(np.square(real, dtype=np.float64))) or 1.0
+            total = total + np.square(values - real).sum(2) / signal
+        return total
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The calls of a network at one of its layers.
+
+    part: the layer, first, with the activations that only clamp it, and make the tensor `last`.
+    codes: its inputs. whole: all calls. behind: those that depend on it, up to the scores; beside:
+    what else they read.
+    """
+
+    goal: Goal
+    part: FloatGraph
+    codes: np.ndarray
+    whole: Graph
+    behind: Optional[Session]
+    beside: Mapping[str, np.ndarray]
+
+    @property
+    def last(self) -> str:
+        """The tensor that the layer and its activations make."""
+        return self.part.outputs[0]
+
+    def outputs(self, layer: Weighted) -> np.ndarray:
+        """The integers [N, ...] that it makes of other weights."""
+        graph = self.goal.lower(self.part.with_operators({self.part.nodes[0].name: layer}))
+        result: np.ndarray = Session(graph, self.goal.profile).run(self.codes)[self.last]
+        return result
+
+    def errors(self, outputs: np.ndarray) -> np.ndarray:
+        """What the scores lack [K, N], with such outputs [K, N, ...]."""
+        tries = len(outputs)
+        got = {self.last: outputs.reshape(-1, *outputs.shape[2:])}
+        if self.behind is not None:
+            beside = {name: _repeated(codes, tries) for name, codes in self.beside.items()}
+            got.update(self.behind.run({**got, **beside} if beside else got[self.last]))
+        return self.goal.errors(self.whole, got)
+
+
+def _repeated(codes: np.ndarray, times: int) -> np.ndarray:
+    spread = np.broadcast_to(codes, (times, *codes.shape))
+    return spread.reshape(-1, *codes.shape[1:])
+
+
+def cut_at(graph: FloatGraph, name: str, goal: Goal) -> Cut:
+    """A network whose parameters lie on their grids, at a layer."""
+    names, last = [name], clamps(graph)[name].tensor
+    while names[-1] != last:
+        names.append(graph.readers(names[-1])[0].name)
+    source = graph.node(name).inputs[0]
+    shape = graph.shapes[source]
+    nodes = tuple(graph.node(each) for each in names)
+    layout = "NHWC" if len(shape) == 3 else None
+    part = FloatGraph(graph.name, source, shape, layout, nodes, (last,))
+    whole = goal.lower(graph)
+    traced = goal.traced(whole)
+    while source not in traced:  # nothing moves
+        source = graph.node(source).inputs[0]
+    reached = {last}
+    for node in whole.nodes:
+        if reached & {*node.inputs}:
+            reached.add(node.name)
+    calls = tuple(node for node in whole.nodes if node.name in reached - {last})
+    outputs = tuple(each for each in goal.scores if each in reached - {last})
+    beside = {each for node in calls for each in node.inputs} - reached
+    behind = None
+    if outputs:
+        starts = tuple(whole.tensors[each] for each in (last, *sorted(beside)))
+        used = {array for node in calls for array in (node.weights, node.bias)}
+        arrays = {key: array for key, array in whole.arrays.items() if key in used}
+        behind = Session(Graph(whole.name, starts, calls, outputs, arrays), goal.profile)
+    codes = traced[source].reshape(-1, *shape)
+    return Cut(goal, part, codes, whole, behind, {each: traced[each] for each in sorted(beside)})
+
+
+@dataclass(frozen=True)
+class _Codes:
+    """Integers of a layer [out, taps + 1], the bias last, and their steps; the least and the
+    largest integer of each tap [taps + 1]."""
+
+    integers: np.ndarray
+    steps: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def moved(self, column: int, moves: np.ndarray) -> _Codes:
+        """With those of a column moved by [out] or [1], as far as the grid goes."""
+        integers, low, high = self.integers.copy(), self.low[column], self.high[column]
+        integers[:, column] = np.clip(integers[:, column] + moves, low, high)
+        return replace(self, integers=integers)
+
+    def layer(self, like: Weighted) -> Weighted:
+        """The layer with their real numbers."""
+        values = self.integers * self.steps
+        return with_matrix(like, values[:, :-1], values[:, -1])
+
+
+def _codes(layer: Weighted, grid: Grid) -> _Codes:
+    weights = matrix(layer)
+    groups, out, taps = weights.shape
+    steps, low, high = grid.with_biases((groups, out, taps + 1))
+    steps = steps.reshape(groups * out, -1)
+    values = np.zeros(steps.shape)
+    values[:, :-1] = weights.reshape(-1, taps)
+    if layer.bias is not None:
+        values[:, -1] = layer.bias
+    return _Codes(np.clip(np.rint(values / steps), low, high), steps, low, high)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Integers of a layer, its outputs [N, ...], and what the scores lack with them [N]."""
+
+    codes: _Codes
+    outputs: np.ndarray
+    errors: np.ndarray
+
+
+def descended(
+    graph: FloatGraph,
+    name: str,
+    grid: Grid,
+    goal: Goal,
+    turns: Callable[[Iterable], Iterable],
+) -> FloatGraph:
+    """The network with weights of a layer moved by single codes, and biases by up to a step of its
+    output, where the device's scores come nearer to the real ones by more than a standard error of
+    that gain over samples.
+
+    All is computed by the device's calls: the layer's with moved integers, for all its output
+    channels at a time, as none changes another's; then, for each channel that changed, the calls
+    behind it. What the whole network computes decides in the end.
+    """
+    at, layer = cut_at(graph, name, goal), graph.node(name).operator
+    assert isinstance(layer, (Conv, Dense))
+    codes = _codes(layer, grid)
+    outputs = at.outputs(codes.layer(layer))
+    now = _Found(codes, outputs, at.errors(outputs[None])[0])
+    biases = codes.integers.shape[1] - 1
+    weights = range(biases) if _work(graph, at, codes) < _WORK else ()
+    scale = at.whole.tensors[at.last].format.scale
+    sizes = np.unique(np.rint(np.outer(_SHARES, scale / codes.steps[:, -1])).clip(1), axis=0)
+    for column in turns([biases, *weights]):
+        for size in sizes[::-1] if column == biases else np.ones((1, 1)):
+            for move in (size, -size):
+                now = _moved(at, layer, now, now.codes.moved(column, move))
+    result = graph.with_operators({name: now.codes.layer(layer)})
+    lowered = goal.lower(result)
+    before, after = (goal.errors(g, goal.traced(g)).sum() for g in (at.whole, lowered))
+    return result if after < before else graph
+
+
+def _work(graph: FloatGraph, at: Cut, codes: _Codes) -> float:
+    """How many products a pass over the weights takes: of the layer for each column of them, and
+    of those behind it for each weight."""
+    calls = {node.name for node in at.behind.graph.nodes} if at.behind else set()
+    products = dict.fromkeys(("own", "behind"), 0.0)
+    for name, clamp in clamps(graph).items():
+        operator = graph.node(name).operator
+        if isinstance(operator, (Conv, Dense)):
+            where = "own" if clamp.tensor == at.last else "behind"
+            if where == "own" or {name, clamp.tensor} & calls:
+                products[where] += math.prod(graph.shapes[name]) * operator.weights[0].size
+    columns, rows = codes.integers.shape[1], len(codes.integers)
+    return 2.0 * len(at.codes) * columns * (products["own"] + rows * products["behind"])
+
+
+def _moved(at: Cut, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
+    """With the moves of those channels that bring scores nearer."""
+    outputs = at.outputs(tried.layer(layer))
+    channels = np.flatnonzero((outputs != now.outputs).reshape(-1, outputs.shape[-1]).any(0))
+    most = max(1, _BYTES // outputs.nbytes)
+    gains = np.empty((len(channels), len(outputs)))
+    for first in range(0, len(channels), most):
+        rows = slice(first, first + most)
+        mixed = [_mixed(now.outputs, outputs, channel) for channel in channels[rows, None]]
+        gains[rows] = now.errors - at.errors(np.stack(mixed))
+    total = gains.sum(1)
+    better = total > _LEAST * np.sqrt(np.square(gains).sum(1))
+    if not better.any():
+        return now
+    best = channels[np.argmax(np.where(better, total, -np.inf))]
+    sets = (np.array([best]), channels[better])  # moves that help alone may not help together
+    both = np.stack([_mixed(now.outputs, outputs, chosen) for chosen in sets])
+    errors = at.errors(both)
+    which = int(np.argmin(errors.sum(1)))
+    integers = now.codes.integers.copy()
+    integers[sets[which]] = tried.integers[sets[which]]
+    return _Found(replace(tried, integers=integers), both[which], errors[which])
+
+
+def _mixed(now: np.ndarray, other: np.ndarray, channels: np.ndarray) -> np.ndarray:
+    result = now.copy()
+    result[..., channels] = other[..., channels]
+    return result

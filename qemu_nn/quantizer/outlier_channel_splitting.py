@@ -1,0 +1,194 @@
+"""Splits channels of outliers into copies, which share their weights or their values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..ir.float_graph import FloatGraph, FloatNode
+from ..operators import (
+    Clip,
+    Conv,
+    Dense,
+    Elementwise,
+    Operator,
+    PRelu,
+    Relu,
+    Reshape,
+    Shape,
+    Sigmoid,
+    Tanh,
+)
+from .cross_layer_equalization import (
+    ChannelGroup,
+    channel_groups,
+    commutes,
+    largest_values,
+    largest_weights,
+)
+
+#: How many more channels a tensor gets, rounded up, and how many more are too many for a small one.
+SHARES = (0.02, 0.05)
+_LARGE = 0.25
+#: Copies have to bring the largest channel down to so much of what it was.
+_WORTH = 0.8
+#: The fast q7 functions take multiples of so many channels.
+_TOGETHER = 4
+
+
+@dataclass(frozen=True)
+class Way:
+    """What copies share: values (1), or the weights that read them (0), or the roots of both."""
+
+    name: str
+    values: float
+
+
+WAYS = (Way("weights", 0.0), Way("values", 1.0), Way("weights and values", 0.5))
+
+
+@dataclass(frozen=True)
+class _Split:
+    """How many copies each channel gets."""
+
+    channels: int
+    copies: np.ndarray
+    way: Way
+
+    def places(self, count: int) -> np.ndarray:
+        """Which of `count` elements, in which the channels stand once or several times, each new
+        one is a copy of."""
+        channels = np.repeat(np.arange(self.channels), self.copies)
+        starts = np.arange(0, count, self.channels)
+        result: np.ndarray = (starts[:, None] + channels).ravel()
+        return result
+
+    def shares(self, count: int, exponent: float) -> np.ndarray:
+        """The number of copies of each element, to a power."""
+        copies = np.resize(self.copies, count).astype(np.float64)
+        result: np.ndarray = copies[self.places(count)] ** exponent
+        return result
+
+
+def split(
+    graph: FloatGraph,
+    seen: Mapping[str, np.ndarray],
+    way: Way,
+    share: float,
+    powers: bool = False,
+    fixed: Collection[str] = (),
+) -> tuple[FloatGraph, int]:
+    """The same function, with copies of channels that are much larger than the others of their
+    tensor, and how many copies there are.
+
+    seen: tensor -> the largest magnitude of each element of its last axis, on data. share: of the
+    channels of a tensor, rounded up. powers: whether numbers of channels keep what the q7 functions
+    ask for. fixed: layers and tensors that stay as they are.
+    """
+    nodes = {node.name: node for node in graph.nodes}
+    added = 0
+    for group in _groups(graph, way):
+        if {*fixed} & {*group.tensors, *group.readers}:
+            continue
+        step = math.gcd(group.channels, _TOGETHER) if powers else 1
+        count = step * math.ceil(share * group.channels / step)
+        sizes = _sizes(graph, group, seen, way)
+        copies = _copies(sizes, count)
+        if count > _LARGE * group.channels or (sizes / copies).max() > _WORTH * sizes.max():
+            continue
+        own = _Split(group.channels, copies, way)
+        for name in group.tensors:
+            nodes[name] = _with_copies(nodes[name], own)
+        for name in group.readers:
+            nodes[name] = _with_parts(nodes[name], own)
+        added += count
+    return graph.with_nodes(nodes.values()), added
+
+
+def _groups(graph: FloatGraph, way: Way) -> list[ChannelGroup]:
+    """Tensors between layers of all channels. Depthwise layers are copied with their channels."""
+    through = _scales if way.values else _copied
+    nodes = {node.name: node.operator for node in graph.nodes}
+    found = []
+    for group in channel_groups(graph, through):
+        writers, readers = (
+            tuple(name for name in names if not _by_channel(nodes[name]))
+            for names in (group.writers, group.readers)
+        )
+        grouped = any(getattr(nodes[name], "groups", 1) > 1 for name in (*writers, *readers))
+        if writers and readers and not grouped:
+            found.append(replace(group, writers=writers, readers=readers))
+    return found
+
+
+def _by_channel(operator: Operator) -> bool:
+    return (
+        isinstance(operator, Conv)
+        and operator.depthwise
+        and operator.groups == len(operator.weights)
+    )
+
+
+def _scales(operator: Operator, shapes: list[Shape]) -> bool:
+    """Whether copies of scaled channels in give the same copies out."""
+    return _by_channel(operator) or commutes(operator, shapes)
+
+
+def _copied(operator: Operator, shapes: list[Shape]) -> bool:
+    """Whether copies of channels in give the same copies out. (Where one channel is broadcast to
+    all, the group has one channel, and is none.)"""
+    alone = (Relu, Clip, PRelu, Sigmoid, Tanh, Elementwise)
+    return isinstance(operator, alone) or _scales(operator, shapes)
+
+
+def _sizes(
+    graph: FloatGraph, group: ChannelGroup, seen: Mapping[str, np.ndarray], way: Way
+) -> np.ndarray:
+    """How large each channel is in what its copies would share."""
+    sizes = np.ones(group.channels)
+    if way.values > 0:
+        sizes = sizes * largest_values(group, seen)
+    if way.values < 1:
+        sizes = sizes * largest_weights(graph, group)[1]
+    return sizes
+
+
+def _copies(sizes: np.ndarray, count: int) -> np.ndarray:
+    """How many copies each channel gets if always the largest gets one more."""
+    copies = np.ones(len(sizes), np.int64)
+    for _ in range(count):
+        copies[np.argmax(sizes / copies)] += 1
+    return copies
+
+
+def _with_copies(node: FloatNode, own: _Split) -> FloatNode:
+    """What makes a tensor of the group, with copies of its channels."""
+    operator = node.operator
+    if isinstance(operator, (Conv, Dense)):
+        count = len(operator.weights)
+        places, scale = own.places(count), own.shares(count, -own.way.values)
+        weights, bias = operator.weights.astype(np.float64)[places], operator.bias
+        bias = None if bias is None else bias.astype(np.float64)[places] * scale
+        if isinstance(operator, Conv) and _by_channel(operator):
+            operator = replace(operator, weights=weights, bias=bias, groups=len(places))
+        else:
+            weights = weights * scale.reshape(-1, *[1] * (weights.ndim - 1))
+            operator = replace(operator, weights=weights, bias=bias)
+    elif isinstance(operator, Reshape):
+        operator = Reshape((*operator.to[:-1], len(own.places(operator.to[-1]))))
+    elif isinstance(operator, PRelu) and operator.slope.ndim and operator.slope.shape[-1] > 1:
+        operator = PRelu(operator.slope[..., own.places(operator.slope.shape[-1])])
+    return replace(node, operator=operator)
+
+
+def _with_parts(node: FloatNode, own: _Split) -> FloatNode:
+    """A layer that reads copies of channels."""
+    operator = node.operator
+    assert isinstance(operator, (Conv, Dense))
+    depth = operator.weights.shape[-1]
+    weights = operator.weights.astype(np.float64)[..., own.places(depth)]
+    weights = weights * own.shares(depth, own.way.values - 1)
+    return replace(node, operator=replace(operator, weights=weights))

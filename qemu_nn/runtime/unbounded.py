@@ -1,0 +1,88 @@
+"""What calls would compute with unlimited integers: sums that never wrap, nothing saturated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Optional, Union
+
+import numpy as np
+
+from ..ir.graph import Graph, Node
+from ..operators import Conv, Dense
+from ..targets import Profile
+from . import unbounded_s8
+from .exact_matmul import Products
+
+
+@dataclass(frozen=True)
+class Unlimited:
+    """A call on a device, as if integers had no limits."""
+
+    graph: Graph
+    node: Node
+    profile: Profile
+
+    @cached_property
+    def _affine(self) -> bool:
+        return unbounded_s8.is_affine(self.graph)
+
+    @cached_property
+    def _layer(self) -> Optional[Products]:
+        operator = products(self.graph, self.node)
+        if operator is not None and not self._affine and self.node.bias is not None:
+            bias = self.graph.arrays[self.node.bias].astype(np.float64)
+            start = np.ldexp(bias, self.node.params["bias_shift"])
+            operator = replace(operator, bias=start + _rounding(self.node, self.profile))
+        return None if operator is None else Products(operator)
+
+    def accumulators(self, x: np.ndarray) -> Optional[np.ndarray]:
+        """The sums over integers x [N, ...], with bias and rounding; None without weights.
+
+        Exact, and not wrapped, in a floating type that holds them.
+        """
+        if self._layer is None:
+            return None
+        if self._affine:
+            return unbounded_s8.accumulators(self.graph, self.node, x, self._layer)
+        if self.node.bias is None:
+            return None
+        shape = self.node.function.inputs[0].shape(self.node.params)
+        return self._layer.of(x.reshape(len(x), *shape))
+
+    def unsaturated(
+        self, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]
+    ) -> Optional[np.ndarray]:
+        """The output [N, ...] for these inputs; None where the call does not add or multiply.
+
+        sums: its accumulators, if it has some.
+        """
+        if self._affine:
+            return unbounded_s8.unsaturated(self.graph, self.node, inputs, sums)
+        if sums is None:
+            a, b = (inputs[0].astype(np.float64), inputs[-1].astype(np.float64))
+            op = self.node.function.op
+            if op == "nn_mult":
+                sums = a * b + _rounding(self.node, self.profile)
+            elif op in ("add", "sub"):
+                return a + b if op == "add" else a - b
+            else:
+                return None
+        steps = sums * 2.0 ** -self.node.params["out_shift"]
+        return np.asarray(np.floor(steps, out=steps))
+
+
+def _rounding(node: Node, profile: Profile) -> float:
+    """The term that is added before the shift down; csrc/common/fixed.h has its corner at 31."""
+    shift = node.params["out_shift"]
+    if profile.rounding == "truncate":
+        return 0.0
+    return -(2.0**30) if shift == 31 and profile.cmsis == "5.9.0" else float(2**shift // 2)
+
+
+def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
+    """A convolution or fully connected layer as an operator on integers; None for all others."""
+    if node.function.product is None:
+        return None
+    return node.function.product(node.params, graph.arrays[node.weights or ""])

@@ -1,0 +1,34 @@
+"""The tables of the NPU's functions: what the kernels look up, and what training looks up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..functions.wuqi import CODES, LOG_ENTRIES
+
+#: Function -> fraction bits of its input, at 8 bits and at 16; the output of sigmoid and tanh has
+#: the bit width less 1.
+FRACS = {"Sigmoid": (4, 12), "TanH": (5, 13), "LogSoftmax": (4, 12), "ReLU6": (4, 12)}
+
+_FUNCTIONS: dict[str, Any] = {"Sigmoid": lambda x: 1 / (1 + np.exp(-x)), "TanH": np.tanh}
+
+
+def fraction(kind: str, bits: int) -> int:
+    """Fraction bits of the input of a layer of that type."""
+    return FRACS[kind][bits == 16]
+
+
+def of_codes(kind: str, bits: int) -> np.ndarray:
+    """Sigmoid, TanH: floor(f(x) * 2^f_out) for every code from the lowest, the largest at most."""
+    half = CODES[f"s{bits}"] // 2
+    x = np.arange(-half, half) * 2.0 ** -fraction(kind, bits)
+    return np.minimum(np.floor(_FUNCTIONS[kind](x) * half), half - 1).astype(f"int{bits}")
+
+
+def of_distances(bits: int) -> np.ndarray:
+    """LogSoftmax: floor(log(1 + e^-d) * 2^f) for every distance d of two codes, from 0."""
+    frac = fraction("LogSoftmax", bits)
+    distances = np.arange(LOG_ENTRIES[f"s{bits}"]) * 2.0**-frac
+    return np.floor(np.log1p(np.exp(-distances)) * 2**frac).astype(f"int{bits}")
