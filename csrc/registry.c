@@ -1,6 +1,5 @@
-/* The rows of kernels.inc as an array, and what this host can run. */
-#include "common/kernels.h"
-#include "common/profiles.h"
+/* The rows of the lists as an array. */
+#include "kernels.h"
 
 int64_t qn_no_scratch(const void *params) {
     (void)params;
@@ -14,34 +13,30 @@ int32_t qn_always_pays(const void *params) {
     return QN_PAYS;
 }
 
-#define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)
-#define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)
-#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, traits)
-#define QN_OP(arithmetic, op, type, params, check) \
-    static const qn_op op##_##type = {#arithmetic, #op, #type, #params, check};
-#include "kernels.inc"
+/* The ops, then the rows. */
 #undef QN_OP
 #undef QN_ROW
 #undef QN_PACKED
-#undef QN_CHOSEN
+#define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)
+#define QN_PACKED(kind, op, type, variant, cpu, profiles, functions)
+#define QN_OP(arithmetic, op, type, params, check) \
+    static const qn_op op##_##type = {#arithmetic, #op, #type, #params, check};
+#include "kernels.inc"
 
 /* clang-format off */
+#undef QN_OP
+#undef QN_ROW
+#undef QN_PACKED
 #define QN_OP(arithmetic, op, type, params, check)
-#define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch) \
-    QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, qn_no_packed, NULL)
-#define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack) \
-    QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, qn_always_pays)
-#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, traits) \
-    QN_ON_##cpu({&op##_##type, #kind, #variant, #run, profiles, QN_CPU_##cpu, run, scratch, \
-                 packed, pack, traits},)
+#define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)                           \
+    QN_ON_##cpu({&op##_##type, #kind, #variant, #run, profiles, QN_CPU_##cpu,                  \
+                 &(const qn_functions){run, scratch, qn_no_packed, NULL, qn_always_pays}},)
+#define QN_PACKED(kind, op, type, variant, cpu, profiles, functions) \
+    QN_ON_##cpu({&op##_##type, #kind, #variant, #functions, profiles, QN_CPU_##cpu, &functions},)
 /* clang-format on */
 static const qn_kernel kernels[] = {
 #include "kernels.inc"
 };
-#undef QN_OP
-#undef QN_ROW
-#undef QN_PACKED
-#undef QN_CHOSEN
 
 int qn_kernel_count(void) { return (int)(sizeof kernels / sizeof kernels[0]); }
 

@@ -61,7 +61,7 @@ def run_part(row, part, inputs, output, weights, bias, packed):
     buffers.weights, buffers.bias = kernels._pointer(weights), kernels._pointer(bias)
     buffers.packed, buffers.scratch = kernels._pointer(packed), kernels._pointer(scratch)
     buffers.out = pointers[-1] + made.out
-    assert lib.qn_kernel_at(row.index).run(own, buffers) == lib.QN_OK
+    assert lib.qn_kernel_at(row.index).functions.run(own, buffers) == lib.QN_OK
 
 
 def calls_in_parts(function, row, wanted, first=0):

@@ -1,13 +1,33 @@
-/* A prototype for every op and row of kernels.inc, and nothing else: a kernel that is not in the
- * list does not compile, because its definition has no prototype. */
+/* A line of a list of kernels as prototypes. The lists are kernels.inc of each family; csrc/kernels.inc
+ * includes them all. A function in the list of its family that has another signature does not compile,
+ * nor does one that is missing there.
+ *
+ *   QN_OP(arithmetic, op, type, params, check)
+ *       An op: a computation on one element type. params: the struct of its parameters. check: the
+ *       contract's legal shapes and ranges. The contract is the header that the op's files share.
+ *   QN_ROW(kind, op, type, variant, CPU, profiles, run, scratch)
+ *       One way to compute it. kind: plain = the definition, one for each profile; model = the
+ *       device's own way; fast = this host's way. CPU: the instruction set that the host must have,
+ *       or ANY; on another architecture the row vanishes. profiles: the profiles whose bits it
+ *       promises (profiles.h). run: the function. scratch: the function that counts scratch bytes.
+ *   QN_PACKED(kind, op, type, variant, CPU, profiles, functions)
+ *       A row with more functions: a const qn_functions. It has weights, or a table, that pack() lays
+ *       out once, at plan time. traits() names the shapes on which the next row is faster.
+ *   QN_PLAIN(arithmetic, op, type, params, check, run)
+ *       An op with one row: the plain one, of 7.0.0 and later, without scratch.
+ *   QN_COPY(arithmetic, op, type, params, check, run)
+ *       The same for a copy of memory: no fast row could be faster, and the variant says so.
+ *
+ * Within an op the best row is the first. Prototypes, the array (registry.c), the Python objects
+ * (qemu_nn/kernels/table.py), the test ids and the benchmark lines come from the lists. */
 #ifndef QN_KERNELS_H
 #define QN_KERNELS_H
 
 #include "../include/qn.h"
 #include "profiles.h"
 
-/* Of what runs once, at plan time, and passes over no weights: small code rather than fast, and so
- * what only this calls. */
+/* Marks functions that run once, at plan time, and read no weights: compilers optimize these, and
+ * functions that only these call, for size. */
 #if defined(__GNUC__)
 #pragma GCC diagnostic error "-Wmissing-prototypes"
 #define QN_ONCE __attribute__((cold))
@@ -20,7 +40,7 @@ int64_t qn_no_scratch(const void *params);
 int64_t qn_no_packed(const void *params);
 int32_t qn_always_pays(const void *params);
 
-/* What stands in brackets, where rows for this instruction set are compiled: else nothing. */
+/* Expands to its arguments where the instruction set is compiled, otherwise to nothing. */
 #define QN_ON_ANY(...) __VA_ARGS__
 #if QN_HAS_X86
 #define QN_ON_X86(...) __VA_ARGS__
@@ -43,17 +63,13 @@ int32_t qn_always_pays(const void *params);
     QN_ONCE int check(const void *, qn_sizes *, char *);
 #define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch) \
     QN_ON_##cpu(int run(const void *, const qn_buffers *); QN_ONCE int64_t scratch(const void *);)
-#define QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack) \
-    QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)                      \
-    QN_ON_##cpu(QN_ONCE int64_t packed(const void *);                                 \
-                void pack(const void *, const void *, const void *, void *);)
-#define QN_CHOSEN(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack, traits) \
-    QN_PACKED(kind, op, type, variant, cpu, profiles, run, scratch, packed, pack)             \
-    QN_ON_##cpu(int32_t traits(const void *);)
-#include "../kernels.inc"
-#undef QN_OP
-#undef QN_ROW
-#undef QN_PACKED
-#undef QN_CHOSEN
+#define QN_PACKED(kind, op, type, variant, cpu, profiles, functions) \
+    QN_ON_##cpu(extern const qn_functions functions;)
+#define QN_PLAIN(arithmetic, op, type, params, check, run) \
+    QN_OP(arithmetic, op, type, params, check)             \
+    QN_ROW(plain, op, type, ref, ANY, QN_FROM_700, run, qn_no_scratch)
+#define QN_COPY(arithmetic, op, type, params, check, run) \
+    QN_OP(arithmetic, op, type, params, check)            \
+    QN_ROW(plain, op, type, copy, ANY, QN_FROM_700, run, qn_no_scratch)
 
 #endif

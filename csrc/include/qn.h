@@ -74,25 +74,30 @@ typedef struct qn_op {
     int (*check)(const void *params, qn_sizes *sizes, char *why);
 } qn_op;
 
-/* A row: how it is computed. kind is "plain" (the definition), "model" (the device's own way,
- * instruction by instruction) or "fast" (this host's way). symbol: the name of run().
- * scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these
+/* The functions of a row. scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these
  * parameters, another one must. Scratch starts at a multiple of 64 bytes for fast rows.
  * packed(): bytes that pack() fills from weights and bias, once, at plan time; 0: none.
  * traits(): QN_PAYS: no row further down is faster. QN_TURNED_...: the image or the output may lie in
  * memory with all sign bits turned over. QN_PARTS: parts of a call on tiles read what the whole has packed.
  * Fast rows never write to an input, and clamp to 0 from below where params.relu is set; plain
  * rows and models do not look at it. */
-typedef struct qn_kernel {
-    const qn_op *op;
-    char kind[8], variant[16], symbol[48]; /* text in place: a loader has nothing to do for it */
-    uint64_t profiles;
-    uint32_t cpu;
+typedef struct qn_functions {
     int (*run)(const void *params, const qn_buffers *buffers);
     int64_t (*scratch)(const void *params);
     int64_t (*packed)(const void *params);
     void (*pack)(const void *params, const void *weights, const void *bias, void *packed);
     int32_t (*traits)(const void *params);
+} qn_functions;
+
+/* A row: how it is computed. kind is "plain" (the definition), "model" (the device's own way,
+ * instruction by instruction) or "fast" (this host's way). symbol: the name in the list of kernels,
+ * of run() or of all functions. */
+typedef struct qn_kernel {
+    const qn_op *op;
+    char kind[8], variant[16], symbol[48]; /* text in place: a loader has nothing to do for it */
+    uint64_t profiles;
+    uint32_t cpu;
+    const qn_functions *functions;
 } qn_kernel;
 
 enum { QN_NOT_TAKEN = -1, QN_PAYS = 1, QN_TURNED_IN = 2, QN_TURNED_OUT = 4, QN_PARTS = 8 };

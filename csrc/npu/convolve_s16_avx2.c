@@ -9,9 +9,10 @@
 
 #include "sums_avx2.inc"
 
-#define ROW(part) n_convolve_s16_avx2##part
-
 #include "convolve_s16_fast.inc"
+
+const qn_functions n_convolve_s16_avx2 = {convolve_run, convolve_scratch, convolve_packed,
+                                          convolve_pack, qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

@@ -9,18 +9,19 @@
 
 #include "sums_avx512.inc"
 
-#define ROW(part) n_convolve_s16_avx512##part
-
 #include "convolve_s16_fast.inc"
 
 /* Vectors half as long are faster on few channels of small images. */
 enum { MANY_CHANNELS = 8, MANY_PRODUCTS = 768 };
 
-int32_t ROW(_traits)(const void *params) {
+static int32_t convolve_traits(const void *params) {
     const qn_npu_conv *p = params;
     const int64_t products = n_convolve_row(p) * p->out_h * p->out_w;
     return each_alone(p) || p->out_c / p->group > MANY_CHANNELS || products >= MANY_PRODUCTS;
 }
+
+const qn_functions n_convolve_s16_avx512 = {convolve_run, convolve_scratch, convolve_packed,
+                                            convolve_pack, convolve_traits};
 
 #include "../gemm/target_end.inc"
 

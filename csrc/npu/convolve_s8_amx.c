@@ -15,13 +15,15 @@ typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 0, LOWEST = INT8_MIN, HIGHEST = INT8_MAX };
 #define TILE_DOT TILE_DOT_S8
 #define plain n_convolve_s8_ref
-#define ROW(part) n_convolve_s8_amx##part
 
 #include "../gemm/strips_avx512.inc"
 
 #include "../gemm/amx_tile.inc"
 
 #include "convolve_tiles.inc"
+
+const qn_functions n_convolve_s8_amx = {convolve_run, tiles_scratch, convolve_packed, convolve_pack,
+                                        tiles_traits};
 
 #include "../gemm/target_end.inc"
 

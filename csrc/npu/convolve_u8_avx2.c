@@ -15,7 +15,6 @@ typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0, LOWEST = 0, HIGHEST = UINT8_MAX };
 #define vec_dot vec_dot_s16
 #define plain n_convolve_u8_ref
-#define ROW(part) n_convolve_u8_avx2##part
 
 static inline __m256i widened(__m128i bytes) { return _mm256_cvtepu8_epi16(bytes); }
 
@@ -24,7 +23,8 @@ static inline __m256i widened(__m128i bytes) { return _mm256_cvtepu8_epi16(bytes
 
 #include "convolve_fast.inc"
 
-int64_t ROW(_scratch)(const void *params) { return convolve_scratch(params); }
+const qn_functions n_convolve_u8_avx2 = {convolve_run, convolve_scratch, convolve_packed,
+                                         convolve_pack, qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

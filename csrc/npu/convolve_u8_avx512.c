@@ -15,14 +15,14 @@ typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 0, LOWEST = 0, HIGHEST = UINT8_MAX };
 #define vec_dot vec_dot_u8_s8
 #define plain n_convolve_u8_ref
-#define ROW(part) n_convolve_u8_avx512##part
 
 #include "../gemm/strips_avx512.inc"
 #include "../gemm/tile.inc"
 
 #include "convolve_fast.inc"
 
-int64_t ROW(_scratch)(const void *params) { return convolve_scratch(params); }
+const qn_functions n_convolve_u8_avx512 = {convolve_run, convolve_scratch, convolve_packed,
+                                           convolve_pack, qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

@@ -4,7 +4,7 @@
 #define QN_NPU_ELEMENT_H
 
 #include "../common/contract.h"
-#include "../common/kernels.h"
+#include "kernels.h"
 
 typedef int32_t n_read(const void *array, int64_t index);
 typedef void n_write(void *array, int64_t index, int64_t value);

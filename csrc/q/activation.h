@@ -16,7 +16,7 @@
 #define QN_Q_ACTIVATION_H
 
 #include "../common/contract.h"
-#include "../common/kernels.h"
+#include "kernels.h"
 
 static inline int q_activation_check(const qn_activation *p, int64_t element, qn_sizes *sizes,
                                      char *why) {

@@ -77,13 +77,12 @@ static void ladder_560(const int16_t *table, ladder *l) {
     l->least = -1;
 }
 
-int64_t q_activation_q15_avx2_ladder(const void *params) {
+static int64_t ladder_bytes(const void *params) {
     (void)params;
     return (int64_t)sizeof(ladder);
 }
 
-void q_activation_q15_avx2_pack(const void *params, const void *weights, const void *bias,
-                                void *packed) {
+static void pack_ladder(const void *params, const void *weights, const void *bias, void *packed) {
     (void)weights;
     (void)bias;
     const qn_activation *p = params;
@@ -133,13 +132,16 @@ QN_INLINE __m256i interpolated(__m256i x, const void *k) {
                               between(_mm256_unpackhi_epi16(x, sign), k));
 }
 
-int q_activation_q15_avx2(const void *params, const qn_buffers *b) {
+static int activation_q15_run(const void *params, const qn_buffers *b) {
     const qn_activation *p = params;
     int shift = 11 - p->int_width;
     const interpolation k = {b->packed, _mm_cvtsi32_si128(shift), 1 << shift};
     each(interpolated, &k, b->in[0], b->out, (int64_t)p->length * 2);
     return QN_OK;
 }
+
+const qn_functions q_activation_q15_avx2 = {activation_q15_run, qn_no_scratch, ladder_bytes,
+                                            pack_ladder, qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

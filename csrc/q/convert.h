@@ -21,7 +21,7 @@
 #define QN_Q_CONVERT_H
 
 #include "../common/contract.h"
-#include "../common/kernels.h"
+#include "kernels.h"
 
 static inline int q_expand_check(const char *name, int32_t length, qn_sizes *sizes, char *why) {
     sizes->in[0] = length;

@@ -34,7 +34,7 @@
 #ifndef QN_Q_CONVOLVE_H
 #define QN_Q_CONVOLVE_H
 
-#include "../common/kernels.h"
+#include "weighted_kernels.h"
 #include "window.h"
 
 /* What the q7 fast convolutions read on the DSP path. The output has a frame as thick as the

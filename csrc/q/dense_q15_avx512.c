@@ -17,14 +17,18 @@ enum { PER_STEP = 2, OFFSET = 0 };
 #define vec_dot vec_dot_s16
 #define OPT_ORDER Q_FC_Q15
 
-#define ROW(layer, part) q_##layer##_q15_avx512##part
-
 #include "../gemm/tile.inc"
 
 #include "convolve_fast.inc"
 #include "fully_connected_fast.inc"
 
-int64_t ROW(convolve, _padded)(const void *params) { return scratch_padded(params); }
+const qn_functions q_convolve_q15_avx512 = {convolve_run, scratch_padded, convolve_packed,
+                                            convolve_pack, qn_always_pays};
+
+const qn_functions q_fc_q15_avx512 = {fc_run, fc_scratch, fc_packed, fc_pack, qn_always_pays};
+
+const qn_functions q_fc_opt_q15_avx512 = {fc_run, fc_scratch, fc_packed, fc_pack_opt,
+                                          qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

@@ -14,8 +14,6 @@ typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 0 };
 
 #define TILE_DOT TILE_DOT_S8
-#define ROW(layer, part) q_##layer##_q7_amx##part
-
 #include "../gemm/amx_tile.inc"
 
 #include "convolve_fast.inc"
@@ -25,18 +23,24 @@ static int64_t scratch_in_tiles(const qn_conv *p, int64_t image) {
     return tile_scratch(&shape, image);
 }
 
-int64_t ROW(convolve, _padded)(const void *params) {
+static int64_t scratch_padded_tiles(const void *params) {
     return scratch_in_tiles(params, scratch_padded(params));
 }
 
-int64_t ROW(convolve, _regular)(const void *params) {
+static int64_t scratch_regular_tiles(const void *params) {
     return scratch_in_tiles(params, scratch_regular(params));
 }
 
-int32_t ROW(convolve, _traits)(const void *params) {
+static int32_t convolve_traits(const void *params) {
     const gemm_shape shape = convolve_shape(params);
     return tile_traits(&shape, (tile_costs){.put = 44, .vector = 5, .joins = 1});
 }
+
+const qn_functions q_convolve_q7_amx = {convolve_run, scratch_padded_tiles, convolve_packed,
+                                        convolve_pack, convolve_traits};
+
+const qn_functions q_convolve_fast_q7_amx = {convolve_run, scratch_regular_tiles, convolve_packed,
+                                             convolve_pack, convolve_traits};
 
 #include "../gemm/target_end.inc"
 

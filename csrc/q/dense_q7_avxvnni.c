@@ -17,16 +17,21 @@ enum { PER_STEP = 4, OFFSET = 128 };
 #define vec_dot vec_dot_u8_s8
 #define OPT_ORDER Q_FC_Q7
 
-#define ROW(layer, part) q_##layer##_q7_avxvnni##part
-
 #include "../gemm/tile.inc"
 
 #include "convolve_fast.inc"
 #include "fully_connected_fast.inc"
 
-int64_t ROW(convolve, _padded)(const void *params) { return scratch_padded(params); }
+const qn_functions q_convolve_q7_avxvnni = {convolve_run, scratch_padded, convolve_packed,
+                                            convolve_pack, qn_always_pays};
 
-int64_t ROW(convolve, _regular)(const void *params) { return scratch_regular(params); }
+const qn_functions q_convolve_fast_q7_avxvnni = {convolve_run, scratch_regular, convolve_packed,
+                                                 convolve_pack, qn_always_pays};
+
+const qn_functions q_fc_q7_avxvnni = {fc_run, fc_scratch, fc_packed, fc_pack, qn_always_pays};
+
+const qn_functions q_fc_opt_q7_avxvnni = {fc_run, fc_scratch, fc_packed, fc_pack_opt,
+                                          qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

@@ -17,11 +17,14 @@ enum { PER_STEP = 2, OFFSET = 0 };
 #define vec_dot vec_dot_s16
 #define OPT_ORDER Q_FC_Q7_Q15
 
-#define ROW(layer, part) q_##layer##_q7_q15_avx512##part
-
 #include "../gemm/tile.inc"
 
 #include "fully_connected_fast.inc"
+
+const qn_functions q_fc_q7_q15_avx512 = {fc_run, fc_scratch, fc_packed, fc_pack, qn_always_pays};
+
+const qn_functions q_fc_opt_q7_q15_avx512 = {fc_run, fc_scratch, fc_packed, fc_pack_opt,
+                                             qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

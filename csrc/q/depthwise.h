@@ -15,7 +15,7 @@
 #ifndef QN_Q_DEPTHWISE_H
 #define QN_Q_DEPTHWISE_H
 
-#include "../common/kernels.h"
+#include "weighted_kernels.h"
 #include "window.h"
 
 #endif

@@ -13,9 +13,10 @@ static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes
 
 #include "../gemm/strips_avx2.inc"
 
-#define ROW(part) q_depthwise_q7_avx2##part
-
 #include "depthwise_fast.inc"
+
+const qn_functions q_depthwise_q7_avx2 = {depthwise_run, depthwise_scratch, depthwise_packed,
+                                          depthwise_pack, qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

@@ -11,9 +11,10 @@ enum { OFFSET = 128 };
 
 #include "../gemm/strips_avx512.inc"
 
-#define ROW(part) q_depthwise_q7_avx512##part
-
 #include "depthwise_fast.inc"
+
+const qn_functions q_depthwise_q7_avx512 = {depthwise_run, depthwise_scratch, depthwise_packed,
+                                            depthwise_pack, qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

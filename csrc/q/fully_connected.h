@@ -16,7 +16,7 @@
 #define QN_Q_FULLY_CONNECTED_H
 
 #include "../common/contract.h"
-#include "../common/kernels.h"
+#include "weighted_kernels.h"
 
 /* How a group of columns of four rows lies in an _opt stream, named after the op's type. */
 typedef enum q_fc_order { Q_FC_Q7, Q_FC_Q15, Q_FC_Q7_Q15 } q_fc_order;

@@ -15,7 +15,7 @@
 #define QN_Q_MAT_MULT_H
 
 #include "../common/contract.h"
-#include "../common/kernels.h"
+#include "weighted_kernels.h"
 
 /* The order of the values in a q15 column, and so of the expanded weights. */
 enum { Q_IN_ORDER, Q_REORDERED };

@@ -14,7 +14,7 @@
 #define QN_Q_MULT_H
 
 #include "../common/contract.h"
-#include "../common/kernels.h"
+#include "kernels.h"
 
 static inline int q_mult_check(const qn_mult *p, int64_t element, qn_sizes *sizes, char *why) {
     if (qn_shift_in_range("out_shift", p->out_shift, why) != QN_OK) {

@@ -32,7 +32,7 @@
 #define QN_Q_POOL_H
 
 #include "../common/contract.h"
-#include "../common/kernels.h"
+#include "kernels.h"
 
 /* The inputs start <= i < stop of one window along one axis. */
 typedef struct q_span {

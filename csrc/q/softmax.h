@@ -18,7 +18,7 @@
 #define QN_Q_SOFTMAX_H
 
 #include "../common/contract.h"
-#include "../common/kernels.h"
+#include "kernels.h"
 
 static inline int q_softmax_check(const qn_softmax *p, int32_t most_batches, int64_t element,
                                   qn_sizes *sizes, char *why) {

@@ -14,7 +14,7 @@
 #define QN_Q_VECTOR_H
 
 #include "../common/contract.h"
-#include "../common/kernels.h"
+#include "kernels.h"
 
 static inline int q_vector_check(const qn_vector *p, int64_t element, qn_sizes *sizes, char *why) {
     sizes->in[0] = sizes->in[1] = sizes->out = p->length * element;

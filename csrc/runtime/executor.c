@@ -27,7 +27,7 @@ static int step_check(const qn_plan *plan, const qn_step *step, char *why) {
             part = "an input";
         }
     }
-    int64_t scratch = step->kernel->scratch(step->params);
+    int64_t scratch = step->kernel->functions->scratch(step->params);
     if (scratch < 0 || (scratch > 0 && !within(step->scratch, scratch, plan->arena_bytes))) {
         part = "the scratch buffer";
     }
@@ -42,7 +42,7 @@ static int step_check(const qn_plan *plan, const qn_step *step, char *why) {
         snprintf(why, QN_WHY, "%s does not lie inside the planned memory", part);
         return QN_REFUSED;
     }
-    if (step->packed_bytes < step->kernel->packed(step->params)) {
+    if (step->packed_bytes < step->kernel->functions->packed(step->params)) {
         snprintf(why, QN_WHY, "the weights are not packed for %s", step->kernel->variant);
         return QN_REFUSED;
     }
@@ -165,7 +165,7 @@ int qn_run_step(const qn_step *step, char *arena) {
         memcpy(arena + step->spare, buffers.in[0], (size_t)step->spare_bytes);
         buffers.in[0] = arena + step->spare;
     }
-    const int status = step->kernel->run(step->params, &buffers);
+    const int status = step->kernel->functions->run(step->params, &buffers);
     qn_leave_vectors(step->kernel->cpu);
     return status;
 }

@@ -5,13 +5,13 @@
 
 void qn_pack_row(const qn_kernel *row, const void *params, const qn_buffers *given, void *packed) {
     const uint64_t modes = qn_enter_modes();
-    row->pack(params, given->weights, given->bias, packed);
+    row->functions->pack(params, given->weights, given->bias, packed);
     qn_leave_modes(modes);
 }
 
 int qn_run_row(const qn_kernel *row, const void *params, const qn_buffers *buffers) {
     const uint64_t modes = qn_enter_modes();
-    const int status = row->run(params, buffers);
+    const int status = row->functions->run(params, buffers);
     qn_leave_vectors(row->cpu);
     qn_release_tiles(row->cpu & QN_CPU_AMX);
     qn_leave_modes(modes);

@@ -152,7 +152,7 @@ static int goes_by_pixels(const qn_kernel *kernel, const windows *w, const int32
     }
     memcpy(part, params, w->bytes);
     split_pixels(w, part, &two);
-    return kernel->scratch(part) != QN_NOT_TAKEN;
+    return kernel->functions->scratch(part) != QN_NOT_TAKEN;
 }
 
 static int64_t pixels_of(const windows *w, const int32_t *p) {
@@ -163,7 +163,7 @@ static int64_t pixels_of(const windows *w, const int32_t *p) {
 static int is_even(const qn_kernel *kernel, const int32_t *params) {
     const int32_t profile = params[0];
     const int lanes = qn_path(profile) == QN_PATH_MVE && qn_rounding(profile) == QN_SINGLE;
-    return !lanes && (!(kernel->cpu & QN_CPU_AMX) || kernel->traits(params) & QN_PARTS);
+    return !lanes && (!(kernel->cpu & QN_CPU_AMX) || kernel->functions->traits(params) & QN_PARTS);
 }
 
 int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain) {
@@ -204,8 +204,8 @@ static int move(qn_step *part, const qn_sizes *sizes, int64_t from, int64_t of, 
 /* Rows of a call take no more scratch than all of it. The contract may have other bits for a part as
  * a call of its own, so that the row would leave that to another one: its geometry is the same. */
 static int64_t scratch_of(const qn_kernel *kernel, const void *whole, const void *part) {
-    const int64_t own = kernel->scratch(part);
-    return own == QN_NOT_TAKEN ? kernel->scratch(whole) : own;
+    const int64_t own = kernel->functions->scratch(part);
+    return own == QN_NOT_TAKEN ? kernel->functions->scratch(whole) : own;
 }
 
 int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_step *part,
@@ -239,8 +239,9 @@ int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_
     *part = *step;
     part->params = params;
     *scratch = scratch_of(step->kernel, whole, params);
-    if (status == QN_OK && (step->kernel->packed(params) != step->kernel->packed(whole) ||
-                            (w && !is_even(step->kernel, params)))) {
+    if (status == QN_OK &&
+        (step->kernel->functions->packed(params) != step->kernel->functions->packed(whole) ||
+         (w && !is_even(step->kernel, params)))) {
         return QN_REFUSED; /* few pixels, or one row of very many, may be computed in another way */
     }
     return status == QN_OK ? move(part, &sizes, s.from, of, first, units) : status;

@@ -20,9 +20,17 @@ static inline vec vec_high_pairs(vec a, vec b) { return _mm512_unpackhi_epi16(a,
 
 #include "convolve/depthwise_s16_fast.inc"
 
-#define ROW(layer, part) s_##layer##_avx512##part
-
 #include "weighted_s16_rows.inc"
+
+const qn_functions s_convolve_s16_avx512 = {convolve_s16_run, convolve_s16_scratch,
+                                            convolve_s16_packed, convolve_s16_pack, qn_always_pays};
+
+const qn_functions s_depthwise_s16_avx512 = {depthwise_s16_run, depthwise_s16_scratch,
+                                             depthwise_s16_packed, depthwise_s16_pack,
+                                             qn_always_pays};
+
+const qn_functions s_fc_s16_avx512 = {fc_s16_run, fc_s16_scratch, fc_s16_packed, fc_s16_pack,
+                                      qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

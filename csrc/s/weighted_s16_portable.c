@@ -12,6 +12,14 @@ enum { LANES = 16 }; /* channels that go together */
 
 #include "convolve/depthwise_s16_portable.inc"
 
-#define ROW(layer, part) s_##layer##_portable##part
-
 #include "weighted_s16_rows.inc"
+
+const qn_functions s_convolve_s16_portable = {
+    convolve_s16_run, convolve_s16_scratch, convolve_s16_packed, convolve_s16_pack, qn_always_pays};
+
+const qn_functions s_depthwise_s16_portable = {depthwise_s16_run, depthwise_s16_scratch,
+                                               depthwise_s16_packed, depthwise_s16_pack,
+                                               qn_always_pays};
+
+const qn_functions s_fc_s16_portable = {fc_s16_run, fc_s16_scratch, fc_s16_packed, fc_s16_pack,
+                                        qn_always_pays};

@@ -15,8 +15,6 @@ typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 0 };
 
 #define TILE_DOT TILE_DOT_S8
-#define ROW(layer, part) s_##layer##_amx##part
-
 #include "../gemm/strips_avx512.inc"
 
 #include "../gemm/amx_tile.inc"
@@ -35,14 +33,14 @@ static int64_t scratch_in_tiles(const s_layer *l, int64_t image) {
     return tile_scratch(&shape, image);
 }
 
-int64_t ROW(convolve_s8, _scratch)(const void *params) {
+static int64_t convolve_tiles_scratch(const void *params) {
     const s_layer layer = layer_of_convolve(params, NULL, NULL);
-    return scratch_in_tiles(&layer, convolve_scratch(params));
+    return scratch_in_tiles(&layer, convolve_s8_scratch(params));
 }
 
-int64_t ROW(fc_s8, _scratch)(const void *params) {
+static int64_t fc_tiles_scratch(const void *params) {
     const s_layer layer = layer_of_dense(params, NULL, NULL, 0);
-    return scratch_in_tiles(&layer, dense_scratch(params));
+    return scratch_in_tiles(&layer, fc_s8_scratch(params));
 }
 
 static int32_t layer_traits(const s_layer *l) {
@@ -52,15 +50,24 @@ static int32_t layer_traits(const s_layer *l) {
                                          : (tile_costs){.put = 170, .vector = 10, .joins = 1});
 }
 
-int32_t ROW(convolve_s8, _traits)(const void *params) {
+static int32_t convolve_s8_traits(const void *params) {
     const s_layer layer = layer_of_convolve(params, NULL, NULL);
     return layer_traits(&layer);
 }
 
-int32_t ROW(fc_s8, _traits)(const void *params) {
+static int32_t fc_s8_traits(const void *params) {
     const s_layer layer = layer_of_dense(params, NULL, NULL, 0);
     return layer_traits(&layer);
 }
+
+const qn_functions s_convolve_s8_amx = {convolve_s8_run, convolve_tiles_scratch, convolve_s8_packed,
+                                        convolve_s8_pack, convolve_s8_traits};
+
+const qn_functions s_fc_s8_amx = {fc_s8_run, fc_tiles_scratch, fc_s8_packed, fc_s8_pack,
+                                  fc_s8_traits};
+
+const qn_functions s_fc_per_channel_s8_amx = {fc_s8_run, fc_tiles_scratch, fc_s8_packed,
+                                              fc_per_channel_s8_pack, fc_s8_traits};
 
 #include "../gemm/target_end.inc"
 

@@ -17,8 +17,6 @@ typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 128 };
 #define vec_dot vec_dot_u8_s8
 
-#define ROW(layer, part) s_##layer##_avx512##part
-
 #include "../gemm/strips_avx512.inc"
 #include "../gemm/tile.inc"
 
@@ -35,24 +33,47 @@ static int32_t layer_traits(const s_layer *l) {
     return QN_PAYS | (lanes ? 0 : turned);
 }
 
-int32_t ROW(convolve_s8, _traits)(const void *params) {
+static int32_t convolve_s8_traits(const void *params) {
     const s_layer layer = layer_of_convolve(params, NULL, NULL);
     return layer_traits(&layer);
 }
 
-int32_t ROW(depthwise_s8, _traits)(const void *params) {
+static int32_t depthwise_s8_traits(const void *params) {
     const s_layer layer = layer_of_depthwise(params, NULL, NULL);
     return layer_traits(&layer);
 }
 
-int32_t ROW(depthwise_s4, _traits)(const void *params) {
-    return ROW(depthwise_s8, _traits)(params);
-}
-
-int32_t ROW(fc_s8, _traits)(const void *params) {
+static int32_t fc_s8_traits(const void *params) {
     const s_layer layer = layer_of_dense(params, NULL, NULL, 0);
     return layer_traits(&layer);
 }
+
+const qn_functions s_convolve_s8_avx512 = {convolve_s8_run, convolve_s8_scratch, convolve_s8_packed,
+                                           convolve_s8_pack, convolve_s8_traits};
+
+const qn_functions s_convolve_s4_avx512 = {convolve_s8_run, convolve_s8_scratch, convolve_s8_packed,
+                                           convolve_s4_pack, convolve_s8_traits};
+
+const qn_functions s_transpose_conv_s8_avx512 = {transpose_conv_s8_run, transpose_conv_s8_scratch,
+                                                 transpose_conv_s8_packed, transpose_conv_s8_pack,
+                                                 qn_always_pays};
+
+const qn_functions s_depthwise_s8_avx512 = {depthwise_s8_run, depthwise_s8_scratch,
+                                            depthwise_s8_packed, depthwise_s8_pack,
+                                            depthwise_s8_traits};
+
+const qn_functions s_depthwise_s4_avx512 = {depthwise_s4_run, depthwise_s4_scratch,
+                                            depthwise_s8_packed, depthwise_s4_pack,
+                                            depthwise_s8_traits};
+
+const qn_functions s_fc_s8_avx512 = {fc_s8_run, fc_s8_scratch, fc_s8_packed, fc_s8_pack,
+                                     fc_s8_traits};
+
+const qn_functions s_fc_per_channel_s8_avx512 = {fc_s8_run, fc_s8_scratch, fc_s8_packed,
+                                                 fc_per_channel_s8_pack, fc_s8_traits};
+
+const qn_functions s_fc_s4_avx512 = {fc_s8_run, fc_s4_scratch, fc_s8_packed, fc_s4_pack,
+                                     fc_s8_traits};
 
 #include "../gemm/target_end.inc"
 

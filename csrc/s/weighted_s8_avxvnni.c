@@ -16,8 +16,6 @@ typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 128 };
 #define vec_dot vec_dot_u8_s8
 
-#define ROW(layer, part) s_##layer##_avxvnni##part
-
 #include "../gemm/strips_avxvnni.inc"
 #include "../gemm/tile.inc"
 
@@ -25,6 +23,31 @@ enum { PER_STEP = 4, OFFSET = 128 };
 
 #include "convolve/transpose_conv_fast.inc"
 #include "weighted_vector_rows.inc"
+
+const qn_functions s_convolve_s8_avxvnni = {convolve_s8_run, convolve_s8_scratch,
+                                            convolve_s8_packed, convolve_s8_pack, qn_always_pays};
+
+const qn_functions s_convolve_s4_avxvnni = {convolve_s8_run, convolve_s8_scratch,
+                                            convolve_s8_packed, convolve_s4_pack, qn_always_pays};
+
+const qn_functions s_transpose_conv_s8_avxvnni = {transpose_conv_s8_run, transpose_conv_s8_scratch,
+                                                  transpose_conv_s8_packed, transpose_conv_s8_pack,
+                                                  qn_always_pays};
+
+const qn_functions s_depthwise_s8_avxvnni = {
+    depthwise_s8_run, depthwise_s8_scratch, depthwise_s8_packed, depthwise_s8_pack, qn_always_pays};
+
+const qn_functions s_depthwise_s4_avxvnni = {
+    depthwise_s4_run, depthwise_s4_scratch, depthwise_s8_packed, depthwise_s4_pack, qn_always_pays};
+
+const qn_functions s_fc_s8_avxvnni = {fc_s8_run, fc_s8_scratch, fc_s8_packed, fc_s8_pack,
+                                      qn_always_pays};
+
+const qn_functions s_fc_per_channel_s8_avxvnni = {fc_s8_run, fc_s8_scratch, fc_s8_packed,
+                                                  fc_per_channel_s8_pack, qn_always_pays};
+
+const qn_functions s_fc_s4_avxvnni = {fc_s8_run, fc_s4_scratch, fc_s8_packed, fc_s4_pack,
+                                      qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

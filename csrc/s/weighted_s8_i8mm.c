@@ -15,8 +15,6 @@ typedef int8_t pixel;
 typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 0 };
 
-#define ROW(layer, part) s_##layer##_i8mm##part
-
 #include "../gemm/strips_neon.inc"
 
 #include "../gemm/pairs_tile.inc"
@@ -32,15 +30,24 @@ static int64_t scratch_in_pairs(const s_layer *l, int64_t scratch) {
                                                                                  : scratch;
 }
 
-int64_t ROW(convolve_s8, _scratch)(const void *params) {
+static int64_t convolve_pairs_scratch(const void *params) {
     const s_layer layer = layer_of_convolve(params, NULL, NULL);
-    return scratch_in_pairs(&layer, convolve_scratch(params));
+    return scratch_in_pairs(&layer, convolve_s8_scratch(params));
 }
 
-int64_t ROW(fc_s8, _scratch)(const void *params) {
+static int64_t fc_pairs_scratch(const void *params) {
     const s_layer layer = layer_of_dense(params, NULL, NULL, 0);
-    return scratch_in_pairs(&layer, dense_scratch(params));
+    return scratch_in_pairs(&layer, fc_s8_scratch(params));
 }
+
+const qn_functions s_convolve_s8_i8mm = {convolve_s8_run, convolve_pairs_scratch,
+                                         convolve_s8_packed, convolve_s8_pack, qn_always_pays};
+
+const qn_functions s_fc_s8_i8mm = {fc_s8_run, fc_pairs_scratch, fc_s8_packed, fc_s8_pack,
+                                   qn_always_pays};
+
+const qn_functions s_fc_per_channel_s8_i8mm = {fc_s8_run, fc_pairs_scratch, fc_s8_packed,
+                                               fc_per_channel_s8_pack, qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

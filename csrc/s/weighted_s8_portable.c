@@ -12,8 +12,6 @@ typedef int16_t pixel;
 typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0 };
 
-#define ROW(layer, part) s_##layer##_portable##part
-
 #include "../gemm/portable.inc"
 #include "../gemm/strips_portable.inc"
 
@@ -21,3 +19,28 @@ enum { PER_STEP = 2, OFFSET = 0 };
 
 #include "convolve/transpose_conv_fast.inc"
 #include "weighted_vector_rows.inc"
+
+const qn_functions s_convolve_s8_portable = {convolve_s8_run, convolve_s8_scratch,
+                                             convolve_s8_packed, convolve_s8_pack, qn_always_pays};
+
+const qn_functions s_convolve_s4_portable = {convolve_s8_run, convolve_s8_scratch,
+                                             convolve_s8_packed, convolve_s4_pack, qn_always_pays};
+
+const qn_functions s_transpose_conv_s8_portable = {transpose_conv_s8_run, transpose_conv_s8_scratch,
+                                                   transpose_conv_s8_packed, transpose_conv_s8_pack,
+                                                   qn_always_pays};
+
+const qn_functions s_depthwise_s8_portable = {
+    depthwise_s8_run, depthwise_s8_scratch, depthwise_s8_packed, depthwise_s8_pack, qn_always_pays};
+
+const qn_functions s_depthwise_s4_portable = {
+    depthwise_s4_run, depthwise_s4_scratch, depthwise_s8_packed, depthwise_s4_pack, qn_always_pays};
+
+const qn_functions s_fc_s8_portable = {fc_s8_run, fc_s8_scratch, fc_s8_packed, fc_s8_pack,
+                                       qn_always_pays};
+
+const qn_functions s_fc_per_channel_s8_portable = {fc_s8_run, fc_s8_scratch, fc_s8_packed,
+                                                   fc_per_channel_s8_pack, qn_always_pays};
+
+const qn_functions s_fc_s4_portable = {fc_s8_run, fc_s4_scratch, fc_s8_packed, fc_s4_pack,
+                                       qn_always_pays};

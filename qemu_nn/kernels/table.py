@@ -46,10 +46,11 @@ class Op:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of csrc/kernels.inc: a way to compute an op, and the profiles it claims.
+    """A line of a list of kernels (kernels.inc): a way to compute an op, for some profiles.
 
     kind: "plain" (the definition), "model" (the device's own way) or "fast" (this host's).
-    symbol: its C function. profiles: bit p: profile number p. cpu: features it needs of the host.
+    symbol: its C name, of a function or of a struct of functions. profiles: bit p: profile
+    number p. cpu: features it needs of the host.
     """
 
     index: int
@@ -98,18 +99,18 @@ class Row:
         return traits & lib.QN_TURNED_IN, traits & lib.QN_TURNED_OUT
 
     def _traits(self, params: Any) -> int:
-        return int(lib.qn_kernel_at(self.index).traits(params))
+        return int(lib.qn_kernel_at(self.index).functions.traits(params))
 
     def scratch(self, params: Any) -> int:
         """Bytes of scratch memory for these parameters."""
-        return int(lib.qn_kernel_at(self.index).scratch(params))
+        return int(lib.qn_kernel_at(self.index).functions.scratch(params))
 
     def pack(
         self, params: Any, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
     ) -> Optional[np.ndarray]:
         """Weights and bias laid out as the row wants them, once; None if it reads them as is."""
         kernel = lib.qn_kernel_at(self.index)
-        size = kernel.packed(params)
+        size = kernel.functions.packed(params)
         if not size:
             return None
         packed = aligned_bytes(size)

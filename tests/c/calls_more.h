@@ -185,7 +185,7 @@ static int random_call(const qn_kernel *row, int32_t profile, int relu, params *
             p->fc.relu = relu;
         }
         if (work <= MOST_WORK && op->check(p, sizes, why) == QN_OK &&
-            row->scratch(p) != QN_NOT_TAKEN) {
+            row->functions->scratch(p) != QN_NOT_TAKEN) {
             return 1;
         }
     }

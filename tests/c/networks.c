@@ -42,8 +42,9 @@ static const qn_kernel *best_row(const planned_step *step) {
         const qn_kernel *row = qn_kernel_at(i);
         if (!strcmp(row->op->op, step->op) && !strcmp(row->op->type, step->type) &&
             strcmp(row->kind, "model") != 0 && row->profiles >> profile & 1 &&
-            !(row->cpu & ~qn_cpu_features()) && row->scratch(step->params) != QN_NOT_TAKEN &&
-            (row->traits(step->params) & QN_PAYS)) {
+            !(row->cpu & ~qn_cpu_features()) &&
+            row->functions->scratch(step->params) != QN_NOT_TAKEN &&
+            (row->functions->traits(step->params) & QN_PAYS)) {
             return row;
         }
     }
@@ -66,10 +67,10 @@ static int same(const planned *network, int64_t *fast) {
         step->bias = from->bias;
         step->weights_bytes = from->weights_bytes;
         step->bias_bytes = from->bias_bytes;
-        step->packed_bytes = step->kernel->packed(from->params);
+        step->packed_bytes = step->kernel->functions->packed(from->params);
         if (step->packed_bytes) {
             void *packed = filled(step->packed_bytes);
-            step->kernel->pack(from->params, from->weights, from->bias, packed);
+            step->kernel->functions->pack(from->params, from->weights, from->bias, packed);
             step->packed = packed;
         }
         memcpy(step->in, from->in, sizeof step->in);
@@ -77,7 +78,7 @@ static int same(const planned *network, int64_t *fast) {
         step->scratch = (network->arena_bytes + 63) / 64 * 64;
         step->spare = from->spare;
         step->spare_bytes = from->spare_bytes;
-        const int64_t wanted = step->kernel->scratch(from->params);
+        const int64_t wanted = step->kernel->functions->scratch(from->params);
         scratch = wanted > scratch ? wanted : scratch;
     }
     const qn_load input = {0, network->input, network->input_bytes};

@@ -45,7 +45,8 @@ static void release_arrays(const arrays *a) {
  * Returns whether the inputs are as they were. */
 static int run(const qn_kernel *row, const params *p, const arrays *a, const qn_sizes *sizes,
                uint8_t *out) {
-    void *packed = allocate(row->packed(p)), *scratch = allocate(row->scratch(p));
+    void *packed = allocate(row->functions->packed(p)),
+         *scratch = allocate(row->functions->scratch(p));
     qn_buffers buffers = {.weights = a->weights,
                           .bias = a->bias,
                           .out = out + GUARD + a->beside / 4 * 4,
@@ -53,17 +54,17 @@ static int run(const qn_kernel *row, const params *p, const arrays *a, const qn_
                           .packed = packed};
     int intact = 1;
     memset(out, 0xa5, (size_t)(sizes->out + a->beside) + 2 * GUARD);
-    memset(scratch, 0xa5, (size_t)row->scratch(p));
-    memset(packed, 0xa5, (size_t)row->packed(p));
+    memset(scratch, 0xa5, (size_t)row->functions->scratch(p));
+    memset(packed, 0xa5, (size_t)row->functions->packed(p));
     for (int i = 0; i < QN_INPUTS; i++) {
         uint8_t *copy = allocate(sizes->in[i] + a->beside);
         memcpy(copy + a->beside, a->in[i], (size_t)sizes->in[i]);
         buffers.in[i] = copy + a->beside;
     }
     if (row->pack) {
-        row->pack(p, buffers.weights, buffers.bias, packed);
+        row->functions->pack(p, buffers.weights, buffers.bias, packed);
     }
-    row->run(p, &buffers);
+    row->functions->run(p, &buffers);
     for (int i = 0; i < QN_INPUTS; i++) {
         intact &= !memcmp(buffers.in[i], a->in[i], (size_t)sizes->in[i]);
         release((uint8_t *)buffers.in[i] - a->beside);

@@ -61,13 +61,9 @@ static int64_t none(const void *params) {
 }
 
 static const qn_op op = {"t", "triple", "s32", "none", NULL};
-static const qn_kernel kernel = {.op = &op,
-                                 .kind = "fast",
-                                 .variant = "test",
-                                 .symbol = "run",
-                                 .run = run,
-                                 .scratch = none,
-                                 .packed = none};
+static const qn_functions functions = {.run = run, .scratch = none, .packed = none};
+static const qn_kernel kernel = {
+    .op = &op, .kind = "fast", .variant = "test", .symbol = "run", .functions = &functions};
 static const qn_vector whole = {0, WIDTH}, part = {0, WIDTH / PARTS};
 
 /* Three steps, ping-pong between two buffers; the middle one is split and its result stored. */

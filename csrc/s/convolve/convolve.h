@@ -41,6 +41,7 @@
 #define QN_S_CONVOLVE_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 /* Products that the device sums up in 32 bits, of 16-bit convolutions with a bias of 64. */
 enum { S_FAST_TAPS = 512 };

@@ -33,6 +33,7 @@
 #define QN_S_DEPTHWISE_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 static inline int32_t s_depthwise_channels(const qn_s_depthwise *p) {
     return p->input_c * p->ch_mult;

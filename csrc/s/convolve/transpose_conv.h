@@ -28,6 +28,7 @@
 #define QN_S_TRANSPOSE_CONV_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 /* Is it computed as a convolution, with the filter turned round? */
 static inline int s_is_turned(const qn_s_transpose_conv *p) {

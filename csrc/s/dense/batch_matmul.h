@@ -23,5 +23,6 @@
 #define QN_S_BATCH_MATMUL_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

@@ -20,11 +20,12 @@
 
 #define vec_dot vec_dot_s16
 #define NEVER_ALONE 1
-#define ROW(part) s_batch_matmul_s8_avx512##part
-
 #include "../../gemm/tile.inc"
 
 #include "batch_matmul_fast.inc"
+
+const qn_functions s_batch_matmul_s8_avx512 = {product_run, product_scratch, product_packed,
+                                               product_pack, qn_always_pays};
 
 #include "../../gemm/target_end.inc"
 

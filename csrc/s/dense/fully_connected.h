@@ -30,5 +30,6 @@
 #define QN_S_FULLY_CONNECTED_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

@@ -34,5 +34,6 @@
 #define QN_S_ELEMENTWISE_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

@@ -175,7 +175,7 @@ static inline void make_linear(const void *how, const int8_t *x, const int8_t *y
     _mm256_storeu_si256((__m256i *)out, _mm256_max_epi8(_mm256_min_epi8(sum, f->most), f->least));
 }
 
-int s_elementwise_add_s8_avx2(const void *params, const qn_buffers *b) {
+static int add_s8_run(const void *params, const qn_buffers *b) {
     const qn_s_add *p = params;
     const sum_linear *s = b->packed;
     if (s->bits) {
@@ -188,22 +188,24 @@ int s_elementwise_add_s8_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-int64_t s_elementwise_add_s8_avx2_scratch(const void *params) {
+static int64_t add_s8_scratch(const void *params) {
     return s_add_is_usual(params) ? 0 : QN_NOT_TAKEN;
 }
 
-int64_t s_elementwise_add_s8_avx2_packed(const void *params) {
+static int64_t add_s8_packed(const void *params) {
     (void)params;
     return sizeof(sum_linear);
 }
 
-void s_elementwise_add_s8_avx2_pack(const void *params, const void *weights, const void *bias,
-                                    void *packed) {
+static void add_s8_pack(const void *params, const void *weights, const void *bias, void *packed) {
     /* Outputs without clamping are below 2^10 with 28 bits, as 255 * 2 * 3/2 + 129 is. */
     const sum_room room = {28, LOWER_BITS + 8, 3 << 27, 1 << (LOWER_BITS - 8), 0x1p38};
     (void)weights, (void)bias;
     *(sum_linear *)packed = sum_prove(params, &room, ends_of);
 }
+
+const qn_functions s_elementwise_add_s8_avx2 = {add_s8_run, add_s8_scratch, add_s8_packed,
+                                                add_s8_pack, qn_always_pays};
 
 typedef struct product {
     uniform out;

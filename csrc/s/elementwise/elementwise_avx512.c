@@ -161,7 +161,7 @@ static void add_integers(const qn_s_add *p, const qn_buffers *b) {
     }
 }
 
-int s_elementwise_add_s8_avx512(const void *params, const qn_buffers *b) {
+static int add_s8_run(const void *params, const qn_buffers *b) {
     const sum_linear *s = b->packed;
     if (s->bits) {
         add_linear(params, b);
@@ -171,22 +171,24 @@ int s_elementwise_add_s8_avx512(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-int64_t s_elementwise_add_s8_avx512_scratch(const void *params) {
+static int64_t add_s8_scratch(const void *params) {
     return s_add_is_usual(params) ? 0 : QN_NOT_TAKEN;
 }
 
-int64_t s_elementwise_add_s8_avx512_packed(const void *params) {
+static int64_t add_s8_packed(const void *params) {
     (void)params;
     return sizeof(sum_linear);
 }
 
-void s_elementwise_add_s8_avx512_pack(const void *params, const void *weights, const void *bias,
-                                      void *packed) {
+static void add_s8_pack(const void *params, const void *weights, const void *bias, void *packed) {
     const sum_room room = {24, 16, 1 << 23, 1,
                            INT32_MAX - (1 << 24)}; /* half a unit and less added */
     (void)weights, (void)bias;
     *(sum_linear *)packed = sum_prove(params, &room, ends_of);
 }
+
+const qn_functions s_elementwise_add_s8_avx512 = {add_s8_run, add_s8_scratch, add_s8_packed,
+                                                  add_s8_pack, qn_always_pays};
 
 /* 32 elements with their offset, in 16 bits; beyond the mask nothing is read. */
 static inline __m512i halfwords(const int8_t *in, __mmask32 some, __m512i offset) {

@@ -23,7 +23,8 @@ static inline int32_t requantized(const s_uniform *u, int32_t x) {
     return qn_asr(t - (t < u->nudge), u->right);
 }
 
-static int run_sides(const qn_s_add *p, const qn_buffers *b) {
+static int sides_run(const void *params, const qn_buffers *b) {
+    const qn_s_add *p = params;
     const s_uniform last = s_uniform_of(p->out_mult, 0, p->out_shift);
     const uint8_t *x = b->in[0], *y = b->in[1];
     const int32_t *of_x = b->packed, *of_y = of_x + ENTRIES;
@@ -36,42 +37,34 @@ static int run_sides(const qn_s_add *p, const qn_buffers *b) {
     return QN_OK;
 }
 
-int s_elementwise_add_s8_portable(const void *params, const qn_buffers *b) {
-    return run_sides(params, b);
-}
-
-int64_t s_elementwise_add_s8_portable_scratch(const void *params) {
-    return s_add_is_usual(params) ? 0 : QN_NOT_TAKEN;
-}
-
-int64_t s_elementwise_add_s8_portable_packed(const void *params) {
+static int64_t sides_packed(const void *params) {
     (void)params;
     return 2 * ENTRIES * (int64_t)sizeof(int32_t);
 }
 
-void s_elementwise_add_s8_portable_pack(const void *params, const void *weights, const void *bias,
-                                        void *packed) {
+static int64_t add_s8_scratch(const void *params) {
+    return s_add_is_usual(params) ? 0 : QN_NOT_TAKEN;
+}
+
+static void add_s8_pack(const void *params, const void *weights, const void *bias, void *packed) {
     (void)weights, (void)bias;
     pack_sides(params, 1, packed);
 }
 
-int s_elementwise_sub_s8_portable(const void *params, const qn_buffers *b) {
-    return run_sides(params, b);
-}
+const qn_functions s_elementwise_add_s8_portable = {sides_run, add_s8_scratch, sides_packed,
+                                                    add_s8_pack, qn_always_pays};
 
-int64_t s_elementwise_sub_s8_portable_scratch(const void *params) {
+static int64_t sub_s8_scratch(const void *params) {
     return qn_rounding(((const qn_s_add *)params)->profile) == QN_DOUBLE ? 0 : QN_NOT_TAKEN;
 }
 
-int64_t s_elementwise_sub_s8_portable_packed(const void *params) {
-    return s_elementwise_add_s8_portable_packed(params);
-}
-
-void s_elementwise_sub_s8_portable_pack(const void *params, const void *weights, const void *bias,
-                                        void *packed) {
+static void sub_s8_pack(const void *params, const void *weights, const void *bias, void *packed) {
     (void)weights, (void)bias;
     pack_sides(params, -1, packed);
 }
+
+const qn_functions s_elementwise_sub_s8_portable = {sides_run, sub_s8_scratch, sides_packed,
+                                                    sub_s8_pack, qn_always_pays};
 
 int s_elementwise_mul_s8_portable(const void *params, const qn_buffers *b) {
     const qn_s_mul *p = params;

@@ -19,5 +19,6 @@
 #define QN_S_HARD_SWISH_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

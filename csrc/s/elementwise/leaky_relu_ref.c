@@ -1,4 +1,5 @@
 /* LEAKY_RELU of TensorFlow Lite Micro, and the rescaling of uint8 by real factors, plain. */
+#include "kernels.h"
 #include "requantize.h"
 
 static int check(const qn_s_leaky_relu *p, const s_type *type, qn_sizes *sizes, char *why) {

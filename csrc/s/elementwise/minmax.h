@@ -13,5 +13,6 @@
 #define QN_S_MINMAX_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

@@ -16,6 +16,7 @@
 #ifndef QN_S_PRELU_H
 #define QN_S_PRELU_H
 
+#include "kernels.h"
 #include "requantize.h"
 
 #endif

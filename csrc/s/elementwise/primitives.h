@@ -20,5 +20,6 @@
 
 #include "../../common/elementary.h"
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

@@ -1,4 +1,5 @@
 /* Changes of scale of TensorFlow Lite Micro, plain. */
+#include "kernels.h"
 #include "requantize.h"
 
 static int check(const qn_s_requantize *p, const s_type *in, const s_type *out, qn_sizes *sizes,

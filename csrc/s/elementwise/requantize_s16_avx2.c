@@ -1,4 +1,5 @@
 /* Changes of scale of 16 bits on AVX2, 8 elements at a time. */
+#include "kernels.h"
 #include "requantize.h"
 
 #if QN_HAS_X86

@@ -3,6 +3,7 @@
 #define QN_S_TFLM_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 /* R of their contracts: x * multiplier * 2^(shift - 31) as their own code rounds it, -31 <= shift <=
  * 30. That is requantize() of fixed.h, but single rounding has 64 bits in every release. */

@@ -8,6 +8,7 @@
 #define QN_S_UNIFORM_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 typedef struct s_uniform {
     int64_t add;

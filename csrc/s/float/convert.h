@@ -19,5 +19,6 @@
 
 #include "../../common/real.h"
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

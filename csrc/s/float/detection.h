@@ -30,6 +30,7 @@
 
 #include "../../common/real.h"
 #include "../affine.h"
+#include "kernels.h"
 
 enum { S_CORNERS = 4 };
 

@@ -28,6 +28,7 @@
 
 #include "../../common/real.h"
 #include "../affine.h"
+#include "kernels.h"
 
 enum { S_REAL_MOST = 1 << 28 };
 

@@ -23,5 +23,6 @@
 
 #include "../../common/real.h"
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

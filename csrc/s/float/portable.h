@@ -25,5 +25,6 @@
 
 #include "../../common/real.h"
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

@@ -15,5 +15,6 @@
 
 #include "../../common/real.h"
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

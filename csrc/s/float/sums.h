@@ -20,5 +20,6 @@
 
 #include "../../common/real.h"
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

@@ -11,5 +11,6 @@
 #define QN_S_CONTROL_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

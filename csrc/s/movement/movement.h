@@ -40,6 +40,7 @@
 
 #include "../../common/elementary.h"
 #include "../affine.h"
+#include "kernels.h"
 
 /* The bytes of an element. */
 static inline int s_element(int32_t element, char *why) {

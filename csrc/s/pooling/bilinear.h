@@ -23,6 +23,7 @@
 #define QN_S_BILINEAR_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 /* One axis: sides, and scale and start of at(). Nothing passes 2^28. */
 typedef struct s_bilinear_axis {

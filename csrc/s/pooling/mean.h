@@ -18,6 +18,7 @@
 #define QN_S_MEAN_H
 
 #include "../elementwise/requantize.h"
+#include "kernels.h"
 
 /* Multiplier and shift, with the count folded in. */
 typedef struct s_mean_scale {

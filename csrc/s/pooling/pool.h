@@ -20,7 +20,7 @@
 #define QN_S_POOL_H
 
 #include "../../common/contract.h"
-#include "../../common/kernels.h"
+#include "kernels.h"
 
 /* The inputs start <= i < stop of one window along one axis. */
 typedef struct s_span {

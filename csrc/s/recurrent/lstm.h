@@ -37,6 +37,7 @@
 #define QN_S_LSTM_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 /* has_hidden_state of TensorFlow Lite Micro's own kernel. */
 enum { S_LSTM_OWN = 2 };

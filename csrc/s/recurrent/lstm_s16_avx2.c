@@ -33,18 +33,13 @@ static void pack_gate_pair(const qn_s_lstm *p, int32_t multiplier, int32_t shift
 
 #include "lstm_pack.inc"
 
-int s_lstm_s16_avx2(const void *params, const qn_buffers *b) {
+static int lstm_s16_run(const void *params, const qn_buffers *b) {
     const int plain = *(const int32_t *)b->packed;
     return plain ? s_lstm_s16_ref(params, b) : lstm_run(params, b);
 }
 
-int64_t s_lstm_s16_avx2_scratch(const void *params) { return lstm_scratch(params); }
-
-int64_t s_lstm_s16_avx2_packed(const void *params) { return lstm_packed(params); }
-
-void s_lstm_s16_avx2_pack(const void *params, const void *weights, const void *bias, void *packed) {
-    lstm_pack(params, weights, bias, packed);
-}
+const qn_functions s_lstm_s16_avx2 = {lstm_s16_run, lstm_scratch, lstm_packed, lstm_pack,
+                                      qn_always_pays};
 
 #include "../../gemm/target_end.inc"
 

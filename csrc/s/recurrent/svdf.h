@@ -40,6 +40,7 @@
 #define QN_S_SVDF_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 /* What Helium's sums of weights add to each filter's. */
 static inline int32_t svdf_sums(const qn_s_svdf *p) {

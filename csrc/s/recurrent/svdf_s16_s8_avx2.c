@@ -17,17 +17,8 @@ static inline __m256i widened(const element *at, int64_t available) {
 
 #include "svdf_fast.inc"
 
-int s_svdf_s16_s8_avx2(const void *params, const qn_buffers *b) { return svdf_run(params, b); }
-
-int64_t s_svdf_s16_s8_avx2_scratch(const void *params) { return svdf_scratch(params); }
-
-int64_t s_svdf_s16_s8_avx2_packed(const void *params) { return svdf_packed(params); }
-
-void s_svdf_s16_s8_avx2_pack(const void *params, const void *weights, const void *bias,
-                             void *packed) {
-    (void)bias;
-    svdf_pack(params, weights, packed);
-}
+const qn_functions s_svdf_s16_s8_avx2 = {svdf_run, svdf_scratch, svdf_packed, svdf_pack,
+                                         qn_always_pays};
 
 #include "../../gemm/target_end.inc"
 

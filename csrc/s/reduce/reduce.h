@@ -14,5 +14,6 @@
 #define QN_S_REDUCE_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

@@ -43,6 +43,7 @@
 #define QN_S_FFT_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 enum { S_FFT_MOST = 32768, S_FFT_STAGES = 16 };
 

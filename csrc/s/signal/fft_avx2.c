@@ -5,8 +5,10 @@
 
 #include "../../gemm/target_avx2.inc"
 
-#define ROW(name) name##_avx2
 #include "fft_fast.inc"
+
+const qn_functions s_signal_rfft_s16_avx2 = {rfft_run, s_fft_scratch, s_fft_packed, s_fft_pack,
+                                             qn_always_pays};
 
 #include "../../gemm/target_end.inc"
 

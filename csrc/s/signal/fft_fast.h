@@ -22,4 +22,9 @@ static inline int32_t s_fft_twiddles(int32_t n) {
     return all;
 }
 
+/* Scratch bytes and packed twiddles of the rows. */
+int64_t s_fft_scratch(const void *params);
+int64_t s_fft_packed(const void *params);
+void s_fft_pack(const void *params, const void *weights, const void *bias, void *packed);
+
 #endif

@@ -1,7 +1,6 @@
 /* Spectra of 16 bits in loops that compilers make vectors of, and what such rows share. */
 #include "fft_fast.h"
 
-#define ROW(name) name##_portable
 #include "fft_fast.inc"
 
 /* Of a power of 2 only: planes, and as much again. */
@@ -44,3 +43,6 @@ void s_fft_pack(const void *params, const void *weights, const void *bias, void 
     }
     planes(w + 2 * (int64_t)n, 1, 1, n / 2, to);
 }
+
+const qn_functions s_signal_rfft_s16_portable = {rfft_run, s_fft_scratch, s_fft_packed, s_fft_pack,
+                                                 qn_always_pays};

@@ -37,6 +37,7 @@
 #define QN_S_FILTER_BANK_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 enum { S_PCAN_LUT = 125 };
 

@@ -38,5 +38,6 @@
 #include <string.h>
 
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

@@ -22,5 +22,6 @@
 #define QN_S_SPECTRUM_H
 
 #include "../affine.h"
+#include "kernels.h"
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "../affine.h"
 #include "activation_tables.h"
+#include "kernels.h"
 
 /* What is looked up for an input of arm_nn_activation_s16. */
 static inline int32_t s_activation_input(int16_t x, int32_t left_shift) {

@@ -35,6 +35,7 @@
 
 #include "../../common/elementary.h"
 #include "../affine.h"
+#include "kernels.h"
 
 enum { S_SOFTMAX_TABLE = 513 };
 

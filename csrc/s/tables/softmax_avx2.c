@@ -144,28 +144,28 @@ static inline int softmax(const qn_s_softmax *p, const qn_buffers *b, int32_t tu
     return QN_OK;
 }
 
-int s_softmax_s8_avx2(const void *params, const qn_buffers *b) {
+static int softmax_s8_run(const void *params, const qn_buffers *b) {
     const qn_s_softmax *p = params;
     const int helium = qn_path(p->profile) == QN_PATH_MVE;
     return softmax(p, b, 0, INT8_MIN, helium ? s_softmax_s8_mve : s_softmax_s8_ref);
 }
 
-int s_softmax_s8_s16_avx2(const void *params, const qn_buffers *b) {
+static int softmax_s8_s16_run(const void *params, const qn_buffers *b) {
     return softmax(params, b, 0, INT16_MIN, s_softmax_s8_s16_ref);
 }
 
-int s_softmax_u8_avx2(const void *params, const qn_buffers *b) {
+static int softmax_u8_run(const void *params, const qn_buffers *b) {
     return softmax(params, b, 128, 0, s_softmax_u8_ref);
 }
 
-int64_t s_softmax_avx2_packed(const void *params) {
+static int64_t softmax_packed(const void *params) {
     (void)params;
     return sizeof(powers);
 }
 
 #include "../../gemm/target_end.inc"
 
-void s_softmax_avx2_pack(const void *params, const void *weights, const void *bias, void *packed) {
+static void softmax_pack(const void *params, const void *weights, const void *bias, void *packed) {
     (void)weights, (void)bias;
     const qn_s_softmax *p = params;
     powers *table = packed;
@@ -175,5 +175,14 @@ void s_softmax_avx2_pack(const void *params, const void *weights, const void *bi
         table->part[d] = qn_rdp(table->e[d], 12);
     }
 }
+
+const qn_functions s_softmax_s8_avx2 = {softmax_s8_run, qn_no_scratch, softmax_packed, softmax_pack,
+                                        qn_always_pays};
+
+const qn_functions s_softmax_s8_s16_avx2 = {softmax_s8_s16_run, qn_no_scratch, softmax_packed,
+                                            softmax_pack, qn_always_pays};
+
+const qn_functions s_softmax_u8_avx2 = {softmax_u8_run, qn_no_scratch, softmax_packed, softmax_pack,
+                                        qn_always_pays};
 
 #endif

@@ -74,24 +74,49 @@ static int run_halfwords(const qn_buffers *b, int64_t length) {
 
 #include "../../gemm/target_end.inc"
 
-int s_requantize_table(const void *params, const qn_buffers *b) {
+static int requantize_run(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_requantize *)params)->length);
 }
 
-int s_requantize_wide_table(const void *params, const qn_buffers *b) {
+static int requantize_wide_run(const void *params, const qn_buffers *b) {
     return run_halfwords(b, ((const qn_s_requantize *)params)->length);
 }
 
-int s_leaky_relu_table(const void *params, const qn_buffers *b) {
+static int leaky_relu_run(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_leaky_relu *)params)->length);
 }
 
-int s_rescale_table(const void *params, const qn_buffers *b) {
+static int rescale_run(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_rescale *)params)->length);
 }
 
-int s_logistic_table(const void *params, const qn_buffers *b) {
+static int logistic_run(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_logistic *)params)->length);
 }
+
+const qn_functions s_requantize_s8_s8_avx2 = {requantize_run, qn_no_scratch, s_table_packed,
+                                              s_requantize_s8_s8_table, qn_always_pays};
+
+const qn_functions s_requantize_s8_u8_avx2 = {requantize_run, qn_no_scratch, s_table_packed,
+                                              s_requantize_s8_u8_table, qn_always_pays};
+
+const qn_functions s_requantize_u8_s8_avx2 = {requantize_run, qn_no_scratch, s_table_packed,
+                                              s_requantize_u8_s8_table, qn_always_pays};
+
+const qn_functions s_requantize_s8_s16_avx2 = {requantize_wide_run, qn_no_scratch,
+                                               s_table_wide_packed, s_requantize_s8_s16_table,
+                                               qn_always_pays};
+
+const qn_functions s_leaky_relu_s8_avx2 = {leaky_relu_run, qn_no_scratch, s_table_packed,
+                                           s_leaky_relu_s8_table, qn_always_pays};
+
+const qn_functions s_rescale_u8_avx2 = {rescale_run, qn_no_scratch, s_table_packed,
+                                        s_rescale_u8_table, qn_always_pays};
+
+const qn_functions s_logistic_s8_avx2 = {logistic_run, qn_no_scratch, s_table_packed,
+                                         s_logistic_s8_table, qn_always_pays};
+
+const qn_functions s_tanh_s8_avx2 = {logistic_run, qn_no_scratch, s_table_packed, s_tanh_s8_table,
+                                     qn_always_pays};
 
 #endif

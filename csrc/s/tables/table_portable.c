@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "../elementwise/kernels.h"
+
 /* The steps of a table, of bytes 0..127 and then of the others. */
 static void pack_steps(const uint8_t *table, uint8_t *steps) {
     for (int i = 0; i < ENTRIES; i++) {
@@ -124,22 +126,47 @@ static int run_halfwords(const qn_buffers *b, int64_t length) {
     return QN_OK;
 }
 
-int s_requantize_portable(const void *params, const qn_buffers *b) {
+static int requantize_run(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_requantize *)params)->length);
 }
 
-int s_requantize_wide_portable(const void *params, const qn_buffers *b) {
+static int requantize_wide_run(const void *params, const qn_buffers *b) {
     return run_halfwords(b, ((const qn_s_requantize *)params)->length);
 }
 
-int s_leaky_relu_portable(const void *params, const qn_buffers *b) {
+static int leaky_relu_run(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_leaky_relu *)params)->length);
 }
 
-int s_rescale_portable(const void *params, const qn_buffers *b) {
+static int rescale_run(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_rescale *)params)->length);
 }
 
-int s_logistic_portable(const void *params, const qn_buffers *b) {
+static int logistic_run(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_logistic *)params)->length);
 }
+
+const qn_functions s_requantize_s8_s8_portable = {requantize_run, qn_no_scratch, s_table_packed,
+                                                  s_requantize_s8_s8_table, qn_always_pays};
+
+const qn_functions s_requantize_s8_u8_portable = {requantize_run, qn_no_scratch, s_table_packed,
+                                                  s_requantize_s8_u8_table, qn_always_pays};
+
+const qn_functions s_requantize_u8_s8_portable = {requantize_run, qn_no_scratch, s_table_packed,
+                                                  s_requantize_u8_s8_table, qn_always_pays};
+
+const qn_functions s_requantize_s8_s16_portable = {requantize_wide_run, qn_no_scratch,
+                                                   s_table_wide_packed, s_requantize_s8_s16_table,
+                                                   qn_always_pays};
+
+const qn_functions s_leaky_relu_s8_portable = {leaky_relu_run, qn_no_scratch, s_table_packed,
+                                               s_leaky_relu_s8_table, qn_always_pays};
+
+const qn_functions s_rescale_u8_portable = {rescale_run, qn_no_scratch, s_table_packed,
+                                            s_rescale_u8_table, qn_always_pays};
+
+const qn_functions s_logistic_s8_portable = {logistic_run, qn_no_scratch, s_table_packed,
+                                             s_logistic_s8_table, qn_always_pays};
+
+const qn_functions s_tanh_s8_portable = {logistic_run, qn_no_scratch, s_table_packed,
+                                         s_tanh_s8_table, qn_always_pays};
