@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qemu_nn.importers.onnx import load
+from qemu_nn.importers.onnx import read
 from qemu_nn.runtime.evaluate import evaluate
 
 onnx = pytest.importorskip("onnx")
@@ -43,7 +43,7 @@ def write(folder, proto):
 
 
 def loaded(folder, proto, **cut):
-    return load(write(folder, proto), **cut)
+    return read(write(folder, proto), **cut).reference
 
 
 def inputs(shape, samples=2):

@@ -17,6 +17,7 @@ from qemu_nn.functions.tflm_builds import Difference
 from qemu_nn.importers import tflite
 from qemu_nn.ir import builds, graph
 from qemu_nn.ir.graph import Build, Graph, Node, Tensor
+from qemu_nn.ir.model_file import ModelFile
 
 KNOWN = {
     "shifted": Difference("ABS", "it adds 5", "", kernels="reference", before="2026-06"),
@@ -44,7 +45,7 @@ def network(tmp_path, monkeypatch):
         Node(inputs=("1st",), output=last, builds=(gone,), **copy()),
     )
     built = Graph("net", (x,), nodes, ("2nd",), {})
-    monkeypatch.setattr(tflite, "load", lambda path: built)
+    monkeypatch.setattr(tflite, "read", lambda path: ModelFile(built))
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", X)
     (tmp_path / "net.tflite").write_bytes(b"")

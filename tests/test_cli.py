@@ -364,7 +364,7 @@ FAULTS = [
     (["info", "nowhere.qnz"], "nowhere.qnz"),
     (["info", "broken.qnz"], "broken.qnz"),
     (["info", "text.qnz"], "text.qnz"),
-    (["info", "model.tfl"], "it reads: .qnz, network.json"),
+    (["info", "model.tfl"], "model.tfl has no known format; have: .qnz"),
     (["info", MODEL, "--target", "cortex-a72"], "no core 'cortex-a72'; have: cortex-m0"),
     (["info", MODEL, "--cmsis", "6.0.0"], "no CMSIS release '6.0.0'; have: 5.6.0, 5.9.0"),
     (["info", MODEL, "--rounding", "up"], "no rounding 'up'; have: nearest, truncate"),

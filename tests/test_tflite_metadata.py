@@ -165,7 +165,7 @@ def test_damaged_metadata_never_stop_a_network(tmp_path):
         bad = bytearray(said)
         for at in rng.integers(0, len(bad), 3):
             bad[at] = rng.integers(0, 256)
-        found = metadata(save(tmp_path / "net.tflite", bytes(bad)), graph)
+        found = metadata(save(tmp_path / "net.tflite", bytes(bad)), bytes(bad), graph)
         assert len(found.notes) <= 1
         assert len(found.labels) in (0, 3)
 

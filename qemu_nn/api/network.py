@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..importers import (
-    FLOAT_FORMATS,
-    QUANTIZED_FORMATS,
-    load_float,
-    load_integers,
-    load_quantized_onnx,
-)
+from ..importers import READERS, Reader, read_model
 from ..io.arguments import as_count, as_path, as_text, shown
 from ..ir.builds import weight_bytes
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..kernels.devices import profile_for
-from ..qnz.package import load_package, save_package
+from ..qnz.package import save_package
 from ..runtime.evaluate import evaluate
 from ..runtime.host import Host, predicted
 from ..runtime.session import Session
@@ -35,6 +29,9 @@ if TYPE_CHECKING:
     from ..analysis.fit import Fit
     from ..analysis.repr_summary import Glance
     from ..analysis.table import Table
+
+#: The formats of model files, the project's own first.
+_READERS = (Reader((".qnz",), "qemu_nn.qnz"), *READERS)
 
 #: Bytes that fit() reserves for the stack where the caller does not say.
 DEFAULT_STACK = 4096
@@ -474,53 +471,18 @@ def load(
     as_text(output, "output")
     as_text(method, "method")
     beside = None if weights is None else as_path(weights, "weights")
-    if method is not None and path.suffix.lower() != ".pte":
-        raise Error(f"method is for .pte files, not for {path}")
     if path.is_dir():
         folder, path = path, path / "network.json"
         if not path.exists():
             raise ModelError(f"{folder} is a folder without a network.json: name a file in it")
     if not path.exists():
         raise ModelError(f"there is no file {path}")
-    if path.suffix.lower() == ".onnx" and not (input or output or beside):
-        integers = load_quantized_onnx(path)
-        if integers is not None:
-            return Network(integers[0], notes=integers[1])
-    if path.suffix.lower() in FLOAT_FORMATS:
-        return FloatNetwork(load_float(path, input, output, beside))
-    if input or output or beside:
-        raise Error(f"{path} is quantized; input=, output= and weights= are for float files")
-    if path.suffix.lower() in QUANTIZED_FORMATS:
-        return _with_metadata(path, *load_integers(path, method))
-    if path.suffix == ".qnz":
-        package = load_package(path)
-        if package.graph is None:
-            assert package.reference is not None  # a file holds one of them
-            return FloatNetwork(package.reference)
-        return Network(package.graph, package.reference, package.notes, package.preprocessing)
-    if path.suffix == ".json":
-        from ..importers import network_json
-
-        return Network(network_json.load(path))
-    if path.suffix in (".pt", ".pth"):
-        raise ModelError(
-            f"{path} is PyTorch's own way to keep objects, not a network to read; write the "
-            "network with torch.onnx.export() or torch.export.save()"
-        )
-    have = ", ".join([".qnz", "network.json", *QUANTIZED_FORMATS, *FLOAT_FORMATS])
-    raise ModelError(f"this version cannot read {path}; it reads: {have}")
-
-
-def _with_metadata(path: Path, graph: Graph, notes: tuple[str, ...]) -> Network:
-    """A network with what its file says beside it, if it is a .tflite file."""
-    if path.suffix.lower() != ".tflite":
-        return Network(graph, notes=notes)
-    from ..importers import tflite
-
-    said = tflite.metadata(path, graph)
-    if said.labels:
-        graph = replace(graph, classes=said.labels)
-    return Network(graph, None, said.notes, said.preprocessing)
+    options = {"input": input, "output": output, "weights": beside, "method": method}
+    found = read_model(path, _READERS, **options)
+    if found.graph is None:
+        assert found.reference is not None  # a file holds one of them
+        return FloatNetwork(found.reference)
+    return Network(found.graph, found.reference, found.notes, found.preprocessing)
 
 
 def load_quantized(path: Union[str, Path]) -> Network:

@@ -1,67 +1,109 @@
-"""Model files in: each module reads one format and knows nothing of the others."""
+"""Model files in: each module reads one format and knows nothing of the other formats."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
-from ..errors import Error
+from ..errors import Error, ModelError
+from ..io.files import read_start
 from ..ir.float_graph import FloatGraph
-from ..ir.graph import Graph
+from ..ir.model_file import ModelFile
 
-#: File name suffix -> the module here that reads float networks of that format.
-FLOAT_FORMATS = {
-    ".onnx": "onnx",
-    ".h5": "keras",
-    ".hdf5": "keras",
-    ".keras": "keras",
-    ".pb": "tensorflow",
-    ".prototxt": "caffe",
-    ".pt2": "pt2",
-}
-
-#: File name suffix -> the module here that reads quantized networks of that format.
-QUANTIZED_FORMATS = {".tflite": "tflite", ".pte": "pte"}
+#: Bytes at the start of a file that a probe sees.
+PROBED_BYTES = 64
 
 
-def load_float(
-    path: Path,
-    input: Optional[str] = None,
-    output: Optional[str] = None,
-    weights: Optional[Path] = None,
-) -> FloatGraph:
-    """The float network of a model file.
+@dataclass(frozen=True)
+class Reader:
+    """A format of model files, and the module that reads it.
 
-    input, output: names of tensors of the file, between which the network is cut out; by default
-    the file's own. weights: a second file with the weights, for formats that have one (Caffe).
-    Raises ModelError with one sentence for anything that is not such a network, Error where a
-    library to read it is missing.
+    suffixes: endings of its file names, in lower case. module: the name of a module with
+    `read(path, **options) -> ModelFile`, imported on first use. options: the arguments that read()
+    takes. probe: true of the first bytes of a file if the format has a signature and they match.
     """
-    name = FLOAT_FORMATS.get(path.suffix.lower())
-    if name is None:
-        raise Error(f"{path} does not end as a model file does; have: {', '.join(FLOAT_FORMATS)}")
-    if weights is not None and name != "caffe":
-        raise Error(f"{path} holds its own weights; there is nothing to read from {weights}")
-    files = {} if weights is None else {"weights": weights}
-    graph: FloatGraph = importlib.import_module(f".{name}", __name__).load(
-        path, input, output, **files
-    )
-    return graph
+
+    suffixes: tuple[str, ...]
+    module: str
+    options: tuple[str, ...] = ()
+    probe: Callable[[bytes], bool] = lambda start: False
+
+    def read(self, path: Path, options: dict[str, Any]) -> ModelFile:
+        """Read a file of this format.
+
+        Raises ModelError for a file that is damaged or unsupported, Error if an option is for
+        another format or a library is missing.
+        """
+        for name in options:
+            if name not in self.options:
+                have = f"takes {', '.join(self.options)}" if self.options else "takes no options"
+                raise Error(f"{path}: reading {self.suffixes[0]} files {have}, not {name}=")
+        found: ModelFile = importlib.import_module(self.module).read(path, **options)
+        return found
 
 
-def load_quantized_onnx(path: Path) -> Optional[tuple[Graph, tuple[str, ...]]]:
-    """The quantized network of an .onnx file and notes on it; None where it is a float network."""
-    found: Optional[tuple[Graph, tuple[str, ...]]]
-    found = importlib.import_module(".onnx", __name__).load_integers(path)
-    return found
+def _signature(offset: int, bytes_: bytes) -> Callable[[bytes], bool]:
+    """Return the probe of a format that has a signature at an offset."""
+    return lambda start: start[offset : offset + len(bytes_)] == bytes_
 
 
-def load_integers(path: Path, method: Optional[str] = None) -> tuple[Graph, tuple[str, ...]]:
-    """The quantized network of a model file, and notes on it; raises as load_float().
+_CUT = ("input", "output")
 
-    method: the one of a .pte file; by default "forward".
+#: The formats of this package, one line each.
+READERS = (
+    Reader((".onnx",), f"{__name__}.onnx", _CUT),
+    Reader((".h5", ".hdf5", ".keras"), f"{__name__}.keras", _CUT, _signature(0, b"\x89HDF")),
+    Reader((".pb",), f"{__name__}.tensorflow", _CUT),
+    Reader((".prototxt",), f"{__name__}.caffe", (*_CUT, "weights")),
+    Reader((".pt2",), f"{__name__}.pt2", _CUT),
+    Reader((".tflite", ".lite"), f"{__name__}.tflite", (), _signature(4, b"TFL3")),
+    Reader((".pte",), f"{__name__}.pte", ("method",), _signature(4, b"ET12")),
+    Reader((".json",), f"{__name__}.network_json"),
+)
+
+#: Suffix -> the reason why no reader takes such files, and the remedy.
+_REFUSED = dict.fromkeys(
+    (".pt", ".pth"),
+    "PyTorch's pickled objects are not read; write the network with torch.onnx.export() or "
+    "torch.export.save()",
+)
+
+
+def read_model(path: Path, readers: Sequence[Reader] = READERS, **options: Any) -> ModelFile:
+    """Read a model file by the reader of its suffix, or of its first bytes.
+
+    options: arguments of the format; None stands for an absent one. Raises ModelError for a file
+    that no reader takes, that is damaged or that uses something unsupported, Error for an option
+    of another format or a missing library.
     """
-    module = importlib.import_module(f".{QUANTIZED_FORMATS[path.suffix.lower()]}", __name__)
-    found: Any = module.load(path) if method is None else module.load(path, method)
-    return (found, ()) if isinstance(found, Graph) else found
+    given = {name: value for name, value in options.items() if value is not None}
+    return _reader_of(path, readers).read(path, given)
+
+
+def _reader_of(path: Path, readers: Sequence[Reader]) -> Reader:
+    suffix = path.suffix.lower()
+    for reader in readers:
+        if suffix in reader.suffixes:
+            return reader
+    if suffix in _REFUSED:
+        raise ModelError(f"{path}: {_REFUSED[suffix]}")
+    start = read_start(path, PROBED_BYTES)
+    for reader in readers:
+        if reader.probe(start):
+            return reader
+    have = ", ".join(suffix for reader in readers for suffix in reader.suffixes)
+    raise ModelError(f"{path} has no known format; have: {have}")
+
+
+def read_float(path: Path, **options: Any) -> FloatGraph:
+    """Read the float network of a model file; Error if the file is quantized, else as read_model().
+
+    options: as read_model() takes them.
+    """
+    found = read_model(path, **options)
+    if found.reference is None:
+        raise Error(f"{path} is quantized; a float network is required")
+    return found.reference

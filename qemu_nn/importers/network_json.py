@@ -19,6 +19,7 @@ from ..io.archive import open_archive
 from ..io.typed_json import Fields, parse_json
 from ..ir.formats import BITS
 from ..ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
+from ..ir.model_file import ModelFile
 from .c_header import Header
 
 _LIMIT = 16 * files.MEGABYTE
@@ -27,6 +28,11 @@ _REFERENCE = re.compile(r"([^:\\]+):(\w+)")
 
 #: Array -> its type, and where a message says it is needed.
 _Wanted = Mapping[str, tuple[str, str]]
+
+
+def read(path: Path) -> ModelFile:
+    """Read the network that a network.json describes; see load()."""
+    return ModelFile(load(path))
 
 
 def load(path: Path) -> Graph:

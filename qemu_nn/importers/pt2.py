@@ -22,7 +22,7 @@ from typing import Any, Optional
 from ..errors import Error, ModelError
 from ..io.files import MEGABYTE, read_bytes
 from ..io.optional_deps import require
-from ..ir.float_graph import FloatGraph
+from ..ir.model_file import ModelFile
 from . import onnx
 
 #: Most bytes of a file, and of what it unpacks to.
@@ -45,8 +45,8 @@ _HARMLESS = {
 _EMPTY = ("guards_code", "use_pickle", "as_custom_obj", "custom_obj_values")
 
 
-def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> FloatGraph:
-    """The float network of a file, as PyTorch writes it in ONNX; tensors have the names there.
+def read(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> ModelFile:
+    """Read a network by way of PyTorch's exporter to ONNX; its tensors keep the names in ONNX.
 
     Raises ModelError with one sentence for a file that is damaged, that holds more than a graph of
     ATen operators, or that uses what is not supported; Error where PyTorch is missing.
@@ -58,7 +58,7 @@ def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
         written = Path(folder, f"{path.stem}.onnx")
         _convert(torch, path, samples, written)
         try:
-            return onnx.load(written, input, output)
+            return onnx.read(written, input, output)
         except Error as error:
             raise ModelError(str(error).replace(written.name, path.name)) from None
 

@@ -43,6 +43,15 @@ def read_bytes(path: Path, limit: int) -> bytes:
     return data
 
 
+def read_start(path: Path, count: int) -> bytes:
+    """Return at most the first `count` bytes of a file; ModelError if it is unreadable."""
+    try:
+        with opened(path) as stream:
+            return stream.read(count)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"cannot read {path}: {reason(error)}") from None
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file whole or not at all."""
     with writing(path) as stream:

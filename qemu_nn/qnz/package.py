@@ -1,7 +1,7 @@
 """The project's own model file (.qnz): a graph as JSON, and its arrays, in one zip.
 
 graph.json holds everything but the arrays; the array that is n-th in its list "arrays" is the
-entry arrays/<n>.npy. A float network stands beside it, or alone: see qnz_float.py. The same
+entry arrays/<n>.npy. A float network stands beside it, or alone: see float_network.py. The same
 network always gives the same bytes.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional, Union
 
@@ -22,6 +21,7 @@ from ..io.arguments import as_path
 from ..io.typed_json import Fields, parse_json
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
+from ..ir.model_file import ModelFile
 from ..ir.preprocessing import Preprocessing
 from .float_network import FLOAT_GRAPH, float_entries, float_names, read_float
 from .quantized_network import graph_from_fields, graph_to_dict, inputs_of
@@ -39,20 +39,6 @@ _ARRAYS = {
     **{"|u1": "uint8", "<i8": "int64", "<u4": "uint32", "<u8": "uint64"},
     **{"<f4": "float32", "|b1": "bool"},
 }
-
-
-@dataclass(frozen=True)
-class Package:
-    """What a file holds: a quantized network, a float one, or both (then it came from that one).
-
-    preprocessing: what raw samples become for the quantized one. notes: sentences on how it was
-    made.
-    """
-
-    graph: Optional[Graph]
-    reference: Optional[FloatGraph] = None
-    preprocessing: Optional[Preprocessing] = None
-    notes: tuple[str, ...] = ()
 
 
 def save_package(
@@ -88,8 +74,8 @@ def save_package(
     write_archive(path, entries)
 
 
-def load_package(path: Union[str, Path]) -> Package:
-    """What a .qnz file holds, equal to what was saved.
+def load_package(path: Union[str, Path]) -> ModelFile:
+    """Read a .qnz file; the result equals what was saved.
 
     Raises ModelError, with the reason, for anything else: nothing in the file is trusted.
     """
@@ -109,10 +95,10 @@ def load_package(path: Union[str, Path]) -> Package:
             raise ModelError(f"{path}: {odd} is {'missing' if odd in expected else 'not expected'}")
         reference = read_float(archive) if has_float else None
         if fields is None:
-            return Package(None, reference)
+            return ModelFile(reference=reference)
         arrays = {name: archive.array(_entry(index), _ARRAYS) for index, name in enumerate(names)}
     graph, preprocessing = graph_from_fields(fields, arrays), _to_preprocessing(fields)
-    return Package(graph, reference, preprocessing, tuple(fields.texts("notes", [])))
+    return ModelFile(graph, reference, preprocessing, tuple(fields.texts("notes", [])))
 
 
 def _to_preprocessing(fields: Fields) -> Optional[Preprocessing]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Optional, Union
 
-from ..importers import load_float
+from ..importers import read_float
 from .from_float import Loaded, from_float
 from .tensorflow_names import from_tensorflow
 
@@ -22,5 +22,5 @@ def load(
     Raises ModelError for what is no such file, and for operators that the NPU has no layer for.
     """
     beside = Path(weights) if weights else None
-    graph = load_float(Path(path), input, output, beside)
+    graph = read_float(Path(path), input=input, output=output, weights=beside)
     return from_tensorflow(graph) if Path(path).suffix.lower() == ".pb" else from_float(graph)

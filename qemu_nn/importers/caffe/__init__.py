@@ -7,19 +7,20 @@ from typing import Optional
 
 from ...errors import Error, ModelError
 from ...ir.float_graph import FloatGraph
+from ...ir.model_file import ModelFile
 from .input_shape import input_shape
 from .layers import build
 from .net import read_net
 from .weights import read_weights
 
 
-def load(
+def read(
     path: Path,
     input: Optional[str] = None,
     output: Optional[str] = None,
     weights: Optional[Path] = None,
-) -> FloatGraph:
-    """The TEST net of a .prototxt; tensors are NCHW and have the names of the layers.
+) -> ModelFile:
+    """Read the TEST net of a .prototxt; tensors are NCHW and have the names of the layers.
 
     input, output: names of layers or blobs between which the net is cut out. Raises Error where
     no weights are given, ModelError for files that cannot be used.
@@ -39,7 +40,7 @@ def load(
         shape = input_shape(net, source, [*before, *steps], learned)
         _, shapes = build(before, {source: shape}, learned)
         nodes, _ = build(steps, {start: shapes[start]}, learned)
-        return FloatGraph(
+        graph = FloatGraph(
             name=net.name or path.stem,
             input=start,
             shape=shapes[start],
@@ -47,5 +48,6 @@ def load(
             nodes=tuple(nodes),
             outputs=outputs,
         )
+        return ModelFile(reference=graph)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None

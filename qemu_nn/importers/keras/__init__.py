@@ -7,18 +7,19 @@ from typing import Optional
 
 from ...errors import ModelError
 from ...ir.float_graph import FloatGraph
+from ...ir.model_file import ModelFile
 from .model import build
-from .reading import read
+from .reading import read_stored
 
 
-def load(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> FloatGraph:
-    """The float network of a file; tensors have the names of the layers that make them.
+def read(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> ModelFile:
+    """Read the float network of a file; tensors have the names of the layers that make them.
 
     Where a layer has an activation inside, its own name is that of the activated tensor and
     `<layer>/linear` of what goes in. input, output: layers between which the network is cut out.
     Raises ModelError with one sentence for anything else, Error where h5py is missing.
     """
-    return _cut(build(path.stem, read(path)), input, output)
+    return ModelFile(reference=_cut(build(path.stem, read_stored(path)), input, output))
 
 
 def _cut(graph: FloatGraph, input: Optional[str], output: Optional[str]) -> FloatGraph:

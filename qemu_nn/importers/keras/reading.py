@@ -54,7 +54,7 @@ class Stored:
         return values
 
 
-def read(path: Path) -> Stored:
+def read_stored(path: Path) -> Stored:
     """What a model file holds; ModelError for anything else."""
     if path.suffix.lower() == ".keras":
         with open_archive(path) as archive:

@@ -77,8 +77,8 @@ class Model:
         return _sample(where, kind.shape.dim)
 
 
-def read(path: Path) -> Model:
-    """The graph of a file; ModelError, with one sentence, for a file that is not ONNX."""
+def parse(path: Path) -> Model:
+    """Parse a file; ModelError, with one sentence, for a file that is not ONNX."""
     onnx = optional_deps.require("onnx", "onnx", "reading .onnx files")
     message = optional_deps.require("google.protobuf.message", "onnx", "reading .onnx files")
     proto = onnx.ModelProto()

@@ -10,6 +10,7 @@ from typing import Optional
 
 from ...errors import Error, ModelError
 from ...ir.graph import Graph, Tensor
+from ...ir.model_file import ModelFile
 from ..arguments import SUFFIXES
 from .building import Builder, Value, scratch
 from .call import Call, Converter
@@ -26,8 +27,8 @@ CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL, **IMAGES}
 _MISSING = ("aten::linear.out", "aten::hardswish.out", "aten::hardsigmoid.out")
 
 
-def load(path: Path, method: str = "forward") -> tuple[Graph, tuple[str, ...]]:
-    """The network of one method of a program, and notes on it.
+def read(path: Path, method: str = "forward") -> ModelFile:
+    """Read the network of one method of a program, with notes.
 
     Its calls are those of CMSIS-NN, and functions of ours for what ExecuTorch computes itself. A
     sample is what the method takes, its tensors lying as they do in the device's memory; a call is
@@ -36,7 +37,7 @@ def load(path: Path, method: str = "forward") -> tuple[Graph, tuple[str, ...]]:
     """
     try:
         program = Program(path, method)
-        return _network(program), _notes(program)
+        return ModelFile(_network(program), notes=_notes(program))
     except Error as error:
         raise ModelError(f"{path.name}: {error}") from None
 
@@ -48,7 +49,7 @@ Results = dict[int, tuple[Optional[Value], ...]]
 def load_with_results(path: Path) -> tuple[Graph, Results]:
     """The network of the method "forward", and which of its tensors hold what an instruction wrote.
 
-    Raises as load().
+    Raises as read().
     """
     results: Results = {}
     try:

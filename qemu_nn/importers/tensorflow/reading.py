@@ -82,7 +82,7 @@ class Node:
         return getattr(value, kind)
 
 
-def read(path: Path) -> dict[str, Node]:
+def read_nodes(path: Path) -> dict[str, Node]:
     """The nodes of a GraphDef by name, in the file's order; ModelError for any other file."""
     data = files.read_bytes(path, _LIMIT)
     saved = parse("Graph", data).node

@@ -15,12 +15,11 @@ import numpy as np
 
 from ...errors import Error, ModelError, cut, printable
 from ...io.archive import open_archive
-from ...io.files import MEGABYTE, read_bytes
+from ...io.files import MEGABYTE
 from ...ir.graph import Graph
 from ...ir.preprocessing import Preprocessing
 from ..flatbuffer import Bytes, damaged
 from .checked import Table
-from .parser import FILE_LIMIT
 
 _NAME, _MARK = "TFLITE_METADATA", b"M001"
 
@@ -50,10 +49,10 @@ class Metadata:
     notes: tuple[str, ...] = ()
 
 
-def metadata(path: Path, graph: Graph) -> Metadata:
-    """What a file says beside the network that was read from it."""
+def metadata(path: Path, data: bytes, graph: Graph) -> Metadata:
+    """Return the metadata in the bytes of a file, whose network is `graph`."""
     try:
-        found = _subgraph(read_bytes(path, FILE_LIMIT))
+        found = _subgraph(data)
         if found is None:
             return Metadata()
         return Metadata(_normalization(found, graph), _labels(found, graph, path))

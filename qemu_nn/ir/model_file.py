@@ -1,0 +1,25 @@
+"""A network as a model file holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+from .float_graph import FloatGraph
+from .graph import Graph
+from .preprocessing import Preprocessing
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """The content of a model file: a quantized network, a float network, or both.
+
+    graph: the quantized network. reference: the float network; if there is a graph, the network
+    that the graph was quantized from. preprocessing: the conversion of raw samples to inputs of
+    the graph. notes: sentences about how the file was read, or how its network was made.
+    """
+
+    graph: Optional[Graph] = None
+    reference: Optional[FloatGraph] = None
+    preprocessing: Optional[Preprocessing] = None
+    notes: tuple[str, ...] = ()
