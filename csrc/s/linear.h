@@ -14,16 +14,11 @@
 #ifndef QN_S_LINEAR_H
 #define QN_S_LINEAR_H
 
-#include "epilogue_rows.h"
+#include "epilogue_channel.h"
 
 enum { LINEAR_MIDDLE = 0x4b400000 }; /* the dword of 1.5 * 2^23 as a float */
 
-typedef struct linear {
-    float scale, constant;
-    int32_t jump;
-} linear;
-
-/* 0: a channel has no such numbers, or none that are easily found. */
-int s_linear_of(const epilogue_channel *c, const s_epilogue *last, linear *found);
+/* Return 0 if a channel has no such numbers, or none that the search finds. */
+int s_find_linear(const epilogue_channel *c, const s_epilogue *epilogue, linear_numbers *found);
 
 #endif

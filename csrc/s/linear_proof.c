@@ -28,14 +28,14 @@ typedef struct steps {
     int64_t least, most;
 } steps;
 
-static int32_t output_of(const epilogue_channel *c, const s_epilogue *last, int64_t sum) {
-    return qn_requantize(last->profile, (int32_t)sum, c->multiplier, s_shift(c->shift));
+static int32_t output_of(const epilogue_channel *c, const s_epilogue *epilogue, int64_t sum) {
+    return qn_requantize(epilogue->profile, (int32_t)sum, c->multiplier, s_shift(c->shift));
 }
 
-static void find_steps(const epilogue_channel *c, const s_epilogue *last, steps *s) {
-    const int32_t low = output_of(c, last, -c->most), high = output_of(c, last, c->most);
-    const int32_t least = last->act_min - last->output_offset;
-    const int32_t most = last->act_max - last->output_offset;
+static void find_steps(const epilogue_channel *c, const s_epilogue *epilogue, steps *s) {
+    const int32_t low = output_of(c, epilogue, -c->most), high = output_of(c, epilogue, c->most);
+    const int32_t least = epilogue->act_min - epilogue->output_offset;
+    const int32_t most = epilogue->act_max - epilogue->output_offset;
     const double unit = (double)(INT64_C(1) << (31 - s_shift(c->shift))) / c->multiplier;
     s->first = (low < least ? least : low) + 1;
     s->count = (high < most ? high : most) - s->first + 1;
@@ -43,10 +43,10 @@ static void find_steps(const epilogue_channel *c, const s_epilogue *last, steps 
         const int32_t k = s->first + i;
         int64_t at = (int64_t)((k - 0.5) * unit);
         at = at < -c->most ? -c->most : at > c->most ? c->most : at;
-        while (output_of(c, last, at) < k) {
+        while (output_of(c, epilogue, at) < k) {
             at++;
         }
-        while (output_of(c, last, at - 1) >= k) {
+        while (output_of(c, epilogue, at - 1) >= k) {
             at--;
         }
         s->at[i] = (int32_t)at;
@@ -101,7 +101,7 @@ static int64_t first_within(int64_t step, int64_t modulus, int64_t low, int64_t 
 }
 
 /* What is rounded, of a sum that started from a jump. */
-static double rounded_at(const linear *l, int64_t sum) {
+static double rounded_at(const linear_numbers *l, int64_t sum) {
     const int32_t dword = (int32_t)(sum + l->jump);
     float x;
     memcpy(&x, &dword, sizeof x);
@@ -109,15 +109,15 @@ static double rounded_at(const linear *l, int64_t sum) {
 }
 
 /* What no step tells: that the least and the largest sum are floats, and their outputs have 16 bits. */
-static int ends_hold(const epilogue_channel *c, const linear *l) {
+static int ends_hold(const epilogue_channel *c, const linear_numbers *l) {
     return l->jump > c->most && l->jump + c->most < FLOATS_END &&
            rounded_at(l, -c->most) >= MIDDLE - MOST_OUTPUT &&
            rounded_at(l, c->most) <= MIDDLE + MOST_OUTPUT;
 }
 
 /* 0: the scale does not do. */
-static int linear_of_scale(const epilogue_channel *c, const s_epilogue *last, const steps *s,
-                           int64_t scale, int bits, linear *found) {
+static int linear_of_scale(const epilogue_channel *c, const s_epilogue *epilogue, const steps *s,
+                           int64_t scale, int bits, linear_numbers *found) {
     const int64_t unit = INT64_C(1) << bits;
     const int64_t least = FLOATS - s->least, most = 2 * (int64_t)FLOATS - 1 - s->most - least;
     const between fits = between_of(s, scale, bits);
@@ -128,51 +128,51 @@ static int linear_of_scale(const epilogue_channel *c, const s_epilogue *last, co
     const int64_t low = unit - rest, high = low + fits.count - 1;
     const int64_t t = high >= unit ? 0 : first_within(scale & (unit - 1), unit, low, high, most);
     const int64_t start = least + t, whole = qn_asr64(start * scale - fits.low, bits);
-    const int64_t constant = MIDDLE + last->output_offset - whole;
+    const int64_t constant = MIDDLE + epilogue->output_offset - whole;
     if (t < 0 || constant <= -2 * FLOATS || constant >= 2 * FLOATS) {
         return 0;
     }
-    *found = (linear){(float)((double)scale / (double)unit), (float)constant,
-                      (int32_t)(FLOATS_AT - FLOATS + start)};
+    *found = (linear_numbers){(float)((double)scale / (double)unit), (float)constant,
+                              (int32_t)(FLOATS_AT - FLOATS + start)};
     return ends_hold(c, found);
 }
 
 /* Any sum has the same output, which clamping keeps or makes; bias: in their middle. */
-static int linear_of_none(const epilogue_channel *c, const s_epilogue *last, int64_t bias,
-                          linear *found) {
+static int linear_of_none(const epilogue_channel *c, const s_epilogue *epilogue, int64_t bias,
+                          linear_numbers *found) {
     const int64_t spread = c->most - (bias < 0 ? -bias : bias);
-    const int32_t offset = last->output_offset, output = output_of(c, last, bias);
-    const int32_t least = last->act_min - offset, most = last->act_max - offset;
+    const int32_t offset = epilogue->output_offset, output = output_of(c, epilogue, bias);
+    const int32_t least = epilogue->act_min - offset, most = epilogue->act_max - offset;
     const int32_t kept = output < least ? least : output > most ? most : output;
-    *found = (linear){0, (float)(MIDDLE + offset + kept),
-                      qn_wrap32((uint32_t)LINEAR_MIDDLE - (uint32_t)bias)};
+    *found = (linear_numbers){0, (float)(MIDDLE + offset + kept),
+                              qn_wrap32((uint32_t)LINEAR_MIDDLE - (uint32_t)bias)};
     return spread < MOST_SUM;
 }
 
-int s_linear_of(const epilogue_channel *c, const s_epilogue *last, linear *found) {
-    const int32_t shift = s_shift(c->shift), offset = last->output_offset;
+int s_find_linear(const epilogue_channel *c, const s_epilogue *epilogue, linear_numbers *found) {
+    const int32_t shift = s_shift(c->shift), offset = epilogue->output_offset;
     const int bits = 24 - shift;
     int32_t constant;
     if (offset < -MOST_OFFSET || offset > MOST_OFFSET) {
         return 0;
     }
-    if (c->multiplier == 0 || epilogue_is_constant(c, last, &constant)) {
-        return linear_of_none(c, last, c->bias, found);
+    if (c->multiplier == 0 || epilogue_is_constant(c, epilogue, &constant)) {
+        return linear_of_none(c, epilogue, c->bias, found);
     }
     if (c->multiplier < LEAST_MULTIPLIER || shift > 0 || shift < -MOST_SHIFT ||
         c->most >= MOST_SUM || c->most >> -shift > MOST_OUTPUT) {
         return 0;
     }
     steps s;
-    find_steps(c, last, &s);
+    find_steps(c, epilogue, &s);
     if (s.count <= 0) {
-        return linear_of_none(c, last, 0, found);
+        return linear_of_none(c, epilogue, 0, found);
     }
     const int64_t nearest = ((int64_t)c->multiplier + 64) >> 7;
     for (int i = 0; i < TRIES; i++) {
         const int64_t scale = nearest + (i % 2 ? (i + 1) / 2 : -i / 2);
         if (scale > 1 << 23 && scale <= 1 << 24 &&
-            linear_of_scale(c, last, &s, scale, bits, found)) {
+            linear_of_scale(c, epilogue, &s, scale, bits, found)) {
             return 1;
         }
     }

@@ -45,7 +45,8 @@ static int64_t fc_tiles_scratch(const void *params) {
 
 static int32_t layer_traits(const s_layer *l) {
     const gemm_shape shape = shape_of(&l->image);
-    const int rectified = l->last.output_offset == INT8_MIN; /* which may be linear, see linear.h */
+    const int rectified =
+        l->epilogue.output_offset == INT8_MIN; /* which may be linear, see linear.h */
     return tile_traits(&shape, rectified ? (tile_costs){.put = 84, .vector = 6, .joins = 1}
                                          : (tile_costs){.put = 170, .vector = 10, .joins = 1});
 }

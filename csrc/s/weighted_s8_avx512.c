@@ -27,7 +27,7 @@ enum { PER_STEP = 4, OFFSET = 128 };
 
 /* Plain rows compute sums in lanes. */
 static int32_t layer_traits(const s_layer *l) {
-    const int32_t profile = l->last.profile;
+    const int32_t profile = l->epilogue.profile;
     const int lanes = qn_path(profile) == QN_PATH_MVE && qn_rounding(profile) == QN_SINGLE;
     const int32_t turned = QN_TURNED_OUT | (reads_turned(l) ? QN_TURNED_IN : 0);
     return QN_PAYS | (lanes ? 0 : turned);

@@ -7,7 +7,6 @@
 
 #include "../../gemm/avx2.inc"
 
-#define EPILOGUE_HAS_LINEAR 0
 #include "../epilogue_avx2.inc"
 
 /* All vectors of columns have the same last step. */

@@ -11,7 +11,6 @@
 #undef FOLDS
 #define FOLDS 0
 
-#define EPILOGUE_HAS_LINEAR 0
 #include "../epilogue_avx512.inc"
 
 /* All vectors of columns have the same last step. */

@@ -15,20 +15,17 @@ typedef int16_t data;
 typedef int64_t bias_type;
 enum { BYTES = 2 };
 
-static inline __m256i requantized_gate(const int32_t *rows, __m256i sum, int single) {
-    (void)single;
-    return requantized_wide(rows, sum);
+static inline __m256i requantized_gate(const epilogue_vector *v, __m256i sum) {
+    return requantized_wide(&v->wide, sum);
 }
 
 #include "lstm_fast.inc"
 
-static void pack_gate_pair(const qn_s_lstm *p, int32_t multiplier, int32_t shift, int32_t *rows) {
+static void pack_gate_pair(const qn_s_lstm *p, int32_t multiplier, int32_t shift,
+                           epilogue_vector *to) {
+    const channel_numbers numbers = wide_numbers_of(multiplier, shift);
     (void)p;
-    for (int lane = 0; lane < LANES; lane++) {
-        rows[MULTIPLIER * LANES + lane] = qn_multiplier16(multiplier);
-        rows[MULT_ODD * LANES + lane] = qn_multiplier16(multiplier);
-        rows[RIGHT * LANES + lane] = 14 - shift;
-    }
+    set_all_lanes(to, &numbers);
 }
 
 #include "lstm_pack.inc"

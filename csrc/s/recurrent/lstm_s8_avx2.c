@@ -14,14 +14,15 @@ typedef int8_t data;
 typedef int32_t bias_type;
 enum { BYTES = 1 };
 
-static inline __m256i requantized_gate(const int32_t *rows, __m256i sum, int single) {
-    return single ? requantized_single(rows, sum) : requantized_double(rows, sum);
+static inline __m256i requantized_gate(const epilogue_vector *v, __m256i sum) {
+    return requantized_exactly(v, sum);
 }
 
 #include "lstm_fast.inc"
 
-static void pack_gate_pair(const qn_s_lstm *p, int32_t multiplier, int32_t shift, int32_t *rows) {
-    pack_exact_pair(p, multiplier, shift, rows);
+static void pack_gate_pair(const qn_s_lstm *p, int32_t multiplier, int32_t shift,
+                           epilogue_vector *to) {
+    pack_exact_pair(p, multiplier, shift, to);
 }
 
 #include "lstm_pack.inc"
