@@ -45,7 +45,7 @@ static int check(const qn_npu_conv *p, int64_t element, qn_sizes *sizes, char *w
     }
     sizes->in[0] = (int64_t)p->in_h * p->in_w * p->group * element * p->depth;
     sizes->weights = n_convolve_row(p) * p->out_c * element;
-    sizes->bias = p->out_c * (int64_t)(2 * sizeof(int64_t));
+    sizes->bias = p->out_c * (int64_t)sizeof(n_channel);
     sizes->out = (int64_t)p->out_h * p->out_w * p->out_c * element;
     status = n_fits("the input", sizes->in[0], why);
     if (status == QN_OK) {
@@ -91,13 +91,13 @@ static inline int64_t window(const qn_npu_conv *p, const qn_buffers *b, n_read *
 
 static inline int convolve(const qn_npu_conv *p, const qn_buffers *b, n_read *read, n_read *weight,
                            n_write *write) {
-    const int64_t *starts = b->bias;
+    const n_channel *channels = b->bias;
     int64_t at = 0;
     for (int32_t y = 0; y < p->out_h; y++) {
         for (int32_t x = 0; x < p->out_w; x++) {
             for (int32_t o = 0; o < p->out_c; o++, at++) {
-                int64_t sum = starts[2 * o] + window(p, b, read, weight, y, x, o);
-                write(b->out, at, qn_asr64(sum, (int)(starts[2 * o + 1] & 63)));
+                int64_t sum = channels[o].start + window(p, b, read, weight, y, x, o);
+                write(b->out, at, qn_asr64(sum, n_shift(channels + o)));
             }
         }
     }

@@ -1,26 +1,26 @@
-/* The search for numbers of linear epilogues. In it, values that are compared with outputs are integers
- * in units of 2^-bits, in which a scale is an integer of 24 bits: nothing is rounded. */
+/* The search for numbers of linear epilogues. Values that are compared with outputs are integers in units
+ * of 2^-bits, so that a scale is an integer of 24 bits and nothing is rounded. */
 #include "linear.h"
 
 #include <string.h>
 
 enum {
     MOST_STEPS = 255,
-    MOST_SUM = 1 << 29,  /* so that any sum with a jump is the dword of a float */
+    MOST_SUM = 1 << 29,  /* any smaller sum with a jump is the dword of a float */
     MOST_OUTPUT = 32000, /* in 16 bits, with an offset */
     MOST_OFFSET = 256,   /* magnitude */
-    MOST_SHIFT = 24,     /* to the right, so that units fit 64 bits */
+    MOST_SHIFT = 24,     /* to the right: units fit 64 bits */
     TRIES = 17,          /* scales */
     LEAST_MULTIPLIER = 1 << 30,
-    FLOATS = 1 << 23, /* of this size and up to its double, floats are the integers */
+    FLOATS = 1 << 23, /* floats from here to 2 * FLOATS are the integers */
     MIDDLE = FLOATS / 2 * 3,
-    FLOATS_AT = 0x4b000000,  /* the dword of FLOATS as a float */
-    FLOATS_END = 0x7f800000, /* infinity */
+    FLOATS_AT = 0x4b000000,  /* FLOATS as a float */
+    FLOATS_END = 0x7f800000, /* infinity as a float */
 };
 
-/* Sum at[i] is the least whose output, without the offset, is first + i or more. least, most: the sums
- * from the one before the first step to that of the last one; or to an end of the channel, where sums
- * end before outputs are clamped. */
+/* Sum at[i] is the least whose output, without the offset, is first + i or more. least: the sum before the
+ * first step; most: the sum of the last step. If the channel's sums end before outputs are clamped
+ * (ends_below, ends_above), they are that end. */
 typedef struct steps {
     int32_t first, count;
     int32_t at[MOST_STEPS];
@@ -57,8 +57,8 @@ static void find_steps(const epilogue_channel *c, const s_epilogue *epilogue, st
     s->most = s->ends_above || s->count <= 0 ? c->most : s->at[s->count - 1];
 }
 
-/* What must be added to sums * scale so that no step is missed, none comes early, and the ends of the
- * channel have no further one. */
+/* The range of the amounts that, added to sums * scale, put each step at its sum, and no further step
+ * before the ends of the channel. */
 typedef struct between {
     int64_t low, count;
 } between;
@@ -77,12 +77,12 @@ static between between_of(const steps *s, int64_t scale, int bits) {
         low = at > low ? at : low;
         end = at + scale < end ? at + scale : end;
     }
-    return (between){low + 1, end - low - 1}; /* ties would go to even numbers */
+    return (between){low + 1, end - low - 1}; /* no ties: they round to even numbers */
 }
 
-/* The least t up to `most` with low <= t * step mod modulus <= high, or -1. 0 < low and high < modulus;
- * step and most are at most 2^24, so that no product passes 2^50. Where no multiple of step lies inside,
- * those that do after some rounds of the modulus leave another such problem, modulo step. */
+/* Return the least t up to `most` with low <= t * step mod modulus <= high, or -1. 0 < low and high < modulus;
+ * step and most are at most 2^24, so no product exceeds 2^50. If no multiple of step is in range, some
+ * rounds of the modulus later one may be, and the number of rounds is the same problem modulo step. */
 static int64_t first_within(int64_t step, int64_t modulus, int64_t low, int64_t high,
                             int64_t most) {
     if (step == 0) {
@@ -100,7 +100,7 @@ static int64_t first_within(int64_t step, int64_t modulus, int64_t low, int64_t 
     return t <= most ? t : -1;
 }
 
-/* What is rounded, of a sum that started from a jump. */
+/* Return the value before rounding, of a sum that started from a jump. */
 static double rounded_at(const linear_numbers *l, int64_t sum) {
     const int32_t dword = (int32_t)(sum + l->jump);
     float x;
@@ -108,14 +108,14 @@ static double rounded_at(const linear_numbers *l, int64_t sum) {
     return (double)x * l->scale + l->constant;
 }
 
-/* What no step tells: that the least and the largest sum are floats, and their outputs have 16 bits. */
+/* True if the least and the largest sum are floats, and their outputs have 16 bits. Steps do not tell. */
 static int ends_hold(const epilogue_channel *c, const linear_numbers *l) {
     return l->jump > c->most && l->jump + c->most < FLOATS_END &&
            rounded_at(l, -c->most) >= MIDDLE - MOST_OUTPUT &&
            rounded_at(l, c->most) <= MIDDLE + MOST_OUTPUT;
 }
 
-/* 0: the scale does not do. */
+/* Return 0 if no jump serves with this scale. */
 static int linear_of_scale(const epilogue_channel *c, const s_epilogue *epilogue, const steps *s,
                            int64_t scale, int bits, linear_numbers *found) {
     const int64_t unit = INT64_C(1) << bits;
@@ -137,7 +137,7 @@ static int linear_of_scale(const epilogue_channel *c, const s_epilogue *epilogue
     return ends_hold(c, found);
 }
 
-/* Any sum has the same output, which clamping keeps or makes; bias: in their middle. */
+/* Numbers for a channel whose outputs are all equal, maybe by clamping. bias: the middle of its sums. */
 static int linear_of_none(const epilogue_channel *c, const s_epilogue *epilogue, int64_t bias,
                           linear_numbers *found) {
     const int64_t spread = c->most - (bias < 0 ? -bias : bias);
