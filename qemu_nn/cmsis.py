@@ -5,8 +5,8 @@ buffers are not passed, and the result has its natural shape. A dimension may be
 shape of an array gives it; None stands for NULL. Each function takes five more arguments:
 
 - ``core``: a core ("cortex-m4") or a path ("scalar", "dsp"); default "cortex-m4"
-- ``cmsis``: "5.6.0" or "5.9.0" (default) of the q7 and q15 functions, "7.0.0" (default) or
-  "main-2026-07" of the s8 and s16 functions
+- ``cmsis``: a release of `qemu_nn.targets.RELEASES`; "5.9.0" by default of the q7 and q15
+  functions, "7.0.0" of the s8 and s16 functions
 - ``rounding``: "nearest" (default) or "truncate", as a library built with ARM_NN_TRUNCATE; of the
   s8 and s16 functions "double" (default) or "single" (CMSIS_NN_USE_SINGLE_ROUNDING)
 - ``variant``: the row of the kernel table to run; default the best for this host

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Optional
 
+from . import releases
 from .chips import CHIPS, Chip, named
 from .errors import Error
 from .io.arguments import have, one_of, shown
@@ -32,10 +33,8 @@ CORES = {
     "cortex-m85": "mve",
 }
 
-#: CMSIS release -> its number in csrc/include/qn.h. 5.x: the releases of CMSIS with the q7 and q15
-#: functions; 7.0.0: CMSIS-NN, which has the s8 and s16 functions; main-2026-07: its main branch,
-#: commit 99f736a6 of 15 July 2026.
-RELEASES = {"5.6.0": 0, "5.9.0": 1, "7.0.0": 2, "main-2026-07": 3}
+#: CMSIS release -> its number in csrc/include/qn.h: those of releases.ALL that kernels compute.
+RELEASES = {name: release.number for name, release in releases.COMPUTED.items()}
 
 #: Rounding -> its number: of the q7 and q15 functions "nearest" as Arm ships them, "truncate" as
 #: with ARM_NN_TRUNCATE; from 7.0.0 on "double" as Arm ships it, "single" as with
@@ -54,12 +53,8 @@ KERNELS = ("cmsis-nn", "reference")
 TFLM = ("2022-12", "2023-02", "2026-02", "2026-04", "2026-06", "2026-08", "2026-10")
 DEFAULT_TFLM = "2026-08"
 
-_NPU_NUMBER = 32
-
 DEFAULT_CORE = "cortex-m4"
-LEGACY_CMSIS = "5.9.0"
-AFFINE_CMSIS = "7.0.0"
-MAIN_CMSIS = "main-2026-07"
+LEGACY_CMSIS, AFFINE_CMSIS = releases.LEGACY, releases.AFFINE
 
 
 @dataclass(frozen=True)
@@ -90,8 +85,9 @@ class Profile:
     def number(self) -> int:
         """The profile as csrc/include/qn.h counts it; rows of the table claim sets of these."""
         if self.path == "npu":
-            return _NPU_NUMBER
-        return 8 * RELEASES[self.cmsis] + 2 * PATHS[self.path] + ROUNDINGS[self.rounding]
+            return releases.NPU_PROFILE
+        first = releases.PROFILES * RELEASES[self.cmsis]
+        return first + 2 * PATHS[self.path] + ROUNDINGS[self.rounding]
 
     @property
     def build(self) -> dict[str, str]:
@@ -125,7 +121,7 @@ def is_affine(cmsis: str) -> bool:
     bool
         True from 7.0.0 on.
     """
-    return cmsis in (AFFINE_CMSIS, MAIN_CMSIS)
+    return releases.COMPUTED[cmsis].affine
 
 
 def roundings(cmsis: str) -> tuple[str, ...]:
@@ -327,8 +323,10 @@ def profile(
     if rounding is None:
         rounding = have[0]
     one_of(have, rounding, f"rounding of CMSIS {cmsis}:")
-    if path == "mve" and cmsis == "5.6.0":
-        raise Error(f"CMSIS 5.6.0 does not support {core} (Helium came later); use cmsis='5.9.0'")
+    if path == "mve" and not releases.COMPUTED[cmsis].helium:
+        raise Error(
+            f"CMSIS {cmsis} does not support {core} (Helium came later); use cmsis={LEGACY_CMSIS!r}"
+        )
     if one_of(KERNELS, kernels, "kernels") != KERNELS[0]:
         path = "scalar"  # portable code, which no core has a way of its own through
     return Profile(cmsis, path, rounding, kernels, one_of(TFLM, tflm, "month of TFLM"))
@@ -344,8 +342,8 @@ def all_profiles() -> list[Profile]:
     """
     return [
         Profile(cmsis, path, rounding)
-        for cmsis in RELEASES
+        for cmsis, release in releases.COMPUTED.items()
         for path in PATHS
         for rounding in roundings(cmsis)
-        if not (path == "mve" and cmsis == "5.6.0")
+        if release.helium or path != "mve"
     ]

@@ -9,9 +9,8 @@ from exported import check, needs, write
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
-from qemu_nn.firmware.releases import REVISIONS, caveats
+from qemu_nn.firmware.releases import caveats
 from qemu_nn.ir.graph import Graph, Tensor
-from qemu_nn.targets import RELEASES
 
 pytestmark = pytest.mark.compiles
 
@@ -90,12 +89,6 @@ def test_the_keyword_projects_pooling_comes_along(tmp_path):
     assert check(folder) == (0, ["PASS x0/pool", "PASS x1/pool", "PASS: 0 failures"])
     assert "arm_avepool_q7_HWC_nonsquare(" in (folder / "local" / "local_NN.c").read_text()
     assert not (folder / "kernels" / "stand_in.c").exists()
-
-
-def test_every_release_has_one_revision():
-    assert {
-        release: list(REVISIONS.values()).count(release) for release in RELEASES
-    } == dict.fromkeys(RELEASES, 1)
 
 
 def test_caveats_name_what_a_compiler_spoils():

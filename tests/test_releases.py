@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,15 @@ from exported import check, needs, write
 from test_recurrent_s8 import lstm_network
 
 import qemu_nn
-from qemu_nn import cmsis
+from qemu_nn import cmsis, releases
+from qemu_nn._native import lib
 from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.errors import Error, Refused
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.kernels.table import ROWS
 from qemu_nn.operators import Dense
-from qemu_nn.targets import all_profiles, profile
+from qemu_nn.releases import Release
+from qemu_nn.targets import NPU, Profile, all_profiles, profile
 
 MAIN = "main-2026-07"
 OPS = Path(__file__).parents[2] / "shared" / "golden" / "tflm_ops"
@@ -26,8 +30,41 @@ def test_each_is_a_release_to_choose():
     assert profile(rounding="single").cmsis == "7.0.0"
     with pytest.raises(Error, match=rf"'7\.1'; have: .*7\.0\.0, {MAIN}"):
         profile(cmsis="7.1")
-    numbers = [each.number for each in all_profiles()]
+
+
+def test_two_profiles_never_share_a_number():
+    numbers = [each.number for each in (*all_profiles(), NPU)]
     assert len(set(numbers)) == len(numbers)
+    assert all(0 <= number < 64 for number in numbers)
+    assert max(numbers) == NPU.number == lib.QN_PROFILE_NPU == 63
+
+
+def test_a_release_whose_profiles_reach_the_npu_is_refused():
+    last = Release("8.0.0", "CMSIS-NN", "V.20.0.0", "ARM_NN_NEW_H", number=6, affine=True)
+    assert releases.PROFILES * (last.number + 1) <= NPU.number
+    for number in (-1, 7):
+        with pytest.raises(
+            Error, match=rf"8\.0\.0 has the number {number}; .* numbers 0\.\.6; use"
+        ):
+            replace(last, number=number)
+
+
+def test_c_has_the_releases_of_the_table():
+    names = {name for name in dir(lib) if name.startswith("QN_RELEASE_")}
+    computed = releases.COMPUTED.values()
+    assert {name: getattr(lib, name) for name in names} == {r.symbol: r.number for r in computed}
+
+
+def test_rows_claim_every_profile_and_no_other():
+    """QN_ANY also has CMSIS 5.6.0 on Helium, which no profile is."""
+    claimed = {bit for row in ROWS for bit in range(64) if row.profiles >> bit & 1}
+    absent = {Profile("5.6.0", "mve", rounding).number for rounding in ("nearest", "truncate")}
+    assert claimed - absent == {each.number for each in (*all_profiles(), NPU)}
+
+
+def test_every_release_has_marks_of_its_own():
+    assert len({each.revision for each in releases.ALL}) == len(releases.ALL)
+    assert len({str(each) for each in releases.ALL}) == len(releases.ALL)
 
 
 def test_the_affine_scheme_is_for_either():

@@ -35,16 +35,17 @@ enum qn_cpu {
 };
 
 /* A profile says whose bits they are: 8 * release + 2 * path + rounding.
- * Rows claim sets of profiles as a mask: bit p stands for profile p. */
-enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1, QN_RELEASE_700 = 2, QN_RELEASE_MAIN = 3 };
+ * Rows claim sets of profiles as a mask: bit p stands for profile p. So there is room for the releases
+ * 0..6; qemu_nn/releases.py is the table of releases. */
+enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1, QN_RELEASE_700 = 2, QN_RELEASE_MAIN_2026_07 = 3 };
 enum { QN_PATH_M0 = 0, QN_PATH_SCALAR = 1, QN_PATH_MVE = 2, QN_PATH_DSP = 3 };
 
 /* Roundings: of the q7 and q15 API nearest or truncating, of the s8 and s16 API once at the end, or
  * twice, as TFLite does. Zero is what Arm ships. */
 enum { QN_NEAREST = 0, QN_TRUNCATE = 1, QN_DOUBLE = 0, QN_SINGLE = 1 };
 
-/* One more profile, which is not of CMSIS. */
-enum { QN_PROFILE_NPU = 32 };
+/* The profile of the NPU, which is not of CMSIS: the last bit. */
+enum { QN_PROFILE_NPU = 63 };
 
 /* The memory one call works on. Weights and bias may be NULL where the op has none.
  * Only ops whose contract says so write to an input. */

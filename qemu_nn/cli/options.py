@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
@@ -14,6 +14,7 @@ from ..analysis.page import templates
 from ..api.network import DEFAULT_STACK, Network
 from ..errors import Error, printable
 from ..io import files
+from ..releases import choices
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, TFLM
 
 if TYPE_CHECKING:
@@ -95,6 +96,12 @@ def check_page(path: Optional[Path]) -> None:
         templates()
 
 
+def _names(releases: Sequence[str]) -> str:
+    """Return names of releases in words, the default first."""
+    default, *more = releases
+    return ", ".join([f"{default} (default)", *more])
+
+
 def arithmetic(verb: Callable[..., None]) -> Callable[..., None]:
     """The options that say how CMSIS-NN is built: target, cmsis, rounding."""
     for name, default, text in (
@@ -107,8 +114,8 @@ def arithmetic(verb: Callable[..., None]) -> Callable[..., None]:
         (
             "--cmsis",
             None,
-            "CMSIS release of q7, q15: 5.9.0 (default), 5.6.0; "
-            "of s8, s16: 7.0.0 (default), main-2026-07.",
+            f"CMSIS release of q7, q15: {_names(choices(affine=False))}; "
+            f"of s8, s16: {_names(choices(affine=True))}.",
         ),
         ("--target", DEFAULT_CORE, "Core (m4), chip (stm32f411), or path: m0, scalar, mve, dsp."),
     ):

@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
+from .. import releases as known
 from ..ir.graph import Node
+from ..releases import Release
 from ..targets import Profile
-
-#: Include guards of Arm's headers -> the releases that have them, those that C is exported for;
-#: from new to old, the first that is defined counts.
-_HEADERS = (
-    ("ARM_NN_CONFIG_H", "a CMSIS-NN later than 7.0.0", ("main-2026-07",)),
-    ("ARM_NN_TYPES_H", "CMSIS-NN 6.0.0 or 7.0.0", ("7.0.0",)),
-    ("ARM_NN_MATH_TYPES_H", "CMSIS-NN 4.1.0 or 5.0.0", ()),
-    ("_ARM_NN_MATH_TYPES_H_", "CMSIS 5.9.0 or CMSIS-NN 4.0.0", ("5.9.0",)),
-    ("_ARM_NN_TYPES_H", "CMSIS 5.8.0", ()),
-    ("_ARM_NNFUNCTIONS_H", "CMSIS 5.6.0 or 5.7.0", ("5.6.0",)),
-)
-
-#: The revision that Arm wrote into arm_nnfunctions.h -> its release.
-REVISIONS = {
-    "V.1.0.0": "5.6.0",
-    "V.2.0.0": "5.7.0",
-    "V.7.0.0": "5.8.0",
-    "V.9.0.0": "5.9.0",
-    "V.11.2.0": "CMSIS-NN 4.0.0",
-    "V.11.3.0": "CMSIS-NN 4.1.0",
-    "V.12.4.0": "CMSIS-NN 5.0.0",
-    "V.16.0.0": "CMSIS-NN 6.0.0",
-    "V.18.0.0": "7.0.0",
-    "V.19.1.0": "main-2026-07",
-}
 
 _GCC = "defined(__GNUC__) && !defined(__clang__) && !defined(__ARMCC_VERSION)"
 _OLD_GCC = f"defined(__ARM_FEATURE_MVE) && {_GCC} && (__GNUC__ * 100 + __GNUC_MINOR__ <= 1202)"
@@ -43,17 +22,36 @@ _CLASSES = 512
 
 
 def releases(profile: Profile) -> dict[str, Any]:
-    """What the templates say of the release: its name, and conditions of headers of others."""
-    library = "CMSIS" if profile.cmsis.startswith("5.") else "CMSIS-NN"
+    """Return what the templates say of the release: its name, and conditions of other headers.
+
+    The conditions begin with the newest header, as the first guard that is defined counts.
+    """
+    own = known.COMPUTED[profile.cmsis]
+    groups = [list(group) for _, group in groupby(known.ALL, attrgetter("guard"))]
     return {
-        "exported_for": f"{library} {profile.cmsis}",
-        "revision": next(rev for rev, name in REVISIONS.items() if name == profile.cmsis),
-        "revisions": REVISIONS,
+        "exported_for": str(own),
+        "revision": own.revision,
+        "revisions": {each.revision: str(each) for each in known.ALL},
         "releases": [
-            {"condition": f"defined({guard})", "words": words, "other": profile.cmsis not in own}
-            for guard, words, own in _HEADERS
+            {
+                "condition": f"defined({group[0].guard})",
+                "words": _words(group),
+                "other": own not in group,
+            }
+            for group in reversed(groups)
         ],
     }
+
+
+def _words(group: list[Release]) -> str:
+    """Return neighboring releases in words, such as "CMSIS 5.6.0 or 5.7.0"."""
+    first, *more = group
+    if not first.is_tag:
+        before = [each for each in known.ALL[: known.ALL.index(first)] if each.is_tag][-1]
+        return f"a {first.library} later than {before.name}"
+    names = [str(first)]
+    names += [each.name if each.library == first.library else str(each) for each in more]
+    return " or ".join(names)
 
 
 def caveats(nodes: Iterable[Node]) -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from ..errors import Error
-from ..targets import AFFINE_CMSIS, is_affine
+from ..targets import is_affine
 from .base import Function
 from .c_signature import STATUS, Order, Struct
 from .shapes import Extent
@@ -76,7 +76,7 @@ def prototype(function: Function, cmsis: str) -> Prototype:
     if function.not_called:
         raise Error(f"{function.name} cannot be exported: {function.not_called}")
     order = function.order or _own(function)
-    if cmsis == AFFINE_CMSIS and order.in_700 is not None:
+    if cmsis == "7.0.0" and order.in_700 is not None:
         order = order.in_700
     types, status = c_types(cmsis), _STATUS_TYPES[is_affine(cmsis)]
     returns = {STATUS: status, "output": f"{types[function.output.dtype]} *"}
