@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-/* All _step count bytes of the image; pitch: elements of the output from pixel to pixel. alone: may
- * be 1 where there is but one pixel. together: pixels whose channels these are, see joined.inc; as
- * good as 1 where it is 0. */
+/* All _step count bytes of the image; pitch: elements of the output from pixel to pixel. is_gemv:
+ * may be 1 where there is but one pixel. together: pixels whose channels these are, see pixel_packing.inc; 0
+ * is as 1. */
 typedef struct gemm_shape {
-    int32_t rows, columns, channels, alone, together;
+    int32_t rows, columns, channels, is_gemv, together;
     int32_t runs, steps;
     int64_t row_step, column_step, run_step, pitch;
 } gemm_shape;

@@ -13,13 +13,17 @@ typedef int8_t input;
 typedef int16_t pixel;
 typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0, LOWEST = INT8_MIN, HIGHEST = INT8_MAX };
-#define vec_dot vec_dot_s16
-#define NARROWS 1
 #define plain n_convolve_s8_ref
 
 static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes); }
 
-#include "../gemm/strips_avx2.inc"
+static const gemm_traits traits = {.most_vectors = 2, .split_k = 1, .narrow_weights = 1};
+
+static inline vec vec_dot(vec acc, vec values, vec weights) {
+    return vec_dot_s16(acc, values, weights);
+}
+
+#include "../gemm/depthwise_avx2.inc"
 #include "../gemm/tile.inc"
 
 #include "convolve_fast.inc"

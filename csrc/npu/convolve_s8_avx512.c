@@ -13,10 +13,15 @@ typedef int8_t input;
 typedef uint8_t pixel;
 typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 128, LOWEST = INT8_MIN, HIGHEST = INT8_MAX };
-#define vec_dot vec_dot_u8_s8
 #define plain n_convolve_s8_ref
 
-#include "../gemm/strips_avx512.inc"
+static const gemm_traits traits = {.most_vectors = 4, .split_k = 2};
+
+static inline vec vec_dot(vec acc, vec values, vec weights) {
+    return vec_dot_u8_s8(acc, values, weights);
+}
+
+#include "../gemm/depthwise_avx512.inc"
 #include "../gemm/tile.inc"
 
 #include "convolve_fast.inc"

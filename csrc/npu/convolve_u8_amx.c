@@ -16,7 +16,10 @@ enum { PER_STEP = 4, OFFSET = 0, LOWEST = 0, HIGHEST = UINT8_MAX };
 #define TILE_DOT TILE_DOT_U8
 #define plain n_convolve_u8_ref
 
-#include "../gemm/strips_avx512.inc"
+static const gemm_traits traits = {
+    .most_vectors = 2, .split_k = 1, .in_place = 4, .no_depthwise = 1};
+
+#include "../gemm/depthwise_avx512.inc"
 
 #include "../gemm/amx_tile.inc"
 

@@ -13,12 +13,17 @@ typedef uint8_t input;
 typedef int16_t pixel;
 typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0, LOWEST = 0, HIGHEST = UINT8_MAX };
-#define vec_dot vec_dot_s16
 #define plain n_convolve_u8_ref
 
 static inline __m256i widened(__m128i bytes) { return _mm256_cvtepu8_epi16(bytes); }
 
-#include "../gemm/strips_avx2.inc"
+static const gemm_traits traits = {.most_vectors = 2, .split_k = 1};
+
+static inline vec vec_dot(vec acc, vec values, vec weights) {
+    return vec_dot_s16(acc, values, weights);
+}
+
+#include "../gemm/depthwise_avx2.inc"
 #include "../gemm/tile.inc"
 
 #include "convolve_fast.inc"

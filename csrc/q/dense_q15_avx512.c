@@ -14,8 +14,13 @@ typedef int16_t coefficient;
 typedef int16_t pixel;
 typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0 };
-#define vec_dot vec_dot_s16
 #define OPT_ORDER Q_FC_Q15
+
+static const gemm_traits traits = {.most_vectors = 4, .split_k = 2, .packs_pixels = 1};
+
+static inline vec vec_dot(vec acc, vec values, vec weights) {
+    return vec_dot_s16(acc, values, weights);
+}
 
 #include "../gemm/tile.inc"
 

@@ -14,6 +14,9 @@ typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 0 };
 
 #define TILE_DOT TILE_DOT_S8
+
+static const gemm_traits traits = {.most_vectors = 2, .split_k = 1, .in_place = 4};
+
 #include "../gemm/amx_tile.inc"
 
 #include "convolve_fast.inc"

@@ -14,8 +14,13 @@ typedef int8_t coefficient;
 typedef uint8_t pixel;
 typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 128 };
-#define vec_dot vec_dot_u8_s8
 #define OPT_ORDER Q_FC_Q7
+
+static const gemm_traits traits = {.most_vectors = 4, .split_k = 2, .packs_pixels = 1};
+
+static inline vec vec_dot(vec acc, vec values, vec weights) {
+    return vec_dot_u8_s8(acc, values, weights);
+}
 
 #include "../gemm/tile.inc"
 

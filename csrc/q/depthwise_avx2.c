@@ -1,4 +1,5 @@
 /* Depthwise convolution on AVX2: two kernel rows an instruction. */
+#include "../gemm/traits.h"
 #include "depthwise.h"
 
 #if QN_HAS_X86
@@ -7,11 +8,13 @@
 
 enum { OFFSET = 0 };
 
+static const gemm_traits traits = {.most_vectors = 2};
+
 static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes); }
 
 #include "epilogue_q7_avx2.inc"
 
-#include "../gemm/strips_avx2.inc"
+#include "../gemm/depthwise_avx2.inc"
 
 #include "depthwise_fast.inc"
 

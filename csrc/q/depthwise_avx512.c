@@ -1,4 +1,5 @@
 /* Depthwise convolution on AVX-512 VNNI: four kernel rows an instruction. */
+#include "../gemm/traits.h"
 #include "depthwise.h"
 
 #if QN_HAS_X86
@@ -7,9 +8,11 @@
 
 enum { OFFSET = 128 };
 
+static const gemm_traits traits = {.most_vectors = 4};
+
 #include "epilogue_q7_avx512.inc"
 
-#include "../gemm/strips_avx512.inc"
+#include "../gemm/depthwise_avx512.inc"
 
 #include "depthwise_fast.inc"
 

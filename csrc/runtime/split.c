@@ -4,7 +4,7 @@
  * + (kernel-1)*dilation. The part has those of them that lie in the image, and as much padding above
  * as is left of it: whatever lies outside the image lies outside the part. Fast rows are functions of
  * this geometry alone, and so are their packed weights, but for one pixel by itself
- * (gemm_shape.alone), which no part is; for tiles of AMX where blocks are laid out, whose layout
+ * (gemm_shape.is_gemv), which no part is; for tiles of AMX where blocks are laid out, whose layout
  * depends on the number of pixels; and where Helium, built for single rounding, has the sums of some
  * pixels in lanes (s/convolve/convolve_helium.h). Convolutions of 16 bits have their pixels in pairs, and
  * other sums for the last of an odd number (s/convolve/convolve.h): parts but the last have an even

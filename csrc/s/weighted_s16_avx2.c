@@ -9,7 +9,11 @@
 
 #include "epilogue_s16_avx2.inc"
 
-#define vec_dot vec_dot_s16
+static const gemm_traits traits = {.most_vectors = 2, .split_k = 1};
+
+static inline vec vec_dot(vec acc, vec values, vec weights) {
+    return vec_dot_s16(acc, values, weights);
+}
 
 #include "../gemm/tile.inc"
 

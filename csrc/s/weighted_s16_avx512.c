@@ -9,7 +9,11 @@
 
 #include "epilogue_s16_avx512.inc"
 
-#define vec_dot vec_dot_s16
+static const gemm_traits traits = {.most_vectors = 4, .split_k = 2};
+
+static inline vec vec_dot(vec acc, vec values, vec weights) {
+    return vec_dot_s16(acc, values, weights);
+}
 
 #include "../gemm/tile.inc"
 

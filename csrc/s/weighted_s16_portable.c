@@ -1,10 +1,13 @@
 /* Layers with weights of the s16 API in plain C that compilers make vectors of. */
+#include "../gemm/traits.h"
 #include "affine.h"
 
 enum { LANES = 16 }; /* channels that go together */
-#define FOLDS 1      /* the engine reads eight halfwords at a time */
 
 #include "epilogue_s16_portable.inc"
+
+/* The engine reads eight halfwords at a time. */
+static const gemm_traits traits = {.most_vectors = 1, .split_k = 4};
 
 #include "../gemm/portable.inc"
 

@@ -15,7 +15,11 @@ typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 0 };
 
 #define TILE_DOT TILE_DOT_S8
-#include "../gemm/strips_avx512.inc"
+
+static const gemm_traits traits = {
+    .most_vectors = 2, .split_k = 1, .in_place = 4, .no_depthwise = 1};
+
+#include "../gemm/depthwise_avx512.inc"
 
 #include "../gemm/amx_tile.inc"
 

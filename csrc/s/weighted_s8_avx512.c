@@ -6,7 +6,6 @@
 
 #include "../gemm/target_avx512.inc"
 
-#define HALVES 1
 #include "../gemm/avx512vnni.inc"
 
 #include "epilogue_avx512.inc"
@@ -15,9 +14,14 @@ typedef int8_t input;
 typedef uint8_t pixel;
 typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 128 };
-#define vec_dot vec_dot_u8_s8
 
-#include "../gemm/strips_avx512.inc"
+static const gemm_traits traits = {.most_vectors = 4, .split_k = 2, .packs_pixels = 1};
+
+static inline vec vec_dot(vec acc, vec values, vec weights) {
+    return vec_dot_u8_s8(acc, values, weights);
+}
+
+#include "../gemm/depthwise_avx512.inc"
 #include "../gemm/tile.inc"
 
 #include "weighted_fast.inc"

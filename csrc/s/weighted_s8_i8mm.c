@@ -5,7 +5,6 @@
 
 #include "../gemm/target_i8mm.inc"
 
-#define MOST_VECTORS 2
 #include "../gemm/neon.inc"
 
 #include "epilogue_neon.inc"
@@ -15,7 +14,9 @@ typedef int8_t pixel;
 typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 0 };
 
-#include "../gemm/strips_neon.inc"
+static const gemm_traits traits = {.most_vectors = 2, .split_k = 1};
+
+#include "../gemm/depthwise_neon.inc"
 
 #include "../gemm/pairs_tile.inc"
 

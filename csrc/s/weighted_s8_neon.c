@@ -14,9 +14,14 @@ typedef int8_t input;
 typedef int8_t pixel;
 typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 0 };
-#define vec_dot vec_dot_s8
 
-#include "../gemm/strips_neon.inc"
+static const gemm_traits traits = {.most_vectors = 4, .split_k = 1, .packs_pixels = 1};
+
+static inline vec vec_dot(vec acc, vec values, vec weights) {
+    return vec_dot_s8(acc, values, weights);
+}
+
+#include "../gemm/depthwise_neon.inc"
 #include "../gemm/tile.inc"
 
 #include "weighted_fast.inc"

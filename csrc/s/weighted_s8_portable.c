@@ -1,5 +1,6 @@
 /* Layers with weights of the s8 API in plain C that compilers make vectors of: bytes widened to
  * halfwords. */
+#include "../gemm/traits.h"
 #include "affine.h"
 #include "convolve/transpose_conv.h"
 
@@ -12,8 +13,10 @@ typedef int16_t pixel;
 typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0 };
 
+static const gemm_traits traits = {.most_vectors = 1, .split_k = 1};
+
+#include "../gemm/depthwise_portable.inc"
 #include "../gemm/portable.inc"
-#include "../gemm/strips_portable.inc"
 
 #include "weighted_fast.inc"
 

@@ -7,18 +7,17 @@
 
 #include "../../gemm/avx512vnni.inc"
 
-/* The right operand is laid out in one order. */
-#undef FOLDS
-#define FOLDS 0
-
 #include "../epilogue_avx512.inc"
 
-/* All vectors of columns have the same last step. */
-#undef EPILOGUE_FROM
-#define EPILOGUE_FROM(last, v) (*(last))
+/* All vectors of columns have one epilogue, packed once for a micro-tile. */
+#define epilogue_from(last, v) ((void)(v), *(last))
 
-#define vec_dot vec_dot_s16
-#define NEVER_ALONE 1
+static const gemm_traits traits = {.most_vectors = 4, .split_k = 1};
+
+static inline vec vec_dot(vec acc, vec values, vec weights) {
+    return vec_dot_s16(acc, values, weights);
+}
+
 #include "../../gemm/tile.inc"
 
 #include "batch_matmul_fast.inc"
