@@ -39,6 +39,7 @@ VERBS += [
     "report",
     "export",
     "validate",
+    "conformance",
 ]
 VERBS += ["ndk", "sdk"]
 

@@ -126,16 +126,13 @@ def validate(
     if not isinstance(on, str):
         raise Error("on must be a text, such as 'qemu:m4' or 'serial:/dev/ttyACM0@921600'")
     layers = as_flag(layers, "layers")
-    usual = _EMULATED if on.startswith("qemu:") else client.TIMEOUT
-    wait = usual if timeout is None else as_number(timeout, "timeout")
-    if not 0 < wait < 1e6:
-        raise Error(f"timeout must be a number of seconds above 0, is {timeout!r}")
+    wait = patience(on, timeout)
     build = {"cmsis": cmsis, "rounding": rounding, "kernels": kernels, "tflm": tflm}
     given = {name: value for name, value in {"target": target, **build}.items() if value}
     how = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     reading = Reading.of(limit, index, shuffle, seed, **how)
     reading.check_used(data)
-    with _reached(network, on, given, wait, _variables(on, make)) as device:
+    with reached(network, on, given, wait, make_variables(on, make)) as device:
         device.meet()
         try:
             profile = _profile(network, device.network, given)
@@ -151,11 +148,23 @@ def validate(
         return _validated(device, session, x, on, layers, progress)
 
 
+def patience(on: str, timeout: Optional[float]) -> float:
+    """Return the seconds that a device may take for an answer."""
+    usual = _EMULATED if on.startswith("qemu:") else client.TIMEOUT
+    wait = usual if timeout is None else as_number(timeout, "timeout")
+    if not 0 < wait < 1e6:
+        raise Error(f"timeout must be a number of seconds above 0, is {timeout!r}")
+    return wait
+
+
 @contextmanager
-def _reached(
-    network: Network, on: str, given: dict[str, str], wait: float, make: Sequence[str]
+def reached(
+    network: Optional[Network], on: str, given: dict[str, Any], wait: float, make: Sequence[str]
 ) -> Iterator[Device]:
-    """The device; of an emulated one its export is gone when it is closed."""
+    """Yield the device; the export of an emulated one is deleted when it is closed.
+
+    network, given: what an emulated board runs, and the arguments of its export().
+    """
     kind, _, name = on.partition(":")
     if kind != "qemu":
         device = Device(connected(on), on, wait)
@@ -164,10 +173,11 @@ def _reached(
         finally:
             device.close()
         return
-    name = _board(name)
+    name = board_name(name)
     with TemporaryDirectory(prefix="qemu_nn_validate_") as folder:
         program = Path(folder) / "export"
         build: dict[str, Any] = {"target": BOARDS[name].core, **given}
+        assert network is not None
         export(network, program, **build)
         built = emulator.build(program, name, make)
         device = Device(emulator.Emulator(built, BOARDS[name].emulator), on, wait)
@@ -177,7 +187,7 @@ def _reached(
             device.close()
 
 
-def _board(name: str) -> str:
+def board_name(name: str) -> str:
     """An emulated board by its name or that of its core, as people write it: "Cortex-M4"."""
     if named(name) is None:  # a chip is none that QEMU emulates
         with suppress(Error):
@@ -188,8 +198,8 @@ def _board(name: str) -> str:
     return name
 
 
-def _variables(on: str, make: Sequence[str]) -> list[str]:
-    """The variables for make; paths are absolute, as make runs in the export."""
+def make_variables(on: str, make: Sequence[str]) -> list[str]:
+    """Return the variables for make; paths are absolute, as make runs in the export."""
     if isinstance(make, str) or not isinstance(make, Sequence):
         raise Error(f"make must be a list of texts such as 'CFLAGS=-Os', not {shown(make)}")
     for each in make:

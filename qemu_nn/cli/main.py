@@ -38,6 +38,7 @@ VERBS = {
     "report": "report",
     "export": "export",
     "validate": "validate",
+    "conformance": "conformance",
     "ndk": "ndk",
     "sdk": "sdk",
 }
@@ -94,7 +95,7 @@ def main() -> None:
     network.json; for import, quantize, info, evaluate and diff also the file of a float network.
     Arrays are .npy files, or .npz files with the arrays x (inputs) and y (labels).
 
-    Exit codes: 0 for success, 1 if compare, validate or diff finds a difference, check a network
-    that does not run, --fit a chip that is too small, bench --against what became slower, or ndk
-    check a broken limit, 2 if the input is at fault.
+    Exit codes: 0 for success, 1 if compare, validate, conformance or diff finds a difference, check
+    a network that does not run, --fit a chip that is too small, bench --against what became slower,
+    or ndk check a broken limit, 2 if the input is at fault.
     """

@@ -65,7 +65,7 @@ def validate(
     form: Optional[str],
     **how: Any,
 ) -> None:
-    """Compare a device that runs MODEL with the emulator, byte by byte.
+    """Compare a device that runs MODEL with the emulator.
 
     Sends inputs to the device, receives what every layer computes, and says same, or the first
     layer and element that differ with the likely cause. qemu:BOARD exports MODEL and runs it on an

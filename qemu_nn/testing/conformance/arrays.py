@@ -1,0 +1,181 @@
+"""Draws rules for arrays: data of any type, and the weights and scales of a layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from random import Random
+from typing import Any, Optional
+
+import numpy as np
+
+from ...functions import Array, Function
+from ...functions.layouts import unpack_nibbles
+from ...functions.random_params import limits
+from ...functions.shapes import Half, extent
+from .cases import Values
+
+#: A rule, as Values has it.
+Rule = dict[str, Any]
+
+#: The smallest normalized multiplier, and the ends of 32 bits.
+ONE, MOST, LEAST = 2**30, 2**31 - 1, -(2**31)
+
+#: Sizes of groups of channels that share a number.
+_GROUPS = (2, 3, 4, 8)
+
+#: Root mean square of outputs of 8 bits, and of more, that a layer's scales aim at.
+_SIGNAL, _WIDE_SIGNAL = 60.0, 9000.0
+
+
+def data(rng: Random, dtype: str) -> Rule:
+    """Return a rule for elements of a type: noise, ends, few values, sparse ones, groups."""
+    low, high = limits(dtype)
+    if dtype in ("int64", "uint64"):  # a rule draws from less than 2^63 values
+        low, high = max(low, -(2**62)), 2**62 - 1
+    noise = {"low": low, "high": high}
+    return rng.choice(
+        (
+            noise,
+            noise,
+            noise,
+            {**noise, "runs": rng.randint(2, 5)},
+            {**noise, "period": rng.choice(_GROUPS)},
+            {"values": [low, low + 1, high - 1, high]},
+            {"cycle": [high, low]},
+            {"cycle": [low]},
+            {"cycle": [high]},
+            {"low": max(low, -3), "high": min(high, 3)},
+            {"values": [0, 0, 0, 0, 0, 0, low, high]},
+        )
+    )
+
+
+def layer_arrays(
+    rng: Random,
+    function: Function,
+    scalars: dict[str, int],
+    x: Optional[np.ndarray],
+    kind: str = "any",
+) -> dict[str, Values]:
+    """Return the arrays of a call that are no inputs, and choose the shifts in `scalars`.
+
+    x: the first input, which the scales of a layer with weights fit. kind: "any"; "ties": small
+    weights and few fraction bits, so that many sums are ties of rounding; "noise": such that the
+    outputs can be the inputs of further layers.
+    """
+    tables = function.tables() if function.tables else {}
+    found: dict[str, Values] = {}
+    for array in function.arrays:
+        if array in function.inputs:
+            continue
+        if array.name in tables:
+            rule: Rule = {"cycle": tables[array.name].ravel().tolist()}
+        elif array.below:
+            rule = {"low": 0, "high": array.below - 1}
+        elif kind == "ties" and array.dtype == "int8":
+            rule = {"low": -2, "high": 2}
+        elif kind == "noise":
+            rule = dict(zip(("low", "high"), limits(array.dtype)))
+        else:
+            rule = data(rng, array.dtype)
+        found[array.name] = Values(array.dtype_in(scalars), array.shape(scalars), rule)
+    if function.weights is not None and function.macs and x is not None:
+        size = _size_of_sums(function, scalars, x, found)
+        if "out_shift" in function.params and "bias_shift" in function.params:
+            _choose_shifts(rng, function, scalars, size, kind)
+        else:
+            _choose_scales(rng, function, scalars, found, size, kind)
+    return found
+
+
+def _size_of_sums(
+    function: Function, scalars: Mapping[str, int], x: np.ndarray, arrays: Mapping[str, Values]
+) -> float:
+    """Return the order of magnitude of a layer's sums."""
+    x = x.astype(np.float64) + scalars.get("input_offset", 0)
+    first: Optional[Array] = (function.parts or (function.weights,))[0]
+    assert first is not None
+    w = arrays[first.name].array(0)
+    if isinstance(first.axes[0], Half):
+        w = unpack_nibbles(w, extent(first.axes[0].parts, scalars))
+    w = w.astype(np.float64) + scalars.get("filter_offset", 0)
+    outputs = max(1, math.prod(function.output.shape(scalars)))
+    taps = max(1, extent(function.macs, scalars) // outputs)
+    noise = taps * np.mean(x**2) * np.mean(w**2)
+    return max(1.0, math.sqrt(noise + (taps * np.mean(x) * np.mean(w)) ** 2))
+
+
+def _choose_shifts(
+    rng: Random, function: Function, scalars: dict[str, int], size: float, kind: str
+) -> None:
+    """Choose the shifts of a q7 or q15 layer; one time in four they may be any."""
+    signal = _SIGNAL if function.output.dtype == "int8" else _WIDE_SIGNAL
+    if kind == "ties":
+        scalars.update(out_shift=rng.randint(1, 4), bias_shift=0)
+    elif kind == "noise" or rng.randrange(4):
+        shift = round(math.log2(size / signal)) + rng.randint(-1, 1)
+        scalars["out_shift"] = min(31, max(0, shift))
+        scalars["bias_shift"] = rng.randint(0, scalars["out_shift"])
+
+
+def _choose_scales(
+    rng: Random,
+    function: Function,
+    scalars: dict[str, int],
+    arrays: dict[str, Values],
+    size: float,
+    kind: str,
+) -> None:
+    """Choose biases, multipliers and shifts that mostly bring sums into the output's range."""
+    signal = _SIGNAL if function.output.dtype == "int8" else _WIDE_SIGNAL
+    shift = min(1, max(-30, math.ceil(math.log2(signal / size))))
+    ties = kind == "ties"
+    if ties:
+        shift = rng.randint(-4, 0)
+    if "shift" in scalars:
+        scalars["shift"] = shift
+        scalars["multiplier"] = ONE if ties else rng.choice((ONE, MOST, rng.randint(ONE, MOST)))
+    if "multiplier" in arrays:
+        channels = arrays["multiplier"].shape
+        rules = _scales(rng, channels[0], shift, ties)
+        for name, rule in zip(("multiplier", "shift"), rules):
+            arrays[name] = Values("int32", channels, rule)
+    if "bias" in arrays:
+        old = arrays["bias"]
+        arrays["bias"] = Values(old.type, old.shape, _bias(rng, size, kind))
+
+
+def _bias(rng: Random, size: float, kind: str) -> Rule:
+    """Return a rule for biases: none, as large as the sums, or at the ends of 32 bits."""
+    most = 4 if kind == "ties" else min(MOST, max(1, round(size)))
+    own = {"low": -most, "high": most}
+    if kind != "any":
+        return own
+    ends = {"values": [MOST, LEAST, 0, 1, -1, MOST - 100, LEAST + 100]}
+    return rng.choice(({"cycle": [0]}, own, own, {**own, "period": 2}, ends))
+
+
+def _scales(rng: Random, channels: int, shift: int, ties: bool) -> tuple[Rule, Rule]:
+    """Return rules for the multiplier and the shift of each channel, in one of many structures."""
+    less, least = max(-31, shift - 1), max(-31, shift - 2)
+    if ties:
+        return {"cycle": [ONE]}, {"values": [shift, less]}
+    own, one = {"low": ONE, "high": MOST}, {"cycle": [shift]}
+    shared, shifts = rng.randint(ONE, MOST), {"values": [less, shift]}
+    group = {"values": [rng.randint(ONE, MOST) for _ in range(rng.randint(2, 3))]}
+    period, runs = {"period": rng.choice(_GROUPS)}, {"runs": rng.choice(_GROUPS)}
+    return rng.choice(
+        (
+            (own, shifts),
+            ({"cycle": [shared]}, one),
+            ({"cycle": [shared]}, {"values": [shift, less, least]}),
+            ({**own, **runs}, {**shifts, **runs}),
+            ({**own, **period}, {**shifts, **period}),
+            (group, one),
+            (group, shifts),
+            ({"cycle": [MOST, *[shared] * (channels - 1)]}, one),
+            ({"values": [0, ONE, MOST]}, one),
+            ({"values": [ONE, ONE + 1, MOST, 0]}, {"values": [shift, less, -31]}),
+        )
+    )

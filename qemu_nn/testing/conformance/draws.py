@@ -1,0 +1,142 @@
+"""Draws the calls of the conformance set: shapes of each function, arrays with structure.
+
+The file holds all that is drawn here; running the set does not need this module. A function's
+name is the seed of its cases, so that a new function does not change cases of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from random import Random
+from typing import Optional
+
+import numpy as np
+
+from ...errors import Error
+from ...functions import FUNCTIONS, Array, Function
+from ...functions.shapes import extent
+from ...kernels.table import rows_of
+from .arrays import MOST, ONE, Rule, data, layer_arrays
+from .cases import PROFILES, Call, Case, Values, expect, plain_outputs
+from .networks import NETWORKS
+
+#: Time steps of a call that keeps a state.
+STEPS = 3
+
+#: Most bytes of an array and multiply-accumulates of a call, so that small boards can run it.
+_MOST_BYTES, _MOST_MACS = 4096, 60_000
+
+#: Draws for a case, and legal ones of which the best is taken, by the number of plain rows.
+_TRIES = 200
+_CANDIDATES = {1: 3, 2: 12, 3: 12}
+
+
+def missing(stored: Sequence[Case]) -> list[Case]:
+    """Draw the calls of functions and the networks that no stored case has."""
+    number = max((case.number for case in stored), default=0)
+    names = {case.name for case in stored}
+    called = {case.calls[0].function for case in stored}
+    found: list[Case] = []
+    for function in FUNCTIONS.values():
+        if function.name not in called and _is_integer(function):
+            for turn in range(1, _count(function) + 1):
+                name = f"{function.name}-{turn}"
+                found.append(_best(Random(name), function, name, number + len(found) + 1))
+    for name, build in NETWORKS.items():
+        if name not in names:
+            found.append(build(Random(name), name, number + len(found) + 1))
+    return found
+
+
+def _is_integer(function: Function) -> bool:
+    """True if the function has an input that is no state, and no floats."""
+    arrays = (*function.arrays, function.output)
+    has_input = any(not array.state for array in function.inputs)
+    return has_input and not any(array.dtype == "float32" for array in arrays)
+
+
+def _count(function: Function) -> int:
+    """Return how many cases a function has: most where fast rows compute sums of products."""
+    arms = function.name.startswith("arm_")
+    if function.weights is not None and function.macs:
+        return 19 if arms else 8
+    return 7 if arms else 2
+
+
+def _best(rng: Random, function: Function, name: str, number: int) -> Case:
+    """Return the candidate with the most digests: it tells the most profiles apart."""
+    found: list[Case] = []
+    rows = rows_of(function.op, function.type)
+    candidates = _CANDIDATES[sum(row.kind == "plain" for row in rows)]
+    for _ in range(_TRIES):
+        case = _drawn(rng, function, name, number)
+        with suppress(Error):  # a profile may refuse what another one takes
+            found += [expect(case)] if case else []
+        if len(found) == candidates:
+            break
+    if not found:
+        raise Error(f"{function.name}: none of {_TRIES} draws is a legal call of use; change draw")
+    return max(found, key=lambda case: len(case.digests))
+
+
+def _drawn(rng: Random, function: Function, name: str, number: int) -> Optional[Case]:
+    """Draw a case; None where it is illegal, too large, or its outputs are all alike."""
+    assert function.draw is not None, f"{function.name} has no random arguments"
+    scalars = function.draw(rng, function)
+    for key in function.params:  # products with these are ties, or almost
+        if key.endswith(("mult", "multiplier")) and scalars[key] >= ONE and rng.randrange(3) == 0:
+            scalars[key] = rng.choice((ONE, ONE, ONE + 1, MOST))
+    ties = rng.randrange(5) == 0
+    if not _is_small(function, scalars):
+        return None
+    read = function.read(scalars)
+    states = {a.name: Values(a.dtype, a.shape(scalars), {"cycle": [0]}) for a in read if a.state}
+    steps = STEPS if states else 1
+    inputs = {}
+    for array in read:
+        if not array.state:
+            shape = (*((steps,) if states else ()), *array.shape(scalars))
+            inputs[array.name] = Values(array.dtype, shape, _input(rng, array, scalars, ties))
+    if not inputs:
+        return None
+    first = next(iter(inputs.values()))
+    arrays = layer_arrays(rng, function, scalars, first.array(number), "ties" if ties else "any")
+    shape, reads = function.output.shape(scalars), tuple(array.name for array in read)
+    call = Call("result", function.name, scalars, reads, shape, arrays)
+    case = Case(name, number, steps, inputs, states, (call,), (call.name,))
+    return case if _is_of_use(rng, case) else None
+
+
+def _is_small(function: Function, scalars: dict[str, int]) -> bool:
+    """True if arrays and work are small, and the output is not empty."""
+    arrays = (*function.arrays, function.output)
+    if any(axis < 0 for array in arrays for axis in array.shape(scalars)):
+        return False
+    sizes = [array.nbytes(scalars) for array in arrays]
+    small = sizes[-1] > 0 and max(sizes) <= _MOST_BYTES
+    return small and extent(function.macs, scalars) <= _MOST_MACS
+
+
+def _input(rng: Random, array: Array, scalars: dict[str, int], ties: bool) -> Rule:
+    """Return the rule of an input; ties: near its zero point, so that sums are small."""
+    if array.below:
+        return {"low": 0, "high": array.below - 1}
+    if ties and array.dtype == "int8":
+        low = min(122, max(-128, -scalars.get("input_offset", 0) - 3))
+        return {"low": low, "high": low + 5}
+    return data(rng, array.dtype)
+
+
+def _is_of_use(rng: Random, case: Case) -> bool:
+    """True if a profile can run the case, and mostly if its outputs are not all alike."""
+    try:
+        found = (plain_outputs(case, profile) for profile in PROFILES)
+        outputs = next((each for each in found if each is not None), None)
+    except Error:  # for the values of its inputs
+        return False
+    if outputs is None:
+        return False
+    values = outputs[case.outputs[0]]
+    several = 2 if values.dtype == bool else 4
+    return len(np.unique(values)) >= min(values.size, several) or rng.randrange(12) == 0
