@@ -34,7 +34,7 @@ CORES = {
 }
 
 #: CMSIS release -> its number in csrc/include/qn.h: those of releases.ALL that kernels compute.
-RELEASES = {name: release.number for name, release in releases.COMPUTED.items()}
+RELEASES = {each.name: each.number for each in releases.ALL if each.number is not None}
 
 #: Rounding -> its number: of the q7 and q15 functions "nearest" as Arm ships them, "truncate" as
 #: with ARM_NN_TRUNCATE; from 7.0.0 on "double" as Arm ships it, "single" as with

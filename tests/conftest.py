@@ -4,6 +4,7 @@ this host lacks want it."""
 
 import gc
 
+import oracles
 import pytest
 from hypothesis import HealthCheck, settings
 from modelled import MODELS, compile_all
@@ -45,3 +46,18 @@ def pytest_collection_finish():
     """What was collected stays: the garbage collector need not look at it again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    """Fail an oracle that does not call the functions that it names."""
+    names = oracles.named(
+        item.iter_markers(), getattr(getattr(item, "callspec", None), "params", {})
+    )
+    if not names:
+        yield
+        return
+    with oracles.called() as seen:
+        outcome = yield
+    if outcome.excinfo is None and oracles.missed(names, seen):
+        outcome.force_exception(AssertionError(f"did not call {oracles.missed(names, seen)}"))

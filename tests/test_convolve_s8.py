@@ -31,6 +31,7 @@ def has_quirk(function, p, profile):
     return function.type == "s4" and "ch_mult" in p and p["input_c"] % 2 == 1
 
 
+@pytest.mark.oracle("{function.name}")
 @pytest.mark.parametrize("function", WINDOWS, ids=lambda function: function.name)
 @settings(max_examples=40)
 @given(rng=DRAWN, profile=st.sampled_from(PROFILES))

@@ -212,6 +212,7 @@ def half_up(x):
     return float(np.copysign(np.floor(np.abs(np.float64(x)) + 0.5), x))
 
 
+@pytest.mark.oracle("executorch_quantize_per_tensor_{type}")
 @pytest.mark.parametrize("type", ["s8", "s16"])
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
 def test_quantizing_has_the_formula_of_each_core(type, core):
@@ -244,6 +245,7 @@ def test_with_helium_what_is_far_outside_wraps():
     assert call(**how, core="cortex-m55").tolist() == [-128] * 16 + [127]
 
 
+@pytest.mark.oracle("executorch_quantized_div_{type}")
 @pytest.mark.parametrize("type", ["s8", "s16"])
 def test_a_quotient_is_rounded_away_from_zero(type):
     rng = np.random.default_rng(6)

@@ -39,6 +39,7 @@ def scattered(x, w, b, stride, pad, groups, sides):
     return out
 
 
+@pytest.mark.oracle("executorch_convolution_f32")
 @pytest.mark.parametrize("order", [None, LAST])
 def test_a_convolution_adds_up_in_the_kernel_s_order(tmp_path, order):
     x, w, b = numbers(2, 4, 5, 6), numbers(6, 2, 3, 2, seed=2), numbers(6, seed=3)
@@ -47,6 +48,7 @@ def test_a_convolution_adds_up_in_the_kernel_s_order(tmp_path, order):
     same(found, convolution(x, w, b, (2, 1), (1, 0), (1, 2), 2, (3, 4)))
 
 
+@pytest.mark.oracle("executorch_transpose_convolution_f32")
 @pytest.mark.parametrize("order", [None, LAST])
 def test_a_transposed_convolution_adds_to_its_bias(tmp_path, order):
     x, w, b = numbers(1, 4, 3, 3), numbers(4, 3, 3, 2, seed=2), numbers(6, seed=3)
@@ -65,6 +67,7 @@ def test_a_convolution_of_a_signal_without_a_bias(tmp_path):
     same(found, image[:, :, 0])
 
 
+@pytest.mark.oracle("executorch_upsample_bilinear_f32")
 @pytest.mark.parametrize("order", [None, LAST])
 @pytest.mark.parametrize(("align", "sides"), [(False, (7, 3)), (True, (7, 3)), (False, (3, 9))])
 def test_a_bilinear_image_mixes_columns_before_rows(tmp_path, align, sides, order):
@@ -104,6 +107,7 @@ def test_the_nearest_is_the_one_below(tmp_path, x, order):
     same(found, x[:, :, rows][..., columns])
 
 
+@pytest.mark.oracle("executorch_layer_norm_f32")
 def test_a_layer_norm_has_sums_in_turn(tmp_path):
     x, w, b = numbers(5, 12), numbers(12, seed=2), numbers(12, seed=3)
     more = [("float32", (5, 1))] * 2
@@ -118,6 +122,7 @@ def test_a_layer_norm_has_sums_in_turn(tmp_path):
         same(got, (row - mean) / deviation * w + b)
 
 
+@pytest.mark.oracle("executorch_adaptive_average_f32")
 def test_an_adaptive_average_has_windows_of_several_sizes(tmp_path):
     x = numbers(2, 3, 7, 5)
     found = made(tmp_path, "aten::_adaptive_avg_pool2d.out", [x], ("in0", [3, 2]), (2, 3, 3, 2))

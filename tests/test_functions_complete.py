@@ -1,30 +1,24 @@
 """What is said of every declared function, so that nobody has to know where else to look."""
 
+import importlib
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles import EVERY, called, missed, oracles
 
-from qemu_nn.functions import (
-    FUNCTIONS,
-    NPU_FUNCTIONS,
-    executorch,
-    executorch_portable,
-    micro_frontend,
-    tflm_boolean,
-    tflm_control,
-    tflm_elementwise,
-    tflm_float,
-    tflm_float_axes,
-    tflm_signal,
-)
+pytest.importorskip("tflite", reason="the recorded .tflite files need it")
+from tflite_cases import CASES
+
+import qemu_nn
+from qemu_nn import cmsis
+from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.prototypes import is_own
-from qemu_nn.functions.shapes import DTYPES
 
 GOLDEN = Path(__file__).parent / "golden"
-EVERY = {**FUNCTIONS, **NPU_FUNCTIONS}
 
 #: Ops that have no operator in real numbers, and why.
 MEANINGLESS = {
@@ -62,60 +56,23 @@ MEANINGLESS = {
     },
 }
 
-#: Functions that are checked otherwise than by a recording under their own name: by one of another
-#: kind, or by an oracle in Python integers.
-ELSEWHERE = {
-    "test_tflm.py, golden/tflite_elementwise.npz": {
-        *("tflm_add_u8", "tflm_concatenation_u8", "tflm_rescale_u8"),
-    },
-    "test_tflm_elementwise.py": {
-        f.name for f in (*tflm_elementwise.FUNCTIONS, *tflm_boolean.FUNCTIONS)
-    }
-    | {"tflm_prelu_s16"},
-    "test_import_tflite_svdf.py": {"tflm_requantize_s16_s32"},
-    "test_tflm_more.py, golden/tflm_more.npz": {
-        *("tflm_prelu_tensor_s8", "tflm_prelu_tensor_s16"),
-        *("tflm_arg_max_f32", "tflm_arg_min_f32"),
-        *(f"tflm_part_{type}" for type in ("s8", "s16", "s32", "f32", "b8")),
-        *(f"tflm_fully_connected_tensor_{type}" for type in ("s8", "s16", "s16_s32")),
-        *("tflm_low_s64", "tflm_transpose_b8"),
-    },
-    "test_tflm_detection.py, golden/tflm_detection.npz": {"tflm_detection_f32"},
-    "test_tflm_lstm.py": {"tflm_lstm_s8", "tflm_lstm_s16", "tflm_svdf_s8"},
-    "test_releases.py": {"arm_transpose_conv_s8"},
-    "test_tflm_reduce.py": {
-        *("tflm_sum_s8", "tflm_sum_s16", "tflm_reduce_max_s8", "tflm_reduce_min_s8"),
-        *("tflm_reduce_all_b8", "tflm_arg_max_s8", "tflm_arg_min_s8", "tflm_resize_bilinear_s8"),
-        *("tflm_transpose_conv_s8", "tflm_transpose_conv_s16", "tflm_convolve_s16"),
-        "tflm_fully_connected_s16_s32",
-    },
-    "the wrapper's recordings, which calls it on Helium": {"arm_convolve_even_s4"},
-    "test_rows_without_recordings.py": {
-        *(f"arm_{op}_{type}" for op in ("add", "sub", "mult", "offset") for type in ("q7", "q15")),
-        "arm_q7_to_q15_reordered_no_shift",
-        "arm_avepool_q7_HWC_nonsquare",
-    },
-    "test_rows_s8_without_recordings.py": {
-        f"tflm_{name}_{type}" for name in ("constant", "broadcast") for type in DTYPES
-    },
-    "test_tflm_moving.py": {
-        *(f"tflm_{op}_{type}" for op in ("slice", "concatenation", "hold") for type in DTYPES),
-        *(f"tflm_update_{type}" for type in ("s8", "s16", "s32", "f32")),
-        *(f"tflm_{op}_{type}" for op in ("gather", "cumsum") for type in ("s8", "f32")),
-        *("tflm_transpose_s8", "tflm_transpose_f32", "tflm_pad_s32", "tflm_pad_f32"),
-        *("tflm_circular_buffer_s8", "tflm_resize_nearest_f32"),
-    },
-    "test_tflm_control.py": {function.name for function in tflm_control.FUNCTIONS},
-    "test_npu_kernels.py": set(NPU_FUNCTIONS),
-    "test_executorch.py, test_executorch_portable.py, golden/executorch.npz": {
-        f.name for f in (*executorch.FUNCTIONS, *executorch_portable.FUNCTIONS)
-    },
-    "test_tflm_float.py, test_tflm_float_rows.py, test_real_functions.py": {
-        *(f.name for f in (*tflm_float.FUNCTIONS, *tflm_float_axes.FUNCTIONS)),
-        *(f"tflm_requantize_{types}" for types in ("s8_s32", "s32_s8", "s32_s16")),
-    },
-    "test_tflm_signal.py, golden/tflm_signal.npz": {f.name for f in tflm_signal.FUNCTIONS},
-    "test_micro_frontend.py, golden/micro_frontend.npz": {f.name for f in micro_frontend.FUNCTIONS},
+#: Archive of files with recorded outputs -> the test that compares all of them.
+ARCHIVES = {
+    "executorch": "test_executorch.test_outputs_and_every_call_have_the_device_s_bytes",
+    "tflm_detection": "test_tflm_detection.test_a_recorded_file_has_the_bits_of_the_device",
+    "tflm_elementwise": "test_tflm_elementwise.test_an_operator_computes_what_was_recorded",
+    "tflm_float": "test_tflm_float.test_a_recorded_operator_has_the_bits_of_the_device",
+    "tflm_lstm": "test_tflm_lstm.test_states_live_on_in_the_reference_kernels",
+    "tflm_more": "test_tflm_more.test_a_recorded_file_has_the_bits_of_the_device",
+    "tflm_moving": "test_tflm_moving.test_an_operator_computes_what_was_recorded",
+    "tflm_reduce": "test_tflm_reduce.test_a_file_computes_what_was_recorded",
+    "tflm_signal": "test_tflm_signal.test_operators_give_the_recorded_bits",
+}
+
+#: Archive -> the build of TensorFlow Lite Micro that it was recorded with, if not the default.
+BUILDS = {
+    "tflm_lstm": {"kernels": "reference"},
+    "tflm_more": {"kernels": "reference", "tflm": "2026-10"},
 }
 
 
@@ -126,25 +83,39 @@ def manifests(folder):
             yield from json.loads(str(arrays["manifest"]))["cases"]
 
 
-def checked():
-    """Functions that something computed on a device, or an oracle, stands for."""
+def files(folder):
+    """Yield recorded files, and the builds that they were recorded with.
+
+    They are those of the archives, and those that tflite_cases.py makes, which
+    test_import_tflite.py compares.
+    """
+    for archive in ARCHIVES:
+        with np.load(GOLDEN / f"{archive}.npz") as arrays:
+            for key in (key for key in arrays if key.endswith("/file")):
+                path = folder / f"file{'.pte' if archive == 'executorch' else '.tflite'}"
+                path.write_bytes(arrays[key].tobytes())
+                yield path, BUILDS.get(archive, {})
+    yield from ((case().save(folder), {}) for case in CASES.values())
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """The functions with a recording, by name or in a file that runs, or with an oracle."""
     names = {path.stem for path in (GOLDEN / "cmsis_legacy").glob("*.npz")}
     names |= {name for case in manifests("cmsis_s8") for name in case.get("functions", ())}
     names |= {case["function"] for case in manifests("tflm")}
-    with np.load(GOLDEN / "tflite_operators.npz") as recorded:
-        kinds = {key.partition("/")[0] for key in recorded}  # prelu_channels: a file of PRELU
-    names |= {
-        f.name for f in FUNCTIONS.values() if is_own(f) and any(f.op in kind for kind in kinds)
-    }
-    return names.union(*ELSEWHERE.values())
+    for path, build in files(tmp_path_factory.mktemp("files")):
+        with suppress(qemu_nn.Error):
+            plan = qemu_nn.load(path).session(**build).plan
+            names |= {step.node.function.name for step in plan.steps}
+    return names | set(oracles())
 
 
-CHECKED = checked()
 WITH_CASES = {(f.op, f.type) for f in EVERY.values() if f.cases}
 
 
-def missing(function):
-    """What is not said of a function, in words."""
+def missing(function, checked):
+    """What is not said of a function, in words; checked: names with a recording or an oracle."""
     legacy = function.order is not None and function.order.legacy
     real = not (legacy or function.not_called or function.op in MEANINGLESS)
     said = {
@@ -154,24 +125,25 @@ def missing(function):
         "meaning in real numbers": function.meaning is not None or not real,
         "product of its weights": function.product is not None
         or not (legacy and function.bias is not None and "mat_mult" not in function.op),
-        "recording": function.name in CHECKED,
+        "recording and no oracle": function.name in checked,
     }
     return [f"{function.name} has no {what}" for what, is_there in said.items() if not is_there]
 
 
+@pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
 @pytest.mark.parametrize("name", EVERY)
-def test_nothing_that_must_be_known_of_a_function_is_missing(name):
-    assert missing(EVERY[name]) == []
+def test_nothing_that_must_be_known_of_a_function_is_missing(name, checked):
+    assert missing(EVERY[name], checked) == []
 
 
 def test_what_a_new_function_lacks_is_said_in_words():
     bare = replace(FUNCTIONS["tflm_leaky_relu_s8"], name="cube", draw=None, cases=(), meaning=None)
-    assert missing(replace(bare, op="cube")) == [
+    assert missing(replace(bare, op="cube"), set()) == [
         "cube has no random arguments",
         "cube has no case",
         "cube has no C prototype",
         "cube has no meaning in real numbers",
-        "cube has no recording",
+        "cube has no recording and no oracle",
     ]
 
 
@@ -181,8 +153,27 @@ def test_an_op_without_a_meaning_is_one_that_has_none():
     assert {f.op for f in FUNCTIONS.values()} >= set(MEANINGLESS)
 
 
-def test_what_is_checked_elsewhere_is_declared():
-    assert set().union(*ELSEWHERE.values()) <= set(EVERY)
+def test_oracles_name_declared_functions():
+    assert set(oracles()) <= set(EVERY)
+
+
+def test_every_archive_is_compared_by_a_test():
+    for archive, test in ARCHIVES.items():
+        assert (GOLDEN / f"{archive}.npz").is_file()
+        module, name = test.split(".")
+        assert callable(getattr(importlib.import_module(module), name)), test
+
+
+def test_an_oracle_is_found_with_its_functions():
+    found = oracles()
+    for name in ("npu_max_pool_s8", "npu_average_pool_s16"):
+        assert found[name] == {"test_npu_kernels.py::test_pooling"}
+
+
+def test_an_oracle_that_calls_something_else_is_told():
+    with called() as seen:
+        cmsis.arm_relu_q7(data=np.zeros(4, np.int8))
+    assert missed({"arm_relu_q7", "arm_relu_q15"}, seen) == ["arm_relu_q15"]
 
 
 def test_a_case_has_the_functions_arguments():

@@ -59,6 +59,7 @@ def test_features_of_8_bits_are_made_as_the_examples_make_them():
     assert np.array_equal(narrow, expected)
 
 
+@pytest.mark.oracle("tflm_frontend_features_s8")
 def test_every_feature_is_divided_toward_zero():
     every = np.arange(-32768, 32768)
     product = every * 256 + 333
@@ -67,6 +68,7 @@ def test_every_feature_is_divided_toward_zero():
     assert np.array_equal(found, expected)
 
 
+@pytest.mark.oracle("tflm_frontend_scale_bits_s16", "tflm_frontend_auto_scale_s16")
 @pytest.mark.parametrize(
     ("samples", "bits", "of_the_signal_library"),
     [(CLICK, 13, 14), (CLICK[:1], 15, 0), (0 * CLICK, 15, 0), (CLICK[::-1], 13, 0)],

@@ -50,6 +50,7 @@ def windows(draw):
     return p
 
 
+@pytest.mark.oracle("npu_convolve_s8", "npu_convolve_u8", "npu_convolve_s16")
 @settings(max_examples=200, deadline=None)
 @given(
     windows(),
@@ -77,6 +78,9 @@ def test_convolution(p, kind, group, depth, each, how, seed):
     assert got.ravel().tolist() == oracle.convolve(kind, p, *lists)
 
 
+@pytest.mark.oracle(
+    "npu_max_pool_s8", "npu_max_pool_s16", "npu_average_pool_s8", "npu_average_pool_s16"
+)
 @settings(max_examples=200, deadline=None)
 @given(
     windows(),
@@ -102,6 +106,7 @@ def codes(kind):
     return np.arange(limits.min, limits.max + 1).astype(DTYPE[kind])
 
 
+@pytest.mark.oracle("npu_relu_{kind}")
 @pytest.mark.parametrize("kind", CODES)
 @pytest.mark.parametrize("slope", [0, 1, 16, 63, 64, 255])
 def test_rectifiers_with_a_slope_on_every_code(kind, slope):
@@ -111,6 +116,7 @@ def test_rectifiers_with_a_slope_on_every_code(kind, slope):
     assert got.tolist() == expected
 
 
+@pytest.mark.oracle("npu_clip_{kind}")
 @pytest.mark.parametrize(("kind", "high"), [("s8", 96), ("s16", 6 << 12), ("s8", 0), ("s8", 127)])
 def test_a_limited_rectifier_on_every_code(kind, high):
     x = codes(kind)
@@ -118,6 +124,7 @@ def test_a_limited_rectifier_on_every_code(kind, high):
     assert got.tolist() == [min(max(v, 0), high) for v in x.tolist()]
 
 
+@pytest.mark.oracle("npu_lookup_{kind}")
 @pytest.mark.parametrize("kind", CODES)
 def test_a_table_has_an_entry_for_every_code(kind):
     x = codes(kind)
@@ -126,6 +133,7 @@ def test_a_table_has_an_entry_for_every_code(kind):
     assert got.tolist() == table.tolist()
 
 
+@pytest.mark.oracle("npu_add_{kind}")
 @pytest.mark.parametrize("kind", CODES)
 @pytest.mark.parametrize("shift", [0, 1, 5, 15, 31])
 def test_sums_are_exact_before_they_are_shifted(kind, shift):
@@ -137,6 +145,7 @@ def test_sums_are_exact_before_they_are_shifted(kind, shift):
     assert got.tolist() == [oracle.saturate((x + y) // 2**shift, kind) for x, y in pairs]
 
 
+@pytest.mark.oracle("npu_scale_by_tensor_{kind}")
 @pytest.mark.parametrize("kind", CODES)
 @pytest.mark.parametrize("shift", [0, 7, 31])
 def test_an_image_is_scaled_by_a_vector(kind, shift):
@@ -152,6 +161,7 @@ def test_an_image_is_scaled_by_a_vector(kind, shift):
     assert got.tolist() == expected
 
 
+@pytest.mark.oracle("npu_log_softmax_{kind}")
 @pytest.mark.parametrize(("kind", "frac"), [("s8", 4), ("s16", 12)])
 def test_log_softmax_folds_channels_in_order(kind, frac):
     table = oracle.log_table(LOG_ENTRIES[kind], frac)
@@ -164,6 +174,7 @@ def test_log_softmax_folds_channels_in_order(kind, frac):
         assert got.tolist() == [oracle.log_softmax(kind, row, table) for row in image.tolist()]
 
 
+@pytest.mark.oracle("npu_channels_{kind}")
 @pytest.mark.parametrize("kind", CODES)
 def test_channels_of_two_tensors_are_joined_cut_and_shuffled(kind):
     rng = np.random.default_rng(5)

@@ -122,6 +122,7 @@ def drawn(name, count):
     return (sizes * rng.choice([-1, 1], count)).astype(np.float32)
 
 
+@pytest.mark.oracle("tflm_{name}_f32")
 @pytest.mark.parametrize("name", HARD)
 def test_a_function_is_the_real_number_rounded_once(name):
     check(name, drawn(name, 300))

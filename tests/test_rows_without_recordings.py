@@ -61,6 +61,7 @@ MEANING = {
 }
 
 
+@pytest.mark.oracle("arm_{op}_q7")
 @pytest.mark.parametrize("op", MEANING)
 @given(rows=pairs(Q7))
 @example(rows=[(-128, -128), (127, 127), (-128, 127), (127, -128), (-1, 1)])
@@ -69,6 +70,7 @@ def test_vector_functions_q7_saturate(op, rows):
         assert got == [MEANING[op](a, b, 8) for a, b in rows], profile
 
 
+@pytest.mark.oracle("arm_{op}_q15")
 @pytest.mark.parametrize("op", MEANING)
 @given(rows=pairs(Q15))
 @example(rows=[(-32768, -32768), (32767, 32767), (-32768, 32767), (32767, -32768), (-1, 1)])
@@ -84,12 +86,14 @@ def check_offset(values, offset, bits):
         assert got == [saturate(value + offset, bits) for value in values], profile
 
 
+@pytest.mark.oracle("arm_offset_q7")
 @given(values=st.lists(Q7, max_size=19), offset=Q7)
 @example(values=[-128, -1, 0, 1, 127], offset=-128)
 def test_offset_q7_saturates(values, offset):
     check_offset(values, offset, 8)
 
 
+@pytest.mark.oracle("arm_offset_q15")
 @given(values=st.lists(Q15, max_size=19), offset=Q15)
 @example(values=[-32768, -1, 0, 1, 32767], offset=-32768)
 def test_offset_q15_saturates(values, offset):
@@ -130,6 +134,7 @@ def reordered(values):
     return [values[i + k] for i in range(0, whole, 4) for k in (0, 2, 1, 3)] + values[whole:]
 
 
+@pytest.mark.oracle("arm_q7_to_q15_reordered_no_shift")
 @given(values=st.lists(Q7, max_size=19))
 def test_who_reorders(values):
     x = np.array(values, np.int8)
@@ -231,6 +236,7 @@ def window(o, side):
     return slice(max(start, 0), max(min(start + dim_kernel, dim_im_in), 0))
 
 
+@pytest.mark.oracle("arm_avepool_q7_HWC_nonsquare")
 @given(
     x=SIDE,
     y=SIDE,

@@ -144,6 +144,7 @@ def joined(case, inputs):
     return whole
 
 
+@pytest.mark.oracle("tflm_add_u8", "tflm_concatenation_u8", "tflm_rescale_u8")
 def test_sums_and_concatenations_are_those_of_tensorflow_lite():
     arrays, cases = stored("tflite_elementwise")
     for case in cases:

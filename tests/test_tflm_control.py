@@ -15,6 +15,7 @@ def numbers(type, seed):
     return values.astype(dtype)
 
 
+@pytest.mark.oracle("tflm_read_variable_{type}", "tflm_assign_variable_{type}")
 @pytest.mark.parametrize("type", TYPES)
 def test_a_variable_is_read_and_assigned(type):
     old, new = numbers(type, 1), numbers(type, 2)
@@ -28,6 +29,7 @@ def test_a_variable_is_read_and_assigned(type):
     np.testing.assert_array_equal(variable, new)
 
 
+@pytest.mark.oracle("tflm_choose_{type}")
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("holds", [True, False])
 def test_one_of_two_is_chosen(type, holds):

@@ -181,6 +181,7 @@ def test_roots_of_negative_numbers_are_errors():
 # ---- what no recording covers ----
 
 
+@pytest.mark.oracle("tflm_l2_normalization_s8")
 def test_rows_are_divided_by_their_length():
     """Off by one at most of what is exact; recorded roots have the same multipliers."""
     rng = np.random.default_rng(1)
@@ -193,6 +194,7 @@ def test_rows_are_divided_by_their_length():
     ).any()
 
 
+@pytest.mark.oracle("tflm_logical_and_b8", "tflm_logical_or_b8", "tflm_logical_not_b8")
 def test_logic_is_that_of_numpy():
     x, y = np.array([0, 0, 1, 1], bool), np.array([0, 1, 0, 1], bool)
     for name, want in (
@@ -205,6 +207,7 @@ def test_logic_is_that_of_numpy():
     assert np.array_equal(cmsis.tflm_logical_not_b8(input=x), ~x)
 
 
+@pytest.mark.oracle("tflm_select_{type}")
 @pytest.mark.parametrize(("type", "dtype"), [("s8", "int8"), ("s16", "int16"), ("f32", "float32")])
 def test_a_choice_moves_elements(type, dtype):
     condition = np.array([1, 0, 0, 1, 0], bool)
@@ -213,6 +216,7 @@ def test_a_choice_moves_elements(type, dtype):
     assert np.array_equal(got, np.where(condition, x, y))
 
 
+@pytest.mark.oracle("tflm_{kind}_s16")
 @pytest.mark.parametrize("kind", ["maximum", "minimum"])
 def test_16_bit_extremes_are_those_of_numpy(kind):
     rng = np.random.default_rng(2)
@@ -221,6 +225,7 @@ def test_16_bit_extremes_are_those_of_numpy(kind):
     assert np.array_equal(got, getattr(np, kind)(x, y))
 
 
+@pytest.mark.oracle("tflm_prelu_s16")
 def test_16_bit_slopes():
     """Of 0.37: a product rounded to halves of a step, and then to steps, halves away from zero."""
     x = np.arange(-32768, 32768, 7).astype(np.int16)

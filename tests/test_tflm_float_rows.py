@@ -82,6 +82,7 @@ UNARY = {
 }
 
 
+@pytest.mark.oracle("tflm_{name}_f32")
 @pytest.mark.parametrize("name", UNARY)
 def test_a_function_of_each_element(name):
     x = reals(300)
@@ -91,6 +92,7 @@ def test_a_function_of_each_element(name):
     same(getattr(cmsis, f"tflm_{name}_f32")(input=x), want)
 
 
+@pytest.mark.oracle("tflm_leaky_relu_f32")
 def test_a_slope_for_what_is_negative():
     x = reals(300)
     want = np.where(x > 0, x, x * F(0.3))
@@ -111,6 +113,7 @@ BINARY = {
 }
 
 
+@pytest.mark.oracle("tflm_{name}_f32")
 @pytest.mark.parametrize("name", BINARY)
 def test_a_function_of_each_pair(name):
     a, b = pairs()
@@ -123,6 +126,7 @@ SUMS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 LIMITS = [(-MOST, MOST), (0, MOST), (-1, 1), (0, 6)]
 
 
+@pytest.mark.oracle("tflm_{name}_f32")
 @pytest.mark.parametrize("activation", range(4))
 @pytest.mark.parametrize("name", SUMS)
 def test_a_fused_activation_ends_at_finite_numbers(name, activation):
@@ -150,6 +154,7 @@ INTEGERS = {
 }
 
 
+@pytest.mark.oracle("tflm_{name}_s32")
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integers_of_32_bits_wrap(name):
     ends = [-(2**31), 2**31 - 1, 0, -1, 1, 7, -7, 65536, 123456789]
@@ -165,6 +170,7 @@ def test_integers_of_32_bits_wrap(name):
         same(call(**operands, activation=activation), np.clip(want, low, high))
 
 
+@pytest.mark.oracle("tflm_{name}_{type}")
 @pytest.mark.parametrize("type", ["f32", "s32", "s64"])
 @pytest.mark.parametrize(
     "name", ["equal", "not_equal", "greater", "greater_equal", "less", "less_equal"]
@@ -178,6 +184,7 @@ def test_comparisons(name, type):
     np.testing.assert_array_equal(got, getattr(np, name)(a, b))
 
 
+@pytest.mark.oracle("tflm_cast_{source}_{target}")
 @pytest.mark.parametrize("target", TYPES[:5])
 @pytest.mark.parametrize("source", TYPES)
 def test_casts(source, target):
@@ -197,6 +204,7 @@ def test_casts(source, target):
     same(getattr(cmsis, f"tflm_cast_{source}_{target}")(input=x), want)
 
 
+@pytest.mark.oracle("tflm_quantize_f32_{type}")
 @pytest.mark.parametrize(("type", "zero"), [("s8", -5), ("s8", 127), ("s16", 0)])
 def test_quantized_real_numbers(type, zero):
     scale, limits = F(0.037), np.iinfo(DTYPES[type])
@@ -210,6 +218,7 @@ def test_quantized_real_numbers(type, zero):
     same(got, total.clip(limits.min, limits.max).astype(DTYPES[type]))
 
 
+@pytest.mark.oracle("tflm_dequantize_{type}_f32")
 @pytest.mark.parametrize(("type", "zero"), [("s8", -5), ("u8", 130), ("s16", 0)])
 def test_real_numbers_of_integers(type, zero):
     limits = np.iinfo(DTYPES[type])
@@ -219,6 +228,7 @@ def test_real_numbers_of_integers(type, zero):
     same(call(input=x, zero_point=zero, scale_bits=bits(0.037)), want)
 
 
+@pytest.mark.oracle("tflm_sum_f32", "tflm_mean_f32")
 def test_sums_and_means_add_up_in_turn():
     x = reals(2 * 3 * 4 * 5 * 2 - len(SPECIAL)).reshape(2, 3, 4, 5, 2)
     x = np.nan_to_num(x, posinf=3, neginf=-4)
@@ -230,6 +240,7 @@ def test_sums_and_means_add_up_in_turn():
     same(cmsis.tflm_mean_f32(input=x), total / F(15))
 
 
+@pytest.mark.oracle("tflm_{kind}_pool_f32")
 @pytest.mark.parametrize("kind", ["average", "max", "l2"])
 def test_windows_over_an_image(kind):
     x = np.random.default_rng(5).normal(size=(2, 7, 6, 3)).astype(F)
@@ -249,6 +260,7 @@ def test_windows_over_an_image(kind):
             same(got[:, y, w], np.clip(want, F(-1), F(1)))
 
 
+@pytest.mark.oracle("tflm_softmax_f32")
 def test_a_softmax_of_rows():
     x = np.random.default_rng(6).normal(size=(5, 7)).astype(F) * F(8)
     below = (x - x.max(axis=1, keepdims=True)) * F(0.7)
@@ -259,6 +271,7 @@ def test_a_softmax_of_rows():
     same(cmsis.tflm_softmax_f32(input=x, beta_bits=bits(0.7)), powers / total[:, None])
 
 
+@pytest.mark.oracle("tflm_batch_matmul_f32")
 @pytest.mark.parametrize(("adj_x", "adj_y"), [(0, 0), (1, 0), (0, 1), (1, 1)])
 def test_products_of_matrices(adj_x, adj_y):
     rng = np.random.default_rng(7)

@@ -328,6 +328,7 @@ def test_parts_side_by_side_again(type, tmp_path):
     assert np.array_equal(got.reshape(2, 3, 4), np.concatenate([want[..., 2:], want[..., :2]], 2))
 
 
+@pytest.mark.oracle("tflm_resize_nearest_f32")
 def test_the_nearest_pixels_of_real_numbers(tmp_path):
     x = numbers("FLOAT32", (1, 2, 3, 4))
     fields = {"options": "ResizeNearestNeighborOptions"}
@@ -370,6 +371,7 @@ def summed(line, params):
     return np.clip(out, -128, 127)
 
 
+@pytest.mark.oracle("tflm_cumsum_s8", "tflm_cumsum_f32")
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("reverse", [0, 1])
 def test_sums_so_far(exclusive, reverse):
@@ -448,6 +450,7 @@ def test_what_stands_behind_buffers_is_held(cycles, tmp_path):
         assert np.array_equal(got[i].reshape(13, 2, 6), np.array([each[i] for each in wanted]))
 
 
+@pytest.mark.oracle("tflm_hold_{type}")
 @pytest.mark.parametrize("type", SUFFIXES)
 def test_every_third_input_is_held(type):
     dtype = np.dtype(SUFFIXES[type])

@@ -239,6 +239,7 @@ def numbers(dtype, shape):
     return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
 
+@pytest.mark.oracle("tflm_sum_{type}")
 @pytest.mark.parametrize("type", ["s8", "s16"])
 def test_a_sum_is_requantized_once(type):
     x = numbers({"s8": np.int8, "s16": np.int16}[type], (2, 3, 4, 5, 6))
@@ -251,6 +252,7 @@ def test_a_sum_is_requantized_once(type):
     assert got.ravel().tolist() == [saturate(s, bits) for s in scaled]
 
 
+@pytest.mark.oracle("tflm_arg_{kind}_s8")
 @pytest.mark.parametrize("kind", ["max", "min"])
 def test_of_equal_numbers_the_first_is_the_place(kind):
     x = np.random.default_rng(3).integers(-2, 3, (3, 40, 5), np.int8)
@@ -258,6 +260,7 @@ def test_of_equal_numbers_the_first_is_the_place(kind):
     assert np.array_equal(got, getattr(np, f"arg{kind}")(x, axis=1))
 
 
+@pytest.mark.oracle("tflm_reduce_{kind}_s8")
 @pytest.mark.parametrize("kind", ["max", "min"])
 def test_an_extreme_is_of_all_reduced_axes(kind):
     x = numbers(np.int8, (2, 3, 4, 5, 6))
@@ -265,6 +268,7 @@ def test_an_extreme_is_of_all_reduced_axes(kind):
     assert np.array_equal(got, getattr(x, kind)(axis=(1, 3)))
 
 
+@pytest.mark.oracle("tflm_reduce_all_b8")
 def test_all_is_true_where_nothing_is_false():
     x = np.random.default_rng(4).random((2, 2, 4, 2, 6)) < 0.8
     got = cmsis.tflm_reduce_all_b8(input=x)
@@ -305,6 +309,7 @@ def of_rows(graph, node):
     return {"bias": bias, **dict(zip(("multiplier", "shift"), np.int32(scales)))}
 
 
+@pytest.mark.oracle("tflm_transpose_conv_s8")
 @pytest.mark.parametrize("kind", ["RELU", "RELU6"])
 def test_the_reference_kernel_has_the_activation_of_a_transposed_convolution(kind, tmp_path):
     name = f"transpose_conv_{kind.lower()}"
@@ -318,6 +323,7 @@ def test_the_reference_kernel_has_the_activation_of_a_transposed_convolution(kin
         np.testing.assert_array_equal(got.ravel(), want.ravel())
 
 
+@pytest.mark.oracle("tflm_convolve_s16")
 def test_the_reference_kernel_sums_up_in_64_bits_without_a_bias(tmp_path):
     name = "convolve_s16_without_bias"
     graph, node, x = only_call(name, tmp_path)
@@ -330,6 +336,7 @@ def test_the_reference_kernel_sums_up_in_64_bits_without_a_bias(tmp_path):
         np.testing.assert_array_equal(got.ravel(), want.ravel())
 
 
+@pytest.mark.oracle("tflm_fully_connected_s16_s32")
 def test_the_reference_kernel_has_sums_of_32_bits_where_the_bias_has():
     x, weights = numbers(np.int16, (3, 70)), numbers(np.int8, (5, 70))
     bias = np.array([0, 7, -(2**31), 2**31 - 1, 123456], np.int32)

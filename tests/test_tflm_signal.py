@@ -5,6 +5,7 @@ device's build made them; and under `function_...` what the functions under thes
 a PC, of TensorFlow Lite Micro's sources and kissfft's, for values and lengths that no file has.
 """
 
+import re
 import struct
 from contextlib import suppress
 from pathlib import Path
@@ -162,8 +163,16 @@ def run(name, arrays):
     return np.stack([call(input=row, **own) for row in x])
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if "subtraction" not in name])
-def test_functions_give_the_recorded_bits(name):
+def function_of(name):
+    """The function that a recorded call is of."""
+    return f"tflm_signal_{re.match('function_(.*?_[fsu][0-9]+)', name)[1]}"
+
+
+@pytest.mark.oracle("{function}")
+@pytest.mark.parametrize(
+    ("name", "function"), [(n, function_of(n)) for n in FUNCTIONS if "subtraction" not in n]
+)
+def test_functions_give_the_recorded_bits(name, function):
     arrays = arrays_of(name)
     got = run(name, arrays)
     assert recorded_tflite.differing(got, arrays["output"].reshape(got.shape)) == 0
@@ -175,6 +184,7 @@ NOISE = (
 )
 
 
+@pytest.mark.oracle("tflm_signal_subtraction_u32", "tflm_signal_noise_estimate_u32")
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if "subtraction" in name])
 def test_noise_is_subtracted_as_recorded(name):
     arrays = arrays_of(name)
@@ -258,6 +268,7 @@ class Queue:
         return frame, True
 
 
+@pytest.mark.oracle("tflm_signal_frames_s16", "tflm_signal_valid_b8")
 @pytest.mark.parametrize(("size", "step"), [(12, 4), (10, 4), (4, 4), (3, 4), (9, 2), (1, 7)])
 @pytest.mark.parametrize("frames", [1, 3])
 def test_frames_are_those_of_a_queue(size, step, frames):
