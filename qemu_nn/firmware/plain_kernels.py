@@ -16,8 +16,8 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
 def sources(symbols: Iterable[str]) -> dict[str, str]:
     """Path below the C core -> content, of what these functions need to compile and link."""
-    texts, definitions = csrc_files.texts(), _definitions()
-    wanted = {definitions[symbol] for symbol in symbols}
+    texts, definitions, symbols = csrc_files.texts(), _definitions(), list(symbols)
+    wanted = {*(definitions[symbol] for symbol in symbols), *headers(symbols)}
     found: dict[str, str] = {}
     while wanted:
         path = wanted.pop()
@@ -30,6 +30,19 @@ def sources(symbols: Iterable[str]) -> dict[str, str]:
             }
         wanted |= needed - found.keys()
     return dict(sorted(found.items()))
+
+
+def headers(symbols: Iterable[str]) -> list[str]:
+    """Return the headers that declare these functions: one for each list that names some."""
+    wanted = {*symbols}
+    lists = (path for path in csrc_files.texts() if path.endswith("kernels.inc") and "/" in path)
+    return sorted(path[: -len("inc")] + "h" for path in lists if wanted & _words(path))
+
+
+@cache
+def _words(path: str) -> frozenset[str]:
+    """Return the words of a file of the C core."""
+    return frozenset(re.findall(r"\w+", csrc_files.texts()[path]))
 
 
 def renamed(files: Mapping[str, str], lead: str) -> dict[str, str]:

@@ -98,6 +98,7 @@ def implementation(functions: Iterable[StandIn], profile: Profile) -> dict[str, 
     return {
         "profile": str(profile),
         "headers": sorted({prototype(each.function, profile.cmsis).header for each in functions}),
+        "kernel_headers": plain_kernels.headers(each.row.symbol for each in functions),
         **{
             name: max((getattr(each, name) for each in functions), default=0)
             for name in ("spare", "stacked", "joined")
