@@ -17,7 +17,7 @@ UNDEFINED = {
     "transpose_rank5_int8": "the output is what the memory held",
 }
 
-#: File -> output, element, recorded value, the float32 nearest to the real number. The recordings
+#: File -> output, element, recorded value, the float32 nearest to the exact value. The recordings
 #: were made on a PC, and logf of its C library returned the second nearest float32 there.
 SECOND_NEAREST = {
     "tinyengine_ptq_mnist_lenet-300-100_nobias": (
@@ -28,7 +28,7 @@ SECOND_NEAREST = {
 
 
 def read(path):
-    """The recording beside a .tflite file: arrays, and its `meta`; SECOND_NEAREST is corrected."""
+    """Return the recording of a .tflite file, corrected by SECOND_NEAREST: arrays, and `meta`."""
     path = Path(path)
     stored = [path.with_suffix(".npz"), path.with_name(f"{path.stem}_golden.npz")]
     with np.load(next(each for each in stored if each.is_file())) as arrays:

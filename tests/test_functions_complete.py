@@ -1,4 +1,4 @@
-"""What is said of every declared function, so that nobody has to know where else to look."""
+"""Each declared function has all that users and other tests need: arguments, cases, evidence."""
 
 import importlib
 import json
@@ -100,7 +100,7 @@ def files(folder):
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory):
-    """The functions with a recording, by name or in a file that runs, or with an oracle."""
+    """Return the functions with a recording, by name or in a file that runs, or with an oracle."""
     names = {path.stem for path in (GOLDEN / "cmsis_legacy").glob("*.npz")}
     names |= {name for case in manifests("cmsis_s8") for name in case.get("functions", ())}
     names |= {case["function"] for case in manifests("tflm")}
@@ -115,7 +115,7 @@ WITH_CASES = {(f.op, f.type) for f in EVERY.values() if f.cases}
 
 
 def missing(function, checked):
-    """What is not said of a function, in words; checked: names with a recording or an oracle."""
+    """Return what a function lacks, in words; checked: names with a recording or an oracle."""
     legacy = function.order is not None and function.order.legacy
     real = not (legacy or function.not_called or function.op in MEANINGLESS)
     said = {

@@ -122,7 +122,7 @@ def test_truth_values_are_compared(kind):
 
 @pytest.mark.oracle("tflm_greater_equal_s8")
 def test_codes_are_compared_by_what_they_mean():
-    """The scale of the second is half that of the first: 2^8 * 2^31 / 2^31 and a half of it."""
+    """Compare codes whose second scale is half of the first."""
     first, second = (a.ravel().astype(np.int8) for a in np.mgrid[-128:128:5, -128:128:3])
     scales = {"input_1_mult": 2**30, "input_1_shift": 0, "input_2_mult": 2**30, "input_2_shift": -1}
     zeros = {"input_1_offset": -3, "input_2_offset": 100}

@@ -1,4 +1,4 @@
-/* Sets of profiles for kernels.inc: bit p of a set stands for profile p (see qn.h). */
+/* Sets of profiles for the lists of kernels: bit p of a set is profile p (see qn.h). */
 #ifndef QN_PROFILES_H
 #define QN_PROFILES_H
 
@@ -28,7 +28,7 @@
 #define QN_SET(release, path) (UINT64_C(3) << (8 * (release) + 2 * (path)))
 #define QN_SET_SINGLE(release, path) (UINT64_C(1) << (8 * (release) + 2 * (path) + QN_SINGLE))
 
-/* The list of the releases with the q7 and q15 API, and that of the releases with the s8 and s16 API,
+/* The list of the releases with the q7 and q15 API, and the list of those with the s8 and s16 API,
  * CMSIS-NN 7.0.0 and later. set: QN_SET or QN_SET_SINGLE. */
 #define QN_LEGACY(set, path) (set(QN_RELEASE_560, path) | set(QN_RELEASE_590, path))
 #define QN_AFFINE(set, path) (set(QN_RELEASE_700, path) | set(QN_RELEASE_MAIN_2026_07, path))

@@ -35,7 +35,7 @@ enum qn_cpu {
 };
 
 /* A profile says whose bits they are: 8 * release + 2 * path + rounding.
- * Rows claim sets of profiles as a mask: bit p stands for profile p. So there is room for the releases
+ * Rows claim sets of profiles as a mask: bit p is profile p. So there is room for the releases
  * 0..6; qemu_nn/releases.py is the table of releases. */
 enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1, QN_RELEASE_700 = 2, QN_RELEASE_MAIN_2026_07 = 3 };
 enum { QN_PATH_M0 = 0, QN_PATH_SCALAR = 1, QN_PATH_MVE = 2, QN_PATH_DSP = 3 };

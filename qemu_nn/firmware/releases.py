@@ -1,4 +1,4 @@
-"""What a network's C says of releases and compilers, checked while it compiles."""
+"""Conditions on releases and compilers, which a network's C checks while it compiles."""
 
 from __future__ import annotations
 
