@@ -5,15 +5,15 @@
  *   y' = y*stride_h + ky*dilation_h - pad_n,  x' = x*stride_w + kx*dilation_w - pad_w
  *   in() = 0 outside the image;  g = o / (out_c / group) is the group of depth input channels
  *
- * start[o] is bias[o] * 2^(f_in + f_w[o] - f_b[o]), shift[o] is f_in + f_w[o] - f_out. The bias array has
- * an n_channel for each output channel.
+ * start[o] is bias[o] * 2^(f_in + f_w[o] - f_b[o]), shift[o] is f_in + f_w[o] - f_out. The bias
+ * array has an n_channel for each output channel.
  *
- * Axes: image [y][x][c], weights [o][ky][kx][c], bias [o], output [y][x][o]. All elements of s8 and s16 ops
- * have that type; u8 has an unsigned image, and the rest as s8.
- * Legal: sides, channels, strides and dilations 1..65535, pads 0..65535, group divides out_c. out_h and
- * out_w are free: a negative pad on the far side is a smaller output. A shift must be 0..63: its upper bits
- * are ignored. At most 2^20 products in a sum, so that 2^20 * 2^30 and any start below 2^62 fit 64 bits.
- * Not in place. No scratch. */
+ * Axes: image [y][x][c], weights [o][ky][kx][c], bias [o], output [y][x][o]. All elements of s8 and
+ * s16 ops have that type; u8 has an unsigned image, and the rest as s8. Legal: sides, channels,
+ * strides and dilations 1..65535, pads 0..65535, group divides out_c. out_h and out_w are free: a
+ * negative pad on the far side is a smaller output. A shift must be 0..63: its upper bits are
+ * ignored. At most 2^20 products in a sum, so that 2^20 * 2^30 and any start below 2^62 fit 64
+ * bits. Not in place. No scratch. */
 #ifndef QN_NPU_CONVOLVE_H
 #define QN_NPU_CONVOLVE_H
 

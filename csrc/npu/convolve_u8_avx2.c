@@ -1,4 +1,5 @@
-/* Convolutions of unsigned images of 8 bits on AVX2: bytes widened to halfwords, 16 products an instruction. */
+/* Convolutions of unsigned images of 8 bits on AVX2: bytes widened to halfwords, 16 products an
+ * instruction. */
 #include "convolve.h"
 
 #if QN_HAS_X86

@@ -1,5 +1,5 @@
-/* The numbers by which the epilogue of one output channel requantizes sums; found once per channel, at
- * plan time. With n = max(-shift, 0), z the output offset, P = sum * multiplier:
+/* The numbers by which the epilogue of one output channel requantizes sums; found once per channel,
+ * at plan time. With n = max(-shift, 0), z the output offset, P = sum * multiplier:
  *
  *                quick                             double rounding          single rounding
  *   multiplier   multiplier                        multiplier               multiplier
@@ -8,22 +8,23 @@
  *   nudge, half  2^(n-1) + z * 2^n, or lowest      2^n / 2, rounded down    -
  *   add          (*)                               -                        2^(30 - shift)
  *
- * Quick requires n in 1..20, |z| <= 2^7 and sums below 2^30, so that a sum can be doubled: |P| < 2^61,
+ * Quick requires n in 1..20, |z| <= 2^7 and sums below 2^30, which can be doubled: |P| < 2^61,
  *
  *   T = floor((2P + 2^31 + 2^(31+n) + z * 2^(32+n)) / 2^32) = HM + 2^(n-1) + z * 2^n           (*)
  *
  * is the upper half of one addition. The result, RDP(HM, n) + z, is floor(T / 2^n) for HM >= 0, and
- * floor((T - 1) / 2^n) for HM < 0, which is T < nudge. |T| < 2^30 + 2^28. With single rounding (*) has no
- * 2^31, and no T is below nudge.
- * Single rounding is floor((P + 2^(30 - shift)) / 2^(31 - shift)) in 64 bits: |P| <= 2^62. The result is
- * shifted by left and back again, as 7.0.0 keeps 31 bits of it. */
+ * floor((T - 1) / 2^n) for HM < 0, which is T < nudge. |T| < 2^30 + 2^28. With single rounding (*)
+ * has no 2^31, and no T is below nudge.
+ *
+ * Single rounding is floor((P + 2^(30 - shift)) / 2^(31 - shift)) in 64 bits: |P| <= 2^62. The
+ * result is shifted by left and back again, as 7.0.0 keeps 31 bits of it. */
 #ifndef QN_S_EPILOGUE_CHANNEL_H
 #define QN_S_EPILOGUE_CHANNEL_H
 
 #include "affine.h"
 
-/* From the fastest kind to the exact ones, of which the rounding of a profile chooses one. Wide: sums of
- * the s16 API. */
+/* From the fastest kind to the exact ones, of which the rounding of a profile chooses one. Wide:
+ * sums of the s16 API. */
 typedef enum epilogue_kind {
     EPILOGUE_LINEAR,
     EPILOGUE_FLOATS,
@@ -75,15 +76,15 @@ typedef struct channel_numbers {
     };
 } channel_numbers;
 
-/* A channel's multiplier and shift; `most`: a bound of the magnitude of its sums; `bias`: the start of
- * its sums. */
+/* A channel's multiplier and shift; `most`: a bound of the magnitude of its sums; `bias`: the start
+ * of its sums. */
 typedef struct epilogue_channel {
     int32_t multiplier, shift;
     int64_t most, bias;
 } epilogue_channel;
 
-/* Kinds that an epilogue offers besides those of integers. find_floats: NULL, or a search that returns 0 if
- * a channel cannot have floats. linear_is_unsigned: see find_linear(). */
+/* Kinds that an epilogue offers besides those of integers. find_floats: NULL, or a search that
+ * returns 0 if a channel cannot have floats. linear_is_unsigned: see find_linear(). */
 typedef struct epilogue_traits {
     int linear, linear_is_unsigned;
     int (*find_floats)(const epilogue_channel *c, const s_epilogue *epilogue,

@@ -1,5 +1,5 @@
-/* The search for numbers of linear epilogues. Values that are compared with outputs are integers in units
- * of 2^-bits, so that a scale is an integer of 24 bits and nothing is rounded. */
+/* The search for numbers of linear epilogues. Values that are compared with outputs are integers in
+ * units of 2^-bits, so that a scale is an integer of 24 bits and nothing is rounded. */
 #include "linear.h"
 
 #include <string.h>
@@ -18,9 +18,9 @@ enum {
     FLOATS_END = 0x7f800000, /* infinity as a float */
 };
 
-/* Sum at[i] is the least whose output, without the offset, is first + i or more. least: the sum before the
- * first step; most: the sum of the last step. If the channel's sums end before outputs are clamped
- * (ends_below, ends_above), they are that end. */
+/* Sum at[i] is the least whose output, without the offset, is first + i or more. least: the sum
+ * before the first step; most: the sum of the last step. If the channel's sums end before outputs
+ * are clamped (ends_below, ends_above), they are that end. */
 typedef struct steps {
     int32_t first, count;
     int32_t at[MOST_STEPS];
@@ -57,8 +57,8 @@ static void find_steps(const epilogue_channel *c, const s_epilogue *epilogue, st
     s->most = s->ends_above || s->count <= 0 ? c->most : s->at[s->count - 1];
 }
 
-/* The range of the amounts that, added to sums * scale, put each step at its sum, and no further step
- * before the ends of the channel. */
+/* The range of the amounts that, added to sums * scale, put each step at its sum, and no further
+ * step before the ends of the channel. */
 typedef struct between {
     int64_t low, count;
 } between;
@@ -80,9 +80,10 @@ static between between_of(const steps *s, int64_t scale, int bits) {
     return (between){low + 1, end - low - 1}; /* no ties: they round to even numbers */
 }
 
-/* Return the least t up to `most` with low <= t * step mod modulus <= high, or -1. 0 < low and high < modulus;
- * step and most are at most 2^24, so no product exceeds 2^50. If no multiple of step is in range, some
- * rounds of the modulus later one may be, and the number of rounds is the same problem modulo step. */
+/* Return the least t up to `most` with low <= t * step mod modulus <= high, or -1. 0 < low and high
+ * < modulus; step and most are at most 2^24, so no product exceeds 2^50. If no multiple of step is
+ * in range, some rounds of the modulus later one may be, and the number of rounds is the same
+ * problem modulo step. */
 static int64_t first_within(int64_t step, int64_t modulus, int64_t low, int64_t high,
                             int64_t most) {
     if (step == 0) {
@@ -108,7 +109,8 @@ static double rounded_at(const linear_numbers *l, int64_t sum) {
     return (double)x * l->scale + l->constant;
 }
 
-/* True if the least and the largest sum are floats, and their outputs have 16 bits. Steps do not tell. */
+/* True if the least and the largest sum are floats, and their outputs have 16 bits. Steps do not
+ * tell. */
 static int ends_hold(const epilogue_channel *c, const linear_numbers *l) {
     return l->jump > c->most && l->jump + c->most < FLOATS_END &&
            rounded_at(l, -c->most) >= MIDDLE - MOST_OUTPUT &&
@@ -137,7 +139,8 @@ static int linear_of_scale(const epilogue_channel *c, const s_epilogue *epilogue
     return ends_hold(c, found);
 }
 
-/* Numbers for a channel whose outputs are all equal, maybe by clamping. bias: the middle of its sums. */
+/* Numbers for a channel whose outputs are all equal, maybe by clamping. bias: the middle of its
+ * sums. */
 static int linear_of_none(const epilogue_channel *c, const s_epilogue *epilogue, int64_t bias,
                           linear_numbers *found) {
     const int64_t spread = c->most - (bias < 0 ? -bias : bias);

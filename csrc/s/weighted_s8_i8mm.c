@@ -1,4 +1,5 @@
-/* Layers with weights of the s8 API on Neon's products of matrices: bytes, 32 products an instruction. */
+/* Layers with weights of the s8 API on Neon's products of matrices: bytes, 32 products an
+ * instruction. */
 #include "affine.h"
 
 #if QN_HAS_ARM64

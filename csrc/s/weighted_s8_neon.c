@@ -1,4 +1,5 @@
-/* Layers with weights of the s8 API on Neon with dot products: bytes, 16 products an instruction. */
+/* Layers with weights of the s8 API on Neon with dot products: bytes, 16 products an instruction.
+ * */
 #include "affine.h"
 #include "convolve/transpose_conv.h"
 

@@ -1,9 +1,9 @@
 /* One multiplier and shift for all elements of a vector, as fast rows hold them.
  *
- * With a = x * 2^left, |a| < 2^30, and n = -shift >= 0, the sum of epilogue_channel.h without the output's
- * offset: T = floor((2 * a * multiplier + add) / 2^32) = HM + 2^n / 2, where
- * add = 2^31 + 2^(31+n) for n > 0; then RDP(HM, n) = floor((T - (T < nudge)) / 2^n), nudge = 2^(n-1).
- * n = 0 has add = 2^31 and a nudge that nothing is below. */
+ * With a = x * 2^left, |a| < 2^30, and n = -shift >= 0, the sum of epilogue_channel.h without the
+ * output's offset: T = floor((2 * a * multiplier + add) / 2^32) = HM + 2^n / 2, where add = 2^31 +
+ * 2^(31+n) for n > 0; then RDP(HM, n) = floor((T - (T < nudge)) / 2^n), nudge = 2^(n-1). n = 0 has
+ * add = 2^31 and a nudge that nothing is below. */
 #ifndef QN_S_UNIFORM_H
 #define QN_S_UNIFORM_H
 
