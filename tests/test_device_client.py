@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import qemu_nn
 from qemu_nn.api.golden import example
-from qemu_nn.api.validate import _board, _variables, validate
+from qemu_nn.api.validate import board_name, make_variables, validate
 from qemu_nn.cli.main import main
 from qemu_nn.device import transports
 from qemu_nn.errors import Error
@@ -86,7 +86,7 @@ def test_options_of_data_are_refused_without_data():
 
 @pytest.mark.parametrize("name", ["m4", "cortex-m4", "Cortex-M4F", "M4"])
 def test_an_emulated_board_goes_by_the_name_of_its_core(name):
-    assert _board(name) == "m4"
+    assert board_name(name) == "m4"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_an_emulated_board_goes_by_the_name_of_its_core(name):
 )
 def test_other_names_are_no_emulated_board(name, hint):
     with pytest.raises(Error, match=f"no emulated board {re.escape(repr(name))}; {hint}"):
-        _board(name)
+        board_name(name)
 
 
 def test_variables_of_make_are_for_emulated_boards():
@@ -111,7 +111,7 @@ def test_variables_of_make_are_for_emulated_boards():
 def test_values_of_make_may_be_longer_than_names_of_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = "CFLAGS=" + "-O2 " * 100
-    assert _variables("qemu:m4", [flags, "EMPTY=", "CMSIS=."]) == [
+    assert make_variables("qemu:m4", [flags, "EMPTY=", "CMSIS=."]) == [
         flags,
         "EMPTY=",
         f"CMSIS={tmp_path.resolve()}",
