@@ -1,6 +1,7 @@
-/* Sums, differences and products of two vectors on AVX2, but for the s8 ones with rows of their own: 8
- * elements at a time, by either rounding and any pair. */
+/* Sums, differences and products of two vectors on AVX2, except for the s8 ones with rows of their
+ * own, and PRELU: 8 elements at a time, by either rounding and any pair. */
 #include "elementwise.h"
+#include "prelu.h"
 
 #if QN_HAS_X86
 
@@ -68,6 +69,37 @@ int s_elementwise_mul_s16_avx2(const void *params, const qn_buffers *b) {
 int s_elementwise_mul_s16_s8_avx2(const void *params, const qn_buffers *b) {
     const qn_s_mul *p = params;
     return multiply(p, b, S8, (int64_t)p->batch_size * p->block_size, p->out_offset);
+}
+
+/* With fewer channels than lanes the plain row is as fast. */
+int64_t s_prelu_s8_avx2_scratch(const void *params) {
+    return ((const qn_s_prelu *)params)->inner < 8 ? QN_NOT_TAKEN : 0;
+}
+
+/* Compute both branches of every element; the product of either has at most 17 bits. */
+int s_prelu_s8_avx2(const void *params, const qn_buffers *b) {
+    const qn_s_prelu *p = params;
+    const exact identity = exact_of(p->profile, p->identity_multiplier, p->identity_shift);
+    const exact slope = exact_of(p->profile, p->alpha_multiplier, p->alpha_shift);
+    const bounds last = bounds_of(p->output_zero_point, INT8_MIN, INT8_MAX);
+    const __m256i input_zero = _mm256_set1_epi32(p->input_zero_point);
+    const __m256i alpha_zero = _mm256_set1_epi32(p->alpha_zero_point);
+    const int8_t *in = b->in[0];
+    int8_t *out = b->out;
+    for (int32_t o = 0; o < p->outer; o++, in += p->inner, out += p->inner) {
+        for (int32_t c = 0; c < p->inner; c += 8) {
+            const int32_t left = p->inner - c;
+            const __m256i value = _mm256_sub_epi32(elements_at(in, S8, c, left), input_zero);
+            const __m256i alpha =
+                _mm256_sub_epi32(elements_at(b->weights, S8, c, left), alpha_zero);
+            const __m256i negative = _mm256_cmpgt_epi32(_mm256_setzero_si256(), value);
+            const __m256i result =
+                _mm256_blendv_epi8(scaled(&identity, value),
+                                   scaled(&slope, _mm256_mullo_epi32(value, alpha)), negative);
+            put_at(out, S8, c, left, result, &last);
+        }
+    }
+    return QN_OK;
 }
 
 #include "../../gemm/target_end.inc"
