@@ -13,21 +13,32 @@ int32_t qn_always_pays(const void *params) {
     return QN_PAYS;
 }
 
+int qn_no_split(void *params, qn_extent *extent) {
+    (void)params, (void)extent;
+    return QN_REFUSED;
+}
+
+int qn_vector_split(void *params, qn_extent *extent) {
+    *extent = (qn_extent){.length = &((qn_vector *)params)->length};
+    return QN_OK;
+}
+
 /* The ops, then the rows. */
 #undef QN_OP
 #undef QN_ROW
 #undef QN_PACKED
 #define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)
 #define QN_PACKED(kind, op, type, variant, cpu, profiles, functions)
-#define QN_OP(arithmetic, op, type, params, check) \
-    static const qn_op op##_##type = {#arithmetic, #op, #type, #params, check};
+#define QN_OP(arithmetic, op, type, params, check, split)                    \
+    static const qn_op op##_##type = {#arithmetic,    #op,   #type, #params, \
+                                      sizeof(params), check, split};
 #include "kernels.inc"
 
 /* clang-format off */
 #undef QN_OP
 #undef QN_ROW
 #undef QN_PACKED
-#define QN_OP(arithmetic, op, type, params, check)
+#define QN_OP(arithmetic, op, type, params, check, split)
 #define QN_ROW(kind, op, type, variant, cpu, profiles, run, scratch)                           \
     QN_ON_##cpu({&op##_##type, #kind, #variant, #run, profiles, QN_CPU_##cpu,                  \
                  &(const qn_functions){run, scratch, qn_no_packed, NULL, qn_always_pays}},)

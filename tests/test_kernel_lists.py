@@ -9,7 +9,7 @@ from qemu_nn.kernels.table import ROWS
 CSRC = Path(__file__).parent.parent / "csrc"
 
 #: Columns of each macro that hold names of functions.
-_NAMES = {"OP": [4], "ROW": [6, 7], "PACKED": [6], "PLAIN": [4, 5], "COPY": [4, 5]}
+_NAMES = {"OP": [4, 5], "ROW": [6, 7], "PACKED": [6], "PLAIN": [4, 5], "COPY": [4, 5]}
 
 #: A definition at the start of a line.
 _DEFINED = re.compile(r"^(?:QN_ONCE )?(?:int|int64_t|const qn_functions) (\w+)(?:\(| = )", re.M)

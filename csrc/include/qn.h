@@ -68,11 +68,29 @@ typedef struct qn_sizes {
     int32_t in_place;
 } qn_sizes;
 
-/* An op: what is computed. check() fills sizes and returns QN_OK, or writes a sentence into
- * why[QN_WHY] and returns another status. It is called once, at plan time. */
+/* One axis of an op's windows. in, out, pad: fields of the parameters; a part of a call has others. */
+typedef struct qn_axis {
+    int32_t *in, *out, *pad;
+    int32_t kernel, stride, dilation;
+} qn_axis;
+
+/* The extent of a call. length: the field of an element-wise op; NULL: the op has windows. step: the
+ * bounds of parts are multiples of so many rows or pixels, so that their bits are those of the whole. */
+typedef struct qn_extent {
+    int32_t *length;
+    qn_axis y, x;
+    int32_t step;
+} qn_extent;
+
+/* An op: a computation on one element type. params: the struct of its parameters, and its bytes.
+ * check() fills sizes and returns QN_OK, or writes a sentence into why[QN_WHY] and returns another
+ * status. It is called once, at plan time. split() finds the extent in parameters, a copy that the
+ * caller changes, and returns QN_OK; or QN_REFUSED: the call is not split. */
 typedef struct qn_op {
     const char *arithmetic, *op, *type, *params;
+    int64_t params_bytes;
     int (*check)(const void *params, qn_sizes *sizes, char *why);
+    int (*split)(void *params, qn_extent *extent);
 } qn_op;
 
 /* The functions of a row. scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these

@@ -115,3 +115,13 @@ int n_convolve_u8_ref(const void *params, const qn_buffers *b) {
 int n_convolve_s16_ref(const void *params, const qn_buffers *b) {
     return convolve(params, b, n_read_s16, n_read_s16, n_write_s16);
 }
+
+int n_convolve_split(void *params, qn_extent *extent) {
+    qn_npu_conv *p = params;
+    *extent = (qn_extent){
+        .y = {&p->in_h, &p->out_h, &p->pad_n, p->kernel_h, p->stride_h, p->dilation_h},
+        .x = {&p->in_w, &p->out_w, &p->pad_w, p->kernel_w, p->stride_w, p->dilation_w},
+        .step = 1,
+    };
+    return QN_OK;
+}

@@ -107,3 +107,13 @@ int n_add_s8_ref(const void *params, const qn_buffers *b) {
 int n_add_s16_ref(const void *params, const qn_buffers *b) {
     return add(params, b, n_read_s16, n_write_s16);
 }
+
+int n_each_split(void *params, qn_extent *extent) {
+    *extent = (qn_extent){.length = &((qn_npu_each *)params)->length};
+    return QN_OK;
+}
+
+int n_add_split(void *params, qn_extent *extent) {
+    *extent = (qn_extent){.length = &((qn_npu_add *)params)->length};
+    return QN_OK;
+}

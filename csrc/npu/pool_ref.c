@@ -142,3 +142,14 @@ int n_average_pool_s8_ref(const void *params, const qn_buffers *b) {
 int n_average_pool_s16_ref(const void *params, const qn_buffers *b) {
     return pool(params, b, n_read_s16, n_write_s16, average);
 }
+
+/* Averages are not split: their divisor depends on where the hardware finds a window. */
+int n_max_pool_split(void *params, qn_extent *extent) {
+    qn_npu_pool *p = params;
+    *extent = (qn_extent){
+        .y = {&p->in_h, &p->out_h, &p->pad_n, p->kernel_h, p->stride_h, p->dilation_h},
+        .x = {&p->in_w, &p->out_w, &p->pad_w, p->kernel_w, p->stride_w, p->dilation_w},
+        .step = 1,
+    };
+    return QN_OK;
+}

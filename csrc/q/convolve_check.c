@@ -168,3 +168,13 @@ int q_convolve_fast_nonsquare_q15_check(const void *params, qn_sizes *sizes, cha
     }
     return status;
 }
+
+int q_conv_split(void *params, qn_extent *extent) {
+    qn_conv *p = params;
+    *extent = (qn_extent){
+        .y = {&p->dim_im_in_y, &p->dim_im_out_y, &p->padding_y, p->dim_kernel_y, p->stride_y, 1},
+        .x = {&p->dim_im_in_x, &p->dim_im_out_x, &p->padding_x, p->dim_kernel_x, p->stride_x, 1},
+        .step = 1,
+    };
+    return QN_OK;
+}

@@ -59,3 +59,8 @@ int q_nn_mult_q15_ref560(const void *params, const qn_buffers *b) {
     }
     return QN_OK;
 }
+
+int q_mult_split(void *params, qn_extent *extent) {
+    *extent = (qn_extent){.length = &((qn_mult *)params)->length};
+    return QN_OK;
+}

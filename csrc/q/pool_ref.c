@@ -94,3 +94,13 @@ int q_avepool_nonsquare_q7_ref(const void *params, const qn_buffers *b) {
     average(p, p->out_lshift, b->in[0], b->out);
     return QN_OK;
 }
+
+int q_pool_split(void *params, qn_extent *extent) {
+    qn_pool *p = params;
+    *extent = (qn_extent){
+        .y = {&p->dim_im_in_y, &p->dim_im_out_y, &p->padding_y, p->dim_kernel_y, p->stride_y, 1},
+        .x = {&p->dim_im_in_x, &p->dim_im_out_x, &p->padding_x, p->dim_kernel_x, p->stride_x, 1},
+        .step = 1,
+    };
+    return QN_OK;
+}

@@ -116,3 +116,8 @@ int q_nn_add_q7_q31_ref(const void *params, const qn_buffers *b) {
     *out = qn_wrap32(sum);
     return QN_OK;
 }
+
+int q_offset_split(void *params, qn_extent *extent) {
+    *extent = (qn_extent){.length = &((qn_offset *)params)->length};
+    return QN_OK;
+}

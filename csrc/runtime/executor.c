@@ -71,7 +71,7 @@ static int task_check(const qn_plan *plan, int64_t index) {
     int64_t scratch;
     if (task->last != task->first + 1 ||
         qn_split(whole, task->unit, task->last_unit, params, &again, &scratch) != QN_OK ||
-        memcmp(params, part->params, qn_split_bytes(whole->kernel->op)) != 0) {
+        memcmp(params, part->params, (size_t)whole->kernel->op->params_bytes) != 0) {
         return 0;
     }
     return part->kernel == whole->kernel && part->weights == whole->weights &&

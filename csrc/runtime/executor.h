@@ -23,9 +23,8 @@ static inline int qn_watch_stops(qn_watch *watch) {
     return --watch->left < 0 && watch->look(watch);
 }
 
-/* Fields of the largest struct that is split; bytes of an op's, 0 where it is not split. */
+/* Fields of the largest struct that is split. */
 enum { QN_MOST_FIELDS = 32 };
-size_t qn_split_bytes(const qn_op *op);
 
 /* The arena as sample n finds it, and the input of one turn: one time step of one sample. */
 void qn_load_sample(const qn_plan *plan, char *arena, int64_t n, const void *state);

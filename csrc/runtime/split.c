@@ -1,111 +1,39 @@
 /* Parts of a call: fewer rows, pixels or elements of the output, as the same call on less.
  *
  * Rows a..b-1 of a convolution or a pooling read the image rows a*stride - pad .. (b-1)*stride - pad
- * + (kernel-1)*dilation. The part has those of them that lie in the image, and as much padding above
- * as is left of it: whatever lies outside the image lies outside the part. Fast rows are functions of
- * this geometry alone, and so are their packed weights, but for one pixel by itself
- * (gemm_shape.is_gemv), which no part is; for tiles of AMX where blocks are laid out, whose layout
- * depends on the number of pixels; and where Helium, built for single rounding, has the sums of some
- * pixels in lanes (s/convolve/convolve_helium.h). Convolutions of 16 bits have their pixels in pairs, and
- * other sums for the last of an odd number (s/convolve/convolve.h): parts but the last have an even
- * number. */
+ * + (kernel-1)*dilation. The part reads the rows among these that are in the image; its padding above
+ * is the number of rows above the image. So all that is outside the image is outside the part. Fast
+ * rows are functions of this geometry alone, and so are their packed weights, with three exceptions: a
+ * single pixel (GEMV), which is no part; tiles of AMX with blocks, whose layout depends on the number
+ * of pixels; Helium, built for single rounding, which sums some pixels in lanes
+ * (s/convolve/convolve_helium.h). */
 #include <string.h>
 
 #include "../common/fixed.h"
 #include "executor.h"
 
-/* Numbers of the int32 fields of a struct of parameters; 0, the profile, stands for none. */
-typedef struct axis {
-    uint8_t in, out, kernel, stride, pad, dilation;
-} axis;
+/* GRAIN: of elements. Loops of Arm's that treat the last few elements in another way take four at a
+ * time, and 64 bytes are a cache line. LEAST: rows or pixels of a part. */
+enum { GRAIN = 64, PIXELS_GRAIN = 12, LEAST = 2 };
 
-/* op: the only one that is split, NULL: all. one: a field that must be 1. */
-typedef struct windows {
-    const char *params, *op;
-    size_t bytes;
-    axis y, x;
-    uint8_t one;
-} windows;
+/* A call whose parameters can be changed. */
+typedef struct call {
+    int32_t params[QN_MOST_FIELDS];
+    qn_extent extent;
+} call;
 
-/* Of element-wise ops: their length. */
-typedef struct elements {
-    const char *params;
-    size_t bytes;
-    uint8_t length;
-} elements;
-
-#define FIELD(type, field) (uint8_t)(offsetof(type, field) / sizeof(int32_t))
-
-#define Q_AXIS(type, a)                                                                    \
-    {FIELD(type, dim_im_in_##a), FIELD(type, dim_im_out_##a), FIELD(type, dim_kernel_##a), \
-     FIELD(type, stride_##a),    FIELD(type, padding_##a),    0}
-#define N_AXIS(type, a, pad)                                                 \
-    {FIELD(type, in_##a),     FIELD(type, out_##a), FIELD(type, kernel_##a), \
-     FIELD(type, stride_##a), FIELD(type, pad),     FIELD(type, dilation_##a)}
-#define S_AXIS(type, a, dilation)                                               \
-    {FIELD(type, input_##a),  FIELD(type, output_##a), FIELD(type, filter_##a), \
-     FIELD(type, stride_##a), FIELD(type, pad_##a),    dilation}
-
-/* Averages of the NPU are not here: their divisor depends on where the hardware finds a window. */
-static const windows all_windows[] = {
-    {"qn_conv", NULL, sizeof(qn_conv), Q_AXIS(qn_conv, y), Q_AXIS(qn_conv, x), 0},
-    {"qn_pool", NULL, sizeof(qn_pool), Q_AXIS(qn_pool, y), Q_AXIS(qn_pool, x), 0},
-    {"qn_npu_conv", NULL, sizeof(qn_npu_conv), N_AXIS(qn_npu_conv, h, pad_n),
-     N_AXIS(qn_npu_conv, w, pad_w), 0},
-    {"qn_npu_pool", "npu_max_pool", sizeof(qn_npu_pool), N_AXIS(qn_npu_pool, h, pad_n),
-     N_AXIS(qn_npu_pool, w, pad_w), 0},
-    {"qn_s_conv", NULL, sizeof(qn_s_conv), S_AXIS(qn_s_conv, h, FIELD(qn_s_conv, dilation_h)),
-     S_AXIS(qn_s_conv, w, FIELD(qn_s_conv, dilation_w)), FIELD(qn_s_conv, batches)},
-    {"qn_s_depthwise", NULL, sizeof(qn_s_depthwise),
-     S_AXIS(qn_s_depthwise, h, FIELD(qn_s_depthwise, dilation_h)),
-     S_AXIS(qn_s_depthwise, w, FIELD(qn_s_depthwise, dilation_w)), FIELD(qn_s_depthwise, batches)},
-    {"qn_s_pool", NULL, sizeof(qn_s_pool), S_AXIS(qn_s_pool, h, 0), S_AXIS(qn_s_pool, w, 0),
-     FIELD(qn_s_pool, batches)},
-};
-
-static const elements all_elements[] = {
-    {"qn_vector", sizeof(qn_vector), FIELD(qn_vector, length)},
-    {"qn_mult", sizeof(qn_mult), FIELD(qn_mult, length)},
-    {"qn_offset", sizeof(qn_offset), FIELD(qn_offset, length)},
-    {"qn_activation", sizeof(qn_activation), FIELD(qn_activation, length)},
-    {"qn_s_add", sizeof(qn_s_add), FIELD(qn_s_add, block_size)},
-    {"qn_npu_each", sizeof(qn_npu_each), FIELD(qn_npu_each, length)},
-    {"qn_npu_add", sizeof(qn_npu_add), FIELD(qn_npu_add, length)},
-};
-
-/* GRAIN: of elements. Loops of Arm's that treat the last few elements otherwise go by four, and 64
- * bytes are a cache line. LEAST: rows or pixels of a part. PAIR: so many rows or pixels are an even
- * number of pixels. */
-enum { GRAIN = 64, PIXELS_GRAIN = 12, LEAST = 2, PAIR = 2 };
-
-static const windows *windows_of(const qn_op *op) {
-    for (size_t i = 0; i < sizeof all_windows / sizeof all_windows[0]; i++) {
-        const windows *w = &all_windows[i];
-        if (strcmp(w->params, op->params) == 0 && (!w->op || strcmp(w->op, op->op) == 0)) {
-            return w;
-        }
+/* Copies parameters and finds their extent. */
+static int copy_call(const qn_op *op, const void *params, call *to) {
+    if (op->params_bytes > (int64_t)sizeof to->params) {
+        return QN_REFUSED;
     }
-    return NULL;
+    memcpy(to->params, params, (size_t)op->params_bytes);
+    return op->split(to->params, &to->extent);
 }
 
-static const elements *elements_of(const qn_op *op) {
-    for (size_t i = 0; i < sizeof all_elements / sizeof all_elements[0]; i++) {
-        if (strcmp(all_elements[i].params, op->params) == 0) {
-            return &all_elements[i];
-        }
-    }
-    return NULL;
-}
-
-size_t qn_split_bytes(const qn_op *op) {
-    const windows *w = windows_of(op);
-    const elements *e = elements_of(op);
-    return w ? w->bytes : e ? e->bytes : 0;
-}
-
-/* Is each output a function of the one input at the same index? */
-static int is_single(const int32_t *p, const axis *a) {
-    return p[a->in] == p[a->out] && p[a->kernel] == 1 && p[a->stride] == 1 && p[a->pad] == 0;
+/* True if each output is a function of the one input at the same index. */
+static int is_single(const qn_axis *a) {
+    return *a->in == *a->out && a->kernel == 1 && a->stride == 1 && *a->pad == 0;
 }
 
 /* Units first..last-1, and where they begin in the image. */
@@ -114,52 +42,41 @@ typedef struct span {
     int64_t from;
 } span;
 
-static void split_pixels(const windows *w, int32_t *p, span *s) {
-    p[w->y.in] = p[w->y.out] = 1;
-    p[w->x.in] = p[w->x.out] = s->last - s->first;
+static void split_pixels(const qn_extent *e, span *s) {
+    *e->y.in = *e->y.out = 1;
+    *e->x.in = *e->x.out = s->last - s->first;
     s->from = s->first;
 }
 
-static int split_rows(const windows *w, int32_t *p, span *s) {
-    const axis *a = &w->y;
-    const int64_t in = p[a->in], dilation = a->dilation ? p[a->dilation] : 1;
-    const int64_t start = (int64_t)s->first * p[a->stride] - p[a->pad];
+static int split_rows(const qn_axis *a, span *s) {
+    const int64_t in = *a->in, pad = *a->pad;
+    const int64_t start = (int64_t)s->first * a->stride - pad;
     const int64_t stop =
-        (int64_t)(s->last - 1) * p[a->stride] - p[a->pad] + (p[a->kernel] - 1) * dilation + 1;
+        (int64_t)(s->last - 1) * a->stride - pad + (a->kernel - 1) * (int64_t)a->dilation + 1;
     if (start >= in) {
         return QN_REFUSED; /* below the image: no padding says that */
     }
     s->from = start > 0 ? start : 0;
     const int64_t end = stop < in ? stop : in;
-    p[a->pad] = start < 0 ? (int32_t)-start : 0;
-    p[a->in] = end > s->from ? (int32_t)(end - s->from) : 1;
-    p[a->out] = s->last - s->first;
+    *a->pad = start < 0 ? (int32_t)-start : 0;
+    *a->in = end > s->from ? (int32_t)(end - s->from) : 1;
+    *a->out = s->last - s->first;
     return QN_OK;
 }
 
-/* What the bounds of parts are multiples of, so that their bits are those of the whole. */
-static int32_t step_of(const qn_op *op) {
-    const int pairs = strcmp(op->params, "qn_s_conv") == 0 && strcmp(op->type, "s16") == 0;
-    return elements_of(op) ? GRAIN : pairs ? PAIR : 1;
-}
+static int64_t pixels_of(const qn_extent *e) { return (int64_t)*e->y.out * *e->x.out; }
 
-/* Single pixels lie in one row; a row that does not take that goes by rows. */
-static int goes_by_pixels(const qn_kernel *kernel, const windows *w, const int32_t *params) {
-    int32_t part[QN_MOST_FIELDS];
+/* True if windows are single pixels, and the row takes a part of one image row. It changes the call. */
+static int takes_pixels(const qn_kernel *kernel, call *c) {
     span two = {0, LEAST, 0};
-    if (!is_single(params, &w->y) || !is_single(params, &w->x)) {
+    if (!is_single(&c->extent.y) || !is_single(&c->extent.x) || pixels_of(&c->extent) > INT32_MAX) {
         return 0;
     }
-    memcpy(part, params, w->bytes);
-    split_pixels(w, part, &two);
-    return kernel->functions->scratch(part) != QN_NOT_TAKEN;
+    split_pixels(&c->extent, &two);
+    return kernel->functions->scratch(c->params) != QN_NOT_TAKEN;
 }
 
-static int64_t pixels_of(const windows *w, const int32_t *p) {
-    return (int64_t)p[w->y.out] * p[w->x.out];
-}
-
-/* Is a window's output the same wherever it lies? */
+/* True if a window's output is the same at each place. */
 static int is_even(const qn_kernel *kernel, const int32_t *params) {
     const int32_t profile = params[0];
     const int lanes = qn_path(profile) == QN_PATH_MVE && qn_rounding(profile) == QN_SINGLE;
@@ -167,22 +84,22 @@ static int is_even(const qn_kernel *kernel, const int32_t *params) {
 }
 
 int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain) {
-    const windows *w = windows_of(kernel->op);
-    const elements *e = elements_of(kernel->op);
-    const int32_t *p = params;
-    if (strcmp(kernel->kind, "fast") != 0) {
+    call c;
+    if (strcmp(kernel->kind, "fast") != 0 || copy_call(kernel->op, params, &c) != QN_OK) {
         return 0;
     }
-    if (e) {
+    if (c.extent.length) {
         *grain = GRAIN;
-        return p[e->length];
+        return *c.extent.length;
     }
-    if (!w || (w->one && p[w->one] != 1) || !is_even(kernel, p)) {
+    if (!is_even(kernel, params)) {
         return 0;
     }
-    const int pixels = goes_by_pixels(kernel, w, p) && pixels_of(w, p) <= INT32_MAX;
-    *grain = pixels ? PIXELS_GRAIN : step_of(kernel->op);
-    return pixels ? (int32_t)pixels_of(w, p) : p[w->y.out];
+    const int32_t rows = *c.extent.y.out;
+    const int64_t pixels = pixels_of(&c.extent);
+    const int by_pixels = takes_pixels(kernel, &c);
+    *grain = by_pixels ? PIXELS_GRAIN : c.extent.step;
+    return by_pixels ? (int32_t)pixels : rows;
 }
 
 /* Inputs and output moved on: `from` of `of` units of an input of so many bytes. */
@@ -201,48 +118,59 @@ static int move(qn_step *part, const qn_sizes *sizes, int64_t from, int64_t of, 
     return QN_OK;
 }
 
-/* Rows of a call take no more scratch than all of it. The contract may have other bits for a part as
- * a call of its own, so that the row would leave that to another one: its geometry is the same. */
+/* Returns the scratch bytes of a part. Rows of a call take no more than all of it. The contract may
+ * have different bits for a part as a call of its own, so that the row would leave it to the next one:
+ * then its geometry is that of the whole. */
 static int64_t scratch_of(const qn_kernel *kernel, const void *whole, const void *part) {
     const int64_t own = kernel->functions->scratch(part);
     return own == QN_NOT_TAKEN ? kernel->functions->scratch(whole) : own;
 }
 
+/* Changes a call to its part; of: the units of the whole's inputs. */
+static int split_call(qn_extent *e, int32_t grain, span *s, int64_t *of) {
+    if (e->length) {
+        *e->length = s->last - s->first;
+        return QN_OK;
+    }
+    if (s->last - s->first < LEAST) {
+        return QN_REFUSED;
+    }
+    if (grain == PIXELS_GRAIN) {
+        split_pixels(e, s);
+        return QN_OK;
+    }
+    *of = *e->y.in;
+    return split_rows(&e->y, s);
+}
+
 int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_step *part,
              int64_t *scratch) {
-    const qn_op *op = step->kernel->op;
-    const windows *w = windows_of(op);
-    const elements *e = elements_of(op);
-    const int32_t *whole = step->params;
-    int32_t grain = 0, *p = params;
-    const int32_t units = qn_units(step->kernel, whole, &grain), bounds = step_of(op);
+    const qn_kernel *kernel = step->kernel;
+    const qn_op *op = kernel->op;
+    int32_t grain = 0;
+    const int32_t units = qn_units(kernel, step->params, &grain);
     qn_sizes sizes = {0};
     char why[QN_WHY];
     span s = {first, last, first};
-    if (first < 0 || last > units || first >= last || first % bounds ||
-        (last % bounds && last != units) || op->check(whole, &sizes, why) != QN_OK) {
+    int64_t of = units;
+    qn_extent e;
+    if (first < 0 || last > units || first >= last ||
+        op->check(step->params, &sizes, why) != QN_OK) {
         return QN_REFUSED;
     }
-    int64_t of = units;
-    int status = QN_OK;
-    memcpy(params, whole, w ? w->bytes : e->bytes);
-    if (e) {
-        p[e->length] = last - first;
-    } else if (last - first < LEAST) {
-        status = QN_REFUSED;
-    } else if (grain != PIXELS_GRAIN) {
-        of = whole[w->y.in];
-        status = split_rows(w, p, &s);
-    } else {
-        split_pixels(w, p, &s);
+    memcpy(params, step->params, (size_t)op->params_bytes);
+    (void)op->split(params, &e);
+    const int32_t bounds = e.length ? GRAIN : e.step;
+    if (first % bounds || (last % bounds && last != units) ||
+        split_call(&e, grain, &s, &of) != QN_OK) {
+        return QN_REFUSED;
     }
     *part = *step;
     part->params = params;
-    *scratch = scratch_of(step->kernel, whole, params);
-    if (status == QN_OK &&
-        (step->kernel->functions->packed(params) != step->kernel->functions->packed(whole) ||
-         (w && !is_even(step->kernel, params)))) {
+    *scratch = scratch_of(kernel, step->params, params);
+    if (kernel->functions->packed(params) != kernel->functions->packed(step->params) ||
+        (!e.length && !is_even(kernel, params))) {
         return QN_REFUSED; /* few pixels, or one row of very many, may be computed in another way */
     }
-    return status == QN_OK ? move(part, &sizes, s.from, of, first, units) : status;
+    return move(part, &sizes, s.from, of, first, units);
 }

@@ -60,7 +60,7 @@ static int64_t none(const void *params) {
     return 0;
 }
 
-static const qn_op op = {"t", "triple", "s32", "none", NULL};
+static const qn_op op = {.arithmetic = "t", .op = "triple", .type = "s32", .params = "none"};
 static const qn_functions functions = {.run = run, .scratch = none, .packed = none};
 static const qn_kernel kernel = {
     .op = &op, .kind = "fast", .variant = "test", .symbol = "run", .functions = &functions};

@@ -237,3 +237,24 @@ int s_convolve_s16_check(const void *params, qn_sizes *sizes, char *why) {
     status = status == QN_OK ? dsp_stays_inside(p, why) : status;
     return status == QN_OK ? fill(p, 2, 8, sizes, why) : status;
 }
+
+int s_convolve_split(void *params, qn_extent *extent) {
+    qn_s_conv *p = params;
+    if (p->batches != 1) {
+        return QN_REFUSED;
+    }
+    *extent = (qn_extent){
+        .y = {&p->input_h, &p->output_h, &p->pad_h, p->filter_h, p->stride_h, p->dilation_h},
+        .x = {&p->input_w, &p->output_w, &p->pad_w, p->filter_w, p->stride_w, p->dilation_w},
+        .step = 1,
+    };
+    return QN_OK;
+}
+
+/* Pixels are in pairs, and the last of an odd number has different sums (convolve.h): a part has an
+ * even number of rows or pixels, but for the last. */
+int s_convolve_s16_split(void *params, qn_extent *extent) {
+    const int status = s_convolve_split(params, extent);
+    extent->step = 2;
+    return status;
+}

@@ -189,3 +189,16 @@ int s_depthwise_s16_check(const void *params, qn_sizes *sizes, char *why) {
     }
     return status == QN_OK ? fill(p, 2, 8, sizes, why) : status;
 }
+
+int s_depthwise_split(void *params, qn_extent *extent) {
+    qn_s_depthwise *p = params;
+    if (p->batches != 1) {
+        return QN_REFUSED;
+    }
+    *extent = (qn_extent){
+        .y = {&p->input_h, &p->output_h, &p->pad_h, p->filter_h, p->stride_h, p->dilation_h},
+        .x = {&p->input_w, &p->output_w, &p->pad_w, p->filter_w, p->stride_w, p->dilation_w},
+        .step = 1,
+    };
+    return QN_OK;
+}

@@ -115,3 +115,8 @@ int s_elementwise_add_s8_dsp(const void *params, const qn_buffers *b) {
     }
     return QN_OK;
 }
+
+int s_add_split(void *params, qn_extent *extent) {
+    *extent = (qn_extent){.length = &((qn_s_add *)params)->block_size};
+    return QN_OK;
+}

@@ -168,3 +168,16 @@ int s_max_pool_s16_ref(const void *params, const qn_buffers *b) {
 int s_avgpool_s8_ref(const void *params, const qn_buffers *b) { return pool_s8(params, b, mean); }
 
 int s_avgpool_s16_ref(const void *params, const qn_buffers *b) { return pool_s16(params, b, mean); }
+
+int s_pool_split(void *params, qn_extent *extent) {
+    qn_s_pool *p = params;
+    if (p->batches != 1) {
+        return QN_REFUSED;
+    }
+    *extent = (qn_extent){
+        .y = {&p->input_h, &p->output_h, &p->pad_h, p->filter_h, p->stride_h, 1},
+        .x = {&p->input_w, &p->output_w, &p->pad_w, p->filter_w, p->stride_w, 1},
+        .step = 1,
+    };
+    return QN_OK;
+}
