@@ -1,4 +1,4 @@
-/* What the NPU computes of single elements, and of two tensors.
+/* Functions of the NPU of single elements, and of two tensors.
  *
  *   relu             out = x                       for x >= 0
  *                    out = floor(x * slope / 64)   for x < 0            slope: 0..255, in 1/64
@@ -21,7 +21,7 @@
 
 #include "element.h"
 
-/* The entries of a table of log(1 + e^-d): behind them all are 0. */
+/* The entries of a table of log(1 + e^-d); entries after them would be 0. */
 enum { N_LOG_TABLE_S8 = 64, N_LOG_TABLE_S16 = 40960 };
 
 #endif
