@@ -61,7 +61,7 @@ static int run(const qn_kernel *row, const params *p, const arrays *a, const qn_
         memcpy(copy + a->beside, a->in[i], (size_t)sizes->in[i]);
         buffers.in[i] = copy + a->beside;
     }
-    if (row->pack) {
+    if (row->functions->pack) {
         row->functions->pack(p, buffers.weights, buffers.bias, packed);
     }
     row->functions->run(p, &buffers);
