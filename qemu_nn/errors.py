@@ -1,35 +1,35 @@
-"""The errors users meet: each message names the thing, the reason and the way out.
+"""Errors and warnings for users: each message names the thing, the reason and the remedy.
 
-They may quote files that are not trusted, so control characters are escaped and long texts are cut.
+Messages may quote untrusted files, so control characters are escaped and long texts are cut.
 """
 
 from __future__ import annotations
 
 import re
 
-#: The most characters of a sentence, of what it quotes, and of a word outside quotes: some
-#: sentences list all functions, and paths are words.
+#: Most characters of a sentence, of a quotation in it, and of a word outside quotations. Some
+#: sentences list all functions, and a path counts as a word.
 _LONGEST, _LONGEST_QUOTE, _LONGEST_WORD = 8000, 160, 400
 
-#: Compiled when the first sentence is made, which most programs never do.
+#: Compiled with the first sentence: most programs raise no error.
 _QUOTES = rf"""(['"])((?:(?!\1).){{{_LONGEST_QUOTE + 1},}})\1"""
 _WORDS = rf"\S{{{_LONGEST_WORD + 1},}}"
 
 
 def printable(text: str, kept: str = "") -> str:
-    """Text of a file that is not trusted, with control characters escaped.
+    """Escape the control characters of an untrusted text.
 
     Parameters
     ----------
     text : str
         Any text.
     kept : str, default ""
-        Characters that stay as they are.
+        Control characters that remain unescaped.
 
     Returns
     -------
     str
-        The text, with \\x1b for an escape.
+        The text, with \\x1b for an escape character.
     """
     if text.isprintable():
         return text
@@ -43,26 +43,26 @@ def printable(text: str, kept: str = "") -> str:
 
 
 def cut(text: str, longest: int = 40) -> str:
-    """A text with its middle left out where it is long.
+    """Shorten a long text by its middle.
 
     Parameters
     ----------
     text : str
         Any text.
     longest : int, default 40
-        The most characters that are returned.
+        Maximum number of characters of the result.
 
     Returns
     -------
     str
-        The text, or its two ends.
+        The text, or its start and its end.
     """
     end = longest // 3
     return text if len(text) <= longest else f"{text[: longest - end - 3]}...{text[-end:]}"
 
 
 def sentence(text: object) -> str:
-    """A message as it may be shown: on one line, printable and not too long.
+    """Make a message safe to print: one line, printable, of limited length.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def sentence(text: object) -> str:
     Returns
     -------
     str
-        Its text, with long quotes and words cut.
+        The text, with long quotations and words shortened.
     """
 
     def shorter(found: re.Match[str]) -> str:
@@ -83,12 +83,12 @@ def sentence(text: object) -> str:
 
 
 class Error(ValueError):
-    """Base of all errors that the input causes and not a bug; its text is one sentence.
+    """Base class of all errors that an input causes; its text is one sentence.
 
     Parameters
     ----------
     text : object, default ""
-        The sentence: what is wrong, why, and the way out.
+        The sentence: the thing given, the requirement, and the remedy.
     """
 
     def __init__(self, text: object = "") -> None:
@@ -96,23 +96,23 @@ class Error(ValueError):
 
 
 class SizeMismatch(Error):
-    """The device itself answers ARM_MATH_SIZE_MISMATCH, or another error, to these parameters."""
+    """Parameters for which the device returns ARM_MATH_SIZE_MISMATCH or another error."""
 
     status = -3
 
 
 class Refused(Error):
-    """The device accepts the call, but leaves its buffers or does nothing; it is not emulated."""
+    """A call that the device accepts, but that exceeds its buffers or does nothing."""
 
     status = -1
 
 
 class ModelError(Error):
-    """A model file, or a file that belongs to one, cannot be used as it is."""
+    """A model file, or a file that belongs to a model, that cannot be used."""
 
 
 class DeviceWarning(UserWarning):
-    """The device computes this, but probably not what its author meant.
+    """A computation of the device that its author probably did not intend.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class DeviceWarning(UserWarning):
 
 
 class InputWarning(UserWarning):
-    """Inputs fit a network, but probably not as its author scaled them.
+    """Inputs that a network accepts, but that its author probably scaled differently.
 
     Parameters
     ----------

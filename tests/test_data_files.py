@@ -151,7 +151,7 @@ def test_arrays_are_prepared_alike(pictures):
 
 def test_pixels_of_more_than_8_bits_and_huge_images_are_refused(tmp_path, image, monkeypatch):
     image.fromarray(np.full((4, 5), 40_000, np.uint16)).save(tmp_path / "deep.png")
-    with pytest.raises(Error, match=r"deep\.png has more than 8 bits in a pixel"):
+    with pytest.raises(Error, match=r"deep\.png has more than 8 bits a pixel"):
         read(tmp_path, (4, 5, 1))
     monkeypatch.setattr("qemu_nn.io.images._PIXELS", 19)
     with pytest.raises(Error, match=r"deep\.png has 5 x 4 pixels; at most 19"):

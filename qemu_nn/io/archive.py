@@ -1,4 +1,4 @@
-"""Zip files of arrays (.npz, .qnz): read within limits, without pickle; written reproducibly."""
+"""Zip files of arrays (.npz, .qnz), read within limits and without pickle, written reproducibly."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ import numpy as np
 from ..errors import ModelError
 from . import files
 
-#: Most bytes that an archive may hold, unpacked: more than any microcontroller stores.
+#: Most bytes of an unpacked archive, more than any microcontroller stores.
 LIMIT = 256 * files.MEGABYTE
 
 MOST_ENTRIES = 65536
 _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 4096
 
-#: Element types of arrays, as .npy files spell them -> as numpy does.
+#: Element type in the spelling of .npy files -> numpy's name.
 INTEGERS = {"|i1": "int8", "<i2": "int16", "<i4": "int32"}
 FLOATS = {"<f4": "float32", "<f8": "float64"}
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -35,7 +35,7 @@ _DAMAGE = (
 
 
 class Archive:
-    """An open zip file, which unpacks an entry only after checking its size."""
+    """An open zip file that checks the size of an entry before unpacking it."""
 
     def __init__(self, path: Path, stored: zipfile.ZipFile) -> None:
         self.path = path
@@ -55,11 +55,11 @@ class Archive:
 
     @property
     def names(self) -> set[str]:
-        """The names of all entries."""
+        """Names of all entries."""
         return set(self._entries)
 
     def read(self, name: str, most: int = LIMIT) -> bytes:
-        """One entry of so many bytes at most, unpacked; its check sum holds."""
+        """Unpack an entry of at most `most` bytes and verify its checksum."""
         if name not in self._entries:
             raise ModelError(f"{self.path} has no {name}")
         entry = self._entries[name]
@@ -67,7 +67,7 @@ class Archive:
         if entry.file_size > most:
             raise ModelError(f"{where} unpacks to {entry.file_size} bytes; at most {most} are read")
         if entry.flag_bits & 1 or entry.compress_type not in _METHODS:
-            raise ModelError(f"{where} is encrypted or compressed in a way that is not supported")
+            raise ModelError(f"{where} is encrypted, or compressed by an unsupported method")
         try:
             with self._zip.open(entry) as stream:
                 data = stream.read(entry.file_size + 1)
@@ -78,13 +78,13 @@ class Archive:
         return data
 
     def array(self, name: str, dtypes: Mapping[str, str] = INTEGERS) -> np.ndarray:
-        """The array of one .npy entry, of one of these element types."""
+        """Read the array of a .npy entry; its element type must be one of `dtypes`."""
         return parse_npy(self.read(name), f"{self.path}: {name}", dtypes)
 
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """An Archive of the zip file at a path; ModelError if there is none."""
+    """Open the zip file at a path as an Archive; ModelError if it is none."""
     with ExitStack() as held:
         try:
             stored = held.enter_context(zipfile.ZipFile(held.enter_context(files.opened(path))))
@@ -98,7 +98,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
 
 
 def write_archive(path: Path, entries: Mapping[str, bytes]) -> None:
-    """A zip file of these entries; the same entries give the same bytes."""
+    """Write a zip file of these entries; equal entries give equal bytes."""
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(entries):
@@ -109,21 +109,22 @@ def write_archive(path: Path, entries: Mapping[str, bytes]) -> None:
 
 
 def little_endian(array: np.ndarray) -> np.ndarray:
-    """An array in the byte order of files, C-contiguous."""
+    """Convert an array to little-endian, C-contiguous elements, as files store them."""
     return np.asarray(array, array.dtype.newbyteorder("<"), order="C")
 
 
 def format_npy(array: np.ndarray) -> bytes:
-    """An array as a .npy file."""
+    """Serialize an array as a .npy file."""
     stream = io.BytesIO()
     np.lib.format.write_array(stream, little_endian(array), (1, 0), allow_pickle=False)
     return stream.getvalue()
 
 
 def parse_npy(data: bytes, where: str, dtypes: Mapping[str, str] = INTEGERS) -> np.ndarray:
-    """The array of a .npy file, read-only and in this host's byte order.
+    """Parse a .npy file into a read-only array in this host's byte order.
 
-    Little-endian, in C order, and of one of the types; everything else is refused by name.
+    The file must be little-endian, in C order, and of one of the types; ModelError names any other
+    property.
     """
     header, start = _header(data, where)
     dtype, shape = header.get("descr"), header.get("shape")
@@ -134,7 +135,7 @@ def parse_npy(data: bytes, where: str, dtypes: Mapping[str, str] = INTEGERS) -> 
         raise ModelError(f"{where} cannot have the shape {shape!r}")
     if header.get("fortran_order") is not False and len(shape) > 1:
         raise ModelError(
-            f"{where} is in Fortran order; save what numpy.ascontiguousarray() makes of it"
+            f"{where} is in Fortran order; save the result of numpy.ascontiguousarray()"
         )
     expected = math.prod(shape) * np.dtype(dtype).itemsize
     if len(shape) > 8 or expected != len(data) - start:
@@ -147,7 +148,7 @@ def parse_npy(data: bytes, where: str, dtypes: Mapping[str, str] = INTEGERS) -> 
 
 
 def _header(data: bytes, where: str) -> tuple[dict[str, object], int]:
-    """The dictionary at the start of a .npy file, and where the elements begin."""
+    """Parse the header of a .npy file; return it and the offset of the elements."""
     version, size_format = data[6:8], "<I" if data[6:7] == b"\x02" else "<H"
     start = 8 + struct.calcsize(size_format)
     if data[:6] != _MAGIC or version not in (b"\x01\x00", b"\x02\x00") or len(data) < start:

@@ -1,4 +1,4 @@
-"""Arguments of callers, converted to the right type or refused in a sentence that names them."""
+"""Conversion of arguments to the required type, with errors that name the argument."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 
 from ..errors import Error
 
-#: Most characters of a value in a sentence; most threads, as each has its own memory.
+#: Most characters of a value in a sentence; most threads, because each allocates memory.
 _LONGEST, MOST_THREADS = 60, 1024
 
 
 def shown(value: object) -> str:
-    """A value in a sentence: itself if it is a word or a number, else its type."""
+    """Format a value for a sentence: words and numbers literally, other values by their type."""
     if value is None or isinstance(value, (str, bytes, int, float)):
         text = repr(value)
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
@@ -26,7 +26,7 @@ def shown(value: object) -> str:
 
 
 def one_of(choices: Iterable[str], value: object, what: str) -> str:
-    """One of these names: "no {what} 'x'; have: ..."."""
+    """Return the value if it is one of the choices; Error "no {what} 'x'; have: ..."."""
     known = list(choices)
     if not isinstance(value, str) or value not in known:
         raise Error(f"no {what} {shown(value)}; {have(known, value)}")
@@ -34,10 +34,9 @@ def one_of(choices: Iterable[str], value: object, what: str) -> str:
 
 
 def have(choices: Iterable[str], value: object, near: Optional[Mapping[str, str]] = None) -> str:
-    """The end of a sentence about an unknown name: the choices, and what was probably meant.
+    """Format the end of a sentence about an unknown name: the choices and the nearest ones.
 
-    near: words that the name is compared with -> the choice that each stands for; default: the
-    choices themselves, in small letters.
+    near: word to compare the name with -> its choice; default: the choices in lower case.
     """
     known = list(choices)
     words = {name.lower(): name for name in known} if near is None else near
@@ -49,14 +48,14 @@ def have(choices: Iterable[str], value: object, near: Optional[Mapping[str, str]
 
 
 def as_text(value: Optional[str], what: str) -> Optional[str]:
-    """A word, or None."""
+    """Return a string, or None."""
     if value is not None and not isinstance(value, str):
         raise Error(f"{what} must be a name, not {shown(value)}")
     return value
 
 
 def as_count(value: Any, what: str, least: int = 1, most: int = 2**31 - 1) -> int:
-    """An integer of this range."""
+    """Convert a value to an integer of this range."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -69,7 +68,7 @@ def as_count(value: Any, what: str, least: int = 1, most: int = 2**31 - 1) -> in
 
 
 def as_number(value: Any, what: str) -> float:
-    """A real number that is finite."""
+    """Convert a value to a finite float."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -80,37 +79,37 @@ def as_number(value: Any, what: str) -> float:
 
 
 def as_flag(value: Any, what: str) -> bool:
-    """True or False."""
+    """Convert a value to True or False."""
     if not isinstance(value, (bool, np.bool_, int)):
         raise Error(f"{what} must be True or False, not {shown(value)}")
     return bool(value)
 
 
 def as_path(value: Any, what: str) -> Path:
-    """The path of a file or a folder; an empty text is not a path."""
+    """Convert a value to the path of a file or folder; an empty string is no path."""
     given = os.fsdecode(value) if isinstance(value, (str, os.PathLike)) else ""
     if not given or "\0" in given:
         raise Error(f"{what} must be a path, not {shown(value)}")
     path = Path(given)
     try:
         path.exists()
-    except OSError as error:  # a name that is too long, a folder that is closed
+    except OSError as error:  # the name is too long, or its folder forbids access
         raise Error(f"{what} cannot be {shown(str(path))}: {error.strerror}") from None
     return path
 
 
 def as_array(value: Any, what: str) -> np.ndarray:
-    """An array of any shape and type; rows of different lengths are not an array."""
+    """Convert a value to an array of any shape and type; rows of unequal lengths are refused."""
     try:
         return np.asarray(value)
-    except Exception as error:  # __array__ of another library raises what it likes
+    except Exception as error:  # __array__ of another library may raise anything
         uneven = isinstance(value, (list, tuple)) and isinstance(error, ValueError)
         why = "its rows are of different lengths" if uneven else error
         raise Error(f"{what} must be an array, not {shown(value)}: {why}") from None
 
 
 def as_mapping(value: Any, what: str) -> Mapping[str, Any]:
-    """Values by names; nothing for None."""
+    """Return a mapping with string keys; an empty one for None."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
@@ -119,7 +118,7 @@ def as_mapping(value: Any, what: str) -> Mapping[str, Any]:
 
 
 def as_callable(value: Any, what: str) -> Optional[Callable]:
-    """A function, or None."""
+    """Return a callable, or None."""
     if value is not None and not callable(value):
         raise Error(f"{what} must be a function, not {shown(value)}")
     return value

@@ -1,4 +1,4 @@
-"""The user's files of arrays: read with checks, written whole or not at all."""
+"""Array files of the user, read with checks and written atomically."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PathLike = Union[str, Path]
 
 
 def read_npz(path: PathLike) -> dict[str, np.ndarray]:
-    """Every array of a .npz file, by name. Raises Error for anything else, OSError if unreadable.
+    """Read all arrays of a .npz file, by name; Error for another file, OSError if unreadable.
 
     Pickled objects are never loaded.
     """
@@ -29,7 +29,7 @@ def read_npz(path: PathLike) -> dict[str, np.ndarray]:
 
 
 def read_array(path: PathLike, name: str) -> np.ndarray:
-    """The array of a .npy file, or the one called `name` of a .npz; errors as for read_npz."""
+    """Read the array of a .npy file, or array `name` of a .npz file; errors as in read_npz()."""
     with _opened(path) as loaded:
         array = loaded if isinstance(loaded, np.ndarray) else _member(path, loaded, name)
     if array.ndim == 0:
@@ -38,7 +38,7 @@ def read_array(path: PathLike, name: str) -> np.ndarray:
 
 
 def read_state(path: Optional[PathLike]) -> Union[np.ndarray, dict[str, np.ndarray], None]:
-    """What a recurrent network starts from: all of a .npz by name, or one array; None for None."""
+    """Read an initial state: all arrays of a .npz file by name, or one array; None for None."""
     if path is None:
         return None
     return read_npz(path) if Path(path).suffix == ".npz" else read_array(path, "state")
@@ -46,19 +46,19 @@ def read_state(path: Optional[PathLike]) -> Union[np.ndarray, dict[str, np.ndarr
 
 @contextmanager
 def _opened(path: PathLike) -> Iterator[Union[np.ndarray, NpzFile]]:
-    """What numpy reads from a file; Error for whatever it cannot read."""
+    """Open a file with numpy; Error if numpy cannot read it."""
     with files.opened(path) as file:
         try:
             yield np.load(file, allow_pickle=False)
         except Error:
             raise
-        except Exception as error:  # numpy parses a header as Python: anything may come out
+        except Exception as error:  # numpy parses headers as Python, which may raise anything
             raise not_plain(path, error) from None
 
 
 def not_plain(path: PathLike, error: Exception) -> Error:
-    """What to say of a file on which numpy raised this."""
-    said = str(error)  # mapped files have words of their own for objects
+    """Make the error for a file on which numpy raised `error`."""
+    said = str(error)  # numpy words it differently for mapped files
     objects = "allow_pickle" in said or "Python objects" in said
     reason = "it holds Python objects" if objects else "it is broken"
     return Error(f"{path} is not a .npy or .npz file of plain numbers: {reason}")
@@ -75,7 +75,7 @@ def _member(path: PathLike, archive: NpzFile, name: str) -> np.ndarray:
 
 
 def write_npz(path: PathLike, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> None:
-    """Write arrays as .npz, under any names; the same arrays give the same bytes."""
+    """Write arrays as .npz, under any names; equal arrays give equal bytes."""
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with files.writing(Path(path)) as file, zipfile.ZipFile(file, "w", method) as archive:
         for name, array in arrays.items():

@@ -1,4 +1,4 @@
-"""The C files of the core: inside of the package where it is installed, beside it in a checkout."""
+"""C files of the core: inside an installed package, next to the package in a checkout."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from ..errors import Error
 
-#: In the folder of an installed package: the files that no application compiles, which exports
-#: copy. One stream of all of them has a fifth less than a stream for each.
+#: Archive in an installed package of the files that exports copy and no application compiles. One
+#: compressed stream of all files is a fifth smaller than a stream for each.
 _ARCHIVE = "kernels.json.bz2"
 
 
 def folder() -> Path:
-    """Where the C files are that applications compile; Error where they are not."""
+    """Return the folder of the C files that applications compile; Error if it is missing."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "csrc"
     core = inside if inside.is_dir() else package.parent / "csrc"
@@ -27,7 +27,7 @@ def folder() -> Path:
 
 @cache
 def texts() -> Mapping[str, str]:
-    """Path below the core -> content, of all C files that came with the package."""
+    """Return path relative to the core -> content, of all C files of the package."""
     core = folder()
     found = {
         path.relative_to(core).as_posix(): path.read_text(encoding="utf-8")
@@ -39,12 +39,12 @@ def texts() -> Mapping[str, str]:
 
 
 def without_core(fault: ModuleNotFoundError) -> ImportError:
-    """The sentence that says what Python has found, if the C core is what an import has missed."""
+    """Convert a failed import of the C core to an error that says which sources Python found."""
     package, _, _ = __name__.partition(".")
     if fault.name not in (f"{package}._native", f"{package}._runner"):
         return fault
     return ImportError(
-        f"{Path(__file__).parents[1]} has no C core: Python has found these sources before the "
-        "package that is installed; start it in another folder, or build the core here: "
+        f"{Path(__file__).parents[1]} has no C core: Python found these sources before the "
+        "installed package; start Python in another folder, or build the core here: "
         "pip install -e ."
     )

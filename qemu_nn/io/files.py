@@ -1,4 +1,4 @@
-"""Files read within limits and written whole or not at all."""
+"""Files, read within limits and written atomically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEGABYTE = 2**20
 
 
 def check_regular(path: Union[str, Path]) -> None:
-    """OSError for a folder, a pipe or a device: reading one may never begin, or never end."""
+    """Raise OSError for a folder, a pipe or a device, which a read could block on forever."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -26,25 +26,25 @@ def check_regular(path: Union[str, Path]) -> None:
 
 
 def opened(path: Union[str, Path]) -> BinaryIO:
-    """A regular file to read; OSError for anything else."""
+    """Open a regular file for reading; OSError for any other path."""
     check_regular(path)
     return open(path, "rb")
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """The content of a file of at most `limit` bytes; ModelError if it is longer or unreadable."""
+    """Read a file of at most `limit` bytes; ModelError if it is longer or unreadable."""
     try:
         with opened(path) as stream:
             data = stream.read(limit + 1)
     except (OSError, ValueError) as error:
         raise ModelError(f"cannot read {path}: {reason(error)}") from None
     if len(data) > limit:
-        raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, which is the limit")
+        raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, the limit")
     return data
 
 
 def read_start(path: Path, count: int) -> bytes:
-    """Return at most the first `count` bytes of a file; ModelError if it is unreadable."""
+    """Read at most the first `count` bytes of a file; ModelError if it is unreadable."""
     try:
         with opened(path) as stream:
             return stream.read(count)
@@ -53,18 +53,18 @@ def read_start(path: Path, count: int) -> bytes:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     with writing(path) as stream:
         stream.write(data)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all; names of files that are no Unicode are escaped."""
+    """Write a text file atomically; surrogates in file names are escaped."""
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def check_place(path: Path) -> None:
-    """Before any work: Error for a path at which no file can be written at the end of it."""
+    """Raise Error, before any work, if no file can be written at a path."""
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise Error(f"there is no folder {path.parent} for {path.name}: create it first")
@@ -77,7 +77,7 @@ def check_place(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and all above it, unless it exists already."""
+    """Create a folder and its parents, unless it exists."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -86,9 +86,9 @@ def make_folder(path: Path) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """A stream to a file beside the path, renamed at the end: no file is ever half written.
+    """Open a temporary file next to the path and rename it at the end.
 
-    A file that is there keeps its mode; of a link, the file that it leads to is replaced.
+    A replaced file keeps its mode. A link remains, and its target is replaced.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -110,5 +110,5 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
 
 def reason(error: Exception) -> str:
-    """Why a file could not be used, without the path that the sentence names already."""
+    """Return the reason of an error without the path, because the sentence names the path."""
     return getattr(error, "strerror", None) or str(error)

@@ -1,4 +1,4 @@
-"""Images from files, each read when it is asked for."""
+"""Images from files, read on demand."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .listing import FileSource
 from .optional_deps import require
 from .selection import Indices
 
-#: Endings of image files.
+#: Suffixes of image files.
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm")
 
-#: Most pixels of an image that is read.
+#: Most pixels of an image.
 _PIXELS = 2**26
 
-#: How Pillow calls pixels of more than 8 bits, which it would cut off at 255.
+#: Starts of Pillow's mode names for more than 8 bits a pixel; conversion would clip these at 255.
 _DEEP = ("I", "F")
 
 
@@ -28,7 +28,7 @@ _DEEP = ("I", "F")
 class ImageSource(FileSource):
     """Images as uint8 [N, height, width, channels]: grey or RGB, values 0..255.
 
-    fit: its picture() resizes and cuts them, where it has a size or a crop.
+    fit: a preprocessing whose picture() resizes and crops, if it has a size or a crop.
     """
 
     shape: tuple[int, int, int]
@@ -45,7 +45,7 @@ class ImageSource(FileSource):
         return (len(self), *self.shape)
 
     def take(self, which: Indices) -> np.ndarray:
-        """These images."""
+        """Return the images with these numbers, [n, height, width, channels]."""
         image = require("PIL.Image", "images", "reading images")
         return np.stack([self._read(image, self.listing.files[number]) for number in which])
 
@@ -61,7 +61,7 @@ class ImageSource(FileSource):
                 pixels = self.fit.picture(pixels)
         except Error:
             raise
-        except Exception as error:  # the reader of each format raises its own errors
+        except Exception as error:  # each format of Pillow raises its own errors
             reason = files.reason(error) or type(error).__name__
             raise Error(f"cannot read the image {path}: {reason}") from None
         height, width = pixels.shape[:2]
@@ -69,7 +69,7 @@ class ImageSource(FileSource):
             has = "becomes" if self._fits else "is"
             raise Error(
                 f"{path} {has} {width} x {height} pixels, but the network takes {self.shape[1]} x "
-                f"{self.shape[0]}: give size= or crop= of a preprocessing"
+                f"{self.shape[0]}: give a preprocessing with size= or crop="
             )
         return pixels
 
@@ -78,9 +78,9 @@ class ImageSource(FileSource):
         return self.fit is not None and (self.fit.size or self.fit.crop) is not None
 
     def _check(self, opened: Any, path: Path) -> None:
-        """Refuse what is too large, or would not keep its values."""
+        """Raise Error for an image that is too large or would lose bits."""
         width, height = opened.size
         if width * height > _PIXELS:
             raise Error(f"{path} has {width} x {height} pixels; at most {_PIXELS} are read")
         if opened.mode.startswith(_DEEP):
-            raise Error(f"{path} has more than 8 bits in a pixel: convert it, or give a .npy file")
+            raise Error(f"{path} has more than 8 bits a pixel: convert it, or give a .npy file")
