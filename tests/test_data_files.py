@@ -132,7 +132,10 @@ def test_images_are_resized_and_cut_as_the_preprocessing_says(tmp_path, image):
             np.testing.assert_array_equal(
                 got, want if layout == "NHWC" else np.moveaxis(want, -1, 0)
             )
-    with pytest.raises(Error, match=r"big\.png is 30 x 20 pixels, .* 5 x 4: give size= or crop="):
+    with pytest.raises(
+        Error,
+        match=r"big\.png is 30 x 20 pixels, .* 5 x 4: give a preprocessing with size= or crop=",
+    ):
         read(tmp_path)
     with pytest.raises(Error, match=r"big\.png becomes 7 x 8 pixels"):
         read(tmp_path, preprocessing=Preprocessing(size=(8, 7)))
