@@ -22,7 +22,7 @@ static inline __m256i requantized_gate(const epilogue_vector *v, __m256i sum) {
 
 static void pack_gate_pair(const qn_s_lstm *p, int32_t multiplier, int32_t shift,
                            epilogue_vector *to) {
-    pack_exact_pair(p, multiplier, shift, to);
+    set_exact(to, p->profile, multiplier, shift);
 }
 
 #include "lstm_pack.inc"
