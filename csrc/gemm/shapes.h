@@ -5,10 +5,10 @@
 #include <stdint.h>
 
 /* All _step count bytes of the image; pitch: elements of the output from pixel to pixel. is_gemv:
- * may be 1 where there is but one pixel. together: pixels whose channels these are, see pixel_packing.inc; 0
- * is as 1. */
+ * may be 1 where there is but one pixel. packed_pixels: pixels that share these channels, see
+ * pixel_packing.inc; 0 is as 1. */
 typedef struct gemm_shape {
-    int32_t rows, columns, channels, is_gemv, together;
+    int32_t rows, columns, channels, is_gemv, packed_pixels;
     int32_t runs, steps;
     int64_t row_step, column_step, run_step, pitch;
 } gemm_shape;

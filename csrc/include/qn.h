@@ -55,8 +55,8 @@ typedef struct qn_buffers {
     const void *bias;
     void *out;
     void *scratch;
-    const void *packed; /* what pack() made of weights and bias; NULL where the row has none */
-    int32_t turned;     /* in[0] or out, by these traits */
+    const void *packed;   /* what pack() made of weights and bias; NULL where the row has none */
+    int32_t sign_flipped; /* in[0] or out, by these traits */
 } qn_buffers;
 
 /* What a contract demands: bytes of every buffer; destroys: bytes at the start of in[0] that the
@@ -96,8 +96,8 @@ typedef struct qn_op {
 /* The functions of a row. scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these
  * parameters, another one must. Scratch starts at a multiple of 64 bytes for fast rows.
  * packed(): bytes that pack() fills from weights and bias, once, at plan time; 0: none.
- * traits(): QN_PAYS: no row further down is faster. QN_TURNED_...: the image or the output may lie in
- * memory with all sign bits turned over. QN_PARTS: parts of a call on tiles read what the whole has packed.
+ * traits(): QN_PAYS: no row further down is faster. QN_SIGN_FLIPPED_...: the image or the output may lie in
+ * memory with all sign bits flipped. QN_PARTS: parts of a call on tiles read what the whole has packed.
  * Fast rows never write to an input, and clamp to 0 from below where params.relu is set; plain
  * rows and models do not look at it. */
 typedef struct qn_functions {
@@ -119,7 +119,13 @@ typedef struct qn_kernel {
     const qn_functions *functions;
 } qn_kernel;
 
-enum { QN_NOT_TAKEN = -1, QN_PAYS = 1, QN_TURNED_IN = 2, QN_TURNED_OUT = 4, QN_PARTS = 8 };
+enum {
+    QN_NOT_TAKEN = -1,
+    QN_PAYS = 1,
+    QN_SIGN_FLIPPED_IN = 2,
+    QN_SIGN_FLIPPED_OUT = 4,
+    QN_PARTS = 8
+};
 
 /* The instruction sets that this host has and its operating system lets us use. */
 uint32_t qn_cpu_features(void);
@@ -147,7 +153,7 @@ typedef struct qn_step {
     int64_t out, scratch;
     int64_t spare,
         spare_bytes; /* bytes > 0: work on a copy of in[0] there, as the call destroys it */
-    int32_t turned;
+    int32_t sign_flipped;
 } qn_step;
 
 /* What one thread does at a time of a sample that several compute. last == first + 1 and a part: units

@@ -159,7 +159,7 @@ int qn_run_step(const qn_step *step, char *arena) {
         .out = arena + step->out,
         .scratch = arena + step->scratch,
         .packed = step->packed,
-        .turned = step->turned,
+        .sign_flipped = step->sign_flipped,
     };
     if (step->spare_bytes > 0) {
         memcpy(arena + step->spare, buffers.in[0], (size_t)step->spare_bytes);

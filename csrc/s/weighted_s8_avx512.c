@@ -33,8 +33,9 @@ static inline vec vec_dot(vec acc, vec values, vec weights) {
 static int32_t layer_traits(const s_layer *l) {
     const int32_t profile = l->epilogue.profile;
     const int lanes = qn_path(profile) == QN_PATH_MVE && qn_rounding(profile) == QN_SINGLE;
-    const int32_t turned = QN_TURNED_OUT | (reads_turned(l) ? QN_TURNED_IN : 0);
-    return QN_PAYS | (lanes ? 0 : turned);
+    const int32_t sign_flipped =
+        QN_SIGN_FLIPPED_OUT | (reads_sign_flipped(l) ? QN_SIGN_FLIPPED_IN : 0);
+    return QN_PAYS | (lanes ? 0 : sign_flipped);
 }
 
 static int32_t convolve_s8_traits(const void *params) {

@@ -93,10 +93,10 @@ class Row:
         """Is the row, which takes this shape, faster on it than those that stand behind it?"""
         return bool(self._traits(params) & lib.QN_PAYS)
 
-    def turns(self, params: Any) -> tuple[int, int]:
-        """Bits for C, 0 where the row cannot read, or write, images with sign bits turned over."""
+    def sign_flips(self, params: Any) -> tuple[int, int]:
+        """Return the flags for reading and writing sign-flipped images; 0 if unsupported."""
         traits = self._traits(params)
-        return traits & lib.QN_TURNED_IN, traits & lib.QN_TURNED_OUT
+        return traits & lib.QN_SIGN_FLIPPED_IN, traits & lib.QN_SIGN_FLIPPED_OUT
 
     def _traits(self, params: Any) -> int:
         return int(lib.qn_kernel_at(self.index).functions.traits(params))

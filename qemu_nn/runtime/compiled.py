@@ -173,7 +173,7 @@ class Compiled:
             "scratch": step.scratch,
             "spare": step.spare or 0,
             "spare_bytes": 0 if step.spare is None else step.sizes.inputs[0],
-            "turned": step.turned,
+            "sign_flipped": step.sign_flipped,
         }
 
     def _pack(

@@ -19,7 +19,7 @@ from ..targets import Profile
 from . import split
 from .addresses import Addresses, Offsets, assign_addresses
 from .graph_fusion import Folded, fold
-from .sign_flip import turn
+from .sign_flip import flip_signs
 from .step import Step
 
 #: In front of a layer's name: what is left of an input that the layer destroys.
@@ -115,7 +115,7 @@ def plan(
     if not trace and not graph.loops:
         steps = tuple(_fused(graph, steps))
     if left.graph is not graph:
-        steps = turn(graph, steps)
+        steps = flip_signs(graph, steps)
     count = len(graph.inputs)
     return Plan(
         graph,

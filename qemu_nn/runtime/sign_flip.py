@@ -1,7 +1,7 @@
-"""Images between calls with their sign bits turned over, as products of unsigned bytes want them.
+"""Images with their sign bits flipped between calls, for dot products of unsigned by signed bytes.
 
-The row that reads such an image would lay out a copy of it first. Bytes that somebody else reads,
-another call or the caller, are not turned.
+A kernel that reads such an image needs no copy of it. An image that another call or the caller
+reads keeps its sign bits.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from ..ir.graph import Graph
 from .step import Step
 
 
-def turn(graph: Graph, steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps, with turned images wherever one call writes and just one reads them so."""
+def flip_signs(graph: Graph, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps, with sign flips of images that one call writes and one other call reads."""
     if graph.loops:
-        return tuple(steps)  # what one turn of a loop writes may be read in the next one
+        return tuple(steps)  # the next iteration may read what one iteration writes
     reads = Counter(name for step in steps for name in step.node.inputs)
     made = {step.node.name: index for index, step in enumerate(steps)}
-    turned = list(steps)
+    flipped = list(steps)
     for index, step in enumerate(steps):
         name = step.node.inputs[0] if step.node.inputs else ""
         if name not in made or reads[name] > 1 or name in graph.outputs:
             continue
         writer = made[name]
-        (read, _), (_, written) = (s.row.turns(s.params) for s in (step, steps[writer]))
+        (read, _), (_, written) = (s.row.sign_flips(s.params) for s in (step, steps[writer]))
         if read and written:
-            turned[writer] = replace(turned[writer], turned=turned[writer].turned | written)
-            turned[index] = replace(turned[index], turned=turned[index].turned | read)
-    return tuple(turned)
+            for at, flips in ((writer, written), (index, read)):
+                flipped[at] = replace(flipped[at], sign_flipped=flipped[at].sign_flipped | flips)
+    return tuple(flipped)

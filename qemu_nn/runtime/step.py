@@ -17,7 +17,7 @@ class Step:
     spare: offset of a copy of the first input where the call would destroy one that is needed.
     relu: the rectifier that follows, where the row applies it as well. folds: calls in front of it
     that are part of it. why: this row runs.
-    turned: how its image and output lie in memory, as C says it.
+    sign_flipped: flags of C for an image or an output with flipped sign bits.
     cost: microseconds, about. parts: what several threads compute of it at a time, each part with
     part_scratch bytes.
     """
@@ -33,7 +33,7 @@ class Step:
     relu: Optional[Step] = None
     folds: tuple[Node, ...] = ()
     why: str = ""
-    turned: int = 0
+    sign_flipped: int = 0
     cost: float = 0.0
     parts: tuple[Part, ...] = ()
     part_scratch: int = 0
