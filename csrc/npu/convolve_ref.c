@@ -63,8 +63,8 @@ int n_convolve_s16_check(const void *params, qn_sizes *sizes, char *why) {
 }
 
 /* The products of one tap: a run of channels. */
-static inline int64_t tap(const void *in, n_read *read, int64_t at, const void *weights,
-                          n_read *weight, int64_t from, int32_t depth) {
+static inline int64_t tap(const void *in, qn_read *read, int64_t at, const void *weights,
+                          qn_read *weight, int64_t from, int32_t depth) {
     int64_t sum = 0;
     for (int32_t c = 0; c < depth; c++) {
         sum += (int64_t)read(in, at + c) * weight(weights, from + c);
@@ -72,8 +72,8 @@ static inline int64_t tap(const void *in, n_read *read, int64_t at, const void *
     return sum;
 }
 
-static inline int64_t window(const qn_npu_conv *p, const qn_buffers *b, n_read *read,
-                             n_read *weight, int32_t y, int32_t x, int32_t o) {
+static inline int64_t window(const qn_npu_conv *p, const qn_buffers *b, qn_read *read,
+                             qn_read *weight, int32_t y, int32_t x, int32_t o) {
     int64_t group = o / (p->out_c / p->group), channels = (int64_t)p->group * p->depth;
     int64_t from = o * n_convolve_row(p), sum = 0;
     for (int32_t ky = 0; ky < p->kernel_h; ky++) {
@@ -89,8 +89,8 @@ static inline int64_t window(const qn_npu_conv *p, const qn_buffers *b, n_read *
     return sum;
 }
 
-static inline int convolve(const qn_npu_conv *p, const qn_buffers *b, n_read *read, n_read *weight,
-                           n_write *write) {
+static inline int convolve(const qn_npu_conv *p, const qn_buffers *b, qn_read *read,
+                           qn_read *weight, qn_write *write) {
     const n_channel *channels = b->bias;
     int64_t at = 0;
     for (int32_t y = 0; y < p->out_h; y++) {
@@ -105,15 +105,15 @@ static inline int convolve(const qn_npu_conv *p, const qn_buffers *b, n_read *re
 }
 
 int n_convolve_s8_ref(const void *params, const qn_buffers *b) {
-    return convolve(params, b, n_read_s8, n_read_s8, n_write_s8);
+    return convolve(params, b, qn_read_s8, qn_read_s8, qn_write_s8);
 }
 
 int n_convolve_u8_ref(const void *params, const qn_buffers *b) {
-    return convolve(params, b, n_read_u8, n_read_s8, n_write_s8);
+    return convolve(params, b, qn_read_u8, qn_read_s8, qn_write_s8);
 }
 
 int n_convolve_s16_ref(const void *params, const qn_buffers *b) {
-    return convolve(params, b, n_read_s16, n_read_s16, n_write_s16);
+    return convolve(params, b, qn_read_s16, qn_read_s16, qn_write_s16);
 }
 
 int n_convolve_split(void *params, qn_extent *extent) {

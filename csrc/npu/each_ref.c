@@ -37,7 +37,7 @@ int n_lookup_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return check_each(params, 2, sizes, why);
 }
 
-static inline int relu(const qn_npu_each *p, const qn_buffers *b, n_read *read, n_write *write) {
+static inline int relu(const qn_npu_each *p, const qn_buffers *b, qn_read *read, qn_write *write) {
     for (int32_t i = 0; i < p->length; i++) {
         int32_t x = read(b->in[0], i);
         write(b->out, i, x >= 0 ? x : qn_asr(x * p->slope, 6));
@@ -46,13 +46,13 @@ static inline int relu(const qn_npu_each *p, const qn_buffers *b, n_read *read, 
 }
 
 int n_relu_s8_ref(const void *params, const qn_buffers *b) {
-    return relu(params, b, n_read_s8, n_write_s8);
+    return relu(params, b, qn_read_s8, qn_write_s8);
 }
 int n_relu_s16_ref(const void *params, const qn_buffers *b) {
-    return relu(params, b, n_read_s16, n_write_s16);
+    return relu(params, b, qn_read_s16, qn_write_s16);
 }
 
-static inline int clip(const qn_npu_each *p, const qn_buffers *b, n_read *read, n_write *write) {
+static inline int clip(const qn_npu_each *p, const qn_buffers *b, qn_read *read, qn_write *write) {
     for (int32_t i = 0; i < p->length; i++) {
         write(b->out, i, qn_clamp(read(b->in[0], i), 0, p->high));
     }
@@ -60,13 +60,13 @@ static inline int clip(const qn_npu_each *p, const qn_buffers *b, n_read *read, 
 }
 
 int n_clip_s8_ref(const void *params, const qn_buffers *b) {
-    return clip(params, b, n_read_s8, n_write_s8);
+    return clip(params, b, qn_read_s8, qn_write_s8);
 }
 int n_clip_s16_ref(const void *params, const qn_buffers *b) {
-    return clip(params, b, n_read_s16, n_write_s16);
+    return clip(params, b, qn_read_s16, qn_write_s16);
 }
 
-static inline int lookup(const qn_npu_each *p, const qn_buffers *b, n_read *read, n_write *write,
+static inline int lookup(const qn_npu_each *p, const qn_buffers *b, qn_read *read, qn_write *write,
                          int32_t lowest) {
     for (int32_t i = 0; i < p->length; i++) {
         write(b->out, i, read(b->weights, read(b->in[0], i) - lowest));
@@ -75,10 +75,10 @@ static inline int lookup(const qn_npu_each *p, const qn_buffers *b, n_read *read
 }
 
 int n_lookup_s8_ref(const void *params, const qn_buffers *b) {
-    return lookup(params, b, n_read_s8, n_write_s8, INT8_MIN);
+    return lookup(params, b, qn_read_s8, qn_write_s8, INT8_MIN);
 }
 int n_lookup_s16_ref(const void *params, const qn_buffers *b) {
-    return lookup(params, b, n_read_s16, n_write_s16, INT16_MIN);
+    return lookup(params, b, qn_read_s16, qn_write_s16, INT16_MIN);
 }
 
 static int check_add(const qn_npu_add *p, int64_t element, qn_sizes *sizes, char *why) {
@@ -94,7 +94,7 @@ int n_add_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return check_add(params, 2, sizes, why);
 }
 
-static inline int add(const qn_npu_add *p, const qn_buffers *b, n_read *read, n_write *write) {
+static inline int add(const qn_npu_add *p, const qn_buffers *b, qn_read *read, qn_write *write) {
     for (int32_t i = 0; i < p->length; i++) {
         write(b->out, i, qn_asr(read(b->in[0], i) + read(b->in[1], i), p->shift));
     }
@@ -102,10 +102,10 @@ static inline int add(const qn_npu_add *p, const qn_buffers *b, n_read *read, n_
 }
 
 int n_add_s8_ref(const void *params, const qn_buffers *b) {
-    return add(params, b, n_read_s8, n_write_s8);
+    return add(params, b, qn_read_s8, qn_write_s8);
 }
 int n_add_s16_ref(const void *params, const qn_buffers *b) {
-    return add(params, b, n_read_s16, n_write_s16);
+    return add(params, b, qn_read_s16, qn_write_s16);
 }
 
 int n_each_split(void *params, qn_extent *extent) {

@@ -28,7 +28,8 @@ int n_scale_by_tensor_s16_check(const void *params, qn_sizes *sizes, char *why) 
     return check_scale(params, 2, sizes, why);
 }
 
-static inline int scale(const qn_npu_pixels *p, const qn_buffers *b, n_read *read, n_write *write) {
+static inline int scale(const qn_npu_pixels *p, const qn_buffers *b, qn_read *read,
+                        qn_write *write) {
     for (int64_t at = 0; at < (int64_t)p->pixels * p->channels; at++) {
         int64_t product = (int64_t)read(b->in[0], at) * read(b->in[1], at % p->channels);
         write(b->out, at, qn_asr64(product, p->shift));
@@ -37,10 +38,10 @@ static inline int scale(const qn_npu_pixels *p, const qn_buffers *b, n_read *rea
 }
 
 int n_scale_by_tensor_s8_ref(const void *params, const qn_buffers *b) {
-    return scale(params, b, n_read_s8, n_write_s8);
+    return scale(params, b, qn_read_s8, qn_write_s8);
 }
 int n_scale_by_tensor_s16_ref(const void *params, const qn_buffers *b) {
-    return scale(params, b, n_read_s16, n_write_s16);
+    return scale(params, b, qn_read_s16, qn_write_s16);
 }
 
 int n_log_softmax_s8_check(const void *params, qn_sizes *sizes, char *why) {
@@ -52,8 +53,8 @@ int n_log_softmax_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return pixels(params, 2, sizes, why);
 }
 
-static inline int log_softmax(const qn_npu_pixels *p, const qn_buffers *b, n_read *read,
-                              n_write *write, int32_t entries, int32_t lowest, int32_t highest) {
+static inline int log_softmax(const qn_npu_pixels *p, const qn_buffers *b, qn_read *read,
+                              qn_write *write, int32_t entries, int32_t lowest, int32_t highest) {
     for (int64_t pixel = 0; pixel < p->pixels; pixel++) {
         int64_t at = pixel * p->channels;
         int32_t sum = read(b->in[0], at);
@@ -70,10 +71,10 @@ static inline int log_softmax(const qn_npu_pixels *p, const qn_buffers *b, n_rea
 }
 
 int n_log_softmax_s8_ref(const void *params, const qn_buffers *b) {
-    return log_softmax(params, b, n_read_s8, n_write_s8, N_LOG_TABLE_S8, INT8_MIN, INT8_MAX);
+    return log_softmax(params, b, qn_read_s8, qn_write_s8, N_LOG_TABLE_S8, INT8_MIN, INT8_MAX);
 }
 int n_log_softmax_s16_ref(const void *params, const qn_buffers *b) {
-    return log_softmax(params, b, n_read_s16, n_write_s16, N_LOG_TABLE_S16, INT16_MIN, INT16_MAX);
+    return log_softmax(params, b, qn_read_s16, qn_write_s16, N_LOG_TABLE_S16, INT16_MIN, INT16_MAX);
 }
 
 static int check_channels(const qn_npu_channels *p, int64_t element, qn_sizes *sizes, char *why) {
@@ -104,8 +105,8 @@ int n_channels_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return check_channels(params, 2, sizes, why);
 }
 
-static inline int channels(const qn_npu_channels *p, const qn_buffers *b, n_read *read,
-                           n_write *write) {
+static inline int channels(const qn_npu_channels *p, const qn_buffers *b, qn_read *read,
+                           qn_write *write) {
     const int32_t *map = b->weights;
     for (int64_t pixel = 0; pixel < p->pixels; pixel++) {
         for (int32_t i = 0; i < p->channels_out; i++) {
@@ -122,8 +123,8 @@ static inline int channels(const qn_npu_channels *p, const qn_buffers *b, n_read
 }
 
 int n_channels_s8_ref(const void *params, const qn_buffers *b) {
-    return channels(params, b, n_read_s8, n_write_s8);
+    return channels(params, b, qn_read_s8, qn_write_s8);
 }
 int n_channels_s16_ref(const void *params, const qn_buffers *b) {
-    return channels(params, b, n_read_s16, n_write_s16);
+    return channels(params, b, qn_read_s16, qn_write_s16);
 }

@@ -81,8 +81,8 @@ typedef struct summary {
     int64_t sum, count;
 } summary;
 
-static inline summary look(const qn_npu_pool *p, const void *in, n_read *read, int32_t y, int32_t x,
-                           int32_t c) {
+static inline summary look(const qn_npu_pool *p, const void *in, qn_read *read, int32_t y,
+                           int32_t x, int32_t c) {
     summary found = {.largest = INT32_MIN};
     for (int32_t ky = 0; ky < p->kernel_h; ky++) {
         for (int32_t kx = 0; kx < p->kernel_w; kx++) {
@@ -114,7 +114,7 @@ static int64_t average(const qn_npu_pool *p, summary found, int32_t y, int32_t x
     return n > 0 ? qn_floor_div64(numerator, n * ((int64_t)1 << p->down)) : 0;
 }
 
-static inline int pool(const qn_npu_pool *p, const qn_buffers *b, n_read *read, n_write *write,
+static inline int pool(const qn_npu_pool *p, const qn_buffers *b, qn_read *read, qn_write *write,
                        n_result *result) {
     int64_t at = 0;
     for (int32_t y = 0; y < p->out_h; y++) {
@@ -128,19 +128,19 @@ static inline int pool(const qn_npu_pool *p, const qn_buffers *b, n_read *read, 
 }
 
 int n_max_pool_s8_ref(const void *params, const qn_buffers *b) {
-    return pool(params, b, n_read_s8, n_write_s8, largest);
+    return pool(params, b, qn_read_s8, qn_write_s8, largest);
 }
 
 int n_max_pool_s16_ref(const void *params, const qn_buffers *b) {
-    return pool(params, b, n_read_s16, n_write_s16, largest);
+    return pool(params, b, qn_read_s16, qn_write_s16, largest);
 }
 
 int n_average_pool_s8_ref(const void *params, const qn_buffers *b) {
-    return pool(params, b, n_read_s8, n_write_s8, average);
+    return pool(params, b, qn_read_s8, qn_write_s8, average);
 }
 
 int n_average_pool_s16_ref(const void *params, const qn_buffers *b) {
-    return pool(params, b, n_read_s16, n_write_s16, average);
+    return pool(params, b, qn_read_s16, qn_write_s16, average);
 }
 
 /* Averages are not split: their divisor depends on where the hardware finds a window. */

@@ -1,6 +1,8 @@
 /* Saturating vector functions and the sum of a vector, plain. */
 #include "vector.h"
 
+#include "../common/element.h"
+
 int q_vector_q7_check(const void *params, qn_sizes *sizes, char *why) {
     return q_vector_check(params, 1, sizes, why);
 }
@@ -24,84 +26,65 @@ int q_nn_add_q7_q31_check(const void *params, qn_sizes *sizes, char *why) {
     return qn_in_range("block_size", p->length, 0, INT32_MAX, why);
 }
 
-int q_mult_q7_ref(const void *params, const qn_buffers *b) {
-    const qn_vector *p = params;
-    const int8_t *x = b->in[0], *y = b->in[1];
-    int8_t *out = b->out;
+static inline int mult(const qn_vector *p, const qn_buffers *b, qn_read *read, qn_write *write,
+                       int32_t shift) {
     for (int32_t i = 0; i < p->length; i++) {
-        out[i] = qn_sat8(qn_asr(x[i] * y[i], 7));
+        write(b->out, i, qn_asr(read(b->in[0], i) * read(b->in[1], i), shift));
     }
     return QN_OK;
 }
 
+int q_mult_q7_ref(const void *params, const qn_buffers *b) {
+    return mult(params, b, qn_read_s8, qn_write_s8, 7);
+}
+
 int q_mult_q15_ref(const void *params, const qn_buffers *b) {
-    const qn_vector *p = params;
-    const int16_t *x = b->in[0], *y = b->in[1];
-    int16_t *out = b->out;
+    return mult(params, b, qn_read_s16, qn_write_s16, 15);
+}
+
+static inline int add(const qn_vector *p, const qn_buffers *b, qn_read *read, qn_write *write) {
     for (int32_t i = 0; i < p->length; i++) {
-        out[i] = qn_sat16(qn_asr(x[i] * y[i], 15));
+        write(b->out, i, read(b->in[0], i) + read(b->in[1], i));
     }
     return QN_OK;
 }
 
 int q_add_q7_ref(const void *params, const qn_buffers *b) {
-    const qn_vector *p = params;
-    const int8_t *x = b->in[0], *y = b->in[1];
-    int8_t *out = b->out;
-    for (int32_t i = 0; i < p->length; i++) {
-        out[i] = qn_sat8(x[i] + y[i]);
-    }
-    return QN_OK;
+    return add(params, b, qn_read_s8, qn_write_s8);
 }
 
 int q_add_q15_ref(const void *params, const qn_buffers *b) {
-    const qn_vector *p = params;
-    const int16_t *x = b->in[0], *y = b->in[1];
-    int16_t *out = b->out;
+    return add(params, b, qn_read_s16, qn_write_s16);
+}
+
+static inline int sub(const qn_vector *p, const qn_buffers *b, qn_read *read, qn_write *write) {
     for (int32_t i = 0; i < p->length; i++) {
-        out[i] = qn_sat16(x[i] + y[i]);
+        write(b->out, i, read(b->in[0], i) - read(b->in[1], i));
     }
     return QN_OK;
 }
 
 int q_sub_q7_ref(const void *params, const qn_buffers *b) {
-    const qn_vector *p = params;
-    const int8_t *x = b->in[0], *y = b->in[1];
-    int8_t *out = b->out;
-    for (int32_t i = 0; i < p->length; i++) {
-        out[i] = qn_sat8(x[i] - y[i]);
-    }
-    return QN_OK;
+    return sub(params, b, qn_read_s8, qn_write_s8);
 }
 
 int q_sub_q15_ref(const void *params, const qn_buffers *b) {
-    const qn_vector *p = params;
-    const int16_t *x = b->in[0], *y = b->in[1];
-    int16_t *out = b->out;
+    return sub(params, b, qn_read_s16, qn_write_s16);
+}
+
+static inline int offset(const qn_offset *p, const qn_buffers *b, qn_read *read, qn_write *write) {
     for (int32_t i = 0; i < p->length; i++) {
-        out[i] = qn_sat16(x[i] - y[i]);
+        write(b->out, i, read(b->in[0], i) + p->offset);
     }
     return QN_OK;
 }
 
 int q_offset_q7_ref(const void *params, const qn_buffers *b) {
-    const qn_offset *p = params;
-    const int8_t *in = b->in[0];
-    int8_t *out = b->out;
-    for (int32_t i = 0; i < p->length; i++) {
-        out[i] = qn_sat8(in[i] + p->offset);
-    }
-    return QN_OK;
+    return offset(params, b, qn_read_s8, qn_write_s8);
 }
 
 int q_offset_q15_ref(const void *params, const qn_buffers *b) {
-    const qn_offset *p = params;
-    const int16_t *in = b->in[0];
-    int16_t *out = b->out;
-    for (int32_t i = 0; i < p->length; i++) {
-        out[i] = qn_sat16(in[i] + p->offset);
-    }
-    return QN_OK;
+    return offset(params, b, qn_read_s16, qn_write_s16);
 }
 
 int q_nn_add_q7_q31_ref(const void *params, const qn_buffers *b) {

@@ -1,6 +1,8 @@
 /* Pooling of the s8 and s16 API, plain: one pass over whole windows. */
 #include "pool.h"
 
+#include "../../common/element.h"
+
 static int ranges(const qn_s_pool *p, char *why) {
     const struct {
         const char *name;
@@ -84,23 +86,15 @@ int s_pool_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return check(params, 2, INT16_MIN, INT16_MAX, sizes, why);
 }
 
-/* Element (y, x, c) of an image, in either type. */
-typedef int32_t s_reader(const void *image, int64_t index);
-
-static int32_t read_s8(const void *image, int64_t index) { return ((const int8_t *)image)[index]; }
-static int32_t read_s16(const void *image, int64_t index) {
-    return ((const int16_t *)image)[index];
-}
-
 static int64_t cell(const qn_s_pool *p, int32_t n, int32_t y, int32_t x, int32_t c) {
     return (((int64_t)n * p->input_h + y) * p->input_w + x) * p->channels + c;
 }
 
 /* One window: its maximum, or its rounded mean. */
-typedef int32_t s_summary(const qn_s_pool *p, const void *in, s_reader *read, int32_t n,
-                          s_span rows, s_span columns, int32_t c);
+typedef int32_t s_summary(const qn_s_pool *p, const void *in, qn_read *read, int32_t n, s_span rows,
+                          s_span columns, int32_t c);
 
-static int32_t maximum(const qn_s_pool *p, const void *in, s_reader *read, int32_t n, s_span rows,
+static int32_t maximum(const qn_s_pool *p, const void *in, qn_read *read, int32_t n, s_span rows,
                        s_span columns, int32_t c) {
     int32_t most = INT16_MIN;
     for (int32_t y = rows.start; y < rows.stop; y++) {
@@ -112,7 +106,7 @@ static int32_t maximum(const qn_s_pool *p, const void *in, s_reader *read, int32
     return most;
 }
 
-static int32_t mean(const qn_s_pool *p, const void *in, s_reader *read, int32_t n, s_span rows,
+static int32_t mean(const qn_s_pool *p, const void *in, qn_read *read, int32_t n, s_span rows,
                     s_span columns, int32_t c) {
     int32_t sum = 0; /* at most 65535 cells of 16 bits */
     for (int32_t y = rows.start; y < rows.stop; y++) {
@@ -123,33 +117,20 @@ static int32_t mean(const qn_s_pool *p, const void *in, s_reader *read, int32_t 
     return qn_mean(sum, (rows.stop - rows.start) * (columns.stop - columns.start));
 }
 
-static int32_t pooled(const qn_s_pool *p, const void *in, s_reader *read, s_summary *summary,
+static int32_t pooled(const qn_s_pool *p, const void *in, qn_read *read, s_summary *summary,
                       int32_t n, int32_t y, int32_t x, int32_t c) {
     int32_t value = summary(p, in, read, n, s_pool_rows(p, y), s_pool_columns(p, x), c);
     return qn_clamp(value, p->act_min, p->act_max);
 }
 
-static int pool_s8(const qn_s_pool *p, const qn_buffers *b, s_summary *summary) {
-    int8_t *out = b->out;
+static inline int pool(const qn_s_pool *p, const qn_buffers *b, qn_read *read, qn_write *write,
+                       s_summary *summary) {
+    int64_t at = 0;
     for (int32_t n = 0; n < p->batches; n++) {
         for (int32_t y = 0; y < p->output_h; y++) {
             for (int32_t x = 0; x < p->output_w; x++) {
-                for (int32_t c = 0; c < p->channels; c++) {
-                    *out++ = (int8_t)pooled(p, b->in[0], read_s8, summary, n, y, x, c);
-                }
-            }
-        }
-    }
-    return QN_OK;
-}
-
-static int pool_s16(const qn_s_pool *p, const qn_buffers *b, s_summary *summary) {
-    int16_t *out = b->out;
-    for (int32_t n = 0; n < p->batches; n++) {
-        for (int32_t y = 0; y < p->output_h; y++) {
-            for (int32_t x = 0; x < p->output_w; x++) {
-                for (int32_t c = 0; c < p->channels; c++) {
-                    *out++ = (int16_t)pooled(p, b->in[0], read_s16, summary, n, y, x, c);
+                for (int32_t c = 0; c < p->channels; c++, at++) {
+                    write(b->out, at, pooled(p, b->in[0], read, summary, n, y, x, c));
                 }
             }
         }
@@ -158,16 +139,20 @@ static int pool_s16(const qn_s_pool *p, const qn_buffers *b, s_summary *summary)
 }
 
 int s_max_pool_s8_ref(const void *params, const qn_buffers *b) {
-    return pool_s8(params, b, maximum);
+    return pool(params, b, qn_read_s8, qn_write_s8, maximum);
 }
 
 int s_max_pool_s16_ref(const void *params, const qn_buffers *b) {
-    return pool_s16(params, b, maximum);
+    return pool(params, b, qn_read_s16, qn_write_s16, maximum);
 }
 
-int s_avgpool_s8_ref(const void *params, const qn_buffers *b) { return pool_s8(params, b, mean); }
+int s_avgpool_s8_ref(const void *params, const qn_buffers *b) {
+    return pool(params, b, qn_read_s8, qn_write_s8, mean);
+}
 
-int s_avgpool_s16_ref(const void *params, const qn_buffers *b) { return pool_s16(params, b, mean); }
+int s_avgpool_s16_ref(const void *params, const qn_buffers *b) {
+    return pool(params, b, qn_read_s16, qn_write_s16, mean);
+}
 
 int s_pool_split(void *params, qn_extent *extent) {
     qn_s_pool *p = params;
