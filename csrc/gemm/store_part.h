@@ -1,4 +1,4 @@
-/* Stores that end where the output does. */
+/* Stores of partial vectors. */
 #ifndef QN_GEMM_STORE_PART_H
 #define QN_GEMM_STORE_PART_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The first `bytes` bytes of a vector, 0..16. */
+/* Stores the first `bytes` bytes of a vector, 0..16. */
 static inline void store_part(void *to, __m128i value, int bytes) {
     uint8_t *out = to;
     if (bytes >= 16) {

@@ -1,5 +1,5 @@
-/* How the engine keeps its accumulators in registers: tiles inlined with constant sizes, their
- * loops unrolled. */
+/* Means to keep accumulators in registers: micro-tiles are inlined with constant sizes, and their loops are
+ * unrolled. */
 #ifndef QN_GEMM_UNROLL_H
 #define QN_GEMM_UNROLL_H
 
@@ -9,7 +9,7 @@
 #define QN_INLINE static inline
 #endif
 
-/* A pointer that the compiler may not take apart: sums of many addresses stay sums of few. */
+/* Hides the origin of a pointer from the compiler, so that addresses derive from few registers. */
 #define QN_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
 #if defined(__clang__)
@@ -18,7 +18,7 @@
 #define QN_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* A statement for each vector v of channels of each pixel p. */
+/* Runs a statement for each vector v of channels of each pixel p. */
 #define QN_EACH(pixels, vectors, ...)                                 \
     QN_UNROLL for (int v = 0; v < (vectors); v++) {                   \
         QN_UNROLL for (int p = 0; p < (pixels); p++) { __VA_ARGS__; } \
