@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, is_affine
+from qemu_nn.testing.rows import assert_same
 
 #: Those with the s8 API.
 DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
@@ -17,12 +18,6 @@ DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 #: Draws whatever is asked of it; one of hypothesis would make a failing call small, and takes as
 #: long as the calls.
 DRAWN = st.integers(0, 2**32 - 1).map(Random)
-
-
-def assert_same(got, want, *where):
-    """Compare the bytes; numpy, which takes twenty times as long, says what differs."""
-    if got.dtype != want.dtype or got.shape != want.shape or got.tobytes() != want.tobytes():
-        np.testing.assert_array_equal(got, want, ", ".join(map(str, where)))
 
 
 def draws(count, first=0):

@@ -9,7 +9,6 @@ from random import Random
 import networks
 import numpy as np
 import pytest
-from hosts import HELIUM_ONLY
 
 from qemu_nn.api import export as delivery
 from qemu_nn.api import golden as pipeline
@@ -18,7 +17,8 @@ from qemu_nn.firmware.boards import BOARDS
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
 from qemu_nn.kernels import table as kernels
-from qemu_nn.testing.calls import random_params
+from qemu_nn.testing.calls import declared_params
+from qemu_nn.testing.rows import HELIUM_ONLY
 from qemu_nn.testing.s8_calls import affine_arrays, is_affine
 
 pytest.importorskip("jinja2", reason="export needs jinja2")
@@ -144,7 +144,7 @@ def _legal_params(rng, function, wanted):
     if missing or not any(row.claims(wanted) for row in rows):
         return None
     while True:
-        params = {**random_params(rng, function), **NEVER_STOPS.get(function.name, {})}
+        params = {**declared_params(rng, function), **NEVER_STOPS.get(function.name, {})}
         struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
         try:
             sizes = kernels.check(rows[0], struct)

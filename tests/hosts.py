@@ -5,9 +5,6 @@ import pytest
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 
-#: Functions that cores without Helium have not, though other functions of their op are there.
-HELIUM_ONLY = {"arm_convolve_even_s4"}
-
 
 def row_param(*values, row, id):
     """pytest.param(*values, row), with the reason if this host lacks what the row needs."""

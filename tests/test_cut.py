@@ -1,12 +1,10 @@
 """Parts of a call compute what the whole call does, and nothing but their own part."""
 
-from random import randrange
+from random import Random, randrange
 
 import numpy as np
 import pytest
-from bits import assert_same, draws
-from hosts import cap_at, leaves_calls, may_ask, needs_x86
-from test_rows import drawn_call, rows_beside_plain_ones
+from hosts import cap_at, leaves_calls, may_ask, needs_x86, row_param
 
 from qemu_nn._native import ffi, lib
 from qemu_nn.bench.s8_networks import mobilenet_100_224_s8
@@ -14,6 +12,7 @@ from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime import split as cut
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
+from qemu_nn.testing.rows import assert_same, draw_call, pairs_to_compare
 
 pytestmark = pytest.mark.caps
 
@@ -26,14 +25,12 @@ CUT = (
 
 
 def rows_that_are_cut():
-    """One function for each row: of several the wrapper, which takes every shape."""
+    """Return one function for each row: of several the wrapper, which takes every shape."""
     found = {}
-    for param in rows_beside_plain_ones():
-        function, row = param.values
-        best = row not in found or "wrapper" in function.name
-        is_cut = row.kind == "fast" and function.op.startswith(CUT) and not leaves_calls(row)
-        if is_cut and best:
-            found[row] = param
+    for function, row in pairs_to_compare():
+        better = row not in found or "wrapper" in function.name
+        if row.kind == "fast" and function.op.startswith(CUT) and better:
+            found[row] = row_param(function, row=row, id=f"{function.name}-{row}")
     return list(found.values())
 
 
@@ -64,16 +61,17 @@ def run_part(row, part, inputs, output, weights, bias, packed):
     assert lib.qn_kernel_at(row.index).functions.run(own, buffers) == lib.QN_OK
 
 
-def calls_in_parts(function, row, wanted, first=0):
-    """So many calls that can be cut, with random parts."""
-    for rng in draws(40 * wanted, first):
-        _, struct, arguments = drawn_call(rng, function, row)
+def calls_in_parts(function, row, wanted, first=0, shape=None):
+    """Yield this many calls that can be cut, with random parts."""
+    for seed in range(first, first + 40 * wanted):
+        call = draw_call(function, row, seed, shape)
+        print(f"seed {seed}: {call}")
         grain = ffi.new("int32_t *")
-        units = lib.qn_units(lib.qn_kernel_at(row.index), struct, grain)
-        cuts = random_parts(rng, units, step_of(function, grain[0]))
-        parts = [cut.cut(row, struct, part) for part in cuts]
+        units = lib.qn_units(lib.qn_kernel_at(row.index), call.struct, grain)
+        cuts = random_parts(Random(seed), units, step_of(function, grain[0]))
+        parts = [cut.cut(row, call.struct, part) for part in cuts]
         if len(parts) > 1 and all(parts):
-            yield struct, arguments, parts
+            yield call.struct, call.arguments, parts
             wanted -= 1
         if not wanted:
             return
@@ -98,18 +96,23 @@ def compare_these(function, row, struct, arguments, parts):
     assert_same(got.view(want.dtype).reshape(want.shape), want)
 
 
+def compare_parts(function, row, wanted, first=0):
+    """Compare parts of calls of any shape, or of lines of tiles for rows that want these."""
+    shape = "tiles" if leaves_calls(row) else None
+    for call in calls_in_parts(function, row, wanted, first, shape):
+        compare_these(function, row, *call)
+
+
 @pytest.mark.rows
 @pytest.mark.parametrize(("function", "row"), rows_that_are_cut())
 def test_parts_are_the_whole(function, row):
-    for call in calls_in_parts(function, row, 8):
-        compare_these(function, row, *call)
+    compare_parts(function, row, 60 if leaves_calls(row) else 15)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("function", "row"), rows_that_are_cut())
 def test_parts_are_the_whole_on_more_calls(function, row):
-    for call in calls_in_parts(function, row, 60, first=randrange(2**32)):
-        compare_these(function, row, *call)
+    compare_parts(function, row, 100, randrange(2**31))
 
 
 WIDE = [

@@ -14,7 +14,7 @@ from qemu_nn.functions.shapes import extent
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import NPU
-from qemu_nn.testing.wuqi_calls import start_shift
+from qemu_nn.testing.channels import draw_starts
 
 pytestmark = pytest.mark.caps
 
@@ -150,7 +150,7 @@ def test_rows_of_any_width_and_number_of_channels_are_exact(width, depth, kernel
     image = rng.integers(-(2**15), 2**15, (width + kernel - 1, depth)).astype(np.int16)
     for channels in (5, 12, 17, 32, 41, 64):
         weights = rng.integers(-(2**15), 2**15, (channels, kernel, depth)).astype(np.int16)
-        pairs = start_shift(rng, channels)
+        pairs = draw_starts(rng, "each", channels, 9, 0.5)
         windows = np.lib.stride_tricks.sliding_window_view(image.astype(np.int64), kernel, axis=0)
         sums = np.einsum("xck,okc->xo", windows, weights) + pairs[:, 0]
         want = np.clip(sums >> pairs[:, 1], -(2**15), 2**15 - 1)

@@ -2,13 +2,13 @@
 
 import pytest
 import recordings
-from bits import assert_same
 from hosts import row_param
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
+from qemu_nn.testing.rows import assert_same
 
 pytestmark = pytest.mark.caps
 

@@ -2,7 +2,6 @@
 
 import pytest
 import recordings_s8
-from bits import assert_same
 from hosts import row_param
 
 from qemu_nn import cmsis
@@ -10,6 +9,7 @@ from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles
+from qemu_nn.testing.rows import assert_same
 
 pytestmark = [pytest.mark.caps, pytest.mark.rows]
 

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 import recordings_s8 as recordings
-from bits import assert_same
 from hosts import leaves_calls, row_param
 
 from qemu_nn import cmsis
@@ -13,6 +12,7 @@ from qemu_nn.errors import Refused
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, profile
+from qemu_nn.testing.rows import assert_same
 
 pytestmark = pytest.mark.caps
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bits import assert_same
 from hosts import row_param
 
 from qemu_nn import cmsis
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, is_affine
+from qemu_nn.testing.rows import assert_same
 
 pytestmark = [pytest.mark.caps, pytest.mark.rows]
 

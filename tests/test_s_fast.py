@@ -6,7 +6,6 @@ import itertools
 import bits
 import numpy as np
 import pytest
-from bits import assert_same
 from hosts import may_ask
 
 from qemu_nn import cmsis
@@ -16,6 +15,7 @@ from qemu_nn.kernels import table as kernels
 from qemu_nn.kernels.devices import profile_for
 from qemu_nn.runtime.session import Session, random_inputs
 from qemu_nn.targets import profile
+from qemu_nn.testing.rows import assert_same
 
 pytestmark = pytest.mark.caps
 

@@ -4,13 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from bits import assert_same
 
 from qemu_nn import cmsis
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.scaling import quantize_multiplier
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
+from qemu_nn.testing.rows import assert_same
 
 EVERY = np.arange(-128, 128, dtype=np.int8)
 PAIRS = {"input1": np.repeat(EVERY, 256), "input2": np.tile(EVERY, 256), "block_size": 65536}

@@ -5,12 +5,13 @@ import itertools
 
 import numpy as np
 import pytest
-from bits import assert_same, calls
+from bits import calls
 
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.shapes import DTYPES
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles
+from qemu_nn.testing.rows import assert_same
 
 DEVICES = [p for p in all_profiles() if p.cmsis == "7.0.0"]  # releases do not part here
 

@@ -3,13 +3,12 @@ where a device divides by 2^32 and more."""
 
 import numpy as np
 import pytest
-from bits import assert_same, draws
-from test_rows import drawn_call
 
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles
 from qemu_nn.testing.cases import CASES as EVERY
+from qemu_nn.testing.rows import assert_same, draw_call
 
 DEVICES = [p for p in all_profiles() if p.cmsis == "7.0.0"]  # releases do not part here
 TABLES = (
@@ -67,8 +66,8 @@ def test_every_byte_and_every_tail(name):
 def test_every_byte_of_calls_as_they_come(name):
     function = FUNCTIONS[name]
     every = np.arange(256).astype(np.uint8).view(np.dtype(function.inputs[0].dtype))
-    for rng in draws(25):
-        _, _, arguments = drawn_call(rng, function, rows_here(name)[-1])
+    for seed in range(25):
+        arguments = draw_call(function, rows_here(name)[-1], seed).arguments
         params = {key: arguments[key] for key in function.params} | {"length": 256}
         hold(name, params, every)
 

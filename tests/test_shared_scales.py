@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
 
 def depthwise_call(rng, name, channels, kernel):
-    """A layer of weights of 8 or 4 bits, its channels' sums of different sizes under one scale."""
+    """Return a layer of weights of 8 or 4 bits whose sums differ in size under one scale."""
     function, numbers = FUNCTIONS[name], np.random.default_rng(rng.getrandbits(32))
     params = same_s8(rng.randint(1, 9), 1, 1, kernel, channels, input_offset=128, ch_mult=1)
     params = {key: params[key] for key in function.params}
@@ -34,7 +34,7 @@ def test_channels_of_one_scale_have_their_own_sums(type, kernel, channels):
 
 
 def test_two_channels_of_one_scale_in_one_vector():
-    """The smallest such call: a plain row gives these two pixels."""
+    """Run the smallest such call: one weight, two channels, two pixels."""
     name = "arm_depthwise_conv_wrapper_s8"
     params = same_s8(1, 1, 1, 1, 2, input_w=2, output_w=2, ch_mult=1)
     params.update(input_offset=128, output_offset=-128)

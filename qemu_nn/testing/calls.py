@@ -1,60 +1,252 @@
-"""Random calls of any function, with values that hurt."""
+"""Random calls: a function, and generators of its shape, its parameters and its values by name."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from random import Random
+from typing import Any, Callable, Optional
 
 import numpy as np
 
-from ..functions import Function
-from ..ir.formats import drawn, limits
-from .s8_calls import is_affine, quantization
-from .wuqi_calls import start_shift
+from ..errors import Refused, SizeMismatch
+from ..functions import Array, Function
+from ..functions.layouts import pack_nibbles, unpack_nibbles
+from ..functions.random_params import limits
+from ..functions.shapes import Half, extent
+from ..kernels import table as kernels
+from ..targets import NPU, Profile, all_profiles
+from .channels import (
+    MOST_WIDE_SHIFT,
+    SCALES,
+    SPECIAL_MULTIPLIERS,
+    draw_bias,
+    draw_scales,
+    draw_starts,
+    size_channels,
+)
+from .geometry import SHAPES, shapes_of
+from .s8_calls import is_affine
+from .values import VALUES, random_name
 
-#: How the values of an array are chosen.
-VALUES = ("random", "lowest", "highest", "alternating", "one_hot", "small")
-
-
-def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
-    """An array of one kind; every kind is in the dtype's range."""
-    low, high = (-(2**20), 2**20) if dtype == "float32" else limits(dtype)
-    size = math.prod(shape)
-    if kind == "random":
-        return drawn(rng, dtype, shape)
-    if kind == "small":
-        flat = rng.integers(-8, 8, size)
-    elif kind == "one_hot" and size:
-        flat = np.zeros(size, dtype)
-        flat[rng.integers(size)] = (low, high)[rng.integers(2)]
-    else:
-        flat = np.full(size, high if kind == "highest" else low, dtype)
-        if kind == "alternating":
-            flat[::2] = high
-    return flat.astype(dtype).reshape(shape)
+EVERY_PROFILE: tuple[Profile, ...] = (*all_profiles(), NPU)
 
 
-def random_params(rng: Random, function: Function) -> dict[str, int]:
-    """Scalar C arguments of ordinary size; some break a constraint of the function."""
+@dataclass(frozen=True)
+class Recipe:
+    """The generators of one call, by name.
+
+    shape: of geometry.SHAPES. scales: of channels.SCALES. inputs, weights: of values.VALUES.
+    output: of OUTPUTS. special: the share of parameters that are special ones. sized: true if
+    channels have weights of different sizes. on_borders: true if sums are put on borders of
+    outputs, see borders.py.
+    """
+
+    shape: str = "declared"
+    scales: str = "each"
+    inputs: str = "uniform"
+    weights: str = "uniform"
+    output: str = "declared"
+    special: float = 0.0
+    sized: bool = False
+    on_borders: bool = False
+
+
+def _declared(params: dict[str, int], low: int, high: int) -> None:
+    """Leave the range as the function draws it."""
+
+
+def _whole(params: dict[str, int], low: int, high: int) -> None:
+    """Keep all outputs of the type."""
+    params.update(act_min=low, act_max=high)
+
+
+def _rectified(params: dict[str, int], low: int, high: int) -> None:
+    """Let the least output stand for 0, as after a rectifier, and keep all outputs."""
+    _whole(params, low, high)
+    params.update({n: low for n in ("output_offset", "out_offset") if n in params})
+
+
+#: Generators of the range of outputs: fast rows have other epilogues where nothing is clamped.
+OUTPUTS: dict[str, Callable[[dict[str, int], int, int], None]] = {
+    "declared": _declared,
+    "whole": _whole,
+    "rectified": _rectified,
+}
+
+
+def draw_recipe(rng: Random, function: Function) -> Recipe:
+    """Return generators for a call of a function; one time in sixteen all extremes together."""
+    shape, scales = rng.choice(shapes_of(function)), rng.choice(("alike", "alike", *SCALES))
+    output = rng.choice([*OUTPUTS])
+    if rng.randrange(16) == 0:
+        inputs, weights = (rng.choice(("lowest", "highest", "ends")) for _ in range(2))
+        return Recipe(shape, scales, inputs, weights, output, rng.choice((0.0, 0.5)))
+    inputs, weights = random_name(rng), random_name(rng)
+    special = rng.choice((0.0, 0.0, 0.0, 0.0, 0.1, 0.5))
+    sized, on_borders = rng.randrange(2) == 0, rng.randrange(4) == 0
+    if on_borders and rng.randrange(2):
+        inputs = "constant"  # all pixels of a channel have one sum
+    return Recipe(shape, scales, inputs, weights, output, special, sized, on_borders)
+
+
+def declared_params(rng: Random, function: Function) -> dict[str, int]:
+    """Return scalar C arguments of ordinary size; some break a constraint of the function."""
     assert function.draw is not None, f"{function.name} has no random arguments"
     return function.draw(rng, function)
 
 
-def random_arguments(rng: Random, function: Function) -> dict[str, object]:
-    """All keyword arguments of one call: scalars and arrays."""
-    params = random_params(rng, function)
-    elements = np.random.default_rng(rng.getrandbits(32))
-    arrays = {
-        array.name: elements.integers(array.below, size=array.shape(params), dtype=array.dtype)
-        if array.below
-        else _values(elements, array.dtype, array.shape(params), rng.choice(VALUES))
-        for array in function.arrays
-    }
-    for array in (*function.stack, *((function.bias,) if is_affine(function) else ())):
-        if array is not None and array.name in arrays:
-            found = quantization(elements, array, array.shape(params))
-            arrays[array.name] = found.astype(array.dtype_in(params))
-    arrays.update(function.tables() if function.tables else {})
-    if "start_shift" in arrays:
-        arrays["start_shift"] = start_shift(elements, params["out_c"])
-    return {**params, **arrays}
+def draw_params(rng: Random, function: Function, recipe: Recipe) -> dict[str, int]:
+    """Return scalar C arguments of the recipe's shape; some break a constraint of the function."""
+    params = declared_params(rng, function)
+    SHAPES[recipe.shape](rng, function, params)
+    if "act_min" in params:
+        OUTPUTS[recipe.output](params, *limits(function.output.dtype))
+    if recipe.special and "input_offset" in params:
+        params["input_offset"] = rng.choice((-127, 128, 0, params["input_offset"]))
+    return params
+
+
+def draw_arguments(
+    rng: Random, function: Function, params: Mapping[str, int], recipe: Recipe
+) -> dict[str, Any]:
+    """Return all arguments of a call: arrays, and the scalars, of which scales fit the sums."""
+    return _Drawing(rng, function, params, recipe).arguments()
+
+
+def random_arguments(rng: Random, function: Function) -> dict[str, Any]:
+    """Return all arguments of one call, of random generators.
+
+    Where a contract refuses the shape, the function draws another one, which may break it as well.
+    """
+    recipe = draw_recipe(rng, function)
+    params = draw_params(rng, function, recipe)
+    if not is_legal(function, params):
+        recipe = replace(recipe, shape="declared")
+        params = draw_params(rng, function, recipe)
+    return draw_arguments(rng, function, params, recipe)
+
+
+def struct_of(function: Function, profile: Profile, arguments: Mapping[str, Any]) -> Any:
+    """Return the scalar arguments as rows read them."""
+    params = {name: arguments[name] for name in function.params}
+    rows = kernels.rows_of(function.op, function.type)
+    return kernels.make_params(rows[0].op, profile, function.struct_values(params))
+
+
+def is_legal(
+    function: Function, arguments: Mapping[str, Any], profile: Optional[Profile] = None
+) -> bool:
+    """True if the contract of a function allows a call; profile: default: any that has it."""
+    row = kernels.rows_of(function.op, function.type)[0]
+    claimed = profile or next(p for p in EVERY_PROFILE if row.claims(p))
+    try:
+        kernels.check(row, struct_of(function, claimed, arguments))
+    except (Refused, SizeMismatch):
+        return False
+    return True
+
+
+class _Drawing:
+    """The arrays of one call while they are drawn, and what later ones must know of these."""
+
+    def __init__(
+        self, rng: Random, function: Function, params: Mapping[str, int], recipe: Recipe
+    ) -> None:
+        self.rng, self.function, self.params, self.recipe = rng, function, params, recipe
+        self.elements = np.random.default_rng(rng.getrandbits(32))
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def arguments(self) -> dict[str, Any]:
+        function, recipe, inputs = self.function, self.recipe, len(self.function.inputs)
+        for i, array in enumerate(function.arrays):
+            kind = recipe.inputs if i < inputs else recipe.weights
+            self.arrays[array.name] = self._values(array, kind)
+        filter = function.weights
+        if filter is None or filter.name not in self.arrays or not inputs:
+            self.spread = 2.0 ** self.rng.choice((4, 10, 16, 31))
+        else:
+            if recipe.sized:
+                self._size_weights(filter)
+            self.spread = self._spread(filter)
+        if is_affine(function):
+            self._quantize_channels()
+        if "start_shift" in self.arrays:
+            self._start_sums()
+        self.arrays.update(function.tables() if function.tables else {})
+        return {**self.params, **self._scalars(), **self.arrays}
+
+    def _values(self, array: Array, kind: str) -> np.ndarray:
+        shape = array.shape(self.params)
+        if array.below:
+            return self.elements.integers(array.below, size=shape, dtype=array.dtype)
+        return VALUES[kind](self.elements, array.dtype, shape)
+
+    def _size_weights(self, filter: Array) -> None:
+        """Give channels weights of different sizes, if the weights have an axis of channels."""
+        outputs, weights = self.function.output.shape(self.params)[-1], self.arrays[filter.name]
+        half = filter.axes[0]
+        if isinstance(half, Half):
+            shape = tuple(extent(axis, self.params) for axis in half.parts)
+            weights = unpack_nibbles(weights, math.prod(shape)).reshape(shape)
+        axis = next((i for i in (0, weights.ndim - 1) if weights.shape[i] == outputs), None)
+        if axis is not None and weights.dtype.kind == "i":
+            sized = size_channels(self.elements, weights, axis)
+            self.arrays[filter.name] = pack_nibbles(sized) if isinstance(half, Half) else sized
+
+    def _spread(self, filter: Array) -> float:
+        """Return about the root mean square of the sums of inputs times weights."""
+        x, w = (
+            np.mean(np.square(self.arrays[name], dtype=np.float64))
+            for name in (self.function.inputs[0].name, filter.name)
+        )
+        x += self.params.get("input_offset", 0) ** 2
+        terms = self.arrays[filter.name].size / self.function.output.shape(self.params)[-1]
+        packed = isinstance(filter.axes[0], Half)  # two of a 16th in each byte
+        return max(1.0, math.sqrt(terms * x * w) / (16 / math.sqrt(2) if packed else 1))
+
+    def _shift(self) -> int:
+        """Return a shift that brings sums to half of the output's range, or to less or more."""
+        bits = 8 * np.dtype(self.function.output.dtype).itemsize
+        change = self.rng.choice((0, -1, -2, -3, -3, -4, -5, 1, 3))
+        return round(bits - 2 - math.log2(self.spread)) + change
+
+    def _scales(self, name: str, channels: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return multipliers and shifts that the function takes."""
+        most = MOST_WIDE_SHIFT if self.function.output.dtype == "int16" else 30
+        special = self.recipe.special
+        return draw_scales(self.elements, name, channels, self._shift(), special, most)
+
+    def _quantize_channels(self) -> None:
+        """Draw multipliers, shifts and biases of channels."""
+        function, params, recipe = self.function, self.params, self.recipe
+        rows = {array.name: array for array in function.stack}
+        if "multiplier" in rows:
+            count = math.prod(rows["multiplier"].shape(params))
+            pair = self._scales(recipe.scales, count)
+            self.arrays["multiplier"], self.arrays["shift"] = (p.astype("int32") for p in pair)
+        for array in (*rows.values(), function.bias):
+            if array and array.name in self.arrays and array.name not in ("multiplier", "shift"):
+                shape, dtype = array.shape(params), array.dtype_in(params)
+                count, special = math.prod(shape), recipe.special / 4
+                drawn = draw_bias(self.elements, count, self.spread, special)
+                self.arrays[array.name] = drawn.astype(dtype).reshape(shape)
+
+    def _start_sums(self) -> None:
+        """Draw what the NPU's sums start from and are shifted by."""
+        count, recipe = len(self.arrays["start_shift"]), self.recipe
+        drawn = draw_starts(self.elements, recipe.scales, count, -self._shift(), recipe.special)
+        self.arrays["start_shift"] = drawn
+
+    def _scalars(self) -> dict[str, int]:
+        """Return scalar scales of layers that fit the sums, and special multipliers."""
+        params, special = self.params, self.recipe.special
+        if params.keys() & {"num_of_rows", "ch_im_out"} and "out_shift" in params:
+            return {"out_shift": min(31, max(0, -self._shift()))} if self.rng.randrange(3) else {}
+        if {"multiplier", "shift"} <= params.keys() and self.function.weights is not None:
+            multiplier, shift = (int(each[0]) for each in self._scales("alike", 1))
+            return {"multiplier": max(0, multiplier), "shift": shift}
+        scales = [name for name in params if name.endswith(("mult", "multiplier"))]
+        chosen = (name for name in scales if self.rng.random() < special)
+        return {name: self.rng.choice(SPECIAL_MULTIPLIERS) for name in chosen}

@@ -1,4 +1,4 @@
-"""Calls of the s8 and s16 API at random, with values that hurt."""
+"""Weights and biases of networks of the s8 and s16 API."""
 
 from __future__ import annotations
 
@@ -7,25 +7,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..functions import Array, Function
+from ..functions import Function
 from ..ir.formats import drawn
 from ..kernels.table import rows_of
 
 
 def is_affine(function: Function) -> bool:
-    """Is it of the s8 and s16 API, but for its pooling, which has no quantization?"""
+    """True for the s8 and s16 API but for its pooling, which has no quantization."""
     return rows_of(function.op, function.type)[0].op.arithmetic == "s" and "pool" not in function.op
-
-
-def quantization(rng: np.random.Generator, array: Array, shape: tuple[int, ...]) -> np.ndarray:
-    """Multipliers, shifts or a bias: sums of many sizes land inside of the output's range."""
-    if array.name == "multiplier":
-        return rng.integers(2**30, 2**31 - 1, shape, endpoint=True).astype(array.dtype)
-    if array.name == "shift":
-        low = rng.choice([-31, -14, -10, -8])
-        return rng.integers(low, min(low + 8, 1), shape, endpoint=True).astype(array.dtype)
-    widest = rng.choice([4, 10, 16, 31])
-    return rng.integers(-(2**widest), 2**widest - 1, shape, endpoint=True).astype(array.dtype)
 
 
 def affine_arrays(
@@ -56,7 +45,7 @@ def affine_arrays(
 
 
 def usual_shift(function: Function, params: Mapping[str, int]) -> int:
-    """The shift that brings a sum of random products back to 8 bits."""
+    """Return the shift that brings a sum of random products back to 8 bits."""
     assert function.weights is not None
     outputs = function.output.shape(params)[-1]
     terms = max(1, math.prod(function.weights.shape(params)) // outputs)  # 4 bits: half as many

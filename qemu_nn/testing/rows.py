@@ -1,0 +1,186 @@
+"""Rows of the kernel table compared with the plain row, byte for byte, on random calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from random import Random
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ..errors import Refused
+from ..functions import FUNCTIONS, NPU_FUNCTIONS, Function
+from ..functions.base import DECLARED
+from ..functions.shapes import extent
+from ..kernels import table as kernels
+from ..targets import Profile
+from .borders import on_borders
+from .calls import (
+    EVERY_PROFILE,
+    Recipe,
+    draw_arguments,
+    draw_params,
+    draw_recipe,
+    is_legal,
+    struct_of,
+)
+
+EVERY_FUNCTION: tuple[Function, ...] = (*FUNCTIONS.values(), *NPU_FUNCTIONS.values())
+
+#: Functions that cores without Helium do not have, though they have others of the same op.
+HELIUM_ONLY = {"arm_convolve_even_s4"}
+
+#: Rows that take no call of a function, though they compute its op: this LSTM keeps its cell state.
+NOT_TAKEN = {("tflm_lstm_s8", "avx2"), ("tflm_lstm_s16", "avx2")}
+
+#: Draws after which a row counts as taking no call, and products after which a call counts as long.
+_TRIES, _MOST_PRODUCTS = 500, 300_000
+
+#: Canary bytes on each side of an array.
+GUARD = 64
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that its contract allows: the generators that made it, and all that a row reads."""
+
+    function: Function
+    profile: Profile
+    recipe: Recipe
+    arguments: Mapping[str, Any]
+
+    @cached_property
+    def struct(self) -> Any:
+        """The scalar arguments as rows read them."""
+        return struct_of(self.function, self.profile, self.arguments)
+
+    @cached_property
+    def plain(self) -> kernels.Row:
+        """The row that defines the bits."""
+        rows = kernels.rows_of(self.function.op, self.function.type)
+        return next(row for row in rows if row.kind == "plain" and row.claims(self.profile))
+
+    @cached_property
+    def wanted(self) -> np.ndarray:
+        """The output of the plain row."""
+        return self.plain_output(self.arguments)
+
+    def plain_output(self, arguments: Mapping[str, Any]) -> np.ndarray:
+        """Return what the plain row computes of other arrays; zeros if it refuses them."""
+        function = self.function
+        weights, bias = function.weights_of(arguments), function.bias_of(arguments)
+        inputs = [np.array(arguments[array.name]) for array in function.inputs]
+        output = np.zeros(function.output.shape(arguments), function.output.dtype)
+        with suppress(Refused):
+            kernels.call(self.plain, self.struct, inputs, output, weights, bias)
+        return output
+
+    def __str__(self) -> str:
+        params = {name: self.arguments[name] for name in self.function.params}
+        return f"{self.function.name} of {self.profile}, {self.recipe}: {params}"
+
+
+def rows_that_compute(function: Function) -> list[kernels.Row]:
+    """Return the rows of a function's op, but for those of cores that do not have the function."""
+    rows = kernels.rows_of(function.op, function.type)
+    if function.name not in HELIUM_ONLY:
+        return list(rows)
+    return [row for row in rows if any(row.claims(p) for p in EVERY_PROFILE if p.path == "mve")]
+
+
+def pairs_to_compare() -> Iterator[tuple[Function, kernels.Row]]:
+    """Return each function with each of its rows that is not plain and takes some of its calls."""
+    for function in EVERY_FUNCTION:
+        for row in rows_that_compute(function):
+            if row.kind != "plain" and (function.name, row.variant) not in NOT_TAKEN:
+                yield function, row
+
+
+def draw_call(function: Function, row: kernels.Row, seed: int, shape: Optional[str] = None) -> Call:
+    """Return the call of a seed: one that the contract allows and the row takes.
+
+    Rows that claim the same profiles get the same call, if they take it. shape: of SHAPES; default:
+    a random one of those that change calls of the function.
+    """
+    for attempt in range(_TRIES):
+        call = _drawn(function.name, row.profiles, seed + (attempt << 32), shape)
+        if call is not None and row.takes(call.struct):
+            return call
+    raise AssertionError(f"{row} takes none of {_TRIES} calls of {function.name}")
+
+
+@lru_cache(maxsize=512)
+def _drawn(name: str, profiles: int, seed: int, shape: Optional[str]) -> Optional[Call]:
+    """Return a call under one of these profiles; None if its contract refuses it."""
+    rng, function = Random(f"{name} {seed}"), DECLARED[name]
+    profile = rng.choice([p for p in EVERY_PROFILE if profiles >> p.number & 1])
+    recipe = draw_recipe(rng, function)
+    recipe = replace(recipe, shape=shape) if shape else recipe
+    params = draw_params(rng, function, recipe)
+    is_long = extent(function.macs, params) > _MOST_PRODUCTS
+    if is_long or not is_legal(function, params, profile):
+        return None
+    call = Call(function, profile, recipe, draw_arguments(rng, function, params, recipe))
+    if not is_legal(function, call.arguments, profile):
+        return None
+    if recipe.on_borders:
+        arguments = on_borders(rng, function, call.arguments, call.plain_output)
+        return Call(function, profile, recipe, arguments)
+    return call
+
+
+def assert_same(got: np.ndarray, want: np.ndarray, *where: object) -> None:
+    """Compare the bytes; numpy, which takes twenty times as long, says what differs."""
+    if got.dtype != want.dtype or got.shape != want.shape or got.tobytes() != want.tobytes():
+        np.testing.assert_array_equal(got, want, ", ".join(map(str, where)))
+        raise AssertionError(f"other bits: {', '.join(map(str, where))}")
+
+
+def _guarded(
+    array: np.ndarray, rng: np.random.Generator, guard: int
+) -> tuple[np.ndarray, Callable[[], bool]]:
+    """Return a copy between this many canary bytes, and the function that checks them."""
+    end = guard + array.nbytes
+    whole = rng.integers(0, 256, end + guard).astype(np.uint8)
+    inside = whole[guard:end]
+    inside[:] = np.frombuffer(array.tobytes(), np.uint8)
+    before = whole.copy()
+
+    def intact() -> bool:
+        return all(np.array_equal(whole[e], before[e]) for e in (slice(guard), slice(end, None)))
+
+    return inside.view(array.dtype).reshape(array.shape), intact
+
+
+def outputs_between_canaries(call: Call, row: kernels.Row) -> Iterator[np.ndarray]:
+    """Yield what a row writes over zeros and over ones: an element that it leaves shows in one.
+
+    The second time nothing is next to the arrays, so that sanitizers see who reads there.
+    """
+    function, arguments, struct = call.function, call.arguments, call.struct
+    canaries = np.random.default_rng(0)
+    destroys = kernels.check(row, struct).destroys
+    weights, bias = function.weights_of(arguments), function.bias_of(arguments)
+    for fill, guard in ((0, GUARD), (-1, 0)):
+        start = np.full(function.output.shape(arguments), fill).astype(function.output.dtype)
+        output, intact = _guarded(start, canaries, guard)
+        inputs = [_guarded(arguments[array.name], canaries, guard) for array in function.inputs]
+        try:
+            kernels.call(row, struct, [array for array, _ in inputs], output, weights, bias)
+        except Refused:  # for the values of its inputs
+            output[...] = 0
+        assert intact(), f"{row} wrote outside of its output"
+        assert all(check() for _, check in inputs), f"{row} wrote next to its input"
+        for index, (declared, (array, _)) in enumerate(zip(function.inputs, inputs)):
+            if not (declared.state or (destroys and index == 0)):
+                assert_same(array, arguments[declared.name], row, "wrote to its input")
+        yield output
+
+
+def compare_with_plain(call: Call, row: kernels.Row) -> None:
+    """Raise AssertionError if a row differs from the plain row, or writes anything else."""
+    for got in outputs_between_canaries(call, row):
+        assert_same(got, call.wanted, row, call.plain)
