@@ -1,12 +1,14 @@
-/* What fragments (.inc) expect of the file that includes them, so that each can be read alone:
+/* Declarations that fragments (.inc) expect of their includer, so that each can be read alone:
  *
  *     clang -fsyntax-only -x c -mavx2 -DPRELUDE_ENGINE -include csrc/prelude.h csrc/gemm/tile.inc
  *
- * `.ci/fragments` does so for all, and has the flags; editors can do the same. Without a PRELUDE_... macro
- * a fragment needs nothing.
- *   PRELUDE_EPILOGUE   the parts of an epilogue that gemm/bytes_<isa>.inc and gemm/halfwords_<isa>.inc complete
+ * `.ci/fragments` does so for all, and has the flags; editors can do the same. Without a
+ * PRELUDE_... macro a fragment needs nothing.
+ *   PRELUDE_EPILOGUE   the parts of an epilogue that gemm/bytes_<isa>.inc and
+ *                      gemm/halfwords_<isa>.inc complete
  *   PRELUDE_ENGINE     the head of an engine: instruction set, epilogue, types, traits
- *   PRELUDE_STRIPS     what gemm/depthwise.inc asks of an instruction set, after the head of an engine
+ *   PRELUDE_STRIPS     what gemm/depthwise.inc asks of an instruction set, after the head of an
+ *                      engine
  *   PRELUDE_CELLS      elements of an image to pool, and what holds their sums
  *   PRELUDE_Q, PRELUDE_S8, PRELUDE_S16, PRELUDE_NPU   a whole engine of an arithmetic */
 #ifndef QN_PRELUDE_H

@@ -1,4 +1,4 @@
-/* What engines are given: geometries of products and of strips, and filters by channel and tap. */
+/* Inputs of engines: geometries of products and of strips, and filters by channel and tap. */
 #ifndef QN_GEMM_SHAPES_H
 #define QN_GEMM_SHAPES_H
 

@@ -1,5 +1,5 @@
-/* Means to keep accumulators in registers: micro-tiles are inlined with constant sizes, and their loops are
- * unrolled. */
+/* Means to keep accumulators in registers: micro-tiles are inlined with constant sizes, and their
+ * loops are unrolled. */
 #ifndef QN_GEMM_UNROLL_H
 #define QN_GEMM_UNROLL_H
 
