@@ -102,7 +102,7 @@ int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain) {
     return by_pixels ? (int32_t)pixels : rows;
 }
 
-/* Inputs and output moved on: `from` of `of` units of an input of so many bytes. */
+/* Moves the addresses of inputs, by `from` of their `of` units, and of the output, by `to`. */
 static int move(qn_step *part, const qn_sizes *sizes, int64_t from, int64_t of, int64_t to,
                 int64_t units) {
     if (sizes->out % units) {
