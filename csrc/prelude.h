@@ -115,7 +115,7 @@ static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes
 #include "q/epilogue_q7_avx2.inc"
 #include "q/fully_connected.h"
 typedef int8_t coefficient;
-enum { OPT_ORDER = Q_FC_Q7 };
+static const q_fc_order opt_order = Q_FC_Q7;
 #elif defined(PRELUDE_S8)
 #include "s/affine.h"
 #include "s/convolve/transpose_conv.h"

@@ -14,7 +14,7 @@ typedef int16_t coefficient;
 typedef int16_t pixel;
 typedef int16_t weight;
 enum { PER_STEP = 2, OFFSET = 0 };
-enum { OPT_ORDER = Q_FC_Q15 };
+static const q_fc_order opt_order = Q_FC_Q15;
 
 static const gemm_traits traits = {.most_vectors = 2, .split_k = 1, .packs_pixels = 1};
 

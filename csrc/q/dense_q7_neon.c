@@ -15,7 +15,7 @@ typedef int8_t coefficient;
 typedef int8_t pixel;
 typedef int8_t weight;
 enum { PER_STEP = 4, OFFSET = 0 };
-enum { OPT_ORDER = Q_FC_Q7 };
+static const q_fc_order opt_order = Q_FC_Q7;
 
 static const gemm_traits traits = {.most_vectors = 4, .split_k = 1, .packs_pixels = 1};
 
