@@ -109,10 +109,17 @@ def draw_params(rng: Random, function: Function, recipe: Recipe) -> dict[str, in
 
 
 def draw_arguments(
-    rng: Random, function: Function, params: Mapping[str, int], recipe: Recipe
+    rng: Random,
+    function: Function,
+    params: Mapping[str, int],
+    recipe: Recipe,
+    given: Mapping[str, np.ndarray] = {},
 ) -> dict[str, Any]:
-    """Return all arguments of a call: arrays, and the scalars, of which scales fit the sums."""
-    return _Drawing(rng, function, params, recipe).arguments()
+    """Return all arguments of a call: arrays, and the scalars, of which scales fit the sums.
+
+    given: arrays by name that are not drawn.
+    """
+    return _Drawing(rng, function, params, recipe, given).arguments()
 
 
 def random_arguments(rng: Random, function: Function) -> dict[str, Any]:
@@ -152,17 +159,24 @@ class _Drawing:
     """The arrays of one call while they are drawn, and what later ones must know of these."""
 
     def __init__(
-        self, rng: Random, function: Function, params: Mapping[str, int], recipe: Recipe
+        self,
+        rng: Random,
+        function: Function,
+        params: Mapping[str, int],
+        recipe: Recipe,
+        given: Mapping[str, np.ndarray],
     ) -> None:
         self.rng, self.function, self.params, self.recipe = rng, function, params, recipe
         self.elements = np.random.default_rng(rng.getrandbits(32))
         self.arrays: dict[str, np.ndarray] = {}
+        self.given = given
 
     def arguments(self) -> dict[str, Any]:
         function, recipe, inputs = self.function, self.recipe, len(self.function.inputs)
         for i, array in enumerate(function.arrays):
             kind = recipe.inputs if i < inputs else recipe.weights
-            self.arrays[array.name] = self._values(array, kind)
+            known = self.given.get(array.name)
+            self.arrays[array.name] = self._values(array, kind) if known is None else known
         filter = function.weights
         if filter is None or filter.name not in self.arrays or not inputs:
             self.spread = 2.0 ** self.rng.choice((4, 10, 16, 31))
@@ -197,11 +211,9 @@ class _Drawing:
 
     def _spread(self, filter: Array) -> float:
         """Return about the root mean square of the sums of inputs times weights."""
-        x, w = (
-            np.mean(np.square(self.arrays[name], dtype=np.float64))
-            for name in (self.function.inputs[0].name, filter.name)
-        )
-        x += self.params.get("input_offset", 0) ** 2
+        first, offset = self.function.inputs[0].name, self.params.get("input_offset", 0)
+        x = np.mean(np.square(self.arrays[first].astype(np.float64) + offset))
+        w = np.mean(np.square(self.arrays[filter.name], dtype=np.float64))
         terms = self.arrays[filter.name].size / self.function.output.shape(self.params)[-1]
         packed = isinstance(filter.axes[0], Half)  # two of a 16th in each byte
         return max(1.0, math.sqrt(terms * x * w) / (16 / math.sqrt(2) if packed else 1))
@@ -247,6 +259,6 @@ class _Drawing:
         if {"multiplier", "shift"} <= params.keys() and self.function.weights is not None:
             multiplier, shift = (int(each[0]) for each in self._scales("alike", 1))
             return {"multiplier": max(0, multiplier), "shift": shift}
-        scales = [name for name in params if name.endswith(("mult", "multiplier"))]
+        scales = [n for n in params if n.endswith(("mult", "multiplier")) and n != "ch_mult"]
         chosen = (name for name in scales if self.rng.random() < special)
         return {name: self.rng.choice(SPECIAL_MULTIPLIERS) for name in chosen}

@@ -78,9 +78,13 @@ class Call:
             kernels.call(self.plain, self.struct, inputs, output, weights, bias)
         return output
 
+    @property
+    def params(self) -> dict[str, int]:
+        """The scalar C arguments."""
+        return {name: self.arguments[name] for name in self.function.params}
+
     def __str__(self) -> str:
-        params = {name: self.arguments[name] for name in self.function.params}
-        return f"{self.function.name} of {self.profile}, {self.recipe}: {params}"
+        return f"{self.function.name} of {self.profile}, {self.recipe}: {self.params}"
 
 
 def rows_that_compute(function: Function) -> list[kernels.Row]:
