@@ -21,6 +21,14 @@ Rule = dict[str, Any]
 #: The smallest normalized multiplier, and the ends of 32 bits.
 ONE, MOST, LEAST = 2**30, 2**31 - 1, -(2**31)
 
+#: Kinds of a layer's arrays. "ties": small weights and few fraction bits, so that many sums are
+#: ties of rounding. "uneven": channels with one scale, whose weights have different sizes, so that
+#: many small sums are next to a border of rounding. "noise": outputs of use for further layers.
+KINDS = ("any", "ties", "uneven", "noise")
+
+#: Weights of uneven channels.
+_UNEVEN = (1, -1, 2, 3, -5, 20, 50, -100, 127)
+
 #: Sizes of groups of channels that share a number.
 _GROUPS = (2, 3, 4, 8)
 
@@ -28,19 +36,24 @@ _GROUPS = (2, 3, 4, 8)
 _SIGNAL, _WIDE_SIGNAL = 60.0, 9000.0
 
 
+def noise(dtype: str) -> Rule:
+    """Return a rule for uniform elements; of 64 bits, which rules cannot span, for 2^62 values."""
+    low, high = limits(dtype)
+    most = 2**61
+    return {"low": max(low, -most), "high": min(high, most)}
+
+
 def data(rng: Random, dtype: str) -> Rule:
     """Return a rule for elements of a type: noise, ends, few values, sparse ones, groups."""
-    low, high = limits(dtype)
-    if dtype in ("int64", "uint64"):  # a rule draws from less than 2^63 values
-        low, high = max(low, -(2**62)), 2**62 - 1
-    noise = {"low": low, "high": high}
+    own = noise(dtype)
+    low, high = own["low"], own["high"]
     return rng.choice(
         (
-            noise,
-            noise,
-            noise,
-            {**noise, "runs": rng.randint(2, 5)},
-            {**noise, "period": rng.choice(_GROUPS)},
+            own,
+            own,
+            own,
+            {**own, "runs": rng.randint(2, 5)},
+            {**own, "period": rng.choice(_GROUPS)},
             {"values": [low, low + 1, high - 1, high]},
             {"cycle": [high, low]},
             {"cycle": [low]},
@@ -60,9 +73,7 @@ def layer_arrays(
 ) -> dict[str, Values]:
     """Return the arrays of a call that are no inputs, and choose the shifts in `scalars`.
 
-    x: the first input, which the scales of a layer with weights fit. kind: "any"; "ties": small
-    weights and few fraction bits, so that many sums are ties of rounding; "noise": such that the
-    outputs can be the inputs of further layers.
+    x: the first input, which the scales of a layer with weights fit. kind: one of KINDS.
     """
     tables = function.tables() if function.tables else {}
     found: dict[str, Values] = {}
@@ -75,8 +86,10 @@ def layer_arrays(
             rule = {"low": 0, "high": array.below - 1}
         elif kind == "ties" and array.dtype == "int8":
             rule = {"low": -2, "high": 2}
-        elif kind == "noise":
-            rule = dict(zip(("low", "high"), limits(array.dtype)))
+        elif kind == "uneven" and array == function.weights and function.stack:
+            rule = _uneven(rng, function, scalars)
+        elif kind in ("uneven", "noise"):
+            rule = noise(array.dtype)
         else:
             rule = data(rng, array.dtype)
         found[array.name] = Values(array.dtype_in(scalars), array.shape(scalars), rule)
@@ -87,6 +100,17 @@ def layer_arrays(
         else:
             _choose_scales(rng, function, scalars, found, size, kind)
     return found
+
+
+def _uneven(rng: Random, function: Function, scalars: Mapping[str, int]) -> Rule:
+    """Return a rule for weights that are alike within an output channel."""
+    assert function.weights is not None
+    channels = function.output.shape(scalars)[-1]
+    size = math.prod(function.weights.shape(scalars))
+    if isinstance(function.weights.axes[0], Half):  # two weights in a byte
+        return {"cycle": [rng.choice((0x11, 0x1F, 0x72, -0x6F, 0x17)) for _ in range(channels)]}
+    weights = {"cycle": [rng.choice(_UNEVEN) for _ in range(channels)]}
+    return weights if "ch_mult" in scalars else {**weights, "runs": size // channels}
 
 
 def _size_of_sums(
@@ -139,6 +163,8 @@ def _choose_scales(
     if "multiplier" in arrays:
         channels = arrays["multiplier"].shape
         rules = _scales(rng, channels[0], shift, ties)
+        if kind == "uneven":
+            rules = {"cycle": [rng.randint(ONE, MOST)]}, {"cycle": [shift + rng.randint(-1, 1)]}
         for name, rule in zip(("multiplier", "shift"), rules):
             arrays[name] = Values("int32", channels, rule)
     if "bias" in arrays:

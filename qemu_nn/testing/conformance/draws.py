@@ -17,7 +17,7 @@ from ...errors import Error
 from ...functions import FUNCTIONS, Array, Function
 from ...functions.shapes import extent
 from ...kernels.table import rows_of
-from .arrays import MOST, ONE, Rule, data, layer_arrays
+from .arrays import MOST, ONE, Rule, data, layer_arrays, noise
 from .cases import PROFILES, Call, Case, Values, expect, plain_outputs
 from .networks import NETWORKS
 
@@ -49,6 +49,10 @@ def missing(stored: Sequence[Case]) -> list[Case]:
     return found
 
 
+#: Kinds of layers, some of them oftener than others.
+_KINDS = ("any", "any", "ties", "uneven", "uneven", "uneven")
+
+
 def _is_integer(function: Function) -> bool:
     """True if the function has an input that is no state, and no floats."""
     arrays = (*function.arrays, function.output)
@@ -70,7 +74,7 @@ def _best(rng: Random, function: Function, name: str, number: int) -> Case:
     rows = rows_of(function.op, function.type)
     candidates = _CANDIDATES[sum(row.kind == "plain" for row in rows)]
     for _ in range(_TRIES):
-        case = _drawn(rng, function, name, number)
+        case = _drawn(rng, function, name, number, rng.choice(_KINDS))
         with suppress(Error):  # a profile may refuse what another one takes
             found += [expect(case)] if case else []
         if len(found) == candidates:
@@ -80,14 +84,15 @@ def _best(rng: Random, function: Function, name: str, number: int) -> Case:
     return max(found, key=lambda case: len(case.digests))
 
 
-def _drawn(rng: Random, function: Function, name: str, number: int) -> Optional[Case]:
+def _drawn(rng: Random, function: Function, name: str, number: int, kind: str) -> Optional[Case]:
     """Draw a case; None where it is illegal, too large, or its outputs are all alike."""
     assert function.draw is not None, f"{function.name} has no random arguments"
     scalars = function.draw(rng, function)
     for key in function.params:  # products with these are ties, or almost
         if key.endswith(("mult", "multiplier")) and scalars[key] >= ONE and rng.randrange(3) == 0:
             scalars[key] = rng.choice((ONE, ONE, ONE + 1, MOST))
-    ties = rng.randrange(5) == 0
+    if kind == "uneven":
+        _rectify(rng, function, scalars)
     if not _is_small(function, scalars):
         return None
     read = function.read(scalars)
@@ -97,11 +102,11 @@ def _drawn(rng: Random, function: Function, name: str, number: int) -> Optional[
     for array in read:
         if not array.state:
             shape = (*((steps,) if states else ()), *array.shape(scalars))
-            inputs[array.name] = Values(array.dtype, shape, _input(rng, array, scalars, ties))
+            inputs[array.name] = Values(array.dtype, shape, _input(rng, array, scalars, kind))
     if not inputs:
         return None
     first = next(iter(inputs.values()))
-    arrays = layer_arrays(rng, function, scalars, first.array(number), "ties" if ties else "any")
+    arrays = layer_arrays(rng, function, scalars, first.array(number), kind)
     shape, reads = function.output.shape(scalars), tuple(array.name for array in read)
     call = Call("result", function.name, scalars, reads, shape, arrays)
     case = Case(name, number, steps, inputs, states, (call,), (call.name,))
@@ -118,11 +123,27 @@ def _is_small(function: Function, scalars: dict[str, int]) -> bool:
     return small and extent(function.macs, scalars) <= _MOST_MACS
 
 
-def _input(rng: Random, array: Array, scalars: dict[str, int], ties: bool) -> Rule:
-    """Return the rule of an input; ties: near its zero point, so that sums are small."""
+def _rectify(rng: Random, function: Function, scalars: dict[str, int]) -> None:
+    """Let inputs and outputs be rectified, as between the layers of most networks."""
+    usual = {"input_offset": 128, "output_offset": -128, "act_min": -128, "act_max": 127}
+    if function.output.dtype == "int8":
+        scalars.update({name: n for name, n in usual.items() if name in scalars})
+    if "ch_mult" in scalars:
+        scalars.update(input_c=rng.choice((2, 3, 4, 4, 8, 8, 16)), ch_mult=1, batches=1)
+        for axis in "hw":
+            size = scalars[f"input_{axis}"] = rng.randint(12, 16)
+            filter, dilation = (scalars[f"{name}_{axis}"] for name in ("filter", "dilation"))
+            reach = size + scalars[f"pad_{axis}"] - dilation * (filter - 1) - 1
+            scalars[f"output_{axis}"] = reach // scalars[f"stride_{axis}"] + 1
+
+
+def _input(rng: Random, array: Array, scalars: dict[str, int], kind: str) -> Rule:
+    """Return the rule of an input; of ties near its zero point, so that sums are small."""
     if array.below:
         return {"low": 0, "high": array.below - 1}
-    if ties and array.dtype == "int8":
+    if kind == "uneven":
+        return noise(array.dtype)
+    if kind == "ties" and array.dtype == "int8":
         low = min(122, max(-128, -scalars.get("input_offset", 0) - 3))
         return {"low": low, "high": low + 5}
     return data(rng, array.dtype)

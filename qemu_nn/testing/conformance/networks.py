@@ -62,6 +62,7 @@ class _Sketch:
         reads: tuple[str, ...],
         shape: tuple[int, ...],
         zero: int = 0,
+        kind: str = "noise",
     ) -> str:
         """Append a call; states are made here, weights and scales fit what it reads."""
         declared, scalars = FUNCTIONS[function], dict(scalars)
@@ -71,7 +72,7 @@ class _Sketch:
                 state = Values(array.dtype, array.shape(scalars), {"cycle": [0]})
                 self._states[f"{name}_{array.name}"] = state
                 reads = (*reads, f"{name}_{array.name}")
-        arrays = layer_arrays(self.rng, declared, scalars, self._values(reads[0]), "noise")
+        arrays = layer_arrays(self.rng, declared, scalars, self._values(reads[0]), kind)
         self._calls.append(Call(name, function, scalars, reads, shape, arrays))
         self.shapes[name], self.zeros[name], self.last = shape, zero, name
         return name
@@ -133,15 +134,15 @@ class _Sketch:
         return self.append(f"arm_convolve_wrapper_{t}", scalars, (source,), shape, zero)
 
     def depthwise(self, filter: int, stride: int = 1, ch_mult: int = 1, t: str = "s8") -> str:
-        """Append a depthwise convolution; t: type."""
+        """Append a depthwise convolution, whose channels may share a scale; t: type."""
         source = self.last
         window, sides = self.window(filter, stride)
         ends, zero = self.ends(t, source)
-        scalars, shape = (
-            {**window, "ch_mult": ch_mult, **ends},
-            (*sides, window["input_c"] * ch_mult),
-        )
-        return self.append(f"arm_depthwise_conv_wrapper_{t}", scalars, (source,), shape, zero)
+        scalars = {**window, "ch_mult": ch_mult, **ends}
+        shape = (*sides, window["input_c"] * ch_mult)
+        function = f"arm_depthwise_conv_wrapper_{t}"
+        kind = self.rng.choice(("noise", "uneven"))
+        return self.append(function, scalars, (source,), shape, zero, kind)
 
     def transpose(self, channels: int) -> str:
         """Append a transposed convolution that makes twice the sides."""
