@@ -49,7 +49,7 @@ def test_real_ends_are_cut(tmp_path):
 
 
 def test_a_real_input_may_be_quantized_twice_in_one_way_alone(tmp_path):
-    for scale, message in ((0.05, None), (0.07, "the input: it is quantized in two ways")):
+    for scale, message in ((0.05, None), (0.07, "the input: it is quantized in two formats")):
         net = with_real_ends()
         again = net.tensor((1, 8), "INT8", scale, 3)
         net.operators.insert(0, ("QUANTIZE", net.inputs, [again], "QuantizeOptions", {}))

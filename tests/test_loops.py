@@ -301,7 +301,7 @@ def test_a_loop_whose_body_is_itself_is_refused(tmp_path):
     made = [integer(body), loops.bytes_(body, 1, 4)]
     loops.repeat(body, list(body.inputs), made, net.graphs[0], body)
     body.outputs = made
-    refused(net, tmp_path, "the graph 2 calls itself")
+    refused(net, tmp_path, "graph 2 calls itself")
 
 
 def test_graphs_that_call_each_other_twice_do_not_explode(tmp_path):
@@ -331,14 +331,14 @@ def changed_body(change, at=1):
     [
         (lambda g: g.outputs.pop(), 1, "has 4 inputs and 4 outputs; its body has 4 and 3"),
         (lambda g: g.inputs.pop(), 1, "its body has 3 and 4"),
-        (lambda g: g.inputs.pop(), 0, "it gives 4 inputs to a graph with 3"),
+        (lambda g: g.inputs.pop(), 0, "it passes 4 inputs to a graph with 3"),
         (lambda g: g.outputs.append(g.outputs[0]), 0, "its condition has 2 outputs"),
         (lambda g: g.outputs.clear(), 0, "its condition has 0 outputs"),
         (lambda g: g.outputs.__setitem__(0, g.inputs[0]), 0, "int32 .* not one BOOL"),
         (lambda g: g.outputs.reverse(), 1, "its input 0 is int32 .*becomes of it is int8"),
-        (lambda g: g.tensors[g.inputs[3]].update(type="INT16"), 1, "it gives .* to tensor 3"),
-        (lambda g: g.tensors[g.inputs[3]].update(shape=[1, 5]), 1, "it gives .* to tensor 3"),
-        (lambda g: g.inputs.__setitem__(1, g.inputs[0]), 1, "is made by an earlier"),
+        (lambda g: g.tensors[g.inputs[3]].update(type="INT16"), 1, "it passes .* to tensor 3"),
+        (lambda g: g.tensors[g.inputs[3]].update(shape=[1, 5]), 1, "it passes .* to tensor 3"),
+        (lambda g: g.inputs.__setitem__(1, g.inputs[0]), 1, "is already an output of an earlier"),
     ],
 )
 def test_graphs_that_do_not_fit_are_refused(change, at, told, tmp_path):
@@ -360,7 +360,7 @@ def test_a_state_in_a_loop_is_refused(tmp_path):
     made = loops.bytes_(body, 1, 8)
     body.operator("RESHAPE", [kept], [made], "ReshapeOptions")
     body.outputs = [made]
-    refused(net, tmp_path, r"BUFFER .*: it keeps a state inside of a WHILE, which is not supported")
+    refused(net, tmp_path, r"BUFFER .*: it keeps a state inside of a WHILE; that is not supported")
 
 
 def test_damaged_loops_are_refused_or_read(tmp_path):

@@ -238,7 +238,7 @@ def test_integers_without_a_scale_are_for_casts_alone(tmp_path):
     net = File()
     x = net.input((1, 4), None)
     net.operator("RELU", [x], [net.output((1, 4))])
-    refused(net, tmp_path, "which has no scale")
+    refused(net, tmp_path, "without a scale; it must be quantized")
 
 
 def test_a_format_of_32_bits_must_have_a_scale(tmp_path):

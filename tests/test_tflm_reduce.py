@@ -152,7 +152,9 @@ def reduced(kind, axes, out, type="INT8", keep=False, axes_type="INT32", out_sca
 
 def test_extremes_have_8_bits_and_one_format(tmp_path):
     refused(reduced("REDUCE_MAX", [1], (1, 5, 3), "INT16"), tmp_path, "does not support int16")
-    refused(reduced("REDUCE_MIN", [1], (1, 5, 3), out_scale=0.1), tmp_path, "only moves numbers")
+    refused(
+        reduced("REDUCE_MIN", [1], (1, 5, 3), out_scale=0.1), tmp_path, "both must have one format"
+    )
 
 
 def test_axes_are_of_32_bits_and_inside(tmp_path):

@@ -112,7 +112,7 @@ def test_branches_of_other_shapes_are_refused(tmp_path):
 def test_branches_with_more_or_fewer_inputs_and_outputs_are_refused(tmp_path):
     net, then, _ = branched()
     then.inputs.append(then.tensor((1, 5), scale=SCALE))
-    refused(net, tmp_path, "gives 1 inputs to a graph with 2")
+    refused(net, tmp_path, "passes 1 inputs to a graph with 2")
     for change in (lambda graph: graph.outputs.clear(), lambda graph: graph.outputs.append(0)):
         net, then, _ = branched()
         change(then)
@@ -122,7 +122,7 @@ def test_branches_with_more_or_fewer_inputs_and_outputs_are_refused(tmp_path):
 def test_a_branch_that_takes_another_type_is_refused(tmp_path):
     net, then, _ = branched()
     then.tensors[0]["type"] = "UINT8"
-    refused(net, tmp_path, r"IF \(operator 1\): it gives .* to tensor 0")
+    refused(net, tmp_path, r"IF \(operator 1\): it passes .* to tensor 0")
 
 
 def test_a_condition_that_is_no_truth_value_is_refused(tmp_path):
@@ -150,7 +150,7 @@ def test_a_branch_of_itself_is_refused(tmp_path):
     made = then.tensor((1, 5), scale=SCALE)
     then.operator("IF", [condition, ends[1]], [made], "IfOptions", **which)
     then.outputs[0] = made
-    refused(net, tmp_path, r"IF \(operator 1\): .*the graph 2 calls itself")
+    refused(net, tmp_path, r"IF \(operator 1\): .*graph 2 calls itself")
 
 
 # ---- what a file may not say of variables ----
@@ -160,11 +160,13 @@ def test_handles_that_do_not_exist_are_refused(tmp_path):
     net = STATES["two"]()
     reader = next(each for each in net.operators if each[0] == "READ_VARIABLE")
     reader[1][0] = net.tensor((1,), "RESOURCE")
-    refused(net, tmp_path, r"READ_VARIABLE \(operator 1\): its first input is no variable")
+    refused(net, tmp_path, r"READ_VARIABLE \(operator 1\): its first input is not a variable")
     net = STATES["two"]()
     last = max(at for at, each in enumerate(net.operators) if each[0] == "ASSIGN_VARIABLE")
     net.operators[last][1][0] = net.inputs[0]
-    refused(net, tmp_path, rf"ASSIGN_VARIABLE \(operator {last}\): its first input is no variable")
+    refused(
+        net, tmp_path, rf"ASSIGN_VARIABLE \(operator {last}\): its first input is not a variable"
+    )
 
 
 def test_variables_have_one_shape_and_one_type(tmp_path):
@@ -243,7 +245,7 @@ def test_a_handle_that_nobody_uses_is_no_state(tmp_path):
 def test_a_variable_is_no_output(tmp_path):
     net = STATES["two"]()
     net.outputs.append(handle(net, "newer"))
-    refused(net, tmp_path, "which no earlier operator makes")
+    refused(net, tmp_path, "an earlier operator must compute")
 
 
 # ---- states of operators ----

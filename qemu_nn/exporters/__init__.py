@@ -1,1 +1,1 @@
-"""Model files of other frameworks, written from quantized networks: a package for each format."""
+"""Writers of other frameworks' model files from quantized networks, one package per format."""

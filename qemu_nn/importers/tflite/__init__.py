@@ -1,4 +1,4 @@
-"""TensorFlow Lite: quantized networks from .tflite files, as TensorFlow Lite Micro runs them."""
+"""Reader of quantized networks in .tflite files, as TensorFlow Lite Micro runs them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,19 @@ from .support_report import examined as examined
 
 
 def read(path: Path) -> ModelFile:
-    """Read a file: its quantized network, class names and preprocessing, with notes.
+    """Read the quantized network, class names, preprocessing and notes of a file.
 
-    Activations are int8, or int16 with weights of int8.
+    Activations are int8, or int16 with int8 weights. The calls are CMSIS-NN functions, and
+    `tflm_...` functions for operators that TensorFlow Lite Micro computes itself. Tensors keep the
+    file's names and have the shapes of one sample. The network omits a QUANTIZE at an input and a
+    DEQUANTIZE at an output: its inputs and outputs are integers.
 
-    Its calls are those of CMSIS-NN, and functions `tflm_...` for what TensorFlow Lite Micro
-    computes itself; tensors have the file's names and the shapes of one sample. Where a file begins
-    with QUANTIZE or ends with DEQUANTIZE, the network begins and ends with the integers. Raises
-    ModelError with one sentence for a file that is damaged or uses what is not supported; Error
-    where the libraries `tflite` and `flatbuffers` are missing.
+    Raises
+    ------
+    ModelError
+        If the file is damaged or uses an unsupported feature.
+    Error
+        If the libraries `tflite` and `flatbuffers` are missing.
     """
     data = read_bytes(path, FILE_LIMIT)
     graph = parsed(path, data)
@@ -37,5 +41,5 @@ def read(path: Path) -> ModelFile:
 
 
 def parsed(path: Path, data: bytes) -> Graph:
-    """Return the network of the bytes of a file; see read()."""
+    """Return the network in the bytes of a file; see read()."""
     return convert(parse(path, data))

@@ -1,4 +1,4 @@
-"""A quantized network under construction: its calls so far, and what each tensor of the file is."""
+"""A quantized network under construction: its calls, and the value of each tensor of the file."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .values import PLAIN as PLAIN
 from .values import Inside, Variables
 from .values import Value as Value
 
-#: Most operators of graphs that operators call, counted as often as they are called.
+#: Maximum number of operators in graphs that operators call, counted once per call.
 _INSIDE_LIMIT = 20_000
 
 
 class Builder:
-    """Values by the file's indices, and the calls that make them."""
+    """Values by the file's tensor indices, and the calls that compute these values."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -48,10 +48,10 @@ class Builder:
         self._kept: dict[tuple[int, int], Value] = {}
 
     def inside(self, model: Model, where: Optional[Inside] = None) -> Builder:
-        """The same network, where another graph of the file is computed."""
+        """Return a builder of the same network for another graph of the file."""
         self._inside[0] += 1 + len(model.operators)
         if self._inside[0] > _INSIDE_LIMIT:
-            raise ModelError(f"its graphs come to more than {_INSIDE_LIMIT} operators")
+            raise ModelError(f"its graphs exceed {_INSIDE_LIMIT} operators")
         inner = copy(self)
         inner.model, inner.where = model, where or self.where
         inner._values, inner._aliases, inner._names = {}, {}, {}
@@ -59,39 +59,42 @@ class Builder:
         return inner
 
     def value(self, index: int) -> Value:
-        """What an earlier operator has made of a tensor, or the network's input."""
+        """Return the value of a tensor that an earlier operator computes, or of an input."""
         if index not in self._values:
             raise ModelError(
-                f"it reads {self.model.tensor(index)}, which no earlier operator makes"
+                f"it reads {self.model.tensor(index)}; an earlier operator must compute that tensor"
             )
         return self._values[index]
 
     def has(self, index: int) -> bool:
-        """Whether a tensor has been made."""
+        """True if a tensor has a value."""
         return index in self._values
 
     def declared(self, index: int, *more: str) -> Value:
-        """A tensor as the file describes it, for the operator that makes it; more: types."""
+        """Return an output tensor with the file's format, for the operator that computes it.
+
+        more: allowed types besides INT8, UINT8 and INT16.
+        """
         tensor = self.model.tensor(index)
         if tensor.data is not None or tensor.variable or index in self._values:
             kind = "a constant" if tensor.data is not None else "a variable"
-            role = "made by an earlier operator" if index in self._values else kind
-            raise ModelError(f"its output, {tensor}, is {role} already")
+            role = "an output of an earlier operator" if index in self._values else kind
+            raise ModelError(f"its output, {tensor}, is already {role}")
         if min(tensor.shape, default=1) < 1:
             raise ModelError(f"its output, {tensor}, has the empty shape {list(tensor.shape)}")
         return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor, *more))
 
     def constant(self, tensor: FileTensor, *more: str) -> Value:
-        """A constant as a value: its name is that of a call that brings it; more: types."""
+        """Return a constant as a value; `more` are allowed types as in declared()."""
         return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor, *more))
 
     def state(self, tensor: FileTensor) -> Value:
-        """A variable, which a call reads and writes, and which lives on until the next run.
+        """Return the state of a variable tensor: calls read and write it, and runs keep it.
 
-        A graph that is computed in several places has it once.
+        A graph with several callers has one state for all of them.
         """
         if not tensor.variable or tensor.index in self._values:
-            raise ModelError(f"its state, {tensor}, is not a variable of its own")
+            raise ModelError(f"its state, {tensor}, must be a variable that no operator computes")
         place = self.model.number, tensor.index
         if place not in self._kept:
             value = self._kept[place] = self.constant(tensor)
@@ -101,53 +104,56 @@ class Builder:
         return self._kept[place]
 
     def refuse_guarded(self) -> None:
-        """Refuse a state in a branch, which must stay what it is where the branch is not taken,
-        and in a loop, whose graph another operator may call, too."""
+        """Raise ModelError for a state in a branch or a loop.
+
+        A branch that is not taken must not change the state. Several operators may call the graph
+        of a loop.
+        """
         for found, name in ((self.where.guard, "a branch of IF"), (self.where.loops, "a WHILE")):
             if found:
-                raise ModelError(f"it keeps a state inside of {name}, which is not supported")
+                raise ModelError(f"it keeps a state inside of {name}; that is not supported")
 
     def keep(self, value: Value, reset: Optional[np.ndarray] = None) -> None:
-        """Add a state, whose numbers live on until the next run; reset: what they are at first."""
+        """Add a state that runs keep; `reset` is its initial value, else zeros."""
         self.states.append(value.tensor)
         self.reset(value, reset)
 
     def reset(self, value: Value, reset: Optional[np.ndarray]) -> None:
-        """Say what a state is at first, if not zeros."""
+        """Set the initial value of a state, if it is not all zeros."""
         tensor = value.tensor
         if reset is not None and reset.any():
             self._spend(reset.nbytes)
             self.arrays[tensor.name] = reset.reshape(tensor.shape).astype(tensor.dtype)
 
     def warn(self, effect: str) -> None:
-        """Say what nobody expects of the call that comes next, on a device with CMSIS-NN."""
+        """Record an unexpected effect of the next call on a device with CMSIS-NN."""
         self._effects.append(effect)
 
     def otherwise(
         self, build: Build, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
     ) -> None:
-        """Say what other builds call instead of the call that comes next."""
+        """Record the replacement of the next call in other builds."""
         self._builds.append((build, [weights, bias]))
 
     @property
     def full(self) -> bool:
-        """Whether the network is as large as one may be."""
+        """True at the maximum size of a network."""
         return self._spent[0] > ARRAY_LIMIT or len(self.nodes) == CALL_LIMIT
 
     def make(self, index: int, value: Value) -> None:
-        """Say what a tensor is."""
+        """Set the value of a tensor."""
         self._values[index] = value
 
     def alias(self, index: int, output: Value, x: Value) -> None:
-        """Say that a tensor is another one, in its own shape and format."""
+        """Make a tensor an alias of `x` with the shape and format of `output`."""
         self._values[index] = replace(output, name=x.name)
         self._aliases[index] = output
 
     def end(self, indices: Sequence[int]) -> tuple[str, ...]:
-        """The names of the network's outputs, each once.
+        """Return the names of the network's outputs, without repetition.
 
-        Where one is another tensor in another shape, the call that makes that one now makes this;
-        what no call makes, or makes for another output, is copied.
+        If an output is an alias, the call of the aliased tensor writes the output instead. An
+        output is a copy if no call writes it, or if that call writes another output.
         """
         names: list[str] = []
         new: dict[str, str] = {}
@@ -166,7 +172,7 @@ class Builder:
         return tuple(names)
 
     def _ending(self, index: int) -> Value:
-        """What an output of the network is, which may be a constant."""
+        """Return the value of a network output; a constant becomes the output of a call."""
         tensor = self.model.tensor(index)
         if self.has(index) or tensor.data is None:
             return self.value(index)
@@ -176,14 +182,14 @@ class Builder:
         return value
 
     def _copied(self, value: Value, output: Optional[Value]) -> str:
-        """The name of a copy of a tensor, in the shape of an output."""
+        """Add a call that copies a tensor, in the shape of an output; return the copy's name."""
         made = output or replace(value, name=self.part(value.name, "copy"))
         function = f"tflm_read_variable_{SUFFIXES[value.dtype]}"
         self.call(function, {"length": value.size}, [value], made)
         return made.name
 
     def rename(self, name: str, output: Value) -> None:
-        """Say what a call makes instead; those that read it read that."""
+        """Replace the output of a call, and the inputs of all calls that read that output."""
         new = {name: output.name}
         for at, node in enumerate(self.nodes):
             tensor = output.tensor if node.name == name else node.output
@@ -193,13 +199,13 @@ class Builder:
             self.loops[at] = replace(loop, condition=new.get(loop.condition, loop.condition))
 
     def part(self, name: str, part: str) -> str:
-        """A new name for an earlier part of what an operator comes to."""
+        """Return a new name for an intermediate tensor of an operator."""
         return self._unique(f"{name}/{part}")
 
     def declared_function(self, name: str) -> Function:
-        """A function by its name; ModelError where there is none for these types."""
+        """Return a function by its name; raise ModelError if no function has the name."""
         if name not in FUNCTIONS:
-            raise ModelError(f"its types are not supported: there is no {name}")
+            raise ModelError(f"its types are not supported: no function is called {name}")
         return FUNCTIONS[name]
 
     def call(
@@ -211,7 +217,7 @@ class Builder:
         weights: Optional[np.ndarray] = None,
         bias: Optional[np.ndarray] = None,
     ) -> None:
-        """Add a call of a function that makes `output`."""
+        """Add a call of a function that writes `output`."""
         declared = self.declared_function(function)
         names = tuple(value.name for value in inputs)
         if len(self.nodes) == CALL_LIMIT:
@@ -242,7 +248,7 @@ class Builder:
     def _named(
         self, stem: str, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
     ) -> list[Optional[str]]:
-        """The names of a call's arrays."""
+        """Add a call's arrays and return their names."""
         names: list[Optional[str]] = []
         for kind, array in (("weights", weights), ("bias", bias)):
             names.append(None if array is None else f"{stem}/{kind}")
@@ -261,7 +267,7 @@ class Builder:
         return self._names[tensor.index]
 
     def _unique(self, name: str) -> str:
-        """A name that no other tensor has."""
+        """Return a name that no tensor has yet."""
         unique = name
         while unique in self._taken:
             self._taken[name] += 1
@@ -271,12 +277,12 @@ class Builder:
 
 
 def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
-    """Scale and zero point of a tensor that has one of each.
+    """Return the one scale and the one zero point of a tensor.
 
-    more: types beside the usual, and types that need no format.
+    more: allowed types besides INT8, UINT8 and INT16; these types need no scale.
     """
     if tensor.type not in ("INT8", "UINT8", "INT16", *more):
-        raise ModelError(f"{tensor} holds {tensor.type}; only INT8, INT16 and UINT8 are supported")
+        raise ModelError(f"{tensor} is {tensor.type}; it must be INT8, INT16 or UINT8")
     bare = tensor.type in more and not len(tensor.scales)
     if bare or (tensor.type in PLAIN and tensor.type != "INT32"):
         return 1.0, 0
@@ -285,8 +291,10 @@ def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
         raise ModelError(f"{tensor} has {count}; it must have one of each")
     scale, zero = float(tensor.scales[0]), int(tensor.zeros[0]) if len(tensor.zeros) else 0
     if not 0 < scale < math.inf:
-        raise ModelError(f"{tensor} has the scale {scale}, which is not positive and finite")
+        raise ModelError(f"{tensor} has the scale {scale}; it must be positive and finite")
     limits = np.iinfo(tensor.dtype)
     if not limits.min <= zero <= limits.max:
-        raise ModelError(f"{tensor} has the zero point {zero}, which is not of {tensor.type}")
+        raise ModelError(
+            f"{tensor} has the zero point {zero}; it must be {limits.min} to {limits.max}"
+        )
     return scale, zero

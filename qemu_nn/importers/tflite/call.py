@@ -1,4 +1,4 @@
-"""An operator while it is converted: its options and inputs, checked, and the calls it adds."""
+"""An operator during its conversion: checked options and inputs, and the calls that it adds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .scaling import activation_range
 class Call:
     """An operator, and the network under construction.
 
-    Every method raises ModelError if the file holds something without a meaning.
+    Every method raises ModelError if the file is inconsistent.
     """
 
     operator: Operator
@@ -32,7 +32,7 @@ class Call:
     # Options
 
     def options(self, kind: str) -> Options:
-        """The operator's options, of the table that belongs to it."""
+        """Return the operator's options from its table of type `kind`."""
         table, given = self.operator.table, self.operator.table.number("BuiltinOptionsType")
         if given != getattr(library("BuiltinOptions"), kind):
             raise ModelError(f"it lacks its options ({kind})")
@@ -42,7 +42,7 @@ class Call:
         return Options(found)
 
     def custom(self, *names: str) -> Options:
-        """The options of a custom operator, of these names and no others."""
+        """Return the options of a custom operator, which must have exactly these names."""
         found = self._map(f"it lacks its options ({', '.join(names)})")
         if sorted(found.numbers) != sorted(names):
             have = ", ".join(found.numbers)
@@ -50,7 +50,7 @@ class Call:
         return Options(found)
 
     def optional(self) -> Options:
-        """The options of a custom operator, of any names; those that are not there are 0."""
+        """Return the options of a custom operator; missing options are 0."""
         return Options(self._map("it lacks its options"))
 
     def _map(self, missing: str) -> Map:
@@ -62,31 +62,34 @@ class Call:
     # Tensors
 
     def counts(self, least: int, most: int, outputs: int = 1) -> None:
-        """Say how many inputs and outputs there must be."""
+        """Raise ModelError without `least` to `most` inputs and exactly `outputs` outputs."""
         inputs, made = len(self.operator.inputs), len(self.operator.outputs)
         if not least <= inputs <= most or made != outputs:
-            raise ModelError(f"it has {inputs} inputs and {made} outputs")
+            raise ModelError(
+                f"it has {inputs} inputs and {made} outputs; it must have "
+                f"{least if least == most else f'{least} to {most}'} and {outputs}"
+            )
 
     def value(self, index: int = 0, *more: str) -> Value:
-        """An input that is computed; more: types that it may hold beside the usual."""
+        """Return a computed input; `more` are allowed types besides INT8, UINT8 and INT16."""
         value, tensor = self.builder.value(self._input(index)), self.tensor(index)
         if tensor.type == "FLOAT32" and tensor.type not in more:
             raise ModelError(
-                f"it reads {tensor}, which holds real numbers; it computes with integers: convert "
-                "the model with full integer quantization"
+                f"it reads {tensor} of FLOAT32; it must be quantized: convert the model with full "
+                "integer quantization"
             )
         if tensor.type in PLAIN and tensor.type not in more:
-            raise ModelError(f"it reads {tensor}, which holds {tensor.type}")
+            raise ModelError(f"it reads {tensor} of {tensor.type}; it must be quantized")
         if not len(tensor.scales) and tensor.type not in more:
-            raise ModelError(f"it reads {tensor}, which has no scale")
+            raise ModelError(f"it reads {tensor} without a scale; it must be quantized")
         return value
 
     def tensor(self, index: int) -> FileTensor:
-        """An input as the file describes it."""
+        """Return the file's description of an input."""
         return self.builder.model.tensor(self._input(index))
 
     def state(self, index: int) -> Value:
-        """An input that the operator keeps between runs."""
+        """Return an input that is a state: the operator keeps it between runs."""
         return self.builder.state(self.tensor(index))
 
     def memory(
@@ -96,7 +99,7 @@ class Call:
         dtype: str,
         reset: Optional[np.ndarray] = None,
     ) -> Value:
-        """A state that no tensor of the file has; reset: its numbers at first, if not zeros."""
+        """Add a state that is no tensor of the file; `reset` is its initial value, else zeros."""
         self.builder.refuse_guarded()
         output = self.builder.model.tensor(self.operator.outputs[0])
         name = self.builder.part(output.name or f"operator{self.operator.index}", part)
@@ -105,7 +108,7 @@ class Call:
         return value
 
     def warn(self, effect: str) -> None:
-        """Say what a device with CMSIS-NN does in the next call that nobody expects."""
+        """Record an unexpected effect of the next call on a device with CMSIS-NN."""
         self.builder.warn(f"{self.operator.name}: {effect}")
 
     def otherwise(
@@ -117,9 +120,9 @@ class Call:
         bias: Optional[np.ndarray] = None,
         states: Sequence[Value] = (),
     ) -> None:
-        """Say what builds that have a difference (tflm_builds.py) call instead of the next call.
+        """Record the replacement of the next call in builds with a difference (tflm_builds.py).
 
-        states: those that only such builds keep; at first they are their zero points.
+        states: states that only these builds keep; their initial value is their zero point.
         """
         declared = self.builder.declared_function(function)
         for state in states:
@@ -129,20 +132,20 @@ class Call:
         self.builder.otherwise(build, weights, bias)
 
     def refused(self, difference: str, why: str) -> None:
-        """Say why builds that have a difference cannot run the next call."""
+        """Record the reason why builds with a difference cannot run the next call."""
         self.builder.otherwise(Build(difference, refused=f"{self.operator}: {why}"), None, None)
 
     def described(self, index: int) -> Value:
-        """An input as the file describes it, whatever it holds."""
+        """Return an input with the file's format, constant or computed."""
         return self.builder.constant(self.tensor(index))
 
     def given(self, index: int) -> bool:
-        """Whether an optional input is there."""
+        """True if the operator has this optional input."""
         inputs = self.operator.inputs
         return index < len(inputs) and inputs[index] >= 0
 
     def constant(self, index: int, *types: str) -> tuple[FileTensor, np.ndarray]:
-        """An input whose numbers the file holds, of one of these types."""
+        """Return an input that is a constant of one of these types, and its elements."""
         tensor = self.tensor(index)
         if tensor.type not in types:
             raise ModelError(f"its input {index}, {tensor}, is {tensor.type}; it {_have(types)}")
@@ -153,32 +156,35 @@ class Call:
         return tensor, np.empty(tensor.shape, tensor.dtype)
 
     def integers(self, index: int, most: int = 8) -> list[int]:
-        """A short list of integers, or one."""
+        """Return a constant input as a list of at most `most` integers."""
         tensor, data = self.constant(index, "INT32", "INT64")
         if len(tensor.shape) > 1 or data.size > most:
-            raise ModelError(f"its input {index}, {tensor}, must be a short list of integers")
+            raise ModelError(
+                f"its input {index}, {tensor}, is {list(tensor.shape)}; it must be a list of up to "
+                f"{most} integers"
+            )
         return [int(number) for number in data.reshape(-1)]
 
     def integer(self, index: int) -> int:
-        """One integer."""
+        """Return a constant input that is one integer."""
         numbers = self.integers(index, 1)
         if not numbers:
-            raise ModelError(f"its input {index} is empty")
+            raise ModelError(f"its input {index} is empty; it must be one integer")
         return numbers[0]
 
     def operand(self, index: int, output: Value, *more: str) -> Value:
-        """An input, computed or a constant, in the shape of the output that it broadcasts to."""
+        """Return an input, computed or constant, broadcast to the shape of the output."""
         return self.spread(self.brought(index, *more), output)
 
     def spread(self, value: Value, output: Value) -> Value:
-        """A tensor in the shape of the output that it broadcasts to."""
+        """Return a tensor, broadcast to the shape of the output."""
         if value.size == output.size:
             return value
         inner = (1,) * (len(output.shape) - len(value.shape)) + value.shape
         sides = [(a, b) for a, b in zip(inner, output.shape) if b > 1]
         if len(sides) > 4:
             sides = _joined(sides)
-        while len(sides) > 4:  # the last axes alone, all others as one
+        while len(sides) > 4:  # broadcast the last three axes, with the axes before as one
             before, last = sides[:-3], sides[-3:]
             rows = math.prod(side for side, _ in before)
             value = self._broadcast(value, [(rows, rows), *last])
@@ -189,9 +195,10 @@ class Call:
     def _broadcast(
         self, value: Value, sides: list[tuple[int, int]], shape: tuple[int, ...] = ()
     ) -> Value:
-        """A call that repeats up to four axes: sides of the value and of what is made of it.
+        """Add a call that repeats up to four axes.
 
-        shape: of the tensor that it makes, if that is not one of four axes.
+        sides: for each axis its sizes before and after. shape: shape of the result, if it is not
+        the sizes after.
         """
         sides = [(1, 1)] * (4 - len(sides)) + sides
         params = {f"input_{axis}": side for axis, (side, _) in zip("nhwc", sides)}
@@ -201,7 +208,10 @@ class Call:
         return self.part("broadcast", made, function, params, [value])
 
     def brought(self, index: int, *more: str) -> Value:
-        """An input that is computed, or a constant, by a call that brings it; more: types."""
+        """Return an input; a constant becomes the output of a call that copies it.
+
+        more: allowed types besides INT8, UINT8 and INT16.
+        """
         tensor = self.tensor(index)
         if tensor.data is None or self.builder.has(tensor.index):
             return self.value(index, *more)
@@ -213,12 +223,12 @@ class Call:
         return value
 
     def output(self, index: int = 0, *more: str) -> Value:
-        """An output as the file describes it; more: types that it may hold beside the usual."""
+        """Return an output with the file's format; `more` are allowed types as in value()."""
         return self.builder.declared(self.operator.outputs[index], *more)
 
     def _input(self, index: int) -> int:
         if not self.given(index):
-            raise ModelError(f"its input {index} is missing")
+            raise ModelError(f"its input {index} is missing; it is required")
         return self.operator.inputs[index]
 
     # The network
@@ -233,12 +243,12 @@ class Call:
         bias: Optional[np.ndarray] = None,
         at: int = 0,
     ) -> None:
-        """Add the call that makes an output of the operator."""
+        """Add the call that writes output `at` of the operator."""
         self.builder.call(function, params, inputs, output, weights, bias)
         self.builder.make(self.operator.outputs[at], output)
 
     def function(self, names: Mapping[str, str], value: Value) -> str:
-        """The function for the type of a tensor, of those there are."""
+        """Return the function for the type of a tensor; `names` maps type suffixes to functions."""
         suffix = SUFFIXES[value.dtype]
         if suffix not in names:
             raise ModelError(f"it does not support {value.dtype}")
@@ -253,7 +263,10 @@ class Call:
         inputs: Sequence[Value],
         weights: Optional[np.ndarray] = None,
     ) -> Value:
-        """Add a call that makes something on the way; like: its format, its shape, whose part."""
+        """Add a call for an intermediate tensor and return the tensor.
+
+        part: suffix of the tensor's name. like: format, shape and stem of the name.
+        """
         made = replace(like, name=self.builder.part(like.name, part))
         self.builder.call(function, params, inputs, made, weights)
         return made
@@ -263,50 +276,50 @@ class Call:
 class Options:
     """The options of one operator."""
 
-    table: Any  # a Table, or the Map of a custom operator
+    table: Any  # a Table, or a Map for a custom operator
 
     def integer(self, field: str, low: int = 0, high: int = 2**31 - 1) -> int:
-        """An integer in a range."""
+        """Return an integer from `low` to `high`."""
         value = int(self.table.number(field))
         if not low <= value <= high:
             raise ModelError(f"its option {field} is {value}; it must be {low} to {high}")
         return value
 
     def number(self, field: str) -> float:
-        """A finite real number."""
+        """Return a finite float."""
         value = float(self.table.number(field))
         if not np.isfinite(value):
-            raise ModelError(f"its option {field} must be finite, not {value}")
+            raise ModelError(f"its option {field} is {value}; it must be finite")
         return value
 
     def text(self, field: str) -> str:
-        """Text."""
+        """Return a text."""
         return str(self.table.text(field))
 
     def flag(self, field: str) -> bool:
-        """A truth value."""
+        """Return a boolean."""
         return bool(self.table.number(field))
 
     def choice(self, field: str, kind: str) -> str:
-        """The name of an enumerator of the library's class `kind`."""
+        """Return the name of an enumerator of the library's class `kind`."""
         value = self.table.number(field)
         names = {code: name for name, code in vars(library(kind)).items() if code == value}
         if value not in names:
-            raise ModelError(f"its option {field} is {value}, which {kind} does not have")
+            raise ModelError(f"its option {field} is {value}; it must be a value of {kind}")
         return names[value]
 
     def activation(self, output: Value) -> dict[str, int]:
-        """act_min and act_max of the fused activation, for what its output holds."""
+        """Return act_min and act_max of the fused activation in the output's format."""
         kind = self.choice("FusedActivationFunction", "ActivationFunctionType")
         low, high = activation_range(kind, output.scale, output.zero, output.dtype)
         return {"act_min": low, "act_max": high}
 
 
 def same_type(*values: Value) -> str:
-    """The suffix of a function for values of one type."""
+    """Return the function suffix of the one type that all values have."""
     if len({value.dtype for value in values}) != 1:
         names = ", ".join(f"{value.name[:60]!r} {value.dtype}" for value in values)
-        raise ModelError(f"its tensors are of different types: {names}")
+        raise ModelError(f"its tensors have different types: {names}; they must have one type")
     for value in values:
         if value.dtype == "int16" and value.zero:
             raise ModelError(
@@ -316,14 +329,14 @@ def same_type(*values: Value) -> str:
 
 
 def same_format(first: Value, second: Value) -> None:
-    """Refuse tensors that should stand for the same numbers and do not."""
+    """Raise ModelError if two tensors differ in type, scale or zero point."""
     if (first.dtype, first.scale, first.zero) != (second.dtype, second.scale, second.zero):
         a, b = first.tensor.spelled, second.tensor.spelled
-        raise ModelError(f"it only moves numbers, but its input is {a} and its output {b}")
+        raise ModelError(f"its input is {a} and its output {b}; both must have one format")
 
 
 def _joined(sides: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Neighbours as one where both are repeated, or none is."""
+    """Merge adjacent axes that are both repeated or both not repeated."""
     joined: list[tuple[int, int]] = []
     for a, b in sides:
         if joined and (a == b) == (joined[-1][0] == joined[-1][1]):
@@ -337,5 +350,5 @@ def _have(types: Sequence[str]) -> str:
     return f"must be {' or '.join(types)}"
 
 
-#: Adds the calls that one operator comes to.
+#: A function that adds the calls of one operator.
 Converter = Callable[[Call], Any]

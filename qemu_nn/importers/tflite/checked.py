@@ -1,7 +1,7 @@
-"""A FlatBuffers file read without trust: every offset is checked before it is followed.
+"""Tables of an untrusted FlatBuffers file: every offset is checked before use.
 
-The classes of the library `tflite` know the slot of each field; they read through `Bytes`, which
-stands where the library has a reader that checks nothing.
+The classes of the library `tflite` know the slot of each field. They read through `Bytes`, because
+the library's own reader checks no offset.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _PURPOSE = "reading .tflite files"
 
 
 def library(name: str) -> Any:
-    """The class of the library `tflite` with this name; Error where the library is missing."""
+    """Return the class of this name in the library `tflite`; raise Error without the library."""
     optional_deps.require("flatbuffers", "tflite", _PURPOSE)
     return getattr(optional_deps.require(f"tflite.{name}", "tflite", _PURPOSE), name)
 
 
 class Table:
-    """A table of the file, whose fields are asked for by the library's names. data: the file.
+    """A table of the file, with the library's names for its fields. data: the file's bytes.
 
-    Raises ModelError for whatever does not lie in the file. Fields that are missing have the
-    schema's defaults.
+    Methods raise ModelError for an offset outside of the file. Missing fields have the schema's
+    defaults.
     """
 
     def __init__(self, kind: str, data: bytes, position: int) -> None:
@@ -37,41 +37,41 @@ class Table:
 
     @classmethod
     def root(cls, kind: str, data: bytes) -> Table:
-        """The table that a file begins with."""
+        """Return the root table of a file."""
         if len(data) < 8:
             raise damaged(kind)
         return cls(kind, data, struct.unpack_from("<I", data)[0])
 
     def number(self, field: str) -> Any:
-        """A number or a truth value."""
+        """Return a number or a boolean."""
         return getattr(self._reader, field)()
 
     def text(self, field: str) -> str:
-        """Text; "" if there is none."""
+        """Return the text of a field; "" if it is missing."""
         found = getattr(self._reader, field)()
         return "" if found is None else bytes(found).decode(errors="replace")
 
     def numbers(self, field: str) -> np.ndarray:
-        """A vector of numbers, as a view of the file."""
+        """Return a vector of numbers, as a view of the file."""
         if not self.count(field):
             return np.empty(0, np.int64)
         found: np.ndarray = getattr(self._reader, f"{field}AsNumpy")()
         return found
 
     def table(self, field: str, kind: str) -> Table | None:
-        """A table in a field; None if there is none."""
+        """Return the table of a field; None if it is missing."""
         found = getattr(self._reader, field)()
         return None if found is None else self._at(found, kind)
 
     def count(self, field: str) -> int:
-        """Elements of a vector."""
+        """Return the number of elements of a vector."""
         found: int = getattr(self._reader, f"{field}Length")()
         return found
 
     def member(self, field: str, kind: str, index: int) -> Table:
-        """One table of a vector, the index being inside it."""
+        """Return one table of a vector; `index` must be less than its count."""
         return self._at(getattr(self._reader, field)(index), kind)
 
     def _at(self, found: Any, kind: str) -> Table:
-        tab = getattr(found, "_tab", found)  # a union comes as a bare reader
+        tab = getattr(found, "_tab", found)  # the library returns a union as a bare reader
         return Table(kind, self.data, tab.Pos)

@@ -1,4 +1,4 @@
-"""Operator by operator from a .tflite file to a quantized network."""
+"""Conversion of a .tflite file to a quantized network, operator by operator."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .streaming import STREAMING, hold
 from .values import Inside
 from .windows import WINDOWS
 
-#: Operator -> what adds its calls to a network.
+#: Operator -> the function that adds its calls to a network.
 CONVERTERS: dict[str, Converter] = {
     **WINDOWS,
     **DENSE,
@@ -59,7 +59,7 @@ CONVERTERS.update(beside(CONVERTERS))
 
 
 def convert(model: Model) -> Graph:
-    """The network of a file, from its quantized input to its quantized outputs."""
+    """Return the network of a file, from its quantized inputs to its quantized outputs."""
     try:
         return _network(model)
     except Error as error:
@@ -75,7 +75,7 @@ def _network(model: Model) -> Graph:
     for index in dict.fromkeys(model.inputs):
         value, inner = start(builder, index, inner)
         starts.append(value)
-    if not inner:  # nothing but QUANTIZE or DEQUANTIZE, which are not left out then
+    if not inner:  # the file consists of QUANTIZE and DEQUANTIZE only: convert them as calls
         builder, outputs, inner = Builder(model), list(model.outputs), operators
         starts = [_begin(builder, [index]) for index in dict.fromkeys(model.inputs)]
     _convert(builder, inner)
@@ -102,18 +102,21 @@ def _convert(builder: Builder, operators: list[Operator]) -> None:
 
 
 def _inlined(call: Call, number: int, given: list[Value], where: Inside) -> list[Value]:
-    """What another graph of the file makes of values."""
+    """Add the calls of another graph of the file, and return its outputs."""
     if number in where.graphs:
-        raise ModelError(f"the graph {number} calls itself")
+        raise ModelError(f"graph {number} calls itself; recursion is not supported")
     model = call.builder.model.subgraph(number)
     where = replace(where, graphs=(*where.graphs, number))
     builder, operators = call.builder.inside(model, where), kept(model)
     if len(given) != len(model.inputs):
-        raise ModelError(f"it gives {len(given)} inputs to a graph with {len(model.inputs)}")
+        raise ModelError(f"it passes {len(given)} inputs to a graph with {len(model.inputs)}")
     for index, value in zip(model.inputs, given):
         inner = builder.declared(index, *PLAIN)
         if (inner.dtype, inner.size) != (value.dtype, value.size):
-            raise ModelError(f"it gives {value.tensor} to {model.tensor(index)}")
+            raise ModelError(
+                f"it passes {value.dtype} {list(value.shape)} to {model.tensor(index)}, "
+                f"{inner.dtype} {list(inner.shape)}; both must have one type and size"
+            )
         builder.make(index, replace(inner, name=value.name))
     _check_names(operators)
     _convert(builder, operators)
@@ -121,9 +124,10 @@ def _inlined(call: Call, number: int, given: list[Value], where: Inside) -> list
 
 
 def kept(model: Model) -> list[Operator]:
-    """The operators without those that only make the shape of a RESHAPE, which its output has.
+    """Return the operators except those that only compute the shape input of a RESHAPE.
 
-    Converters leave such (SHAPE, STRIDED_SLICE, PACK) where the batch of the model is open.
+    The shape of RESHAPE's output is known. TensorFlow's converter writes these operators (SHAPE,
+    STRIDED_SLICE, PACK) if the model's batch has no fixed size.
     """
     needed, found = set(model.outputs), []
     for operator in reversed(model.operators):
@@ -136,7 +140,7 @@ def kept(model: Model) -> list[Operator]:
 
 
 def _shapes_last(model: Model, operators: list[Operator]) -> list[Operator]:
-    """Operators that only make shapes and indices last, so that errors name their readers."""
+    """Move operators that only compute shapes and indices last, so that errors name readers."""
     types = {
         operator.index: {model.tensor(at).type for at in operator.outputs} for operator in operators
     }
@@ -146,12 +150,12 @@ def _shapes_last(model: Model, operators: list[Operator]) -> list[Operator]:
 
 
 def _check(model: Model, operators: list[Operator]) -> None:
-    """Refuse operators that are not supported, and what is no network."""
+    """Raise ModelError for unsupported operators, and for a file without inputs or outputs."""
     _check_names(_shapes_last(model, operators))
     if not model.inputs:
-        raise ModelError("it has no inputs")
+        raise ModelError("it has no inputs; it must have at least one")
     if not model.outputs:
-        raise ModelError("it has no outputs")
+        raise ModelError("it has no outputs; it must have at least one")
 
 
 def _check_names(operators: list[Operator]) -> None:
@@ -161,7 +165,7 @@ def _check_names(operators: list[Operator]) -> None:
 
 
 def network_outputs(model: Model, operators: list[Operator]) -> tuple[list[int], list[Operator]]:
-    """The network's outputs before they are made real numbers, and the operators up to them."""
+    """Return the network's outputs before a final DEQUANTIZE, and the operators without it."""
     makers = {index: each for each in model.operators for index in each.outputs}
     outputs, cut = [], set()
     for index in model.outputs:
@@ -177,8 +181,10 @@ def network_outputs(model: Model, operators: list[Operator]) -> tuple[list[int],
 
 
 def start(builder: Builder, index: int, operators: list[Operator]) -> tuple[Value, list[Operator]]:
-    """One of the network's first tensors, of integers where the file quantizes it, and the
-    operators after that."""
+    """Return the value of a network input, and the remaining operators.
+
+    If only QUANTIZE operators read a float input, the value is their output.
+    """
     tensor = builder.model.tensor(index)
     try:
         if any(axis > 0 for axis in tensor.open_axes):
@@ -198,12 +204,13 @@ def _quantizes(operator: Operator) -> bool:
 
 
 def _begin(builder: Builder, indices: list[int]) -> Value:
-    """The value that all these tensors are."""
+    """Return one value for tensors that must have one format."""
     first, *others = (builder.declared(index, *BARE) for index in indices)
     for other in others:
         if (other.dtype, other.scale, other.zero) != (first.dtype, first.scale, first.zero):
             raise ModelError(
-                "it is quantized in two ways; quantize it once in the model, and the result again"
+                "it is quantized in two formats; it must have one: quantize it once in the model, "
+                "and requantize the result"
             )
     for index in indices:
         builder.make(index, first)

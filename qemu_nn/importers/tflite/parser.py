@@ -1,4 +1,4 @@
-"""A .tflite file taken apart: its operators in order, and the tensors that they name by index."""
+"""Parser of .tflite files: operators in order, and the tensors that operators name by index."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ...io.files import MEGABYTE, read_bytes
 from ...ir.tensors import MEMORY_LIMIT
 from .checked import Table, library
 
-#: Most bytes of a file: more than any microcontroller holds.
+#: Maximum size of a file in bytes, above the memory of any microcontroller.
 FILE_LIMIT = 512 * MEGABYTE
 
-#: Most operators of a file, and most inputs and outputs of one and of all of them.
+#: Maximum number of operators, of inputs or outputs of one operator, and of all operators.
 _OPERATOR_LIMIT, _ENDS_LIMIT, _ALL_ENDS_LIMIT = 5000, 1000, 20_000
 
-#: Most axes of a tensor, longest name.
+#: Maximum number of axes of a tensor, and of characters of a name.
 _AXES_LIMIT, _NAME_LIMIT = 8, 1000
 
-#: The types whose numbers are read; others are named in messages.
+#: Supported types: the schema's name -> numpy's name.
 _DTYPES = {
     "INT4": "int8",
     "INT8": "int8",
@@ -42,9 +42,10 @@ _DTYPES = {
 class FileTensor:
     """A tensor of the file.
 
-    type: its name in the format's schema ("INT8"). scales, zeros: one for the whole tensor, or one
-    for each element of `axis`; none where it is not quantized. data: its numbers, in its shape,
-    if the file holds them; of INT4 flat and two in a byte. open_axes: those that are not fixed.
+    type: the type's name in the schema ("INT8"). scales, zeros: empty if the tensor is not
+    quantized, else one element for the tensor or one per index of `axis`. data: elements of a
+    constant in the tensor's shape; INT4 elements are flat, two per byte. open_axes: axes without a
+    fixed size.
     """
 
     index: int
@@ -63,15 +64,15 @@ class FileTensor:
 
     @property
     def dtype(self) -> str:
-        """Its numpy type."""
+        """The numpy type of the elements."""
         if self.type not in _DTYPES:
-            raise ModelError(f"{self} is {self.type}; have: {', '.join(_DTYPES)}")
+            raise ModelError(f"{self} is {self.type}; it must be one of {', '.join(_DTYPES)}")
         return _DTYPES[self.type]
 
 
 @dataclass(frozen=True)
 class Operator:
-    """A call of the file; inputs that are left out are -1."""
+    """An operator call of the file; a missing optional input is -1."""
 
     index: int
     name: str
@@ -84,14 +85,14 @@ class Operator:
 
 
 def read(path: Path) -> Model:
-    """The first graph of a file. Raises ModelError for everything that is inconsistent."""
+    """Read the first graph of a file; raise ModelError if the file is inconsistent."""
     return parse(path, read_bytes(path, FILE_LIMIT))
 
 
 def parse(path: Path, data: bytes) -> Model:
-    """The same of the bytes that a file has or will have."""
+    """Return the first graph in the bytes of a file; `path` is for error messages only."""
     if data[4:8] != b"TFL3":
-        raise ModelError(f"{path} is not a TensorFlow Lite model: it lacks the mark 'TFL3'")
+        raise ModelError(f"{path} is not a TensorFlow Lite model: it lacks the identifier 'TFL3'")
     try:
         root = Table.root("Model", data)
         version = root.number("Version")
@@ -105,7 +106,7 @@ def parse(path: Path, data: bytes) -> Model:
 
 
 class Model:
-    """A graph of a file. number: its place among these; inputs, outputs: indices of its tensors."""
+    """A graph of a file. number: its index in the file. inputs, outputs: indices of tensors."""
 
     def __init__(self, name: str, root: Table, number: int) -> None:
         self.name = name
@@ -118,25 +119,27 @@ class Model:
         self.operators = tuple(map(self._operator, range(self._operators())))
 
     def subgraph(self, number: int) -> Model:
-        """Another graph of the file."""
+        """Return another graph of the file."""
         have = self._root.count("Subgraphs")
         if not 0 < number < have:
             raise ModelError(f"it calls the graph {number} of the file, which has {have}")
         return Model(self.name, self._root, number)
 
     def tensor(self, index: int) -> FileTensor:
-        """A tensor by its index."""
+        """Return a tensor by its index."""
         if index not in self._read:
             self._read[index] = self._tensor(index)
         return self._read[index]
 
     def hold(self, index: int, data: np.ndarray) -> None:
-        """Say what numbers a tensor holds that an operator makes of constants alone."""
+        """Set the elements of a tensor that an operator computes from constants alone."""
         self._read[index] = replace(self.tensor(index), data=data)
 
     def memory(self, tensor: FileTensor, size: int) -> Optional[np.ndarray]:
-        """The file's bytes from a constant's first one on, as a device has them that reads the
-        file; None for other tensors, and beyond the end of the file."""
+        """Return `size` bytes of the file from a constant's first byte, as in a device's memory.
+
+        Returns None if the tensor is no constant, or if the file ends earlier.
+        """
         if tensor.data is None:
             return None
         whole = np.frombuffer(self._root.data, np.uint8)
@@ -146,7 +149,7 @@ class Model:
 
     def _operators(self) -> int:
         count = self._graph.count("Operators")
-        least = 0 if self.number else 1  # what a branch makes may be what it is given
+        least = 0 if self.number else 1  # a branch may return its inputs unchanged
         if not least <= count <= _OPERATOR_LIMIT:
             raise ModelError(f"it has {count} operators; 1 to {_OPERATOR_LIMIT} are supported")
         names = vars(library("BuiltinOperator")).items()
@@ -154,28 +157,32 @@ class Model:
         return count
 
     def _indices(self, table: Table, field: str, least: int = 0) -> tuple[int, ...]:
-        """Indices of tensors, each of one that there is; least: -1 where some may be left out."""
+        """Return valid indices of tensors; `least` is -1 if inputs may be missing, else 0."""
         found, have = table.numbers(field), self._graph.count("Tensors")
         self._ends += len(found)
         if len(found) > _ENDS_LIMIT or self._ends > _ALL_ENDS_LIMIT:
             raise ModelError(f"it has too many {field.lower()}: {len(found)} more")
         for index in found.tolist():
             if not least <= index < have:
-                raise ModelError(f"its {field.lower()} name tensor {index}, but there are {have}")
+                raise ModelError(
+                    f"its {field.lower()} name tensor {index}; the graph has {have} tensors"
+                )
         return tuple(found.tolist())
 
     def _operator(self, index: int) -> Operator:
         table = self._graph.member("Operators", "Operator", index)
         code, have = table.number("OpcodeIndex"), self._root.count("OperatorCodes")
         if code >= have:
-            raise ModelError(f"operator {index} has the operator code {code}, but there are {have}")
+            raise ModelError(
+                f"operator {index} has operator code {code}; the file has {have} codes"
+            )
         kind = self._root.member("OperatorCodes", "OperatorCode", code)
         number = max(kind.number("BuiltinCode"), kind.number("DeprecatedBuiltinCode"))
         name = self._names.get(number, f"operator code {number}")
         if name == "CUSTOM":
             name = _printable(kind.text("CustomCode")[:60])
             if not name or name in self._names.values():
-                name = f"CUSTOM {name!r}"  # none, or that of an operator which it is not
+                name = f"CUSTOM {name!r}"  # no name, or the name of a builtin operator
         try:
             inputs = self._indices(table, "Inputs", -1)
             return Operator(index, name, inputs, self._indices(table, "Outputs"), table)
@@ -187,7 +194,7 @@ class Model:
         name = _printable(table.text("Name"))
         shape = _shape(index, table)
         kinds = {code: name for name, code in vars(library("TensorType")).items()}
-        kind = kinds.get(table.number("Type"), "of a type that is not known")
+        kind = kinds.get(table.number("Type"), "of an unknown type")
         signature = table.numbers("ShapeSignature").tolist()
         if table.table("Sparsity", "SparsityParameters") is not None:
             raise ModelError(f"tensor {index} ({name[:60]!r}) is sparse; make it dense")
@@ -208,15 +215,18 @@ class Model:
         return tensor if data is None else _with_data(tensor, data)
 
     def _data(self, tensor: FileTensor, index: int) -> Optional[np.ndarray]:
-        """The bytes of a buffer; None if it has none."""
+        """Return the bytes of a buffer; None if it is empty."""
         have = self._root.count("Buffers")
-        if index >= have and index:  # without any, all tensors name the first
-            raise ModelError(f"{tensor} is in buffer {index}, but there are {have}")
+        if index >= have and index:  # in a file without buffers all tensors name buffer 0
+            raise ModelError(f"{tensor} is in buffer {index}; the file has {have} buffers")
         if not have:
             return None
         buffer = self._root.member("Buffers", "Buffer", index)
         if buffer.number("Offset") > 1:
-            raise ModelError(f"{tensor} lies outside the file's tables, as in files over 2 GiB")
+            raise ModelError(
+                f"{tensor} is stored outside of the file's tables, as in files over 2 GiB; it must "
+                "be in a buffer table"
+            )
         data = buffer.numbers("Data")
         return data if len(data) else None
 
@@ -224,7 +234,8 @@ class Model:
 def _printable(text: str) -> str:
     if len(text) > _NAME_LIMIT:
         raise ModelError(
-            f"the name {text[:20]!r}... has {len(text)} characters; {_NAME_LIMIT} are supported"
+            f"the name {text[:20]!r}... has {len(text)} characters; up to {_NAME_LIMIT} are "
+            "supported"
         )
     return "".join(c if c.isprintable() else "_" for c in text)
 
@@ -243,21 +254,21 @@ def _quantization(table: Table) -> tuple[np.ndarray, np.ndarray, int]:
     if found is None:
         return np.empty(0, np.float32), np.empty(0, np.int64), 0
     if found.number("DetailsType"):
-        raise ModelError("a tensor is quantized by something other than scales and zero points")
+        raise ModelError("a tensor has a custom quantization; it must have scales and zero points")
     return found.numbers("Scale"), found.numbers("ZeroPoint"), found.number("QuantizedDimension")
 
 
 def _with_data(tensor: FileTensor, data: np.ndarray) -> FileTensor:
-    """The tensor with its numbers, of which there must be as many as its shape says."""
+    """Return the tensor with its elements; their number must match the shape."""
     if tensor.variable:
-        raise ModelError(f"{tensor} is a variable, so the file must not hold numbers for it")
+        raise ModelError(f"{tensor} is a variable with data in the file; it must have none")
     dtype = np.dtype(tensor.dtype).newbyteorder("<")
     count, packed = math.prod(tensor.shape), tensor.type == "INT4"
     size = -(-count // 2) if packed else count * dtype.itemsize
     if data.size != size:
         raise ModelError(
-            f"{tensor} has the shape {list(tensor.shape)}, which is {size} bytes of {tensor.type}, "
-            f"but the file holds {data.size}"
+            f"{tensor} has {data.size} bytes of data; {tensor.type} {list(tensor.shape)} needs "
+            f"{size}"
         )
     numbers = data.view(dtype).reshape(-1 if packed else tensor.shape)
     return replace(tensor, data=numbers.astype(tensor.dtype, copy=False))

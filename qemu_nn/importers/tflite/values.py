@@ -1,4 +1,4 @@
-"""Tensors that are computed, and what a file's graphs share: variables, by their names."""
+"""Computed tensors, guards of conditional graphs, and variables that a file's graphs share."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ import numpy as np
 from ...errors import ModelError
 from ...ir.graph import Tensor
 
-#: Types without a format: the file's name -> numpy's.
+#: Types that need no scale and no zero point: the file's name -> numpy's name.
 PLAIN = {
     **{"INT32": "int32", "UINT32": "uint32", "INT64": "int64", "UINT64": "uint64"},
     **{"FLOAT32": "float32", "BOOL": "bool"},
 }
 
-#: All types that tensors may hold without a format.
+#: All types that a tensor without scale and zero point may have.
 BARE = ("INT8", "UINT8", "INT16", *PLAIN)
 
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor of integers that is computed.
+    """A computed tensor.
 
-    name: of the graph's tensor that holds its numbers, which may have another shape. shape: the
-    file's, with the batch of 1. An integer q stands for scale * (q - zero); numbers of the types of
-    PLAIN stand for themselves, but for INT32 where the file has a scale.
+    An integer q represents scale * (q - zero). Types in PLAIN have scale 1 and zero point 0, except
+    INT32 tensors with a scale in the file.
+
+    name: name of the graph's tensor with these elements; the graph's tensor may differ in shape.
+    shape: the file's shape, including the batch axis of 1.
     """
 
     name: str
@@ -38,12 +40,12 @@ class Value:
 
     @property
     def size(self) -> int:
-        """Its elements."""
+        """Number of elements."""
         return math.prod(self.shape)
 
     @property
     def tensor(self) -> Tensor:
-        """It as a tensor of one sample, without the batch of 1 that its shape begins with."""
+        """The graph's tensor of one sample, without the leading batch axis of 1."""
         batched = len(self.shape) > 1 and self.shape[0] == 1
         shape = self.shape[batched:] or (1,)
         plain = self.dtype in PLAIN.values() and (self.scale, self.zero) == (1.0, 0)
@@ -54,7 +56,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Guard:
-    """The condition behind which a graph is computed: a truth value, and which one it must be."""
+    """The condition of a branch: a boolean tensor, and the value that selects the branch."""
 
     condition: Value
     holds: bool
@@ -62,10 +64,10 @@ class Guard:
 
 @dataclass(frozen=True)
 class Inside:
-    """Where a graph is computed that an operator calls.
+    """The context of a graph that an operator calls.
 
-    graphs: its number in the file, and those of the graphs that it is in. guard: the condition that
-    must hold, if there is one. loops: is it computed again and again?
+    graphs: numbers of the calling graphs and of this one in the file. guard: condition of the
+    branch, if the graph is one. loops: True if the graph is part of a loop.
     """
 
     graphs: tuple[int, ...] = ()
@@ -75,8 +77,11 @@ class Inside:
 
 @dataclass
 class Variables:
-    """Variables by name. assigned: those that live on; handles: of the tensors of one graph that
-    stand for a variable."""
+    """Variables by name.
+
+    states: state of each variable. resets: values before the first run. assigned: names of the
+    variables that some operator assigns. handles: resource tensor of one graph -> variable name.
+    """
 
     states: dict[str, Value] = field(default_factory=dict)
     resets: dict[str, np.ndarray] = field(default_factory=dict)
@@ -84,11 +89,13 @@ class Variables:
     handles: dict[int, str] = field(default_factory=dict)
 
     def of_another_graph(self) -> Variables:
-        """The same variables; tensors have other indices there."""
+        """Return the same variables without handles, because tensor indices differ per graph."""
         return Variables(self.states, self.resets, self.assigned)
 
     def name(self, index: Optional[int]) -> str:
-        """The variable that a tensor stands for."""
+        """Return the name of the variable that a resource tensor refers to."""
         if index is None or index not in self.handles:
-            raise ModelError("its first input is no variable that a VAR_HANDLE before it names")
+            raise ModelError(
+                "its first input is not a variable; an earlier VAR_HANDLE must name it"
+            )
         return self.handles[index]
