@@ -153,7 +153,7 @@ class BuildWithKernels(build_py):
 
     def pack_kernels(self, package):
         plain = {path for path in Path("csrc").rglob("*.c") if is_plain(path)}
-        sdk = {p for p in plain if "sdk" in p.parts or ("npu" in p.parts and p.stem[-4:] == "_ref")}
+        sdk = {p for p in plain if p.match("csrc/sdk/*") or p.match("csrc/wuqi/*_ref.c")}
         files = included(sdk)
         for path in sorted(files):
             (package / path.parent).mkdir(parents=True, exist_ok=True)

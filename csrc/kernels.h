@@ -2,7 +2,7 @@
 #ifndef QN_ALL_KERNELS_H
 #define QN_ALL_KERNELS_H
 
-#include "npu/kernels.h"
+#include "wuqi/kernels.h"
 #include "q/kernels.h"
 #include "q/weighted_kernels.h"
 #include "s/convolve/kernels.h"

@@ -125,8 +125,8 @@ typedef int8_t input;
 #include "s/affine.h"
 #include "s/epilogue_s16_avx2.inc"
 #elif defined(PRELUDE_NPU)
-#include "npu/convolve.h"
-#include "npu/epilogue_avx2.inc"
+#include "wuqi/convolve.h"
+#include "wuqi/epilogue_avx2.inc"
 typedef int8_t input;
 enum { LOWEST = INT8_MIN, HIGHEST = INT8_MAX };
 #define plain n_convolve_s8_ref

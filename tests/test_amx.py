@@ -40,8 +40,8 @@ pytestmark = pytest.mark.compiles
 SOURCES = (
     "q/dense_q7_amx.c",
     "s/weighted_s8_amx.c",
-    "npu/convolve_s8_amx.c",
-    "npu/convolve_u8_amx.c",
+    "wuqi/convolve_s8_amx.c",
+    "wuqi/convolve_u8_amx.c",
 )
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ROWS = [row for row in kernels.ROWS if row.variant == "amx"]

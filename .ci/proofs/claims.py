@@ -690,7 +690,7 @@ for name, packs in (("q7", 4), ("q15", 2)):
 
 
 NPU = {"AVX2": ("avx2", 8, 1), "AVX-512": ("avx512", 16, 2)}
-NPU_TEXT = {isa: f'#include "npu/convolve_s16_{NPU[isa][0]}.c"\n' for isa in NPU}
+NPU_TEXT = {isa: f'#include "wuqi/convolve_s16_{NPU[isa][0]}.c"\n' for isa in NPU}
 
 
 def near_sums(m: Machine, exact: list[Int], high_: list[Int], bits: int = 16) -> list[Vector]:

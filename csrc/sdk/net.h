@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "../npu/kernels.h"
+#include "../wuqi/kernels.h"
 
 enum { CNN_VERSION = 1, CNN_HEADER_BYTES = 32, CNN_MOST = 65535, CNN_FRAC = 1024, CNN_OWN = 13 };
 /* Bytes of all features, as a power of two; fuzzing takes a smaller one, to be fast. */

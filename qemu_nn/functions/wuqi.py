@@ -217,7 +217,7 @@ def _channels(type: str) -> Function:
     )
 
 
-#: Entries of the table of log(1 + e^-d), by type; csrc/npu/each.h.
+#: Entries of the table of log(1 + e^-d), by type; csrc/wuqi/each.h.
 LOG_ENTRIES = {"s8": 64, "s16": 40960}
 #: Entries of a table of a function of one element.
 CODES = {"s8": 2**8, "s16": 2**16}

@@ -1,4 +1,4 @@
-/* High parts of the NPU's 16-bit products, csrc/npu/parts_pack.inc, for every pair of 16-bit numbers; and
+/* High parts of the NPU's 16-bit products, csrc/wuqi/hi_lo_split_pack.inc, for every pair of 16-bit numbers; and
  * quotients of average pooling, csrc/q/avepool_avx2.c, on both sides of every integer.
  *
  * With w = 256 * wh + wl and x = 256 * xh + xl, a product lacks 256 * xh * wl + xl * w of 2^16 * xh * wh.
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "npu/convolve_s16_avx512.c"
+#include "wuqi/convolve_s16_avx512.c"
 
 static long wrong;
 
