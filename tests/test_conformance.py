@@ -4,7 +4,9 @@ import hashlib
 import json
 import lzma
 import math
+from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import exported
 import links
@@ -15,6 +17,7 @@ from click.testing import CliRunner
 from qemu_nn.api import conformance as sets
 from qemu_nn.api import conformance_device as on_devices
 from qemu_nn.cli.main import main
+from qemu_nn.device.client import LayerRefused
 from qemu_nn.errors import Error
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
@@ -320,3 +323,41 @@ def test_an_emulated_board_is_the_same(board):
     found = on_devices.run_on_device(cases, f"qemu:{board}")
     assert found.same
     assert [place.runs for place in found.places] == [2, 10 + 19]
+
+
+class Refusing:
+    """A device of given cases, whose function refuses the arguments of some."""
+
+    network = SimpleNamespace(functions="CMSIS-NN")
+
+    def __init__(self, cases, refused):
+        self.cases, self.refused = cases, refused
+
+    def meet(self):
+        """See Device."""
+
+    def run(self, content, first, layers, layer_done):
+        """See Device."""
+        if self.refused & {case.name for case in self.cases}:
+            raise LayerRefused("layer 7 refuses its arguments")
+        own = profile("m4", "7.0.0")
+        outputs = [(conformance.plain_outputs(c, own), c) for c in self.cases]
+        return None, [found[name].tobytes() for found, case in outputs for name in case.outputs]
+
+
+def test_a_case_whose_function_refuses_its_arguments_differs_alone(monkeypatch):
+    cases = sets.select(["arm_convolve_s8-*"])
+    refused = {"arm_convolve_s8-5", "arm_convolve_s8-19"}
+    built = []
+
+    @contextmanager
+    def reached(network, *_):
+        names = {node.name.partition(".")[0] for node in network.graph.nodes}
+        built.append(names)
+        yield Refusing([case for case in cases if case.name in names], refused)
+
+    monkeypatch.setattr(on_devices, "reached", reached)
+    found = on_devices.run_on_device(cases, "qemu:m4", "7.0.0")
+    assert {one.case for one in found.places[0].differences} == refused
+    assert found.places[0].functions == "CMSIS-NN"
+    assert len(built) < 2 * len(cases)

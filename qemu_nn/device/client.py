@@ -28,6 +28,10 @@ class Restarted(Exception):
     """The device has forgotten the session: it was reset."""
 
 
+class LayerRefused(Error):
+    """A layer's function on the device that returned an error."""
+
+
 @dataclass(frozen=True)
 class Described:
     """The network of a device. model: its hash; core, path, cmsis, rounding, kernels, tflm: whose
@@ -87,7 +91,8 @@ class Device:
 
         inputs: little-endian bytes of each; first: a recurrent network starts anew; layers: each
         layer's bytes; layer_done: is given the results, and may answer with another to put in its
-        place; without it the network does not stop at layers. Raises Restarted, Error.
+        place; without it the network does not stop at layers. Raises Restarted, Error; LayerRefused
+        if a function returns an error.
         """
         for index, content in enumerate(inputs):
             self._write(protocol.INPUT, index, content)
@@ -103,7 +108,7 @@ class Device:
             step = protocol.step_content(self._run, report.stop)
             report = self._reported(protocol.STEP, step)
         if report.status:
-            raise Error(
+            raise LayerRefused(
                 f"{self._where}: layer {report.status} of the network on the device refuses its "
                 "arguments"
             )
