@@ -1,5 +1,5 @@
 /* Runs whole networks on the best rows of this host, and compares with what plain rows make of them:
- * on emulated processors, where there is no Python. tests/planned.py writes the header PLANNED.
+ * on emulated processors, where there is no Python. tests/support/planned.py writes the header PLANNED.
  *
  * Exit code 1: a network has other bytes. */
 #include "memory.h"

@@ -1,0 +1,128 @@
+"""The build: an edit compiles what it touches, and no object is ever stale."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+
+pytestmark = pytest.mark.compiles
+
+needs_unix = pytest.mark.skipif(os.name == "nt", reason="MSVC's objects are always compiled again")
+
+FILES = {
+    "include/qn_params.h": "typedef struct pair { int a, b; } pair;\n",
+    "include/qn_params_s.h": "",
+    "include/qn_params_e.h": "",
+    "include/qn_params_signal.h": "",
+    "include/qn_params_movement.h": "",
+    "include/qn_params_f.h": "",
+    "include/qn.h": '#include "qn_params.h"\nint first(pair p);\nint second(pair p);\n',
+    "first.c": (
+        '#include "include/qn.h"\n#include "q/value.h"\nint first(pair p) { return p.a + VALUE; }\n'
+    ),
+    "second.c": '#include "include/qn.h"\nint second(pair p) { return p.b; }\n',
+    "q/value.h": "#define VALUE 1\n",
+    "../qemu_nn/runtime/runner.c": "void *PyInit__runner(void) { return 0; }\n",
+}
+
+
+class Tree:
+    """A small project with this project's own setup.py and _build.py."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE", "qemu_nn/_build.py"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
+        (root / "qemu_nn" / "__init__.py").touch()  # without it, an installed package comes first
+        (root / "qemu_nn" / "io").mkdir()
+        (root / "qemu_nn" / "io" / "version.py").write_text('__version__ = "0"\n')
+        for name, text in FILES.items():
+            self.write(name, text)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / "csrc" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def build(self, **environment: str) -> set[str]:
+        """Build, and give the names of the C files that were compiled."""
+        before = self.objects()
+        clean = {name: value for name, value in os.environ.items() if name not in ("CC", "CFLAGS")}
+        subprocess.run(
+            [sys.executable, "setup.py", "-q", "build_ext", "--inplace"],
+            cwd=self.root,
+            env={**clean, **environment},
+            check=True,
+            capture_output=True,
+        )
+        after = self.objects()
+        return {path.stem + ".c" for path, inode in after.items() if before.get(path) != inode}
+
+    def objects(self) -> dict[Path, int]:
+        """Each object is written beside and renamed: a new one has a new inode."""
+        found = (self.root / "build").rglob("*.o")
+        return {path: path.stat().st_ino for path in found}
+
+    def first(self) -> int:
+        """What the extension computes, in a process of its own."""
+        code = "from qemu_nn._native import lib; print(lib.first({'a': 10, 'b': 0}))"
+        run = [sys.executable, "-c", code]
+        return int(subprocess.run(run, cwd=self.root, check=True, capture_output=True).stdout)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return Tree(tmp_path)
+
+
+@needs_unix
+def test_an_edit_compiles_what_it_touches(tree):
+    assert tree.build() == {"first.c", "second.c", "qemu_nn._native.c", "runner.c"}
+    assert tree.first() == 11
+    assert tree.build() == set()
+
+    tree.write("q/value.h", "#define VALUE 5\n")
+    assert tree.build() == {"first.c"}
+    assert tree.first() == 15
+
+    tree.write("second.c", '#include "include/qn.h"\nint second(pair p) { return -p.b; }\n')
+    assert tree.build() == {"second.c"}
+
+
+@needs_unix
+def test_no_object_is_stale(tree):
+    tree.build()
+    header = tree.root / "csrc" / "q" / "value.h"
+    old = header.stat()
+
+    header.write_text("#define VALUE 6\n")  # the same size and, below, the same age
+    os.utime(header, ns=(old.st_atime_ns, old.st_mtime_ns))
+    assert tree.build() == {"first.c"}
+    assert tree.first() == 16
+
+    tree.write("value.h", "")  # a header that another name may now mean
+    assert "first.c" in tree.build()
+
+    damaged = next(path for path in tree.objects() if path.stem == "first")
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    assert tree.build() == {"first.c"}
+
+    assert tree.build(CFLAGS="-DOTHER") >= {"first.c", "second.c"}  # objects of their own
+    assert tree.build() == set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the names of ELF sections")
+def test_only_a_build_that_asks_for_it_has_debug_information(tree):
+    def has_debug_information() -> bool:
+        (module,) = (tree.root / "qemu_nn").glob("_native*.so")
+        return b".debug_info" in module.read_bytes()
+
+    tree.build()
+    assert not has_debug_information()
+    tree.build(CFLAGS="-g -O0")
+    assert has_debug_information()

@@ -1,0 +1,216 @@
+"""Steps that are interrupted go on where they were, and come to the same network."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from test_accuracy_steps import same
+
+import qemu_nn
+from qemu_nn.api.golden import FloatNetwork
+from qemu_nn.errors import ModelError
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.operators import Conv, Dense, Pool, Relu, Reshape
+from qemu_nn.ptq import pipeline
+from qemu_nn.ptq.candidate import Plan
+from qemu_nn.ptq.checkpoint import Record
+from qemu_nn.qnz.float_network import float_entries
+from qemu_nn.quantizer import steps
+
+STEPS = ["average", "rows", "equalize", "round", "correct"]
+
+
+def network():
+    """A convolution, a pool, and a fully connected layer; channels of different size."""
+    rng = np.random.default_rng(3)
+    filters = rng.normal(size=(4, 3, 3, 1)) * 2.0 ** np.arange(4)[:, None, None, None]
+    nodes = [
+        FloatNode("conv", Conv(filters.transpose(0, 2, 1, 3), pads=(1, 1, 1, 1)), ("x",)),
+        FloatNode("relu", Relu(), ("conv",)),
+        FloatNode("pool", Pool("average", (2, 2), (2, 2)), ("relu",)),
+        FloatNode("flat", Reshape((16,)), ("pool",)),
+        FloatNode("dense", Dense(rng.normal(size=(3, 16)), rng.normal(size=3)), ("flat",)),
+    ]
+    return FloatGraph("net", "x", (4, 4, 1), "NHWC", tuple(nodes), ("dense",))
+
+
+def inputs(count=16, seed=66):
+    """Data of a seed with which every step gains, and ranges of all samples do."""
+    return np.random.default_rng(seed).normal(size=(count, 4, 4, 1))
+
+
+#: Other data, with which these steps gain.
+FEWER = {"x": inputs(seed=22), "scheme": "affine", "steps": ["equalize", "round", "correct"]}
+
+
+def stopped(*_):
+    raise KeyboardInterrupt
+
+
+def quantized(x=None, **how):
+    x = inputs() if x is None else x
+    return qemu_nn.quantize(FloatNetwork(network()), x, **{"steps": STEPS, **how})
+
+
+def interrupted(monkeypatch, step, **how):
+    """Take steps up to one of these functions."""
+    with monkeypatch.context() as patch:
+        patch.setattr(*step, stopped)
+        with pytest.raises(KeyboardInterrupt):
+            quantized(**how)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"scheme": "affine"},
+        pytest.param({"scheme": "power2"}, marks=pytest.mark.slow),
+        pytest.param({**FEWER, "scheme": "power2", "bits": 16}, marks=pytest.mark.slow),
+        {**FEWER, "ram": 200},
+    ],
+    ids=["affine", "power2", "power2-16", "widths"],
+)
+def test_an_interrupted_run_goes_on_to_the_same_network(how, tmp_path, monkeypatch):
+    file, names = tmp_path / "steps.zip", how.get("steps", STEPS)
+    whole = quantized(**how)
+    for function, step in (("rounded", "round"), ("corrected", "correct")):
+        interrupted(monkeypatch, (steps, function), **how, resume=file)
+        with zipfile.ZipFile(file) as archive:
+            assert json.loads(archive.read("steps.json"))["done"] == names.index(step)
+            assert "float.json" in archive.namelist()
+    with monkeypatch.context() as patch:
+        for name in ("equalized", "convolved", "rounded"):
+            patch.setattr(steps, name, stopped)  # is not taken again
+        rest = quantized(**how, resume=file)
+    assert same(whole, rest)
+    assert whole.notes == rest.notes
+    assert all("->" in note for note in whole.notes[-5:]) or how != {"scheme": "affine"}
+    assert float_entries(whole.reference) == float_entries(rest.reference)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The file of steps that were interrupted in the last one, and what they were taken with."""
+    how, file = FEWER, tmp_path_factory.mktemp("steps") / "steps.zip"
+    interrupted(pytest.MonkeyPatch(), (steps, "corrected"), **how, resume=file)
+    return file.read_bytes(), how
+
+
+@pytest.fixture
+def begun(written, tmp_path):
+    content, how = written
+    (tmp_path / "steps.zip").write_bytes(content)
+    return tmp_path / "steps.zip", how
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"x": FEWER["x"][::-1]},
+        {"steps": ["equalize", "round"]},
+        {"scheme": "power2"},
+        {"weight_method": "mse"},
+        {"search_range": 2},
+        {"formats": {"relu": {"output": (0.0, 9.0)}}},
+        {"ram": 10**6},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_a_file_of_something_else_is_refused(begun, other):
+    file, how = begun
+    with pytest.raises(ModelError, match="another network, data or options; remove it or name"):
+        quantized(**{**how, **other}, resume=file)
+
+
+def rewritten(file, change, entry="steps.json"):
+    with zipfile.ZipFile(file) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    held[entry] = change(held[entry])
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in held.items():
+            archive.writestr(name, content)
+
+
+def put(*path, value):
+    def change(content):
+        document = json.loads(content)
+        at = document
+        for key in path[:-1]:
+            at = at[key]
+        at[path[-1]] = value
+        return json.dumps(document)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda content: content[:-20], "this is not JSON"),
+        (put("done", value="two"), "'done' must be an integer"),
+        (put("done", value=0), "'done' must be 1 or more"),
+        (put("methods", value=["minmax"]), "'methods'"),
+        (put("methods", value=["best", "mse"]), "no method 'best'"),
+        (put("functions", value={"nothing": "arm_x"}), "nothing"),
+        (put("formats", "tensors", value={}), "not those of the network"),
+        (put("formats", "tensors", "relu", "scale", value=0), "no device has such a format"),
+        (put("formats", "tensors", "relu", "zero", value=999), "no device has such a format"),
+        (put("formats", "tensors", "relu", "dtype", value="f8"), "'dtype'"),
+        (put("formats", "tensors", "pool", "scale", value=31.0), "no device has this network"),
+    ],
+)
+def test_a_damaged_file_is_refused(begun, change, words):
+    file, how = begun
+    rewritten(file, change)
+    with pytest.raises(ModelError) as caught:
+        quantized(**how, resume=file)
+    assert words in str(caught.value)
+    assert "steps.zip" in str(caught.value)
+
+
+def test_damaged_arrays_are_refused(begun):
+    file, how = begun
+    with zipfile.ZipFile(file) as archive:
+        entry = next(name for name in archive.namelist() if name.startswith("weights/"))
+    whole = file.read_bytes()
+    for change in (lambda c: c[:-8], lambda c: c[:-8] + np.array([np.nan]).tobytes()):
+        file.write_bytes(whole)
+        rewritten(file, change, entry)
+        with pytest.raises(ModelError, match=r"steps\.zip"):
+            quantized(**how, resume=file)
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelError, match=r"cannot read .*steps\.zip"):
+        quantized(**how, resume=file)
+
+
+def test_steps_without_time_and_those_cut_short_are_taken_again(tmp_path, monkeypatch):
+    file, how = tmp_path / "steps.zip", {"scheme": "affine", "steps": ["round", "correct"]}
+    assert "no time" in quantized(**how, resume=file, minutes=0).notes[-1]
+    late = iter([False, True, True])
+    with monkeypatch.context() as patch:
+        patch.setattr(Plan, "late", property(lambda _: next(late)))
+        quantized(**how, resume=file)
+    assert not file.exists()
+    assert same(quantized(**how), quantized(**how, resume=file))
+    assert [each.name for each in tmp_path.iterdir()] == ["steps.zip"]
+
+
+def test_a_search_within_steps_keeps_its_decisions_beside(tmp_path, monkeypatch):
+    file, how = tmp_path / "steps.zip", {"steps": ["search", "correct"], "search_range": 1}
+    whole = quantized(**how)
+    real = pipeline.search
+
+    def search(*given):
+        return real(*given[:-1], lambda turns: [*given[-1](turns)][:5])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "search", search)
+        patch.setattr(Record, "write", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            quantized(**how, resume=file)
+    assert [each.name for each in tmp_path.iterdir()] == ["steps.zip.search"]
+    rest = quantized(**how, resume=file)
+    assert same(whole, rest)
+    assert whole.notes == rest.notes
+    assert [each.name for each in tmp_path.iterdir()] == ["steps.zip"]

@@ -1,0 +1,199 @@
+"""TFLite_Detection_PostProcess: what TensorFlow Lite Micro's Python wheel of October 2026 computes,
+and what is refused of it."""
+
+import numpy as np
+import pytest
+from paths import GOLDEN
+
+pytest.importorskip("tflite")
+import recorded_tflite
+from exported import check, needs, write
+from flatbuffers import flexbuffers
+from tflite_files import File
+
+import qemu_nn
+from qemu_nn.errors import DeviceWarning, Error, ModelError
+
+with np.load(GOLDEN / "tflm_detection.npz") as _arrays:
+    RECORDED = dict(_arrays)
+NAMES = sorted({key.partition("/")[0] for key in RECORDED})
+
+pytestmark = pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
+
+
+def load(name, folder):
+    path = folder / f"{name}.tflite"
+    path.write_bytes(RECORDED[f"{name}/file"].tobytes())
+    return qemu_nn.load(path)
+
+
+def recorded(name):
+    """Without the rows behind the last one, in which the device leaves what its memory held."""
+    found = {k.partition("/")[2]: v for k, v in RECORDED.items() if k.startswith(f"{name}/")}
+    if "two_classes" not in name:  # rows lie apart there, and memory was 0
+        for sample, count in enumerate(found["output_3"].astype(int).ravel()):
+            for part in ("output_0", "output_1", "output_2"):
+                found[part][sample, 0, count:] = 0
+    return found
+
+
+def given(network, name):
+    return recorded_tflite.given(network.graph, recorded(name))
+
+
+def wrong(network, name, **how):
+    results = network.session(**how).run(given(network, name))
+    return recorded_tflite.wrong(network.graph, results, recorded(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recorded_file_has_the_bits_of_the_device(name, tmp_path):
+    assert wrong(load(name, tmp_path), name) == {}
+
+
+@pytest.mark.parametrize("name", ["fast_front", "regular_many"])
+def test_a_saved_network_on_two_threads_has_them_too(name, tmp_path):
+    load(name, tmp_path).save(tmp_path / "net.qnz")
+    assert wrong(qemu_nn.load(tmp_path / "net.qnz"), name, threads=2) == {}
+
+
+@needs("pc")
+@pytest.mark.compiles
+@pytest.mark.parametrize("name", ["fast_front", "regular_front"])
+def test_an_exported_network_passes(name, tmp_path):
+    network = load(name, tmp_path)
+    x = {key: part[:2] for key, part in given(network, name).items()}
+    status, lines = check(write(tmp_path / "net", network, x=x))
+    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
+
+
+def test_rows_that_the_device_does_not_write_are_0_and_told(tmp_path):
+    network = load("fast", tmp_path)
+    with pytest.warns(DeviceWarning, match="in rows behind the last detection is 0 here"):
+        session = network.session()
+    x = {key: part[:1].copy() for key, part in given(network, "fast").items()}
+    x["input_2"][:] = 0
+    results = session.run(x)
+    assert [name for name in network.graph.outputs if results[name].any()] == []
+
+
+@pytest.mark.parametrize(("at", "value"), [("input", -4000.0), ("input_2", np.nan)])
+def test_boxes_without_an_area_and_scores_that_are_no_numbers_stop(at, value, tmp_path):
+    network = load("fast", tmp_path)
+    x = {key: part[:1].copy() for key, part in given(network, "fast").items()}
+    x[at][:] = value
+    with pytest.raises(Error, match="a box without an area or of scores that are no numbers"):
+        network.session().run(x)
+
+
+# ---- options and tensors that have no meaning ----
+
+OPTIONS = {
+    **{"max_detections": 5, "max_classes_per_detection": 1, "num_classes": 4},
+    **{"nms_score_threshold": 0.3, "nms_iou_threshold": 0.5},
+    **{"y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0},
+}
+
+
+def packed(**changed):
+    builder = flexbuffers.Builder()
+    with builder.Map():
+        for key, value in {**OPTIONS, **changed}.items():
+            builder.Key(key)
+            if value is None:
+                builder.Null()
+            elif isinstance(value, float):
+                builder.Float(value, 8)
+            else:
+                builder.Add(value)
+    return bytes(builder.Finish())
+
+
+def detector(custom, inputs=None, rows=5, outputs=None, type="FLOAT32"):
+    net = File()
+    shapes = {"boxes": (1, 6, 4), "scores": (1, 6, 5), "anchors": (6, 4), **(inputs or {})}
+    scale = None if type == "FLOAT32" else 0.1
+    ends = [net.input(shape, scale, type=type) for shape in shapes.values()]
+    shapes = outputs or [(1, rows, 4), (1, rows), (1, rows), (1,)]
+    made = [net.output(shape, None, type="FLOAT32") for shape in shapes]
+    net.operator("CUSTOM:TFLite_Detection_PostProcess", ends, made, custom=custom)
+    return net
+
+
+def ran(net, folder):
+    """The outputs of a network that a file holds, in their order."""
+    network = qemu_nn.load(net.save(folder))
+    x = {t.name: np.full((1, *t.shape), 0.5, t.dtype) for t in network.graph.inputs}
+    results = network.session().run(x)
+    return [results[name] for name in network.graph.outputs]
+
+
+def test_options_may_be_integers_and_what_is_not_known_is_not_looked_at(tmp_path):
+    custom = packed(y_scale=10, _output_quantized=True, detections_per_class=None)
+    assert ran(detector(custom), tmp_path)[3] == [1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"max_detections": None}, "max_detections is 0; it must be 1 to 65535"),
+        ({"max_detections": 2**31}, "max_detections is 2147483648; it must be"),
+        ({"max_detections": -1}, "max_detections is -1"),
+        ({"num_classes": 0}, "num_classes is 0"),
+        ({"num_classes": 2**40}, "num_classes is 1099511627776"),
+        ({"num_classes": 9}, r"scores \[1, 6, 5\] and anchors .* do not fit 6 boxes of 9 classes"),
+        ({"max_classes_per_detection": 0}, "max_classes_per_detection is 0"),
+        ({"use_regular_nms": True, "detections_per_class": 0}, "detections_per_class is 0"),
+        ({"nms_iou_threshold": 0.0}, "nms_iou_threshold is 0; it must be above 0 and up to 1"),
+        ({"nms_iou_threshold": 1.5}, "nms_iou_threshold is 1.5"),
+        ({"nms_score_threshold": float("nan")}, "is not a finite float32 or float64"),
+        ({"h_scale": float("inf")}, "is not a finite float32 or float64"),
+        ({"h_scale": 1e300}, "h_scale must be a finite float32"),
+        ({"w_scale": 0.0}, "w_scale must not be 0"),
+        ({"x_scale": "10"}, "is not a number or a truth value"),
+        ({"max_classes_per_detection": 2}, "writes up to 20 rows, but the outputs have 5: beside"),
+        ({"max_detections": 9}, "writes up to 6 rows, but the outputs have 5"),
+        (
+            {"use_regular_nms": True, "max_detections": 1},
+            "sorts up to 7 numbers in memory for 6: beside it",
+        ),
+    ],
+)
+def test_options_without_a_meaning_are_refused(changed, match, tmp_path):
+    with pytest.raises(Error, match=match):
+        ran(detector(packed(**changed)), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("how", "match"),
+    [
+        ({"inputs": {"boxes": (1, 6, 3)}}, r"boxes \[1, 6, 3\] must be \[1, boxes, 4 or more\]"),
+        ({"inputs": {"boxes": (2, 6, 4)}}, r"must be \[1, boxes, 4 or more\]"),
+        ({"inputs": {"scores": (1, 7, 5)}}, "do not fit 6 boxes of 4 classes"),
+        ({"inputs": {"anchors": (4, 6)}}, "do not fit 6 boxes of 4 classes"),
+        ({"outputs": [(1, 5, 4), (1, 5), (1, 4), (1,)]}, r"\[1, 4\]; it must be 5 of float32"),
+        ({"outputs": [(1, 5, 4), (1, 5), (1, 5)]}, "3 inputs and 3 outputs"),
+        ({"type": "INT8"}, "has it for FLOAT32, but tensor 0 .* is INT8"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(how, match, tmp_path):
+    with pytest.raises(ModelError, match=match):
+        ran(detector(packed(), **how), tmp_path)
+
+
+def test_truncated_and_damaged_options_are_refused_or_read(tmp_path):
+    whole, rng = packed(), np.random.default_rng(4)
+    cut = [whole[:end] for end in range(0, len(whole), 3)]
+    for _ in range(150):
+        changed = bytearray(whole)
+        for at in rng.integers(0, len(whole), 2):
+            changed[at] = rng.integers(256)
+        cut.append(bytes(changed))
+    refused = []
+    for custom in cut:
+        try:
+            ran(detector(custom), tmp_path)
+        except Error as error:
+            refused.append(str(error))
+    assert len(cut) // 2 < len(refused) < len(cut)
+    assert [text for text in refused if "etection" not in text or "\n" in text] == []

@@ -1,0 +1,379 @@
+"""Computed places and slopes, states in branches, compressed weights, and ends of networks: as the
+Python wheel of TensorFlow Lite Micro of October 2026 computes them, with its own kernels."""
+
+import warnings
+
+import numpy as np
+import pytest
+from paths import GOLDEN
+
+pytest.importorskip("tflite")
+import recorded_tflite
+from exported import check, needs, write
+from tflite_files import File
+
+import qemu_nn
+from qemu_nn.errors import Error, ModelError
+from qemu_nn.ir.builds import weight_bytes
+
+with np.load(GOLDEN / "tflm_more.npz") as _arrays:
+    RECORDED = dict(_arrays)
+NAMES = sorted({key.partition("/")[0] for key in RECORDED})
+STATES = [name for name in NAMES if name.startswith("svdf_")]
+BUILD = {"kernels": "reference", "tflm": "2026-10"}
+
+
+def load(name, folder):
+    path = folder / f"{name}.tflite"
+    path.write_bytes(RECORDED[f"{name}/file"].tobytes())
+    return qemu_nn.load(path)
+
+
+def recorded(name):
+    return {k.partition("/")[2]: v for k, v in RECORDED.items() if k.startswith(f"{name}/")}
+
+
+def given(network, name):
+    """Inputs [N, ...], of a network with states [1, T, ...]."""
+    x = recorded_tflite.given(network.graph, recorded(name))
+    return {key: part[None] for key, part in x.items()} if network.graph.states else x
+
+
+def wrong(network, name, results):
+    return recorded_tflite.wrong(network.graph, results, recorded(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recorded_file_has_the_bits_of_the_device(name, tmp_path):
+    network = load(name, tmp_path)
+    assert wrong(network, name, network.session(**BUILD).run(given(network, name))) == {}
+
+
+@pytest.mark.parametrize("name", ["slice_begins_float32", "prelu_xb_d_int8", "svdf_twice_int8"])
+def test_a_saved_network_on_two_threads_has_them_too(name, tmp_path):
+    load(name, tmp_path).save(tmp_path / "net.qnz")
+    network = qemu_nn.load(tmp_path / "net.qnz")
+    session = network.session(threads=2, **BUILD)
+    assert wrong(network, name, session.run(given(network, name))) == {}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_state_in_a_branch_or_a_loop_lives_on_from_step_to_step(name, tmp_path):
+    network = load(name, tmp_path)
+    stream, x, made = network.session(**BUILD).stream(), given(network, name), []
+    for step in range(next(iter(x.values())).shape[1]):
+        made.append(stream.step({key: part[0, step] for key, part in x.items()}))
+    results = {key: np.stack([each[key] for each in made]) for key in network.graph.outputs}
+    assert wrong(network, name, results) == {}
+
+
+SOME = (
+    "dense_tensor_bias",
+    "places64_slice",
+    "leaky_neg_int8",
+    "slice_begins_int8",
+    "prelu_ch_d_int8",
+    "svdf_in_if_int8",
+    "svdf_in_while_int8",
+)
+
+
+@needs("pc")
+@pytest.mark.compiles
+@pytest.mark.parametrize("name", SOME)
+def test_an_exported_network_passes(name, tmp_path):
+    network = load(name, tmp_path)
+    x = given(network, name)
+    few = {key: part[:, :3] if network.graph.states else part[:2] for key, part in x.items()}
+    status, lines = check(write(tmp_path / "net", network, x=few))
+    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
+
+
+# ---- slices that begin anywhere ----
+
+
+def sliced(folder, name, **changed):
+    network = load(name, folder)
+    x = {key: part[:1].copy() for key, part in given(network, name).items()}
+    for key, values in changed.items():
+        x[key][:] = values
+    return network.session().run(x)
+
+
+def test_a_slice_is_where_its_begins_say(tmp_path):
+    made = sliced(tmp_path, "slice_begins_int8", in1=[1, 2, 0])["out0"]
+    whole = recorded("slice_begins_int8")["input_0"][:1]
+    np.testing.assert_array_equal(made, whole[:, 1:3, 2:4, :3])
+
+
+@pytest.mark.parametrize("begins", [[-1, 0, 0], [3, 0, 0], [0, 0, 4], [0, 2**31 - 1, 0]])
+def test_a_slice_outside_of_its_input_stops(begins, tmp_path):
+    with pytest.raises(Error, match="GATHER or SLICE outside its input"):
+        sliced(tmp_path, "slice_begins_int8", in1=begins)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("slice_sizes_int8", {"in2": [2, 3]}),
+        ("slice_sizes_int8", {"in1": [0, 0], "in2": [-1, 2]}),
+        ("slice_rest_int8", {"in1": [1, 2]}),
+    ],
+)
+def test_a_slice_of_another_size_stops(name, changed, tmp_path):
+    with pytest.raises(Error, match="GATHER or SLICE outside its input"):
+        sliced(tmp_path, name, **changed)
+
+
+def test_a_rest_may_be_computed(tmp_path):
+    """-1 is the rest of an axis, where it is as large as the output."""
+    name = "slice_sizes_int8"
+    made = sliced(tmp_path, name, in1=[3, 1], in2=[-1, 2])["out0"]
+    np.testing.assert_array_equal(made, recorded(name)["input_0"][:1, 3:, 1:3])
+
+
+@pytest.mark.parametrize(
+    ("type", "shape", "match"),
+    [("INT64", (2,), "INT32 or INT64 as begins and sizes alike"),
+     ("INT32", (3,), r"must be \[2\] numbers where they are computed"),
+     ("INT32", (2,), r"its output \[7, 2\] is no part of \[5, 6\]")],
+)  # fmt: skip
+def test_computed_begins_that_have_no_meaning_are_refused(type, shape, match, tmp_path):
+    net = File()
+    x, starts = net.input((5, 6)), net.input(shape, None, type=type)
+    size = net.tensor((2,), "INT32", data=[2, 2])
+    out = net.output((7 if "no part" in match else 2, 2))
+    net.operator("SLICE", [x, starts, size], [out], "SliceOptions")
+    with pytest.raises(ModelError, match=match):
+        qemu_nn.load(net.save(tmp_path))
+
+
+# ---- compressed constants ----
+
+
+def head(kind, first=0, second=0):
+    return bytes([kind, 1, 0, 0, 1, first, second, *[0] * 9])
+
+
+def decoded(folder, encoded, how, shape=(4,), type="INT8", **form):
+    """The numbers that DECODE makes of bytes."""
+    net = File()
+    parts = [
+        net.tensor((len(each),), "UINT8", data=np.frombuffer(each, np.uint8))
+        for each in (encoded, how)
+    ]
+    made = net.tensor(shape, type, **{"scale": 0.5, **form})
+    net.operator("CUSTOM:TFLM_DECODE", parts, [made])
+    net.outputs.append(made)
+    net.operator("RELU", [net.input((1, 2))], [net.output((1, 2))])
+    network = qemu_nn.load(net.save(folder))
+    return network.session().run(np.zeros((1, 2), np.int8))[network.graph.outputs[0]].ravel()
+
+
+def test_places_in_a_table_count_from_the_first_bit(tmp_path):
+    got = decoded(tmp_path, bytes([0b00_01_10_11]), head(0, 2, 4) + bytes([9, 8, 7, 255]))
+    assert got.tolist() == [9, 8, 7, -1]
+
+
+def test_what_is_pruned_is_the_zero_point(tmp_path):
+    got = decoded(tmp_path, bytes([0b0101_0000]), head(2) + bytes([1, 2]), zero=-3)
+    assert got.tolist() == [-3, 1, -3, 2]
+
+
+def test_huffman_codes_go_from_table_to_table(tmp_path):
+    """Of one bit a table: 0 is 5, 10 is 6, 11 is 7."""
+    found, one = 0x8000, 1 << 11
+    table = np.array([found | one | 5, 1, found | one | 6, found | one | 7], "<u2")
+    codes = bytes([0b0_10_11_0_00, 0, 0, 0])
+    assert decoded(tmp_path, codes, head(1) + table.tobytes()).tolist() == [5, 6, 7, 5]
+
+
+@pytest.mark.parametrize(
+    ("encoded", "how", "match"),
+    [
+        (bytes(1), head(0, 2, 4)[:15], "does not describe version 1"),
+        (bytes(1), b"\0\2" + head(0, 2, 4)[2:] + bytes(4), "does not describe version 1"),
+        (bytes(1), head(127) + bytes(4), "has the kind 127"),
+        (bytes(1), head(0, 4, 16) + bytes(16), "too little is encoded"),
+        (bytes(1), head(0, 0, 1) + bytes(4), "too little is encoded"),
+        (b"\xff", head(0, 2, 4) + bytes(3), "outside of its table"),
+        (b"\xf0", head(2) + bytes(3), "too little is encoded"),
+        (b"\xff" * 4, head(1) + bytes(2), "outside of its table"),
+        (bytes(4), head(1) + bytes(2), "too little is encoded"),
+    ],
+)
+def test_a_damaged_encoding_is_refused(encoded, how, match, tmp_path):
+    with pytest.raises(ModelError, match=rf"TFLM_DECODE \(operator 0\): .*{match}"):
+        decoded(tmp_path, encoded, how)
+
+
+def test_types_and_zero_points_that_the_framework_refuses_are_refused(tmp_path):
+    with pytest.raises(ModelError, match="zero points other than 0"):
+        decoded(tmp_path, b"\xf0", head(2) + bytes(8), type="INT16", zero=3)
+    with pytest.raises(ModelError, match="16-bit tables"):
+        decoded(tmp_path, bytes(4), head(1) + bytes(8), type="INT16")
+    scales = {"shape": (2, 2, 2), "scale": [0.5, 0.25], "axis": 1}
+    with pytest.raises(ModelError, match="has 2 scales along axis 1"):
+        decoded(tmp_path, b"\xff", head(2) + bytes(8), **scales)
+
+
+# ---- weights ----
+
+
+def test_the_zero_point_of_weights_is_not_looked_at_with_more_axes(tmp_path):
+    """CMSIS-NN computes such a layer as a convolution, which knows none."""
+    made = []
+    for zero in (0, 9):
+        net, rng = File(), np.random.default_rng(3)
+        weights = net.tensor((5, 8), "INT8", 0.01, zero, rng.integers(-128, 128, (5, 8)))
+        out = net.output((2, 3, 5), 0.1)
+        ends = [net.input((2, 3, 8), 0.05, 3), weights, -1], [out]
+        net.operator("FULLY_CONNECTED", *ends, "FullyConnectedOptions", KeepNumDims=True)
+        network = qemu_nn.load(net.save(tmp_path))
+        x = rng.integers(-128, 128, (4, 2, 3, 8)).astype(np.int8)
+        for build in ({}, BUILD):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                made.append(network.session(**build).run(x)["output"])
+            hidden = any("its weights, 9, is not looked at" in str(each.message) for each in told)
+            assert hidden == (zero == 9 and build == {})
+    np.testing.assert_array_equal(made[0], made[1])
+    np.testing.assert_array_equal(made[0], made[2])
+    assert (made[2] != made[3]).any()
+
+
+def test_computed_weights_with_a_zero_point_are_refused_where_they_would_not_count(tmp_path):
+    network = load("dense_computed_rows_zero", tmp_path)
+    with pytest.raises(Error, match=r"zero point of its weights, 5, is not looked at"):
+        network.session()
+
+
+def computed(folder, length=3, type="INT32", value=0):
+    """The functions of a layer with computed weights and a constant bias."""
+    net = File()
+    bias = net.tensor((length,), type, data=[value] * length)
+    ends = [net.input((1, 4)), net.input((3, 4)), bias], [net.output((1, 3))]
+    net.operator("FULLY_CONNECTED", *ends, "FullyConnectedOptions")
+    nodes = qemu_nn.load(net.save(folder)).graph.nodes
+    return [node.function.name for node in nodes]
+
+
+def test_computed_weights_without_a_bias_are_a_product_of_matrices(tmp_path):
+    assert computed(tmp_path) == ["arm_batch_matmul_s8"]
+    assert computed(tmp_path, value=1)[-1] == "tflm_fully_connected_tensor_s8"
+
+
+@pytest.mark.parametrize(("length", "type"), [(4, "INT32"), (3, "INT64"), (3, "INT16")])
+def test_a_bias_that_does_not_fit_computed_weights_is_refused(length, type, tmp_path):
+    with pytest.raises(ModelError, match=r"its bias, .*, is .*; it must be INT32 \[3\]"):
+        computed(tmp_path, length, type)
+
+
+# ---- what devices with CMSIS-NN, or of other months, do not run ----
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "match"),
+    [
+        ("dense_tensor_int16_bias32", {}, "reads it as INT64"),
+        ("dense_tensor_int16", {**BUILD, "tflm": "2026-02"}, "sums of 32 bits are not supported"),
+        ("dense_chan_int16", {}, "a scale for each channel; of 16 bits .* refuses that"),
+        ("conv_groups_int16", {}, "groups of 16 bits as one, which reads beside the weights"),
+        ("leaky_neg_int8", {"tflm": "2026-02"}, "its slope is -0.3; before April 2026"),
+        ("cast_int8_bool", {}, "to truth values since October 2026 only"),
+        ("maximum_five_int8", {}, "up to 4 axes and stops at 5"),
+        ("bmm_five_int8", {"tflm": "2026-10"}, "it takes up to 4 axes, but has 5"),
+        ("bmm_five_float32", {"kernels": "reference"}, "it takes up to 4 axes, but has 5"),
+    ],
+)
+def test_what_a_build_does_not_run_is_refused_with_the_reason(name, build, match, tmp_path):
+    network = load(name, tmp_path)
+    with pytest.raises(Error, match=match):
+        network.session(**build)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["dense_tensor_bias", "dense_given_bias_int16", "leaky_neg_int16", "places64_slice",
+     "places64_update_far", "mean_three_int8", "padv2_scale_int16"],
+)  # fmt: skip
+def test_where_no_kernel_of_cmsis_nn_differs_the_default_build_has_the_same_bits(name, tmp_path):
+    network = load(name, tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = network.session().run(given(network, name))
+    assert wrong(network, name, results) == {}
+
+
+def test_the_low_half_of_a_place_counts(tmp_path):
+    """Of SLICE; DYNAMIC_UPDATE_SLICE clamps all of it before."""
+    begins = np.int64([1, 2, 0]) + 2**32
+    made = sliced(tmp_path, "places64_slice", input_2=begins)["output"]
+    whole = recorded("places64_slice")["input_0"][:1]
+    np.testing.assert_array_equal(made, whole[:, 1:3, 2:4, :3])
+    with pytest.raises(Error, match="GATHER or SLICE outside its input"):
+        sliced(tmp_path, "places64_slice", input_2=[2**31, 0, 0])
+
+
+@pytest.mark.parametrize("name", ["leaky_neg_int8", "mean_three_int16"])
+def test_a_negative_slope_and_three_groups_of_axes_are_written(name, tmp_path):
+    load(name, tmp_path).save(tmp_path / "written.tflite")
+    network = qemu_nn.load(tmp_path / "written.tflite")
+    assert wrong(network, name, network.session(**BUILD).run(given(network, name))) == {}
+
+
+def test_three_groups_of_int8_are_written_with_what_cmsis_nn_does_not_run(tmp_path):
+    load("mean_three_int8", tmp_path).save(tmp_path / "written.tflite")
+    network = qemu_nn.load(tmp_path / "written.tflite")
+    with pytest.raises(Error, match="the output is what the memory held"):
+        network.session()
+    x = given(network, "mean_three_int8")
+    assert wrong(network, "mean_three_int8", network.session(**BUILD).run(x)) == {}
+
+
+def test_weights_of_4_bits_count_once(tmp_path):
+    network = load("depthwise_s4_odd", tmp_path)
+    held = network.graph.arrays
+    own = [held[name] for node in network.graph.nodes for name in (node.weights, node.bias)]
+    assert (
+        weight_bytes(network.graph)
+        == sum(array.nbytes for array in own)
+        < sum(array.nbytes for array in held.values())
+    )
+
+
+# ---- ends ----
+
+
+def test_an_output_that_is_an_input_in_another_shape_is_a_copy(tmp_path):
+    net = File()
+    x = net.input((1, 6), 0.5, 3)
+    net.operator("RESHAPE", [x], [net.output((2, 3), 0.5, 3)], "ReshapeOptions")
+    network = qemu_nn.load(net.save(tmp_path))
+    got = network.session().run(np.arange(6, dtype=np.int8)[None])["output"]
+    assert got.tolist() == [[[0, 1, 2], [3, 4, 5]]]
+
+
+@pytest.mark.parametrize(("x", "want"), [([0.9, -7.0], [5, -11]), ([1000.0, -1000.0], [127, -128])])
+def test_a_network_that_is_a_conversion_alone_has_it(x, want, tmp_path):
+    net = File()
+    real = net.input((1, 2), None, type="FLOAT32")
+    net.operator("QUANTIZE", [real], [net.output((1, 2), 0.5, 3)])
+    session = qemu_nn.load(net.save(tmp_path)).session()
+    assert session.run(np.float32([x]))["output"].tolist() == [want]
+
+
+@pytest.mark.parametrize(
+    "name", ["ends_reshape_two", "ends_const", "ends_through", "alone_squeeze_int16"]
+)
+def test_copies_are_reshapes_in_a_file_that_is_written(name, tmp_path):
+    load(name, tmp_path).save(tmp_path / "written.tflite")
+    network = qemu_nn.load(tmp_path / "written.tflite")
+    assert wrong(network, name, network.session(**BUILD).run(given(network, name))) == {}
+
+
+def test_a_state_of_a_branch_is_not_written(tmp_path):
+    network = load("svdf_in_if_int8", tmp_path)
+    with pytest.raises(Error, match=r"it copies a state, as branches do; save it as \.qnz"):
+        network.save(tmp_path / "written.tflite")
+    assert not (tmp_path / "written.tflite").exists()
