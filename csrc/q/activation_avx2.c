@@ -8,13 +8,14 @@
 
 #include "../gemm/each_avx2.inc"
 
-/* Sixteen entries of a table of 256 at a time, as many as the indices can reach. */
+/* A lookup in a table of 256 entries, 16 entries per VPSHUFB. Only the groups that indices can
+ * reach are searched. */
 typedef struct lookup {
     const int8_t *table;
     __m128i shift;
-    __m256i kept;    /* of each byte after the shift of a word */
-    __m256i center;  /* the shifted 128 */
-    int first, stop; /* groups of sixteen entries, counted from index 0 */
+    __m256i kept;    /* mask of each byte, after the shift of words */
+    __m256i center;  /* 128 after the shift */
+    int first, stop; /* groups of 16 entries, counted from index 0 */
 } lookup;
 
 static lookup lookup_of(const qn_activation *p) {
@@ -29,8 +30,9 @@ static lookup lookup_of(const qn_activation *p) {
     };
 }
 
-/* The arithmetic shift of bytes: unsigned, of x + 128. An index in the group becomes 0x70..0x7f,
- * whose low bits VPSHUFB takes; any other has its top bit set and selects 0. */
+/* Return the entries of 32 values. AVX2 has no arithmetic shift of bytes, so x + 128 is shifted
+ * unsigned. An index in the group becomes 0x70..0x7f, and VPSHUFB reads its low bits. Any index
+ * outside it has its top bit set, and VPSHUFB gives 0. */
 QN_INLINE __m256i looked_up(__m256i x, const void *k) {
     const lookup *l = k;
     __m256i above = _mm256_xor_si256(x, _mm256_set1_epi8(INT8_MIN));
@@ -53,14 +55,15 @@ int q_activation_q7_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-/* The values between which index n = x >> shift interpolates: points[n + zero], and the next one.
- * The table of a call, laid out once. Indices are at least `least`. */
+/* The interpolation points of a call: index n = x >> shift interpolates between points[n + zero]
+ * and the next point. Smaller indices than `least` count as `least`. */
 typedef struct ladder {
     int16_t points[257];
     int16_t zero, least;
 } ladder;
 
-/* 5.9.0: from entry -128 = 128 around to entry 127, which stands for its own next. */
+/* Lay out the points of 5.9.0: from entry -128 = 128 through 0 to entry 127. Entry 127 is repeated,
+ * so index 127 does not interpolate. */
 static void ladder_590(const int16_t *table, ladder *l) {
     memcpy(l->points, table + 128, 128 * sizeof *table);
     memcpy(l->points + 128, table, 128 * sizeof *table);
@@ -69,7 +72,7 @@ static void ladder_590(const int16_t *table, ladder *l) {
     l->least = -128;
 }
 
-/* 5.6.0: entry 0 for all below it, then to entry 128. */
+/* Lay out the points of 5.6.0: entry 0 for all indices below 0, then entries 0 to 128. */
 static void ladder_560(const int16_t *table, ladder *l) {
     l->points[0] = table[0];
     memcpy(l->points + 1, table, 129 * sizeof *table);
@@ -95,7 +98,8 @@ static void pack_ladder(const void *params, const void *weights, const void *bia
     }
 }
 
-/* Each point in the low, the next one in the high half: eight loads are faster than a gather. */
+/* Return each point in the low half and the next one in the high half. Eight loads are faster than
+ * a gather. */
 QN_INLINE __m256i pairs(const int16_t *points, __m256i index) {
     int32_t at[8], pair[8];
     _mm256_storeu_si256((__m256i *)at, index);
@@ -112,7 +116,7 @@ typedef struct interpolation {
     int32_t one;
 } interpolation;
 
-/* Eight values between two points; VPMADDWD weighs them. */
+/* Interpolate eight values. VPMADDWD multiplies both points by their weights, and adds. */
 QN_INLINE __m256i between(__m256i x, const interpolation *k) {
     const __m256i one = _mm256_set1_epi32(k->one);
     __m256i n = _mm256_sra_epi32(x, k->shift);
@@ -125,7 +129,8 @@ QN_INLINE __m256i between(__m256i x, const interpolation *k) {
     return _mm256_sra_epi32(sums, k->shift);
 }
 
-/* Unpacking and packing both stay within halves, so the lanes end where they were. */
+/* Interpolate 16 values. Unpacking and packing both work within 128-bit lanes, so they keep the
+ * order. */
 QN_INLINE __m256i interpolated(__m256i x, const void *k) {
     __m256i sign = _mm256_srai_epi16(x, 15);
     return _mm256_packs_epi32(between(_mm256_unpacklo_epi16(x, sign), k),

@@ -25,8 +25,8 @@ static const int16_t *table_q15(const qn_activation *p) {
     return p->type == 0 ? q_sigmoid_q15 : q_tanh_q15;
 }
 
-/* The point between two entries that the low `shift` bits of x say. A weighted mean of two q15
- * values is a q15 value, and below 2^(11 + 15) before the division. */
+/* Interpolate between entries a and b at the low `shift` bits of x. The weighted sum is below
+ * 2^(11 + 15), and the weighted mean of two q15 values is a q15 value. */
 static int16_t between(int32_t a, int32_t b, int32_t x, int shift) {
     int32_t one = qn_wrap32(qn_shl(1, shift));
     int32_t fraction = x & (one - 1);

@@ -1,4 +1,4 @@
-/* The tables of the activations; written by activation_tables.py, do not edit.
+/* The tables of the activations, written by activation_tables.py. Do not edit.
  *
  *   entry n = round(2^frac * f(u)) clamped to the type, u = (n < 128 ? n : n - 256) / 16,
  *   frac = 7 (q7) or 15 (q15), f(u) = 1 / (1 + e^-u) or tanh(u) */

@@ -1,7 +1,7 @@
 /* Average pooling on AVX2: exact sums, eight exact divisions at a time.
  *
- * The portable path divides once: columns are summed, then their sums. The DSP path divides the
- * sum of each row of a window, then the sum of the quotients. */
+ * The portable path divides once: columns are summed first, then their sums. The DSP path divides
+ * the sum of each row of a window, then the sum of the quotients. */
 #include "pool_fast.h"
 
 #if QN_HAS_X86
@@ -12,7 +12,7 @@
 
 enum { LANES = 8 };
 
-/* The sums of 16 values each, in 16 bits: of at most 256 terms. */
+/* Return 16 sums of at most 256 terms each, in 16 bits. */
 QN_INLINE __m256i sum_16(const int8_t *values, int64_t step, int32_t terms, int64_t available) {
     __m256i sum = _mm256_setzero_si256();
     for (int32_t k = 0; k < terms; k++) {
@@ -21,7 +21,7 @@ QN_INLINE __m256i sum_16(const int8_t *values, int64_t step, int32_t terms, int6
     return sum;
 }
 
-/* The sums of 16 values each, written as two vectors of 32 bits. */
+/* Write 16 sums as two vectors of 32 bits. */
 QN_INLINE void sum_all_16(const int8_t *values, int64_t step, int32_t terms, int64_t available,
                           __m256i *sums) {
     __m256i low = _mm256_setzero_si256(), high = low;
@@ -35,8 +35,8 @@ QN_INLINE void sum_all_16(const int8_t *values, int64_t step, int32_t terms, int
     _mm256_storeu_si256(sums + 1, high);
 }
 
-/* sums[i] = the sum of the `count` values i of `terms` vectors, `step` apart. No vector of values
- * is read over `end`; sums has SLACK bytes more. */
+/* Compute `count` sums: sums[i] is the sum of value i of `terms` vectors, `step` apart. No vector
+ * of values is read beyond `end`. sums has room for SLACK more bytes. */
 QN_INLINE void sum_q7(const int8_t *values, const int8_t *end, int64_t step, int32_t terms,
                       int32_t count, int32_t *sums) {
     end -= (terms - 1) * step;
@@ -57,8 +57,9 @@ QN_INLINE __m256i sum_of_sums(const int32_t *sums, int32_t step, int32_t terms) 
     return sum;
 }
 
-/* a / count toward zero. A quotient that is no integer lies at least 1/count from the next one,
- * and is rounded by at most |a| / count times 2^-53: less, as |a| <= 2^31. */
+/* Divide toward zero: a / count, exact. A quotient that is no integer differs from the next integer
+ * by at least 1/count. Its rounding error is at most |a| / count * 2^-53, less than that as
+ * |a| <= 2^31. */
 QN_INLINE __m256i quotient(__m256i a, int32_t count) {
     __m256d divisor = _mm256_set1_pd(count);
     __m256d low = _mm256_cvtepi32_pd(_mm256_castsi256_si128(a));
@@ -67,19 +68,19 @@ QN_INLINE __m256i quotient(__m256i a, int32_t count) {
                             _mm256_cvttpd_epi32(_mm256_div_pd(low, divisor)));
 }
 
-/* The same with 24 bits instead of 53, for |a| < 2^24. */
+/* Divide likewise with a significand of 24 bits instead of 53, for |a| < 2^24. */
 QN_INLINE __m256i quotient_24(__m256i a, int32_t count) {
     __m256 divisor = _mm256_set1_ps((float)count);
     return _mm256_cvttps_epi32(_mm256_div_ps(_mm256_cvtepi32_ps(a), divisor));
 }
 
 QN_INLINE __m256i divide(__m256i sum, int32_t count, int out_lshift) {
-    int small = count < 1 << 17 && out_lshift == 0; /* sums of q7 values: below 2^17 * 2^7 */
+    int small = count < 1 << 17 && out_lshift == 0; /* sums of q7 values are below 2^17 * 2^7 */
     __m256i a = _mm256_sll_epi32(sum, _mm_cvtsi32_si128(out_lshift));
     return small ? quotient_24(a, count) : quotient(a, count);
 }
 
-/* The low bytes of eight lanes, in the low half. */
+/* Return the low bytes of eight lanes, in the low half. */
 QN_INLINE __m128i low_bytes(__m256i lanes) {
     __m256i bytes = _mm256_and_si256(lanes, _mm256_set1_epi32(0xff));
     __m128i words =
@@ -87,8 +88,8 @@ QN_INLINE __m128i low_bytes(__m256i lanes) {
     return _mm_packus_epi16(words, words);
 }
 
-/* One row of windows, whose columns have the sums `columns` of `rows` values each. What a pixel's
- * vectors write behind it, the next pixel overwrites. */
+/* Compute one row of windows from `columns`, sums of `rows` values each. A pixel's vectors also
+ * write bytes of the next pixel; the next pixel overwrites them. */
 static void average_columns(const qn_pool *p, int out_lshift, const int32_t *columns, int32_t rows,
                             int8_t *out, const int8_t *out_end) {
     int32_t ch = p->ch_im_in;
@@ -125,7 +126,7 @@ static void average_portable(const qn_pool *p, int out_lshift, const qn_buffers 
     }
 }
 
-/* out = the averages of `count` values in `terms` vectors, by way of `sums`. */
+/* Compute the averages of `count` values in `terms` vectors, with the sums in `sums`. */
 static void average_dsp(const int8_t *values, const int8_t *end, int64_t step, int32_t terms,
                         int32_t count, int32_t *sums, int8_t *out, const int8_t *out_end) {
     sum_q7(values, end, step, terms, count, sums);
@@ -166,7 +167,7 @@ int q_avepool_q7_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-/* Sums of up to 256 values stay in q15, where the DSP path has them. */
+/* Sums of at most 256 values fit q15, the type of the DSP path's sums. */
 int64_t q_avepool_q7_avx2_sums(const void *params) {
     const qn_pool *p = params;
     int64_t row = (int64_t)p->dim_im_out_x * p->ch_im_in;

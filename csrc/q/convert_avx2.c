@@ -1,4 +1,4 @@
-/* From q7 to q15 on AVX2. */
+/* Conversions from q7 to q15 on AVX2. */
 #include "convert.h"
 
 #if QN_HAS_X86
@@ -7,10 +7,10 @@
 
 #include "../gemm/each_avx2.inc"
 
-/* Where the four values of a group come from: 0 1 2 3, or 0 2 1 3 as the DSP path has them. */
+/* The source of each of the four values of a group: 0 1 2 3, or 0 2 1 3 as on the DSP path. */
 enum { IN_ORDER = 0x03020100, REORDERED = 0x03010200 };
 
-/* Sixteen values, or what `available` bytes allow. */
+/* Load 16 values, or as many as `available` bytes allow. */
 QN_INLINE void widen_16(const char *in, int64_t available, __m128i from, __m256i more, char *out) {
     __m256i words = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(load_16(in, available), from));
     store_32(out, 2 * available, _mm256_add_epi16(words, more));
@@ -29,7 +29,7 @@ static void widen(const char *in, int64_t count, int32_t order, int32_t offset, 
     }
 }
 
-/* Only whole groups of four are reordered. */
+/* Whole groups of four are reordered, the values after the last group are not. */
 static void widen_groups(const char *in, int64_t count, int32_t offset, char *out) {
     int64_t whole = count / 4 * 4;
     widen(in, whole, REORDERED, offset, out);
@@ -79,7 +79,7 @@ QN_INLINE void accumulate(const char *in, const char *before, int64_t count, int
     }
 }
 
-/* On the DSP path whole groups of four saturate. */
+/* On the DSP path whole groups of four saturate, the sums after the last group wrap. */
 int q_accumulate_q7_q15_avx2(const void *params, const qn_buffers *b) {
     const qn_vector *p = params;
     const char *in = b->in[0], *before = b->in[1];

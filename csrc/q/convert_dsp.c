@@ -1,5 +1,5 @@
-/* From q7 to q15 as the DSP extension computes it: four values at a time, and the rest one by one.
- */
+/* Conversions from q7 to q15 as the DSP extension computes them: four values at a time, and the
+ * rest one by one. */
 #include "../common/arm_dsp.h"
 #include "convert.h"
 #include "widen.h"

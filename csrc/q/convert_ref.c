@@ -1,4 +1,4 @@
-/* From q7 to q15, plain. */
+/* Conversions from q7 to q15, plain. */
 #include "convert.h"
 
 int q_expand_q7_q15_check(const void *params, qn_sizes *sizes, char *why) {

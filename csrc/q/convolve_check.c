@@ -1,7 +1,7 @@
 /* The contracts of the convolutions. */
 #include "convolve.h"
 
-/* Legal for a convolution of any kind. The DSP path hands the row length on as a uint16_t. */
+/* Check the requirements of every convolution. The DSP path passes the row length as a uint16_t. */
 static int check(const qn_conv *p, int64_t element, qn_sizes *sizes, char *why) {
     int status = q_window_check(p, p->ch_im_out, p->ch_im_in, element, sizes, why);
     if (status == QN_OK && qn_is_dsp(p->profile) && q_convolve_row(p) > UINT16_MAX) {
@@ -44,8 +44,8 @@ static int reads_behind(int32_t y, int32_t x, const char *instead, char *why) {
         (long)y, (long)x, instead);
 }
 
-/* The unchecked windows of q_window_fast reach furthest in the last row that does not check ky.
- * Coordinates stay below 2^15 on the DSP path, so the index of a pixel fits wherever it lies. */
+/* The unchecked windows of q_window_fast extend furthest in the last row that does not check ky.
+ * Coordinates stay below 2^15 on the DSP path, so the index of any pixel fits. */
 static int fast_reads(const qn_conv *p, const char *instead, char *why) {
     if (p->padding_x > p->dim_im_out_x || p->padding_y > p->dim_im_out_y) {
         return qn_deny(why, QN_REFUSED,

@@ -15,7 +15,7 @@ static void im2col(const qn_conv *p, const int16_t *in, q_window w, int16_t *col
     }
 }
 
-/* One pixel at a time, one output channel at a time. */
+/* Compute one output channel of one pixel at a time. */
 int q_convolve_q15_dsp(const void *params, const qn_buffers *b) {
     const qn_conv *p = params;
     const int16_t *bias = b->bias;
@@ -43,7 +43,8 @@ int q_convolve_q15_dsp(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-/* Two columns by two rows of weights; length and rows are even. Returns the end of the output. */
+/* Multiply two columns by two rows of weights. The length and the number of rows are even. Return
+ * the end of the output. */
 static int16_t *two_columns(const qn_conv *p, const qn_buffers *b, const int16_t *columns,
                             int16_t *out) {
     const int16_t *weights = b->weights;
@@ -69,7 +70,7 @@ static int16_t *two_columns(const qn_conv *p, const qn_buffers *b, const int16_t
     return out + 2 * p->ch_im_out;
 }
 
-/* Two pixels at a time: dim_im_out_x is even, so both lie in one row. */
+/* Compute two pixels at a time. Both are in one row because dim_im_out_x is even. */
 int q_convolve_fast_q15_dsp(const void *params, const qn_buffers *b) {
     const qn_conv *p = params;
     int16_t *columns = b->scratch;

@@ -1,5 +1,5 @@
 /* q7 convolutions as the DSP extension computes them: im2col into two q15 columns, and a matrix
- * product whenever both are full. */
+ * product as soon as both are full. */
 #include <string.h>
 
 #include "../common/arm_dsp.h"
@@ -7,11 +7,11 @@
 #include "mat_mult.h"
 #include "widen.h"
 
-/* How the channels of one pixel become q15 values. */
+/* A conversion of the channels of one pixel to q15. */
 typedef void widen(const int8_t *pixel, int32_t channels, int16_t *column);
 
-/* Three channels fetched as one word. The device loads four bytes and so reads one byte behind the
- * last pixel; the fourth byte is dropped below, so three bytes give the same bits. */
+/* Widen three channels loaded as one word. The device loads four bytes, one more than the last
+ * pixel has. The code below drops the fourth byte, so loading three gives the same bits. */
 static void widen_rgb(const int8_t *pixel, int32_t channels, int16_t *column) {
     uint32_t word = 0;
     memcpy(&word, pixel, (size_t)channels);
@@ -21,7 +21,8 @@ static void widen_rgb(const int8_t *pixel, int32_t channels, int16_t *column) {
     column[2] = qn_wrap16(arm_low(second));
 }
 
-/* ch_im_in is a multiple of 4 where columns are reordered, so no group of four spans two pixels. */
+/* Copy a window into a column. ch_im_in is a multiple of 4 if columns are reordered, so no group of
+ * four spans two pixels. */
 static void im2col(const qn_conv *p, const int8_t *in, q_window w, widen *widen_pixel,
                    int16_t *column) {
     memset(column, 0, (size_t)q_convolve_row(p) * sizeof *column);
@@ -39,7 +40,7 @@ static int convolve(const qn_conv *p, const qn_buffers *b, q_window_rule *rule, 
                            p->out_shift};
     int16_t *columns = b->scratch;
     int8_t *out = b->out;
-    int filled = 0; /* a pair of pixels may span two rows */
+    int filled = 0; /* columns; a pair of pixels may span two rows */
     for (int32_t y = 0; y < p->dim_im_out_y; y++) {
         for (int32_t x = 0; x < p->dim_im_out_x; x++) {
             im2col(p, b->in[0], rule(p, y, x), widen_pixel, columns + filled * product.numCol_A);

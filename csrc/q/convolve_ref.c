@@ -1,11 +1,12 @@
-/* Convolutions, plain: the taps that a window reads as one column of q15 values, times each filter.
- * Widening a column once serves all filters; missing taps are zeros in it. */
+/* Convolutions, plain: the taps of a window as one column of q15 values, times each filter. All
+ * filters share the widened column. Taps outside the image are zeros in it. */
 #include <string.h>
 
 #include "convolve.h"
 #include "dot.h"
 
-/* The taps kx0..kx1-1 of a kernel row, with all their channels, are one run of the image. */
+/* Copy a window into a column. The taps kx0..kx1-1 of a kernel row, with all their channels, are
+ * one run of the image. */
 static void column_q7(const qn_conv *p, const int8_t *in, q_window w, int16_t *column) {
     memset(column, 0, (size_t)q_convolve_row(p) * sizeof *column);
     if (q_window_is_empty(w)) {

@@ -1,8 +1,8 @@
-/* Convolutions, plain, of 5.6.0 without the DSP extension: the input coordinates are 8-bit. */
+/* Convolutions of 5.6.0 without the DSP extension, plain: the input coordinates have 8 bits. */
 #include "convolve.h"
 #include "dot.h"
 
-/* The wrapped coordinates of a tap, as the index of a pixel; -1 outside the image. */
+/* Return the index of the pixel at a tap's wrapped coordinates, or -1 outside the image. */
 static int32_t pixel_under(const qn_conv *p, q_window w, int32_t ky, int32_t kx) {
     int32_t y = qn_wrap8(w.y + ky);
     int32_t x = qn_wrap8(w.x + kx);

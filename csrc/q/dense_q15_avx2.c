@@ -1,4 +1,4 @@
-/* q15 convolutions and fully connected layers on AVX2: halfwords, 16 products an instruction. */
+/* q15 convolutions and fully connected layers on AVX2: halfwords, 16 products per instruction. */
 #include "convolve.h"
 #include "fully_connected.h"
 

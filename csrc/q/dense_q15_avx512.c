@@ -1,4 +1,5 @@
-/* q15 convolutions and fully connected layers on AVX-512 VNNI: halfwords, 32 products an instruction. */
+/* q15 convolutions and fully connected layers on AVX-512 VNNI: halfwords, 32 products per
+ * instruction. */
 #include "convolve.h"
 #include "fully_connected.h"
 

@@ -1,4 +1,4 @@
-/* q7 convolutions on AMX-INT8: bytes, 16384 products an instruction. */
+/* q7 convolutions on AMX-INT8: bytes, 16384 products per instruction. */
 #include "convolve.h"
 
 #if QN_HAS_X86

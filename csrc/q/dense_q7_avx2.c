@@ -1,4 +1,4 @@
-/* q7 convolutions and fully connected layers on AVX2: bytes widened to halfwords, 16 products an
+/* q7 convolutions and fully connected layers on AVX2: bytes widened to halfwords, 16 products per
  * instruction. */
 #include "convolve.h"
 #include "fully_connected.h"

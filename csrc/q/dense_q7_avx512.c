@@ -1,4 +1,5 @@
-/* q7 convolutions and fully connected layers on AVX-512 VNNI: bytes, 64 products an instruction. */
+/* q7 convolutions and fully connected layers on AVX-512 VNNI: bytes, 64 products per
+ * instruction. */
 #include "convolve.h"
 #include "fully_connected.h"
 

@@ -1,4 +1,4 @@
-/* q7 convolutions and fully connected layers on AVX-VNNI: bytes, 32 products an instruction. */
+/* q7 convolutions and fully connected layers on AVX-VNNI: bytes, 32 products per instruction. */
 #include "convolve.h"
 #include "fully_connected.h"
 

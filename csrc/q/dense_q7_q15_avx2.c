@@ -1,5 +1,5 @@
-/* Fully connected layers of q7 weights and q15 vectors on AVX2: the weights widened at plan
- * time, 16 products an instruction. */
+/* Fully connected layers of q7 weights and q15 vectors on AVX2: weights widened at plan time, 16
+ * products per instruction. */
 #include "fully_connected.h"
 
 #if QN_HAS_X86

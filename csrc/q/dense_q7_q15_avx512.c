@@ -1,5 +1,5 @@
-/* Fully connected layers of q7 weights and q15 vectors on AVX-512 VNNI: the weights widened at plan
- * time, 32 products an instruction. */
+/* Fully connected layers of q7 weights and q15 vectors on AVX-512 VNNI: weights widened at plan
+ * time, 32 products per instruction. */
 #include "fully_connected.h"
 
 #if QN_HAS_X86

@@ -7,11 +7,11 @@
  *   in() = 0 outside the image
  *
  * Axes: image [y][x][c], weights [ky][kx][c], bias [c], output [y][x][c].
- * Legal: ch_im_in equal to ch_im_out; ranges as in convolve.h, except that on the DSP path
- * dim_kernel_x * dim_kernel_y alone is at most 65535. dim_im_out is free.
- * Not in place. Scratch: the model alone, bufferA with one window of q7 bytes,
+ * Legal: ch_im_in equal to ch_im_out; ranges as in convolve.h, except that on the DSP path only
+ * dim_kernel_x * dim_kernel_y is limited to 65535. dim_im_out is free.
+ * In place: no. Scratch: only in the model, bufferA with one window of q7 bytes,
  * ch_im_in * dim_kernel_x * dim_kernel_y. Scalar and DSP give the same bits.
- * Fast rows do not take geometries whose rows of outputs read more than 16 MB. */
+ * Fast rows do not support geometries in which a row of outputs reads more than 16 MB. */
 #ifndef QN_Q_DEPTHWISE_H
 #define QN_Q_DEPTHWISE_H
 

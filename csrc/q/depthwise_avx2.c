@@ -1,4 +1,4 @@
-/* Depthwise convolution on AVX2: two kernel rows an instruction. */
+/* Depthwise convolution on AVX2: two kernel rows per instruction. */
 #include "../gemm/traits.h"
 #include "depthwise.h"
 

@@ -1,4 +1,4 @@
-/* Depthwise convolution on AVX-512 VNNI: four kernel rows an instruction. */
+/* Depthwise convolution on AVX-512 VNNI: four kernel rows per instruction. */
 #include "../gemm/traits.h"
 #include "depthwise.h"
 

@@ -1,4 +1,4 @@
-/* Depthwise convolution as the DSP extension computes it: one window copied out in q7, then four
+/* Depthwise convolution as the DSP extension computes it: one window copied in q7, then four
  * channels at a time, two taps per SMLAD. */
 #include <string.h>
 
@@ -15,8 +15,8 @@ static void im2col(const qn_conv *p, const int8_t *in, q_window w, int8_t *windo
     }
 }
 
-/* Channels 0..3 at one tap and at the next, sorted by channel: word c holds channel c at the tap
- * (low half) and at the next tap (high half). */
+/* Sort channels 0..3 of one tap and the next by channel: word c has channel c at the tap (low half)
+ * and at the next tap (high half). */
 static void two_taps(const int8_t *values, int32_t channels, uint32_t words[4]) {
     uint32_t tap = arm_load(values);
     uint32_t next = arm_load(values + channels);

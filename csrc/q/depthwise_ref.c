@@ -18,8 +18,7 @@ int q_depthwise_q7_check(const void *params, qn_sizes *sizes, char *why) {
     return status;
 }
 
-/* Channels lie side by side in image and weights, so they are summed side by side, a block at a
- * time. */
+/* Channels are contiguous in image and weights, so a block of them is summed at a time. */
 enum { BLOCK = 32 };
 
 static void pixel(const qn_conv *p, const qn_buffers *b, q_window w, int32_t from, int32_t count,

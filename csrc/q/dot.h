@@ -1,6 +1,6 @@
-/* Sums of products modulo 2^32, the whole of what the plain convolutions and fully connected layers
- * do between bias and output shift. One product fits an int32_t ((-32768)^2 = 2^30); their sum need
- * not, so it is kept in uint32_t. */
+/* Sums of products modulo 2^32, as the plain convolutions and fully connected layers compute them
+ * between bias and output shift. One product fits an int32_t ((-32768)^2 = 2^30). A sum may not, so
+ * it is a uint32_t. */
 #ifndef QN_Q_DOT_H
 #define QN_Q_DOT_H
 

@@ -8,21 +8,21 @@
  *   q15      q15   q15       q15
  *   q7_q15   q15   q7        q15
  *
- * Axes: vector [j], weights [r][j], bias [r], output [r]; the _opt forms read W from a stream of
- * the same length, interleaved as q_fc_opt_index says. Legal: dim_vec and num_of_rows 1..65535,
- * shifts 0..31. Not in place. Scratch: the q7 models alone, vec_buffer with dim_vec values in q15.
- * Scalar and DSP give the same bits. */
+ * Axes: vector [j], weights [r][j], bias [r], output [r]. The _opt forms read W from a stream of
+ * the same length, interleaved as q_fc_opt_index() defines.
+ * Legal: dim_vec and num_of_rows 1..65535, shifts 0..31. In place: no. Scratch: only in the q7
+ * models, vec_buffer with dim_vec values in q15. Scalar and DSP give the same bits. */
 #ifndef QN_Q_FULLY_CONNECTED_H
 #define QN_Q_FULLY_CONNECTED_H
 
 #include "../common/contract.h"
 #include "weighted_kernels.h"
 
-/* How a group of columns of four rows lies in an _opt stream, named after the op's type. */
+/* The order of a group of columns of four rows in an _opt stream, named after the op's type. */
 typedef enum q_fc_order { Q_FC_Q7, Q_FC_Q15, Q_FC_Q7_Q15 } q_fc_order;
 
-/* Place of row r (0..3), column k of a group. SXTB16 takes bytes 0 and 2 of a word, or 1 and 3, and
- * must find two columns of one row there:
+/* Return the index of row r (0..3), column k of a group. SXTB16 reads bytes 0 and 2 of a word, or 1
+ * and 3, and must find two columns of one row there:
  *   q7       4 columns, the vector reordered to 0 2 | 1 3
  *   q7_q15   2 columns
  *   q15      2 columns of halfwords, so one word per row */
@@ -37,8 +37,9 @@ static inline int32_t q_fc_place(q_fc_order order, int32_t r, int32_t k) {
     }
 }
 
-/* Where W[r][j] lies in an _opt stream: blocks of four rows; in a block groups of columns, then the
- * columns left over, four rows each; at last the rows left over, in row-major order. */
+/* Return the index of W[r][j] in an _opt stream. The stream has blocks of four rows: groups of
+ * columns, then the columns after the last group, four rows each. The rows after the last block
+ * follow in row-major order. */
 static inline int64_t q_fc_opt_index(const qn_fc *p, q_fc_order order, int32_t r, int32_t j) {
     int32_t group = order == Q_FC_Q7 ? 4 : 2;
     int64_t row = (int64_t)r * p->dim_vec;

@@ -1,5 +1,6 @@
 /* Fully connected layers as the DSP extension computes them, from row-major weights. The device
- * takes two rows at a time to load the vector once; the rows never meet, so one is shown. */
+ * computes two rows at a time to load the vector once. Rows are independent, so this model computes
+ * one at a time. */
 #include "fully_connected_dsp.h"
 
 #include "../common/arm_dsp.h"

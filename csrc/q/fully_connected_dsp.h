@@ -1,7 +1,7 @@
-/* Row-major rows first_row.. of a fully connected layer with SMLAD: all rows of the plain
- * functions, and those that the blocks of four of the _opt functions leave over. (A block fills its
- * four rows of the stream, so row r starts at r * dim_vec in both.) The q7 rows take the widened
- * vector from the scratch. */
+/* Rows of a fully connected layer from first_row on, row-major, with SMLAD: all rows of the plain
+ * functions, and the rows after the blocks of four of the _opt functions. Row r starts at
+ * r * dim_vec in both, because a block fills its four rows of the stream. The q7 rows read the
+ * widened vector from scratch. */
 #ifndef QN_Q_FULLY_CONNECTED_DSP_H
 #define QN_Q_FULLY_CONNECTED_DSP_H
 

@@ -1,10 +1,10 @@
-/* Fully connected layers as the DSP extension computes them from interleaved weights: the stream is
- * read once, front to back, and each group of columns feeds four rows. */
+/* Fully connected layers as the DSP extension computes them from interleaved weights: one pass over
+ * the stream, and each group of columns multiplies four rows. */
 #include "../common/arm_dsp.h"
 #include "fully_connected_dsp.h"
 #include "widen.h"
 
-/* Two columns of rows 0 and 1: bytes 0 and 2 of the weights belong to row 0, bytes 1 and 3 to
+/* Add two columns of rows 0 and 1: bytes 0 and 2 of the weights belong to row 0, bytes 1 and 3 to
  * row 1. */
 static void two_rows(const int8_t *weights, uint32_t columns, uint32_t acc[2]) {
     uint32_t word = arm_load(weights);
@@ -12,7 +12,7 @@ static void two_rows(const int8_t *weights, uint32_t columns, uint32_t acc[2]) {
     acc[1] = arm_smlad(arm_sxtb16_ror8(word), columns, acc[1]);
 }
 
-/* A column left over by the groups. */
+/* Add a column after the last group. */
 static void four_rows(const int8_t *weights, int32_t column, uint32_t acc[4]) {
     for (int r = 0; r < 4; r++) {
         acc[r] += (uint32_t)(weights[r] * column);

@@ -1,4 +1,5 @@
-/* Fully connected layers with interleaved weights, plain: each weight looked up where it lies. */
+/* Fully connected layers with interleaved weights, plain: each weight is read at its stream
+ * index. */
 #include "fully_connected.h"
 
 int q_fully_connected_opt_q7_ref(const void *params, const qn_buffers *b) {

@@ -45,7 +45,7 @@ int q_mat_mult_reordered_q7_q15_check(const void *params, qn_sizes *sizes, char 
     return status;
 }
 
-/* Four weights as two words, in the order of the columns. */
+/* Expand four weights to two words, in the order of the columns. */
 static void expand(const int8_t *weights, int order, uint32_t *first, uint32_t *second) {
     if (order == Q_REORDERED) {
         arm_expand_reordered(arm_load(weights), first, second);
@@ -54,7 +54,7 @@ static void expand(const int8_t *weights, int order, uint32_t *first, uint32_t *
     }
 }
 
-/* acc[r][c] += rows r = 0, 1 of weights by columns c = 0, 1. */
+/* Add two rows of weights by two columns: acc[r][c], r and c 0..1. */
 static void two_by_two(int32_t length, int order, const int8_t *weights, const int16_t *columns,
                        uint32_t acc[2][2]) {
     int32_t j = 0;
@@ -78,7 +78,7 @@ static void two_by_two(int32_t length, int order, const int8_t *weights, const i
     }
 }
 
-/* acc plus one row of weights by one column. */
+/* Return acc plus one row of weights by one column. */
 static uint32_t one_by_one(int32_t length, int order, const int8_t *weights, const int16_t *column,
                            uint32_t acc) {
     int32_t j = 0;

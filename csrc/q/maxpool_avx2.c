@@ -1,4 +1,5 @@
-/* Maximum pooling on AVX2: columns of each row of windows first, 32 values at a time. */
+/* Maximum pooling on AVX2: the maximum over the image rows of a row of windows, then over columns;
+ * 32 values at a time. */
 #include <string.h>
 
 #include "pool_fast.h"
@@ -9,7 +10,7 @@
 
 #include "../gemm/target_avx2.inc"
 
-/* Values 0..31 of the maximum of `terms` vectors, `step` bytes apart. */
+/* Return values 0..31 of the maximum of `terms` vectors, `step` bytes apart. */
 QN_INLINE __m256i maximum_32(const int8_t *values, int64_t step, int32_t terms) {
     __m256i best = _mm256_loadu_si256((const __m256i *)values);
     for (int32_t k = 1; k < terms; k++) {
@@ -19,7 +20,8 @@ QN_INLINE __m256i maximum_32(const int8_t *values, int64_t step, int32_t terms) 
     return best;
 }
 
-/* How many of `count` values can go in whole vectors that end before `end` and `out_end`. */
+/* Return the number of values, of `count`, that whole vectors read and write before `end` and
+ * `out_end`. */
 static inline int32_t whole(const int8_t *last_term, const int8_t *end, const int8_t *out,
                             const int8_t *out_end, int32_t count) {
     int64_t available = end - last_term < out_end - out ? end - last_term : out_end - out;
@@ -27,8 +29,8 @@ static inline int32_t whole(const int8_t *last_term, const int8_t *end, const in
     return (int32_t)(available / 32 < vectors ? available / 32 : vectors) * 32;
 }
 
-/* out[i] = the maximum of the `count` values i of `terms` vectors, `step` bytes apart. Whole
- * vectors are read and written, but none over `end` and `out_end`. */
+/* Compute `count` maxima: out[i] is the maximum of value i of `terms` vectors, `step` bytes apart.
+ * Whole vectors are read and written, but none beyond `end` and `out_end`. */
 QN_INLINE void maximum(const int8_t *values, const int8_t *end, int64_t step, int32_t terms,
                        int32_t count, int8_t *out, const int8_t *out_end) {
     const int8_t *last_term = values + (terms - 1) * step;
@@ -55,8 +57,9 @@ QN_INLINE void maximum(const int8_t *values, const int8_t *end, int64_t step, in
     }
 }
 
-/* Windows that lie in the image side by side: `step` bytes from one to the next, of `terms` pixels of ch
- * channels. What a pixel's vectors write behind it, the next pixel overwrites. */
+/* Compute adjacent windows inside the image: `step` bytes from one to the next, of `terms` pixels
+ * of ch channels. A pixel's vectors also write bytes of the next pixel; the next pixel overwrites
+ * them. */
 QN_INLINE void maximum_of_windows(const int8_t *columns, int64_t step, int32_t terms, int32_t ch,
                                   int32_t count, int8_t *out) {
     for (int32_t x = 0; x < count; x++, columns += step, out += ch) {
@@ -66,7 +69,8 @@ QN_INLINE void maximum_of_windows(const int8_t *columns, int64_t step, int32_t t
     }
 }
 
-/* Of `count` windows that lie in the image, as many as may be written as whole vectors. */
+/* Compute as many of `count` windows inside the image as whole vectors may write. Return their
+ * number. */
 static int32_t windows_inside(const qn_pool *p, const int8_t *columns, int32_t count, int8_t *out,
                               const int8_t *out_end) {
     const int32_t ch = p->ch_im_in;
@@ -83,7 +87,7 @@ static int32_t windows_inside(const qn_pool *p, const int8_t *columns, int32_t c
     return count;
 }
 
-/* The window of one pixel, which may hang over the image, or lie beside it. */
+/* Compute the window of one pixel. It may be partly or wholly outside the image. */
 static void maximum_of_window(const qn_pool *p, const int8_t *columns, q_span window, int8_t *out,
                               const int8_t *out_end) {
     const int32_t ch = p->ch_im_in;
@@ -96,11 +100,11 @@ static void maximum_of_window(const qn_pool *p, const int8_t *columns, q_span wi
     }
 }
 
-/* The columns of a row of windows have become the row `columns`. */
+/* Compute a row of outputs from `columns`, the maxima over the rows of its windows. */
 static void maximum_of_columns(const qn_pool *p, const int8_t *columns, int8_t *out,
                                const int8_t *out_end) {
     const int32_t ch = p->ch_im_in, first = (p->padding_x + p->stride_x - 1) / p->stride_x;
-    const int32_t last = p->dim_im_in_x + p->padding_x - p->dim_kernel_x; /* where one may start */
+    const int32_t last = p->dim_im_in_x + p->padding_x - p->dim_kernel_x; /* last start inside */
     const int32_t inside = last < 0 ? 0 : last / p->stride_x + 1;
     const int32_t stop = inside < p->dim_im_out_x ? inside : p->dim_im_out_x;
     int32_t x = 0;

@@ -7,7 +7,7 @@
 
 #include "../gemm/each_avx2.inc"
 
-/* The rounding term and the shift; logical: as 5.6.0 with a rounding term has it. */
+/* The rounding term and the shift. logical: 5.6.0 with a rounding term shifts logically. */
 typedef struct ending {
     int32_t round_term;
     __m128i shift;
@@ -28,14 +28,14 @@ QN_INLINE __m256i ended(__m256i products, const ending *k) {
     return k->logical ? _mm256_srl_epi32(sums, k->shift) : _mm256_sra_epi32(sums, k->shift);
 }
 
-/* Unpacking and packing both stay within halves, so the lanes end where they were. */
+/* Unpacking and packing both work within 128-bit lanes, so they keep the order. */
 QN_INLINE __m256i mult_q15(__m256i x, __m256i y, const void *k) {
     __m256i low = _mm256_mullo_epi16(x, y), high = _mm256_mulhi_epi16(x, y);
     return _mm256_packs_epi32(ended(_mm256_unpacklo_epi16(low, high), k),
                               ended(_mm256_unpackhi_epi16(low, high), k));
 }
 
-/* Products of q7 values as words: the high word of (2^8 x) * (2^8 y). */
+/* Return products of q7 values as words: the high word of (2^8 x) * (2^8 y). */
 QN_INLINE __m256i low_products(__m256i x, __m256i y) {
     const __m256i zero = _mm256_setzero_si256();
     return _mm256_mulhi_epi16(_mm256_unpacklo_epi8(zero, x), _mm256_unpacklo_epi8(zero, y));
@@ -46,7 +46,7 @@ QN_INLINE __m256i high_products(__m256i x, __m256i y) {
     return _mm256_mulhi_epi16(_mm256_unpackhi_epi8(zero, x), _mm256_unpackhi_epi8(zero, y));
 }
 
-/* 5.9.0 rounds in 16 bits, which wrap. */
+/* Multiply as 5.9.0: it rounds in 16 bits, and wraps. */
 QN_INLINE __m256i mult_q7(__m256i x, __m256i y, const void *k) {
     const ending *end = k;
     const __m256i round_term = _mm256_set1_epi16((short)end->round_term);
@@ -56,7 +56,7 @@ QN_INLINE __m256i mult_q7(__m256i x, __m256i y, const void *k) {
                               _mm256_sra_epi16(high, end->shift));
 }
 
-/* 5.6.0 rounds in 32 bits. */
+/* Multiply as 5.6.0: it rounds in 32 bits. */
 QN_INLINE __m256i in_32_bits(__m256i words, const void *k) {
     __m256i sign = _mm256_srai_epi16(words, 15);
     return _mm256_packs_epi32(ended(_mm256_unpacklo_epi16(words, sign), k),

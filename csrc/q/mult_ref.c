@@ -31,7 +31,7 @@ int q_nn_mult_q15_ref(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-/* The shift of 5.6.0: arithmetic without a rounding term, logical with one. */
+/* Shift as 5.6.0: arithmetic without a rounding term, logical with one. */
 static int32_t shifted_560(const qn_mult *p, int32_t product) {
     if (qn_rounding(p->profile) == QN_TRUNCATE) {
         return qn_asr(product, p->out_shift);

@@ -1,7 +1,7 @@
-/* Pooling (arm_maxpool_q7_HWC, arm_avepool_q7_HWC, and the arm_avepool_q7_HWC_nonsquare that
- * keyword-spotting firmware brings along; the last is not part of CMSIS).
+/* Pooling (arm_maxpool_q7_HWC, arm_avepool_q7_HWC, and arm_avepool_q7_HWC_nonsquare of
+ * keyword-spotting firmware, not part of CMSIS).
  *
- * The window of output o covers the inputs o*stride - padding ... + dim_kernel - 1 that lie in the
+ * The window of output o covers the inputs o*stride - padding ... + dim_kernel - 1 that are in the
  * image; padding never counts. With the maximum, sum and count of a window:
  *
  *   maxpool            out[y][x][c] = maximum                      empty window: 127
@@ -9,25 +9,25 @@
  *   avepool_nonsquare  out[y][x][c] = wrap8(wrap32(sum * 2^out_lshift) / count)     likewise
  *
  * Axes: in[0] and out are HWC, index (y*dim_x + x)*ch_im_in + c. dim_im_out is neither derived nor
- * checked: windows may hang over on any side.
+ * checked: windows may extend past any edge.
  * Ranges: dimensions, kernels and strides 1..65535, padding 0..65535, out_lshift 0..31; an image of
  * at most 2^31 - 1 elements. maxpool and avepool are square.
  * In place: no. Scratch: avepool on DSP 2*dim_im_out*ch_im_in bytes, otherwise none.
  *
- * Scalar and DSP differ (not for avepool_nonsquare) when
- *   - averaging: DSP pools rows first and columns then, and truncates twice. A 2x2 window over
+ * Scalar and DSP differ, except in avepool_nonsquare,
+ *   - in averages: DSP pools rows first and columns then, and truncates twice. A 2x2 window over
  *     [[1, 0], [1, 2]] gives 4/4 = 1 on scalar, (1/2 + 3/2)/2 = (0 + 1)/2 = 0 on DSP;
- *   - padding >= stride: DSP pools the rows of in[0] in place and reads what it has written; a
+ *   - if padding >= stride: DSP pools the rows of in[0] in place and reads its own results. A
  *     window that starts before the image starts at the output's own pixel there. The maximum of
  *     the row 9 0 0 with kernel 3, stride 1 is 9 9 0 on scalar and 9 9 9 on DSP with padding 1,
  *     9 9 9 on scalar and 9 0 9 on DSP with padding 2;
- *   - averaging more than 256 pixels of a row or a column: DSP sums are q15, and saturate in the
- *     first n - n%4 lanes, wrap in the last n%4.
- * DSP leaves the pooled rows in in[0] (sizes.destroys). It has dimensions up to 32767, and is
- * refused where it would leave the image: dim_im_out > dim_im_in, or a window that starts behind
- * the last pixel.
- * Fast rows leave in[0] as it is, and on DSP do not take padding >= stride, padding >= dim_kernel,
- * nor averages over more than 256 pixels of a row. */
+ *   - in averages over more than 256 pixels of a row or a column: DSP sums are q15. They saturate
+ *     in the first n - n%4 lanes and wrap in the last n%4.
+ * DSP overwrites in[0] with the pooled rows (sizes.destroys). Its dimensions are at most 32767. It
+ * is refused if it would read outside the image: dim_im_out > dim_im_in, or a window that starts
+ * after the last pixel.
+ * Fast rows do not modify in[0]. On DSP they do not support padding >= stride,
+ * padding >= dim_kernel, or averages over more than 256 pixels of a row. */
 #ifndef QN_Q_POOL_H
 #define QN_Q_POOL_H
 
@@ -43,14 +43,14 @@ static inline int32_t q_pool_clip(int64_t i, int32_t dim) {
     return i < 0 ? 0 : i < dim ? (int32_t)i : dim;
 }
 
-/* 64 bits, as o*stride may pass 2^31. An empty window has stop <= start. */
+/* 64 bits, because o*stride may exceed 2^31. An empty window has stop <= start. */
 static inline q_span q_pool_window(int32_t o, int32_t stride, int32_t padding, int32_t kernel,
                                    int32_t dim) {
     int64_t nominal = (int64_t)o * stride - padding;
     return (q_span){q_pool_clip(nominal, dim), q_pool_clip(nominal + kernel, dim)};
 }
 
-/* The ranges of both axes; Arm's square functions have no _x and _y in their names. */
+/* The ranges of both axes. The parameters of Arm's square functions have no _x and _y. */
 static inline int q_pool_in_range(const qn_pool *p, int square, char *why) {
     const struct {
         const char *name;
@@ -78,7 +78,8 @@ static inline int q_pool_in_range(const qn_pool *p, int square, char *why) {
     return qn_in_range("ch_im_in", p->ch_im_in, 1, UINT16_MAX, why);
 }
 
-/* Where the DSP path of the square functions stays inside its buffers. */
+/* Refuse geometries in which the DSP path of the square functions accesses bytes outside its
+ * buffers. */
 static inline int q_pool_fits_dsp(const qn_pool *p, char *why) {
     if (qn_in_range("dim_im_in", p->dim_im_in_x, 1, INT16_MAX, why) != QN_OK) {
         return QN_REFUSED;

@@ -1,7 +1,7 @@
 /* Pooling as the DSP path computes it: first each row of in[0] in place, then the rows of out.
  *
- * A window's first pixel always takes part. In a row it is the output's own pixel when the window
- * starts before the image; in a column it is row 0, as it should be. */
+ * The first pixel of a window always counts. If the window starts before the image, this is the
+ * output's own pixel in a row, and row 0 in a column, as it should be. */
 #include "../common/arm_dsp.h"
 #include "pool.h"
 
@@ -17,14 +17,15 @@ static q_span column_window(const qn_pool *p, int32_t y) {
     return q_pool_window(y, p->stride_y, p->padding_y, p->dim_kernel_y, p->dim_im_in_y);
 }
 
-/* best[i] = the larger of best[i] and values[i]. */
+/* Set best[i] to the larger of best[i] and values[i]. */
 static void keep_larger(int8_t *best, const int8_t *values, int32_t count) {
     for (int32_t i = 0; i < count; i++) {
         best[i] = values[i] > best[i] ? values[i] : best[i];
     }
 }
 
-/* The first pixel replaces pixel x before the rest is read, and the rest may include pixel x. */
+/* The first pixel overwrites pixel x before the other pixels are read, and they may include pixel
+ * x. */
 static void maximum_of_row(const qn_pool *p, int8_t *row) {
     int32_t ch = p->ch_im_in;
     for (int32_t x = 0; x < p->dim_im_out_x; x++) {
@@ -60,14 +61,14 @@ int64_t q_avepool_q7_dsp_scratch(const void *params) {
     return (int64_t)p->dim_im_out_x * p->ch_im_in * (int64_t)sizeof(int16_t);
 }
 
-/* sums += values, saturating but for the last count % 4: arm_nn_accumulate_q7_to_q15. */
+/* Add values to sums, saturating except in the last count % 4: arm_nn_accumulate_q7_to_q15. */
 static void accumulate(int16_t *sums, int8_t *values, int32_t count) {
     qn_vector vector = {.length = count};
     q_accumulate_q7_q15_dsp(&vector, &(qn_buffers){.in = {values, sums}, .out = sums});
 }
 
-/* out = the average of the vectors values[start], and those up to stop; vectors lie `stride` apart.
- * A sum beyond 127 * terms has wrapped or saturated, so terms > 256 and the quotient is a q7. */
+/* Average the vectors from `start` to `stop`, `stride` apart. A sum beyond 127 * terms has wrapped
+ * or saturated, so terms > 256 and the quotient is a q7. */
 static void average(q_span window, int8_t *values, int32_t stride, int32_t count, int16_t *sums,
                     int8_t *out) {
     for (int32_t i = 0; i < count; i++) {

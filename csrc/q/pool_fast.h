@@ -1,13 +1,15 @@
-/* What the fast rows of pooling share: when the DSP path's passes are clipped windows. */
+/* Conditions under which the two passes of the DSP path equal clipped windows, for the fast rows of
+ * pooling. */
 #ifndef QN_Q_POOL_FAST_H
 #define QN_Q_POOL_FAST_H
 
 #include "pool.h"
 
-enum { SLACK = 64 }; /* bytes that vectors may reach over an array in scratch */
+enum { SLACK = 64 }; /* bytes that vectors may read or write after an array in scratch */
 
-/* With padding < stride no window reads a pixel that was overwritten before, and only the first
- * window starts outside of the image; with padding < dim_kernel that one is not empty. */
+/* True if the passes equal clipped windows. With padding < stride no window reads a pixel that was
+ * overwritten before, and only the first window starts outside the image. With padding < dim_kernel
+ * that window is not empty. */
 static inline int windows_are_clipped(const qn_pool *p) {
     return !qn_is_dsp(p->profile) || (p->padding_x < p->stride_x && p->padding_x < p->dim_kernel_x);
 }

@@ -47,7 +47,7 @@ static int32_t window_sum(const qn_pool *p, const int8_t *in, q_span ys, q_span 
     return qn_wrap32(sum);
 }
 
-/* At most 2^31 - 1, the largest image; 0 for an empty window. */
+/* The count is at most 2^31 - 1, the largest image; 0 for an empty window. */
 static int32_t window_count(q_span ys, q_span xs) {
     return ys.start < ys.stop && xs.start < xs.stop ? (ys.stop - ys.start) * (xs.stop - xs.start)
                                                     : 0;
@@ -62,7 +62,7 @@ int q_maxpool_q7_ref(const void *params, const qn_buffers *b) {
             q_span xs = window_x(p, x);
             int empty = window_count(ys, xs) == 0;
             for (int32_t c = 0; c < p->ch_im_in; c++) {
-                /* The device starts at -129, which a q7 holds as 127. */
+                /* The device starts at -129, in a q7 127. */
                 *out++ = empty ? INT8_MAX : window_maximum(p, b->in[0], ys, xs, c);
             }
         }

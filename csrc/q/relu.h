@@ -3,10 +3,10 @@
  *   relu   out[i] = max(in[i], 0)
  *   relu6  out[i] = min(max(in[i], 0), 6), of the raw integer: no fixed-point format is applied
  *
- * Axes: one vector of `length` elements, 0..65535 (the device's size is a uint16_t).
- * In place or not. Scratch: none. Scalar and DSP give the same bits; the DSP model clears the
- * negative lanes of a word with a mask made of their sign bits. arm_relu6_s8 came after 5.6.0. 7.0.0
- * has all three, and neither of its roundings matters here. */
+ * Axes: one vector of `length` elements, 0..65535 (the device's size is a uint16_t). In place: yes.
+ * Scratch: none. Scalar and DSP give the same bits. The DSP model clears the negative lanes of a
+ * word with a mask of their sign bits. 5.6.0 has no arm_relu6_s8. 7.0.0 has all three functions,
+ * and both of its roundings give the same bits. */
 #ifndef QN_Q_RELU_H
 #define QN_Q_RELU_H
 

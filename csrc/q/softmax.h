@@ -8,12 +8,12 @@
  *   q15         t(d) = d < 16 ? 2^(16 - d) : 0
  *               out = d < 16 ? sat16((2^32 / sum of t) >> (1 + d)) : 0
  *
- * In q7 of 5.9.0 the maximum and the value below it both count 128, and nothing counts 0.
+ * In q7 of 5.9.0 the maximum and the value below it both count 128, and no value counts 0.
  *
- * Axes: nb_batches rows of dim_vec elements, index batch*dim_vec + i; one row but for _with_batch.
- * dim_vec 1..32767, nb_batches 0..65535. In place or not. Scratch: none.
- * Scalar and DSP give the same bits; the releases differ in q7: the row 0 0 gives 127 127 in 5.9.0,
- * 64 64 in 5.6.0. arm_softmax_with_batch_q7 came after 5.6.0. */
+ * Axes: nb_batches rows of dim_vec elements, index batch*dim_vec + i; one row except in
+ * _with_batch. dim_vec 1..32767, nb_batches 0..65535. In place: yes. Scratch: none.
+ * Scalar and DSP give the same bits. The releases differ in q7: the row 0 0 gives 127 127 in 5.9.0,
+ * and 64 64 in 5.6.0. 5.6.0 has no arm_softmax_with_batch_q7. */
 #ifndef QN_Q_SOFTMAX_H
 #define QN_Q_SOFTMAX_H
 

@@ -1,5 +1,5 @@
-/* Softmax to the base 2, on AVX2: a value counts for its distance d from the maximum alone, so the
- * powers and the outputs of q7 are tables of sixteen bytes. */
+/* Softmax to the base 2 on AVX2. The power and the q7 output of a value depend only on its distance
+ * d from the maximum, so both are tables of 16 bytes. */
 #include "softmax.h"
 
 #if QN_HAS_X86
@@ -8,7 +8,7 @@
 
 #include "../gemm/edge_avx2.inc"
 
-/* Lanes 0..available-1. */
+/* Return a mask of lanes 0..available-1. */
 static inline __m256i valid_q7(int64_t available) {
     const __m256i lanes =
         _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
@@ -23,14 +23,15 @@ static int8_t maximum_q7(const int8_t *in, int32_t count) {
         __m256i values = load_32(in + i, count - i);
         best = _mm256_max_epi8(best, _mm256_blendv_epi8(least, values, valid_q7(count - i)));
     }
-    /* VPHMINPOSUW finds the least of eight words: of 127 - x, the even and the odd bytes */
+    /* VPHMINPOSUW finds the minimum of eight words, here of 127 - x in the even and the odd
+     * bytes. */
     __m128i half = _mm_max_epi8(_mm256_castsi256_si128(best), _mm256_extracti128_si256(best, 1));
     half = _mm_xor_si128(half, _mm_set1_epi8(INT8_MAX));
     half = _mm_min_epu8(half, _mm_srli_epi16(half, 8));
     return (int8_t)(INT8_MAX - _mm_cvtsi128_si32(_mm_minpos_epu16(half)));
 }
 
-/* d, 15 for all beyond: 8 bits hold every distance. */
+/* Return d, or 15 for any larger d. A distance fits 8 bits. */
 static inline __m256i distance(__m256i values, __m256i maximum) {
     return _mm256_min_epu8(_mm256_sub_epi8(maximum, values), _mm256_set1_epi8(15));
 }
@@ -47,7 +48,7 @@ static int64_t sum_of_powers(const int8_t *in, int32_t count, __m256i maximum, _
     return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-/* whole >> (5 + d) for d = 0..15, saturated; 5.6.0 has 0 from d = 8 on. */
+/* Fill a table with whole >> (5 + d) for d = 0..15, saturated; 5.6.0 has 0 from d = 8 on. */
 static __m256i outputs(int32_t whole, int is_560) {
     const __m256i shifts = _mm256_setr_epi32(5, 6, 7, 8, 9, 10, 11, 12);
     const __m256i all = _mm256_set1_epi32(whole);
@@ -59,7 +60,7 @@ static __m256i outputs(int32_t whole, int is_560) {
 }
 
 static void softmax_q7(const int8_t *in, int8_t *out, int32_t count, int is_560) {
-    /* 5.9.0: 2^clamp(8 - d, 0, 7); 5.6.0: half of 2^(8 - d), which fits a byte, and 0 */
+    /* The powers. 5.9.0: 2^clamp(8 - d, 0, 7); 5.6.0: half of 2^(8 - d), a byte, or 0. */
     const __m128i powers =
         is_560 ? _mm_setr_epi8(-128, 64, 32, 16, 8, 4, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0)
                : _mm_setr_epi8(-128, -128, 64, 32, 16, 8, 4, 2, 1, 1, 1, 1, 1, 1, 1, 1);
@@ -97,7 +98,7 @@ static int32_t maximum_q15(const int16_t *in, int32_t count) {
     return maximum;
 }
 
-/* d of eight values; values that are not there are far from any maximum. */
+/* Return d of eight values. Lanes after the last value get a d that is far from any maximum. */
 static inline __m256i distance_q15(const int16_t *in, int32_t available, int32_t maximum) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     __m128i words = load_16(in, 2 * available);
@@ -106,8 +107,8 @@ static inline __m256i distance_q15(const int16_t *in, int32_t available, int32_t
     return _mm256_or_si256(d, beyond);
 }
 
-/* VPSRLVD gives 0 for shifts beyond 31, so half of t is 2^15 >> d, and at d >= 16 nothing is left
- * of either shift. */
+/* VPSRLVD gives 0 for shifts of more than 31 bits. Half of t is 2^15 >> d, so at d >= 16 both
+ * shifts give 0. */
 int q_softmax_q15_avx2(const void *params, const qn_buffers *b) {
     const qn_softmax *p = params;
     const int16_t *in = b->in[0];
@@ -123,7 +124,7 @@ int q_softmax_q15_avx2(const void *params, const qn_buffers *b) {
     for (int lane = 0; lane < 8; lane++) {
         half += sum[lane];
     }
-    /* whole >> (1 + d), whole = 2^32 / (2 * half) */
+    /* Shift whole >> (1 + d), whole = 2^32 / (2 * half). */
     const __m256i rest = _mm256_set1_epi32((int32_t)((INT64_C(1) << 31) / half) >> 1);
     for (int32_t i = 0; i < p->dim_vec; i += 8) {
         __m256i d = distance_q15(in + i, p->dim_vec - i, maximum);

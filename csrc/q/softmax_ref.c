@@ -1,4 +1,4 @@
-/* Softmax to the base 2, plain. Every row is read completely before its first output is written. */
+/* Softmax to the base 2, plain. Each row is read completely before its first output is written. */
 #include "softmax.h"
 
 int q_softmax_q7_check(const void *params, qn_sizes *sizes, char *why) {
@@ -42,7 +42,7 @@ static void softmax_q7(const int8_t *in, int8_t *out, int32_t count) {
     }
 }
 
-/* 256 <= sum <= 32767 * 256; the shift is 5..12 where x > base. */
+/* 256 <= sum <= 32767 * 256; the shift is 5..12 if x > base. */
 static void softmax_q7_560(const int8_t *in, int8_t *out, int32_t count) {
     int32_t base = maximum_q7(in, count) - 8;
     uint32_t sum = 0;
@@ -77,7 +77,7 @@ int q_softmax_with_batch_q7_ref(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-/* 2^16 <= sum <= 32767 * 2^16 < 2^31, so 2 <= whole <= 2^16; the shift is 1..16 where x > base. */
+/* 2^16 <= sum <= 32767 * 2^16 < 2^31, so 2 <= whole <= 2^16; the shift is 1..16 if x > base. */
 int q_softmax_q15_ref(const void *params, const qn_buffers *b) {
     const qn_softmax *p = params;
     const int16_t *in = b->in[0];

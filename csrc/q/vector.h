@@ -8,8 +8,8 @@
  *   nn_add  out[0] = the int32 sum of all a[i], modulo 2^32
  *
  * Axes: vectors of `length` elements, 0..2^31 - 1; offset in the range of the type.
- * In place or not (nn_add: not). Scratch: none. Scalar and DSP give the same bits.
- * arm_nn_add_q7 came after 5.6.0. */
+ * In place: yes (nn_add: no). Scratch: none. Scalar and DSP give the same bits. 5.6.0 has no
+ * arm_nn_add_q7. */
 #ifndef QN_Q_VECTOR_H
 #define QN_Q_VECTOR_H
 

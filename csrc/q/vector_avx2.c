@@ -27,24 +27,25 @@ QN_INLINE __m256i sub_q15(__m256i x, __m256i y, const void *k) {
     return _mm256_subs_epi16(x, y);
 }
 
-/* 16 bits hold every product of q7 values; unpacking and packing both stay within halves. */
+/* Multiply q7 values. A product fits 16 bits. Unpacking and packing both work within 128-bit lanes,
+ * so they keep the order. */
 QN_INLINE __m256i mult_q7(__m256i x, __m256i y, const void *k) {
     (void)k;
     const __m256i zero = _mm256_setzero_si256();
-    /* values in the high bytes: the high word of (2^8 x) * (2^8 y) is x * y */
+    /* With the values in the high bytes, the high word of (2^8 x) * (2^8 y) is x * y. */
     __m256i low = _mm256_mulhi_epi16(_mm256_unpacklo_epi8(zero, x), _mm256_unpacklo_epi8(zero, y));
     __m256i high = _mm256_mulhi_epi16(_mm256_unpackhi_epi8(zero, x), _mm256_unpackhi_epi8(zero, y));
     return _mm256_packs_epi16(_mm256_srai_epi16(low, 7), _mm256_srai_epi16(high, 7));
 }
 
-/* (x * y) >> 15 is twice the high word of the product and the top bit of its low word; only
- * -1 * -1 = 2^15 does not fit: it turns up as -2^15, and no other product does. */
+/* Multiply q15 values. (x * y) >> 15 is twice the high word of the product plus the top bit of its
+ * low word. Only -1 * -1 = 2^15 does not fit: it gives -2^15, and no other product does. */
 QN_INLINE __m256i mult_q15(__m256i x, __m256i y, const void *k) {
     (void)k;
     __m256i low = _mm256_mullo_epi16(x, y), high = _mm256_mulhi_epi16(x, y);
     __m256i both = _mm256_or_si256(_mm256_slli_epi16(high, 1), _mm256_srli_epi16(low, 15));
     __m256i wrapped = _mm256_cmpeq_epi16(both, _mm256_set1_epi16(INT16_MIN));
-    return _mm256_xor_si256(both, wrapped); /* -2^15 with all bits turned: 2^15 - 1 */
+    return _mm256_xor_si256(both, wrapped); /* -2^15 with all bits inverted: 2^15 - 1 */
 }
 
 int q_add_q7_avx2(const void *params, const qn_buffers *b) {
@@ -105,7 +106,7 @@ int q_offset_q15_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-/* VPSADBW sums unsigned bytes, so each of them is 128 more than the value. */
+/* VPSADBW sums unsigned bytes, so each byte is its value plus 128. */
 int q_nn_add_q7_q31_avx2(const void *params, const qn_buffers *b) {
     const qn_vector *p = params;
     const char *in = b->in[0];

@@ -4,7 +4,8 @@
 
 typedef uint32_t lanes(uint32_t, uint32_t);
 
-/* The last bytes go through a word of their own; the lanes above them are not stored. */
+/* Apply op word by word. The last bytes are copied to a word of their own, and its lanes after them
+ * are not stored. */
 static void vector_vector(lanes *op, const char *x, const char *y, char *out, int64_t bytes) {
     int64_t i = 0;
     for (; i + 4 <= bytes; i += 4) {

@@ -1,5 +1,5 @@
-/* q7 vectors as q15 on the DSP path, four values at a time (the *_dsp.c files' way to im2col
- * columns and to the vec_buffer of fully connected layers). */
+/* Conversions of q7 vectors to q15 on the DSP path, four values at a time, for im2col columns and
+ * for the vec_buffer of fully connected layers. */
 #ifndef QN_Q_WIDEN_H
 #define QN_Q_WIDEN_H
 
@@ -7,8 +7,8 @@
 
 void q_widen_in_order(const int8_t *in, int32_t length, int16_t *out);
 
-/* Positions 1 and 2 of every full group of four exchanged, which spares the packing instructions.
- */
+/* Convert with positions 1 and 2 of every full group of four exchanged: this order needs no packing
+ * instructions. */
 void q_widen_reordered(const int8_t *in, int32_t length, int16_t *out);
 
 #endif

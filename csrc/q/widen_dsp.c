@@ -1,4 +1,4 @@
-/* q7 vectors as q15, a word of four values at a time. */
+/* Conversions of q7 vectors to q15, a word of four values at a time. */
 #include "../common/arm_dsp.h"
 #include "widen.h"
 

@@ -1,18 +1,18 @@
-/* Windows that slide over an HWC image: which geometries are legal, and which taps of a window are
- * read. Shared by convolution and depthwise convolution. */
+/* Windows over an HWC image, for convolution and depthwise convolution: legal geometries, and the
+ * taps that a window reads. */
 #ifndef QN_Q_WINDOW_H
 #define QN_Q_WINDOW_H
 
 #include "../common/contract.h"
 
-/* The taps ky0 <= ky < ky1, kx0 <= kx < kx1 of a kernel whose tap (0, 0) lies on pixel (y, x). The
- * other taps count as zero; no tap is left if an interval is empty. */
+/* A window whose tap (0, 0) is at pixel (y, x), and the taps ky0 <= ky < ky1, kx0 <= kx < kx1 that
+ * it reads. All other taps count as zero; an empty interval means no taps. */
 typedef struct q_window {
     int32_t y, x;
     int32_t ky0, ky1, kx0, kx1;
 } q_window;
 
-/* All taps, wherever they lie. */
+/* Return a window that reads all taps, inside the image or not. */
 static inline q_window q_window_whole(const qn_conv *p, int32_t out_y, int32_t out_x) {
     q_window w = {.y = out_y * p->stride_y - p->padding_y,
                   .x = out_x * p->stride_x - p->padding_x,
@@ -21,7 +21,7 @@ static inline q_window q_window_whole(const qn_conv *p, int32_t out_y, int32_t o
     return w;
 }
 
-/* Leaves out the taps above and below, or left and right of the image. */
+/* Drop the taps above and below the image, or left and right of it. */
 static inline q_window q_window_clip_y(const qn_conv *p, q_window w) {
     w.ky0 = w.y < 0 ? -w.y : 0;
     w.ky1 = p->dim_im_in_y - w.y < w.ky1 ? p->dim_im_in_y - w.y : w.ky1;
@@ -33,22 +33,23 @@ static inline q_window q_window_clip_x(const qn_conv *p, q_window w) {
     return w;
 }
 
-/* Zero padding: only the taps inside the image. */
+/* Return the window with zero padding: only the taps inside the image. */
 static inline q_window q_window_inside(const qn_conv *p, int32_t out_y, int32_t out_x) {
     return q_window_clip_x(p, q_window_clip_y(p, q_window_whole(p, out_y, out_x)));
 }
 
-/* Says what output pixel (out_y, out_x) reads: the one thing in which some paths differ. */
+/* The taps that output pixel (out_y, out_x) reads: the only difference between some paths. */
 typedef q_window q_window_rule(const qn_conv *p, int32_t out_y, int32_t out_x);
 
 static inline int q_window_is_empty(q_window w) { return w.ky0 >= w.ky1 || w.kx0 >= w.kx1; }
 
-/* Index in the image of the pixel under a tap that is read, counted in pixels. */
+/* Return the index, in pixels, of the image pixel at a tap. */
 static inline int32_t q_window_pixel(const qn_conv *p, q_window w, int32_t ky, int32_t kx) {
     return (w.y + ky) * p->dim_im_in_x + w.x + kx;
 }
 
-/* Every parameter is a uint16_t on the device; its DSP path counts dimensions in int16_t. */
+/* Check the range of every parameter. All are uint16_t on the device; its DSP path counts
+ * dimensions in int16_t. */
 static inline int q_window_ranges(const qn_conv *p, char *why) {
     int32_t dim = qn_is_dsp(p->profile) ? INT16_MAX : UINT16_MAX;
     const struct {
@@ -73,8 +74,9 @@ static inline int q_window_ranges(const qn_conv *p, char *why) {
     return status == QN_OK ? qn_shift_in_range("out_shift", p->out_shift, why) : status;
 }
 
-/* The last window of an axis must end where the device's coordinates (int16_t on its DSP path, else
- * int) can count; INT32_MAX / 2 leaves room to add a padding or a dimension. */
+/* Check that the device's coordinates can count to the end of an axis's last window. They are
+ * int16_t on its DSP path, otherwise int. With at most INT32_MAX / 2, adding a padding or a
+ * dimension cannot overflow. */
 static inline int q_window_reach(const qn_conv *p, const char *axis, int32_t dim_im_out,
                                  int32_t stride, int32_t padding, int32_t dim_kernel, char *why) {
     int64_t end = (int64_t)(dim_im_out - 1) * stride - padding + dim_kernel;
@@ -87,7 +89,7 @@ static inline int q_window_reach(const qn_conv *p, const char *axis, int32_t dim
     return QN_OK;
 }
 
-/* The device indexes with a 32-bit int. */
+/* Check the size of an array: the device indexes with a 32-bit int. */
 static inline int q_window_fits(const char *name, int64_t bytes, char *why) {
     if (bytes > INT32_MAX) {
         return qn_deny(why, QN_REFUSED, "%s would have %lld bytes, no device indexes more than %ld",
@@ -96,9 +98,9 @@ static inline int q_window_fits(const char *name, int64_t bytes, char *why) {
     return QN_OK;
 }
 
-/* What convolution and depthwise convolution demand alike. `rows` counts the rows of the weight
- * matrix (filters); each holds dim_kernel_y * dim_kernel_x * row_channels values of `element`
- * bytes. After QN_OK every coordinate, index and byte count fits an int32_t. */
+/* Check the common requirements of convolution and depthwise convolution. `rows` is the number of
+ * rows of the weight matrix (filters). Each row has dim_kernel_y * dim_kernel_x * row_channels
+ * values of `element` bytes. After QN_OK every coordinate, index and byte count fits an int32_t. */
 static inline int q_window_check(const qn_conv *p, int32_t rows, int32_t row_channels,
                                  int64_t element, qn_sizes *sizes, char *why) {
     int status = q_window_ranges(p, why);
@@ -113,7 +115,8 @@ static inline int q_window_check(const qn_conv *p, int32_t rows, int32_t row_cha
     if (status != QN_OK) {
         return status;
     }
-    /* each below 2^16, so products of three stay below 2^48 and times `element` below 2^49 */
+    /* Each factor is below 2^16, so three multiply to less than 2^48, and times `element` to less
+     * than 2^49. */
     int64_t row = (int64_t)p->dim_kernel_y * p->dim_kernel_x * row_channels * element;
     sizes->in[0] = (int64_t)p->dim_im_in_y * p->dim_im_in_x * p->ch_im_in * element;
     sizes->out = (int64_t)p->dim_im_out_y * p->dim_im_out_x * p->ch_im_out * element;
