@@ -1,10 +1,13 @@
-"""The verb of a first look: demo."""
+"""The command demo: a first run, and files to try the other commands on."""
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
+from typing import Optional
 
 import click
+import numpy as np
 
 from ..analysis.accuracy import accuracy_text
 from ..analysis.summary import facts_text
@@ -12,6 +15,12 @@ from ..analysis.table import Cell
 from ..api import golden as pipeline
 from ..runtime import batch
 from .options import PATH, say
+
+#: Networks of the example: float, 8 bits with scales, 8 bits with powers of two.
+_MODELS = ("digits.onnx", "digits.tflite", "digits.qnz")
+
+#: Fraction bits of the stored images, and the number of images for calibration.
+_FRACTION_BITS, _CALIBRATION = 7, 120
 
 
 @click.command()
@@ -23,7 +32,14 @@ from .options import PATH, say
     show_default=True,
     help="Folder to write.",
 )
-def demo(output: Path) -> None:
+@click.option(
+    "--files",
+    "folder",
+    type=PATH,
+    help="Folder to copy the example's networks and data to: digits.onnx, digits.tflite, "
+    "digits.qnz, calib.npz and test.npz.",
+)
+def demo(output: Path, folder: Optional[Path]) -> None:
     """Run the example network and write its goldens."""
     network, x, y = pipeline.example()
     say(f"{pipeline.describe(network).text()}\n")
@@ -34,4 +50,18 @@ def demo(output: Path) -> None:
         "inferences per second": round(batch.inferences_per_second(session, x)),
         "goldens": f"{len(written.names)} arrays of {written.inputs} inputs in {output}",
     }
+    if folder is not None:
+        _copy_files(folder, x, y)
+        facts["files"] = f"{', '.join(_MODELS)}, calib.npz and test.npz in {folder}"
     say(facts_text(facts))
+
+
+def _copy_files(folder: Path, x: np.ndarray, y: np.ndarray) -> None:
+    """Write the example's networks, and its images as floats from 0 to 1, to a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _MODELS:
+        source = files("qemu_nn") / "demo" / name
+        (folder / name).write_bytes(source.read_bytes())
+    images = x / np.float32(1 << _FRACTION_BITS)
+    np.savez(folder / "calib.npz", x=images[:_CALIBRATION], y=y[:_CALIBRATION])
+    np.savez(folder / "test.npz", x=images[_CALIBRATION:], y=y[_CALIBRATION:])

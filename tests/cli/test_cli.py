@@ -322,6 +322,15 @@ def test_the_demo_tells_its_accuracy_and_writes_goldens(digits):
         assert Path("qemu_nn_demo_goldens/manifest.json").exists()
 
 
+def test_the_demo_copies_files_that_the_other_commands_read():
+    output_of("demo", "--files", "example")
+    for name in ("digits.onnx", "digits.tflite", "digits.qnz"):
+        assert Path("example", name).read_bytes() == (DEMO / name).read_bytes()
+    options = ("--labels", "example/test.npz", "--output", "out.npz")
+    output = output_of("run", "example/digits.qnz", "--input", "example/test.npz", *options)
+    assert "accuracy: 97.50 % (234 of 240)" in output
+
+
 def test_the_demo_never_replaces_what_is_not_a_golden_set():
     Path("mine").mkdir()
     Path("mine/thesis.txt").write_text("years of work")
