@@ -1,4 +1,4 @@
-/* Runs a plan: one loop over steps. Nothing is allocated, nothing is global. */
+/* The loop over the steps of a plan. It allocates nothing and uses no global state. */
 #include "threads.h"
 
 #include <stdio.h>
@@ -57,7 +57,8 @@ static int step_check(const qn_plan *plan, const qn_step *step, char *why) {
     return QN_OK;
 }
 
-/* A part must be what qn_split() makes of its step, with scratch of its own. */
+/* True if a part equals the one that qn_split() makes of its step, with scratch inside the
+ * arena. */
 static int task_check(const qn_plan *plan, int64_t index) {
     const qn_task *task = &plan->tasks[index];
     int good = task->first >= 0 && task->first <= task->last && task->last <= plan->step_count &&
@@ -119,7 +120,7 @@ int qn_plan_check(const qn_plan *plan, int64_t *step, char *why) {
     return QN_OK;
 }
 
-/* ---- when to stop ---- */
+/* ---- stopping ---- */
 
 enum { ASK_NS = 50000000 };
 

@@ -1,4 +1,4 @@
-/* Jumps: what makes loops of the steps of a plan. */
+/* Jumps between steps: the loops of a plan. */
 #include <stdio.h>
 
 #include "executor.h"

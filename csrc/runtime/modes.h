@@ -1,10 +1,10 @@
-/* How rows find the processor, and how they leave it.
+/* The processor's modes before and after a row.
  *
- * It treats floating-point numbers as in every new process, which rounds to nearest and keeps the
- * smallest numbers. Libraries that are built for speed change that for the thread that loads them.
+ * Rows require the floating-point modes of a new process: round to nearest, and keep denormal
+ * numbers. Libraries built for speed change these modes for the thread that loads them.
  *
- * The upper halves of vectors are zero behind a row: code for SSE takes others along, up to 70 ns each
- * time, and compilers do not clear them on every way out of a function. */
+ * After a row the upper halves of vectors are zero. Otherwise SSE code also preserves them, at up
+ * to 70 ns each time, and compilers do not clear them at every return of a function. */
 #ifndef QN_MODES_H
 #define QN_MODES_H
 
@@ -18,7 +18,7 @@
 
 enum { QN_USUAL_MODES = 0x1f80, QN_MODE_FLAGS = 0x3f };
 
-/* Returns what qn_leave_modes() then sets again. */
+/* Set the modes of a new process. Return the previous ones, for qn_leave_modes(). */
 static inline uint64_t qn_enter_modes(void) {
     const unsigned before = _mm_getcsr();
     if ((before & ~(unsigned)QN_MODE_FLAGS) != QN_USUAL_MODES) {
@@ -35,7 +35,7 @@ static inline void qn_leave_modes(uint64_t before) {
 
 static inline void __attribute__((target("avx"))) qn_zero_uppers(void) { _mm256_zeroupper(); }
 
-/* cpu: what a row that has run needs. */
+/* Clear the upper halves of vectors if the row before needed the CPU features `cpu`. */
 static inline void qn_leave_vectors(uint32_t cpu) {
     if (cpu) {
         qn_zero_uppers();
@@ -61,7 +61,7 @@ static inline void qn_leave_modes(uint64_t before) {
 
 static inline void qn_leave_vectors(uint32_t cpu) { (void)cpu; }
 
-#else /* whose rows are plain C */
+#else /* rows are plain C */
 
 static inline uint64_t qn_enter_modes(void) { return 0; }
 static inline void qn_leave_modes(uint64_t before) { (void)before; }

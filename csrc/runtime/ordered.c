@@ -1,4 +1,4 @@
-/* Sums of products of real numbers: which code computes them. */
+/* The choice of an instruction set for sums of products of floats. */
 #include "ordered.h"
 
 void qn_ordered_sums(const qn_ordered *of, uint32_t features) {

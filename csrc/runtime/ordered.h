@@ -1,4 +1,4 @@
-/* Sums of products of real numbers, for each type and instruction set. */
+/* Sums of products of floats, for each type and instruction set. */
 #ifndef QN_ORDERED_H
 #define QN_ORDERED_H
 

@@ -1,4 +1,4 @@
-/* Sums of products of float without an instruction set of its own. */
+/* Sums of products of float, for any instruction set. */
 #include "ordered.h"
 
 #define REAL float

@@ -1,4 +1,4 @@
-/* Sums of products of double without an instruction set of its own. */
+/* Sums of products of double, for any instruction set. */
 #include "ordered.h"
 
 #define REAL double

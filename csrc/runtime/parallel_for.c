@@ -1,6 +1,6 @@
-/* Runs a plan on several threads. All threads take many samples a few at a time, from one counter. Of
- * the tasks of one sample each thread first takes its own parts, most of whose inputs it has computed
- * itself, and then parts that no other thread has begun. So quicker threads do more. */
+/* Parallel runs of a plan. With many samples, threads take a few at a time from one counter. For
+ * the tasks of one sample, each thread first takes its own parts: it has computed most of their
+ * inputs itself. Then it takes parts that no thread has begun, so faster threads do more. */
 #include "threads.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include "modes.h"
 #include "thread_pool.h"
 
-/* PATIENCE: looks at a counter before the core is lent to others; CHUNKS of samples for a thread. */
+/* PATIENCE: looks at a counter before a thread yields its core. CHUNKS: of samples, per thread. */
 enum { PATIENCE = 2000, CHUNKS = 32 };
 
 static int run_alone(const qn_call *call, int64_t samples, int64_t times, const void *x,
@@ -20,8 +20,8 @@ static int run_alone(const qn_call *call, int64_t samples, int64_t times, const 
                       call->ask);
 }
 
-/* What is computed: samples, or the tasks of sample `turn`. watch: the caller's. The counter that all
- * threads write to has a cache line of its own. */
+/* Samples, or the tasks of sample `turn`, that all threads compute. watch: the caller's. The
+ * counter that all threads write has its own cache line. */
 typedef struct job {
     const qn_call *call;
     qn_work *work;
@@ -40,7 +40,7 @@ static int has_failed(job *j) {
     return atomic_load_explicit(&j->status, memory_order_relaxed) != QN_OK;
 }
 
-/* The first fault is the job's: others stop because of it. */
+/* Record an error. The first one is the job's result: later ones are consequences of it. */
 static void note(job *j, int status) {
     int none = QN_OK;
     if (status != QN_OK) {
@@ -81,7 +81,7 @@ static void work_on_samples(void *of, int32_t who) {
     }
 }
 
-/* Waits until the first `after` tasks are done; 0: one of them failed. */
+/* Wait until the first `after` tasks are done. Return 0 if one of them failed. */
 static int is_ready(job *j, int64_t after, qn_watch *watch) {
     for (int looks = 1; atomic_load_explicit(&j->count, memory_order_acquire) < (size_t)after;
          looks++) {
@@ -96,7 +96,7 @@ static int is_ready(job *j, int64_t after, qn_watch *watch) {
     return !has_failed(j);
 }
 
-/* Begins a task unless another thread has. */
+/* Begin a task unless another thread has begun it. */
 static void try_task(job *j, int64_t index, qn_watch *watch) {
     const qn_call *call = j->call;
     const qn_task *task = &call->plan->tasks[index];
@@ -115,7 +115,7 @@ static void try_task(job *j, int64_t index, qn_watch *watch) {
     }
 }
 
-/* Tasks that wait for the same ones are neighbours: the parts of one step. */
+/* Run all tasks. Tasks that wait for the same tasks are neighbours: the parts of one step. */
 static void work_on_tasks(void *of, int32_t who) {
     job *j = of;
     const qn_plan *plan = j->call->plan;
@@ -146,7 +146,8 @@ static int do_job(job *j, qn_work *parts) {
     return atomic_load(&j->status);
 }
 
-/* As many samples as all threads can have alike; the others, where there are tasks, one by one. */
+/* Divide most samples evenly among the threads. If there are tasks, run the remaining samples one
+ * by one, each on all threads. */
 static int run_shared(job *j, int64_t samples) {
     const qn_plan *plan = j->call->plan;
     char *arena = j->call->arenas[0];
@@ -181,7 +182,7 @@ static int run(const qn_call *call, int64_t samples, int64_t times, const void *
     if (entered != QN_OK) {
         return entered;
     }
-    job *j = calloc(1, sizeof *j); /* not of this stack: Python may end this thread where it asks */
+    job *j = calloc(1, sizeof *j); /* on the heap: Python may end this thread when the watch asks */
     if (!j) {
         qn_thread_pool_leave(call->pool);
         return run_alone(call, samples, times, x, state);

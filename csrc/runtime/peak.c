@@ -1,16 +1,16 @@
-/* The most multiply-accumulates an instruction set can make: its dot products on registers alone,
- * in enough independent chains to hide their latency. Benchmarks hold the rows against this. */
+/* The peak multiply-accumulate rate of an instruction set, the benchmarks' limit for the rows: dot
+ * products on registers alone, in enough independent chains to hide their latency. */
 #include "../common/profiles.h"
 #include "../include/qn.h"
 
 typedef struct peak {
     uint32_t feature;
-    int32_t bits; /* of the factors */
-    int64_t macs; /* of one round */
+    int32_t bits; /* bits of the factors */
+    int64_t macs; /* products of one round */
     void (*run)(int64_t rounds);
 } peak;
 
-enum { REPEATS = 4 }; /* of all chains in one round, as .rept says below */
+enum { REPEATS = 4 }; /* of all chains in one round; .rept below */
 
 #if QN_HAS_X86
 
@@ -20,7 +20,7 @@ enum { CHAINS = 12, TILES = 4 };
     "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
         "xmm11", "xmm12"
 
-/* vpmaddwd has no accumulator: each product comes with an addition. */
+/* vpmaddwd has no accumulator: each product needs an addition. */
 __attribute__((target("avx2"))) static void run_avx2(int64_t rounds) {
     while (rounds--) {
         __asm__ volatile(
@@ -77,7 +77,7 @@ __attribute__((target("avx512f,avx512vnni"))) static void run_avx512_16(int64_t 
     }
 }
 
-/* Eight tiles of 16 rows by 64 bytes, of which four accumulate. */
+/* Configures eight tiles of 16 rows by 64 bytes; four of them accumulate. */
 __attribute__((target("amx-tile,amx-int8"))) static void run_amx(int64_t rounds) {
     struct {
         uint8_t palette, start_row, reserved[14];

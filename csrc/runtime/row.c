@@ -1,4 +1,4 @@
-/* One row by itself, outside of a plan. */
+/* Single rows, outside of a plan. */
 #include "../common/tiles.h"
 #include "../include/qn.h"
 #include "modes.h"

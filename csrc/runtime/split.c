@@ -1,28 +1,29 @@
-/* Parts of a call: fewer rows, pixels or elements of the output, as the same call on less.
+/* Parts of a call: the same call for fewer rows, pixels or elements of the output.
  *
- * Rows a..b-1 of a convolution or a pooling read the image rows a*stride - pad .. (b-1)*stride - pad
- * + (kernel-1)*dilation. The part reads the rows among these that are in the image; its padding above
- * is the number of rows above the image. So all that is outside the image is outside the part. Fast
- * rows are functions of this geometry alone, and so are their packed weights, with three exceptions: a
- * single pixel (GEMV), which is no part; tiles of AMX with blocks, whose layout depends on the number
- * of pixels; Helium, built for single rounding, which sums some pixels in lanes
- * (s/convolve/convolve_helium.h). */
+ * Rows a..b-1 of a convolution or a pooling read the image rows from a*stride - pad to
+ * (b-1)*stride - pad + (kernel-1)*dilation. A part reads the rows of this range that are in the
+ * image. Its padding above is the number of rows above the image. So a cell outside the image is
+ * outside the part's image as well.
+ *
+ * Fast rows and their packed weights depend on this geometry alone, with three exceptions. A single
+ * pixel (GEMV) is never a part. AMX tiles with blocks have a layout that depends on the number of
+ * pixels. Helium with single rounding sums some pixels in lanes (s/convolve/convolve_helium.h). */
 #include <string.h>
 
 #include "../common/fixed.h"
 #include "executor.h"
 
-/* GRAIN: of elements. Loops of Arm's that treat the last few elements in another way take four at a
+/* GRAIN: of elements. Arm's loops that treat the last few elements differently process four at a
  * time, and 64 bytes are a cache line. LEAST: rows or pixels of a part. */
 enum { GRAIN = 64, PIXELS_GRAIN = 12, LEAST = 2 };
 
-/* A call whose parameters can be changed. */
+/* A call with parameters that can be changed. */
 typedef struct call {
     int32_t params[QN_MOST_FIELDS];
     qn_extent extent;
 } call;
 
-/* Copies parameters and finds their extent. */
+/* Copy parameters and find their extent. */
 static int copy_call(const qn_op *op, const void *params, call *to) {
     if (op->params_bytes > (int64_t)sizeof to->params) {
         return QN_REFUSED;
@@ -36,7 +37,7 @@ static int is_single(const qn_axis *a) {
     return *a->in == *a->out && a->kernel == 1 && a->stride == 1 && *a->pad == 0;
 }
 
-/* Units first..last-1, and where they begin in the image. */
+/* Units first..last-1, and their start in the image. */
 typedef struct span {
     int32_t first, last;
     int64_t from;
@@ -54,7 +55,7 @@ static int split_rows(const qn_axis *a, span *s) {
     const int64_t stop =
         (int64_t)(s->last - 1) * a->stride - pad + (a->kernel - 1) * (int64_t)a->dilation + 1;
     if (start >= in) {
-        return QN_REFUSED; /* below the image: no padding says that */
+        return QN_REFUSED; /* below the image: no padding expresses this */
     }
     s->from = start > 0 ? start : 0;
     const int64_t end = stop < in ? stop : in;
@@ -66,7 +67,8 @@ static int split_rows(const qn_axis *a, span *s) {
 
 static int64_t pixels_of(const qn_extent *e) { return (int64_t)*e->y.out * *e->x.out; }
 
-/* True if windows are single pixels, and the row takes a part of one image row. It changes the call. */
+/* True if windows are single pixels, and the row supports a part of one image row. Changes the
+ * call. */
 static int takes_pixels(const qn_kernel *kernel, call *c) {
     span two = {0, LEAST, 0};
     if (!is_single(&c->extent.y) || !is_single(&c->extent.x) || pixels_of(&c->extent) > INT32_MAX) {
@@ -76,7 +78,7 @@ static int takes_pixels(const qn_kernel *kernel, call *c) {
     return kernel->functions->scratch(c->params) != QN_NOT_TAKEN;
 }
 
-/* True if a window's output is the same at each place. */
+/* True if the result does not depend on the window's position. */
 static int is_even(const qn_kernel *kernel, const int32_t *params) {
     const int32_t profile = params[0];
     const int lanes = qn_path(profile) == QN_PATH_MVE && qn_rounding(profile) == QN_SINGLE;
@@ -102,11 +104,12 @@ int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain) {
     return by_pixels ? (int32_t)pixels : rows;
 }
 
-/* Moves the addresses of inputs, by `from` of their `of` units, and of the output, by `to`. */
+/* Move the addresses of inputs by `from` of their `of` units, and of the output by `to` of its
+ * units. */
 static int move(qn_step *part, const qn_sizes *sizes, int64_t from, int64_t of, int64_t to,
                 int64_t units) {
     if (sizes->out % units) {
-        return QN_REFUSED; /* not an element for each of the input's */
+        return QN_REFUSED; /* output and input have different numbers of units */
     }
     for (int i = 0; i < QN_INPUTS; i++) {
         if (sizes->in[i] % of) {
@@ -118,15 +121,15 @@ static int move(qn_step *part, const qn_sizes *sizes, int64_t from, int64_t of, 
     return QN_OK;
 }
 
-/* Returns the scratch bytes of a part. Rows of a call take no more than all of it. The contract may
- * have different bits for a part as a call of its own, so that the row would leave it to the next one:
- * then its geometry is that of the whole. */
+/* Return the scratch bytes of a part: at most those of the whole call. As a call of its own, a part
+ * may have different bits by contract, and the row would not take it. If so, use the scratch of the
+ * whole. */
 static int64_t scratch_of(const qn_kernel *kernel, const void *whole, const void *part) {
     const int64_t own = kernel->functions->scratch(part);
     return own == QN_NOT_TAKEN ? kernel->functions->scratch(whole) : own;
 }
 
-/* Changes a call to its part; of: the units of the whole's inputs. */
+/* Change a call to its part. of: the units of the whole call's inputs. */
 static int split_call(qn_extent *e, int32_t grain, span *s, int64_t *of) {
     if (e->length) {
         *e->length = s->last - s->first;
@@ -170,7 +173,7 @@ int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_
     *scratch = scratch_of(kernel, step->params, params);
     if (kernel->functions->packed(params) != kernel->functions->packed(step->params) ||
         (!e.length && !is_even(kernel, params))) {
-        return QN_REFUSED; /* few pixels, or one row of very many, may be computed in another way */
+        return QN_REFUSED; /* very small or very wide parts may select another kernel */
     }
     return move(part, &sizes, s.from, of, first, units);
 }

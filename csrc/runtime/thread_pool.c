@@ -1,9 +1,9 @@
-/* A pool of threads that do the same job, whose one lock is for waking sleeping workers.
+/* A pool of threads that run the same job. Its only lock is for waking sleeping workers.
  *
- * A job is open while `call` is odd. A worker that sees a new call goes in (`inside`), looks again
- * whether that call is still open, and works; the caller closes it and waits until all have left. So
- * a worker that comes late is not waited for, and never sees a job half made. Between jobs workers
- * spin for SPIN_NS, as the next one is often near, and then sleep. */
+ * A job is open while `call` is odd. A worker that sees a new call increments `inside`, checks that
+ * the call is still open, and works. The caller closes the call and waits until `inside` is 0. So
+ * nothing waits for a late worker, and no worker sees an incomplete job. Between jobs workers spin
+ * for SPIN_NS, because the next job often follows soon, and then sleep. */
 #include "threads.h"
 
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 #include "modes.h"
 #include "thread_pool.h"
 
-/* LOOKS before a worker asks for the time, PATIENCE: before the caller lends its core to others. */
+/* LOOKS: before a worker reads the clock. PATIENCE: looks before the caller yields its core. */
 enum { SPIN_NS = 50000, LOOKS = 64, PATIENCE = 2000 };
 
 struct qn_thread_pool {
@@ -22,7 +22,7 @@ struct qn_thread_pool {
     qn_mutex lock;
     qn_condition wake;
     atomic_flag busy;
-    atomic_long process; /* that the workers live in; 0: they have not been started */
+    atomic_long process; /* process of the workers; 0: not started */
     atomic_uint call;
     atomic_int inside, asleep, ending, names;
     qn_thread workers[];
@@ -30,7 +30,7 @@ struct qn_thread_pool {
 
 /* ---- workers ---- */
 
-/* Is there a call other than `seen` to work for, or the end? */
+/* True if there is a call other than `seen`, or the pool ends. */
 static int is_called(qn_thread_pool *pool, unsigned seen) {
     const unsigned call = atomic_load(&pool->call);
     return (call % 2 == 1 && call != seen) || atomic_load(&pool->ending);
@@ -73,7 +73,8 @@ QN_THREAD_MAIN worker(void *of) {
     }
 }
 
-/* Fewer threads than wanted are no fault: jobs do not ask who does them. */
+/* Start the workers. Fewer threads than requested are no error: any number of threads does a
+ * job. */
 static void start(qn_thread_pool *pool) {
     while (pool->started < pool->threads - 1 &&
            qn_thread_start(&pool->workers[pool->started], worker, pool) == 0) {

@@ -1,5 +1,5 @@
-/* Threads, locks and a clock, as POSIX and as Windows have them. Included before all other headers,
- * as it says which of POSIX they are to declare. */
+/* Threads, locks and a clock on POSIX and on Windows. Include this before all headers: it sets the
+ * version of POSIX that they declare. */
 #ifndef QN_THREADS_H
 #define QN_THREADS_H
 
@@ -26,7 +26,7 @@ static inline void qn_wait(qn_condition *condition, qn_mutex *mutex) {
 }
 static inline void qn_wake_all(qn_condition *condition) { WakeAllConditionVariable(condition); }
 
-/* Not 0: there is no thread to be had. */
+/* Start a thread. Return 0, or an error if the system has no more threads. */
 static inline int qn_thread_start(qn_thread *thread, qn_thread_main run, void *argument) {
     *thread = CreateThread(NULL, 0, run, argument, 0, NULL);
     return *thread == NULL;
@@ -38,7 +38,7 @@ static inline void qn_thread_join(qn_thread thread) {
 static inline void qn_thread_detach(qn_thread thread) { CloseHandle(thread); }
 static inline void qn_yield(void) { SwitchToThread(); }
 
-/* There is no fork(): threads and what knows of them are always of one process. */
+/* Windows has no fork(): threads and their pools always belong to one process. */
 static inline long qn_process(void) { return 1; }
 
 static inline int64_t qn_nanoseconds(void) {
@@ -77,7 +77,8 @@ static inline void qn_wait(qn_condition *condition, qn_mutex *mutex) {
 }
 static inline void qn_wake_all(qn_condition *condition) { pthread_cond_broadcast(condition); }
 
-/* Not 0: there is no thread to be had. Signals are for the threads of the application. */
+/* Start a thread. Return 0, or an error if the system has no more threads. The application's
+ * threads receive all signals. */
 static inline int qn_thread_start(qn_thread *thread, qn_thread_main run, void *argument) {
     sigset_t all, before;
     sigfillset(&all);
@@ -90,7 +91,7 @@ static inline void qn_thread_join(qn_thread thread) { pthread_join(thread, NULL)
 static inline void qn_thread_detach(qn_thread thread) { pthread_detach(thread); }
 static inline void qn_yield(void) { sched_yield(); }
 
-/* A child of fork() has other threads than its parent. */
+/* A child of fork() has none of its parent's threads. */
 static inline long qn_process(void) { return (long)getpid(); }
 
 static inline int64_t qn_nanoseconds(void) {

@@ -1,4 +1,4 @@
-/* Fields of a file one after the other, and its checksum. */
+/* The fields of a file in sequence, and its checksum. */
 #include <string.h>
 
 #include "net.h"
@@ -29,7 +29,7 @@ int32_t cnn_i32(cnn_cursor *from) {
     return value;
 }
 
-/* CRC-32 of zip and PNG: polynomial 0xEDB88320, all bits inverted at both ends. */
+/* Return the CRC-32 of zip and PNG: polynomial 0xEDB88320, all bits inverted at both ends. */
 uint32_t cnn_checksum(const uint8_t *data, size_t size) {
     uint32_t crc = UINT32_MAX;
     for (size_t i = 0; i < size; i++) {

@@ -1,4 +1,4 @@
-/* What lowering asks of a layer and its tensors, whatever its type. */
+/* Properties of a layer and its tensors that lowering needs for every type. */
 #include "net.h"
 
 uint32_t cnn_bottom(const cnn_layer *layer, uint32_t index) {

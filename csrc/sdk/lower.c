@@ -1,4 +1,4 @@
-/* Layers of single elements as steps, and which function lowers which layer. */
+/* Lowering of elementwise layers to steps, and the choice of a lowering function for each type. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ static int same_shape(cnn_net *net, uint32_t tensor, uint32_t as) {
     return cnn_is_shape(net, tensor, like->channels, like->height, like->width);
 }
 
-/* Fractions that the hardware fixes, at 8 bits; with 16 bits 8 more. */
+/* Check the fraction bits that the hardware fixes: given for 8 bits; 16 bits have 8 more. */
 static int fixed_fracs(cnn_net *net, const cnn_layer *layer, int32_t in, int32_t out) {
     int32_t more = net->bits - 8;
     if (net->tensors[cnn_bottom(layer, 0)].frac != in + more ||
@@ -20,7 +20,7 @@ static int fixed_fracs(cnn_net *net, const cnn_layer *layer, int32_t in, int32_t
     return 0;
 }
 
-/* A copy of `bytes` of the file; NULL, with the reason, where there is no memory. */
+/* Copy `bytes` of the file. Return NULL, with the reason in net->why, if there is no memory. */
 static void *copied(cnn_net *net, const uint8_t *from, size_t bytes) {
     void *own = malloc(bytes);
     if (!own) {

@@ -1,10 +1,10 @@
-/* Layers that move channels and compute nothing, as steps. */
+/* Lowering to steps of layers that move channels and compute nothing. */
 #include <stdlib.h>
 
 #include "net.h"
 
-/* Channels `first`, first + 1, ... of a and b as if joined; with groups those of a [group][n] as
- * [n][group]. */
+/* Copy channels from `first` on of a and b, as if concatenated. With groups, transpose the channels
+ * [group][n] to [n][group]. */
 static int move(cnn_net *net, uint32_t a, uint32_t b, uint32_t to, int32_t first, int32_t groups) {
     static const cnn_op channels[] = {{n_channels_s8_check, n_channels_s8_ref},
                                       {n_channels_s16_check, n_channels_s16_ref}};
@@ -44,8 +44,8 @@ static int slice(cnn_net *net, const cnn_layer *layer) {
                : cnn_deny(net, "layer %lu leaves channels over", (unsigned long)net->layer);
 }
 
-/* The next input behind those joined so far; the last one makes the layer's own tensor, or, of a
- * sum, one in which the parts of each channel lie side by side. Returns what it made, or -1. */
+/* Concatenate all inputs, one at a time. Return the last tensor: the layer's own one, or for a sum
+ * a new one with the terms of each channel next to each other. Return -1 on error. */
 static int64_t join(cnn_net *net, const cnn_layer *layer, int sum) {
     uint32_t total = cnn_bottom(layer, 0);
     for (uint32_t i = 1; i < layer->reads; i++) {
@@ -71,7 +71,7 @@ static int64_t join(cnn_net *net, const cnn_layer *layer, int sum) {
     return total;
 }
 
-/* A convolution of one pixel, whose weights are 1, of what join() lays side by side. */
+/* Lower a sum to a 1x1 convolution of the concatenation, with weights of 1. */
 int cnn_lower_sum(cnn_net *net, const cnn_layer *layer, int32_t shift) {
     static const cnn_op convolve[] = {{n_convolve_s8_check, n_convolve_s8_ref},
                                       {n_convolve_s16_check, n_convolve_s16_ref}};

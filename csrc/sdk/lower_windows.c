@@ -1,10 +1,10 @@
-/* Layers with windows over an image as steps: sums of products, and pooling. */
+/* Lowering to steps of layers with windows over an image: sums of products, and pooling. */
 #include <stdlib.h>
 
 #include "../common/fixed.h"
 #include "net.h"
 
-/* What the hardware has: sides of a window, strides, dilations. */
+/* The hardware's maximum side of a window, stride and dilation. */
 enum { KERNEL = 16, STRIDE = 6, DILATION = 6 };
 
 int cnn_windows(cnn_net *net, const cnn_tensor *image, const int32_t *own, cnn_axis *axes) {
@@ -51,7 +51,7 @@ static int has_channels(cnn_net *net, const cnn_array *array, uint32_t channels)
                            (unsigned long)net->layer, CNN_FRAC);
 }
 
-/* For each output channel: what its sum starts from, and the shift of the sum. */
+/* Compute for each output channel the start and the shift of its sum. */
 static int pairs(cnn_net *net, const cnn_layer *layer, uint32_t out, int64_t *found) {
     int64_t in = net->tensors[cnn_bottom(layer, 0)].frac, to = net->tensors[layer->top].frac;
     for (uint32_t o = 0; o < out; o++) {
@@ -72,7 +72,7 @@ static int pairs(cnn_net *net, const cnn_layer *layer, uint32_t out, int64_t *fo
     return 0;
 }
 
-/* Weights [out][c][y][x] of the file as [out][y][x][c]; a Bias layer has ones. */
+/* Transpose the file's weights [out][c][y][x] to [out][y][x][c]. A Bias layer has weights of 1. */
 static void reorder(const cnn_net *net, const cnn_layer *layer, const qn_npu_conv *p, void *to) {
     uint32_t at = 0;
     int64_t taps = (int64_t)p->kernel_h * p->kernel_w;
@@ -91,7 +91,7 @@ static void reorder(const cnn_net *net, const cnn_layer *layer, const qn_npu_con
     }
 }
 
-/* Appends the sums, once it is known that all weights and biases are there. */
+/* Check that all weights and biases are present, and append the convolution. */
 static int sums(cnn_net *net, const cnn_layer *layer, const qn_npu_conv *p) {
     static const cnn_op ops[] = {{n_convolve_s8_check, n_convolve_s8_ref},
                                  {n_convolve_s16_check, n_convolve_s16_ref},
@@ -121,7 +121,7 @@ static int sums(cnn_net *net, const cnn_layer *layer, const qn_npu_conv *p) {
 
 int cnn_lower_convolution(cnn_net *net, const cnn_layer *layer) {
     const cnn_tensor *image = &net->tensors[cnn_bottom(layer, 0)];
-    /* kernel, stride, pad, dilation of one whole pixel */
+    /* The default kernel, stride, pad and dilation: one whole pixel. */
     int32_t own[10] = {1, 1, 1, 1, 0, 0, 0, 0, 1, 1}, out = image->channels, group = out;
     if (layer->type == CNN_CONVOLUTION) {
         for (int i = 0; i < 10; i++) {

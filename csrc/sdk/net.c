@@ -1,4 +1,4 @@
-/* A network in memory: its tensors and steps as they come, then running it. */
+/* A network in memory: appending tensors and steps, and running them. */
 #include "net.h"
 
 #include <stdarg.h>
@@ -113,7 +113,7 @@ int64_t cnn_size(const cnn_net *net, const cnn_tensor *tensor, int64_t align) {
     return row_bytes(net, tensor, align) * tensor->channels * tensor->height;
 }
 
-/* Between the arena's [y][x][c] and [c][y][x] with rows of whole multiples of `align` bytes. */
+/* Copy between the arena's [y][x][c] and [c][y][x], in rows of multiples of `align` bytes. */
 static void copy(const cnn_net *net, const cnn_tensor *tensor, uint8_t *plane, int64_t align,
                  int into_arena) {
     uint8_t *image = net->arena + tensor->at;

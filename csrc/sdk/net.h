@@ -1,7 +1,7 @@
-/* A packed network on its way into memory: tensors with their addresses, and steps over kernels.
+/* A packed network in memory: tensors with their addresses, and steps over kernels.
  *
- * docs/npu_pack.md is the format. Nothing of a file is trusted: every count and length is held
- * against the bytes that are left, and every step against the contract of its kernel. */
+ * docs/npu_pack.md defines the format. No value of a file is trusted. Every count and length is
+ * checked against the bytes that are left, and every step against the contract of its kernel. */
 #ifndef CNN_NET_H
 #define CNN_NET_H
 
@@ -10,7 +10,7 @@
 #include "../wuqi/kernels.h"
 
 enum { CNN_VERSION = 1, CNN_HEADER_BYTES = 32, CNN_MOST = 65535, CNN_FRAC = 1024, CNN_OWN = 13 };
-/* Bytes of all features, as a power of two; fuzzing takes a smaller one, to be fast. */
+/* The maximum bytes of all features, as a power of two; a smaller one makes fuzzing faster. */
 #ifndef CNN_FEATURE_BITS
 #define CNN_FEATURE_BITS 28
 #endif
@@ -38,7 +38,7 @@ enum {
     CNN_TYPES
 };
 
-/* Bytes that are read one field after the other; once one is missing, all further ones are 0. */
+/* Bytes that are read field by field. After the end of the bytes, every field is 0. */
 typedef struct cnn_cursor {
     const uint8_t *data;
     size_t at, size;
@@ -51,7 +51,7 @@ int32_t cnn_i32(cnn_cursor *from);
 const uint8_t *cnn_bytes(cnn_cursor *from, uint64_t count);
 uint32_t cnn_checksum(const uint8_t *data, size_t size);
 
-/* Channels, rows and columns; where it lies in the arena, channels last. */
+/* Channels, rows, columns, and the offset in the arena. The order is channels-last. */
 typedef struct cnn_tensor {
     int32_t channels, height, width, frac;
     int is_signed, is_read;
@@ -68,12 +68,12 @@ typedef struct cnn_step {
         qn_npu_pixels pixels;
         qn_npu_channels channels;
     } params;
-    uint32_t in[QN_INPUTS], out; /* tensors */
-    void *weights, *bias;        /* the step's own memory */
+    uint32_t in[QN_INPUTS], out; /* indices of tensors */
+    void *weights, *bias;        /* owned by the step */
 } cnn_step;
 
-/* Tensors 0..given-1 are the file's, 0..made-1 of them made so far; behind them come those between
- * two steps of one layer. */
+/* A network. Tensors 0..given-1 are in the file, and 0..made-1 of them have been computed so far.
+ * The tensors after them are between two steps of one layer. */
 typedef struct cnn_net {
     uint32_t id;
     struct cnn_net *next;
@@ -83,11 +83,11 @@ typedef struct cnn_net {
     cnn_step *steps;
     uint8_t *arena, *input, *output; /* input and output: rows of 32 bytes */
     int64_t arena_bytes;
-    uint32_t layer; /* which is being read, for errors */
+    uint32_t layer; /* the layer being read, for errors */
     char *why;      /* [QN_WHY] */
 } cnn_net;
 
-/* Integers of a layer with one fraction or one for each channel; they lie anywhere in the file. */
+/* Integers of a layer, with one fraction or one for each channel. Their addresses are unaligned. */
 typedef struct cnn_array {
     uint32_t fracs, count;
     const uint8_t *frac, *data;
@@ -106,28 +106,29 @@ typedef struct cnn_axis {
     int32_t in, out, kernel, stride, dilation, before;
 } cnn_axis;
 
-/* What computes an op of one type. */
+/* The functions of an op of one type. */
 typedef struct cnn_op {
     int (*check)(const void *, qn_sizes *, char *);
     int (*run)(const void *, const qn_buffers *);
 } cnn_op;
 
-/* The functions of each file. A file calls those of files above it alone. */
+/* The functions of each file. A file calls only files listed above it. */
 
 /* ---- net.c ---- */
-/* Writes the first sentence that is wrong; returns -1. */
+/* Store an error sentence unless there is one already. Return -1. */
 int cnn_deny(cnn_net *net, const char *format, ...);
 void *cnn_grow(void *array, uint32_t count, uint32_t *capacity, size_t element);
 int64_t cnn_new_tensor(cnn_net *net, cnn_tensor tensor);
-/* Appends a step over these tensors, if the contract agrees with their sizes and with those of
- * step->weights and step->bias, which belong to the net from here on, whatever is returned. */
+/* Append a step over these tensors. The contract must agree with their sizes and with the sizes of
+ * step->weights and step->bias. The net owns both arrays from now on, even after an error. */
 int cnn_add_step(cnn_net *net, cnn_op op, cnn_step step, int64_t weights_bytes, int64_t bias_bytes);
 void cnn_free(cnn_net *net);
-/* Computes all steps in the arena. */
+/* Compute all steps in the arena. */
 void cnn_compute(cnn_net *net);
 int cnn_is_output(const cnn_net *net, uint32_t tensor);
 int64_t cnn_size(const cnn_net *net, const cnn_tensor *tensor, int64_t align);
-/* Rows of `align` bytes (1: without gaps) into the input tensor, and from all outputs. */
+/* Copy rows of multiples of `align` bytes (1: without gaps) to the input tensor, or from all
+ * outputs. */
 void cnn_put_input(cnn_net *net, const uint8_t *from, int64_t align);
 void cnn_get_outputs(cnn_net *net, uint8_t *to, int64_t align);
 
@@ -138,19 +139,20 @@ int cnn_shift(cnn_net *net, const char *what, int64_t bits);
 int cnn_same_frac(cnn_net *net, const cnn_layer *layer);
 
 /* ---- lower_windows.c, lower_movement.c ---- */
-/* own: kernel, stride (2 each), pad (4), dilation (2) as the file has them. */
+/* Compute the geometry of both axes. own: kernel, stride (2 each), pad (4), dilation (2), as in the
+ * file. */
 int cnn_windows(cnn_net *net, const cnn_tensor *image, const int32_t *own, cnn_axis *axes);
 int cnn_lower_convolution(cnn_net *net, const cnn_layer *layer);
 int cnn_lower_pooling(cnn_net *net, const cnn_layer *layer);
 int cnn_lower_movement(cnn_net *net, const cnn_layer *layer);
-/* The sum of more than two tensors of one shape. */
+/* Lower the sum of more than two tensors of one shape. */
 int cnn_lower_sum(cnn_net *net, const cnn_layer *layer, int32_t shift);
 
 /* ---- lower.c ---- */
 int cnn_lower(cnn_net *net, const cnn_layer *layer);
 
 /* ---- read.c ---- */
-/* Builds the net from a whole file. Returns 0, or -1 with a sentence in net->why. */
+/* Build the net from a whole file. Return 0, or -1 with a sentence in net->why. */
 int cnn_read(cnn_net *net, const uint8_t *data, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* The one NPU: which networks it has, which one it computes, and whether it is busy. */
+/* The state of the one NPU: its networks, and the network that it computes. */
 #include "../runtime/threads.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static struct {
     uint32_t last_id;
 } npu = {QN_MUTEX_INIT, QN_CONDITION_INIT, NULL, NULL, 0};
 
-/* Of a number that a copy of an info still has: NULL once it is deleted. Needs the lock. */
+/* Return the network with this number, or NULL if it was deleted. Requires the lock. */
 static cnn_net *find(uint32_t id) {
     cnn_net *net = npu.nets;
     while (net && net->id != id) {
@@ -28,7 +28,8 @@ static cnn_net *find(uint32_t id) {
     return net;
 }
 
-/* The network that an info means, and why not. Needs the lock. */
+/* Find the network of an info. Return CNN_OK, or the reason why it cannot run. Requires the
+ * lock. */
 static uint8_t chosen(const struct cnn_net_pack_info *info, cnn_net **net) {
     *net = info ? find(info->net) : NULL;
     if (!*net) {
@@ -69,7 +70,7 @@ uint8_t cnn_start_net_pack(struct cnn_net_pack_info *info) {
         if (qn_thread_start(&thread, work, net) == 0) {
             qn_thread_detach(thread);
         } else {
-            work(net); /* no thread to be had: it is done when this returns */
+            work(net); /* without a thread, compute before returning */
         }
     }
     return status;
@@ -126,7 +127,7 @@ void cnn_delete_net_pack(struct cnn_net_pack_info *info) {
     info->net = 0;
 }
 
-/* Memory for the features, and for input and output as the application sees them. */
+/* Allocate the features, and the input and output that the application sees. */
 static int allocate(cnn_net *net, struct cnn_net_pack_info *info) {
     int64_t packed = 0, aligned = 0;
     for (uint32_t i = 0; i < net->given; i++) {
@@ -184,7 +185,7 @@ struct cnn_net_pack_info cnn_load_net_pack_from(const void *pack, uint32_t size)
     return load(pack, pack ? size : 0);
 }
 
-/* The whole of a file; NULL where it is too long, unreadable, or there is no memory. */
+/* Read a whole file. Return NULL if it is too long or unreadable, or if there is no memory. */
 static uint8_t *whole(FILE *file, size_t *size) {
     uint8_t *data = NULL;
     size_t capacity = 0, got = 1;
@@ -207,7 +208,7 @@ static uint8_t *whole(FILE *file, size_t *size) {
     return data;
 }
 
-/* A pipe or a device may never begin, or never end. */
+/* Open a regular file. A pipe or a device may block, or never end. */
 static FILE *open_regular(const char *name) {
     struct stat found;
     return stat(name, &found) == 0 && S_ISREG(found.st_mode) ? fopen(name, "rb") : NULL;

@@ -1,4 +1,4 @@
-/* What else the applications of the kit's manual call. */
+/* Functions outside the NPU that the applications of the kit's manual call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ void os_mem_cpy(void *dst, const void *src, uint32_t len) {
     }
 }
 
-/* Does a come before b? */
+/* True if a precedes b. */
 static int above(const int8_t *output, uint32_t a, uint32_t b) {
     return output[a] > output[b] || (output[a] == output[b] && a < b);
 }

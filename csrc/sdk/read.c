@@ -1,9 +1,10 @@
-/* Reads the bytes of a pack: header, checksum, tensors, layers. */
+/* Reader of a pack: header, checksum, tensors, layers. */
 #include <string.h>
 
 #include "net.h"
 
-/* Whole characters, each in its shortest form, none of them a surrogate. */
+/* True if the text is UTF-8: whole characters, each in its shortest form, none of them a
+ * surrogate. */
 static int is_utf8(const uint8_t *text, uint32_t length) {
     static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
     for (uint32_t i = 0; i < length;) {
@@ -75,8 +76,8 @@ static int read_array(cnn_net *net, cnn_cursor *from, cnn_array *array) {
     return 0;
 }
 
-/* How a type looks in the file. bias: in own[] is whether there is one, -1: never, CNN_OWN: always.
- * reads: how many tensors, 0 for an input, 255 for two and more. */
+/* The file's fields for each layer type. reads: the number of tensors; 255: two or more. bias: the
+ * index in own[] of the flag that a bias follows; -1: never, CNN_OWN: always. */
 static const struct {
     uint8_t reads, own, has_weights, has_table;
     int8_t bias;
@@ -129,7 +130,8 @@ static int read_tail(cnn_net *net, cnn_cursor *from, cnn_layer *layer) {
     return there ? read_array(net, from, &layer->bias) : 0;
 }
 
-/* The tensors that a layer reads are made, and those that it makes are the next ones. */
+/* Check that the tensors that a layer reads are computed, and that its outputs are the next
+ * ones. */
 static int connect(cnn_net *net, const cnn_layer *layer) {
     uint32_t reads = forms[layer->type].reads;
     if (reads == 255 ? layer->reads < 2 : layer->reads != reads) {
