@@ -1,4 +1,4 @@
-/* Convolution of the NPU; InnerProduct, BatchNorm, Scale and Bias are special cases of it.
+/* Convolution of the NPU; InnerProduct, BatchNorm, Scale and Bias are special cases.
  *
  *   acc(y, x, o) = start[o] + sum over ky, kx, c of in(y', x', g*depth + c) * weight[o][ky][kx][c]
  *   out[y][x][o] = saturate(floor(acc / 2^shift[o]))                               exact, 64 bits
@@ -9,11 +9,11 @@
  * array has an n_channel for each output channel.
  *
  * Axes: image [y][x][c], weights [o][ky][kx][c], bias [o], output [y][x][o]. All elements of s8 and
- * s16 ops have that type; u8 has an unsigned image, and the rest as s8. Legal: sides, channels,
- * strides and dilations 1..65535, pads 0..65535, group divides out_c. out_h and out_w are free: a
- * negative pad on the far side is a smaller output. A shift must be 0..63: its upper bits are
- * ignored. At most 2^20 products in a sum, so that 2^20 * 2^30 and any start below 2^62 fit 64
- * bits. Not in place. No scratch. */
+ * s16 ops have that type. u8 has an unsigned image; its other elements are s8.
+ * Legal: sides, channels, strides and dilations 1..65535, pads 0..65535, group divides out_c. out_h
+ * and out_w are free: a smaller output has the effect of a negative pad on the far side. A shift
+ * must be 0..63: its upper bits are ignored. A sum has at most 2^20 products, so that 2^20 * 2^30
+ * and any start below 2^62 fit 64 bits. In place: no. Scratch: none. */
 #ifndef QN_NPU_CONVOLVE_H
 #define QN_NPU_CONVOLVE_H
 
@@ -26,7 +26,7 @@ typedef struct n_channel {
 
 static inline int n_shift(const n_channel *c) { return (int)(c->shift & 63); }
 
-/* Products in the sum of one output. */
+/* Return the number of products in the sum of one output. */
 static inline int64_t n_convolve_row(const qn_npu_conv *p) {
     return (int64_t)p->kernel_h * p->kernel_w * p->depth;
 }

@@ -62,7 +62,7 @@ int n_convolve_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return check(params, 2, sizes, why);
 }
 
-/* The products of one tap: a run of channels. */
+/* Sum the products of one tap: a run of channels. */
 static inline int64_t tap(const void *in, qn_read *read, int64_t at, const void *weights,
                           qn_read *weight, int64_t from, int32_t depth) {
     int64_t sum = 0;

@@ -1,4 +1,4 @@
-/* Convolutions of signed images of 8 bits on AVX2: bytes widened to halfwords, 16 products an
+/* Convolutions of signed images of 8 bits on AVX2: bytes widened to halfwords, 16 products per
  * instruction. */
 #include "convolve.h"
 

@@ -1,4 +1,4 @@
-/* Convolutions of unsigned images of 8 bits on AMX-INT8: 16384 products an instruction. */
+/* Convolutions of unsigned images of 8 bits on AMX-INT8: 16384 products per instruction. */
 #include "convolve.h"
 
 #if QN_HAS_X86

@@ -1,4 +1,4 @@
-/* Convolutions of unsigned images of 8 bits on AVX-512 VNNI: 64 products an instruction. */
+/* Convolutions of unsigned images of 8 bits on AVX-512 VNNI: 64 products per instruction. */
 #include "convolve.h"
 
 #if QN_HAS_X86

@@ -1,4 +1,4 @@
-/* Single elements and sums of the NPU on AVX2: 32 bytes at a time. */
+/* Elementwise layers and sums of the NPU on AVX2: 32 bytes at a time. */
 #include "each.h"
 
 #if QN_HAS_X86
@@ -7,7 +7,7 @@
 
 #include "../gemm/each_avx2.inc"
 
-/* Low and high half of each quarter, widened; packs put them back in order. */
+/* Widen the low or high half of each 128-bit lane. Packs restore the order. */
 QN_INLINE __m256i low_8(__m256i x) { return _mm256_srai_epi16(_mm256_unpacklo_epi8(x, x), 8); }
 QN_INLINE __m256i high_8(__m256i x) { return _mm256_srai_epi16(_mm256_unpackhi_epi8(x, x), 8); }
 QN_INLINE __m256i low_16(__m256i x) { return _mm256_srai_epi32(_mm256_unpacklo_epi16(x, x), 16); }
@@ -22,7 +22,7 @@ QN_INLINE __m256i positive_16(__m256i x, const void *k) {
     return _mm256_max_epi16(x, _mm256_setzero_si256());
 }
 
-/* x * slope / 64 of 16-bit lanes: no product of 8 bits leaves them, as 128 * 255 < 2^15. */
+/* Return x * slope / 64 in 16-bit lanes. A product of 8-bit codes fits, as 128 * 255 < 2^15. */
 QN_INLINE __m256i sloped(__m256i x, __m256i slope) {
     return _mm256_srai_epi16(_mm256_mullo_epi16(x, slope), 6);
 }
@@ -74,7 +74,7 @@ int n_clip_s16_avx2(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-/* Shifts by more bits than a lane has leave its sign, as they should. */
+/* Add and shift. A shift of more bits than a lane has gives the sign, as required. */
 QN_INLINE __m256i add_8(__m256i x, __m256i y, const void *k) {
     __m128i shift = _mm_cvtsi32_si128(*(const int32_t *)k);
     __m256i low = _mm256_add_epi16(low_8(x), low_8(y));

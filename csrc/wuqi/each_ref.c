@@ -1,4 +1,4 @@
-/* Single elements of the NPU, plain. */
+/* Elementwise layers of the NPU, plain. */
 #include "each.h"
 
 static int lengths(int32_t length, int64_t element, qn_sizes *sizes, char *why) {

@@ -1,5 +1,5 @@
-/* Elements of the NPU's tensors, read and written by type: 8 or 16 bits, and unsigned 8 bits at a
- * network's input. What is written saturates. */
+/* Elements of the NPU's tensors by type: 8 or 16 bits, and unsigned 8 bits at a network's input.
+ * Writing an element saturates. */
 #ifndef QN_NPU_ELEMENT_H
 #define QN_NPU_ELEMENT_H
 
@@ -7,7 +7,7 @@
 #include "../common/element.h"
 #include "kernels.h"
 
-/* Sizes that one array may have, and one side of it. */
+/* The maximum length of a side of an array. */
 enum { N_SIDE = UINT16_MAX };
 
 static inline int n_fits(const char *name, int64_t bytes, char *why) {

@@ -1,4 +1,4 @@
-/* Layers of the NPU that go pixel by pixel over channels, plain. */
+/* Layers of the NPU that process the channels of one pixel at a time, plain. */
 #include "each.h"
 
 static int pixels(const qn_npu_pixels *p, int64_t element, qn_sizes *sizes, char *why) {

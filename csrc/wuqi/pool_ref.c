@@ -31,7 +31,7 @@ static int ranges(const qn_npu_pool *p, char *why) {
     return status;
 }
 
-/* The first and the last window of an axis each hold a cell of the image. */
+/* Check that the first and the last window of an axis both contain a cell of the image. */
 static int holds_cells(int64_t out, int64_t stride, int64_t pad, int64_t kernel, int64_t dilation,
                        int64_t in, char *why) {
     int64_t last = (out - 1) * stride - pad;
@@ -75,7 +75,7 @@ int n_pool_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return check(params, 2, sizes, why);
 }
 
-/* A window: its largest cell, the sum of its cells, and how many there are. */
+/* The largest cell of a window, the sum of its cells, and their number. */
 typedef struct summary {
     int32_t largest;
     int64_t sum, count;
@@ -101,7 +101,8 @@ static inline summary look(const qn_npu_pool *p, const void *in, qn_read *read, 
 
 typedef int64_t n_result(const qn_npu_pool *p, summary found, int32_t y, int32_t x);
 
-/* A window over nothing but padding is as low as the padding: what is written saturates. */
+/* Return the maximum. A window without a cell of the image has INT32_MIN, and writing saturates
+ * it. */
 static int64_t largest(const qn_npu_pool *p, summary found, int32_t y, int32_t x) {
     (void)p, (void)y, (void)x;
     return found.largest;
@@ -109,7 +110,7 @@ static int64_t largest(const qn_npu_pool *p, summary found, int32_t y, int32_t x
 
 static int64_t average(const qn_npu_pool *p, summary found, int32_t y, int32_t x) {
     int64_t n = p->hw_aligned ? n_pool_divisor(p, y, x) : found.count;
-    /* |sum| <= 2^31, so that its product stays below 2^62, and n * 2^31 below 2^48 */
+    /* |sum| <= 2^31, so its product is below 2^62, and n * 2^31 is below 2^48. */
     int64_t numerator = found.sum * ((int64_t)1 << p->up);
     return n > 0 ? qn_floor_div64(numerator, n * ((int64_t)1 << p->down)) : 0;
 }
@@ -143,7 +144,7 @@ int n_average_pool_s16_ref(const void *params, const qn_buffers *b) {
     return pool(params, b, qn_read_s16, qn_write_s16, average);
 }
 
-/* Averages are not split: their divisor depends on where the hardware finds a window. */
+/* Averages are not split: their divisor depends on the window's position in the whole image. */
 int n_max_pool_split(void *params, qn_extent *extent) {
     qn_npu_pool *p = params;
     *extent = (qn_extent){

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first pixel, in the images of low and of high; bytes to the next one, and three times that.
- * */
+/* The first pixel in the images of low and of high; bytes to the next pixel, once and times
+ * three. */
 typedef struct sums_at {
     const uint8_t *low, *high;
     ptrdiff_t step, step3, half, half3;
